@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* One function a verb: argv[0] is the verb's own name; the answer is the exit status (docs/formats/stream.md, `error`). */
+#ifndef RTGAUGE_VERBS_H
+#define RTGAUGE_VERBS_H
+
+#define ENGINE_VERSION "0.1.0"
+
+struct verb {
+	const char *name;
+	int (*run)(int argc, char **argv);
+};
+
+int verb_wakeup(int argc, char **argv);
+int verb_calibrate(int argc, char **argv);
+int verb_read(int argc, char **argv);
+int verb_set(int argc, char **argv);
+int verb_restore(int argc, char **argv);
+int verb_guard(int argc, char **argv);
+
+#endif

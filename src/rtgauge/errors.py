@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+"""Errors that end a command with one clear line and an exit status."""
+
+from __future__ import annotations
+
+EXIT_OK = 0
+EXIT_FAILS = 1
+EXIT_INPUT = 2
+EXIT_CANNOT_MEASURE = 3
+EXIT_CANNOT_TELL = 4
+EXIT_INTERRUPTED = 130
+
+
+class RtgaugeError(Exception):
+    """One line for a person: what is wrong and what to do. `status` is the exit status."""
+
+    status = EXIT_CANNOT_MEASURE
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        if status is not None:
+            self.status = status
+
+
+class InputError(RtgaugeError):
+    """What the user gave is wrong."""
+
+    status = EXIT_INPUT
+
+
+class MeasureError(RtgaugeError):
+    """It could not be measured."""
+
+    status = EXIT_CANNOT_MEASURE
+
+
+class RecordError(RtgaugeError):
+    """A record, stream or samples file is damaged or foreign."""
+
+    status = EXIT_INPUT

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+"""The histogram's bins (docs/formats/histogram.md): 1 us exact up to 10 ms, and 1 % or better from 10 ns to 10 s."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+# (first value, width), ns; a segment ends where the next begins.
+SEGMENTS = (
+    (0, 1), (200, 2), (500, 5),
+    (1_000, 10), (2_000, 20), (5_000, 50),
+    (10_000, 100), (20_000, 200), (50_000, 500),
+    (100_000, 1_000),
+    (10_000_000, 100_000), (20_000_000, 200_000), (50_000_000, 500_000),
+    (100_000_000, 1_000_000), (200_000_000, 2_000_000), (500_000_000, 5_000_000),
+    (1_000_000_000, 10_000_000), (2_000_000_000, 20_000_000), (5_000_000_000, 50_000_000),
+)  # fmt: skip
+OVERFLOW_NS = 10_000_000_000
+
+_ENDS = (*(first for first, _ in SEGMENTS[1:]), OVERFLOW_NS)
+
+EDGES_NS: npt.NDArray[np.int64] = np.concatenate(
+    [np.arange(first, end, width, dtype=np.int64) for (first, width), end in zip(SEGMENTS, _ENDS, strict=True)] + [np.array([OVERFLOW_NS], dtype=np.int64)]
+)
+"""Lower edge of every bin and, last, of the overflow bin; shape (12101,), ns."""
+
+OVERFLOW_BIN = len(EDGES_NS) - 1
+
+
+def bin_of(values_ns: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Bin of each non-negative value (ns), same shape. Raises ValueError for a negative one."""
+    values = np.asarray(values_ns, dtype=np.int64)
+    if np.any(values < 0):
+        raise ValueError("a negative latency has no bin")
+    return np.searchsorted(EDGES_NS, values, side="right").astype(np.int64) - 1
+
+
+def upper_ns(bins: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """The largest value (ns) that each bin holds; the overflow bin answers its lower edge, a lower bound."""
+    index = np.asarray(bins, dtype=np.int64)
+    return np.where(index >= OVERFLOW_BIN, OVERFLOW_NS, EDGES_NS[np.minimum(index + 1, OVERFLOW_BIN)] - 1)

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: MIT
+"""What a record holds: run.json, step.json and the JSON of `--json`. Numbers are integers in ns."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+SCHEMA_VERSION = 1
+
+
+class Model(BaseModel):
+    """Base of all: an unknown key is an error, so that a typing error in a file is seen."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Severity(StrEnum):
+    """How much a mark takes from a measurement."""
+
+    NOTE = "note"
+    DOUBTFUL = "doubtful"
+    INVALID = "invalid"
+
+
+class Mark(Model):
+    """A named doubt about a step. `series` is None where it is about the whole step."""
+
+    name: str
+    severity: Severity
+    detail: str
+    series: int | None = None
+
+
+class ThreadCounts(Model):
+    """What the kernel counted for the measuring thread; None: could not be read."""
+
+    voluntary_switches: int | None = None
+    involuntary_switches: int | None = None
+    minor_faults: int | None = None
+    major_faults: int | None = None
+    run_delay_ns: int | None = None
+    cpu_ns: int | None = None
+
+
+class Distribution(Model):
+    """Count, extremes, moments and quantiles of one set of values.
+
+    `lower_bounds` names the figures of this object that are lower bounds, because they fall where the histogram overflows.
+    All values are None where `count` is 0.
+    """
+
+    count: int
+    min_ns: int | None
+    mean_ns: float | None
+    std_ns: float | None
+    p50_ns: int | None
+    p95_ns: int | None
+    p99_ns: int | None
+    p99_9_ns: int | None
+    p99_99_ns: int | None
+    max_ns: int | None
+    lower_bounds: list[str] = Field(default_factory=list)
+
+
+class WarmUp(Model):
+    """What the warm-up set aside."""
+
+    count: int = 0
+    missed: int = 0
+    max_ns: int | None = None
+
+
+class SeriesSummary(Distribution):
+    """One measured quantity of a step, or all CPUs together (`series` None)."""
+
+    series: int | None
+    metric: str
+    unit: str
+    labels: dict[str, str | int]
+    missed: int
+    lost: int = 0
+    impossible: int = 0
+    exact_quantiles: bool = Field(description="true: from raw samples; false: from the histogram (at most 1 % too large)")
+    filled: Distribution = Field(description="with the missed activations filled in; equal to the plain figures where none was missed")
+    warm_up: WarmUp
+    thread: ThreadCounts | None = None
+
+
+class Outlier(Model):
+    """One of the largest latencies, with its expected release time and its CPU."""
+
+    series: int
+    time_ns: int
+    value_ns: int
+    cpu: int | None
+
+
+class LoadPart(Model):
+    """One program of a load: what it was asked and what it did reach."""
+
+    program: str
+    version: str | None = None
+    argv: list[str]
+    wanted: dict[str, Any] = Field(default_factory=dict)
+    reached: dict[str, Any] = Field(default_factory=dict)
+    ended_early: str | None = Field(default=None, description="why it died while it was needed; None: it lived")
+
+
+class LoadReport(Model):
+    """A load as it ran beside a step. Times are the target's CLOCK_MONOTONIC."""
+
+    name: str
+    parts: list[LoadPart] = Field(default_factory=list)
+    notes: list[str] = Field(default_factory=list)
+    started_ns: int | None = None
+    warm_ns: int | None = None
+    ended_ns: int | None = None
+
+
+class LeftOut(Model):
+    """Something that the plan asked for and this run could not do."""
+
+    what: str
+    reason: str
+    remedy: str
+
+
+class Calibration(Model):
+    """Resolution of one clock and the cost of reading it (ns)."""
+
+    clock: str
+    resolution_ns: int | None
+    count: int
+    min_ns: int | None
+    p50_ns: int | None
+    p99_ns: int | None
+    mean_ns: float | None
+    max_ns: int | None
+    smallest_step_ns: int | None
+    bins: list[tuple[int, int]] = Field(default_factory=list)
+    error: str | None = None
+
+
+class StepKey(Model):
+    """What makes a step the step it is; it does not change when the plan around it does."""
+
+    probe: str
+    parameters: dict[str, Any]
+    load: str
+    deployment: str
+    targets: dict[str, str] = Field(description="role -> target, e.g. {'self': 'local'}")
+    repeat: int
+    tool: str = Field(default="rtgauge", description="'rtgauge', or the tool that cross-checks it: 'cyclictest', 'rtla'")
+
+
+class Step(Model):
+    """step.json: one probe with its parameters under one load in one deployment."""
+
+    schema_version: int = SCHEMA_VERSION
+    id: str = Field(description="folder name, e.g. 01-wakeup-idle")
+    key: StepKey
+    tool: str = Field(description="what measured: 'rtgauge-engine 0.1.0', 'cyclictest 2.40'")
+    started: str = Field(description="UTC, ISO 8601")
+    ended: str
+    start_ns: int | None = Field(description="CLOCK_MONOTONIC of the target at `go`")
+    end_ns: int | None
+    end_reason: str
+    parameters: dict[str, Any] = Field(description="every parameter as the engine understood it")
+    cpus: list[int]
+    cpus_not_measured: list[dict[str, Any]] = Field(default_factory=list)
+    clock: dict[str, Any] = Field(default_factory=dict)
+    calibrations: list[Calibration] = Field(default_factory=list)
+    load: LoadReport
+    series: list[SeriesSummary]
+    total: SeriesSummary | None = Field(description="all CPUs together; None for a probe without a latency series")
+    outliers: list[Outlier]
+    marks: list[Mark]
+    changes: dict[str, Any] = Field(default_factory=dict, description="what changed over the step on the target: interrupts, softirqs, ...")
+
+    @property
+    def worst(self) -> Severity | None:
+        """The severest mark, None where there is none."""
+        order = [Severity.NOTE, Severity.DOUBTFUL, Severity.INVALID]
+        return max((m.severity for m in self.marks), key=order.index, default=None)
+
+
+class VerdictWord(StrEnum):
+    """The four answers."""
+
+    HOLDS = "holds"
+    MARGINAL = "marginal"
+    FAILS = "fails"
+    CANNOT_TELL = "cannot tell"
+
+
+class Verdict(Model):
+    """The answer to one requirement for one step, or for a whole run (`step` None: the worst of its steps)."""
+
+    word: VerdictWord
+    requirement: str
+    reason: str
+    next: str = Field(description="the next thing to try")
+    step: str | None = None
+    evidence: dict[str, Any] = Field(default_factory=dict)
+
+
+class Run(Model):
+    """run.json."""
+
+    schema_version: int = SCHEMA_VERSION
+    id: str
+    created: str
+    ended: str | None = None
+    state: Literal["partial", "complete", "interrupted"]
+    rtgauge: str = Field(description="version")
+    command: list[str]
+    plan: dict[str, Any]
+    targets: list[str]
+    seed: int | None = None
+    requirement: str | None = None
+    verdicts: list[Verdict] = Field(default_factory=list)
+    steps: list[str] = Field(default_factory=list, description="ids of the finished steps, in the order they were measured")
+    planned: list[StepKey] = Field(default_factory=list, description="every step of the plan, in the order chosen")
+    left_out: list[LeftOut] = Field(default_factory=list)
+    marks: list[Mark] = Field(default_factory=list)
+
+
+class RunDocument(Model):
+    """The one document that `--json` prints: a run with its steps and the facts of its targets."""
+
+    run: Run
+    steps: list[Step]
+    systems: dict[str, dict[str, Any]]
+    record: str | None = Field(description="the record's folder; None where nothing was kept")

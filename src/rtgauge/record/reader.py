@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""Reads a record's folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import ValidationError
+
+from rtgauge.errors import RecordError
+from rtgauge.record.model import SCHEMA_VERSION, Model, Run, Step
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ModelT = TypeVar("ModelT", bound=Model)
+
+
+def read_json(path: Path) -> Any:
+    """The JSON in `path`. Raises RecordError that names the file."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RecordError(f"{path} is missing: not a record, or a damaged one") from None
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise RecordError(f"{path} cannot be read ({error}): the record is damaged") from None
+
+
+def read_model(path: Path, model: type[ModelT]) -> ModelT:
+    """The model stored in `path`. Raises RecordError that names the file and the first thing that is wrong."""
+    data = read_json(path)
+    version = data.get("schema_version") if isinstance(data, dict) else None
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise RecordError(f"{path} was written by a newer rtgauge (schema {version}, known {SCHEMA_VERSION}): update rtgauge")
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise RecordError(f"{path} is not a record's file ({where}: {first['msg']})") from None
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record that was read: its run, its finished steps and the facts of its targets."""
+
+    path: Path
+    run: Run
+    steps: list[Step]
+    systems: dict[str, dict[str, Any]]
+
+    @classmethod
+    def open(cls, path: Path) -> Record:
+        """Read the folder `path`. Raises RecordError."""
+        if not path.is_dir():
+            raise RecordError(f"{path} is not a record: there is no such folder")
+        run = read_model(path / "run.json", Run)
+        steps = [read_model(path / "steps" / step_id / "step.json", Step) for step_id in run.steps]
+        systems = {file.parent.name: read_json(file) for file in sorted(path.glob("targets/*/system.json"))}
+        return cls(path, run, steps, systems)
+
+    def folder(self, step: Step) -> Path:
+        """The folder of one step."""
+        return self.path / "steps" / step.id
+
+    def windows(self, step: Step) -> pl.DataFrame:
+        """The windows of one step, columns as in docs/formats/record.md. Raises RecordError."""
+        import polars as pl
+
+        path = self.folder(step) / "windows.parquet"
+        try:
+            return pl.read_parquet(path)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise RecordError(f"{path} cannot be read ({error}): the record is damaged") from None
+
+    def samples(self, step: Step) -> dict[int, Path]:
+        """Series -> its file of raw samples; empty where none were kept."""
+        return {int(file.stem.removeprefix("samples-")): file for file in sorted(self.folder(step).glob("samples-*.i64"))}

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""Durations, sizes and CPU lists as the field writes them: 100us, 1.5ms, 70%, 64KB, 0-3,6."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+NS_PER_UNIT = {"ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000, "s": 10**9, "min": 60 * 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9}
+MAX_NS = 2**63 - 1
+MAX_CPU = 8191
+
+
+
+def parse_duration_ns(text: str) -> int:
+    """`"100us"` -> 100000. A whole number of ns; a number without a unit is refused.
+
+    Raises ValueError with a sentence that names the cause and an example.
+    """
+    match = re.fullmatch(r"([+-]?[0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµμ]*)", text.strip())
+    if match is None:
+        raise ValueError(f"'{text}' is not a duration; write it like 100us, 1ms, 10s, 1h")
+    number, unit = match.groups()
+    if unit == "":
+        raise ValueError(f"'{text}' has no unit; write it like {number}us, {number}ms or {number}s")
+    if unit not in NS_PER_UNIT:
+        raise ValueError(f"'{text}': unknown unit '{unit}'; units are ns, us, ms, s, min, h, d")
+    value = Decimal(number) * NS_PER_UNIT[unit]
+    if value != value.to_integral_value():
+        raise ValueError(f"'{text}' is not a whole number of nanoseconds")
+    if abs(value) > MAX_NS:
+        raise ValueError(f"'{text}' is longer than 292 years")
+    return int(value)
+
+
+def format_duration(ns: int | float) -> str:
+    """1000000 -> `"1ms"`: the largest unit that keeps the number exact for a plan or a command line."""
+    whole = int(ns)
+    if whole == 0:
+        return "0s"
+    for unit in ("h", "min", "s", "ms", "us"):
+        if whole % NS_PER_UNIT[unit] == 0:
+            return f"{whole // NS_PER_UNIT[unit]}{unit}"
+    return f"{whole}ns"
+
+
+def format_time(ns: int | float | None) -> str:
+    """A measured time for people: three significant digits or whole us, in us, ms or s. None -> `"-"`."""
+    if ns is None:
+        return "-"
+    magnitude = abs(ns)
+    if magnitude < 1_000:
+        return f"{ns:.0f} ns"
+    for limit, divisor, unit in ((1e6, 1e3, "us"), (1e9, 1e6, "ms"), (float("inf"), 1e9, "s")):
+        if magnitude < limit:
+            value = ns / divisor
+            digits = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
+            return f"{value:.{digits}f} {unit}"
+    raise AssertionError
+
+
+def parse_cpu_list(text: str) -> list[int]:
+    """`"0-3,6"` -> [0, 1, 2, 3, 6]; sorted, without repetition. Raises ValueError."""
+    cpus: set[int] = set()
+    for part in text.strip().split(","):
+        match = re.fullmatch(r"\s*([0-9]{1,6})(?:-([0-9]{1,6}))?\s*", part)
+        if match is None:
+            raise ValueError(f"'{text}' is not a CPU list; write it like 0-3,6")
+        first = int(match[1])
+        last = int(match[2]) if match[2] is not None else first
+        if last < first:
+            raise ValueError(f"'{part.strip()}' in the CPU list runs backwards; write it like {last}-{first}")
+        if last > MAX_CPU:
+            raise ValueError(f"CPU {last} is beyond {MAX_CPU}, the largest number that Linux knows")
+        cpus.update(range(first, last + 1))
+    return sorted(cpus)
+
+
+def format_cpu_list(cpus: list[int]) -> str:
+    """[0, 1, 2, 3, 6] -> `"0-3,6"`."""
+    parts: list[str] = []
+    ordered = sorted(set(cpus))
+    start = 0
+    for i in range(1, len(ordered) + 1):
+        if i == len(ordered) or ordered[i] != ordered[i - 1] + 1:
+            parts.append(str(ordered[start]) if i - start == 1 else f"{ordered[start]}-{ordered[i - 1]}")
+            start = i
+    return ",".join(parts)
