@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import polars as pl
 
+
 @dataclass(frozen=True)
 class Group:
     """Some values whose histogram does not say where they are, only that none is below `from_ns`; the largest may be known (`max_ns`)."""
@@ -41,7 +42,7 @@ class Merged:
     m2_ns2: float | None
     missed_bins: npt.NDArray[np.int64]
     missed_counts: npt.NDArray[np.int64]
-    unplaced: list[Group] = field(default_factory=lambda: [])
+    unplaced: list[Group] = field(default_factory=list[Group])
 
     @property
     def placed(self) -> int:
