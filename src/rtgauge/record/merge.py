@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import polars as pl
 
+
 @dataclass(frozen=True)
 class Group:
     """Some values whose histogram does not say where they are, only that none is below `from_ns`; the largest may be known (`max_ns`)."""

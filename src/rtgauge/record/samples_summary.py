@@ -34,6 +34,8 @@ KEPT = 1 << 23
 SECOND_NS = 10**9
 MAX_WINDOWS = 10_000_000
 REFINE_BITS = 17
+
+
 @dataclass(frozen=True)
 class SampleWindows:
     """The course over time: one entry a second of the measured phase, by release time; `max_ns` is -1 where `count` is 0.

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import polars as pl
 
-QUANTILES = {"p50_ns": Fraction(50, 100), "p95_ns": Fraction(95, 100), "p99_ns": Fraction(99, 100), "p99_9_ns": Fraction(999, 1000), "p99_99_ns": Fraction(9999, 10000)}
+QUANTILES = {
+    "p50_ns": Fraction(50, 100),
+    "p95_ns": Fraction(95, 100),
+    "p99_ns": Fraction(99, 100),
+    "p99_9_ns": Fraction(999, 1000),
+    "p99_99_ns": Fraction(9999, 10000),
+}
 """Name of a figure -> the share of the samples that do not exceed it; fractions, so that the rank is exact."""
 
 
@@ -185,7 +191,9 @@ def _disagreements(windows: pl.DataFrame, series: int, said: Mapping[str, Any] |
         wrong.append(f"the windows count {merged.missed} missed activations and their bins hold {missed}")
     if said is not None:
         seen = {"count": merged.count, "missed": merged.missed, "min_ns": merged.min_ns, "max_ns": merged.max_ns, "sum_ns": merged.sum_ns}
-        wrong += [f"{name} is {value} in the windows and {said[name]} in the engine's summary" for name, value in seen.items() if name in said and said[name] != value]
+        wrong += [
+            f"{name} is {value} in the windows and {said[name]} in the engine's summary" for name, value in seen.items() if name in said and said[name] != value
+        ]
     return [Mark(name="windows-disagree", severity=Severity.INVALID, detail="; ".join(wrong), series=series)] if wrong else []
 
 
@@ -251,4 +259,3 @@ def summarise_step(
         resolution_ns=resolution_ns, limits_ns=limits_ns,
     )  # fmt: skip
     return StepSummary(result, total, marks)
-

@@ -4,12 +4,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Protocol
+
+
+@dataclass(frozen=True)
+class Completed:
+    """A command that has ended: exit status and what it printed."""
+
+    returncode: int
+    stdout: str
 
 
 class Guarded(Protocol):
     """A program that runs on a target under the engine's guard: it ends, with all its children, when its lease does."""
+
+    @property
+    def pid(self) -> int:
+        """Process id on the target of the guard; every process of the program descends from it."""
+        ...
 
     def lines(self) -> Iterator[bytes]:
         """Standard output, line by line, until it ends."""
@@ -27,8 +40,8 @@ class Guarded(Protocol):
         """Wait for its end; exit status, or None when the time is over."""
         ...
 
-    def end(self) -> int | None:
-        """End it in order (then by force) with all its children, and wait. Exit status."""
+    def stop(self, grace_s: float = 2.0) -> int | None:
+        """End it with all its children, in order and by force after `grace_s`, and wait. Exit status."""
         ...
 
 
@@ -41,7 +54,7 @@ class Target(Protocol):
         """Files and globs in one batch, as the `read` hand answers: path -> {"text": ...} or {"error": ...}."""
         ...
 
-    def clock_ns(self) -> int:
+    def monotonic_ns(self) -> int:
         """The target's CLOCK_MONOTONIC."""
         ...
 
@@ -49,7 +62,11 @@ class Target(Protocol):
         """Path of a program on the target, None where it is missing."""
         ...
 
-    def start(self, argv: Sequence[str], *, log: Path | None = None) -> Guarded:
+    def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
+        """Run a short command to its end; one that cannot be started or does not end in time has a status other than 0."""
+        ...
+
+    def start(self, argv: Sequence[str], log: BinaryIO | None = None) -> Guarded:
         """Run a program under guard. Its standard output is read by `lines`, or goes to `log` with its standard error."""
         ...
 

@@ -6,41 +6,37 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
-import os
 import shutil
 import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import IO, Any
+from typing import Any, BinaryIO, Self
 
 from rtgauge.errors import MeasureError
+from rtgauge.target.base import Completed
 from rtgauge.target.engine_path import engine_path
 from rtgauge.target.lease import LEASE_NS, LeaseKeeper
 
 PIPE_BYTES = 1 << 20
+GRACE_S = 2.0
 END_PATIENCE_S = 8.0
+SET_UP_FAILED = 127
 
 
 class LocalGuarded:
     """A program under guard on this machine."""
 
-    def __init__(self, argv: Sequence[str], run_id: str, keeper: LeaseKeeper, log: Path | None, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(self, argv: Sequence[str], run_id: str, keeper: LeaseKeeper, log: BinaryIO | None) -> None:
         self._keeper = keeper
         command = [str(engine_path()), "guard", "--run", run_id, "--lease-ns", str(LEASE_NS), "--", *argv]
-        out: IO[bytes] | int = subprocess.PIPE
-        with contextlib.ExitStack() as stack:
-            if log is not None:
-                out = stack.enter_context(log.open("ab"))
-            # A session of its own: Ctrl-C in the terminal reaches rtgauge only, which then ends things in order.
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=out,
-                stderr=subprocess.STDOUT if log is not None else None,
-                start_new_session=True,
-                env=None if environment is None else {**os.environ, **environment},
-            )
+        # A session of its own: Ctrl-C in the terminal reaches rtgauge only, which then ends things in order.
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE if log is None else log,
+            stderr=None if log is None else subprocess.STDOUT,
+            start_new_session=True,
+        )
         if self._process.stdout is not None:
             # A host that is busy for a moment must not make the engine wait.
             with contextlib.suppress(OSError):
@@ -78,11 +74,11 @@ class LocalGuarded:
         self._close()
         return status
 
-    def end(self) -> int | None:
-        """End it with all its children. The end of its input is what tells the guard."""
+    def stop(self, grace_s: float = GRACE_S) -> int | None:
+        """End it with all its children: in order, by force after `grace_s`. The end of its input is what tells the guard."""
         self._close()
         try:
-            return self._process.wait(END_PATIENCE_S)
+            return self._process.wait(grace_s + END_PATIENCE_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             return self._process.wait()
@@ -126,7 +122,7 @@ class LocalTarget:
             self.close()
             raise MeasureError("the engine's guard ended at once; is the engine the one that came with this rtgauge?")
 
-    def __enter__(self) -> LocalTarget:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -136,7 +132,7 @@ class LocalTarget:
         """Files and globs in one batch."""
         return read_local(paths)
 
-    def clock_ns(self) -> int:
+    def monotonic_ns(self) -> int:
         """CLOCK_MONOTONIC."""
         return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 
@@ -144,7 +140,15 @@ class LocalTarget:
         """Path of a program, also where root's folders are not in PATH."""
         return shutil.which(program) or shutil.which(program, path="/usr/local/sbin:/usr/sbin:/sbin")
 
-    def start(self, argv: Sequence[str], *, log: Path | None = None) -> LocalGuarded:
+    def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
+        """Run a short command to its end."""
+        try:
+            done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=timeout_s, check=False)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return Completed(SET_UP_FAILED, str(error))
+        return Completed(done.returncode, done.stdout)
+
+    def start(self, argv: Sequence[str], log: BinaryIO | None = None) -> LocalGuarded:
         """Run a program under guard."""
         program = LocalGuarded(argv, self.run_id, self._keeper, log)
         self._running.append(program)
@@ -158,7 +162,7 @@ class LocalTarget:
         """End what still runs, put settings back, give the machine free."""
         for program in self._running:
             if program.poll() is None:
-                program.end()
+                program.stop()
         self._running.clear()
         self._keeper.close()
         if self._session.stdin is not None:
