@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* calibrate: resolution of each clock and the distribution of the cost of reading it (paper row G3). */
-#define _GNU_SOURCE
 #include <inttypes.h>
 #include <string.h>
 

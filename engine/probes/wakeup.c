@@ -3,7 +3,6 @@
  * wakeup: one measuring thread a CPU sleeps until an absolute time, reads the clock and stores actual - expected
  * (paper row D1; Delgado & Choi 2020, algorithm 1).
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
