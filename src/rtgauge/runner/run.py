@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: MIT
+"""A plan on its target becomes a record."""
+
+from __future__ import annotations
+
+import secrets
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import rtgauge
+from rtgauge.errors import InputError, MeasureError
+from rtgauge.load import registry as loads
+from rtgauge.plan.plan import Plan
+from rtgauge.probe import registry as probes
+from rtgauge.record.model import LeftOut, Mark, Run, Severity, Step, StepKey
+from rtgauge.record.writer import RecordWriter
+from rtgauge.runner import cross_check
+from rtgauge.runner.interrupt import Interrupt
+from rtgauge.runner.progress import Progress
+from rtgauge.runner.step import STOPPED_EARLY, Context, calibrate, check_permission, measure_step, now_utc
+from rtgauge.system.facts import FACT_PATHS, facts
+from rtgauge.target.base import Target
+from rtgauge.target.local import LocalTarget
+
+STEP_OVERHEAD_S = 0.6
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Where a run goes and how it was asked for."""
+
+    out: Path
+    command: Sequence[str]
+
+
+def expected_s(key: StepKey, load_warm_up_ns: int) -> float:
+    """How long a step takes, about, in s."""
+    measured = (probes.get(key.probe).expected_ns(key.parameters) or 0) / 1e9
+    return measured + STEP_OVERHEAD_S + (0.0 if key.load == "idle" else load_warm_up_ns / 1e9 + STEP_OVERHEAD_S)
+
+
+def _possible(steps: Sequence[StepKey], target: LocalTarget) -> tuple[list[StepKey], list[LeftOut]]:
+    """The steps that this target can take, and what is left out and why."""
+    left_out: dict[str, LeftOut] = {}
+    possible: list[StepKey] = []
+    for key in steps:
+        missing = loads.left_out(loads.get(key.load), target)
+        if missing is None and key.tool != "rtgauge":
+            missing = cross_check.left_out(key.tool, target)
+        if missing is None:
+            possible.append(key)
+        else:
+            left_out[missing.what] = missing
+    return possible, list(left_out.values())
+
+
+def _step_ids(steps: Sequence[StepKey]) -> list[str]:
+    """A folder name a step: number, probe, load, and what else tells it from the others."""
+    repeats = max((key.repeat for key in steps), default=1) > 1
+    names: list[str] = []
+    for number, key in enumerate(steps, 1):
+        parts = [f"{number:02d}", key.probe, key.load]
+        parts += [key.tool] if key.tool != "rtgauge" else []
+        parts += [f"r{key.repeat}"] if repeats else []
+        names.append("-".join(parts))
+    return names
+
+
+def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: Interrupt) -> tuple[Path, Run, list[Step]]:
+    """Measure a plan from its beginning.
+
+    Gives the record's folder, its run.json and its steps. Raises InputError or MeasureError; what was measured until then is in the folder
+    whose name ends in `.partial`.
+    """
+    with LocalTarget(f"{plan.name}-{secrets.token_hex(4)}", shlex.join(options.command)) as target:
+        steps, left_out = _possible(plan.steps, target)
+        for what in left_out:
+            progress.left_out(what)
+        if not steps:
+            raise MeasureError(f"no step of the plan can be measured here: {left_out[0].reason}; {left_out[0].remedy}")
+        context = _context(target, plan, progress, interrupt)
+        _check_all(steps, context)
+        writer = RecordWriter.create(options.out, plan.name, context.facts.get("hostname"))
+        run = Run(
+            id=writer.id,
+            created=now_utc(),
+            state="partial",
+            rtgauge=rtgauge.__version__,
+            command=list(options.command),
+            plan=plan.written,
+            targets=[target.name],
+            seed=plan.seed,
+            requirement=plan.require,
+            planned=steps,
+            left_out=left_out,
+            marks=_restored_marks(target),
+        )
+        run.plan = {**plan.written, "load-warm-up-ns": plan.load_warm_up_ns}
+        writer.write_run(run)
+        return _go_on(writer, run, {}, context)
+
+
+def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt: Interrupt) -> tuple[Path, Run, list[Step]]:
+    """Go on with a record whose name ends in `.partial`: finished steps stay as they are, the others are measured."""
+    writer, run, finished = RecordWriter.reopen(folder)
+    done = {step.key.model_dump_json(): step for step in finished if step.end_reason not in STOPPED_EARLY}
+    for step in finished:
+        if step.end_reason in STOPPED_EARLY:
+            writer.drop_step(step.id)
+    run.steps = [step.id for step in finished if step.end_reason not in STOPPED_EARLY]
+    with LocalTarget(run.id, shlex.join(options.command)) as target:
+        context = Context(target, dict(facts(target.read(FACT_PATHS))), progress, interrupt, run.plan.get("load-warm-up-ns", 1_500_000_000) / 1e9)
+        context.calibrations = calibrate(target)
+        remaining = [key for key in run.planned if key.model_dump_json() not in done]
+        _check_all(remaining, context)
+        run.marks += [Mark(name="resumed", severity=Severity.NOTE, detail=f"measured in more than one session; gone on {now_utc()}"), *_restored_marks(target)]
+        return _go_on(writer, run, done, context)
+
+
+def _context(target: LocalTarget, plan: Plan, progress: Progress, interrupt: Interrupt) -> Context:
+    context = Context(target, dict(facts(target.read(FACT_PATHS))), progress, interrupt, plan.load_warm_up_ns / 1e9)
+    context.calibrations = calibrate(target)
+    return context
+
+
+def _check_all(steps: Sequence[StepKey], context: Context) -> None:
+    """Let the engine refuse each kind of step before anything is measured."""
+    seen: set[str] = set()
+    for key in steps:
+        kind = f"{key.probe} {key.parameters}"
+        if kind not in seen and key.tool == "rtgauge":
+            seen.add(kind)
+            check_permission(key, context)
+
+
+def _restored_marks(target: LocalTarget) -> list[Mark]:
+    counts = Counter(str(line.get("action")) for line in target.restored_before)
+    if not counts:
+        return []
+    detail = ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))
+    return [Mark(name="restored-before", severity=Severity.NOTE, detail=f"settings that an earlier run had left were put back first: {detail}")]
+
+
+def _go_on(writer: RecordWriter, run: Run, done: dict[str, Step], context: Context) -> tuple[Path, Run, list[Step]]:
+    """Measure what is planned and not done. Ends early, in order, when the user asks."""
+    target: Target = context.target
+    writer.write_system(target.name, {**context.facts, "calibrations": [one.model_dump() for one in context.calibrations]})
+    remaining = [(step_id, key) for step_id, key in zip(_step_ids(run.planned), run.planned, strict=True) if key.model_dump_json() not in done]
+    steps = {step.id: step for step in done.values()}
+    context.progress.run_begins([key for _, key in remaining], [expected_s(key, round(context.load_warm_up_s * 1e9)) for _, key in remaining])
+    for number, (step_id, key) in enumerate(remaining):
+        if context.interrupt.asked:
+            break
+        context.progress.step_begins(number, key)
+        with writer.step_folder(step_id) as folder:
+            if key.tool == "rtgauge":
+                step, windows = measure_step(step_id, key, context, folder)
+            else:
+                step, windows = cross_check.measure(step_id, key, context, folder)
+            writer.commit_step(folder, step, windows)
+        steps[step_id] = step
+        run.steps = sorted(steps)
+        writer.write_run(run)
+        context.progress.step_ends(step)
+    finished = all(step.end_reason not in STOPPED_EARLY for step in steps.values()) and len(steps) == len(run.planned)
+    run.ended = now_utc()
+    run.state = "interrupted" if context.interrupt.asked and not finished else "complete"
+    writer.write_run(run)
+    path = writer.finish() if run.state == "complete" else writer.path
+    return path, run, [steps[step_id] for step_id in run.steps]
+
+
+def find_partial(out: Path) -> Path:
+    """The newest record under `out` that was not finished. Raises InputError."""
+    partial = sorted(path for path in out.glob("*.partial") if (path / "run.json").is_file())
+    if not partial:
+        raise InputError(f"nothing to resume: {out} holds no record whose name ends in .partial")
+    return partial[-1]
