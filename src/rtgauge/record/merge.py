@@ -42,7 +42,7 @@ class Merged:
     m2_ns2: float | None
     missed_bins: npt.NDArray[np.int64]
     missed_counts: npt.NDArray[np.int64]
-    unplaced: list[Group] = field(default_factory=lambda: [])
+    unplaced: list[Group] = field(default_factory=list)
 
     @property
     def placed(self) -> int:
