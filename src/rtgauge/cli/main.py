@@ -16,7 +16,7 @@ app = typer.Typer(
     help="Tells whether this Linux machine keeps its deadlines, by how much, and what to change if it does not.",
     epilog="Begin with: rtgauge run",
     no_args_is_help=True,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

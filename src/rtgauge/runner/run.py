@@ -81,16 +81,16 @@ def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: In
             progress.left_out(what)
         if not steps:
             raise MeasureError(f"no step of the plan can be measured here: {left_out[0].reason}; {left_out[0].remedy}")
-        context = _context(target, plan, progress, interrupt)
+        context = _context(target, plan.load_warm_up_ns, progress, interrupt)
         _check_all(steps, context)
-        writer = RecordWriter.create(options.out, plan.name, context.facts.get("hostname"))
+        writer = RecordWriter.create(options.out, host=str(context.facts.get("hostname", "machine")), name=plan.name)
         run = Run(
             id=writer.id,
             created=now_utc(),
             state="partial",
             rtgauge=rtgauge.__version__,
             command=list(options.command),
-            plan=plan.written,
+            plan={**plan.written, "load-warm-up-ns": plan.load_warm_up_ns},
             targets=[target.name],
             seed=plan.seed,
             requirement=plan.require,
@@ -98,30 +98,34 @@ def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: In
             left_out=left_out,
             marks=_restored_marks(target),
         )
-        run.plan = {**plan.written, "load-warm-up-ns": plan.load_warm_up_ns}
         writer.write_run(run)
-        return _go_on(writer, run, {}, context)
+        return _go_on(writer, run, [], context)
 
 
 def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt: Interrupt) -> tuple[Path, Run, list[Step]]:
     """Go on with a record whose name ends in `.partial`: finished steps stay as they are, the others are measured."""
-    writer, run, finished = RecordWriter.reopen(folder)
-    done = {step.key.model_dump_json(): step for step in finished if step.end_reason not in STOPPED_EARLY}
-    for step in finished:
-        if step.end_reason in STOPPED_EARLY:
-            writer.drop_step(step.id)
-    run.steps = [step.id for step in finished if step.end_reason not in STOPPED_EARLY]
+    writer = RecordWriter.open_partial(folder)
+    record = writer.record()
+    finished = [step for step in record.steps if step.end_reason not in STOPPED_EARLY]
+    for step in record.steps:
+        if step not in finished:
+            writer.remove_step(step.id)
+    run = record.run.model_copy(update={"steps": [step.id for step in finished]})
     with LocalTarget(run.id, shlex.join(options.command)) as target:
-        context = Context(target, dict(facts(target.read(FACT_PATHS))), progress, interrupt, run.plan.get("load-warm-up-ns", 1_500_000_000) / 1e9)
-        context.calibrations = calibrate(target)
-        remaining = [key for key in run.planned if key.model_dump_json() not in done]
-        _check_all(remaining, context)
+        context = _context(target, run.plan.get("load-warm-up-ns", 0), progress, interrupt)
+        _check_all(_remaining(run, finished), context)
         run.marks += [Mark(name="resumed", severity=Severity.NOTE, detail=f"measured in more than one session; gone on {now_utc()}"), *_restored_marks(target)]
-        return _go_on(writer, run, done, context)
+        writer.write_run(run)
+        return _go_on(writer, run, finished, context)
 
 
-def _context(target: LocalTarget, plan: Plan, progress: Progress, interrupt: Interrupt) -> Context:
-    context = Context(target, dict(facts(target.read(FACT_PATHS))), progress, interrupt, plan.load_warm_up_ns / 1e9)
+def _remaining(run: Run, finished: Sequence[Step]) -> list[StepKey]:
+    done = {step.key.model_dump_json() for step in finished}
+    return [key for key in run.planned if key.model_dump_json() not in done]
+
+
+def _context(target: LocalTarget, load_warm_up_ns: int, progress: Progress, interrupt: Interrupt) -> Context:
+    context = Context(target, dict(facts(target.read(FACT_PATHS))), progress, interrupt, load_warm_up_ns / 1e9)
     context.calibrations = calibrate(target)
     return context
 
@@ -144,33 +148,34 @@ def _restored_marks(target: LocalTarget) -> list[Mark]:
     return [Mark(name="restored-before", severity=Severity.NOTE, detail=f"settings that an earlier run had left were put back first: {detail}")]
 
 
-def _go_on(writer: RecordWriter, run: Run, done: dict[str, Step], context: Context) -> tuple[Path, Run, list[Step]]:
-    """Measure what is planned and not done. Ends early, in order, when the user asks."""
-    target: Target = context.target
-    writer.write_system(target.name, {**context.facts, "calibrations": [one.model_dump() for one in context.calibrations]})
-    remaining = [(step_id, key) for step_id, key in zip(_step_ids(run.planned), run.planned, strict=True) if key.model_dump_json() not in done]
-    steps = {step.id: step for step in done.values()}
-    context.progress.run_begins([key for _, key in remaining], [expected_s(key, round(context.load_warm_up_s * 1e9)) for _, key in remaining])
-    for number, (step_id, key) in enumerate(remaining):
+def _go_on(writer: RecordWriter, run: Run, finished: Sequence[Step], context: Context) -> tuple[Path, Run, list[Step]]:
+    """Measure what is planned and not done. Ends early, in order, when the user asks; the record then keeps its `.partial`."""
+    writer.write_system(context.target.name, {**context.facts, "calibrations": [one.model_dump() for one in context.calibrations]})
+    ids = dict(zip((key.model_dump_json() for key in run.planned), _step_ids(run.planned), strict=True))
+    remaining = _remaining(run, finished)
+    steps = list(finished)
+    context.progress.run_begins(remaining, [expected_s(key, round(context.load_warm_up_s * 1e9)) for key in remaining])
+    for number, key in enumerate(remaining):
         if context.interrupt.asked:
             break
         context.progress.step_begins(number, key)
-        with writer.step_folder(step_id) as folder:
-            if key.tool == "rtgauge":
-                step, windows = measure_step(step_id, key, context, folder)
-            else:
-                step, windows = cross_check.measure(step_id, key, context, folder)
-            writer.commit_step(folder, step, windows)
-        steps[step_id] = step
-        run.steps = sorted(steps)
-        writer.write_run(run)
+        step_id = ids[key.model_dump_json()]
+        folder = writer.step_folder(step_id)
+        try:
+            measure = measure_step if key.tool == "rtgauge" else cross_check.measure
+            step, windows = measure(step_id, key, context, folder)
+            writer.commit_step(step, windows)
+        finally:
+            writer.drop_step(step_id)
+        steps.append(step)
         context.progress.step_ends(step)
-    finished = all(step.end_reason not in STOPPED_EARLY for step in steps.values()) and len(steps) == len(run.planned)
-    run.ended = now_utc()
-    run.state = "interrupted" if context.interrupt.asked and not finished else "complete"
-    writer.write_run(run)
-    path = writer.finish() if run.state == "complete" else writer.path
-    return path, run, [steps[step_id] for step_id in run.steps]
+    if len(steps) == len(run.planned) and all(step.end_reason not in STOPPED_EARLY for step in steps):
+        path = writer.finish("complete")
+    else:
+        writer.close_partial()
+        path = writer.path
+    final = writer.run
+    return path, final if final is not None else run, steps
 
 
 def find_partial(out: Path) -> Path:
