@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import rtgauge
 from rtgauge.errors import InputError, MeasureError
@@ -21,7 +22,7 @@ from rtgauge.runner import cross_check
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.progress import Progress
 from rtgauge.runner.step import STOPPED_EARLY, Context, calibrate, check_permission, measure_step, now_utc
-from rtgauge.system.facts import FACT_PATHS, facts
+from rtgauge.system.facts import FACT_PATHS, facts, more_fact_paths
 from rtgauge.target.base import Target
 from rtgauge.target.local import LocalTarget
 
@@ -83,7 +84,7 @@ def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: In
             raise MeasureError(f"no step of the plan can be measured here: {left_out[0].reason}; {left_out[0].remedy}")
         context = _context(target, plan.load_warm_up_ns, progress, interrupt)
         _check_all(steps, context)
-        writer = RecordWriter.create(options.out, host=str(context.facts.get("hostname", "machine")), name=plan.name)
+        writer = RecordWriter.create(options.out, host=_host(context.facts), name=plan.name)
         run = Run(
             id=writer.id,
             created=now_utc(),
@@ -124,8 +125,19 @@ def _remaining(run: Run, finished: Sequence[Step]) -> list[StepKey]:
     return [key for key in run.planned if key.model_dump_json() not in done]
 
 
+def read_facts(target: Target) -> dict[str, Any]:
+    """The facts of a target: what it is and how it is set."""
+    files = dict(target.read(FACT_PATHS))
+    files |= target.read(more_fact_paths(files))
+    return dict(facts(files))
+
+
+def _host(facts: dict[str, Any]) -> str:
+    return str(facts.get("host", "machine"))
+
+
 def _context(target: LocalTarget, load_warm_up_ns: int, progress: Progress, interrupt: Interrupt) -> Context:
-    context = Context(target, dict(facts(target.read(FACT_PATHS))), progress, interrupt, load_warm_up_ns / 1e9)
+    context = Context(target, read_facts(target), progress, interrupt, load_warm_up_ns / 1e9)
     context.calibrations = calibrate(target)
     return context
 

@@ -20,7 +20,8 @@ from rtgauge.record.windows import windows_frame
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.progress import Progress
 from rtgauge.system.changes import CHANGE_PATHS, changes
-from rtgauge.system.changes import marks as change_marks
+from rtgauge.system.marks import marks as change_marks
+from rtgauge.system.starvation import throttled
 from rtgauge.target.base import Guarded, Target
 
 LOAD_CHECK_S = 1.0
@@ -188,11 +189,12 @@ def _put_together(
         marks=marks,
         changes=changed,
     )
-    step.marks += change_marks(before, after, changed, step)
-    step.marks += throttle_marks(step, context.facts)
+    step.marks += change_marks(changed, step.cpus)
+    step.marks += _throttle_marks(step, context.facts)
     return step, frame
 
 
-def throttle_marks(step: Step, facts: dict[str, Any]) -> list[Mark]:
-    """Doubts from what the kernel counted for the measuring threads."""
-    raise NotImplementedError((step, facts))
+def _throttle_marks(step: Step, facts: dict[str, Any]) -> list[Mark]:
+    policy = str(step.parameters.get("policy", "other"))
+    found = [throttled(one.thread, facts, max_latency_ns=one.max_ns, policy=policy, series=one.series) for one in step.series]
+    return [mark for mark in found if mark is not None]
