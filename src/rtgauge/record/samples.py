@@ -74,14 +74,14 @@ def read_header(path: Path) -> SamplesHeader:
     return header
 
 
-def chunks(path: Path) -> Iterator[npt.NDArray[np.int64]]:
-    """The samples (ns) in pieces of at most CHUNK. Each piece is the same memory again: use it before asking for the next.
+def chunks(path: Path, size: int = CHUNK) -> Iterator[npt.NDArray[np.int64]]:
+    """The samples (ns) in pieces of at most `size`. Each piece is the same memory again: use it before asking for the next.
 
     Raises RecordError.
     """
     read_header(path)
-    buffer = np.empty(CHUNK, dtype=SAMPLE)
-    memory = memoryview(buffer).cast("B")
+    buffer = np.empty(size, dtype=SAMPLE)
+    memory = memoryview(buffer.data).cast("B")
     try:
         with path.open("rb", buffering=0) as file:
             file.seek(HEADER.size)

@@ -29,6 +29,8 @@ QUANTILES = {
 }
 """Name of a figure -> the share of the samples that do not exceed it; fractions, so that the rank is exact."""
 
+EMPTY = Distribution(count=0, min_ns=None, mean_ns=None, std_ns=None, p50_ns=None, p95_ns=None, p99_ns=None, p99_9_ns=None, p99_99_ns=None, max_ns=None)
+
 
 def nearest_rank(share: Fraction, count: int) -> int:
     """The rank (1 is the smallest) of the smallest value that at least `share` of `count` values do not exceed."""
@@ -83,7 +85,7 @@ def distribution(merged: Merged, *, resolution_ns: int = 1) -> Distribution:
     into the overflow or among values in no bin is a lower bound and named in `lower_bounds`.
     """
     if merged.count == 0:
-        return Distribution(count=0, min_ns=None, mean_ns=None, std_ns=None, p50_ns=None, p95_ns=None, p99_ns=None, p99_9_ns=None, p99_99_ns=None, max_ns=None)
+        return EMPTY
     figures, lower_bounds = _quantiles(merged, resolution_ns=resolution_ns)
     return Distribution(
         count=merged.count,
@@ -92,7 +94,11 @@ def distribution(merged: Merged, *, resolution_ns: int = 1) -> Distribution:
         std_ns=None if merged.m2_ns2 is None else standard_deviation(merged.m2_ns2, merged.count),
         max_ns=merged.max_ns,
         lower_bounds=lower_bounds,
-        **figures,
+        p50_ns=figures["p50_ns"],
+        p95_ns=figures["p95_ns"],
+        p99_ns=figures["p99_ns"],
+        p99_9_ns=figures["p99_9_ns"],
+        p99_99_ns=figures["p99_99_ns"],
     )
 
 
@@ -191,9 +197,15 @@ def _disagreements(windows: pl.DataFrame, series: int, said: Mapping[str, Any] |
         wrong.append(f"the windows count {merged.missed} missed activations and their bins hold {missed}")
     if said is not None:
         seen = {"count": merged.count, "missed": merged.missed, "min_ns": merged.min_ns, "max_ns": merged.max_ns, "sum_ns": merged.sum_ns}
+<<<<<<< HEAD
         wrong += [
             f"{name} is {value} in the windows and {said[name]} in the engine's summary" for name, value in seen.items() if name in said and said[name] != value
         ]
+=======
+        for name, value in seen.items():
+            if name in said and said[name] != value:
+                wrong.append(f"{name} is {value} in the windows and {said[name]} in the engine's summary")
+>>>>>>> analysis
     return [Mark(name="windows-disagree", severity=Severity.INVALID, detail="; ".join(wrong), series=series)] if wrong else []
 
 
