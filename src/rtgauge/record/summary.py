@@ -197,15 +197,9 @@ def _disagreements(windows: pl.DataFrame, series: int, said: Mapping[str, Any] |
         wrong.append(f"the windows count {merged.missed} missed activations and their bins hold {missed}")
     if said is not None:
         seen = {"count": merged.count, "missed": merged.missed, "min_ns": merged.min_ns, "max_ns": merged.max_ns, "sum_ns": merged.sum_ns}
-<<<<<<< HEAD
-        wrong += [
-            f"{name} is {value} in the windows and {said[name]} in the engine's summary" for name, value in seen.items() if name in said and said[name] != value
-        ]
-=======
         for name, value in seen.items():
             if name in said and said[name] != value:
                 wrong.append(f"{name} is {value} in the windows and {said[name]} in the engine's summary")
->>>>>>> analysis
     return [Mark(name="windows-disagree", severity=Severity.INVALID, detail="; ".join(wrong), series=series)] if wrong else []
 
 
