@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 
-int print_error(const char *code, int status, const char *format, ...)
+int say_error(const char *code, int status, const char *format, ...)
 {
 	struct json j;
 	char message[1024];

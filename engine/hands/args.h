@@ -34,8 +34,8 @@ bool args_is_id(const char *text);
 bool args_is_plain(const char *text, size_t most);
 
 /* Prints {"type":"error",...} on standard output and returns `status`. */
-int print_error(const char *code, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int say_error(const char *code, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-#define usage_error(...) print_error("usage", STATUS_USAGE, __VA_ARGS__)
+#define usage_error(...) say_error("usage", STATUS_USAGE, __VA_ARGS__)
 
 #endif

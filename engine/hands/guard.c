@@ -74,7 +74,7 @@ static int say_locked(const struct wish *wish, int error, const struct holder *h
 	struct json j;
 
 	if (error != EADDRINUSE)
-		return print_error("internal", STATUS_CANNOT, "the lock of this machine cannot be taken: %s", errname(error));
+		return say_error("internal", STATUS_CANNOT, "the lock of this machine cannot be taken: %s", errname(error));
 	snprintf(message, sizeof(message), "this machine is held by run %s%s%s (pid %lld); wait until it has ended, or end it",
 		 *holder->run ? holder->run : "(it does not say which)", *holder->label ? ", " : "", holder->label,
 		 (long long)holder->pid);
@@ -158,9 +158,9 @@ static int prepare(struct guard *guard)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	guard->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (guard->signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1))
-		return print_error("internal", STATUS_CANNOT, "the guard cannot start: %s", errname(errno));
+		return say_error("internal", STATUS_CANNOT, "the guard cannot start: %s", errname(errno));
 	if (guard->detach && setsid() < 0 && getsid(0) != getpid() && errno != EPERM)
-		return print_error("internal", STATUS_CANNOT, "the guard cannot detach: %s", errname(errno));
+		return say_error("internal", STATUS_CANNOT, "the guard cannot detach: %s", errname(errno));
 	return 0;
 }
 
@@ -213,7 +213,7 @@ static int run(struct guard *guard, struct wish *wish, const char *dir, FILE *ev
 	if (wish->program)
 		guard_start(guard, wish->program);
 	if (guard->start_error) {
-		print_error("program", STATUS_CANNOT, "'%.200s' cannot be started: %s%s", wish->program[0],
+		say_error("program", STATUS_CANNOT, "'%.200s' cannot be started: %s%s", wish->program[0],
 			    errname(guard->start_error), guard->start_error == ENOENT ? " (it is not installed here)" : "");
 	} else {
 		say_started(guard, events);
@@ -238,7 +238,7 @@ int verb_guard(int argc, char **argv)
 	if (!dir && (wish.restore || wish.lock))
 		return usage_error("no place for the journal is known; give --journal DIR");
 	events = open_events(&wish);
-	status = events ? prepare(&guard) : print_error("output", STATUS_CANNOT, "--status-fd: %s", errname(errno));
+	status = events ? prepare(&guard) : say_error("output", STATUS_CANNOT, "--status-fd: %s", errname(errno));
 	if (!status)
 		status = run(&guard, &wish, dir, events);
 	free(dir);

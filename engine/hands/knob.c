@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -141,27 +140,30 @@ static char *tidy(const char *text)
 
 #define CPUS 8192
 
+/* A CPU's number at *text, which moves behind it; -1: there is none. */
+static int cpu_number(const char **text)
+{
+	int cpu = isdigit((unsigned char)**text) ? 0 : -1;
+
+	while (isdigit((unsigned char)**text) && cpu < CPUS)
+		cpu = cpu * 10 + *(*text)++ - '0';
+	return cpu < CPUS ? cpu : -1;
+}
+
 /* "0-3,6" as a set; false where the text is no such list. */
 static bool cpu_list(const char *text, uint8_t set[CPUS / 8])
 {
 	memset(set, 0, CPUS / 8);
 	do {
-		unsigned int first, last;
-		int used = 0;
+		int first = cpu_number(&text), last = first;
 
-		if (!isdigit((unsigned char)*text) || sscanf(text, "%5u%n", &first, &used) != 1)
-			return false;
-		text += used;
-		last = first;
 		if (*text == '-') {
 			text++;
-			if (!isdigit((unsigned char)*text) || sscanf(text, "%5u%n", &last, &used) != 1)
-				return false;
-			text += used;
+			last = cpu_number(&text);
 		}
-		if (last < first || last >= CPUS)
+		if (first < 0 || last < first)
 			return false;
-		for (unsigned int cpu = first; cpu <= last; cpu++)
+		for (int cpu = first; cpu <= last; cpu++)
 			set[cpu / 8] |= (uint8_t)(1U << (cpu % 8));
 	} while (*text++ == ',');
 	return !text[-1];

@@ -2,6 +2,8 @@
 #define _GNU_SOURCE 1
 #include "hands/process.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,21 +11,37 @@
 #include "hands/args.h"
 #include "hands/file.h"
 
+/* The number at the start of the text; -1: there is none, or it is too large. */
+static int64_t number(const char *text, int64_t most)
+{
+	char *end;
+	long long value;
+
+	if (*text < '0' || *text > '9')
+		return -1;
+	errno = 0;
+	value = strtoll(text, &end, 10);
+	return errno || value > most || (*end && !isspace((unsigned char)*end)) ? -1 : value;
+}
+
 bool process_parse(const char *text, struct process *process)
 {
-	/* The name in parentheses may hold anything, parentheses too. */
-	const char *rest = strrchr(text, ')');
-	long long pid, parent, start;
-	char state;
+	/* The name in parentheses may hold anything, parentheses too. sscanf would cost a static program 120 KiB. */
+	const char *at = strrchr(text, ')');
+	int64_t pid = number(text, INT32_MAX), parent = -1, start = -1;
+	char state = '\0';
 
-	if (!rest || sscanf(text, "%18lld", &pid) != 1)
-		return false;
-	/* 3 state, 4 ppid, ..., 22 starttime */
-	if (sscanf(rest + 1, " %c %18lld %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %18lld",
-		   &state, &parent, &start) != 3)
-		return false;
+	for (int field = 3; at && (at = strchr(at, ' ')) && field <= 22; field++) {
+		at++;
+		if (field == 3)
+			state = *at;
+		else if (field == 4)
+			parent = number(at, INT32_MAX);
+		else if (field == 22)
+			start = number(at, INT64_MAX);
+	}
 	*process = (struct process){.pid = (pid_t)pid, .parent = (pid_t)parent, .state = state, .start = start};
-	return pid > 0 && pid <= INT32_MAX && parent >= 0 && parent <= INT32_MAX && start >= 0;
+	return pid > 0 && parent >= 0 && start >= 0;
 }
 
 bool process_read(pid_t pid, struct process *process)

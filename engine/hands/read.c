@@ -179,7 +179,7 @@ static int expand_input(struct paths *paths)
 		at = stop + 1;
 	}
 	free(bytes.data);
-	return error ? print_error("internal", STATUS_CANNOT, "out of memory") : 0;
+	return error ? say_error("internal", STATUS_CANNOT, "out of memory") : 0;
 }
 
 int verb_read(int argc, char **argv)
@@ -197,7 +197,7 @@ int verb_read(int argc, char **argv)
 		status = expand_input(&paths);
 	else
 		for (; i < argc && !status; i++)
-			status = expand(argv[i], &paths) ? print_error("internal", STATUS_CANNOT, "out of memory") : 0;
+			status = expand(argv[i], &paths) ? say_error("internal", STATUS_CANNOT, "out of memory") : 0;
 	if (!status && !write_all_files(&paths))
 		status = STATUS_CANNOT;
 	paths_free(&paths);

@@ -210,7 +210,7 @@ int verb_restore(int argc, char **argv)
 	/* Nobody who reads too slowly, or no more, may keep settings from being put back. */
 	signal(SIGPIPE, SIG_IGN);
 	out = open_memstream(&lines, &len);
-	status = out ? restore_settings(dir, &wish, out) : print_error("internal", STATUS_CANNOT, "out of memory");
+	status = out ? restore_settings(dir, &wish, out) : say_error("internal", STATUS_CANNOT, "out of memory");
 	if (out) {
 		fclose(out);
 		fwrite(lines, 1, len, stdout);

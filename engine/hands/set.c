@@ -80,7 +80,7 @@ static void print_item(struct item *item, struct json *j)
 
 static int no_journal(const char *dir, int error)
 {
-	return print_error("output", STATUS_CANNOT,
+	return say_error("output", STATUS_CANNOT,
 			   "nothing was set: the journal %s/journal.ndjson cannot be written (%s); it has to be there first, to put "
 			   "settings back after a crash: make room or give --journal DIR",
 			   dir, errname(error));
@@ -142,7 +142,7 @@ static int set_all(const char *dir, const struct entry *common, int argc, char *
 	int status;
 
 	if (!items)
-		return print_error("internal", STATUS_CANNOT, "out of memory");
+		return say_error("internal", STATUS_CANNOT, "out of memory");
 	for (size_t i = 0; i < count; i++) {
 		items[i].entry = *common;
 		items[i].entry.path = argv[2 * i];
@@ -185,7 +185,7 @@ int verb_set(int argc, char **argv)
 	if (!common.run || !args_is_id(common.run))
 		return usage_error("set needs --run ID: letters, digits and ._-:@+, at most 128");
 	if (!process_read((pid_t)pid, &owner) || !process_lives((pid_t)pid, owner.start))
-		return print_error("owner-gone", STATUS_CANNOT,
+		return say_error("owner-gone", STATUS_CANNOT,
 				   "nothing was set: process %lld, which was to own the settings, is gone", (long long)pid);
 	dir = journal_dir(journal);
 	if (!dir)
