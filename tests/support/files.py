@@ -5,17 +5,18 @@ from __future__ import annotations
 
 import base64
 import errno
-import glob
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def read_local(paths: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Each path, globs expanded; a glob that matches nothing is an ENOENT under its own name."""
     files: dict[str, dict[str, Any]] = {}
     for pattern in paths:
-        found = sorted(glob.glob(pattern)) if any(sign in pattern for sign in "*?[") else [pattern]
+        found = sorted(str(path) for path in Path("/").glob(pattern[1:])) if any(sign in pattern for sign in "*?[") else [pattern]
         for path in found or [pattern]:
             files[path] = _read_one(Path(path))
     return files
@@ -32,5 +33,3 @@ def _read_one(path: Path) -> dict[str, Any]:
         return {"text": content.decode()}
     except UnicodeDecodeError:
         return {"base64": base64.b64encode(content).decode()}
-
-

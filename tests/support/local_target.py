@@ -8,12 +8,14 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from rtgauge.load.base import Completed
 from rtgauge.load.processes import STAT_GLOB, descendants, parse_all
 from tests.support.files import read_local
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 
 class LocalHandle:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 import time
@@ -195,8 +196,9 @@ class RunningLoad:
         with self._log_path.open("wb") as out:
             for part in self._parts:
                 out.write(f"== {' '.join(part.spec.argv)!r}\n".encode())
-                part.log.seek(0)
-                while block := part.log.read(1 << 16):
+                position = 0
+                while block := os.pread(part.log.fileno(), 1 << 16, position):
+                    position += len(block)
                     out.write(block)
                 out.write(b"\n")
 
@@ -231,10 +233,9 @@ class RunningLoad:
 
 
 def _tail(log: BinaryIO, limit: int) -> str:
-    """The last `limit` bytes of a log as text."""
-    size = log.seek(0, 2)
-    log.seek(max(size - limit, 0))
-    return log.read(limit).decode(errors="replace")
+    """The last `limit` bytes of a log as text. The file's position stays: the programs of the load may share it."""
+    size = os.fstat(log.fileno()).st_size
+    return os.pread(log.fileno(), limit, max(size - limit, 0)).decode(errors="replace")
 
 
 def _why(part: PartState, status: int) -> str:
