@@ -136,8 +136,6 @@ def changes(before_files: Mapping[str, Any], after_files: Mapping[str, Any]) -> 
         "temperature_millicelsius": {f"{key} {kinds.get(key, '')}".strip(): value for key, value in temperatures.items()},
         "frequency_khz": _both(_numbers(before, frequencies), _numbers(after, frequencies)),
         "throttle_counts": _increases(_numbers(before, throttling), _numbers(after, throttling)),
-            key: change for key, value in throttle_after.items() if key in throttle_before and (change := difference(throttle_before[key], value)) != 0
-        },
         "clock_source": {"before": known(before.text(CLOCKSOURCE)), "after": known(after.text(CLOCKSOURCE))},
         "online_cpus": {"before": known(before.text(ONLINE)), "after": known(after.text(ONLINE))},
     }

@@ -40,9 +40,8 @@ def more_fact_paths(files: Mapping[str, Any]) -> list[str]:
     """What only the first batch can tell to be of interest: to be read in a second batch and given to `facts` together with the first."""
     read = Files(files)
     release = read.text("/proc/sys/kernel/osrelease")
-    configuration = (
-        [kernel.config_path(release)] if release and re.fullmatch(r"[A-Za-z0-9._+~-]{1,128}", release) and read.unpacked(kernel.PACKED_CONFIG) is None else []
-    )
+    named = release is not None and re.fullmatch(r"[A-Za-z0-9._+~-]{1,128}", release) is not None
+    configuration = [kernel.config_path(release)] if release and named and read.unpacked(kernel.PACKED_CONFIG) is None else []
     return configuration + scheduling.own_group_paths(read)
 
 

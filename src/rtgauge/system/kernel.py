@@ -89,7 +89,7 @@ def preemption(files: Files) -> dict[str, Any]:
         model = "lazy"
     elif flag_text == "PREEMPT":
         # since 6.13 a kernel built lazy says the same
-        model = "full or lazy" if (version_tuple(release) or (99, 0)) >= (6, 13) else "full"
+        model = "full or lazy" if (number := version_tuple(release)) is None or number >= (6, 13) else "full"
     else:
         model = "none or voluntary"
     return {"model": model, "sources": sources}
