@@ -42,11 +42,7 @@ class Merged:
     m2_ns2: float | None
     missed_bins: npt.NDArray[np.int64]
     missed_counts: npt.NDArray[np.int64]
-<<<<<<< HEAD
-    unplaced: list[Group] = field(default_factory=list)
-=======
     unplaced: list[Group] = field(default_factory=list[Group])
->>>>>>> analysis
 
     @property
     def placed(self) -> int:
