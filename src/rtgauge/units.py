@@ -6,10 +6,20 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-NS_PER_UNIT = {"ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000, "s": 10**9, "min": 60 * 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9}
+NS_PER_UNIT = {
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,  # the micro sign
+    "μs": 1_000,  # the Greek letter
+    "ms": 1_000_000,
+    "s": 10**9,
+    "min": 60 * 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+    "d": 86400 * 10**9,
+}
 MAX_NS = 2**63 - 1
 MAX_CPU = 8191
-
 
 
 def parse_duration_ns(text: str) -> int:
@@ -33,7 +43,7 @@ def parse_duration_ns(text: str) -> int:
     return int(value)
 
 
-def format_duration(ns: int | float) -> str:
+def format_duration(ns: float) -> str:
     """1000000 -> `"1ms"`: the largest unit that keeps the number exact for a plan or a command line."""
     whole = int(ns)
     if whole == 0:
@@ -44,7 +54,7 @@ def format_duration(ns: int | float) -> str:
     return f"{whole}ns"
 
 
-def format_time(ns: int | float | None) -> str:
+def format_time(ns: float | None) -> str:
     """A measured time for people: three significant digits or whole us, in us, ms or s. None -> `"-"`."""
     if ns is None:
         return "-"

@@ -137,6 +137,12 @@ class RecordWriter:
         """Remove the folder of a step that is not to be kept."""
         shutil.rmtree(self._aside(step_id), ignore_errors=True)
 
+    def remove_step(self, step_id: str) -> None:
+        """Take out a step that was ended before its time, so that it can be measured again."""
+        shutil.rmtree(self.path / "steps" / step_id, ignore_errors=True)
+        if self.run is not None:
+            self.write_run(self.run.model_copy(update={"steps": [name for name in self.run.steps if name != step_id]}))
+
     def commit_step(self, step: Step, windows: pl.DataFrame) -> Path:
         """Add step.json and windows.parquet, put the folder in its place and name the step in run.json; answers the folder.
 
@@ -155,6 +161,11 @@ class RecordWriter:
         if self.run is not None:
             self.write_run(self.run.model_copy(update={"steps": [*self.run.steps, step.id]}))
         return place
+
+    def close_partial(self) -> None:
+        """Leave the record as it is, to be resumed: its state is `interrupted`, its name keeps `.partial`."""
+        if self.run is not None:
+            self.write_run(self.run.model_copy(update={"state": "interrupted"}))
 
     def finish(self, state: Literal["complete", "interrupted"], now: datetime | None = None) -> Path:
         """Close the record: state and end go into run.json, `.partial` from its name; answers its folder. An interrupted one can be resumed.

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""What a probe is to the host: its parameters, and how the engine is called."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from rtgauge.validation import explain
+
+
+class Parameters(BaseModel):
+    """Parameters of a probe. Written in the field's notation under the alias, held as numbers under the name."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=False, frozen=True)
+
+
+class Probe(Protocol):
+    """One kind of measurement."""
+
+    name: str
+    help: str
+    parameters: type[Parameters]
+
+    def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
+        """The engine's command line: verb and options, for parameters as `normalise` gives them."""
+        ...
+
+    def expected_ns(self, parameters: dict[str, Any]) -> int | None:
+        """How long it takes with its warm-up; None where it runs until it is stopped."""
+        ...
+
+
+def keys(probe: Probe) -> list[str]:
+    """The parameters' names as people write them (`interval`, `warm-up`)."""
+    return [field.alias or name for name, field in probe.parameters.model_fields.items()]
+
+
+def normalise(probe: Probe, written: dict[str, Any], what: str) -> dict[str, Any]:
+    """`{"interval": "1ms"}` -> every parameter with its default, in numbers. Raises InputError; `what` names the place."""
+    try:
+        return probe.parameters.model_validate(written).model_dump()
+    except ValidationError as error:
+        raise explain(error, what, keys(probe)) from None
