@@ -80,5 +80,5 @@ def test_nothing_counted_supports_nothing():
 
 @pytest.mark.parametrize("arguments", [(3, 2, 0.95), (-1, 2, 0.95), (0, 5, 0.0), (0, 5, 1.0)])
 def test_impossible_counts_are_refused(arguments):
-    with pytest.raises(ValueError, match="violations|confidence"):
+    with pytest.raises(ValueError, match=r"violations|confidence"):
         upper_bound(*arguments)
