@@ -39,7 +39,8 @@ def one_probe(name: str, written: dict[str, Any], *, load: str, samples: Path | 
         if requirement is not None:
             record.run.verdicts = judge_run(requirement, record)
         if samples is not None and record.steps:
-            export_samples(record.samples(record.steps[0]), samples)
+            for file in export_samples(record.samples(record.steps[0]), samples):
+                display.say(f"samples {file}")
         if as_json:
             typer.echo(RunDocument(run=record.run, steps=record.steps, systems=record.systems, record=None).model_dump_json(indent=1))
         elif name == "calibrate" and record.steps:

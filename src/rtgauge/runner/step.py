@@ -15,6 +15,7 @@ from rtgauge.load.running import RunningLoad
 from rtgauge.probe import registry as probes
 from rtgauge.record.model import Calibration, LoadReport, Mark, Severity, Step, StepKey
 from rtgauge.record.stream import Armed, ErrorLine, StreamResult, Window, parse_line
+from rtgauge.record.samples_summary import summarise_samples, with_samples
 from rtgauge.record.summary import summarise_step
 from rtgauge.record.windows import windows_frame
 from rtgauge.runner.interrupt import Interrupt
@@ -154,7 +155,10 @@ def measure_step(step_id: str, key: StepKey, context: Context, folder: Path) -> 
             context.progress.phase(f"load {key.load} ends")
             report = load.stop()
     after = target.read(CHANGE_PATHS)
-    return _put_together(step_id, key, context, result, report, started, before, after)
+    step, frame = _put_together(step_id, key, context, result, report, started, before, after)
+    if samples_dir is not None:
+        step.series = [with_samples(one, summarise_samples(folder / f"samples-{one.series}.i64")) for one in step.series]
+    return step, frame
 
 
 def _put_together(
