@@ -77,9 +77,12 @@ def fact_rows(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _fact(key: str, item: object) -> str:
-    if isinstance(item, list) and key.startswith("cpus") and item:
-        numbers = cast("list[object]", item)
-        online = [number for number in numbers if type(number) is int and number >= 0]
-        if len(online) == len(numbers):
-            return format_cpu_list(online)
-    return parameter(key, item)
+    numbers = _numbers(item) if key.startswith("cpus") else None
+    return format_cpu_list(numbers) if numbers else parameter(key, item)
+
+
+def _numbers(item: object) -> list[int] | None:
+    if not isinstance(item, list):
+        return None
+    found = [number for number in cast("list[object]", item) if type(number) is int and number >= 0]
+    return found if len(found) == len(cast("list[object]", item)) else None
