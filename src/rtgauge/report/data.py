@@ -124,7 +124,7 @@ def by_cpu(record: Record, condition: Condition) -> dict[str, Measured]:
 
 @dataclass(frozen=True)
 class Outline:
-    """A histogram's outline, to be drawn as steps: from `x_us[i]` on, bins hold `count[i]` each."""
+    """A histogram's outline: its corners, to be joined by straight lines; bins between two corners hold `count` each."""
 
     x_us: npt.NDArray[np.float64]
     count: IntArray
