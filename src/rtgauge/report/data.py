@@ -124,7 +124,7 @@ def by_cpu(record: Record, condition: Condition) -> dict[str, Measured]:
 
 @dataclass(frozen=True)
 class Outline:
-    """A histogram's outline: its corners, to be joined by straight lines; bins between two corners hold `count` each."""
+    """A histogram's outline, to be drawn as steps: from `x_us[i]` on, bins hold `count[i]` each; it begins and ends with 0."""
 
     x_us: npt.NDArray[np.float64]
     count: IntArray
@@ -144,29 +144,16 @@ def outline(histogram: Counts, width_us: int = 1) -> Outline:
     count = np.add.reduceat(histogram.counts, first)
     x: list[float] = []
     y: list[int] = []
+    last = -1
     for here, following, number in zip(start.tolist(), end.tolist(), count.tolist(), strict=True):
-        at = here / 1_000
-        if not x:
-            x.append(at)
+        if here > last:
+            x.append((here if last < 0 else last) / 1_000)
             y.append(0)
-        elif at > x[-1]:
-            x.append(x[-1])
-            y.append(0)
-            x.append(at)
-            y.append(0)
-        if y[-1] != number or x[-1] != at:
-            x.append(at)
+        if y[-1] != number:
+            x.append(here / 1_000)
             y.append(number)
-        x.append(following / 1_000)
-        y.append(number)
-    x.append(x[-1])
-    y.append(0)
-    return _merge(x, y)
-
-
-def _merge(x: list[float], y: list[int]) -> Outline:
-    keep = [i for i in range(len(x)) if not (0 < i < len(x) - 1 and y[i - 1] == y[i] == y[i + 1])]
-    return Outline(np.array([x[i] for i in keep]), np.array([y[i] for i in keep], dtype=np.int64))
+        last = following
+    return Outline(np.array([*x, last / 1_000]), np.array([*y, 0], dtype=np.int64))
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def course_figure(source: Source) -> Figure | None:
         {"load": "string", "name": "string", "phase": "string", "start": "number", "end": "number"},
         ((load_of[p.step], names[p.step], p.kind, p.start_s, p.end_s) for p in found.phases),
     )
-    opacity = alt.Opacity("phase:N", scale=alt.Scale(domain=["measure", "warm-up"], range=[0.16, 0.06]), legend=None)
+    opacity = alt.Opacity("phase:O", sort=None, scale=alt.Scale(domain=["measure", "warm-up"], range=[0.16, 0.06]), legend=None)
     layers: list[alt.Chart] = [alt.Chart(phases).mark_rect().encode(x=x, x2="end:Q", color=colour, opacity=opacity)]
     points = csv(
         {"load": "string", "cpu": "string", "phase": "string", "start": "number", "end": "number", "us": "number", "missed": "number", "step": "string"},

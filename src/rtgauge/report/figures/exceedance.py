@@ -13,13 +13,13 @@ from rtgauge.report.figures.parts import US_LABEL, Figure, bound_layer, csv, dec
 if TYPE_CHECKING:
     from rtgauge.report.figures.source import Source
 
-POINTS = 40_000
+POINTS = 16_000
 """About this many points in all curves together."""
 PLAIN, FILLED = "as measured", "missed filled in"
 
 
 def _curves(source: Source) -> dict[tuple[str, str, str], Curve]:
-    each = max(60, min(250, POINTS // max(1, sum(len(cpus) for cpus in source.measured.values()))))
+    each = max(40, min(250, POINTS // max(1, sum(len(cpus) for cpus in source.measured.values()))))
     found: dict[tuple[str, str, str], Curve] = {}
     for label, cpus in source.measured.items():
         for cpu, part in cpus.items():

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
     from rtgauge.report.figures.source import Source
 
-CORNERS = 60_000
+CORNERS = 40_000
 """More corners than this in all histograms together, and the bins become wider: the page stays small."""
 LINEAR_TO_US = 1_000
 """A largest value above this asks for a log axis, or the bulk would be a line of its own thickness."""
 FLOOR = 0.6
-"""Where on the log count axis nothing is drawn: below one sample."""
+"""Where the log count axis begins; an empty bin lies below it, out of sight."""
 FIRST_US = 0.5
 """Where the bin [0, 1) us begins on a log axis."""
 
@@ -99,9 +99,9 @@ def _spec(source: Source, label: str, cpus: Mapping[str, Outline], frame: _Frame
     lines = (
         alt.Chart(csv({"cpu": "string", "us": "number", "n": "number"}, rows))
         .transform_filter("cpu === 'all' || datum.cpu === cpu")
-        .transform_calculate(x=f"max(datum.us, {frame.low_us * 0.9})", y=f"max(datum.n, {FLOOR})")
+        .transform_calculate(x=f"max(datum.us, {frame.low_us * 0.9})", y=f"max(datum.n, {FLOOR / 2})")
         .transform_window(i="row_number()")
-        .mark_line(interpolate="linear", strokeWidth=1.3, strokeJoin="miter", clip=True)
+        .mark_line(interpolate="step-after", strokeWidth=1.3, strokeJoin="miter", clip=True)
         .encode(
             x=alt.X("x:Q", scale=alt.Scale.from_dict(choice["scale"]), axis=alt.Axis(title="latency (us)", labelExpr=US_LABEL, **choice["axis"])),
             y=alt.Y("y:Q", scale=alt.Scale(type="log", domain=[FLOOR, top], nice=False), axis=alt.Axis(title="samples", values=decades(1, top), format="~s")),

@@ -44,7 +44,7 @@ def _cell(cell: object) -> str:
     if isinstance(cell, bool) or not isinstance(cell, (int, float)):
         text = str(cell)
         return '"' + text.replace('"', '""').replace("\n", " ") + '"' if any(c in text for c in ',"\n\r') else text
-    return f"{cell:.7g}" if isinstance(cell, float) else str(cell)
+    return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
 
 
 def decades(low: float, high: float) -> list[float]:
@@ -80,7 +80,7 @@ def bound_layer(bound_us: float | None, *, vertical: bool) -> list[alt.Chart]:
     return [rule.encode(y=alt.Y("bound:Q")), text.encode(y=alt.Y("bound:Q"), x=alt.value(0))]
 
 
-def layered(layers: Sequence[alt.Chart], *, height: int | alt.Step, description: str, meta: Mapping[str, object] | None = None) -> dict[str, Any]:
+def layered(layers: Sequence[alt.Chart], *, height: int, description: str, meta: Mapping[str, object] | None = None) -> dict[str, Any]:
     """The layers as one Vega-Lite description that knows the parameter `cpu`; `meta` is for the page."""
     chart = alt.layer(*layers).add_params(alt.param(name="cpu", value="all")).properties(height=height, description=description)
     spec: dict[str, Any] = chart.to_dict()

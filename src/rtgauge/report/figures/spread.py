@@ -70,4 +70,4 @@ def spread_figure(source: Source) -> Figure | None:
     notes = ["All CPUs together, from the median to the exact largest value."]
     if any(row[4] for row in rows):
         notes.append("A figure that overflowed the histogram (10 s) is drawn at its lower bound.")
-    return Figure("spread", "Idle beside loaded", text, [layered(layers, height=alt.Step(30), description=text)], notes=notes)
+    return Figure("spread", "Idle beside loaded", text, [layered(layers, height=30 * len(lines), description=text)], notes=notes)
