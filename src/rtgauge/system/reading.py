@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 import zlib
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
@@ -34,8 +33,15 @@ class Files:
 
     def text(self, path: str) -> str | None:
         """The file's text without white space and NUL bytes at its ends; None where it could not be read."""
-        text = self._files.get(path, {}).get("text")
-        return text.strip("\0 \t\r\n") if isinstance(text, str) else None
+        file = self._files.get(path, {})
+        text = file.get("text")
+        if not isinstance(text, str):
+            # a device tree's strings end in NUL, so that they may come as bytes
+            try:
+                text = base64.b64decode(str(file["base64"]), validate=True).decode() if "base64" in file else None
+            except ValueError:
+                return None
+        return text.strip("\0 \t\r\n") if text is not None else None
 
     def number(self, path: str) -> int | None:
         """A file that is one number; None where it is not there or something else."""
@@ -59,7 +65,7 @@ class Files:
         try:
             unpacker = zlib.decompressobj(wbits=31)
             content = unpacker.decompress(base64.b64decode(packed, validate=True), LARGEST_UNPACKED)
-        except (ValueError, binascii.Error, zlib.error):
+        except (ValueError, zlib.error):
             return None
         return content.decode(errors="replace") if unpacker.eof else None
 

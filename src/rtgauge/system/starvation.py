@@ -54,8 +54,9 @@ def limits(facts: Mapping[str, Any]) -> list[Limit]:
     if runtime is not None and period is not None and 0 <= runtime < period and throttles:
         found.append(Limit("real-time throttling (sched_rt_runtime_us)", (period - runtime) * 1000, "sysctl kernel.sched_rt_runtime_us=-1"))
     if group["version"] == "v1" and group_runtime is not None and group_period is not None and 0 <= group_runtime < group_period:
-        same = runtime is not None and period is not None and group_runtime * period >= runtime * group_period
-        if not same:
+        # the root group has the limit of the sysctl: another only where it is tighter
+        tighter = runtime is None or period is None or runtime < 0 or group_runtime * period < runtime * group_period
+        if tighter:
             name = f"the limit of the cgroup {group['path']} (cpu.rt_runtime_us)"
             remedy = "a larger cpu.rt_runtime_us in this group and those above it"
             found.append(Limit(name, (group_period - group_runtime) * 1000, remedy))
