@@ -12,7 +12,8 @@ from rtgauge.units import MAX_CPU, MAX_NS, NS_PER_UNIT, format_cpu_list, format_
 
 @pytest.mark.parametrize(
     ("text", "ns"),
-    [("100us", 100_000), ("1ms", 10**6), ("10s", 10**10), ("1h", 3600 * 10**9), ("1.5ms", 1_500_000), ("0.25us", 250), (" 5 µs ", 5_000), ("5μs", 5_000), ("-1us", -1000),
+    [("100us", 100_000), ("1ms", 10**6), ("10s", 10**10), ("1h", 3600 * 10**9), ("1.5ms", 1_500_000), ("0.25us", 250),
+     (" 5 µs ", 5_000), ("5μs", 5_000), ("-1us", -1000),
      ("2min", 120 * 10**9)],
 )  # fmt: skip
 def test_durations_as_the_field_writes_them(text, ns):
