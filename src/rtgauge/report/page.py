@@ -22,7 +22,7 @@ from rtgauge.report.text import NARROW_SPACE, parameter, plural, us, whole, word
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rtgauge.record.model import Step
+    from rtgauge.record.model import Mark, Step
     from rtgauge.record.reader import Record
     from rtgauge.report.figures.parts import Figure
 
@@ -77,7 +77,7 @@ def _largest(record: Record) -> str | None:
     missed = sum(step.total.missed for step in record.steps if step.total is not None)
     count = sum(step.total.count for step in record.steps if step.total is not None)
     tail = f" {whole(missed, group=NARROW_SPACE)} more were missed." if missed else " None was missed."
-    return f"The largest of {whole(count, group=NARROW_SPACE)} latencies is {us(value, group=NARROW_SPACE)} us{where}, step {names[step.id]}.{tail}"
+    return f"The largest of {whole(count, group=NARROW_SPACE)} latencies is {us(value, group=NARROW_SPACE)} us{where}, under {names[step.id]}.{tail}"
 
 
 def _load(step: Step, name: str) -> dict[str, Any]:
@@ -115,6 +115,13 @@ def _thread(step: Step) -> list[dict[str, Any]]:
     return rows
 
 
+def _marks_of(source: Source, label: str) -> list[Mark]:
+    """The marks on the steps of one condition, each once."""
+    condition = source.conditions.get(label)
+    found = {(mark.severity, mark.name): mark for step in condition.steps for mark in step.marks} if condition else {}
+    return list(found.values())
+
+
 def _figure(figure: Figure, source: Source) -> dict[str, Any]:
     worst = {label: condition.worst for label, condition in source.conditions.items()}
     marked = [f"{label} ({severity.value})" for label, severity in worst.items() if severity is not None]
@@ -124,7 +131,10 @@ def _figure(figure: Figure, source: Source) -> dict[str, Any]:
         notes.append("Repeats are added up.")
     if marked:
         notes.append(f"Marked: {', '.join(marked)}.")
-    charts = [{"index": i, "title": figure.titles[i] if figure.titles else "", "label": spec["description"]} for i, spec in enumerate(figure.specs)]
+    charts: list[dict[str, Any]] = []
+    for i, spec in enumerate(figure.specs):
+        title = figure.titles[i] if figure.titles else ""
+        charts.append({"index": i, "title": title, "label": spec["description"], "marks": _marks_of(source, title)})
     return {"name": figure.name, "title": figure.title, "notes": notes, "charts": charts}
 
 
@@ -148,7 +158,7 @@ def _context(record: Record) -> dict[str, Any]:
         "figures": {name: _figure(figure, source) for name, figure in drawn.items()},
         "cpus": source.cpus,
         "detail": [(names[step.id], step, tables.series_rows(step, NARROW_SPACE), _thread(step)) for step in steps],
-        "late": tables.outlier_rows(record, group=NARROW_SPACE),
+        "late": [(names[step.id], tables.outlier_rows(step, group=NARROW_SPACE)) for step in steps if step.outliers],
         "loads": [_load(step, names[step.id]) for step in steps],
         "marks": _marks(record),
         "changes": [(names[step.id], tables.change_tables(step, NARROW_SPACE)) for step in steps],

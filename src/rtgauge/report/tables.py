@@ -79,22 +79,19 @@ def series_rows(step: Step, group: str = "") -> list[Row]:
 
 @dataclass(frozen=True)
 class Late:
-    """One of the largest latencies: where, how late, and how long after its step began."""
+    """One of the largest latencies: where, how late, and how long after its step began it was due."""
 
-    name: str
     cpu: str
     late: str
     into: str
 
 
-def outlier_rows(record: Record, each: int = 5, group: str = "") -> list[Late]:
-    """The `each` largest latencies of every step."""
-    names = step_labels(record)
+def outlier_rows(step: Step, most: int = 5, group: str = "") -> list[Late]:
+    """The largest latencies of a step, at most `most`, largest first."""
     found: list[Late] = []
-    for step in ordered_steps(record):
-        for outlier in sorted(step.outliers, key=lambda o: -o.value_ns)[:each]:
-            into = "unknown" if step.start_ns is None else f"{(outlier.time_ns - step.start_ns) / 1e9:.3f} s"
-            found.append(Late(names[step.id], "–" if outlier.cpu is None else str(outlier.cpu), us(outlier.value_ns, group=group), into))
+    for outlier in sorted(step.outliers, key=lambda o: -o.value_ns)[:most]:
+        into = "unknown" if step.start_ns is None else f"{(outlier.time_ns - step.start_ns) / 1e9:.3f} s"
+        found.append(Late("–" if outlier.cpu is None else str(outlier.cpu), us(outlier.value_ns, group=group), into))
     return found
 
 

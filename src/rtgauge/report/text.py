@@ -55,7 +55,7 @@ def value(item: object) -> str:
     if isinstance(item, bool):
         return "yes" if item else "no"
     if isinstance(item, float):
-        return f"{item:,.4g}" if abs(item) < 10_000 else f"{item:,.0f}"
+        return f"{item:.4g}" if abs(item) < 10_000 else f"{item:,.0f}".replace(",", NARROW_SPACE)
     if isinstance(item, Mapping):
         return ", ".join(f"{key}: {value(part)}" for key, part in cast("Mapping[object, object]", item).items()) or "none"
     if isinstance(item, (list, tuple)):

@@ -74,7 +74,7 @@ def bound_layer(bound_us: float | None, *, vertical: bool) -> list[alt.Chart]:
     label = f"bound {bound_us:,.7g} us"
     rule = alt.Chart(data).mark_rule(strokeDash=[5, 3], strokeWidth=1.5, style="alarm", clip=True)
     if vertical:
-        text = alt.Chart(data).mark_text(text=label, align="right", baseline="top", dx=-5, dy=2, style="alarm", clip=True)
+        text = alt.Chart(data).mark_text(text=label, align="right", baseline="bottom", dx=2, dy=-4, style="alarm")
         return [rule.encode(x=alt.X("bound:Q")), text.encode(x=alt.X("bound:Q"), y=alt.value(0))]
     text = alt.Chart(data).mark_text(text=label, align="left", baseline="bottom", dx=4, dy=-3, style="alarm", clip=True)
     return [rule.encode(y=alt.Y("bound:Q")), text.encode(y=alt.Y("bound:Q"), x=alt.value(0))]

@@ -28,7 +28,7 @@ def _lines(source: Source) -> list[tuple[str, str, Step, Distribution]]:
             if step.total is not None and step.total.unit == "ns" and step.total.count:
                 found.append((names[step.id], label, step, step.total))
                 if step.total.missed:
-                    found.append((f"{names[step.id]}, missed filled in", label, step, step.total.filled))
+                    found.append((f"{names[step.id]}, filled in", label, step, step.total.filled))
     return found
 
 
@@ -51,7 +51,7 @@ def spread_figure(source: Source) -> Figure | None:
         scale=alt.Scale(type="log", domain=[low, high], nice=False),
         axis=alt.Axis(title="latency (us)", values=log_ticks(low, high), labelExpr=US_LABEL),
     )
-    y = alt.Y("name:N", sort=order, axis=alt.Axis(title=None, grid=False, ticks=False, domain=False, labelFontSize=12, labelLimit=190, labelPadding=8))
+    y = alt.Y("name:N", sort=order, axis=alt.Axis(title=None, grid=False, ticks=False, domain=False, labelFontSize=12, labelPadding=8))
     colour = alt.Color("load:N", sort=None, scale=alt.Scale(domain=source.labels), legend=None)
     base = alt.Chart(csv(columns, rows))
     ranges = base.mark_line(strokeWidth=2, opacity=0.6).encode(x=x, y=y, detail="name:N", color=colour)
@@ -68,6 +68,8 @@ def spread_figure(source: Source) -> Figure | None:
         f"{name}: p50 {figures.p50_ns} ns, max {figures.max_ns} ns" for name, _, _, figures in lines
     )
     notes = ["All CPUs together, from the median to the exact largest value."]
+    if any(figures is not step.total for _, _, step, figures in lines):
+        notes.append("Filled in: with the latencies that missed activations would have had.")
     if any(row[4] for row in rows):
         notes.append("A figure that overflowed the histogram (10 s) is drawn at its lower bound.")
     return Figure("spread", "Idle beside loaded", text, [layered(layers, height=30 * len(lines), description=text)], notes=notes)

@@ -5,9 +5,9 @@ const report = JSON.parse(document.getElementById("report-data").textContent);
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const charts = [...document.querySelectorAll(".chart")].map((node) => ({ node, turn: 0, drawn: null, columns: 0 }));
 const chosen = { cpu: "all", axis: null };
-const LEGEND_ENTRY_PX = 170;
+const LEGEND_ENTRY_PX = { histogram: 155 };
 
-const columnsFor = (node) => Math.max(1, Math.floor(node.clientWidth / LEGEND_ENTRY_PX));
+const columnsFor = (node) => Math.max(1, Math.floor(node.clientWidth / (LEGEND_ENTRY_PX[node.dataset.figure] || 105)));
 
 function histogramAxis(spec) {
   const x = spec.layer[0].encoding.x;
@@ -29,7 +29,7 @@ async function draw(chart) {
   const config = structuredClone(report.config[dark.matches ? "dark" : "light"]);
   chart.columns = columnsFor(node);
   config.legend.columns = chart.columns;
-  if (node.clientWidth < 500) config.axisY = { ...config.axisY, labelLimit: 110 };
+  if (node.clientWidth < 500) config.axisY = { labelLimit: 100 };
   try {
     const drawn = await window.vegaEmbed(node, spec, { actions: false, renderer: "svg", mode: "vega-lite", config, tooltip: { theme: dark.matches ? "dark" : "light" } });
     if (turn !== chart.turn) return drawn.finalize();
