@@ -16,7 +16,8 @@ from rtgauge.plan.plan import Overrides, make_plan
 from rtgauge.record.model import RunDocument
 from rtgauge.record.reader import Record
 from rtgauge.record.samples_export import check_samples_path, export_samples
-from rtgauge.report.terminal import print_calibrations, print_summary
+from rtgauge.report.calibrations import print_calibrations
+from rtgauge.report.terminal import print_summary
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.run import RunOptions, start_run
 from rtgauge.verdict.decision import exit_status, judge_run
