@@ -192,10 +192,10 @@ static size_t kill_all(struct guard *guard, pid_t **before, size_t count_before)
 	pid_t *pids;
 	size_t count;
 
-	/* The group first, at once: it cannot fork away from that. */
+	count = family_list(&pids);
+	/* The group at once: it cannot fork away from that. While its leader is not reaped nobody else can have its number. */
 	if (guard->program && !guard->exited)
 		kill(-guard->program, SIGKILL);
-	count = family_list(&pids);
 	for (size_t i = 0; i < count; i++) {
 		bool known = false;
 
