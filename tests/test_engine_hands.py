@@ -682,6 +682,14 @@ def test_a_program_that_does_not_listen_cannot_block_the_guard(hands: Hands) -> 
     assert ended["dropped_lines"] > 50
 
 
+def test_a_program_that_closed_its_input_does_not_end_the_guard(hands: Hands) -> None:
+    guard = hands.guard(program=["sh", "-c", "exec <&-; echo closed; sleep 1; exit 5"])
+    assert guard.output() == "closed"
+    guard.say("go")
+    ended = guard.ended()
+    assert (ended["status"], ended["reason"], ended["dropped_lines"]) == (5, "exit", 1)
+
+
 def test_end_of_input_ends_a_program_in_order(hands: Hands) -> None:
     guard = hands.guard(program=["sh", "-c", "echo ready; cat >/dev/null; echo in order"])
     assert guard.output() == "ready"
@@ -936,4 +944,4 @@ def test_a_host_that_is_gone_or_stuck_does_not_stop_the_restoring(hands: Hands, 
         if stuck:
             assert first.poll() is None
             assert json.loads(first.stdout.read().splitlines()[-1])["event"] == "ended"
-        first.wait(PATIENCE_S)
+        assert first.wait(PATIENCE_S) == 0
