@@ -134,6 +134,20 @@ def test_network_between_namespaces_leaves_nothing(log: Path) -> None:
     assert target.run(["ip", "netns", "list"], 5).stdout == namespaces
 
 
+def test_network_that_is_killed_ends_altogether(log: Path) -> None:
+    needs("iperf3")
+    target = LocalTarget()
+    with RunningLoad.start(target, registry.get("network"), log, expected_s=5) as running:
+        running.wait_warm(0.3)
+        # the server is in a session of its own: it ends since its one client is gone
+        os.killpg(target.handles[0].pid, signal.SIGKILL)
+        deadline = time.monotonic() + 5
+        while not running.check() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert running.check() == ["iperf3: was ended by signal 9"]
+        assert running.stop().parts[0].reached["bits_per_second"] is None
+
+
 def test_scheduler(log: Path) -> None:
     needs("hackbench")
     (part,) = run(registry.get("scheduler"), log, seconds=3).parts
@@ -149,10 +163,8 @@ def test_a_program_that_fails_at_once(log: Path) -> None:
 
 
 def test_a_program_that_is_never_ready(log: Path) -> None:
-    with (
-        RunningLoad.start(LocalTarget(), Shell("sleep 20", ready=("never", 1)), log, expected_s=5) as running,
-        pytest.raises(MeasureError, match="did not run within"),
-    ):
+    load = Shell("sleep 20", ready=("never", 1))
+    with RunningLoad.start(LocalTarget(), load, log, expected_s=5) as running, pytest.raises(MeasureError, match="did not run within"):
         running.wait_warm(0, ready_s=0.3)
 
 
