@@ -245,7 +245,7 @@ def _tail(log: BinaryIO, limit: int) -> str:
 
 
 def _why(part: PartState, status: int) -> str:
-    """Why a part ended, in one line: how, and the last line that it printed."""
-    lines = [line.strip() for line in _tail(part.log, 4096).splitlines() if line.strip()]
+    """Why a part ended, in one line: how, and the last line with words that it printed."""
+    lines = [line.strip() for line in _tail(part.log, 4096).splitlines() if re.search(r"[A-Za-z]", line)]
     how = f"ended with status {status}" if status >= 0 else f"was ended by signal {-status}"
     return f"{how}: {lines[-1][:200]}" if lines else how
