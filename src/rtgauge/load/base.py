@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from rtgauge.load.processes import ProcessStat
+
 
 class Handle(Protocol):
     """A program that runs on a target, with everything it starts, under a guard that ends them all."""
@@ -65,11 +67,17 @@ def nothing_more(_log: str) -> dict[str, Any]:
     return {}
 
 
+def no_more_to_wait_for(_target: LoadTarget, _processes: Sequence[ProcessStat]) -> bool:
+    """For a part that runs as soon as its processes do."""
+    return True
+
+
 @dataclass(frozen=True)
 class PartSpec:
     """One program of a load.
 
     `ready`: the load runs when the part has at least so many processes whose name begins so.
+    `settled`: what else must be so, asked of the target with the part's processes.
     `lasting`: these processes live as long as the load; fewer of them at its end means that some died.
     `reached`: what the part's own output says that it reached.
     """
@@ -78,6 +86,7 @@ class PartSpec:
     argv: list[str]
     wanted: dict[str, Any]
     ready: tuple[str, int]
+    settled: Callable[[LoadTarget, Sequence[ProcessStat]], bool] = no_more_to_wait_for
     lasting: bool = True
     watch_memory: bool = False
     reached: Callable[[str], dict[str, Any]] = nothing_more

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    from rtgauge.load.processes import ProcessStat
+
 WARM_UP_S = 2.0
 READY_S = 30.0
 """How long a load may take until its programs run."""
@@ -92,7 +94,7 @@ class RunningLoad:
         while self._parts:
             self._raise_if_died()
             processes = parse_all(self._target.read([STAT_GLOB]))
-            if all(count_alive(descendants(processes, part.handle.pid), part.spec.ready[0]) >= part.spec.ready[1] for part in self._parts):
+            if all(self._runs(part, descendants(processes, part.handle.pid)) for part in self._parts):
                 break
             if time.monotonic() > deadline:
                 raise MeasureError(f"load {self._load.name}: {' and '.join(part.spec.program for part in self._parts)} did not run within {ready_s:g} s")
@@ -153,6 +155,10 @@ class RunningLoad:
         for part in self._parts:
             part.log.close()
         return self._report
+
+    def _runs(self, part: PartState, tree: list[ProcessStat]) -> bool:
+        name, wanted = part.spec.ready
+        return count_alive(tree, name) >= wanted and part.spec.settled(self._target, tree)
 
     def _raise_if_died(self) -> None:
         died = self.check()
@@ -239,7 +245,7 @@ def _tail(log: BinaryIO, limit: int) -> str:
 
 
 def _why(part: PartState, status: int) -> str:
-    """Why a part ended, in one line: how, and the last line that it printed."""
-    lines = [line.strip() for line in _tail(part.log, 4096).splitlines() if line.strip()]
+    """Why a part ended, in one line: how, and the last line with words that it printed."""
+    lines = [line.strip() for line in _tail(part.log, 4096).splitlines() if re.search(r"[A-Za-z]", line)]
     how = f"ended with status {status}" if status >= 0 else f"was ended by signal {-status}"
     return f"{how}: {lines[-1][:200]}" if lines else how
