@@ -144,10 +144,11 @@ class RunningLoad:
         finally:
             self._end_parts()
         parts = [self._describe(part, share_base) for part in self._parts]
+        short = [note for part, said in zip(self._parts, parts, strict=True) if (note := part.spec.shortfall(said.reached)) is not None]
         self._report = LoadReport(
             name=self._load.name,
             parts=parts,
-            notes=[note for part in self._parts for note in part.spec.notes],
+            notes=[note for part in self._parts for note in part.spec.notes] + short,
             started_ns=self._started_ns,
             warm_ns=self._warm_ns,
             ended_ns=ended_ns,

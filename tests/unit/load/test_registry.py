@@ -61,6 +61,16 @@ def test_memory_takes_no_more_than_there_is(available: int) -> None:
     assert "so that the machine does not run out of memory" in part.notes[0]
 
 
+def test_memory_that_was_not_filled_is_said_to_be() -> None:
+    (part,) = registry.get("memory").parts(context())
+    given = part.wanted["bytes_given"]
+    assert part.shortfall({"resident_bytes_max": given}) is None
+    assert part.shortfall({}) is None
+    note = part.shortfall({"resident_bytes_max": given // 2})
+    assert note is not None
+    assert "it took 35% of memory at most, of the 70% that it was given" in note
+
+
 def test_memory_of_unknown_size() -> None:
     with pytest.raises(MeasureError, match="leave this load out"):
         registry.get("memory").parts(context(total=None))
