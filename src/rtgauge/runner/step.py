@@ -120,7 +120,8 @@ def calibrate(target: Target) -> list[Calibration]:
     return result.calibrations
 
 
-def _load_marks(report: LoadReport) -> list[Mark]:
+def load_marks(report: LoadReport) -> list[Mark]:
+    """A mark for every program of the load that died."""
     return [
         Mark(name="load-died", severity=Severity.INVALID, detail=f"{part.program} of the load {report.name} died while it was needed: {part.ended_early}")
         for part in report.parts
@@ -139,7 +140,7 @@ def _end_marks(result: StreamResult, key: StepKey) -> list[Mark]:
     return []
 
 
-def _start_load(key: StepKey, context: Context, folder: Path, expected_s: float) -> RunningLoad:
+def start_load(key: StepKey, context: Context, folder: Path, expected_s: float) -> RunningLoad:
     """The load of a step, warm. Raises LoadFailed."""
     load: RunningLoad | None = None
     try:
@@ -171,7 +172,7 @@ def measure_step(step_id: str, key: StepKey, context: Context, folder: Path) -> 
     report = LoadReport(name=key.load)
     samples_dir = str(folder) if key.parameters.get("samples") else None
     if key.load != "idle":
-        load = _start_load(key, context, folder, expected_s)
+        load = start_load(key, context, folder, expected_s)
     try:
         if context.interrupt.asked:
             raise Abandoned
@@ -199,7 +200,7 @@ def _put_together(
     if hello is None:
         raise MeasureError("the engine said nothing; is it the one that came with this rtgauge?")
     measured = [window for window in result.windows if window.phase == "measure"]
-    marks = [*result.marks, *summary.marks, *_end_marks(result, key), *_load_marks(report)]
+    marks = [*result.marks, *summary.marks, *_end_marks(result, key), *load_marks(report)]
     step = Step(
         id=step_id,
         key=key,
