@@ -3,18 +3,34 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "verbs.h"
 
-static const struct verb verbs[] = {
-	{"read", verb_read}, {"set", verb_set}, {"restore", verb_restore}, {"guard", verb_guard},
-};
+static void usage(FILE *out)
+{
+	fputs("usage: rtgauge-engine VERB [OPTIONS]   (VERB --help: its options)\n", out);
+	for (size_t i = 0; i < verb_count; i++)
+		fprintf(out, "  %-10s %s\n", verbs[i].name, verbs[i].help);
+	fputs("  version    print the version\n", out);
+}
 
 int main(int argc, char **argv)
 {
-	for (size_t i = 0; argc > 1 && i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+	if (argc < 2) {
+		usage(stderr);
+		return STATUS_USAGE;
+	}
+	if (!strcmp(argv[1], "--help")) {
+		usage(stdout);
+		return STATUS_OK;
+	}
+	if (!strcmp(argv[1], "version") || !strcmp(argv[1], "--version")) {
+		puts("rtgauge-engine " ENGINE_VERSION);
+		return STATUS_OK;
+	}
+	for (size_t i = 0; i < verb_count; i++) {
 		if (!strcmp(argv[1], verbs[i].name))
 			return verbs[i].run(argc - 1, argv + 1);
 	}
-	fprintf(stderr, "usage: rtgauge-engine wakeup|calibrate|read|set|restore|guard|version [OPTIONS]\n");
-	return 2;
+	return error_line(STATUS_USAGE, "usage", "unknown verb '%s'; see --help", argv[1]);
 }

@@ -3,12 +3,18 @@
 #ifndef RTGAUGE_VERBS_H
 #define RTGAUGE_VERBS_H
 
+#include <stddef.h>
+
 #define ENGINE_VERSION "0.1.0"
 
 struct verb {
 	const char *name;
 	int (*run)(int argc, char **argv);
+	const char *help;
 };
+
+extern const struct verb verbs[];
+extern const size_t verb_count;
 
 int verb_wakeup(int argc, char **argv);
 int verb_calibrate(int argc, char **argv);

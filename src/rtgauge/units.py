@@ -4,12 +4,22 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
+from fractions import Fraction
 
-NS_PER_UNIT = {"ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000, "s": 10**9, "min": 60 * 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9}
+NS_PER_UNIT = {
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,  # the micro sign
+    "μs": 1_000,  # the Greek letter
+    "ms": 1_000_000,
+    "s": 10**9,
+    "min": 60 * 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+    "d": 86400 * 10**9,
+}
 MAX_NS = 2**63 - 1
 MAX_CPU = 8191
-
 
 
 def parse_duration_ns(text: str) -> int:
@@ -17,7 +27,7 @@ def parse_duration_ns(text: str) -> int:
 
     Raises ValueError with a sentence that names the cause and an example.
     """
-    match = re.fullmatch(r"([+-]?[0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµμ]*)", text.strip())
+    match = re.fullmatch(r"([+-]?[0-9]{1,40}(?:\.[0-9]{1,40})?)\s*([A-Za-zµμ]*)", text.strip())
     if match is None:
         raise ValueError(f"'{text}' is not a duration; write it like 100us, 1ms, 10s, 1h")
     number, unit = match.groups()
@@ -25,15 +35,15 @@ def parse_duration_ns(text: str) -> int:
         raise ValueError(f"'{text}' has no unit; write it like {number}us, {number}ms or {number}s")
     if unit not in NS_PER_UNIT:
         raise ValueError(f"'{text}': unknown unit '{unit}'; units are ns, us, ms, s, min, h, d")
-    value = Decimal(number) * NS_PER_UNIT[unit]
-    if value != value.to_integral_value():
+    value = Fraction(number) * NS_PER_UNIT[unit]  # exact, whatever the number of digits
+    if value.denominator != 1:
         raise ValueError(f"'{text}' is not a whole number of nanoseconds")
     if abs(value) > MAX_NS:
         raise ValueError(f"'{text}' is longer than 292 years")
     return int(value)
 
 
-def format_duration(ns: int | float) -> str:
+def format_duration(ns: float) -> str:
     """1000000 -> `"1ms"`: the largest unit that keeps the number exact for a plan or a command line."""
     whole = int(ns)
     if whole == 0:
@@ -44,7 +54,7 @@ def format_duration(ns: int | float) -> str:
     return f"{whole}ns"
 
 
-def format_time(ns: int | float | None) -> str:
+def format_time(ns: float | None) -> str:
     """A measured time for people: three significant digits or whole us, in us, ms or s. None -> `"-"`."""
     if ns is None:
         return "-"

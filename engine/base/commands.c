@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "base/commands.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rt/clock.h"
+
+#define LINE_MAX_BYTES 64
+
+_Atomic bool commands_stopped;
+
+static bool listening, going;
+static char line[LINE_MAX_BYTES];
+static size_t line_length;
+
+static void on_signal(int number)
+{
+	(void)number;
+	atomic_store(&commands_stopped, true);
+}
+
+/* Interrupts a sleep, so that a measuring thread with a long interval sees the stop flag. */
+static void on_wake(int number)
+{
+	(void)number;
+}
+
+void commands_begin(bool listen)
+{
+	struct sigaction stop = {.sa_handler = on_signal}, wake = {.sa_handler = on_wake};
+
+	sigaction(SIGINT, &stop, NULL);
+	sigaction(SIGTERM, &stop, NULL);
+	sigaction(SIGHUP, &stop, NULL);
+	sigaction(SIGUSR1, &wake, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	listening = listen;
+	going = !listen;
+}
+
+static void take_byte(char byte)
+{
+	if (byte != '\n') {
+		/* A line that is too long is no word of ours: what is over the end is forgotten with it. */
+		if (line_length < sizeof(line))
+			line[line_length++] = byte;
+		return;
+	}
+	if (line_length == 2 && !memcmp(line, "go", 2))
+		going = true;
+	else if (line_length == 4 && !memcmp(line, "stop", 4))
+		atomic_store(&commands_stopped, true);
+	line_length = 0;
+}
+
+void commands_wait(int64_t timeout_ns)
+{
+	struct pollfd in = {.fd = listening ? STDIN_FILENO : -1, .events = POLLIN};
+	struct timespec timeout = ns_timespec(timeout_ns);
+	char bytes[256];
+	ssize_t len;
+
+	if (atomic_load(&commands_stopped) || ppoll(&in, 1, timeout_ns < 0 ? NULL : &timeout, NULL) <= 0)
+		return;
+	len = read(STDIN_FILENO, bytes, sizeof(bytes));
+	if (len < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (len <= 0) {
+		listening = false;
+		atomic_store(&commands_stopped, true);
+		return;
+	}
+	for (ssize_t i = 0; i < len; i++)
+		take_byte(bytes[i]);
+}
+
+bool commands_wait_go(void)
+{
+	while (!going && !atomic_load(&commands_stopped))
+		commands_wait(NS_PER_S);
+	return going && !atomic_load(&commands_stopped);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* A set of CPU numbers, written and read as the field does: 0-3,6. */
+#ifndef RTGAUGE_CPUSET_H
+#define RTGAUGE_CPUSET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CPUSET_MAX 8192 /* the largest CONFIG_NR_CPUS */
+
+struct cpuset {
+	uint64_t word[CPUSET_MAX / 64];
+};
+
+void cpuset_clear(struct cpuset *set);
+void cpuset_add(struct cpuset *set, unsigned int cpu);
+bool cpuset_has(const struct cpuset *set, unsigned int cpu);
+unsigned int cpuset_count(const struct cpuset *set);
+
+/* The first CPU of the set that is >= from; -1 where there is none. */
+int cpuset_next(const struct cpuset *set, unsigned int from);
+
+/* "0-3,6" -> set; an empty text is an empty set. false: not a CPU list (the set is then undefined). */
+bool cpuset_parse(struct cpuset *set, const char *text);
+
+/* The inverse; what does not fit into size is cut. Returns text. */
+char *cpuset_format(const struct cpuset *set, char *text, size_t size);
+
+/* CPUs that are online, and those that this process may use (affinity). false: cannot be read. */
+bool cpuset_online(struct cpuset *set);
+bool cpuset_present(struct cpuset *set);
+bool cpuset_allowed(struct cpuset *set);
+
+/* Lets the calling thread run on these CPUs only. 0 or an errno. */
+int cpuset_pin(const struct cpuset *set);
+
+#endif

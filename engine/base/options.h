@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* A verb's options: one table reads the command line, prints the help and writes `parameters` into the stream. */
+#ifndef RTGAUGE_OPTIONS_H
+#define RTGAUGE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/json.h"
+
+enum option_kind {
+	OPTION_INT,    /* int64_t, from min to max */
+	OPTION_CHOICE, /* int, index into choices */
+	OPTION_TEXT,   /* const char * */
+	OPTION_CPUS,   /* struct cpuset; empty: not given */
+	OPTION_FLAG,   /* bool; takes no value */
+};
+
+struct option_entry {
+	const char *name; /* without the dashes */
+	enum option_kind kind;
+	void *value;
+	const char *help;
+	int64_t min, max;
+	const char *const *choices; /* ends with NULL */
+};
+
+/*
+ * Reads `--name value` and `--name=value`. Returns 0, or the exit status after it wrote an `error` line (wrong input)
+ * or, for --help, the help (then -1: the caller ends with STATUS_OK).
+ */
+int options_parse(const struct option_entry *table, size_t count, int argc, char **argv);
+
+/* A whole decimal number; false where the text is anything else or does not fit. */
+bool options_int(const char *text, int64_t *value);
+
+/* Writes the object `parameters` with every option of the table. */
+void options_json(const struct option_entry *table, size_t count, struct json *j);
+
+#endif

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "base/samples_file.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOST_OFFSET 48
+
+struct header {
+	char magic[8];
+	uint32_t length, series;
+	int32_t cpu;
+	uint32_t flags;
+	int64_t interval_ns, start_ns, warm_up_ns, lost, duration_ns;
+};
+
+_Static_assert(sizeof(struct header) == 64, "the header is 64 bytes");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is little-endian, and so are the machines we know");
+
+FILE *samples_open(const char *folder, const struct series *s, int64_t duration_ns)
+{
+	struct header header = {
+		.magic = {'r', 't', 'g', 'a', 'u', 'g', 'e', 1},
+		.length = sizeof(header),
+		.series = s->id,
+		.cpu = s->cpu,
+		.interval_ns = s->interval_ns,
+		.start_ns = s->start_ns,
+		.warm_up_ns = s->warm_up_count * s->interval_ns,
+		.duration_ns = duration_ns,
+	};
+	char path[PATH_MAX];
+	FILE *file;
+
+	if (snprintf(path, sizeof(path), "%s/samples-%u.i64", folder, s->id) >= (int)sizeof(path)) {
+		errno = ENAMETOOLONG;
+		return NULL;
+	}
+	file = fopen(path, "wxe");
+	if (!file)
+		return NULL;
+	if (fwrite(&header, sizeof(header), 1, file) != 1 || fflush(file)) {
+		fclose(file);
+		return NULL;
+	}
+	return file;
+}
+
+bool samples_close(struct series *s)
+{
+	bool ok = !fflush(s->samples) && !ferror(s->samples);
+
+	ok &= pwrite(fileno(s->samples), &s->lost, sizeof(s->lost), LOST_OFFSET) == (ssize_t)sizeof(s->lost);
+	ok &= !fclose(s->samples);
+	s->samples = NULL;
+	return ok;
+}

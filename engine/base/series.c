@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+#include "base/series.h"
+
+#include <string.h>
+
+static int64_t saturating_add(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+static int64_t release_ns(const struct series *s, int64_t position)
+{
+	return s->start_ns + position * s->interval_ns;
+}
+
+static int64_t phase_start_ns(const struct series *s)
+{
+	return s->measuring ? release_ns(s, s->warm_up_count) : s->start_ns;
+}
+
+static int64_t phase_end_ns(const struct series *s)
+{
+	int64_t measured_start = release_ns(s, s->warm_up_count);
+
+	return s->measuring ? saturating_add(measured_start, s->measured_ns) : measured_start;
+}
+
+static void window_open(struct series *s, int64_t index)
+{
+	struct window *w = &s->window;
+	int64_t end = phase_end_ns(s);
+
+	w->index = index;
+	w->start_ns = phase_start_ns(s) + index * SERIES_WINDOW_NS;
+	w->end_ns = w->start_ns + SERIES_WINDOW_NS < end ? w->start_ns + SERIES_WINDOW_NS : end;
+	w->count = 0;
+	w->missed = 0;
+	w->sum_d = 0;
+	w->sum_d2 = 0;
+	histogram_clear(&w->plain);
+	histogram_clear(&w->missed_ones);
+}
+
+static void total_merge(struct moments *total, const struct window *w, int64_t sum_ns, double m2)
+{
+	double n = (double)w->count, m = (double)total->count;
+
+	if (!w->count)
+		return;
+	if (!total->count) {
+		*total = (struct moments){w->count, w->min_ns, w->max_ns, sum_ns, m2};
+		return;
+	}
+	/* Chan, Golub, LeVeque: Updating formulae and a pairwise algorithm for computing sample variances (1979) */
+	double delta = (double)sum_ns / n - (double)total->sum_ns / m;
+
+	total->m2_ns2 += m2 + delta * delta * n * m / (n + m);
+	total->count += w->count;
+	total->sum_ns += sum_ns;
+	if (w->min_ns < total->min_ns)
+		total->min_ns = w->min_ns;
+	if (w->max_ns > total->max_ns)
+		total->max_ns = w->max_ns;
+}
+
+static void write_bins(const struct histogram *h, const char *key, struct json *j)
+{
+	json_open(j, key, '[');
+	for (uint32_t bin = h->low; bin <= h->high; bin++) {
+		if (!h->count[bin])
+			continue;
+		json_open(j, NULL, '[');
+		json_uint(j, NULL, bin);
+		json_uint(j, NULL, h->count[bin]);
+		json_close(j, ']');
+	}
+	json_close(j, ']');
+}
+
+static void window_close(struct series *s, struct json *j)
+{
+	const struct window *w = &s->window;
+	int64_t sum_ns = 0;
+	double m2 = 0;
+
+	if (w->count) {
+		sum_ns = w->first_ns * w->count + (int64_t)w->sum_d;
+		m2 = w->sum_d2 - w->sum_d * w->sum_d / (double)w->count;
+		if (m2 < 0)
+			m2 = 0;
+	}
+	json_open(j, NULL, '{');
+	json_str(j, "type", "window");
+	json_uint(j, "series", s->id);
+	json_str(j, "phase", s->measuring ? "measure" : "warm-up");
+	json_int(j, "index", w->index);
+	json_int(j, "start_ns", w->start_ns);
+	json_int(j, "end_ns", w->end_ns);
+	json_int(j, "count", w->count);
+	json_int(j, "missed", w->missed);
+	if (w->count) {
+		json_int(j, "min_ns", w->min_ns);
+		json_int(j, "max_ns", w->max_ns);
+	} else {
+		json_null(j, "min_ns");
+		json_null(j, "max_ns");
+	}
+	json_int(j, "sum_ns", sum_ns);
+	json_real(j, "m2_ns2", m2);
+	write_bins(&w->plain, "bins", j);
+	write_bins(&w->missed_ones, "missed_bins", j);
+	json_close(j, '}');
+	json_line(j);
+
+	if (s->measuring) {
+		total_merge(&s->total, w, sum_ns, m2);
+		s->missed += w->missed;
+	} else {
+		s->warm_up_done += w->count;
+		s->warm_up_missed += w->missed;
+		if (w->count && w->max_ns > s->warm_up_max_ns)
+			s->warm_up_max_ns = w->max_ns;
+	}
+}
+
+/* Makes the open window the one that holds this activation. */
+static void roll(struct series *s, int64_t position, struct json *j)
+{
+	while (release_ns(s, position) >= s->window.end_ns) {
+		window_close(s, j);
+		if (!s->measuring && s->window.end_ns == phase_end_ns(s)) {
+			s->measuring = true;
+			window_open(s, 0);
+		} else {
+			window_open(s, s->window.index + 1);
+		}
+	}
+}
+
+static void keep_outlier(struct series *s, int64_t value, int64_t time_ns)
+{
+	unsigned int at = s->outlier_count;
+
+	if (at == SERIES_OUTLIERS && value <= s->outliers[at - 1].value_ns)
+		return;
+	if (at < SERIES_OUTLIERS)
+		s->outlier_count++;
+	else
+		at--;
+	for (; at && s->outliers[at - 1].value_ns < value; at--)
+		s->outliers[at] = s->outliers[at - 1];
+	s->outliers[at] = (struct outlier){time_ns, value};
+}
+
+static void take_sample(struct series *s, int64_t value)
+{
+	struct window *w = &s->window;
+	double d;
+
+	if (!w->count) {
+		w->first_ns = value;
+		w->min_ns = value;
+		w->max_ns = value;
+	}
+	w->count++;
+	if (value < w->min_ns)
+		w->min_ns = value;
+	if (value > w->max_ns)
+		w->max_ns = value;
+	d = (double)(value - w->first_ns);
+	w->sum_d += d;
+	w->sum_d2 += d * d;
+	histogram_add(&w->plain, value);
+	if (s->measuring)
+		keep_outlier(s, value, release_ns(s, s->position));
+}
+
+void series_begin(struct series *s)
+{
+	s->measuring = s->warm_up_count == 0;
+	s->warm_up_max_ns = -1;
+	s->window.plain.low = s->window.missed_ones.low = 0;
+	s->window.plain.high = s->window.missed_ones.high = HISTOGRAM_BINS - 1;
+	window_open(s, 0);
+}
+
+void series_feed(struct series *s, int64_t value, struct json *j)
+{
+	int64_t missed;
+
+	if (value < SAMPLE_IMPOSSIBLE) {
+		s->lost += SAMPLE_LOST(0) - value;
+		s->position += SAMPLE_LOST(0) - value;
+		return;
+	}
+	roll(s, s->position, j);
+	if (value == SAMPLE_IMPOSSIBLE) {
+		s->impossible++;
+		s->position++;
+		return;
+	}
+	if (s->samples && fwrite(&value, sizeof(value), 1, s->samples) != 1)
+		s->unwritable = true;
+	take_sample(s, value);
+	s->position++;
+	missed = series_missed_after(value, s->interval_ns);
+	for (int64_t m = 1; m <= missed && s->position < s->total_count; m++) {
+		roll(s, s->position, j);
+		s->window.missed++;
+		histogram_add(&s->window.missed_ones, value - m * s->interval_ns);
+		s->position++;
+	}
+}
+
+void series_end(struct series *s, bool stopped, struct json *j)
+{
+	if (stopped) {
+		if (s->position)
+			roll(s, s->position - 1, j);
+		if (release_ns(s, s->position) < s->window.end_ns)
+			s->window.end_ns = release_ns(s, s->position);
+		if (s->window.end_ns > s->window.start_ns)
+			window_close(s, j);
+		return;
+	}
+	for (;;) {
+		window_close(s, j);
+		if (s->measuring && s->window.end_ns == phase_end_ns(s))
+			return;
+		if (!s->measuring && s->window.end_ns == phase_end_ns(s)) {
+			s->measuring = true;
+			window_open(s, 0);
+		} else {
+			window_open(s, s->window.index + 1);
+		}
+	}
+}
+
+static void maybe_int(struct json *j, const char *key, int64_t value, bool known)
+{
+	if (known)
+		json_int(j, key, value);
+	else
+		json_null(j, key);
+}
+
+void series_summary(const struct series *s, const struct usage *usage, struct json *j)
+{
+	for (unsigned int i = 0; i < s->outlier_count; i++) {
+		json_open(j, NULL, '{');
+		json_str(j, "type", "outlier");
+		json_uint(j, "series", s->id);
+		json_int(j, "time_ns", s->outliers[i].time_ns);
+		json_int(j, "value_ns", s->outliers[i].value_ns);
+		maybe_int(j, "cpu", s->cpu, s->cpu >= 0);
+		json_close(j, '}');
+		json_line(j);
+	}
+	json_open(j, NULL, '{');
+	json_str(j, "type", "summary");
+	json_uint(j, "series", s->id);
+	json_int(j, "count", s->total.count);
+	json_int(j, "missed", s->missed);
+	maybe_int(j, "min_ns", s->total.min_ns, s->total.count > 0);
+	maybe_int(j, "max_ns", s->total.max_ns, s->total.count > 0);
+	json_int(j, "sum_ns", s->total.sum_ns);
+	json_real(j, "m2_ns2", s->total.m2_ns2);
+	json_int(j, "lost", s->lost);
+	json_int(j, "impossible", s->impossible);
+	json_open(j, "warm_up", '{');
+	json_int(j, "count", s->warm_up_done);
+	json_int(j, "missed", s->warm_up_missed);
+	maybe_int(j, "max_ns", s->warm_up_max_ns, s->warm_up_max_ns >= 0);
+	json_close(j, '}');
+	json_open(j, "thread", '{');
+	maybe_int(j, "voluntary_switches", usage ? usage->voluntary_switches : 0, usage);
+	maybe_int(j, "involuntary_switches", usage ? usage->involuntary_switches : 0, usage);
+	maybe_int(j, "minor_faults", usage ? usage->minor_faults : 0, usage);
+	maybe_int(j, "major_faults", usage ? usage->major_faults : 0, usage);
+	maybe_int(j, "run_delay_ns", usage ? usage->run_delay_ns : 0, usage && usage->run_delay_ns >= 0);
+	maybe_int(j, "cpu_ns", usage ? usage->cpu_ns : 0, usage);
+	json_close(j, '}');
+	json_close(j, '}');
+	json_line(j);
+}

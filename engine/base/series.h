@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One measured quantity on its way from samples to windows, totals and outliers (docs/formats/stream.md). Fed by the
+ * thread that drains; knows when each activation was to be released, and so where missed ones belong.
+ */
+#ifndef RTGAUGE_SERIES_H
+#define RTGAUGE_SERIES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/histogram.h"
+#include "base/json.h"
+#include "rt/usage.h"
+
+#define SERIES_OUTLIERS 20
+#define SERIES_WINDOW_NS INT64_C(1000000000)
+
+/* What a measuring thread pushes: a latency >= 0, or one of these. */
+#define SAMPLE_IMPOSSIBLE INT64_C(-1)
+#define SAMPLE_LOST(activations) (-1 - (int64_t)(activations))
+
+struct moments {
+	int64_t count, min_ns, max_ns, sum_ns;
+	double m2_ns2;
+};
+
+struct window {
+	int64_t index, start_ns, end_ns;
+	int64_t count, missed, min_ns, max_ns, first_ns;
+	double sum_d, sum_d2; /* of the differences to first_ns, so that no digits are lost */
+	struct histogram plain, missed_ones;
+};
+
+struct outlier {
+	int64_t time_ns, value_ns;
+};
+
+struct series {
+	/* set before the first sample */
+	unsigned int id;
+	int cpu;
+	int64_t interval_ns, start_ns;
+	int64_t warm_up_count;	/* activations */
+	int64_t total_count;	/* warm-up and measured activations; INT64_MAX: until stopped */
+	int64_t measured_ns;	/* length of the measured phase; INT64_MAX: until stopped */
+	FILE *samples;		/* NULL: none are kept */
+
+	int64_t position;	/* activations accounted for */
+	bool measuring;		/* the window is one of the measured phase */
+	bool unwritable;	/* the samples file took no more */
+	struct window window;
+	struct moments total;
+	int64_t missed, lost, impossible;
+	int64_t warm_up_done, warm_up_missed, warm_up_max_ns;
+	struct outlier outliers[SERIES_OUTLIERS]; /* largest first */
+	unsigned int outlier_count;
+};
+
+/* Begins; start_ns, interval_ns and the counts are set. */
+void series_begin(struct series *s);
+
+/* One value from the ring; whole windows are written to j. */
+void series_feed(struct series *s, int64_t value, struct json *j);
+
+/* Ends: writes the open window, cut where activations end if the probe was stopped before its time. */
+void series_end(struct series *s, bool stopped, struct json *j);
+
+/* Writes the outliers and the summary. usage: what the kernel counted; NULL: unknown. */
+void series_summary(const struct series *s, const struct usage *usage, struct json *j);
+
+/* How many activations were missed after one with this latency (>= 0). */
+static inline int64_t series_missed_after(int64_t latency_ns, int64_t interval_ns)
+{
+	return latency_ns > interval_ns ? (latency_ns - 1) / interval_ns : 0;
+}
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* The lines of docs/formats/stream.md that every probe writes. */
+#ifndef RTGAUGE_STREAM_H
+#define RTGAUGE_STREAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cpuset.h"
+#include "base/json.h"
+#include "base/options.h"
+
+#define STREAM_VERSION 1
+
+enum severity { SEVERITY_NOTE, SEVERITY_DOUBTFUL, SEVERITY_INVALID };
+
+/* Buffers standard output and begins. */
+void stream_begin(struct json *j);
+
+/* What every hello has; the caller adds its own and closes the object and the line. */
+void stream_hello(struct json *j, const char *probe, const struct option_entry *table, size_t count);
+
+/* series < 0: the whole probe. */
+__attribute__((format(printf, 5, 6))) void stream_mark(struct json *j, const char *name, enum severity severity,
+						       int series, const char *format, ...);
+
+void stream_end(struct json *j, const char *reason, int status);
+
+/* false: standard output took no more (a closed pipe, a full disk). */
+bool stream_written(void);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads files whole, also those of /proc and /sys, which say their size is 0. Never hangs on a FIFO or a
+ * device. */
+#ifndef RTGAUGE_FILE_H
+#define RTGAUGE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct bytes {
+	char *data; /* malloc'ed, with a NUL after the last byte */
+	size_t len;
+	bool more; /* the file goes on */
+};
+
+/* At most `most` bytes of a regular file. Returns 0 or an errno; EINVAL: not a regular file. */
+int file_read(const char *path, size_t most, struct bytes *bytes);
+
+/* At most `most` bytes of an open descriptor, from where it stands. */
+int file_read_fd(int fd, size_t most, struct bytes *bytes);
+
+/* Valid UTF-8 throughout. */
+bool bytes_are_utf8(const char *data, size_t len);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RTGAUGE_DMA_LATENCY_H
+#define RTGAUGE_DMA_LATENCY_H
+
+#include <stdint.h>
+
+/*
+ * Asks for C-states that are left within this many us (0: none but polling), by /dev/cpu_dma_latency
+ * (Documentation/power/pm_qos_interface.rst). The wish holds as long as the process lives. 0 or an errno.
+ */
+int dma_latency_hold(int64_t latency_us);
+
+#endif

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+#include "rt/policy.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define CAP_SYS_NICE_BIT 23
+
+const char *const policy_names[] = {"fifo", "rr", "other", NULL};
+
+int policy_set(enum policy policy, int priority)
+{
+	static const int kernel_policy[] = {SCHED_FIFO, SCHED_RR, SCHED_OTHER};
+	struct sched_param param = {.sched_priority = policy == POLICY_OTHER ? 0 : priority};
+
+	return sched_setscheduler(0, kernel_policy[policy], &param) ? errno : 0;
+}
+
+int policy_try(enum policy policy, int priority)
+{
+	struct sched_param before;
+	int kernel_policy = sched_getscheduler(0);
+	int error;
+
+	if (kernel_policy < 0 || sched_getparam(0, &before))
+		return errno;
+	error = policy_set(policy, priority);
+	if (!error && sched_setscheduler(0, kernel_policy, &before))
+		error = errno;
+	return error;
+}
+
+static bool has_cap_sys_nice(void)
+{
+	char line[256];
+	uint64_t effective = 0;
+	FILE *file = fopen("/proc/self/status", "re");
+
+	if (!file)
+		return false;
+	while (fgets(line, sizeof(line), file)) {
+		if (!strncmp(line, "CapEff:", 7))
+			effective = strtoull(line + 7, NULL, 16);
+	}
+	fclose(file);
+	return effective >> CAP_SYS_NICE_BIT & 1;
+}
+
+/* The path of our group in the v1 `cpu` hierarchy; false where there is none. */
+static bool cpu_group(char *path, size_t size)
+{
+	char line[4096];
+	bool found = false;
+	FILE *file = fopen("/proc/self/cgroup", "re");
+
+	if (!file)
+		return false;
+	while (!found && fgets(line, sizeof(line), file)) {
+		char *names = strchr(line, ':');
+		char *group = names ? strchr(names + 1, ':') : NULL;
+		char *rest = NULL;
+
+		if (!group)
+			continue;
+		*group++ = '\0';
+		group[strcspn(group, "\n")] = '\0';
+		for (char *name = strtok_r(names + 1, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
+			if (!strcmp(name, "cpu")) {
+				snprintf(path, size, "/sys/fs/cgroup/cpu%s/cpu.rt_runtime_us", group);
+				found = true;
+			}
+		}
+	}
+	fclose(file);
+	return found;
+}
+
+static bool group_has_no_runtime(char *path, size_t size)
+{
+	long runtime = -1;
+	FILE *file;
+
+	if (!cpu_group(path, size))
+		return false;
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	if (fscanf(file, "%ld", &runtime) != 1)
+		runtime = -1;
+	fclose(file);
+	return runtime == 0;
+}
+
+char *policy_refusal(int error, int priority, char *text, size_t size)
+{
+	struct rlimit limit = {0};
+	char path[4200];
+
+	if (error != EPERM) {
+		snprintf(text, size, "real-time priority %d was refused: %s", priority, strerror(error));
+		return text;
+	}
+	if (group_has_no_runtime(path, sizeof(path))) {
+		snprintf(text, size,
+			 "real-time scheduling is refused because this process is in a cgroup without real-time "
+			 "runtime (%s is 0): write a runtime there (for example 950000), or move the shell to the "
+			 "root group",
+			 path);
+		return text;
+	}
+	if (has_cap_sys_nice()) {
+		snprintf(text, size,
+			 "real-time scheduling is refused although this process has CAP_SYS_NICE: a container's or "
+			 "security module's rule forbids it; run outside of it, or measure with --policy other");
+		return text;
+	}
+	getrlimit(RLIMIT_RTPRIO, &limit);
+	if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur > 0) {
+		snprintf(text, size,
+			 "real-time priority %d is refused: the limit of this user (RLIMIT_RTPRIO) is %llu; use "
+			 "--priority %llu, raise rtprio in /etc/security/limits.conf, or run as root",
+			 priority, (unsigned long long)limit.rlim_cur, (unsigned long long)limit.rlim_cur);
+		return text;
+	}
+	snprintf(text, size,
+		 "real-time scheduling is refused: not root%s, no CAP_SYS_NICE, and RLIMIT_RTPRIO is 0; run as root, "
+		 "raise rtprio in /etc/security/limits.conf, or measure with --policy other",
+		 geteuid() ? "" : "'s full rights");
+	return text;
+}

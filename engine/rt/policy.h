@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* Scheduling policy and priority of a measuring thread, and why they are refused. */
+#ifndef RTGAUGE_POLICY_H
+#define RTGAUGE_POLICY_H
+
+#include <stddef.h>
+
+enum policy { POLICY_FIFO, POLICY_RR, POLICY_OTHER };
+
+extern const char *const policy_names[];
+
+/* Gives the calling thread this policy. 0 or an errno. priority is not looked at for POLICY_OTHER. */
+int policy_set(enum policy policy, int priority);
+
+/* Tries the policy and goes back. 0, or the errno. */
+int policy_try(enum policy policy, int priority);
+
+/* One sentence: why real-time scheduling was refused with this errno, and what to do. Returns text. */
+char *policy_refusal(int error, int priority, char *text, size_t size);
+
+#endif

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#include "rt/usage.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "rt/clock.h"
+
+int usage_open(void)
+{
+	return open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+}
+
+void usage_read(int schedstat, struct usage *usage)
+{
+	unsigned long long run, delay;
+	struct rusage counted = {0};
+	char text[128];
+	ssize_t len;
+
+	getrusage(RUSAGE_THREAD, &counted);
+	usage->voluntary_switches = counted.ru_nvcsw;
+	usage->involuntary_switches = counted.ru_nivcsw;
+	usage->minor_faults = counted.ru_minflt;
+	usage->major_faults = counted.ru_majflt;
+	usage->cpu_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
+	usage->run_delay_ns = -1;
+	len = schedstat < 0 ? -1 : pread(schedstat, text, sizeof(text) - 1, 0);
+	if (len > 0) {
+		text[len] = '\0';
+		if (sscanf(text, "%llu %llu", &run, &delay) == 2)
+			usage->run_delay_ns = (int64_t)delay;
+	}
+}

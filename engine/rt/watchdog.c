@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+#include "rt/watchdog.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "rt/clock.h"
+
+#define TICK_NS (NS_PER_S / 2)
+#define HOG_TICKS 4
+#define HOG_PERCENT 90
+#define DRAIN_TICKS 10
+#define PATIENCE_TICKS 4
+#define OVERTIME_NS (30 * NS_PER_S)
+#define WATCHED_MAX 1024
+
+struct deadline_attr {
+	uint32_t size;
+	uint32_t policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime_ns;
+	uint64_t deadline_ns;
+	uint64_t period_ns;
+};
+
+static void rise(void)
+{
+	struct deadline_attr attr = {
+		.size = sizeof(attr),
+		.policy = 6, /* SCHED_DEADLINE */
+		.runtime_ns = 1000000,
+		.deadline_ns = 100000000,
+		.period_ns = 100000000,
+	};
+	struct sched_param highest = {.sched_priority = sched_get_priority_max(SCHED_FIFO)};
+
+	if (syscall(SYS_sched_setattr, 0, &attr, 0))
+		sched_setscheduler(0, SCHED_FIFO, &highest);
+}
+
+static int64_t cpu_time_ns(const struct watched *thread)
+{
+	struct timespec used;
+
+	if (atomic_load(thread->done) || clock_gettime(thread->cpu_clock, &used))
+		return 0;
+	return timespec_ns(&used);
+}
+
+static void bite(struct watchdog *dog)
+{
+	struct sched_param none = {0};
+
+	atomic_store(&dog->bitten, true);
+	atomic_store(dog->stop, true);
+	for (int tick = 0; tick < 2 * PATIENCE_TICKS; tick++) {
+		struct timespec pause = ns_timespec(TICK_NS);
+
+		if (atomic_load(&dog->ended))
+			return;
+		if (tick == PATIENCE_TICKS) {
+			for (unsigned int i = 0; i < dog->count; i++)
+				sched_setscheduler(dog->threads[i].tid, SCHED_OTHER, &none);
+		}
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+	}
+	if (!atomic_load(&dog->ended))
+		_exit(3);
+}
+
+static void *watch(void *arg)
+{
+	struct watchdog *dog = arg;
+	static int64_t used_ns[WATCHED_MAX];
+	static unsigned int hogged[WATCHED_MAX];
+	int64_t began_ns = clock_now_ns(CLOCK_MONOTONIC), then_ns = began_ns;
+	uint64_t progress = atomic_load(dog->progress);
+	unsigned int idle_ticks = 0;
+
+	rise();
+	while (!atomic_load(&dog->ended)) {
+		struct timespec pause = ns_timespec(TICK_NS);
+		int64_t now_ns;
+
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+		now_ns = clock_now_ns(CLOCK_MONOTONIC);
+		for (unsigned int i = 0; i < dog->count && i < WATCHED_MAX; i++) {
+			int64_t used = cpu_time_ns(&dog->threads[i]);
+
+			if (used - used_ns[i] > (now_ns - then_ns) / 100 * HOG_PERCENT)
+				hogged[i]++;
+			else
+				hogged[i] = 0;
+			used_ns[i] = used;
+			if (hogged[i] >= HOG_TICKS) {
+				snprintf(dog->why, sizeof(dog->why),
+					 "a measuring thread used more than %d %% of its CPU for 2 s: the interval is "
+					 "too short for this machine",
+					 HOG_PERCENT);
+				bite(dog);
+				return NULL;
+			}
+		}
+		idle_ticks = atomic_load(dog->progress) == progress ? idle_ticks + 1 : 0;
+		progress = atomic_load(dog->progress);
+		if (idle_ticks >= DRAIN_TICKS) {
+			snprintf(dog->why, sizeof(dog->why),
+				 "ordinary threads of the engine did not run for 5 s: something takes every CPU");
+			bite(dog);
+			return NULL;
+		}
+		if (now_ns - began_ns - OVERTIME_NS > dog->limit_ns) {
+			snprintf(dog->why, sizeof(dog->why), "the probe was not done 30 s after its time");
+			bite(dog);
+			return NULL;
+		}
+		then_ns = now_ns;
+	}
+	return NULL;
+}
+
+int watchdog_start(struct watchdog *dog)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	int error;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, PTHREAD_STACK_MIN + 32768);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	error = pthread_create(&thread, &attr, watch, dog);
+	pthread_attr_destroy(&attr);
+	return error;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stands above the measuring threads and ends the probe where they take the machine away: a thread that ran for more
+ * than 90 % of 2 s, a drain that came to nothing for 5 s, or a probe that outlives its own length by 30 s. First it
+ * asks (the stop flag), 2 s later it demotes the threads to SCHED_OTHER, 2 s later it ends the process.
+ * Where the kernel takes it, the watchdog is SCHED_DEADLINE, which is above every FIFO priority; else FIFO 99.
+ */
+#ifndef RTGAUGE_WATCHDOG_H
+#define RTGAUGE_WATCHDOG_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+struct watched {
+	pid_t tid;
+	clockid_t cpu_clock;
+	_Atomic bool *done; /* the thread has ended: its clock is not read any more */
+};
+
+struct watchdog {
+	const struct watched *threads;
+	unsigned int count;
+	int64_t limit_ns;	    /* from start to the latest end; INT64_MAX: none */
+	_Atomic bool *stop;	    /* set to ask the probe to end */
+	_Atomic uint64_t *progress; /* moves as long as the drain lives */
+	_Atomic bool bitten;
+	_Atomic bool ended; /* set by the probe: the watchdog goes */
+	char why[160];
+};
+
+/* 0 or an errno. The struct must live until the process ends. */
+int watchdog_start(struct watchdog *dog);
+
+#endif

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: MIT
+"""Progress of a run on standard error: a live line in a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.text import Text
+
+from rtgauge.record.model import LeftOut, Step, StepKey
+from rtgauge.record.stream import Window
+from rtgauge.units import format_time
+
+
+def _title(key: StepKey) -> str:
+    tool = "" if key.tool == "rtgauge" else f" by {key.tool}"
+    repeat = f" #{key.repeat}" if key.repeat > 1 else ""
+    return f"{key.probe} {key.load}{tool}{repeat}"
+
+
+def _left(seconds: float) -> str:
+    whole = max(0, round(seconds))
+    if whole >= 3600:
+        return f"{whole // 3600}h{whole % 3600 // 60:02d}min left"
+    return f"{whole // 60}:{whole % 60:02d} left"
+
+
+class Display:
+    """Plain lines; the live display adds to it."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.steps: list[StepKey] = []
+        self.expected_s: list[float] = []
+        self.number = 0
+        self.worst_ns: dict[int, int] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def stopping(self) -> None:
+        """The first Ctrl-C."""
+        self.say("stopping in order; what was measured is kept (Ctrl-C again: stop now)")
+
+    def say(self, text: str) -> None:
+        """One line."""
+        self.console.print(Text(text), soft_wrap=True)
+
+    def run_begins(self, steps: list[StepKey], expected_s: list[float]) -> None:
+        """Say how much there is to do."""
+        self.steps, self.expected_s = steps, expected_s
+        self.say(f"{len(steps)} step{'s' if len(steps) != 1 else ''}, about {_left(sum(expected_s)).removesuffix(' left')} min")
+
+    def left_out(self, what: LeftOut) -> None:
+        """Say what is missing."""
+        self.say(f"left out: {what.what}: {what.reason} ({what.remedy})")
+
+    def step_begins(self, number: int, key: StepKey) -> None:
+        """A line a step."""
+        self.number = number
+        self.worst_ns = {}
+        self.say(f"[{number + 1}/{len(self.steps)}] {_title(key)}, {_left(sum(self.expected_s[number:]))}")
+
+    def phase(self, text: str) -> None:
+        """Not worth a line."""
+
+    def window(self, window: Window) -> None:
+        """Remember the largest latency of each series."""
+        if window.phase == "measure" and window.max_ns is not None:
+            self.worst_ns[window.series] = max(self.worst_ns.get(window.series, 0), window.max_ns)
+
+    def step_ends(self, step: Step) -> None:
+        """The step's extremes and its marks."""
+        if step.total is not None and step.total.count:
+            marks = ", ".join(sorted({mark.name for mark in step.marks if mark.severity != "note"}))
+            self.say(
+                f"      min {format_time(step.total.min_ns)}, mean {format_time(step.total.mean_ns)}, max {format_time(step.total.max_ns)}"
+                + (f", {step.total.missed} missed" if step.total.missed else "")
+                + (f"  ({marks})" if marks else "")
+            )
+
+
+class LiveDisplay(Display):
+    """A bar with the time left and the largest latency of each CPU so far."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console)
+        self.bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            TextColumn("{task.fields[left]}"),
+            TextColumn("{task.fields[seen]}"),
+            console=console,
+            transient=True,
+        )
+        self.task: TaskID | None = None
+        self.begun_s = time.monotonic()
+        self.now = ""
+
+    def __enter__(self) -> Self:
+        self.bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()
+
+    def say(self, text: str) -> None:
+        """Above the bar."""
+        self.bar.console.print(Text(text), soft_wrap=True)
+
+    def step_begins(self, number: int, key: StepKey) -> None:
+        """A new bar."""
+        super().step_begins(number, key)
+        if self.task is not None:
+            self.bar.remove_task(self.task)
+        self.begun_s = time.monotonic()
+        self.task = self.bar.add_task(_title(key), total=self.expected_s[number], left="", seen="")
+        self._update()
+
+    def phase(self, text: str) -> None:
+        """Beside the bar until latencies come."""
+        self.now = text
+        self._update()
+
+    def window(self, window: Window) -> None:
+        """The bar moves once a second."""
+        super().window(window)
+        self._update()
+
+    def _update(self) -> None:
+        if self.task is None:
+            return
+        elapsed_s = min(time.monotonic() - self.begun_s, self.expected_s[self.number])
+        worst = max(self.worst_ns.values(), default=None)
+        self.bar.update(
+            self.task,
+            completed=elapsed_s,
+            left=_left(sum(self.expected_s[self.number :]) - elapsed_s),
+            seen=self.now if worst is None else f"max {format_time(worst)}",
+        )
+
+
+def make_display() -> Display:
+    """Live where standard error is a terminal."""
+    console = Console(stderr=True)
+    return LiveDisplay(console) if console.is_terminal else Display(console)

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""What every measuring command does at its end: verdict, page, summary, exit status."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+from rich.console import Console
+
+from rtgauge.errors import EXIT_INTERRUPTED
+from rtgauge.record.model import Run, RunDocument
+from rtgauge.record.reader import Record
+from rtgauge.record.writer import RecordWriter
+from rtgauge.report.terminal import print_summary
+from rtgauge.verdict.decision import exit_status, judge_run
+from rtgauge.verdict.requirement import parse_requirement
+
+
+def finish(path: Path, run: Run, *, as_json: bool) -> int:
+    """Judge, draw the page, print the summary (or the JSON) of the record at `path`. Gives the exit status."""
+    record = Record.open(path)
+    if run.requirement is not None:
+        record.run.verdicts = judge_run(parse_requirement(run.requirement), record)
+        RecordWriter(path, run.id).write_run(record.run)
+    if not as_json:
+        print_summary(record, Console())
+    page = path / "report.html"
+    if record.steps:
+        from rtgauge.report.page import render
+
+        render(record, page)
+    if as_json:
+        document = RunDocument(run=record.run, steps=record.steps, systems=record.systems, record=str(path))
+        typer.echo(document.model_dump_json(indent=1))
+    else:
+        typer.echo(f"\nrecord  {path}")
+        if record.steps:
+            typer.echo(f"page    {page}")
+    if run.state == "interrupted":
+        typer.echo(f"Stopped before its end. Go on with: rtgauge run --resume {path}", err=True)
+        return EXIT_INTERRUPTED
+    return exit_status(record.run.verdicts, record.steps)

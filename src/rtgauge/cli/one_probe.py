@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""One probe without a plan: a run of one step whose record is thrown away."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+
+from rtgauge.cli.display import make_display
+from rtgauge.errors import EXIT_INTERRUPTED, InputError
+from rtgauge.plan.plan import Overrides, make_plan
+from rtgauge.record.model import RunDocument
+from rtgauge.record.reader import Record
+from rtgauge.record.samples_export import check_samples_path, export_samples
+from rtgauge.report.calibrations import print_calibrations
+from rtgauge.report.terminal import print_summary
+from rtgauge.runner.interrupt import Interrupt
+from rtgauge.runner.run import RunOptions, start_run
+from rtgauge.verdict.decision import exit_status, judge_run
+from rtgauge.verdict.requirement import parse_requirement
+
+
+def one_probe(name: str, written: dict[str, Any], *, load: str, samples: Path | None, require: str | None, as_json: bool) -> int:
+    """Measure, print, and give the exit status. `written` are the parameters as a plan has them."""
+    requirement = parse_requirement(require) if require is not None else None
+    if samples is not None:
+        check_samples_path(samples)
+    plan = make_plan({"name": f"probe-{name}", "step": [{"probe": name, "load": load, **written}]}, f"probe {name}", Overrides(require=require))
+    display = make_display()
+    with tempfile.TemporaryDirectory(prefix="rtgauge-") as folder, Interrupt(display.stopping) as interrupt:
+        with display:
+            path, run, _ = start_run(plan, RunOptions(Path(folder), ["rtgauge", "probe", name]), display, interrupt)
+        record = Record.open(path)
+        if run.left_out:
+            raise InputError(f"{run.left_out[0].reason}; {run.left_out[0].remedy}")
+        if requirement is not None:
+            record.run.verdicts = judge_run(requirement, record)
+        if samples is not None and record.steps:
+            for file in export_samples(record.samples(record.steps[0]), samples):
+                display.say(f"samples {file}")
+        if as_json:
+            typer.echo(RunDocument(run=record.run, steps=record.steps, systems=record.systems, record=None).model_dump_json(indent=1))
+        elif name == "calibrate" and record.steps:
+            print_calibrations(record.steps[0].calibrations, Console())
+        else:
+            print_summary(record, Console())
+    if run.state == "interrupted":
+        return EXIT_INTERRUPTED
+    return exit_status(record.run.verdicts, record.steps)

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT
+"""`rtgauge report`: the page, and the figures as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def report(
+    record: Annotated[Path, typer.Argument(help="A record's folder.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE.html", help="The page; default report.html in the record.")] = None,
+    figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write every figure as PNG, SVG and PDF into this folder.")] = None,
+) -> None:
+    """Draw the page of a record: one HTML file that needs no network."""
+    from rtgauge.errors import InputError
+    from rtgauge.record.reader import Record
+    from rtgauge.report.page import render
+    from rtgauge.report.figures.save import save_figures
+
+    opened = Record.open(record)
+    page = out if out is not None else record / "report.html"
+    try:
+        render(opened, page)
+        typer.echo(f"page     {page}")
+        if figures is not None:
+            for path in save_figures(opened, figures):
+                typer.echo(f"figure   {path}")
+    except OSError as error:
+        raise InputError(f"{error.filename or page} cannot be written: {error.strerror}") from None

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""`rtgauge run`: measure a plan."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rtgauge.plan.plan import Overrides
+
+EPILOG = """[bold]Examples[/bold]
+
+ rtgauge run                                      this machine, idle and loaded, in about a minute
+
+ rtgauge run --require "period=1ms latency<=200us"   ... and does it suffice? (exit status 0 yes, 1 no, 4 cannot tell)
+
+ rtgauge run papers --duration 1min               the papers' settings, shorter
+
+ rtgauge run --load idle,cpu --set interval=100us --set cpu=1
+
+ rtgauge run --resume                             go on where a run was cut off
+"""
+
+
+def _overrides(
+    duration: str | None, load: str | None, repeats: int | None, seed: int | None, require: str | None, cross_check: str | None, settings: list[str]
+) -> Overrides:
+    from rtgauge.errors import InputError
+    from rtgauge.plan.plan import Overrides
+
+    parameters: dict[str, object] = {}
+    for setting in settings:
+        key, sign, value = setting.partition("=")
+        if not sign or not key:
+            raise InputError(f"--set {setting}: write KEY=VALUE, for example --set interval=100us")
+        parameters[key.strip()] = int(value) if value.strip().isdigit() else {"true": True, "false": False}.get(value.strip(), value.strip())
+    if duration is not None:
+        parameters["duration"] = duration
+    return Overrides(
+        parameters=parameters,
+        loads=[name.strip() for name in load.split(",")] if load is not None else None,
+        repeats=repeats,
+        seed=seed,
+        require=require,
+        cross_check=cross_check,
+    )
+
+
+def run(  # noqa: PLR0917 - a command line
+    plan: Annotated[str, typer.Argument(help="A preset (quick, standard, papers) or a plan's TOML file; with --resume a record.", show_default=True)] = "quick",
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder that holds records.")] = Path("rtgauge-runs"),
+    duration: Annotated[str | None, typer.Option(help="Measured time of each step, e.g. 10s, 5min, 1h.")] = None,
+    repeats: Annotated[int | None, typer.Option(min=1, max=1000, help="Measure every step so often, in a randomised order.")] = None,
+    load: Annotated[str | None, typer.Option(help="Loads in place of the plan's, e.g. idle,cpu,network.")] = None,
+    require: Annotated[str | None, typer.Option(help='What is asked of the machine, e.g. "period=1ms latency<=200us hardness=100%".')] = None,
+    cross_check: Annotated[str | None, typer.Option(help="Let another tool measure the same, in turn: cyclictest or rtla.")] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the probe for every step.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of the random order, to have the same again.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with PLAN (a record ending in .partial), or with the newest one in --out.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output; the rest on standard error.")] = False,
+) -> None:
+    """Measure a plan: each probe under each load. Ends in a summary, a page and, with --require, a verdict.
+
+    Exit status: 0 holds or nothing asked, 1 fails, 2 wrong input, 3 could not measure or the measurement is invalid,
+    4 marginal or cannot tell, 130 interrupted.
+    """
+    from rtgauge.cli.display import make_display
+    from rtgauge.cli.finish import finish
+    from rtgauge.plan.plan import load_plan
+    from rtgauge.runner.interrupt import Interrupt
+    from rtgauge.runner.run import RunOptions, find_partial, resume_run, start_run
+    from rtgauge.verdict.requirement import parse_requirement
+
+    if require is not None:
+        parse_requirement(require)
+    options = RunOptions(out=out, command=["rtgauge", *sys.argv[1:]])
+    display = make_display()
+    with Interrupt(display.stopping) as interrupt:
+        if resume:
+            folder = find_partial(out) if plan == "quick" else Path(plan)
+            with display:
+                path, result, _ = resume_run(folder, options, display, interrupt)
+        else:
+            chosen = load_plan(plan, _overrides(duration, load, repeats, seed, require, cross_check, settings or []))
+            if chosen.require is not None:
+                parse_requirement(chosen.require)
+            with display:
+                path, result, _ = start_run(chosen, options, display, interrupt)
+    raise typer.Exit(finish(path, result, as_json=json))

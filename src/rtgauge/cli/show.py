@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""`rtgauge show` and `rtgauge list`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+
+
+def show(record: Annotated[Path, typer.Argument(help="A record's folder.")], json: Json = False) -> None:
+    """Print the summary of a record."""
+    from rich.console import Console
+
+    from rtgauge.record.model import RunDocument
+    from rtgauge.record.reader import Record
+    from rtgauge.report.terminal import print_summary
+
+    opened = Record.open(record)
+    if json:
+        typer.echo(RunDocument(run=opened.run, steps=opened.steps, systems=opened.systems, record=str(record)).model_dump_json(indent=1))
+    else:
+        print_summary(opened, Console())
+
+
+def list_records(out: Annotated[Path, typer.Argument(help="The folder that holds records.")] = Path("rtgauge-runs"), json: Json = False) -> None:
+    """List the records in a folder."""
+    from json import dumps
+
+    from rich.console import Console
+
+    from rtgauge.errors import InputError, RecordError
+    from rtgauge.record.reader import Record
+    from rtgauge.report.terminal import print_list
+
+    if not out.is_dir():
+        raise InputError(f"there is no folder {out}; rtgauge run makes one")
+    records: list[Record] = []
+    for folder in sorted(path.parent for path in out.glob("*/run.json")):
+        try:
+            records.append(Record.open(folder))
+        except RecordError as error:
+            typer.echo(f"rtgauge: left out: {error}", err=True)
+    if json:
+        typer.echo(dumps([{"record": str(one.path), **one.run.model_dump(mode="json", exclude={"planned", "plan"})} for one in records], indent=1))
+    elif not records:
+        typer.echo(f"no records in {out}")
+    else:
+        print_list(records, Console())

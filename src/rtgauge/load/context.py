@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""What the target has to give to a load: CPUs and memory."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from rtgauge.load.base import LoadContext, LoadTarget
+from rtgauge.units import parse_cpu_list
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ONLINE = "/sys/devices/system/cpu/online"
+MEMINFO = "/proc/meminfo"
+GROUPS = "/proc/self/cgroup"
+V1, V2 = "/sys/fs/cgroup/memory", "/sys/fs/cgroup"
+BOUND_FACTOR = 2
+BOUND_EXTRA_S = 120
+
+
+def _text(files: Mapping[str, Mapping[str, Any]], path: str) -> str:
+    return str(files.get(path, {}).get("text", ""))
+
+
+def _kib(meminfo: str, key: str) -> int | None:
+    match = re.search(rf"^{key}:\s+([0-9]{{1,15}}) kB$", meminfo, re.MULTILINE)
+    return int(match[1]) * 1024 if match else None
+
+
+def _bytes(text: str) -> int | None:
+    """A number of bytes; None for `max` and for what is not there."""
+    return int(text) if re.fullmatch(r"[0-9]{1,20}", text.strip()) else None
+
+
+def memory_groups(own: str) -> list[tuple[str, str]]:
+    """From /proc/self/cgroup: (limit, usage) files of the memory control groups above the process, its own and the topmost that it can see."""
+    pairs: list[tuple[str, str]] = []
+    for line in own.splitlines():
+        number, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if number == "0" and controllers == "":
+            base, limit, usage = V2, "memory.max", "memory.current"
+        elif "memory" in controllers.split(","):
+            base, limit, usage = V1, "memory.limit_in_bytes", "memory.usage_in_bytes"
+        else:
+            continue
+        parts = [part for part in path.split("/") if part not in ("", "..")]
+        for depth in range(len(parts) + 1):
+            folder = "/".join([base, *parts[:depth]])
+            pairs.append((f"{folder}/{limit}", f"{folder}/{usage}"))
+    return pairs
+
+
+def make_context(target: LoadTarget, expected_s: float, peer: str | None = None) -> LoadContext:
+    """Ask the target for its CPUs and memory. `expected_s` is how long the load will be needed; `peer` as `network` takes it."""
+    first = target.read([ONLINE, MEMINFO, GROUPS])
+    try:
+        cpus = len(parse_cpu_list(_text(first, ONLINE)))
+    except ValueError:
+        cpus = 1
+    meminfo = _text(first, MEMINFO)
+    available = _kib(meminfo, "MemAvailable") or _kib(meminfo, "MemFree")
+    pairs = memory_groups(_text(first, GROUPS))
+    second: Mapping[str, Mapping[str, Any]] = target.read([path for pair in pairs for path in pair]) if pairs else {}
+    for limit_path, usage_path in pairs:
+        limit, usage = _bytes(_text(second, limit_path)), _bytes(_text(second, usage_path))
+        if available is not None and limit is not None and usage is not None:
+            available = min(available, max(limit - usage, 0))
+    return LoadContext(target, cpus, _kib(meminfo, "MemTotal"), available, bound_s=int(expected_s * BOUND_FACTOR) + BOUND_EXTRA_S, peer=peer)

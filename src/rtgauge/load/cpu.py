@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+"""`cpu`: stress-ng computes on every CPU, one of its methods after the other (Delgado et al. 2020, section V)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rtgauge.load.base import Load, LoadContext, PartSpec
+
+
+class Cpu(Load):
+    """As many CPU stressors as CPUs are online."""
+
+    name = "cpu"
+    programs: ClassVar[tuple[str, ...]] = ("stress-ng",)
+    packages: ClassVar[dict[str, str]] = {"stress-ng": "stress-ng"}
+
+    def parts(self, context: LoadContext) -> list[PartSpec]:
+        """One stress-ng with a worker a CPU."""
+        argv = ["stress-ng", "--cpu", str(context.cpus), "--cpu-method", "all", "--temp-path", "/tmp", "--timeout", f"{context.bound_s}s"]  # noqa: S108 - of the target; it must only be writable
+        return [PartSpec("stress-ng", argv, {"workers": context.cpus, "method": "all", "cpu_share": 1.0}, ready=("stress-ng", context.cpus + 1))]

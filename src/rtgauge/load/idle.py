@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+"""`idle`: no load."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rtgauge.load.base import Load, LoadContext, PartSpec
+
+
+class Idle(Load):
+    """Nothing is started."""
+
+    name = "idle"
+    programs: ClassVar[tuple[str, ...]] = ()
+
+    def parts(self, context: LoadContext) -> list[PartSpec]:
+        """No part."""
+        del context
+        return []

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""`memory`: five virtual memory stressors on 70 % of memory (Delgado et al. 2020, section V)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from rtgauge.errors import MeasureError
+from rtgauge.load.base import Load, LoadContext, PartSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+WORKERS = 5
+SHARE = 0.70
+SHARE_OF_AVAILABLE = 0.85
+"""Never more than this of what is free to take, so that the load does not drive the target out of memory."""
+ENOUGH = 0.9
+PAGE = 4096
+
+
+def _shortfall(given: int, total: int, reached: Mapping[str, Any]) -> str | None:
+    """A note where the workers never had most of the memory that they were given: the step was too short for it."""
+    most = reached.get("resident_bytes_max")
+    if not isinstance(most, int) or most >= ENOUGH * given:
+        return None
+    return (
+        f"load memory: it took {most / total:.0%} of memory at most, of the {given / total:.0%} that it was given: "
+        "this machine needs longer to fill it; give the load a longer warm-up (load-warm-up in the plan) or the step a longer duration"
+    )
+
+
+class Memory(Load):
+    """One stress-ng with five workers that map, write, check and unmap memory, one method after the other."""
+
+    name = "memory"
+    programs: ClassVar[tuple[str, ...]] = ("stress-ng",)
+    packages: ClassVar[dict[str, str]] = {"stress-ng": "stress-ng"}
+
+    def parts(self, context: LoadContext) -> list[PartSpec]:
+        """Raises MeasureError where the size of the target's memory cannot be read."""
+        if context.memory_total is None or context.memory_available is None:
+            raise MeasureError("load memory: /proc/meminfo of the target does not say how much memory it has; leave this load out")
+        wanted = int(context.memory_total * SHARE)
+        taken = min(wanted, int(context.memory_available * SHARE_OF_AVAILABLE))
+        # stress-ng divides --vm-bytes among its workers
+        taken = max(taken // (WORKERS * PAGE), 1) * WORKERS * PAGE
+        notes: tuple[str, ...] = ()
+        if taken < wanted - WORKERS * PAGE:
+            note = (
+                f"load memory: {SHARE:.0%} of memory are {wanted >> 20} MiB, but only {context.memory_available >> 20} MiB are available; "
+                f"it was given {taken >> 20} MiB, so that the machine does not run out of memory"
+            )
+            notes = (note,)
+        argv = ["stress-ng", "--vm", str(WORKERS), "--vm-bytes", str(taken), "--vm-populate", "--temp-path", "/tmp", "--timeout", f"{context.bound_s}s"]  # noqa: S108 - of the target; it must only be writable
+        return [
+            PartSpec(
+                "stress-ng",
+                argv,
+                {"workers": WORKERS, "memory_share": SHARE, "bytes": wanted, "bytes_given": taken},
+                ready=("stress-ng", WORKERS + 1),
+                watch_memory=True,
+                notes=notes,
+                shortfall=partial(_shortfall, taken, context.memory_total),
+            )
+        ]

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+"""`network`: 100 clients that ask one server for blocks of 64 KB at 1 Mbit/s each (Delgado et al. 2020, section V), with iperf3."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from rtgauge.errors import InputError
+from rtgauge.load.base import Load, LoadContext, LoadTarget, PartSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rtgauge.load.processes import ProcessStat
+
+CLIENTS = 100
+BITS_PER_SECOND_A_CLIENT = 1_000_000
+BLOCK_BYTES = 64 * 1024
+DEFAULT_PORT = 5201
+LONGEST_S = 86400
+"""The longest time that iperf3 takes."""
+
+# Two network namespaces without a name, joined by a veth pair: they and the pair are gone when their last process is,
+# however it ends. The inner shell fetches its end of the pair by its own process id. 198.18.0.0/15 is set aside for
+# benchmarks (RFC 2544). The server has its own session, so that the SIGTERM that ends the load reaches the client first,
+# which then prints its result; --one-off ends the server after it.
+VETH = """
+set -eu
+port=$1; shift
+ip link set lo up
+ip link add rtg-client type veth peer name rtg-server
+setsid unshare --net sh -c '
+set -eu
+nsenter --net="/proc/$1/ns/net" ip link set rtg-server netns "$$"
+ip link set lo up
+ip address add 198.18.0.1/30 dev rtg-server
+ip link set rtg-server up
+exec iperf3 --server --one-off --bind 198.18.0.1 --port "$2" >/dev/null
+' sh "$$" "$port" &
+server=$!
+ip address add 198.18.0.2/30 dev rtg-client
+ip link set rtg-client up
+"""
+LOOPBACK = """
+set -eu
+port=$1; shift
+setsid iperf3 --server --one-off --bind 127.0.0.1 --port "$port" >/dev/null &
+server=$!
+"""
+# /proc/PID/net/tcp is of PID's own namespace: the client starts when the server listens (state 0A) on its port.
+CLIENT = """
+hex=$(printf ':%04X' "$port")
+tries=0
+until grep -q "$hex 00000000:0000 0A" "/proc/$server/net/tcp" 2>/dev/null; do
+	kill -0 "$server"
+	tries=$((tries + 1))
+	test "$tries" -lt 200
+	sleep 0.05
+done
+exec iperf3 "$@" --port "$port"
+"""
+
+VETH_TRIAL = ["ip", "link", "add", "rtg-client", "type", "veth", "peer", "name", "rtg-server"]
+NAMESPACES = (["unshare", "--net"], ["unshare", "--user", "--map-root-user", "--net"])
+COSTS_LITTLE = "its traffic passes no network card, so that it costs the machine less than the same traffic over a card does"
+
+
+def parse_peer(text: str) -> tuple[str, int]:
+    """`"box:5201"`, `"10.0.0.2"`, `"[fe80::1%eth0]:5201"` -> host, port. Raises InputError."""
+    match = re.fullmatch(r"(?:\[(?P<six>[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?)\]|(?P<host>[A-Za-z0-9_][A-Za-z0-9._-]*))(?::(?P<port>[0-9]{1,5}))?", text)
+    port = int(match["port"] or DEFAULT_PORT) if match else 0
+    if match is None or not 0 < port < 65536:
+        raise InputError(f"peer '{text}' is not HOST:PORT; write it like box:5201 or [fd00::2]:5201, and run 'iperf3 --server' there")
+    return match["six"] or match["host"], port
+
+
+def traffic(log: str) -> dict[str, Any]:
+    """From iperf3's JSON: bits a second and seconds over the whole life of the load, and how many streams there were; None where it did not say."""
+    nothing: dict[str, Any] = {"bits_per_second": None, "network_s": None, "streams": None}
+    start = log.find("{")
+    if start < 0:
+        return nothing
+    try:
+        document, _ = json.JSONDecoder().raw_decode(log, start)
+        end = document["end"]
+        totals = [end["sum_sent"], end["sum_received"]]
+        total = max(totals, key=lambda t: t["bytes"])
+        return {"bits_per_second": float(total["bits_per_second"]), "network_s": float(total["seconds"]), "streams": len(end["streams"])}
+    except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
+        return nothing
+
+
+def connected(port: int) -> Callable[[LoadTarget, Sequence[ProcessStat]], bool]:
+    """Whether an iperf3 of the part has every client's connection to `port`, and the one that steers them."""
+
+    def ask(target: LoadTarget, processes: Sequence[ProcessStat]) -> bool:
+        # /proc/PID/net/tcp is of PID's own namespace; 01 is ESTABLISHED
+        pids = [process.pid for process in processes if process.name.startswith("iperf3")]
+        files = target.read([f"/proc/{pid}/net/{table}" for pid in pids for table in ("tcp", "tcp6")])
+        return any(len(re.findall(rf":{port:04X} 01 ", str(file.get("text", "")))) > CLIENTS for file in files.values())
+
+    return ask
+
+
+def free_port(context: LoadContext) -> int:
+    """A TCP port above the ephemeral range that nothing on the target uses now."""
+    files = context.target.read(["/proc/net/tcp", "/proc/net/tcp6"])
+    used = {int(found, 16) for file in files.values() for found in re.findall(r":([0-9A-F]{4}) ", str(file.get("text", "")))}
+    return secrets.choice([port for port in range(61000, 65536) if port not in used])
+
+
+class Network(Load):
+    """iperf3 between two network namespaces where these are allowed, else over the loopback, or with a named peer."""
+
+    name = "network"
+    programs: ClassVar[tuple[str, ...]] = ("iperf3",)
+    packages: ClassVar[dict[str, str]] = {"iperf3": "iperf3"}
+
+    def parts(self, context: LoadContext) -> list[PartSpec]:
+        """One part: server and clients, or the clients of a peer. Raises InputError for a peer that is none."""
+        amount = ["--parallel", str(CLIENTS), "--bitrate", str(BITS_PER_SECOND_A_CLIENT), "--length", str(BLOCK_BYTES)]
+        amount += ["--interval", "0", "--json", "--time", str(min(context.bound_s, LONGEST_S))]
+        wanted: dict[str, Any] = {"clients": CLIENTS, "block_bytes": BLOCK_BYTES, "bits_per_second": CLIENTS * BITS_PER_SECOND_A_CLIENT}
+        if context.peer is not None:
+            host, port = parse_peer(context.peer)
+            # as in the paper the target is the side that sends
+            argv = ["iperf3", "--client", host, "--port", str(port), *amount]
+            over_peer = wanted | {"over": "peer", "peer": f"{host}:{port}"}
+            return [PartSpec("iperf3", argv, over_peer, ready=("iperf3", 1), settled=connected(port), reached=traffic)]
+        namespace = self._namespace(context)
+        port = DEFAULT_PORT if namespace is not None else free_port(context)
+        if namespace is not None:
+            argv = [*namespace, "sh", "-c", VETH + CLIENT, "sh", str(port), "--client", "198.18.0.1", "--reverse", *amount]
+            over, note = "veth", f"load network: between two network namespaces joined by a veth pair; {COSTS_LITTLE}"
+        else:
+            argv = ["sh", "-c", LOOPBACK + CLIENT, "sh", str(port), "--client", "127.0.0.1", "--reverse", *amount]
+            over, note = "loopback", f"load network: over the loopback, since network namespaces are not allowed here; {COSTS_LITTLE}"
+        return [PartSpec("iperf3", argv, wanted | {"over": over}, ready=("iperf3", 2), settled=connected(port), reached=traffic, notes=(note,))]
+
+    @staticmethod
+    def _namespace(context: LoadContext) -> list[str] | None:
+        """The command that makes a network namespace here, None where none does."""
+        if any(context.target.which(program) is None for program in ("unshare", "nsenter", "setsid", "ip")):
+            return None
+        return next((command for command in NAMESPACES if context.target.run([*command, *VETH_TRIAL], timeout_s=5).returncode == 0), None)

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+"""`papers`: cpu, memory and network together (Delgado et al. 2020, section V and table 8)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rtgauge.load.base import Load, LoadContext, PartSpec
+from rtgauge.load.cpu import Cpu
+from rtgauge.load.memory import Memory
+from rtgauge.load.network import Network
+
+
+class Papers(Load):
+    """All three at once."""
+
+    name = "papers"
+    programs: ClassVar[tuple[str, ...]] = ("stress-ng", "iperf3")
+    packages: ClassVar[dict[str, str]] = Cpu.packages | Memory.packages | Network.packages
+
+    def parts(self, context: LoadContext) -> list[PartSpec]:
+        """The parts of the three loads. The network first: its set-up is slow beside the others."""
+        return [part for load in (Network(), Cpu(), Memory()) for part in load.parts(context)]

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""Processes of a load on its target, from /proc/PID/stat (proc_pid_stat(5))."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+STAT_GLOB = "/proc/[0-9]*/stat"
+USER_HZ = 100
+"""Ticks a second in /proc on every architecture that Linux 4 and later run on, except Alpha (1024)."""
+
+
+@dataclass(frozen=True)
+class ProcessStat:
+    """One process: `ticks` is its own CPU time and that of its waited-for children (USER_HZ)."""
+
+    pid: int
+    name: str
+    parent: int
+    state: str
+    ticks: int
+
+
+def parse_stat(text: str) -> ProcessStat | None:
+    """One /proc/PID/stat; None for a text that is none. The name may hold spaces and parentheses."""
+    match = re.fullmatch(r"([0-9]{1,10}) \((.*)\) (\S) (-?[0-9 -]+)\s*", text, re.DOTALL)
+    if match is None:
+        return None
+    rest = match[4].split()
+    if len(rest) < 14 or not all(re.fullmatch(r"-?[0-9]{1,20}", field) for field in rest[:14]):
+        return None
+    # rest[0] is field 4 (ppid); utime, stime, cutime, cstime are fields 14 to 17
+    return ProcessStat(int(match[1]), match[2], int(rest[0]), match[3], sum(int(field) for field in rest[10:14]))
+
+
+def parse_all(files: Mapping[str, Mapping[str, Any]]) -> dict[int, ProcessStat]:
+    """Every process of a batch; those that ended while it was read are not there."""
+    found = (parse_stat(str(file["text"])) for file in files.values() if "text" in file)
+    return {process.pid: process for process in found if process is not None}
+
+
+def descendants(processes: Mapping[int, ProcessStat], root: int) -> list[ProcessStat]:
+    """The process `root` and all that descend from it; zombies too, since their CPU time is not yet their parent's."""
+    children: dict[int, list[int]] = {}
+    for process in processes.values():
+        children.setdefault(process.parent, []).append(process.pid)
+    seen: set[int] = set()
+    waiting = [root]
+    while waiting:
+        pid = waiting.pop()
+        if pid not in seen:
+            seen.add(pid)
+            waiting += children.get(pid, [])
+    return [processes[pid] for pid in sorted(seen) if pid in processes]
+
+
+def count_alive(processes: Iterable[ProcessStat], prefix: str) -> int:
+    """How many live processes have a name that begins so."""
+    return sum(process.name.startswith(prefix) and process.state not in "ZX" for process in processes)
+
+
+def total_ticks(processes: Iterable[ProcessStat]) -> int:
+    """CPU time of all (USER_HZ)."""
+    return sum(process.ticks for process in processes)
+
+
+def resident_bytes(files: Mapping[str, Mapping[str, Any]]) -> int:
+    """Sum of the resident memory in a batch of /proc/PID/status; pages that processes share are counted for each."""
+    found = (re.search(r"^VmRSS:\s+([0-9]{1,15}) kB$", str(file.get("text", "")), re.MULTILINE) for file in files.values())
+    return sum(int(match[1]) * 1024 for match in found if match is not None)

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""The loads by their names."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from rtgauge.errors import InputError
+from rtgauge.load.cpu import Cpu
+from rtgauge.load.idle import Idle
+from rtgauge.load.memory import Memory
+from rtgauge.load.network import Network
+from rtgauge.load.papers import Papers
+from rtgauge.load.scheduler import Scheduler
+from rtgauge.record.model import LeftOut
+
+if TYPE_CHECKING:
+    from rtgauge.load.base import Load, LoadTarget
+
+LOADS: dict[str, type[Load]] = {load.name: load for load in (Idle, Cpu, Memory, Network, Scheduler, Papers)}
+
+
+def names() -> list[str]:
+    """Every load's name."""
+    return list(LOADS)
+
+
+def get(name: str) -> Load:
+    """The load of that name. Raises InputError that names the nearest one."""
+    if name in LOADS:
+        return LOADS[name]()
+    nearest = difflib.get_close_matches(name, LOADS, n=1)
+    hint = f"did you mean '{nearest[0]}'?" if nearest else f"there are {', '.join(LOADS)}"
+    raise InputError(f"unknown load '{name}'; {hint}")
+
+
+def missing_programs(load: Load, target: LoadTarget) -> list[str]:
+    """The programs of the load that the target does not have."""
+    return [program for program in load.programs if target.which(program) is None]
+
+
+def left_out(load: Load, target: LoadTarget) -> LeftOut | None:
+    """Why the load cannot run on this target and what to install, None where it can."""
+    missing = missing_programs(load, target)
+    if not missing:
+        return None
+    packages = sorted({load.packages.get(program, program) for program in missing})
+    reason = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed"
+    return LeftOut(what=f"load {load.name}", reason=reason, remedy=f"apt-get install {' '.join(packages)}")

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: MIT
+"""A load from its start to its end: started, warmed up, watched, measured, ended with all its children."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import time
+from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
+
+from rtgauge.errors import MeasureError
+from rtgauge.load.base import Load, LoadContext, LoadTarget, PartSpec, PartState
+from rtgauge.load.context import make_context
+from rtgauge.load.processes import STAT_GLOB, USER_HZ, count_alive, descendants, parse_all, resident_bytes, total_ticks
+from rtgauge.record.model import LoadPart, LoadReport
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+    from rtgauge.load.processes import ProcessStat
+
+WARM_UP_S = 2.0
+READY_S = 30.0
+"""How long a load may take until its programs run."""
+POLL_S = 0.1
+GRACE_S = 3.0
+MEMORY_EVERY_S = 1.0
+LONGEST_LOG = 1 << 20
+"""Bytes of a part's output that are looked at; the log keeps all of it."""
+
+
+class RunningLoad:
+    """A load that runs beside a step. A context manager: leaving it ends the load, whatever happened.
+
+    with RunningLoad.start(target, get("cpu"), log_path, expected_s=10) as load:
+        load.wait_warm()
+        ...  # measure; call load.check() now and then
+        report = load.stop()
+    """
+
+    def __init__(self, target: LoadTarget, load: Load, context: LoadContext, log_path: Path | None) -> None:
+        self._target = target
+        self._load = load
+        self._context = context
+        self._log_path = log_path
+        self._parts: list[PartState] = []
+        self._started_ns: int | None = None
+        self._warm_ns: int | None = None
+        self._begin_ns: int | None = None
+        self._memory_read_at = 0.0
+        self._report: LoadReport | None = None
+
+    @classmethod
+    def start(cls, target: LoadTarget, load: Load, log_path: Path | None, *, expected_s: float, peer: str | None = None) -> Self:
+        """Start every part of the load.
+
+        `log_path`: the file that gets what the programs print (written when the load ends; none where it has no part).
+        `expected_s`: how long the load will be needed, warm-up included; a safety limit well above it is given to each program.
+        `peer`: HOST:PORT of an iperf3 server for the network load.
+        Raises InputError or MeasureError where it cannot be started; nothing is left running then.
+        """
+        context = make_context(target, expected_s, peer)
+        running = cls(target, load, context, log_path)
+        specs = load.parts(context)
+        running._started_ns = target.monotonic_ns()
+        try:
+            for spec in specs:
+                log = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115 - closed in stop()
+                try:
+                    handle = target.start(spec.argv, log)
+                except BaseException:
+                    log.close()
+                    raise
+                running._parts.append(PartState(spec, handle, log))
+        except BaseException:
+            running.stop()
+            raise
+        return running
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+    def wait_warm(self, warm_up_s: float = WARM_UP_S, ready_s: float = READY_S) -> None:
+        """Wait until the programs really run, then `warm_up_s` seconds more; then begin to measure what the load reaches.
+
+        Raises MeasureError where a program ends meanwhile or is not ready within `ready_s` seconds.
+        """
+        deadline = time.monotonic() + ready_s
+        while self._parts:
+            self._raise_if_died()
+            processes = parse_all(self._target.read([STAT_GLOB]))
+            if all(self._runs(part, descendants(processes, part.handle.pid)) for part in self._parts):
+                break
+            if time.monotonic() > deadline:
+                raise MeasureError(f"load {self._load.name}: {' and '.join(part.spec.program for part in self._parts)} did not run within {ready_s:g} s")
+            time.sleep(POLL_S)
+        deadline = time.monotonic() + (warm_up_s if self._parts else 0)
+        while (left := deadline - time.monotonic()) > 0:
+            time.sleep(min(left, POLL_S))
+            self._raise_if_died()
+        self.begin()
+
+    def begin(self) -> None:
+        """What the load reaches is measured from now on (again from now on, where it was already). `wait_warm` calls it."""
+        if self._parts:
+            processes = parse_all(self._target.read([STAT_GLOB]))
+            for part in self._parts:
+                tree = descendants(processes, part.handle.pid)
+                part.cpu_ticks_begin = total_ticks(tree)
+                part.pids = [process.pid for process in tree]
+                part.resident = []
+        self._begin_ns = self._target.monotonic_ns()
+        self._warm_ns = self._warm_ns or self._begin_ns
+        self._read_memory()
+
+    def check(self) -> list[str]:
+        """One line a part that died while it was needed, with why; empty where all live. Cheap; to be called about once a second."""
+        for part in self._parts:
+            status = part.handle.poll() if part.ended_early is None else None
+            if status is not None:
+                part.ended_early = _why(part, status)
+        if time.monotonic() - self._memory_read_at >= MEMORY_EVERY_S:
+            self._read_memory()
+        return [f"{part.spec.program}: {part.ended_early}" for part in self._parts if part.ended_early is not None]
+
+    def stop(self) -> LoadReport:
+        """End every part with all its children and say what was reached. May be called again: the answer is the same."""
+        if self._report is not None:
+            return self._report
+        ended_ns: int | None = None
+        share_base: float | None = None
+        try:
+            self.check()
+            ended_ns = self._target.monotonic_ns()
+            if self._begin_ns is not None:
+                self._measure_end()
+                self._read_memory()
+                share_base = (ended_ns - self._begin_ns) / 1e9
+        finally:
+            self._end_parts()
+        parts = [self._describe(part, share_base) for part in self._parts]
+        short = [note for part, said in zip(self._parts, parts, strict=True) if (note := part.spec.shortfall(said.reached)) is not None]
+        self._report = LoadReport(
+            name=self._load.name,
+            parts=parts,
+            notes=[note for part in self._parts for note in part.spec.notes] + short,
+            started_ns=self._started_ns,
+            warm_ns=self._warm_ns,
+            ended_ns=ended_ns,
+        )
+        for part in self._parts:
+            part.log.close()
+        return self._report
+
+    def _runs(self, part: PartState, tree: list[ProcessStat]) -> bool:
+        name, wanted = part.spec.ready
+        return count_alive(tree, name) >= wanted and part.spec.settled(self._target, tree)
+
+    def _raise_if_died(self) -> None:
+        died = self.check()
+        if died:
+            raise MeasureError(f"load {self._load.name} could not be started: {'; '.join(died)}")
+
+    def _read_memory(self) -> None:
+        """Resident memory of the processes that were there when measuring began; only where the load is about memory."""
+        self._memory_read_at = time.monotonic()
+        for part in self._parts:
+            if part.spec.watch_memory and part.pids and part.ended_early is None:
+                part.resident.append(resident_bytes(self._target.read([f"/proc/{pid}/status" for pid in part.pids])))
+
+    def _measure_end(self) -> None:
+        processes = parse_all(self._target.read([STAT_GLOB]))
+        for part in self._parts:
+            tree = descendants(processes, part.handle.pid)
+            if part.ended_early is not None or not tree:
+                continue
+            part.cpu_ticks_end = total_ticks(tree)
+            name, wanted = part.spec.ready
+            alive = count_alive(tree, name)
+            if part.spec.lasting and alive < wanted:
+                part.ended_early = f"{wanted - alive} of its {wanted} processes ended while they were needed"
+
+    def _end_parts(self) -> None:
+        """End all parts, in reverse order; one that cannot be ended does not keep the others alive."""
+        failed: BaseException | None = None
+        for part in reversed(self._parts):
+            try:
+                part.handle.stop(GRACE_S)
+            except BaseException as error:  # noqa: BLE001 - also on Ctrl-C the other parts must be ended; it is raised again below
+                failed = error
+        self._keep_log()
+        if failed is not None:
+            raise failed
+
+    def _keep_log(self) -> None:
+        if self._log_path is None or not self._parts:
+            return
+        with self._log_path.open("wb") as out:
+            for part in self._parts:
+                out.write(f"== {' '.join(part.spec.argv)!r}\n".encode())
+                position = 0
+                while block := os.pread(part.log.fileno(), 1 << 16, position):
+                    position += len(block)
+                    out.write(block)
+                out.write(b"\n")
+
+    def _describe(self, part: PartState, measured_s: float | None) -> LoadPart:
+        reached: dict[str, Any] = {}
+        if measured_s is not None and part.cpu_ticks_begin is not None and part.cpu_ticks_end is not None:
+            cpu_s = max(part.cpu_ticks_end - part.cpu_ticks_begin, 0) / USER_HZ
+            reached |= {"measured_s": measured_s, "cpu_s": cpu_s}
+            reached["cpu_share"] = cpu_s / (measured_s * self._context.cpus) if measured_s > 0 else None
+        if part.spec.watch_memory and part.resident:
+            reached["resident_bytes_mean"] = sum(part.resident) // len(part.resident)
+            reached["resident_bytes_max"] = max(part.resident)
+            if self._context.memory_total:
+                reached["memory_share_max"] = max(part.resident) / self._context.memory_total
+        reached |= part.spec.reached(_tail(part.log, LONGEST_LOG))
+        return LoadPart(
+            program=part.spec.program,
+            version=self._version(part.spec),
+            argv=part.spec.argv,
+            wanted=part.spec.wanted,
+            reached=reached,
+            ended_early=part.ended_early,
+        )
+
+    def _version(self, spec: PartSpec) -> str | None:
+        """The first version number that the program prints about itself; hackbench says it in its help."""
+        for option in ("--version", "--help"):
+            match = re.search(r"[0-9]+\.[0-9]+(?:\.[0-9]+)?", self._target.run([spec.program, option], timeout_s=5).stdout.partition("\n")[0])
+            if match is not None:
+                return match[0]
+        return None
+
+
+def _tail(log: BinaryIO, limit: int) -> str:
+    """The last `limit` bytes of a log as text. The file's position stays: the programs of the load may share it."""
+    size = os.fstat(log.fileno()).st_size
+    return os.pread(log.fileno(), limit, max(size - limit, 0)).decode(errors="replace")
+
+
+def _why(part: PartState, status: int) -> str:
+    """Why a part ended, in one line: how, and the last line with words that it printed."""
+    lines = [line.strip() for line in _tail(part.log, 4096).splitlines() if re.search(r"[A-Za-z]", line)]
+    how = f"ended with status {status}" if status >= 0 else f"was ended by signal {-status}"
+    return f"{how}: {lines[-1][:200]}" if lines else how

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+"""A plan as it is written: steps, or the matrix of everything that is given as a list."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rtgauge.validation import DurationNs
+
+STEP_KEYS = ("probe", "load", "deployment")
+
+
+class PlanFile(BaseModel):
+    """What a plan's TOML file may hold. A step or the matrix also takes its probe's parameters as keys."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(default="plan", min_length=1, max_length=40, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    description: str = ""
+    repeats: int = Field(default=1, ge=1, le=1000)
+    order: Literal["random", "as-written"] = "random"
+    seed: int | None = Field(default=None, ge=0)
+    require: str | None = None
+    cross_check: Literal["cyclictest", "rtla"] | None = Field(default=None, alias="cross-check")
+    load_warm_up_ns: DurationNs = Field(default=1_500_000_000, alias="load-warm-up", ge=0)
+    defaults: dict[str, Any] = Field(default_factory=dict, description="keys for every step that does not say otherwise")
+    step: list[dict[str, Any]] = Field(default_factory=list)
+    matrix: dict[str, Any] = Field(default_factory=dict, description="every combination of what is given as a list")
+
+
+def plan_keys() -> list[str]:
+    """The keys as people write them."""
+    return [field.alias or name for name, field in PlanFile.model_fields.items()]

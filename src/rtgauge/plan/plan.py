@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""From a plan's file or a preset's name to the steps in the order in which they are measured."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import secrets
+import tomllib
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from rtgauge.errors import InputError
+from rtgauge.load import registry as loads
+from rtgauge.nearest import nearest
+from rtgauge.plan.model import STEP_KEYS, PlanFile, plan_keys
+from rtgauge.probe import registry as probes
+from rtgauge.probe.base import keys, normalise
+from rtgauge.record.model import StepKey
+from rtgauge.validation import explain
+
+DEPLOYMENTS = ("as-is",)
+TARGET = "local"
+SELF = "self"
+MAX_STEPS = 10_000
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """What the command line says over the plan. None: the plan decides."""
+
+    parameters: dict[str, Any] = field(default_factory=dict[str, Any])
+    loads: list[str] | None = None
+    repeats: int | None = None
+    seed: int | None = None
+    require: str | None = None
+    cross_check: str | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan that was checked: every step in the order in which it is measured."""
+
+    name: str
+    description: str
+    seed: int
+    require: str | None
+    cross_check: str | None
+    load_warm_up_ns: int
+    steps: list[StepKey]
+    written: dict[str, Any]
+
+
+def presets() -> dict[str, str]:
+    """Name -> description of every preset."""
+    folder = resources.files("rtgauge.plan") / "presets"
+    found = {entry.name.removesuffix(".toml"): tomllib.loads(entry.read_text(encoding="utf-8")) for entry in folder.iterdir() if entry.name.endswith(".toml")}
+    return {name: found[name].get("description", "") for name in sorted(found)}
+
+
+def _written(source: str) -> tuple[dict[str, Any], str]:
+    """The TOML of a preset or a file, and what to call it in an error."""
+    preset = resources.files("rtgauge.plan") / "presets" / f"{source}.toml"
+    path = Path(source)
+    if "/" not in source and not source.endswith(".toml") and preset.is_file():
+        return tomllib.loads(preset.read_text(encoding="utf-8")), f"preset {source}"
+    if not path.is_file():
+        if source.endswith(".toml") or "/" in source:
+            raise InputError(f"there is no plan file {source}")
+        raise InputError(f"unknown plan '{source}'{nearest(source, presets())} (or the path of a TOML file)")
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8")), f"plan {source}"
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"plan {source} is not TOML: {error}") from None
+    except OSError as error:
+        raise InputError(f"plan {source} cannot be read: {error.strerror}") from None
+
+
+def _step_key(entry: dict[str, Any], what: str, repeat: int) -> StepKey:
+    probe = probes.get(str(entry.get("probe", "wakeup")))
+    load = str(entry.get("load", "idle"))
+    loads.get(load)
+    deployment = str(entry.get("deployment", "as-is"))
+    if deployment not in DEPLOYMENTS:
+        raise InputError(f"{what}: unknown deployment '{deployment}'{nearest(deployment, DEPLOYMENTS)}")
+    written = {name: value for name, value in entry.items() if name not in STEP_KEYS}
+    for name in written:
+        if name not in keys(probe):
+            raise InputError(f"{what}: unknown key '{name}'{nearest(name, [*STEP_KEYS, *keys(probe)])}")
+    parameters = normalise(probe, written, what)
+    return StepKey(probe=probe.name, parameters=parameters, load=load, deployment=deployment, targets={SELF: TARGET}, repeat=repeat)
+
+
+def _combinations(matrix: dict[str, Any], what: str) -> list[dict[str, Any]]:
+    """Every combination of the lists of a matrix; a value that is no list is the same in all."""
+    if not matrix:
+        return []
+    axes = [value if isinstance(value, list) else [value] for value in matrix.values()]
+    for name, axis in zip(matrix, axes, strict=True):
+        if not axis:
+            raise InputError(f"{what}: the matrix is empty: '{name}' is an empty list; name at least one value")
+    if len(list(itertools.islice(itertools.product(*axes), MAX_STEPS + 1))) > MAX_STEPS:
+        raise InputError(f"{what}: the matrix has more than {MAX_STEPS} combinations")
+    return [dict(zip(matrix, values, strict=True)) for values in itertools.product(*axes)]
+
+
+def _with_cross_checks(steps: list[StepKey], tool: str | None) -> list[StepKey]:
+    """After each step of a probe that the other tool has, the same by that tool."""
+    if tool is None:
+        return steps
+    paired: list[StepKey] = []
+    for step in steps:
+        paired.append(step)
+        if step.probe == "wakeup":
+            paired.append(step.model_copy(update={"tool": tool}))
+    return paired
+
+
+def load_plan(source: str, overrides: Overrides) -> Plan:
+    """Read and check the preset or file `source`. Raises InputError with one line that names the place."""
+    written, what = _written(source)
+    return make_plan(written, what, overrides)
+
+
+def make_plan(written: dict[str, Any], what: str, overrides: Overrides) -> Plan:
+    """Check a plan that was read; `what` names it in errors."""
+    try:
+        plan = PlanFile.model_validate(written)
+    except ValidationError as error:
+        raise explain(error, what, plan_keys()) from None
+    entries = [({**plan.defaults, **entry}, f"{what}, step {i}") for i, entry in enumerate(plan.step, 1)]
+    entries += [({**plan.defaults, **entry}, f"{what}, matrix") for entry in _combinations(plan.matrix, what)]
+    if overrides.loads is not None:
+        entries = [({**entry, "load": load}, place) for entry, place in entries[:1] for load in overrides.loads]
+    if not entries:
+        raise InputError(f"{what} has no step: give it a [[step]] or a [matrix]")
+    repeats = overrides.repeats or plan.repeats
+    seed = overrides.seed if overrides.seed is not None else plan.seed if plan.seed is not None else secrets.randbelow(2**32)
+    generator = random.Random(seed)  # noqa: S311 - an order to be told again, not a secret
+    ordered: list[StepKey] = []
+    for repeat in range(1, repeats + 1):
+        block = [_step_key({**entry, **overrides.parameters}, place, repeat) for entry, place in entries]
+        if plan.order == "random":
+            generator.shuffle(block)
+        ordered += block
+    unique = {step.model_dump_json(): step for step in ordered}
+    tool = overrides.cross_check or plan.cross_check
+    return Plan(
+        name=plan.name,
+        description=plan.description,
+        seed=seed,
+        require=overrides.require if overrides.require is not None else plan.require,
+        cross_check=tool,
+        load_warm_up_ns=plan.load_warm_up_ns,
+        steps=_with_cross_checks(list(unique.values()), tool),
+        written=written,
+    )

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+"""What a probe is to the host: its parameters, and how the engine is called."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from rtgauge.validation import explain
+
+
+class Parameters(BaseModel):
+    """Parameters of a probe. Written in the field's notation under the alias, held as numbers under the name."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=False, frozen=True)
+
+
+class Probe(ABC):
+    """One kind of measurement."""
+
+    name: ClassVar[str]
+    help: ClassVar[str]
+    parameters: ClassVar[type[Parameters]]
+
+    @abstractmethod
+    def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
+        """The engine's command line: verb and options, for parameters as `normalise` gives them."""
+
+    @abstractmethod
+    def expected_ns(self, parameters: dict[str, Any]) -> int | None:
+        """How long it takes with its warm-up; None where it runs until it is stopped."""
+
+
+def keys(probe: Probe) -> list[str]:
+    """The parameters' names as people write them (`interval`, `warm-up`)."""
+    return [field.alias or name for name, field in probe.parameters.model_fields.items()]
+
+
+def normalise(probe: Probe, written: dict[str, Any], what: str) -> dict[str, Any]:
+    """`{"interval": "1ms"}` -> every parameter with its default, in numbers. Raises InputError; `what` names the place."""
+    try:
+        return probe.parameters.model_validate(written).model_dump()
+    except ValidationError as error:
+        raise explain(error, what, keys(probe)) from None

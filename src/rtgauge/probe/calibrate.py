@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT
+"""calibrate: resolution of each clock and the cost of reading it (Garre et al. 2014, sec. 3.4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from rtgauge.probe.base import Parameters, Probe
+
+
+class CalibrateParameters(Parameters):
+    """Parameters of `calibrate`."""
+
+    count: int = Field(default=100_000, alias="count", ge=1, le=100_000_000, description="readings of each clock")
+
+
+class Calibrate(Probe):
+    """Resolution and reading cost of every clock."""
+
+    name = "calibrate"
+    help = "resolution of each clock and the distribution of the cost of reading it"
+    parameters = CalibrateParameters
+
+    def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:  # noqa: ARG002 - the same for every probe
+        """The engine's command line."""
+        return [self.name, f"--count={parameters['count']}"]
+
+    def expected_ns(self, parameters: dict[str, Any]) -> int:  # noqa: ARG002 - the same for every probe
+        """At most 0.2 s a clock."""
+        return 1_000_000_000

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: MIT
+"""The probes by name."""
+
+from __future__ import annotations
+
+from rtgauge.errors import InputError
+from rtgauge.nearest import nearest
+from rtgauge.probe.base import Probe
+from rtgauge.probe.calibrate import Calibrate
+from rtgauge.probe.wakeup import Wakeup
+
+PROBES: dict[str, Probe] = {probe.name: probe for probe in (Wakeup(), Calibrate())}
+
+
+def get(name: str) -> Probe:
+    """The probe of that name. Raises InputError with the nearest one."""
+    if name not in PROBES:
+        raise InputError(f"unknown probe '{name}'{nearest(name, PROBES)}")
+    return PROBES[name]

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""wakeup: scheduling latency of a thread that sleeps until an absolute time (Delgado & Choi 2020, algorithm 1)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from rtgauge.probe.base import Parameters, Probe
+from rtgauge.validation import CpuList, DurationNs
+
+NO_LIMIT_US = 2**31 - 1
+
+
+def _dma_latency(value: Any) -> Any:
+    if value in {"off", -1}:
+        return -1
+    text = str(value).removesuffix("us")
+    if not text.isdigit() or int(text) > NO_LIMIT_US:
+        raise ValueError("write a latency in us such as 0, or off")
+    return int(text)
+
+
+def _memory_lock(value: Any) -> Any:
+    if isinstance(value, str) and value in {"on", "off"}:
+        return value == "on"
+    return value
+
+
+class WakeupParameters(Parameters):
+    """Parameters of `wakeup`."""
+
+    cpu: CpuList | None = Field(default=None, alias="cpu", description="CPUs to measure, e.g. 0-3,6; default all that may be used")
+    interval_ns: DurationNs = Field(default=1_000_000, alias="interval", description="between two releases")
+    policy: Literal["fifo", "rr", "other"] = Field(default="fifo", alias="policy", description="scheduling policy")
+    priority: int = Field(default=98, alias="priority", ge=1, le=99, description="real-time priority")
+    timer: Literal["nanosleep", "timerfd"] = Field(default="nanosleep", alias="timer", description="how the thread waits")
+    phase: Literal["random", "fixed"] = Field(default="random", alias="phase", description="of the first release against the tick and the other CPUs")
+    duration_ns: DurationNs = Field(default=10_000_000_000, alias="duration", ge=0, description="of the measured phase")
+    count: int | None = Field(default=None, alias="count", ge=1, le=2**60, description="activations a CPU, in place of a duration")
+    warm_up_ns: DurationNs = Field(default=500_000_000, alias="warm-up", ge=0, le=3600 * 10**9, description="set aside at the beginning")
+    stop_at_ns: DurationNs | None = Field(default=None, alias="stop-at", gt=0, description="end when a latency is larger")
+    dma_latency_us: Annotated[int, BeforeValidator(_dma_latency)] = Field(
+        default=0, alias="dma-latency", description="keep to C-states that are left within this many us; off: leave C-states as they are"
+    )
+    memory_lock: Annotated[bool, BeforeValidator(_memory_lock)] = Field(default=True, alias="memory-lock", description="lock memory")
+    samples: bool = Field(default=False, alias="samples", description="keep every raw sample")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.interval_ns <= 0:
+            raise ValueError("the interval must be longer than 0; give one such as 1ms or 100us")
+        if self.interval_ns > 3600 * 10**9:
+            raise ValueError("the interval must not be longer than 1h")
+        if self.count is None and self.duration_ns == 0:
+            raise ValueError("the duration must be longer than 0")
+        return self
+
+
+class Wakeup(Probe):
+    """Scheduling latency, one measuring thread a CPU."""
+
+    name = "wakeup"
+    help = "scheduling latency: from the expected release to the first instruction, one thread a CPU"
+    parameters = WakeupParameters
+
+    def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
+        """The engine's command line."""
+        options = {
+            "cpu": parameters["cpu"],
+            "interval-ns": parameters["interval_ns"],
+            "policy": parameters["policy"],
+            "priority": parameters["priority"],
+            "timer": parameters["timer"],
+            "phase": parameters["phase"],
+            "duration-ns": None if parameters["count"] else parameters["duration_ns"],
+            "count": parameters["count"],
+            "warm-up-ns": parameters["warm_up_ns"],
+            "stop-at-ns": parameters["stop_at_ns"],
+            "dma-latency-us": parameters["dma_latency_us"],
+            "memory-lock": "on" if parameters["memory_lock"] else "off",
+            "samples-dir": samples_dir,
+        }
+        return [self.name, *(f"--{name}={value}" for name, value in options.items() if value is not None)]
+
+    def expected_ns(self, parameters: dict[str, Any]) -> int:
+        """Warm-up and measured phase."""
+        measured: int = parameters["count"] * parameters["interval_ns"] if parameters["count"] else parameters["duration_ns"]
+        return measured + int(parameters["warm_up_ns"])

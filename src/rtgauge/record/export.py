@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""Gives a record to other programs: a tidy table (CSV, Parquet) or the whole document (JSON)."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from rtgauge.errors import InputError
+from rtgauge.record.model import Distribution, RunDocument, SeriesSummary, ThreadCounts, WarmUp
+from rtgauge.record.storage import clear_errors, write_whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
+
+    from rtgauge.record.model import Step
+    from rtgauge.record.reader import Record
+
+Format = Literal["csv", "parquet", "json"]
+FORMATS = get_args(Format)
+
+_NESTED = {"filled", "warm_up", "thread", "labels", "lower_bounds"}
+
+
+def _key(record: str, step: Step) -> dict[str, Any]:
+    return {
+        "record": record,
+        "step": step.id,
+        "probe": step.key.probe,
+        "load": step.key.load,
+        "deployment": step.key.deployment,
+        "target": ",".join(f"{role}={target}" for role, target in sorted(step.key.targets.items())),
+        "repeat": step.key.repeat,
+        "tool": step.tool,
+        "key_parameters": json.dumps(step.key.parameters, sort_keys=True),
+        "parameters": json.dumps(step.parameters, sort_keys=True),
+        "started": step.started,
+        "marks": ";".join(f"{mark.severity}:{mark.name}" for mark in step.marks),
+        "worst_mark": step.worst,
+    }
+
+
+def _figures(summary: SeriesSummary) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "series": summary.series,
+        "all_cpus": summary.series is None,
+        "cpu": summary.labels.get("cpu") if isinstance(summary.labels.get("cpu"), int) else None,
+        "labels": json.dumps(summary.labels, sort_keys=True),
+    }
+    row |= {name: value for name, value in summary.model_dump().items() if name not in _NESTED and name != "series"}
+    row["lower_bounds"] = ";".join(summary.lower_bounds)
+    row |= {f"filled_{name}": value for name, value in summary.filled.model_dump(exclude={"lower_bounds"}).items()}
+    row["filled_lower_bounds"] = ";".join(summary.filled.lower_bounds)
+    row |= {f"warm_up_{name}": value for name, value in summary.warm_up.model_dump().items()}
+    row |= {f"thread_{name}": value for name, value in (summary.thread or ThreadCounts()).model_dump().items()}
+    return row
+
+
+def _columns() -> dict[str, Any]:
+    """Name -> polars type of every column, so that an empty record and one without a value have the same table."""
+    import polars as pl
+
+    figures: dict[str, Any] = {name: pl.Float64 if name in {"mean_ns", "std_ns"} else pl.Int64 for name in Distribution.model_fields if name != "lower_bounds"}
+    text, whole = pl.String, pl.Int64
+    schema: dict[str, Any] = dict.fromkeys(("record", "step", "probe", "load", "deployment", "target"), text)
+    schema |= {"repeat": whole} | dict.fromkeys(("tool", "key_parameters", "parameters", "started", "marks", "worst_mark"), text)
+    schema |= {"series": whole, "all_cpus": pl.Boolean, "cpu": whole, "labels": text, "metric": text, "unit": text} | figures
+    schema |= {"lower_bounds": text, "missed": whole, "lost": whole, "impossible": whole, "exact_quantiles": pl.Boolean}
+    schema |= {f"filled_{name}": kind for name, kind in figures.items()} | {"filled_lower_bounds": text}
+    schema |= {f"warm_up_{name}": whole for name in WarmUp.model_fields} | {f"thread_{name}": whole for name in ThreadCounts.model_fields}
+    return schema
+
+
+def table(record: Record) -> pl.DataFrame:
+    """One row a step and series, and one a step for all CPUs together (`series` null, `all_cpus` true): every figure, with the step's key."""
+    import polars as pl
+
+    rows: list[dict[str, Any]] = []
+    for step in record.steps:
+        summaries = [*step.series, *([] if step.total is None else [step.total])]
+        rows += [_key(record.run.id, step) | _figures(summary) for summary in summaries]
+    return pl.DataFrame(rows, schema=_columns())
+
+
+def windows_table(record: Record) -> pl.DataFrame:
+    """The windows of every step, one below the other, with the step in a first column. Raises RecordError."""
+    import polars as pl
+
+    frames = [record.windows(step).select(pl.lit(step.id).alias("step"), pl.all()) for step in record.steps]
+    return pl.concat(frames, how="vertical") if frames else pl.DataFrame({"step": pl.Series([], dtype=pl.String)})
+
+
+def document(record: Record) -> RunDocument:
+    """The one document of `--json`."""
+    return RunDocument(run=record.run, steps=record.steps, systems=record.systems, record=str(record.path))
+
+
+def export(record: Record, fmt: Format, out: Path | None, *, windows: bool = False) -> str | None:
+    """Write the record to `out`; with None, answer the text instead (CSV and JSON only).
+
+    `windows` (CSV has no room for it): the windows instead of the figures. Raises InputError, MeasureError or RecordError.
+    """
+    if windows and fmt != "parquet":
+        raise InputError(f"windows hold lists, which {fmt} has no place for: use --format parquet")
+    if fmt == "parquet":
+        if out is None:
+            raise InputError("Parquet is not text: name a file with -o FILE")
+        buffer = io.BytesIO()
+        (windows_table(record) if windows else table(record)).write_parquet(buffer)
+        data = buffer.getvalue()
+    elif fmt == "csv":
+        data = table(record).write_csv().encode()
+    else:
+        data = (document(record).model_dump_json(indent=1) + "\n").encode()
+    if out is None:
+        return data.decode()
+    if out.is_dir():
+        raise InputError(f"{out} is a folder: name a file with -o FILE")
+    with clear_errors(out):
+        write_whole(out, data)
+    return None

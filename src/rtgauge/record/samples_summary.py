@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: MIT
+"""Exact figures of a file of raw samples, in one pass, whatever its length.
+
+The file is read through one small buffer. Values below a limit (131 us; up to 2 ms where the first piece lies higher) are counted at 1 ns
+in a table; what lies above is kept as it is while it is small (`KEPT`), and where it is not, more passes narrow down on the wanted ranks.
+
+What was tried, on 100 million samples in the page cache, one core of an AMD EPYC (Zen 4), numpy 2.4: counting a piece
+of 2 MiB with np.bincount costs 1.1 ns a sample up to a table of 1 MiB (131 072 entries; the second-level cache) and
+2.7 times that at 8 MiB; pieces much smaller than the table pay for adding it up each time, pieces of 8 MiB fall out of the
+cache (1.5 times). readinto costs 0.5 ns, the maxima 0.15 ns, looking for missed activations 0.25 ns.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rtgauge.errors import RecordError
+from rtgauge.record.merge import merge_moments
+from rtgauge.record.model import WarmUp
+from rtgauge.record.samples import CHUNK, SamplesHeader, chunks, read_header
+from rtgauge.record.summary import EMPTY, QUANTILES, nearest_rank, standard_deviation
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    from rtgauge.record.model import Distribution, SeriesSummary
+
+FINE_BITS = (17, 21)
+KEPT = 1 << 23
+SECOND_NS = 10**9
+MAX_WINDOWS = 10_000_000
+REFINE_BITS = 17
+
+
+@dataclass(frozen=True)
+class SampleWindows:
+    """The course over time: one entry a second of the measured phase, by release time; `max_ns` is -1 where `count` is 0.
+
+    `count` holds every sample of the file that was released in that second, impossible ones too.
+    """
+
+    start_ns: npt.NDArray[np.int64]
+    count: npt.NDArray[np.int64]
+    missed: npt.NDArray[np.int64]
+    max_ns: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class SamplesSummary:
+    """Exact figures of one samples file. Where `header.lost` is not 0, the release times (windows, warm-up) are only near."""
+
+    header: SamplesHeader
+    distribution: Distribution
+    missed: int
+    impossible: int
+    warm_up: WarmUp
+    windows: SampleWindows
+
+
+class _Fine:
+    """Counts and moments of values: a table at 1 ns below `limit`, the rest kept while it is small."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.table = np.zeros(limit + 1, dtype=np.int64)
+        self.tail: list[npt.NDArray[np.int64]] | None = []
+        self.tail_kept = 0
+        self.tail_moments: list[tuple[int, int, float]] = []
+        self.minimum: int | None = None
+        self.maximum: int | None = None
+        self.impossible = 0
+        self._low: npt.NDArray[np.uint64] = np.empty(0, dtype=np.uint64)
+
+    def add(self, values: npt.NDArray[np.int64]) -> None:
+        if len(self._low) < len(values):
+            self._low = np.empty(len(values), dtype=np.uint64)
+        low = self._low[: len(values)]
+        # As unsigned, a negative value is large: one pass sends both to the last entry.
+        np.minimum(values.view(np.uint64), np.uint64(self.limit), out=low)
+        counts = np.bincount(low.view(np.int64), minlength=self.limit + 1)
+        self.table += counts
+        if counts[self.limit]:
+            self._add_tail(values[low == self.limit])
+
+    def _add_tail(self, tail: npt.NDArray[np.int64]) -> None:
+        negative = tail < 0
+        if negative.any():
+            self.impossible += int(negative.sum())
+            tail = tail[~negative]
+            if len(tail) == 0:
+                return
+        lowest, highest = int(tail.min()), int(tail.max())
+        self.minimum = lowest if self.minimum is None else min(self.minimum, lowest)
+        self.maximum = highest if self.maximum is None else max(self.maximum, highest)
+        total = int(tail.sum())  # within 64 bits: _Course refuses what reaches over more than 2 * 10^16 ns
+        self.tail_moments.append((len(tail), total, float(((tail - total / len(tail)) ** 2).sum())))
+        if len(self.tail_moments) >= 4096:
+            self.tail_moments = [_merged(self.tail_moments)]
+        self.tail_kept += len(tail)
+        if self.tail is not None:
+            self.tail.append(tail)
+            if self.tail_kept > KEPT:
+                self.tail = None
+
+    @property
+    def count(self) -> int:
+        return int(self.table.sum()) - self.impossible
+
+    def extremes(self) -> tuple[int | None, int | None]:
+        filled = np.flatnonzero(self.table[: self.limit])
+        if len(filled) == 0:
+            return self.minimum, self.maximum
+        return int(filled[0]), int(filled[-1]) if self.maximum is None else self.maximum
+
+    def moments(self) -> tuple[int, int, float]:
+        low = self.table[: self.limit]
+        count = int(low.sum())
+        values = np.arange(self.limit, dtype=np.int64)
+        total = int(np.dot(values, low))  # within 64 bits for 2^42 samples
+        m2 = float(np.dot((values - total / count) ** 2, low)) if count else 0.0
+        return _merged([(count, total, m2), *self.tail_moments])
+
+
+def _merged(moments: list[tuple[int, int, float]]) -> tuple[int, int, float]:
+    return merge_moments([n for n, _, _ in moments], [s for _, s, _ in moments], [m for _, _, m in moments])
+
+
+class _Course:
+    """Which window each sample of the file belongs to, with what was missed in between."""
+
+    def __init__(self, header: SamplesHeader, path: Path) -> None:
+        self.interval = header.interval_ns
+        self.warm_up = header.warm_up_ns
+        self.path = path
+        self.release = 0
+        """Release number of the next sample."""
+        self.first = self.edge(0)
+        """Release number of the first one of the measured phase."""
+        self.end = None if header.duration_ns == 0 else -(-(header.warm_up_ns + header.duration_ns) // header.interval_ns)
+        self.counts: Counter[int] = Counter()
+        self.maxima: dict[int, int] = {}
+
+    def edge(self, window: int) -> int:
+        """Release number of the first one at or after the beginning of `window` (window -1: the warm-up)."""
+        return 0 if window < 0 else -(-(self.warm_up + window * SECOND_NS) // self.interval)
+
+    def window_of(self, release: int) -> int:
+        since = release * self.interval - self.warm_up
+        window = since // SECOND_NS if since >= 0 else -1
+        if window >= MAX_WINDOWS:
+            raise RecordError(f"{self.path} is damaged: its samples reach over {window} seconds")
+        return window
+
+    def add(self, values: npt.NDArray[np.int64]) -> int:
+        """Take the next piece of the file; answers how many of its samples are warm-up."""
+        late = np.flatnonzero(values > self.interval)
+        extra = (values[late] - 1) // self.interval
+        if len(extra) and float(extra.sum(dtype=np.float64)) * self.interval > MAX_WINDOWS * SECOND_NS:
+            raise RecordError(f"{self.path} is damaged: it has a latency of {int(values.max())} ns")
+        after = np.cumsum(extra)
+        missed = int(after[-1]) if len(after) else 0
+        base = self.release
+        # Release number of each late sample: what was missed before it counts as well.
+        numbers = base + late + after - extra
+        last = base + len(values) - 1 + (missed if not len(late) or late[-1] != len(values) - 1 else missed - int(extra[-1]))
+        first_window, last_window = self.window_of(base), self.window_of(last)
+        self.release = base + len(values) + missed
+        edges = np.array([self.edge(window) for window in range(first_window + 1, last_window + 1)], dtype=np.int64)
+        # The first sample that is released at or after each edge; an edge among missed ones is that of the sample after them.
+        before = np.searchsorted(numbers, edges, side="left")
+        position = edges - base - np.concatenate([[0], after])[before]
+        floor = np.concatenate([[0], late + 1])[before]
+        starts = np.concatenate([[0], np.maximum(position, floor)]).astype(np.int64)
+        lengths = np.diff(np.append(starts, len(values)))
+        filled = np.flatnonzero(lengths)
+        maxima = np.maximum.reduceat(values, starts[filled])
+        for window, length, maximum in zip((filled + first_window).tolist(), lengths[filled].tolist(), maxima.tolist(), strict=True):
+            self.counts[window] += length
+            self.maxima[window] = max(self.maxima.get(window, -1), maximum)
+        return int(starts[1]) if first_window < 0 <= last_window else len(values) if last_window < 0 else 0
+
+    def missed_in(self, releases: int, window: int) -> int:
+        """Missed activations among the releases of one window, when there were `releases` in all."""
+        return max(0, min(self.edge(window + 1), releases) - min(self.edge(window), releases)) - self.counts[window]
+
+    def finish(self, start_ns: int) -> tuple[WarmUp, SampleWindows]:
+        # What is missed after the end of the measured phase is not part of it.
+        releases = self.release if self.end is None else max(min(self.release, self.end), 0)
+        windows = 0 if releases <= self.first else self.window_of(releases - 1) + 1
+        index = np.arange(windows, dtype=np.int64)
+        warm_up = WarmUp(count=self.counts[-1], missed=self.missed_in(releases, -1), max_ns=self.maxima.get(-1))
+        return warm_up, SampleWindows(
+            start_ns=start_ns + self.warm_up + index * SECOND_NS,
+            count=np.array([self.counts[w] for w in range(windows)], dtype=np.int64),
+            missed=np.array([max(0, self.missed_in(releases, w)) for w in range(windows)], dtype=np.int64),
+            max_ns=np.array([self.maxima.get(w, -1) for w in range(windows)], dtype=np.int64),
+        )
+
+
+def _narrow(path: Path, skip: int, ranks: list[int], low: int, high: int) -> dict[int, int]:
+    """The values at `ranks` (1 is the smallest) among the samples in [low, high] after the first `skip`: a pass a step of REFINE_BITS bits."""
+    shift = max(0, (high - low).bit_length() - REFINE_BITS)
+    table = np.zeros(((high - low) >> shift) + 1, dtype=np.int64)
+    left = skip
+    for piece in chunks(path):
+        values = piece[min(left, len(piece)) :]
+        left -= len(piece) - len(values)
+        values = values[(values >= low) & (values <= high)]
+        table += np.bincount((values - low) >> shift, minlength=len(table))
+    below = np.cumsum(table)
+    by_bucket: dict[int, list[int]] = {}
+    for rank in ranks:
+        by_bucket.setdefault(int(np.searchsorted(below, rank)), []).append(rank)
+    found: dict[int, int] = {}
+    for bucket, inside in by_bucket.items():
+        start = low + (bucket << shift)
+        if shift == 0:
+            found.update(dict.fromkeys(inside, start))
+            continue
+        under = int(below[bucket] - table[bucket])
+        deeper = _narrow(path, skip, [rank - under for rank in inside], start, min(high, start + (1 << shift) - 1))
+        found.update({rank + under: value for rank, value in deeper.items()})
+    return found
+
+
+def _quantiles(fine: _Fine, path: Path, warm_up: int) -> dict[str, int]:
+    count = fine.count
+    ranks = {name: nearest_rank(share, count) for name, share in QUANTILES.items()}
+    below = np.cumsum(fine.table[: fine.limit])
+    placed = int(below[-1])
+    result = {name: int(np.searchsorted(below, rank)) for name, rank in ranks.items() if rank <= placed}
+    above = {name: rank - placed for name, rank in ranks.items() if rank > placed}
+    if not above:
+        return result
+    if fine.tail is not None:
+        tail = np.concatenate(fine.tail)
+        wanted = sorted({rank - 1 for rank in above.values()})
+        tail.partition(wanted)
+        return result | {name: int(tail[rank - 1]) for name, rank in above.items()}
+    found = _narrow(path, warm_up, sorted(set(above.values())), fine.limit, fine.maximum or fine.limit)
+    return result | {name: found[rank] for name, rank in above.items()}
+
+
+def _limit(path: Path) -> int:
+    """Where the table at 1 ns ends: above nearly all of the first piece, within FINE_BITS."""
+    for first in chunks(path):
+        typical = int(np.quantile(first, 0.995, method="inverted_cdf"))
+        return 1 << min(max(typical.bit_length(), FINE_BITS[0]), FINE_BITS[1])
+    return 1 << FINE_BITS[0]
+
+
+def summarise_samples(path: Path) -> SamplesSummary:
+    """Exact count, extremes, mean, standard deviation and quantiles (ns) of a samples file, and its course over time.
+
+    Samples of the warm-up are counted apart and in no other figure; negative ones are counted as impossible and
+    are in no other figure. Missed activations follow from the samples (docs/formats/stream.md); those released after the end of the
+    measured phase are not counted. Raises RecordError for a foreign, damaged or truncated file.
+    """
+    header = read_header(path)
+    course = _Course(header, path)
+    fine = _Fine(_limit(path))
+    skipped = 0
+    for piece in chunks(path, max(CHUNK, fine.limit)):
+        warm_up = course.add(piece)
+        skipped += warm_up
+        fine.add(piece[warm_up:])
+    warm, windows = course.finish(header.start_ns)
+    count = fine.count
+    if count == 0:
+        return SamplesSummary(header, EMPTY, int(windows.missed.sum()), fine.impossible, warm, windows)
+    minimum, maximum = fine.extremes()
+    _, total, m2 = fine.moments()
+    figures = _quantiles(fine, path, skipped)
+    result = EMPTY.model_copy(
+        update={"count": count, "min_ns": minimum, "mean_ns": total / count, "std_ns": standard_deviation(m2, count), "max_ns": maximum, **figures}
+    )
+    return SamplesSummary(header, result, int(windows.missed.sum()), fine.impossible, warm, windows)
+
+
+def with_samples(summary: SeriesSummary, samples: SamplesSummary) -> SeriesSummary:
+    """`summary` with the exact quantiles of its raw samples.
+
+    Only where the samples are those of the summary: same count and maximum, none lost; otherwise it comes back unchanged.
+    """
+    exact = samples.distribution
+    if samples.header.lost or exact.count != summary.count or exact.max_ns != summary.max_ns or exact.count == 0:
+        return summary
+    update = {name: getattr(exact, name) for name in QUANTILES}
+    bounds = [name for name in summary.lower_bounds if name not in QUANTILES]
+    return summary.model_copy(update={**update, "lower_bounds": bounds, "exact_quantiles": True})

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""Puts files in their place so that they are whole or absent, also after a power cut."""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rtgauge.errors import InputError, MeasureError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names in a folder durable. Raises OSError."""
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_tree(path: Path) -> None:
+    """Make every file and every name below a folder durable. Raises OSError."""
+    folders = [path]
+    for entry in path.rglob("*"):
+        if entry.is_dir():
+            folders.append(entry)
+        elif entry.is_file():
+            handle = os.open(entry, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+    for folder in reversed(folders):
+        sync_folder(folder)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file aside, sync it and put it in its place: a reader sees the old one or the new one. Raises OSError."""
+    aside = path.with_name(f".{path.name}.tmp")
+    try:
+        with aside.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+    except OSError:
+        aside.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+@contextmanager
+def clear_errors(what: Path, kept: Path | None = None) -> Generator[None]:
+    """Turn an OSError about `what` into one line for a person; `kept` is where what was measured so far can be found.
+
+    Raises MeasureError for a full disk and InputError for a place that cannot be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
+            saved = "" if kept is None else f"; what was measured is in {kept}"
+            raise MeasureError(f"disk full: {what} cannot be written; free space or choose another place with --out{saved}") from None
+        if error.errno in {errno.ENOTDIR, errno.EEXIST}:
+            raise InputError(f"{what} is not a folder: choose another place with --out") from None
+        raise InputError(f"{what} cannot be written ({error.strerror or error}): choose another place with --out") from None

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: MIT
+"""The engine's stream, version 1 (docs/formats/stream.md): one model a kind of line, and the reader."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from rtgauge.errors import RecordError
+from rtgauge.record.model import Calibration, Mark, Outlier, ThreadCounts, WarmUp
+
+STREAM_VERSION = 1
+
+
+class Line(BaseModel):
+    """Base of all lines. Keys that a newer engine adds are let through."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class Hello(Line):
+    """What measures, with which parameters, by which clock."""
+
+    type: Literal["hello"]
+    version: int
+    engine: str
+    probe: str
+    pid: int
+    boot_id: str
+    kernel: str
+    machine: str
+    capabilities: list[str]
+    parameters: dict[str, Any]
+    cpus: list[int] = Field(default_factory=list)
+    cpus_not_measured: list[dict[str, Any]] = Field(default_factory=list)
+    clock: dict[str, Any] = Field(default_factory=dict)
+    dma_latency: dict[str, Any] | None = None
+
+
+class SeriesLine(Line):
+    """One measured quantity."""
+
+    type: Literal["series"]
+    series: int
+    metric: str
+    unit: str
+    labels: dict[str, str | int]
+
+
+class Armed(Line):
+    """All is ready; the engine waits for `go`."""
+
+    type: Literal["armed"]
+    time_ns: int
+
+
+class Started(Line):
+    """Release time of activation 0."""
+
+    type: Literal["started"]
+    series: int
+    start_ns: int
+
+
+class Window(Line):
+    """One second of one series."""
+
+    type: Literal["window"]
+    series: int
+    phase: Literal["warm-up", "measure"]
+    index: int = Field(ge=0)
+    start_ns: int
+    end_ns: int
+    count: int = Field(ge=0)
+    missed: int = Field(ge=0)
+    min_ns: int | None
+    max_ns: int | None
+    sum_ns: int
+    m2_ns2: float
+    bins: list[tuple[int, int]]
+    missed_bins: list[tuple[int, int]]
+
+
+class OutlierLine(Outlier):
+    """One of the largest latencies."""
+
+    model_config = ConfigDict(extra="ignore")
+    type: Literal["outlier"]
+
+
+class Summary(Line):
+    """The totals of one series."""
+
+    type: Literal["summary"]
+    series: int
+    count: int
+    missed: int
+    min_ns: int | None
+    max_ns: int | None
+    sum_ns: int
+    m2_ns2: float
+    lost: int
+    impossible: int
+    warm_up: WarmUp
+    thread: ThreadCounts
+
+
+class MarkLine(Mark):
+    """A doubt that the engine alone can see."""
+
+    model_config = ConfigDict(extra="ignore")
+    type: Literal["mark"]
+
+
+class CalibrationLine(Calibration):
+    """One clock."""
+
+    model_config = ConfigDict(extra="ignore")
+    type: Literal["calibration"]
+
+
+class End(Line):
+    """The last line of a stream that went well."""
+
+    type: Literal["end"]
+    reason: Literal["duration", "count", "threshold", "stopped", "watchdog"]
+    status: int
+
+
+class ErrorLine(Line):
+    """The last line of a stream that did not."""
+
+    type: Literal["error"]
+    code: str
+    message: str
+    detail: dict[str, Any]
+    status: int
+
+
+AnyLine = Annotated[
+    Hello | SeriesLine | Armed | Started | Window | OutlierLine | Summary | MarkLine | CalibrationLine | End | ErrorLine,
+    Field(discriminator="type"),
+]
+
+LINE: TypeAdapter[AnyLine] = TypeAdapter(AnyLine)
+
+
+def parse_line(text: str | bytes) -> AnyLine:
+    """One line of a stream. Raises RecordError that quotes its beginning."""
+    try:
+        line = LINE.validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        start = text[:60].decode("utf-8", "replace") if isinstance(text, bytes) else text[:60]
+        raise RecordError(f"not a line of the engine's stream ({first['msg']}): {start!r}") from None
+    if isinstance(line, Hello) and line.version != STREAM_VERSION:
+        raise RecordError(f"the engine speaks stream version {line.version}, this rtgauge {STREAM_VERSION}: use the engine that came with it")
+    return line
+
+
+class StreamResult:
+    """What a whole stream said, gathered line by line by `take`."""
+
+    def __init__(self) -> None:
+        self.hello: Hello | None = None
+        self.series: list[SeriesLine] = []
+        self.start_ns: dict[int, int] = {}
+        self.windows: list[Window] = []
+        self.outliers: list[Outlier] = []
+        self.summaries: list[Summary] = []
+        self.marks: list[Mark] = []
+        self.calibrations: list[Calibration] = []
+        self.end: End | None = None
+        self.error: ErrorLine | None = None
+
+    def take(self, line: AnyLine) -> None:
+        """Add one line."""
+        match line:
+            case Hello():
+                self.hello = line
+            case SeriesLine():
+                self.series.append(line)
+            case Started():
+                self.start_ns[line.series] = line.start_ns
+            case Window():
+                self.windows.append(line)
+            case OutlierLine():
+                self.outliers.append(Outlier.model_validate(line.model_dump(exclude={"type"})))
+            case Summary():
+                self.summaries.append(line)
+            case MarkLine():
+                self.marks.append(Mark.model_validate(line.model_dump(exclude={"type"})))
+            case CalibrationLine():
+                self.calibrations.append(Calibration.model_validate(line.model_dump(exclude={"type"})))
+            case End():
+                self.end = line
+            case ErrorLine():
+                self.error = line
+            case Armed():
+                pass

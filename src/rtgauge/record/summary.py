@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: MIT
+"""The figures of a step: from its windows to one summary a series and one for all CPUs together."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, bin_of, upper_ns
+from rtgauge.record.merge import Merged, add_bins, merge
+from rtgauge.record.model import Distribution, Mark, SeriesSummary, Severity, ThreadCounts, WarmUp
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+    import polars as pl
+
+QUANTILES = {
+    "p50_ns": Fraction(50, 100),
+    "p95_ns": Fraction(95, 100),
+    "p99_ns": Fraction(99, 100),
+    "p99_9_ns": Fraction(999, 1000),
+    "p99_99_ns": Fraction(9999, 10000),
+}
+"""Name of a figure -> the share of the samples that do not exceed it; fractions, so that the rank is exact."""
+
+EMPTY = Distribution(count=0, min_ns=None, mean_ns=None, std_ns=None, p50_ns=None, p95_ns=None, p99_ns=None, p99_9_ns=None, p99_99_ns=None, max_ns=None)
+
+
+def nearest_rank(share: Fraction, count: int) -> int:
+    """The rank (1 is the smallest) of the smallest value that at least `share` of `count` values do not exceed."""
+    return max(1, math.ceil(share * count))
+
+
+def standard_deviation(m2_ns2: float, count: int) -> float:
+    """Of a sample: sqrt(m2 / (n - 1)), and 0 for a single value.
+
+    The papers print a standard deviation and do not say which; a measurement is a sample of what the machine does, so
+    it is the sample's. At the thousands of samples of any measurement the two agree in all printed digits.
+    """
+    return math.sqrt(max(m2_ns2, 0.0) / (count - 1)) if count > 1 else 0.0
+
+
+def _quantiles(merged: Merged, *, resolution_ns: int) -> tuple[dict[str, int], list[str]]:
+    """The quantiles by nearest rank, and the names of those that are lower bounds."""
+    # A bin stands for the largest value it can hold, at the resolution of what measured.
+    values = [upper_ns(merged.bins) // resolution_ns * resolution_ns]
+    counts = [merged.counts]
+    open_ended = [merged.bins >= OVERFLOW_BIN]
+    for group in merged.unplaced:
+        at_most = [] if group.max_ns is None else [group.max_ns]
+        values.append(np.array([group.from_ns, *at_most], dtype=np.int64))
+        counts.append(np.array([group.count - len(at_most), *([1] * len(at_most))], dtype=np.int64))
+        open_ended.append(np.array([True, *([False] * len(at_most))]))
+    value, count, is_open = np.concatenate(values), np.concatenate(counts), np.concatenate(open_ended)
+    order = np.argsort(value, kind="stable")
+    value, count, is_open = value[order], count[order], is_open[order]
+    rank_of = np.cumsum(count)
+    # From the first value on that may lie higher than where it was put, the ranks are those of lower bounds.
+    first_open = np.flatnonzero(is_open & (count > 0))
+    figures: dict[str, int] = {}
+    lower_bounds: list[str] = []
+    for name, share in QUANTILES.items():
+        rank = nearest_rank(share, merged.count)
+        if rank == merged.count and merged.max_ns is not None:
+            figures[name] = merged.max_ns
+            continue
+        at = int(np.searchsorted(rank_of, rank))
+        figures[name] = int(value[at]) if merged.max_ns is None else min(int(value[at]), merged.max_ns)
+        if len(first_open) and value[at] >= value[first_open[0]] and figures[name] != merged.max_ns:
+            lower_bounds.append(name)
+    return figures, lower_bounds
+
+
+def distribution(merged: Merged, *, resolution_ns: int = 1) -> Distribution:
+    """The figures of merged windows (ns).
+
+    Count, minimum, maximum, mean and standard deviation are exact (the engine's own sums). A quantile is the
+    nearest rank, read as the largest value of its bin (a multiple of `resolution_ns`) and never more than the maximum; one that falls
+    into the overflow or among values in no bin is a lower bound and named in `lower_bounds`.
+    """
+    if merged.count == 0:
+        return EMPTY
+    figures, lower_bounds = _quantiles(merged, resolution_ns=resolution_ns)
+    return Distribution(
+        count=merged.count,
+        min_ns=merged.min_ns,
+        mean_ns=None if merged.sum_ns is None else merged.sum_ns / merged.count,
+        std_ns=None if merged.m2_ns2 is None else standard_deviation(merged.m2_ns2, merged.count),
+        max_ns=merged.max_ns,
+        lower_bounds=lower_bounds,
+        p50_ns=figures["p50_ns"],
+        p95_ns=figures["p95_ns"],
+        p99_ns=figures["p99_ns"],
+        p99_9_ns=figures["p99_9_ns"],
+        p99_99_ns=figures["p99_99_ns"],
+    )
+
+
+def _bin_moments(bins: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> tuple[int, int, float]:
+    """Count, sum and m2 of values known only to their bins, each taken at its bin's middle."""
+    middles = (EDGES_NS[bins] + upper_ns(bins)) / 2
+    count = int(counts.sum())
+    total = float(np.dot(middles, counts))
+    return count, round(total), float(np.dot((middles - total / count) ** 2, counts)) if count else 0.0
+
+
+def filled_distribution(merged: Merged, *, resolution_ns: int = 1) -> Distribution:
+    """The figures with the missed activations filled in, each with the latency it would have had.
+
+    Those latencies are known to their bin only. So here the mean and the standard deviation take each at the middle of
+    its bin (at most 0.5 % off), the minimum may be the lower edge of a bin and the maximum the largest value of one.
+    Where a missed activation would have been 10 s late or more, maximum, mean and deviation are lower bounds. Equal
+    to `distribution` where none was missed.
+    """
+    if len(merged.missed_bins) == 0:
+        return distribution(merged, resolution_ns=resolution_ns)
+    missed_count, missed_sum, missed_m2 = _bin_moments(merged.missed_bins, merged.missed_counts)
+    lowest, highest = int(merged.missed_bins[0]), int(merged.missed_bins[-1])
+    minimum = int(EDGES_NS[lowest]) if merged.min_ns is None or lowest < int(bin_of(merged.min_ns)) else merged.min_ns
+    maximum = int(upper_ns(highest)) // resolution_ns * resolution_ns if merged.max_ns is None or highest > int(bin_of(merged.max_ns)) else merged.max_ns
+    bins, counts = add_bins(np.concatenate([merged.bins, merged.missed_bins]), np.concatenate([merged.counts, merged.missed_counts]))
+    count = merged.count + missed_count
+    total = None if merged.sum_ns is None else merged.sum_ns + missed_sum
+    m2 = None
+    if merged.sum_ns is not None and merged.m2_ns2 is not None:
+        between = 0.0 if merged.count == 0 else (merged.sum_ns / merged.count - missed_sum / missed_count) ** 2 * merged.count * missed_count / count
+        m2 = merged.m2_ns2 + missed_m2 + between
+    whole = Merged(
+        bins=bins, counts=counts, count=count, missed=0, min_ns=minimum, max_ns=maximum, sum_ns=total, m2_ns2=m2,
+        missed_bins=np.empty(0, np.int64), missed_counts=np.empty(0, np.int64), unplaced=merged.unplaced,
+    )  # fmt: skip
+    result = distribution(whole, resolution_ns=resolution_ns)
+    if highest >= OVERFLOW_BIN:
+        extra = ["mean_ns", "std_ns"] + (["max_ns"] if merged.max_ns is None or merged.max_ns < maximum else [])
+        result = result.model_copy(update={"lower_bounds": [*result.lower_bounds, *extra]})
+    return result
+
+
+@dataclass(frozen=True)
+class StepSummary:
+    """What a step says: its series, all CPUs together (None where no series has the metric), and marks on what does not add up."""
+
+    series: list[SeriesSummary]
+    total: SeriesSummary | None
+    marks: list[Mark]
+
+
+def summarise(
+    windows: pl.DataFrame,
+    series: int | None,
+    *,
+    metric: str,
+    unit: str,
+    labels: Mapping[str, str | int],
+    engine: Mapping[str, Any] | None = None,
+    resolution_ns: int = 1,
+    limits_ns: Mapping[int, int] | None = None,
+) -> SeriesSummary:
+    """One series (None: all in `windows` together) of the measured phase.
+
+    `engine` is its `summary` line, for `lost`, `impossible` and `thread`; `resolution_ns` is that of what measured, and
+    `limits_ns` where a foreign histogram ends (both: docs/formats/record.md, imported records).
+    """
+    measured = merge(windows, series, limits_ns=limits_ns)
+    warm_up = merge(windows, series, phase="warm-up")
+    engine = engine or {}
+    return SeriesSummary(
+        **distribution(measured, resolution_ns=resolution_ns).model_dump(),
+        series=series,
+        metric=metric,
+        unit=unit,
+        labels=dict(labels),
+        missed=measured.missed,
+        lost=engine.get("lost", 0),
+        impossible=engine.get("impossible", 0),
+        exact_quantiles=False,
+        filled=filled_distribution(measured, resolution_ns=resolution_ns),
+        warm_up=WarmUp(count=warm_up.count, missed=warm_up.missed, max_ns=warm_up.max_ns),
+        thread=None if engine.get("thread") is None else ThreadCounts.model_validate(engine["thread"]),
+    )
+
+
+def _disagreements(windows: pl.DataFrame, series: int, said: Mapping[str, Any] | None, *, unplaced_allowed: bool) -> list[Mark]:
+    """Marks where windows, bins and the engine's own summary of one series do not agree."""
+    merged = merge(windows, series)
+    wrong: list[str] = []
+    if merged.placed > merged.count or (merged.placed != merged.count and not unplaced_allowed):
+        wrong.append(f"the windows count {merged.count} samples and their bins hold {merged.placed}")
+    missed = int(merged.missed_counts.sum())
+    if missed != merged.missed:
+        wrong.append(f"the windows count {merged.missed} missed activations and their bins hold {missed}")
+    if said is not None:
+        seen = {"count": merged.count, "missed": merged.missed, "min_ns": merged.min_ns, "max_ns": merged.max_ns, "sum_ns": merged.sum_ns}
+        for name, value in seen.items():
+            if name in said and said[name] != value:
+                wrong.append(f"{name} is {value} in the windows and {said[name]} in the engine's summary")
+    return [Mark(name="windows-disagree", severity=Severity.INVALID, detail="; ".join(wrong), series=series)] if wrong else []
+
+
+def _add_thread(lines: Sequence[Mapping[str, Any]]) -> dict[str, int | None] | None:
+    threads = [line.get("thread") for line in lines]
+    known = [thread for thread in threads if thread is not None]
+    if not known or len(known) < len(threads):
+        return None
+    result: dict[str, int | None] = {}
+    for name in ThreadCounts.model_fields:
+        values = [thread.get(name) for thread in known]
+        present = [value for value in values if value is not None]
+        result[name] = sum(present) if len(present) == len(values) else None
+    return result
+
+
+def summarise_step(
+    windows: pl.DataFrame,
+    series_info: Sequence[Mapping[str, Any]],
+    summaries: Sequence[Mapping[str, Any]] = (),
+    *,
+    total_metric: str = "latency",
+    resolution_ns: int = 1,
+    limits_ns: Mapping[int, int] | None = None,
+    unplaced_allowed: bool = False,
+) -> StepSummary:
+    """Every series of a step, and all series of `total_metric` together.
+
+    `windows`: columns as in docs/formats/record.md. `series_info`: the engine's `series` lines (series, metric, unit, labels).
+    `summaries`: its `summary` lines, none for an import or a killed engine. Where windows, bins and summaries do not
+    agree, the figures are the windows' and a mark `windows-disagree` (invalid) says what differs. A series whose summary is
+    missing while others have one is marked `summary-missing` (doubtful).
+    """
+    import polars as pl
+
+    by_series = {line["series"]: line for line in summaries}
+    marks: list[Mark] = []
+    result: list[SeriesSummary] = []
+    for info in series_info:
+        number = info["series"]
+        said = by_series.get(number)
+        if said is None and summaries:
+            marks.append(Mark(name="summary-missing", severity=Severity.DOUBTFUL, detail="the engine wrote no summary for this series", series=number))
+        marks += _disagreements(windows, number, said, unplaced_allowed=unplaced_allowed)
+        result.append(
+            summarise(
+                windows, number, metric=info["metric"], unit=info["unit"], labels=info["labels"], engine=said, resolution_ns=resolution_ns, limits_ns=limits_ns
+            )
+        )
+    known = {info["series"] for info in series_info}
+    foreign = sorted(set(windows["series"].to_list()) - known)
+    if foreign:
+        marks.append(Mark(name="windows-disagree", severity=Severity.INVALID, detail=f"windows of series that were never announced: {foreign}"))
+    together = [info for info in series_info if info["metric"] == total_metric]
+    if not together:
+        return StepSummary(result, None, marks)
+    numbers = [info["series"] for info in together]
+    lines = [by_series[number] for number in numbers if number in by_series]
+    engine: dict[str, Any] = {name: sum(line.get(name, 0) for line in lines) for name in ("lost", "impossible")}
+    engine["thread"] = _add_thread(lines) if len(lines) == len(numbers) else None
+    total = summarise(
+        windows.filter(pl.col("series").is_in(numbers)), None, metric=total_metric, unit=together[0]["unit"], labels={}, engine=engine,
+        resolution_ns=resolution_ns, limits_ns=limits_ns,
+    )  # fmt: skip
+    return StepSummary(result, total, marks)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+"""Ctrl-C once: end in order and keep everything. Twice: end now."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Self
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupt:
+    """Catches SIGINT, SIGTERM and SIGHUP while it is entered. The second one raises KeyboardInterrupt."""
+
+    def __init__(self, told: Callable[[], None] | None = None) -> None:
+        """`told` is called at the first signal, for a word to the user."""
+        self.asked = False
+        self._told = told
+        self._stop: Callable[[], None] | None = None
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Self:
+        for number in SIGNALS:
+            self._before[number] = signal.signal(number, self._caught)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def stop_by(self, stop: Callable[[], None] | None) -> None:
+        """What ends the work at hand in order; None: nothing does."""
+        self._stop = stop
+        if self.asked and stop is not None:
+            stop()
+
+    def _caught(self, _number: int, _frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+        if self._told is not None:
+            self._told()
+        if self._stop is not None:
+            self._stop()

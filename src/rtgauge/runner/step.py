@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: MIT
+"""One step: load up, probe measured, load down, what changed meanwhile."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rtgauge.errors import EXIT_INPUT, InputError, MeasureError
+from rtgauge.load import registry as loads
+from rtgauge.load.running import RunningLoad
+from rtgauge.probe import registry as probes
+from rtgauge.record.model import Calibration, LoadReport, Mark, Severity, Step, StepKey
+from rtgauge.record.storage import clear_errors
+from rtgauge.record.stream import Armed, ErrorLine, StreamResult, Window, parse_line
+from rtgauge.record.samples_summary import summarise_samples, with_samples
+from rtgauge.record.summary import summarise_step
+from rtgauge.record.windows import windows_frame
+from rtgauge.runner.interrupt import Interrupt
+from rtgauge.runner.progress import Progress
+from rtgauge.system.changes import CHANGE_PATHS, changes
+from rtgauge.system.marks import marks as change_marks
+from rtgauge.system.starvation import throttled
+from rtgauge.target.base import Guarded, Target
+
+LOAD_CHECK_S = 1.0
+STOPPED_EARLY = ("stopped", "died")
+"""Reasons of a step that is not finished: it is measured again when the run is resumed."""
+
+
+class Abandoned(Exception):  # noqa: N818 - no error: the user said so
+    """The user ended the run before this step had measured anything."""
+
+
+class LoadFailed(MeasureError):  # noqa: N818 - reads as what it is
+    """The load could not be started; the other steps can be measured all the same."""
+
+
+@dataclass
+class Context:
+    """What every step of a run shares."""
+
+    target: Target
+    facts: dict[str, Any]
+    progress: Progress
+    interrupt: Interrupt
+    load_warm_up_s: float
+    calibrations: list[Calibration] = field(default_factory=list[Calibration])
+
+
+def now_utc() -> str:
+    """ISO 8601, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def fail(error: ErrorLine) -> MeasureError | InputError:
+    """The engine's error as ours."""
+    return InputError(error.message) if error.status == EXIT_INPUT else MeasureError(error.message)
+
+
+def follow(program: Guarded, context: Context, load: RunningLoad | None, log: Path) -> StreamResult:
+    """Read a probe's stream to its end: `go` when it is armed, `stop` when the user says so. Raises what the engine refused."""
+    result = StreamResult()
+    checked_s = time.monotonic()
+    with clear_errors(log, log.parent.parent.parent), log.open("wb") as copy:
+        context.interrupt.stop_by(lambda: program.say("stop"))
+        try:
+            for text in program.lines():
+                copy.write(text)
+                if not text.endswith(b"\n"):
+                    break  # the engine was killed in the middle of a line
+                line = parse_line(text)
+                result.take(line)
+                if isinstance(line, Armed):
+                    if load is not None:
+                        load.begin()
+                    program.say("go")
+                    context.progress.phase("measuring")
+                elif isinstance(line, Window):
+                    context.progress.window(line)
+                if load is not None and time.monotonic() - checked_s > LOAD_CHECK_S:
+                    load.check()
+                    checked_s = time.monotonic()
+        finally:
+            context.interrupt.stop_by(None)
+    program.wait(LOAD_CHECK_S)
+    if result.error is not None:
+        raise fail(result.error)
+    return result
+
+
+def check_permission(key: StepKey, context: Context) -> None:
+    """Arm the probe and stop it again: what the engine refuses is known before anything else is done."""
+    probe = probes.get(key.probe)
+    program = context.target.engine(*probe.arguments(key.parameters, None))
+    error: ErrorLine | None = None
+    for text in program.lines():
+        line = parse_line(text)
+        if isinstance(line, Armed):
+            program.say("stop")
+        if isinstance(line, ErrorLine):
+            error = line
+    status = program.wait(LOAD_CHECK_S)
+    if error is not None:
+        raise fail(error)
+    if status:
+        raise MeasureError(f"the engine ended at once with status {status}; run `rtgauge probe {key.probe}` to see why")
+
+
+def calibrate(target: Target) -> list[Calibration]:
+    """Resolution and reading cost of every clock of the target."""
+    result = StreamResult()
+    program = target.engine(*probes.get("calibrate").arguments({"count": 100_000}, None))
+    for text in program.lines():
+        result.take(parse_line(text))
+    program.wait(LOAD_CHECK_S)
+    return result.calibrations
+
+
+def _load_marks(report: LoadReport) -> list[Mark]:
+    return [
+        Mark(name="load-died", severity=Severity.INVALID, detail=f"{part.program} of the load {report.name} died while it was needed: {part.ended_early}")
+        for part in report.parts
+        if part.ended_early is not None
+    ]
+
+
+def _end_marks(result: StreamResult, key: StepKey) -> list[Mark]:
+    if result.end is None:
+        return [Mark(name="engine-died", severity=Severity.INVALID, detail="the engine ended before its time; what it had measured by then is kept")]
+    if result.end.reason == "stopped":
+        return [Mark(name="stopped", severity=Severity.NOTE, detail="ended by the user before its time")]
+    if result.end.reason == "threshold":
+        limit = key.parameters.get("stop_at_ns")
+        return [Mark(name="threshold", severity=Severity.NOTE, detail=f"ended at a latency above {limit} ns, as asked")]
+    return []
+
+
+def _start_load(key: StepKey, context: Context, folder: Path, expected_s: float) -> RunningLoad:
+    """The load of a step, warm. Raises LoadFailed."""
+    load: RunningLoad | None = None
+    try:
+        context.progress.phase(f"load {key.load} starts")
+        load = RunningLoad.start(context.target, loads.get(key.load), folder / "load.log", expected_s=expected_s + context.load_warm_up_s)
+        context.progress.phase(f"load {key.load} warms up")
+        load.wait_warm(context.load_warm_up_s)
+    except BaseException as error:
+        if load is not None:
+            load.stop()
+        if isinstance(error, MeasureError):
+            raise LoadFailed(str(error)) from None
+        raise
+    return load
+
+
+def measure_step(step_id: str, key: StepKey, context: Context, folder: Path) -> tuple[Step, Any]:
+    """Measure one step with the engine.
+
+    Writes stream.ndjson, load.log and raw samples to `folder`; gives the step and its frame of windows.
+    Raises InputError or MeasureError where the engine or the load refuses.
+    """
+    target = context.target
+    probe = probes.get(key.probe)
+    started = now_utc()
+    expected_s = (probe.expected_ns(key.parameters) or 0) / 1e9
+    before = target.read(CHANGE_PATHS)
+    load: RunningLoad | None = None
+    report = LoadReport(name=key.load)
+    samples_dir = str(folder) if key.parameters.get("samples") else None
+    if key.load != "idle":
+        load = _start_load(key, context, folder, expected_s)
+    try:
+        if context.interrupt.asked:
+            raise Abandoned
+        result = follow(target.engine(*probe.arguments(key.parameters, samples_dir)), context, load, folder / "stream.ndjson")
+    finally:
+        if load is not None:
+            context.progress.phase(f"load {key.load} ends")
+            report = load.stop()
+    if not result.windows and context.interrupt.asked:
+        raise Abandoned
+    after = target.read(CHANGE_PATHS)
+    step, frame = _put_together(step_id, key, context, result, report, started, before, after)
+    if samples_dir is not None:
+        step.series = [with_samples(one, summarise_samples(folder / f"samples-{one.series}.i64")) for one in step.series]
+    return step, frame
+
+
+def _put_together(
+    step_id: str, key: StepKey, context: Context, result: StreamResult, report: LoadReport, started: str, before: Any, after: Any
+) -> tuple[Step, Any]:
+    frame = windows_frame(result.windows)
+    summary = summarise_step(frame, [line.model_dump() for line in result.series], [line.model_dump() for line in result.summaries])
+    changed = changes(before, after)
+    hello = result.hello
+    if hello is None:
+        raise MeasureError("the engine said nothing; is it the one that came with this rtgauge?")
+    measured = [window for window in result.windows if window.phase == "measure"]
+    marks = [*result.marks, *summary.marks, *_end_marks(result, key), *_load_marks(report)]
+    step = Step(
+        id=step_id,
+        key=key,
+        tool=f"rtgauge-engine {hello.engine}",
+        started=started,
+        ended=now_utc(),
+        start_ns=min((window.start_ns for window in measured), default=None),
+        end_ns=max((window.end_ns for window in measured), default=None),
+        end_reason=result.end.reason if result.end is not None else "died",
+        parameters=hello.parameters,
+        cpus=hello.cpus,
+        cpus_not_measured=hello.cpus_not_measured,
+        clock=hello.clock,
+        calibrations=result.calibrations or context.calibrations,
+        load=report,
+        series=summary.series,
+        total=summary.total,
+        outliers=result.outliers,
+        marks=marks,
+        changes=changed,
+    )
+    step.marks += change_marks(changed, step.cpus)
+    step.marks += _throttle_marks(step, context.facts)
+    return step, frame
+
+
+def _throttle_marks(step: Step, facts: dict[str, Any]) -> list[Mark]:
+    policy = str(step.parameters.get("policy", "other"))
+    found = [throttled(one.thread, facts, max_latency_ns=one.max_ns, policy=policy, series=one.series) for one in step.series]
+    return [mark for mark in found if mark is not None]

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""What changed on a target over a step: two batches of the same files, and the difference between them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from rtgauge.system.reading import Files, integer, known
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CPU = "/sys/devices/system/cpu"
+CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+ONLINE = f"{CPU}/online"
+CHANGE_PATHS: list[str] = [
+    "/proc/interrupts",
+    "/proc/softirqs",
+    "/proc/stat",
+    "/proc/vmstat",
+    "/sys/class/thermal/thermal_zone[0-9]*/temp",
+    "/sys/class/thermal/thermal_zone[0-9]*/type",
+    f"{CPU}/cpu[0-9]*/cpufreq/scaling_cur_freq",
+    f"{CPU}/cpu[0-9]*/thermal_throttle/*_count",
+    CLOCKSOURCE,
+    ONLINE,
+]
+"""Files and globs to be read in one batch before and one after a step."""
+
+NS_PER_TICK = 10**9 // 100
+"""/proc/stat counts in ticks of 1/100 s (USER_HZ) on every architecture but Alpha."""
+CPU_TIMES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+VMSTAT = re.compile(
+    r"pgfault|pgmajfault|pswpin|pswpout|pgscan_direct|allocstall_\w+|oom_kill|"
+    r"thp_fault_alloc|thp_collapse_alloc|thp_split_\w+|compact_(?:stall|fail|success|migrate_scanned)|numa_(?:hint_faults|pages_migrated|pte_updates)|pgmigrate_success"
+)
+
+
+def difference(before: int | None, after: int | None) -> int | None:
+    """after - before of a counter; None where one is missing or where it went backwards (it was reset or it wrapped)."""
+    return after - before if before is not None and after is not None and after >= before else None
+
+
+def table(text: str | None) -> dict[str, tuple[str, dict[str, int]]]:
+    """/proc/interrupts and /proc/softirqs: label -> (name, CPU -> count). A line without a count a CPU has its one count under ""."""
+    lines = (text or "").splitlines()
+    columns = re.findall(r"CPU([0-9]{1,5})(?=\s|$)", lines[0]) if lines else []
+    rows: dict[str, tuple[str, dict[str, int]]] = {}
+    for line in lines[1:]:
+        label, colon, rest = line.partition(":")
+        words = rest.split()
+        counts: list[int] = []
+        while len(counts) < min(len(words), len(columns)) and (count := integer(words[len(counts)])) is not None and count >= 0:
+            counts.append(count)
+        if colon and counts:
+            per_cpu = dict(zip(columns, counts, strict=True)) if len(counts) == len(columns) and len(columns) > 0 else {"": counts[0]}
+            if len(columns) == 1 and label.strip() in ("ERR", "MIS"):
+                per_cpu = {"": counts[0]}
+            rows[label.strip()] = (" ".join(words[len(counts) :]), per_cpu)
+    return rows
+
+
+def table_changes(before: str | None, after: str | None) -> dict[str, dict[str, Any]] | str:
+    """Label -> name, total and count a CPU; only what is not 0. None stands for a counter that went backwards. "unknown" where it cannot be read."""
+    if before is None or after is None:
+        return "unknown"
+    old, new = table(before), table(after)
+    changed: dict[str, dict[str, Any]] = {}
+    for label, (name, counts) in new.items():
+        earlier = old.get(label, (name, {}))[1]
+        # a CPU or an interrupt that was not there before has counted from 0 since
+        found = {cpu: difference(earlier.get(cpu, 0), count) for cpu, count in counts.items()}
+        kept = {cpu: count for cpu, count in found.items() if count != 0}
+        if kept:
+            total = None if None in kept.values() else sum(count or 0 for count in kept.values())
+            changed[label] = {"name": name, "total": total, "per_cpu": {cpu: count for cpu, count in kept.items() if cpu != ""}}
+    return changed
+
+
+def cpu_times(text: str | None) -> dict[str, dict[str, int]]:
+    """/proc/stat: CPU -> time by kind (ns)."""
+    times: dict[str, dict[str, int]] = {}
+    for match in re.finditer(r"^cpu([0-9]{1,5}) ([0-9 ]+)$", text or "", re.MULTILINE):
+        ticks = [integer(word) for word in match[2].split()]
+        times[match[1]] = {name: (value or 0) * NS_PER_TICK for name, value in zip(CPU_TIMES, ticks, strict=False)}
+    return times
+
+
+def stat_counter(text: str | None, name: str) -> int | None:
+    """One of the lines with a counter (ctxt, intr, processes) of /proc/stat."""
+    match = re.search(rf"^{name} ([0-9]{{1,19}})(?: |$)", text or "", re.MULTILINE)
+    return int(match[1]) if match else None
+
+
+def _cpu_time_changes(before: str | None, after: str | None) -> dict[str, dict[str, int | None]]:
+    old, new = cpu_times(before), cpu_times(after)
+    return {cpu: {kind: difference(old[cpu].get(kind), value) for kind, value in times.items()} for cpu, times in new.items() if cpu in old}
+
+
+def _vmstat(text: str | None) -> dict[str, int]:
+    counters = re.finditer(r"^([a-z0-9_]{1,64}) ([0-9]{1,19})$", text or "", re.MULTILINE)
+    return {match[1]: int(match[2]) for match in counters if VMSTAT.fullmatch(match[1])}
+
+
+def _numbers(files: Files, pattern: str) -> dict[str, int]:
+    return {match[1]: number for match, text in files.matching(pattern) if (number := integer(text)) is not None}
+
+
+def _both(before: dict[str, int], after: dict[str, int]) -> dict[str, dict[str, int]]:
+    return {key: {"before": before[key], "after": after[key]} for key in after if key in before}
+
+
+def _increases(before: dict[str, int], after: dict[str, int]) -> dict[str, int | None]:
+    """Of the counters that are in both: what is not 0."""
+    return {key: change for key, value in after.items() if key in before and (change := difference(before[key], value)) != 0}
+
+
+def changes(before_files: Mapping[str, Any], after_files: Mapping[str, Any]) -> dict[str, Any]:
+    """What changed between two batches of CHANGE_PATHS. Times in ns; counters that went backwards are None; what cannot be read is "unknown" or empty."""
+    before, after = Files(before_files), Files(after_files)
+    stat_before, stat_after = before.text("/proc/stat"), after.text("/proc/stat")
+    vm_before, vm_after = _vmstat(before.text("/proc/vmstat")), _vmstat(after.text("/proc/vmstat"))
+    zone = r"/sys/class/thermal/(thermal_zone[0-9]{1,4})/"
+    kinds = {match[1]: text for match, text in after.matching(f"{zone}type")}
+    temperatures = _both(_numbers(before, f"{zone}temp"), _numbers(after, f"{zone}temp"))
+    throttling = rf"{CPU}/(cpu[0-9]{{1,5}}/thermal_throttle/[a-z_]+_count)"
+    frequencies = rf"{CPU}/cpu([0-9]{{1,5}})/cpufreq/scaling_cur_freq"
+    counters = {"context_switches": "ctxt", "interrupts": "intr", "processes_created": "processes"}
+    return {
+        "interrupts": table_changes(before.text("/proc/interrupts"), after.text("/proc/interrupts")),
+        "softirqs": table_changes(before.text("/proc/softirqs"), after.text("/proc/softirqs")),
+        "counters": {name: known(difference(stat_counter(stat_before, key), stat_counter(stat_after, key))) for name, key in counters.items()},
+        "cpu_time_ns": _cpu_time_changes(stat_before, stat_after),
+        "vmstat": _increases(vm_before, vm_after),
+        "temperature_millicelsius": {f"{key} {kinds.get(key, '')}".strip(): value for key, value in temperatures.items()},
+        "frequency_khz": _both(_numbers(before, frequencies), _numbers(after, frequencies)),
+        "throttle_counts": _increases(_numbers(before, throttling), _numbers(after, throttling)),
+        "clock_source": {"before": known(before.text(CLOCKSOURCE)), "after": known(after.text(CLOCKSOURCE))},
+        "online_cpus": {"before": known(before.text(ONLINE)), "after": known(after.text(ONLINE))},
+    }

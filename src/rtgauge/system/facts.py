@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""The facts of a target: what it is, as far as it says so itself. "unknown" where it cannot be read, never a guess."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from rtgauge.system import cpus, kernel, scheduling, virtual
+from rtgauge.system.changes import cpu_times
+from rtgauge.system.reading import Files, known
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0"
+OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")
+FACT_PATHS: list[str] = list(
+    dict.fromkeys(
+        [
+            "/proc/sys/kernel/hostname",
+            "/proc/sys/kernel/random/boot_id",
+            "/proc/meminfo",
+            "/proc/swaps",
+            "/proc/stat",
+            f"{CLOCKSOURCE}/current_clocksource",
+            f"{CLOCKSOURCE}/available_clocksource",
+            *OS_RELEASE,
+            *kernel.PATHS,
+            *cpus.PATHS,
+            *virtual.PATHS,
+            *scheduling.PATHS,
+        ]
+    )
+)
+"""Files and globs to be read in one batch."""
+
+
+def more_fact_paths(files: Mapping[str, Any]) -> list[str]:
+    """What only the first batch can tell to be of interest: to be read in a second batch and given to `facts` together with the first."""
+    read = Files(files)
+    release = read.text("/proc/sys/kernel/osrelease")
+    named = release is not None and re.fullmatch(r"[A-Za-z0-9._+~-]{1,128}", release) is not None
+    configuration = [kernel.config_path(release)] if release and named and read.unpacked(kernel.PACKED_CONFIG) is None else []
+    return configuration + scheduling.own_group_paths(read)
+
+
+def memory(files: Files) -> dict[str, Any]:
+    """Sizes in bytes."""
+    meminfo = files.text("/proc/meminfo") or ""
+    sizes = {match[1]: int(match[2]) * 1024 for match in re.finditer(r"^([A-Za-z]+):\s+([0-9]{1,15}) kB$", meminfo, re.MULTILINE)}
+    names = {"total": "MemTotal", "available": "MemAvailable", "swap_total": "SwapTotal", "swap_free": "SwapFree"}
+    return {f"{name}_bytes": known(sizes.get(field)) for name, field in names.items()}
+
+
+def swaps(text: str | None) -> list[str] | str:
+    """The devices and files that are swapped to."""
+    return "unknown" if text is None else [line.split()[0] for line in text.splitlines()[1:] if line.strip()]
+
+
+def pretty_name(files: Files) -> str | None:
+    """The distribution's name for people (os-release(5))."""
+    for path in OS_RELEASE:
+        match = re.search(r"^PRETTY_NAME=([\"']?)(.*)\1$", files.text(path) or "", re.MULTILINE)
+        if match:
+            return match[2]
+    return None
+
+
+def facts(files: Mapping[str, Any], hello: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The facts, from the `files` of the engine's `read` of FACT_PATHS (and of `more_fact_paths`).
+
+    `hello`: the engine's first line, where there is one; it knows the architecture on kernels that do not say it in /proc.
+    """
+    read = Files(files)
+    times = cpu_times(read.text("/proc/stat"))
+    return {
+        "host": known(read.text("/proc/sys/kernel/hostname")),
+        "os": known(pretty_name(read)),
+        "boot_id": known(read.text("/proc/sys/kernel/random/boot_id")),
+        "kernel": kernel.facts(read, hello),
+        "cpu": cpus.facts(read),
+        "memory": memory(read) | {"swaps": swaps(read.text("/proc/swaps"))},
+        "clock_source": {
+            "current": known(read.text(f"{CLOCKSOURCE}/current_clocksource")),
+            "available": known(clocks.split() if (clocks := read.text(f"{CLOCKSOURCE}/available_clocksource")) is not None else None),
+        },
+        "machine": virtual.facts(read),
+        "scheduling": scheduling.facts(read),
+        "steal_ns_since_boot": known(sum(cpu.get("steal", 0) for cpu in times.values()) if times else None),
+    }

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+"""The kernel of a target: release, configuration and preemption model."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from rtgauge.system.reading import Files, known
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+REALTIME = "/sys/kernel/realtime"
+DEBUGFS_PREEMPT = "/sys/kernel/debug/sched/preempt"
+PACKED_CONFIG = "/proc/config.gz"
+PATHS = [
+    "/proc/sys/kernel/osrelease",
+    "/proc/sys/kernel/version",
+    "/proc/sys/kernel/arch",
+    "/proc/sys/kernel/tainted",
+    "/proc/cmdline",
+    "/proc/xenomai/version",
+    "/sys/kernel/security/lockdown",
+    REALTIME,
+    DEBUGFS_PREEMPT,
+    PACKED_CONFIG,
+]
+MODELS = {
+    "CONFIG_PREEMPT_RT": "PREEMPT_RT",
+    "CONFIG_PREEMPT_LAZY": "lazy",
+    "CONFIG_PREEMPT": "full",
+    "CONFIG_PREEMPT_VOLUNTARY": "voluntary",
+    "CONFIG_PREEMPT_NONE": "none",
+}
+
+
+def config_path(release: str) -> str:
+    """Where distributions keep the configuration of that kernel."""
+    return f"/boot/config-{release}"
+
+
+def version_tuple(release: str | None) -> tuple[int, int] | None:
+    """`"6.12.0-rt5"` -> (6, 12); None where the release is none."""
+    match = re.match(r"([0-9]{1,4})\.([0-9]{1,4})", release or "")
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def config(files: Files) -> tuple[dict[str, str], str] | None:
+    """The options that are set, and the file that says so; None where the configuration of the running kernel cannot be read."""
+    path, text = PACKED_CONFIG, files.unpacked(PACKED_CONFIG)
+    if text is None:
+        path = config_path(files.text("/proc/sys/kernel/osrelease") or "")
+        text = files.text(path)
+    if not text:
+        return None
+    return {match[1]: match[2] for match in re.finditer(r"^(CONFIG_[A-Z0-9_]+)=(.*)$", text, re.MULTILINE)}, path
+
+
+def preemption(files: Files) -> dict[str, Any]:
+    """`model`: none, voluntary, full, lazy, PREEMPT_RT, `none or voluntary`, `full or lazy`, or unknown; `sources`: what each place says."""
+    release = files.text("/proc/sys/kernel/osrelease")
+    version = files.text("/proc/sys/kernel/version") or ""
+    realtime = files.text(REALTIME)
+    debugfs = files.text(DEBUGFS_PREEMPT)
+    flag = re.search(r"\bPREEMPT(?:[_ ]RT|_DYNAMIC|_LAZY)?\b", version)
+    asked = re.findall(r"(?:^|\s)preempt=(none|voluntary|full|lazy)(?=\s|$)", files.text("/proc/cmdline") or "")
+    options = config(files)
+    configured = next((name for option, name in MODELS.items() if options[0].get(option) == "y"), None) if options else None
+    sources: dict[str, Any] = {REALTIME: known(realtime), "version": flag[0] if flag else "no PREEMPT" if version else "unknown"}
+    sources[DEBUGFS_PREEMPT] = known(debugfs)
+    sources["cmdline"] = f"preempt={asked[-1]}" if asked else "no preempt="
+    sources["config"] = known(configured)
+
+    chosen = re.search(r"\((none|voluntary|full|lazy)\)", debugfs or "")
+    flag_text = flag[0].replace(" ", "_") if flag else None
+    if realtime == "1" or flag_text == "PREEMPT_RT":
+        model = "PREEMPT_RT"
+    elif chosen:
+        model = chosen[1]
+    elif not version:
+        model = "unknown"
+    elif flag_text == "PREEMPT_DYNAMIC":
+        # the model can be changed at boot and, through debugfs, at any time; without debugfs what boot chose is the best that is known
+        model = asked[-1] if asked else configured or "unknown"
+    elif configured:
+        model = configured
+    elif flag_text == "PREEMPT_LAZY":
+        model = "lazy"
+    elif flag_text == "PREEMPT":
+        # since 6.13 a kernel built lazy says the same
+        model = "full or lazy" if (number := version_tuple(release)) is None or number >= (6, 13) else "full"
+    else:
+        model = "none or voluntary"
+    return {"model": model, "sources": sources}
+
+
+def lockdown(text: str | None) -> str | None:
+    """`"none [integrity] confidentiality"` -> `"integrity"`."""
+    match = re.search(r"\[([a-z]{1,32})\]", text or "")
+    return match[1] if match else None
+
+
+def facts(files: Files, hello: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Release, version, architecture, preemption model, command line. `hello`: the engine's first line, which knows the architecture too."""
+    options = config(files)
+    machine = (hello or {}).get("machine")
+    return {
+        "release": known(files.text("/proc/sys/kernel/osrelease")),
+        "version": known(files.text("/proc/sys/kernel/version")),
+        "architecture": known(files.text("/proc/sys/kernel/arch") or (machine if isinstance(machine, str) else None)),
+        "preemption": preemption(files),
+        "cmdline": known(files.text("/proc/cmdline")),
+        "tainted": known(files.number("/proc/sys/kernel/tainted")),
+        "lockdown": known(lockdown(files.text("/sys/kernel/security/lockdown"))),
+        "xenomai": known(files.text("/proc/xenomai/version")) if files.exists("/proc/xenomai/version") else "none",
+        "hz": known(int(options[0]["CONFIG_HZ"]) if options and re.fullmatch(r"[0-9]{1,5}", options[0].get("CONFIG_HZ", "")) else None),
+        "rt_group_sched": known((options[0].get("CONFIG_RT_GROUP_SCHED") == "y") if options else None),
+        "config": known(options[1] if options else None),
+    }

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""Reading texts out of a batch that the engine's `read` gave, without ever failing on what they say."""
+
+from __future__ import annotations
+
+import base64
+import re
+import zlib
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+T = TypeVar("T")
+UNKNOWN: Final = "unknown"
+"""What stands where something could not be read."""
+LARGEST_UNPACKED = 4 << 20
+
+
+def integer(text: str | None) -> int | None:
+    """A decimal number of up to 19 digits, None for anything else."""
+    text = (text or "").strip()
+    return int(text) if re.fullmatch(r"[+-]?[0-9]{1,19}", text) else None
+
+
+class Files:
+    """path -> {"text"} | {"base64"} | {"directory"} | {"error"}, as `read` gives it."""
+
+    def __init__(self, files: Mapping[str, Any]) -> None:
+        # a target may say anything: only what has the right shape is looked at
+        self._files = {path: cast("dict[str, Any]", file) for path, file in files.items() if isinstance(file, dict)}
+
+    def text(self, path: str) -> str | None:
+        """The file's text without white space and NUL bytes at its ends; None where it could not be read."""
+        file = self._files.get(path, {})
+        text = file.get("text")
+        if not isinstance(text, str):
+            # a device tree's strings end in NUL, so that they may come as bytes
+            try:
+                text = base64.b64decode(str(file["base64"]), validate=True).decode() if "base64" in file else None
+            except ValueError:
+                return None
+        return text.strip("\0 \t\r\n") if text is not None else None
+
+    def number(self, path: str) -> int | None:
+        """A file that is one number; None where it is not there or something else."""
+        return integer(self.text(path))
+
+    def exists(self, path: str) -> bool:
+        """Whether the path could be read as a file or a folder."""
+        file = self._files.get(path, {})
+        return any(kind in file for kind in ("text", "base64", "directory"))
+
+    def matching(self, pattern: str) -> Iterator[tuple[re.Match[str], str]]:
+        """Every text whose whole path matches the regular expression, with the match, by path (numbers in order of their values)."""
+        found = [(match, text) for path in self._files if (match := re.fullmatch(pattern, path)) and (text := self.text(path)) is not None]
+        return iter(sorted(found, key=lambda pair: _natural(pair[0][0])))
+
+    def unpacked(self, path: str) -> str | None:
+        """The text of a gzip file; None where it is not there, not whole or larger than 4 MiB."""
+        packed = self._files.get(path, {}).get("base64")
+        if not isinstance(packed, str):
+            return None
+        try:
+            unpacker = zlib.decompressobj(wbits=31)
+            content = unpacker.decompress(base64.b64decode(packed, validate=True), LARGEST_UNPACKED)
+        except (ValueError, zlib.error):
+            return None
+        return content.decode(errors="replace") if unpacker.eof else None
+
+
+def _natural(path: str) -> list[tuple[int, int, str]]:
+    """cpu2 before cpu10."""
+    return [(0, int(part), "") if re.fullmatch(r"[0-9]{1,9}", part) else (1, 0, part) for part in re.split(r"([0-9]{1,9})", path)]
+
+
+def known(value: T | None) -> T | str:
+    """The value, "unknown" for None."""
+    return UNKNOWN if value is None else value

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+"""Files of this machine in the shape that the engine's `read` gives them."""
+
+from __future__ import annotations
+
+import base64
+import errno
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def read_local(paths: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Each path, globs expanded; a glob that matches nothing is an ENOENT under its own name."""
+    files: dict[str, dict[str, Any]] = {}
+    for pattern in paths:
+        found = sorted(str(path) for path in Path("/").glob(pattern[1:])) if any(sign in pattern for sign in "*?[") else [pattern]
+        for path in found or [pattern]:
+            files[path] = _read_one(Path(path))
+    return files
+
+
+def _read_one(path: Path) -> dict[str, Any]:
+    try:
+        if path.is_dir():
+            return {"directory": sorted(entry.name for entry in path.iterdir())}
+        content = path.read_bytes()
+    except OSError as error:
+        return {"error": errno.errorcode.get(error.errno or 0, "EIO")}
+    try:
+        return {"text": content.decode()}
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(content).decode()}

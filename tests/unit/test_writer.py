@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+"""The record's folder: whole or absent steps, resuming, and one clear line where it cannot be written."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from datetime import UTC, datetime
+
+import pytest
+from polars.testing import assert_frame_equal
+
+from rtgauge.errors import InputError, MeasureError, RecordError
+from rtgauge.record.reader import Record
+from rtgauge.record.writer import RecordWriter, clean_name
+
+from .records import run, step
+
+NOW = datetime(2026, 11, 21, 10, 3, 22, tzinfo=UTC)
+
+
+def begin(tmp_path) -> RecordWriter:
+    writer = RecordWriter.create(tmp_path / "runs", host="my host/1", name="quick", now=NOW)
+    writer.write_run(run(writer.id))
+    return writer
+
+
+def test_a_finished_record_reads_back(tmp_path):
+    writer = begin(tmp_path)
+    assert re.fullmatch(r"2026-11-21T10-03-22Z-my-host-1-quick-[0-9a-f]{4}\.partial", writer.path.name)
+    one, windows = step([[100, 200, 300], [5]])
+    folder = writer.step_folder(one.id)
+    (folder / "stream.ndjson").write_text("{}\n")
+    writer.commit_step(one, windows)
+    writer.write_system("ssh://root@board:22", {"kernel": "6.1"})
+    place = writer.finish("complete")
+    assert place.name == writer.id
+    record = Record.open(place)
+    assert (record.run.state, record.run.steps, record.steps) == ("complete", [one.id], [one])
+    assert record.run.ended is not None
+    assert_frame_equal(record.windows(one), windows)
+    assert (record.folder(one) / "stream.ndjson").exists()
+    assert list(record.systems.values()) == [{"kernel": "6.1"}]
+    assert not [p for p in place.rglob("*") if p.name.endswith((".tmp", ".partial"))]
+
+
+def test_a_record_that_is_being_written_can_be_read(tmp_path):
+    writer = begin(tmp_path)
+    one, windows = step([1, 2])
+    writer.commit_step(one, windows)
+    writer.step_folder("02-wakeup-cpu")
+    assert [s.id for s in Record.open(writer.path).steps] == [one.id]
+
+
+def test_resume_keeps_finished_steps_bit_for_bit_and_removes_halves(tmp_path):
+    writer = begin(tmp_path)
+    one, windows = step([1, 2])
+    place = writer.commit_step(one, windows)
+    half = writer.step_folder("02-wakeup-cpu")
+    (half / "stream.ndjson").write_text("half")
+    before = {p.name: p.read_bytes() for p in place.iterdir()}
+    again = RecordWriter.open_partial(writer.path)
+    assert again.run.steps == [one.id]
+    assert not half.exists()
+    assert {p.name: p.read_bytes() for p in place.iterdir()} == before
+    two, windows = step([3], name="02-wakeup-cpu")
+    again.commit_step(two, windows)
+    assert Record.open(again.finish("complete")).run.steps == [one.id, two.id]
+
+
+def test_a_step_in_its_place_that_run_json_does_not_name_yet_is_kept(tmp_path):
+    """The end came between the two."""
+    writer = begin(tmp_path)
+    one, windows = step([1, 2])
+    writer.commit_step(one, windows)
+    writer.write_run(run(writer.id))
+    assert RecordWriter.open_partial(writer.path).run.steps == [one.id]
+
+
+def test_an_interrupted_record_is_resumed_and_a_complete_one_is_not(tmp_path):
+    writer = begin(tmp_path)
+    place = writer.finish("interrupted")
+    again = RecordWriter.open_partial(place)
+    assert again.path.name.endswith(".partial")
+    assert again.run.state == "partial"
+    with pytest.raises(InputError, match="nothing to resume"):
+        RecordWriter.open_partial(again.finish("complete"))
+
+
+def test_what_is_no_record_cannot_be_resumed(tmp_path):
+    with pytest.raises(RecordError, match=r"no run\.json"):
+        RecordWriter.open_partial(tmp_path)
+    (tmp_path / "run.json").write_text("{")
+    with pytest.raises(RecordError, match="damaged"):
+        RecordWriter.open_partial(tmp_path)
+
+
+def test_a_step_is_not_measured_twice(tmp_path):
+    writer = begin(tmp_path)
+    one, windows = step([1])
+    writer.commit_step(one, windows)
+    with pytest.raises(InputError, match="already"):
+        writer.step_folder(one.id)
+    with pytest.raises(ValueError, match="not the name"):
+        writer.step_folder("../../etc")
+
+
+def test_places_that_are_no_place(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match="not a folder"):
+        RecordWriter.create(tmp_path / "file", host="h", name="n")
+    with pytest.raises(InputError, match="not a folder"):
+        RecordWriter.create(tmp_path / "file" / "below", host="h", name="n")
+    record = begin(tmp_path).finish("complete")
+    with pytest.raises(InputError, match="already a record"):
+        RecordWriter.create(record, host="h", name="n")
+    # procfs takes no new folder, from root neither.
+    with pytest.raises(InputError, match="cannot be written"):
+        RecordWriter.create(type(tmp_path)("/proc/rtgauge"), host="h", name="n")
+
+
+@pytest.mark.parametrize("call", ["fsync", "rename"])
+def test_full_disk_leaves_the_finished_steps(tmp_path, monkeypatch, call):
+    writer = begin(tmp_path)
+    one, windows = step([1])
+    writer.commit_step(one, windows)
+    two, windows = step([1], name="02-wakeup-cpu")
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, full)
+        with pytest.raises(MeasureError, match=r"disk full: .*free space.*what was measured is in") as error:
+            writer.commit_step(two, windows)
+    assert "\n" not in str(error.value)
+    assert [s.id for s in Record.open(writer.path).steps] == [one.id]
+
+
+def test_a_run_json_that_cannot_be_written_whole_stays_the_old_one(tmp_path, monkeypatch):
+    writer = begin(tmp_path)
+    old = (writer.path / "run.json").read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+        with pytest.raises(MeasureError, match="disk full"):
+            writer.write_run(run(writer.id, steps=["x"]))
+    assert (writer.path / "run.json").read_bytes() == old
+    assert sorted(p.name for p in writer.path.iterdir()) == ["run.json", "steps", "targets"]
+
+
+def test_names_are_made_safe():
+    assert clean_name("../../etc/passwd") == "etc-passwd"
+    assert clean_name("") == clean_name("日本") == "unnamed"
+    assert len(clean_name("x" * 1000)) == 40
