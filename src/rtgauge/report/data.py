@@ -179,7 +179,8 @@ def exceedance(histogram: Counts, max_ns: int | None, points: int = 250) -> Curv
     if max_ns is not None:
         top = np.where(histogram.bins >= OVERFLOW_BIN, max_ns, np.minimum(top, max_ns))
     above = total - np.cumsum(histogram.counts)
-    x = np.concatenate([[max(1, int(EDGES_NS[histogram.bins[0]]))], top[:-1], top[-1:]]).astype(np.float64) / 1_000
+    x = np.concatenate([[EDGES_NS[histogram.bins[0]]], top[:-1], top[-1:]])
+    x = np.maximum(x, 1).astype(np.float64) / 1_000  # 0 ns has no place on a log axis
     share = np.concatenate([[total], above[:-1], [above[-2] if len(above) > 1 else total]]) / total
     keep = _thin(x, share, points)
     return Curve(x[keep], share[keep], lower_bound=overflowed and max_ns is None)

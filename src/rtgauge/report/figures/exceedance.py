@@ -49,6 +49,7 @@ def exceedance_figure(source: Source) -> Figure | None:
     data = csv({"load": "string", "cpu": "string", "kind": "string", "us": "number", "share": "number"}, rows)
     base = alt.Chart(data).transform_filter("datum.cpu === cpu")
     kinds = [PLAIN, FILLED] if any_missed else [PLAIN]
+    kind_legend = alt.Legend(title=None, labelExpr=_KIND) if any_missed else None
     lines = base.mark_line(interpolate="step-after", strokeWidth=1.8, clip=True).encode(
         x=alt.X(
             "us:Q",
@@ -61,12 +62,7 @@ def exceedance_figure(source: Source) -> Figure | None:
             axis=alt.Axis(title="share of activations later than x", values=decades(rarest * 0.6, 1), labelExpr="format(datum.value * 100, '~g') + ' %'"),
         ),
         color=alt.Color("load:N", sort=None, scale=alt.Scale(domain=source.labels), legend=alt.Legend(title=None)),
-        strokeDash=alt.StrokeDash(
-            "kind:N",
-            sort=None,
-            scale=alt.Scale(domain=kinds, range=[[1, 0], [4, 3]][: len(kinds)]),
-            legend=alt.Legend(title=None, labelExpr=_KIND) if any_missed else None,
-        ),
+        strokeDash=alt.StrokeDash("kind:N", sort=None, scale=alt.Scale(domain=kinds, range=[[1, 0], [4, 3]][: len(kinds)]), legend=kind_legend),
     )
     ends = ((*key, float(curve.x_us[-1]), float(curve.share[-1])) for key, curve in curves.items() if key[2] == PLAIN)
     largest = (
