@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from rtgauge.load.processes import ProcessStat
+    from rtgauge.target.base import Completed
 
 
 class Handle(Protocol):
@@ -28,14 +29,6 @@ class Handle(Protocol):
     def stop(self, grace_s: float) -> int | None:
         """SIGTERM to the group, after `grace_s` seconds SIGKILL to every descendant; returns the exit status, None where it is not known."""
         ...
-
-
-@dataclass(frozen=True)
-class Completed:
-    """A set-up command that has ended: exit status and what it printed."""
-
-    returncode: int
-    stdout: str
 
 
 class LoadTarget(Protocol):

@@ -18,7 +18,7 @@ class Interrupt:
         """`told` is called at the first signal, for a word to the user."""
         self.asked = False
         self._told = told
-        self._stop: Callable[[], None] | None = None
+        self._stop: Callable[[], object] | None = None
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
@@ -30,7 +30,7 @@ class Interrupt:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def stop_by(self, stop: Callable[[], None] | None) -> None:
+    def stop_by(self, stop: Callable[[], object] | None) -> None:
         """What ends the work at hand in order; None: nothing does."""
         self._stop = stop
         if self.asked and stop is not None:

@@ -14,9 +14,9 @@ from rtgauge.load import registry as loads
 from rtgauge.load.running import RunningLoad
 from rtgauge.probe import registry as probes
 from rtgauge.record.model import Calibration, LoadReport, Mark, Severity, Step, StepKey
+from rtgauge.record.samples_summary import summarise_samples, with_samples
 from rtgauge.record.storage import clear_errors
 from rtgauge.record.stream import Armed, ErrorLine, StreamResult, Window, parse_line
-from rtgauge.record.samples_summary import summarise_samples, with_samples
 from rtgauge.record.summary import summarise_step
 from rtgauge.record.windows import windows_frame
 from rtgauge.runner.interrupt import Interrupt
