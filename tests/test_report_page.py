@@ -127,15 +127,15 @@ def test_the_system_stands_beside_every_table_and_figure(tmp_path: Path):
     page = html(Record.open(write_record(tmp_path)))
     captions = re.findall(r"<figcaption>.*?</figcaption>", page, re.DOTALL)
     assert len(captions) == 4
-    line = "board-7 · Linux 6.1.0-18-amd64 · PREEMPT_DYNAMIC (voluntary) · 2 CPUs of AMD EPYC 7763 64-Core Processor · virtual machine (kvm)"
+    line = "board-7 · Linux 6.1.0-18-amd64 · preemption dynamic · 2 CPUs of AMD EPYC 7763 64-Core Processor · virtual machine (kvm)"
     assert all(line in caption for caption in captions)
     assert page.count(line) >= 8
 
 
 def test_unknown_facts_are_said_to_be_unknown(tmp_path: Path):
     record = Record.open(write_record(tmp_path, Shape(loads=("idle",))))
-    text = Reader(html(replace(record, systems={"local": {"kernel": "unknown"}}))).text
-    assert "kernel unknown · preemption model unknown · CPUs unknown · virtual machine or not: unknown" in text
+    text = Reader(html(replace(record, systems={"local": {"kernel": {"release": "unknown"}}}))).text
+    assert "local · kernel unknown · preemption model unknown · CPUs unknown · virtual machine or not: unknown" in text
     assert "holds no facts" in Reader(html(replace(record, systems={}))).text
 
 

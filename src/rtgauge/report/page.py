@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from rtgauge.errors import InputError
 from rtgauge.record.model import Severity
 from rtgauge.report import method, tables
+from rtgauge.report.changes import change_tables
 from rtgauge.report.conditions import ordered_steps, step_labels
-from rtgauge.report.facts import fact_rows, system_lines
+from rtgauge.report.facts import all_rows, hosts, short_rows, system_lines
 from rtgauge.report.figures.collect import figures
 from rtgauge.report.figures.save import VEGALITE
 from rtgauge.report.figures.source import Source
 from rtgauge.report.figures.theme import config
-from rtgauge.report.text import NARROW_SPACE, parameter, plural, us, whole, words
+from rtgauge.report.text import NARROW_SPACE, plural, quantity, us, whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,8 +86,8 @@ def _load(step: Step, name: str) -> dict[str, Any]:
         {
             "program": " ".join(part for part in (item.program, item.version) if part),
             "command": " ".join(item.argv),
-            "wanted": [(words(key), parameter(key, figure)) for key, figure in item.wanted.items()],
-            "reached": [(words(key), parameter(key, figure)) for key, figure in item.reached.items()],
+            "wanted": [quantity(key, figure) for key, figure in item.wanted.items()],
+            "reached": [quantity(key, figure) for key, figure in item.reached.items()],
             "ended_early": item.ended_early,
         }
         for item in step.load.parts
@@ -146,7 +147,7 @@ def _context(record: Record) -> dict[str, Any]:
     overall = [verdict for verdict in record.run.verdicts if verdict.step is None]
     return {
         "run": record.run,
-        "hosts": [str(facts.get("hostname") or name) for name, facts in record.systems.items()] or record.run.targets,
+        "hosts": hosts(record),
         "system_lines": system_lines(record),
         "overall": overall or record.run.verdicts,
         "each_verdict": [(names.get(verdict.step, verdict.step), verdict) for verdict in record.run.verdicts if verdict.step is not None] if overall else [],
@@ -161,8 +162,8 @@ def _context(record: Record) -> dict[str, Any]:
         "late": [(names[step.id], tables.outlier_rows(step, group=NARROW_SPACE)) for step in steps if step.outliers],
         "loads": [_load(step, names[step.id]) for step in steps],
         "marks": _marks(record),
-        "changes": [(names[step.id], tables.change_tables(step, NARROW_SPACE)) for step in steps],
-        "facts": [(name, fact_rows(facts)) for name, facts in record.systems.items()],
+        "changes": [(names[step.id], change_tables(step, NARROW_SPACE)) for step in steps],
+        "facts": [(name, short_rows(facts), all_rows(facts)) for name, facts in record.systems.items()],
         "tools": method.tools(record),
         "method": method.method_words(record),
         "parameters": method.parameter_rows(record) + method.cpu_rows(record),

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from rtgauge.record.model import Severity, Verdict, VerdictWord
 from rtgauge.report.conditions import ordered_steps, step_labels
-from rtgauge.report.facts import system_lines
+from rtgauge.report.facts import hosts, system_lines
 from rtgauge.report.tables import Row, load_rows, series_name, series_rows
 from rtgauge.report.text import us
 
@@ -141,7 +141,6 @@ def print_list(records: Iterable[Record], console: Console) -> None:
 
 
 def _list_row(record: Record) -> tuple[str, ...]:
-    hosts = ", ".join(str(facts.get("hostname") or name) for name, facts in record.systems.items()) or ", ".join(record.run.targets)
     loads = ", ".join(dict.fromkeys(step.key.load for step in ordered_steps(record))) or "–"
     date = record.run.created.replace("T", " ")[:16]
-    return tuple(_plain(cell) for cell in (record.run.id, date, hosts, record.run.state, loads, _largest(record.steps)))
+    return tuple(_plain(cell) for cell in (record.run.id, date, ", ".join(hosts(record)), record.run.state, loads, _largest(record.steps)))
