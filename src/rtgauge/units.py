@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
+from fractions import Fraction
 
 NS_PER_UNIT = {
     "ns": 1,
@@ -27,7 +27,7 @@ def parse_duration_ns(text: str) -> int:
 
     Raises ValueError with a sentence that names the cause and an example.
     """
-    match = re.fullmatch(r"([+-]?[0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµμ]*)", text.strip())
+    match = re.fullmatch(r"([+-]?[0-9]{1,40}(?:\.[0-9]{1,40})?)\s*([A-Za-zµμ]*)", text.strip())
     if match is None:
         raise ValueError(f"'{text}' is not a duration; write it like 100us, 1ms, 10s, 1h")
     number, unit = match.groups()
@@ -35,8 +35,8 @@ def parse_duration_ns(text: str) -> int:
         raise ValueError(f"'{text}' has no unit; write it like {number}us, {number}ms or {number}s")
     if unit not in NS_PER_UNIT:
         raise ValueError(f"'{text}': unknown unit '{unit}'; units are ns, us, ms, s, min, h, d")
-    value = Decimal(number) * NS_PER_UNIT[unit]
-    if value != value.to_integral_value():
+    value = Fraction(number) * NS_PER_UNIT[unit]  # exact, whatever the number of digits
+    if value.denominator != 1:
         raise ValueError(f"'{text}' is not a whole number of nanoseconds")
     if abs(value) > MAX_NS:
         raise ValueError(f"'{text}' is longer than 292 years")

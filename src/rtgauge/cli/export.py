@@ -4,18 +4,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
+
+if TYPE_CHECKING:
+    from rtgauge.record.export import Format
 
 
 def export(
     record: Annotated[Path, typer.Argument(help="A record's folder.")],
     form: Annotated[str, typer.Option("--format", help="csv, parquet or json.")] = "csv",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The file; default standard output (not for parquet).")] = None,
+    windows: Annotated[bool, typer.Option("--windows", help="The windows of every second with their histograms (parquet only).")] = False,
 ) -> None:
     """Write one row a step and series: what was measured, how, and every figure."""
+    from rtgauge.errors import InputError
+    from rtgauge.nearest import nearest
+    from rtgauge.record.export import FORMATS
     from rtgauge.record.export import export as write
     from rtgauge.record.reader import Record
 
-    write(Record.open(record), form, out)
+    if form not in FORMATS:
+        raise InputError(f"unknown format '{form}'{nearest(form, FORMATS)}")
+    text = write(Record.open(record), cast("Format", form), out, windows=windows)
+    if text is not None:
+        typer.echo(text, nl=False)

@@ -16,7 +16,8 @@ from rtgauge.plan.plan import Overrides, make_plan
 from rtgauge.record.model import RunDocument
 from rtgauge.record.reader import Record
 from rtgauge.record.samples_export import check_samples_path, export_samples
-from rtgauge.report.terminal import print_calibrations, print_summary
+from rtgauge.report.calibrations import print_calibrations
+from rtgauge.report.terminal import print_summary
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.run import RunOptions, start_run
 from rtgauge.verdict.decision import exit_status, judge_run
@@ -39,7 +40,8 @@ def one_probe(name: str, written: dict[str, Any], *, load: str, samples: Path | 
         if requirement is not None:
             record.run.verdicts = judge_run(requirement, record)
         if samples is not None and record.steps:
-            export_samples(record.samples(record.steps[0]), samples)
+            for file in export_samples(record.samples(record.steps[0]), samples):
+                display.say(f"samples {file}")
         if as_json:
             typer.echo(RunDocument(run=record.run, steps=record.steps, systems=record.systems, record=None).model_dump_json(indent=1))
         elif name == "calibrate" and record.steps:

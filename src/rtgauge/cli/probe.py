@@ -28,7 +28,7 @@ def wakeup(  # noqa: PLR0917 - a command line
     dma_latency: Annotated[str, typer.Option(metavar="US|off", help="Keep to C-states that are left within this many us; off: leave them as they are.")] = "0",
     memory_lock: Annotated[str, typer.Option(help="on or off.")] = "on",
     load: Annotated[str, typer.Option(help="Interference beside the probe: idle, cpu, memory, network, scheduler, papers.")] = "idle",
-    samples: Annotated[Path | None, typer.Option(help="Raw samples of every CPU to FILE (.csv or .parquet).")] = None,
+    samples: Annotated[Path | None, typer.Option(help="Raw samples to FILE: .csv, .parquet, or the engine's own format.")] = None,
     require: Annotated[str | None, typer.Option(help='What is asked of the machine, e.g. "latency<=200us".')] = None,
     json: Json = False,
 ) -> None:

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -16,20 +17,20 @@ class Parameters(BaseModel):
     model_config = ConfigDict(extra="forbid", populate_by_name=False, frozen=True)
 
 
-class Probe(Protocol):
+class Probe(ABC):
     """One kind of measurement."""
 
-    name: str
-    help: str
-    parameters: type[Parameters]
+    name: ClassVar[str]
+    help: ClassVar[str]
+    parameters: ClassVar[type[Parameters]]
 
+    @abstractmethod
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
         """The engine's command line: verb and options, for parameters as `normalise` gives them."""
-        ...
 
+    @abstractmethod
     def expected_ns(self, parameters: dict[str, Any]) -> int | None:
         """How long it takes with its warm-up; None where it runs until it is stopped."""
-        ...
 
 
 def keys(probe: Probe) -> list[str]:

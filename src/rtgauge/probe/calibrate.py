@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from rtgauge.probe.base import Parameters
+from rtgauge.probe.base import Parameters, Probe
 
 
 class CalibrateParameters(Parameters):
@@ -16,7 +16,7 @@ class CalibrateParameters(Parameters):
     count: int = Field(default=100_000, alias="count", ge=1, le=100_000_000, description="readings of each clock")
 
 
-class Calibrate:
+class Calibrate(Probe):
     """Resolution and reading cost of every clock."""
 
     name = "calibrate"

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from rtgauge.probe.base import Parameters
+from rtgauge.probe.base import Parameters, Probe
 from rtgauge.validation import CpuList, DurationNs
 
 NO_LIMIT_US = 2**31 - 1
@@ -58,7 +58,7 @@ class WakeupParameters(Parameters):
         return self
 
 
-class Wakeup:
+class Wakeup(Probe):
     """Scheduling latency, one measuring thread a CPU."""
 
     name = "wakeup"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import io
 import json
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from rtgauge.errors import InputError
 from rtgauge.record.model import Distribution, RunDocument, SeriesSummary, ThreadCounts, WarmUp
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rtgauge.record.reader import Record
 
 Format = Literal["csv", "parquet", "json"]
+FORMATS = get_args(Format)
 
 _NESTED = {"filled", "warm_up", "thread", "labels", "lower_bounds"}
 

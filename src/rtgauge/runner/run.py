@@ -21,7 +21,7 @@ from rtgauge.record.writer import RecordWriter
 from rtgauge.runner import cross_check
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.progress import Progress
-from rtgauge.runner.step import STOPPED_EARLY, Context, calibrate, check_permission, measure_step, now_utc
+from rtgauge.runner.step import STOPPED_EARLY, Abandoned, Context, LoadFailed, calibrate, check_permission, measure_step, now_utc
 from rtgauge.system.facts import FACT_PATHS, facts, more_fact_paths
 from rtgauge.target.base import Target
 from rtgauge.target.local import LocalTarget
@@ -177,17 +177,30 @@ def _go_on(writer: RecordWriter, run: Run, finished: Sequence[Step], context: Co
             measure = measure_step if key.tool == "rtgauge" else cross_check.measure
             step, windows = measure(step_id, key, context, folder)
             writer.commit_step(step, windows)
+        except Abandoned:
+            break
+        except LoadFailed as error:
+            _leave_out(writer, key, error, context.progress)
+            continue
         finally:
             writer.drop_step(step_id)
         steps.append(step)
         context.progress.step_ends(step)
-    if len(steps) == len(run.planned) and all(step.end_reason not in STOPPED_EARLY for step in steps):
+    if not context.interrupt.asked or (len(steps) == len(run.planned) and all(step.end_reason not in STOPPED_EARLY for step in steps)):
         path = writer.finish("complete")
     else:
         writer.close_partial()
         path = writer.path
     final = writer.run
     return path, final if final is not None else run, steps
+
+
+def _leave_out(writer: RecordWriter, key: StepKey, error: LoadFailed, progress: Progress) -> None:
+    """A step whose load could not be started is said to be missing; the run goes on."""
+    missing = LeftOut(what=f"load {key.load}", reason=str(error), remedy=f"try it alone: rtgauge probe {key.probe} --load {key.load} --duration 2s")
+    progress.left_out(missing)
+    if writer.run is not None:
+        writer.write_run(writer.run.model_copy(update={"left_out": [*writer.run.left_out, missing]}))
 
 
 def find_partial(out: Path) -> Path:

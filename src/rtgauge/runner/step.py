@@ -14,7 +14,9 @@ from rtgauge.load import registry as loads
 from rtgauge.load.running import RunningLoad
 from rtgauge.probe import registry as probes
 from rtgauge.record.model import Calibration, LoadReport, Mark, Severity, Step, StepKey
+from rtgauge.record.storage import clear_errors
 from rtgauge.record.stream import Armed, ErrorLine, StreamResult, Window, parse_line
+from rtgauge.record.samples_summary import summarise_samples, with_samples
 from rtgauge.record.summary import summarise_step
 from rtgauge.record.windows import windows_frame
 from rtgauge.runner.interrupt import Interrupt
@@ -27,6 +29,14 @@ from rtgauge.target.base import Guarded, Target
 LOAD_CHECK_S = 1.0
 STOPPED_EARLY = ("stopped", "died")
 """Reasons of a step that is not finished: it is measured again when the run is resumed."""
+
+
+class Abandoned(Exception):  # noqa: N818 - no error: the user said so
+    """The user ended the run before this step had measured anything."""
+
+
+class LoadFailed(MeasureError):  # noqa: N818 - reads as what it is
+    """The load could not be started; the other steps can be measured all the same."""
 
 
 @dataclass
@@ -51,15 +61,17 @@ def fail(error: ErrorLine) -> MeasureError | InputError:
     return InputError(error.message) if error.status == EXIT_INPUT else MeasureError(error.message)
 
 
-def follow(program: Guarded, context: Context, load: RunningLoad | None, log: Path | None) -> StreamResult:
+def follow(program: Guarded, context: Context, load: RunningLoad | None, log: Path) -> StreamResult:
     """Read a probe's stream to its end: `go` when it is armed, `stop` when the user says so. Raises what the engine refused."""
     result = StreamResult()
     checked_s = time.monotonic()
-    with log.open("wb") if log is not None else open("/dev/null", "wb") as copy:  # noqa: PTH123 - a sink
+    with clear_errors(log, log.parent.parent.parent), log.open("wb") as copy:
         context.interrupt.stop_by(lambda: program.say("stop"))
         try:
             for text in program.lines():
                 copy.write(text)
+                if not text.endswith(b"\n"):
+                    break  # the engine was killed in the middle of a line
                 line = parse_line(text)
                 result.take(line)
                 if isinstance(line, Armed):
@@ -108,7 +120,8 @@ def calibrate(target: Target) -> list[Calibration]:
     return result.calibrations
 
 
-def _load_marks(report: LoadReport) -> list[Mark]:
+def load_marks(report: LoadReport) -> list[Mark]:
+    """A mark for every program of the load that died."""
     return [
         Mark(name="load-died", severity=Severity.INVALID, detail=f"{part.program} of the load {report.name} died while it was needed: {part.ended_early}")
         for part in report.parts
@@ -127,6 +140,23 @@ def _end_marks(result: StreamResult, key: StepKey) -> list[Mark]:
     return []
 
 
+def start_load(key: StepKey, context: Context, folder: Path, expected_s: float) -> RunningLoad:
+    """The load of a step, warm. Raises LoadFailed."""
+    load: RunningLoad | None = None
+    try:
+        context.progress.phase(f"load {key.load} starts")
+        load = RunningLoad.start(context.target, loads.get(key.load), folder / "load.log", expected_s=expected_s + context.load_warm_up_s)
+        context.progress.phase(f"load {key.load} warms up")
+        load.wait_warm(context.load_warm_up_s)
+    except BaseException as error:
+        if load is not None:
+            load.stop()
+        if isinstance(error, MeasureError):
+            raise LoadFailed(str(error)) from None
+        raise
+    return load
+
+
 def measure_step(step_id: str, key: StepKey, context: Context, folder: Path) -> tuple[Step, Any]:
     """Measure one step with the engine.
 
@@ -142,19 +172,22 @@ def measure_step(step_id: str, key: StepKey, context: Context, folder: Path) -> 
     report = LoadReport(name=key.load)
     samples_dir = str(folder) if key.parameters.get("samples") else None
     if key.load != "idle":
-        context.progress.phase(f"load {key.load} starts")
-        load = RunningLoad.start(target, loads.get(key.load), folder / "load.log", expected_s=expected_s + context.load_warm_up_s)
+        load = start_load(key, context, folder, expected_s)
     try:
-        if load is not None:
-            context.progress.phase(f"load {key.load} warms up")
-            load.wait_warm(context.load_warm_up_s)
+        if context.interrupt.asked:
+            raise Abandoned
         result = follow(target.engine(*probe.arguments(key.parameters, samples_dir)), context, load, folder / "stream.ndjson")
     finally:
         if load is not None:
             context.progress.phase(f"load {key.load} ends")
             report = load.stop()
+    if not result.windows and context.interrupt.asked:
+        raise Abandoned
     after = target.read(CHANGE_PATHS)
-    return _put_together(step_id, key, context, result, report, started, before, after)
+    step, frame = _put_together(step_id, key, context, result, report, started, before, after)
+    if samples_dir is not None:
+        step.series = [with_samples(one, summarise_samples(folder / f"samples-{one.series}.i64")) for one in step.series]
+    return step, frame
 
 
 def _put_together(
@@ -167,7 +200,7 @@ def _put_together(
     if hello is None:
         raise MeasureError("the engine said nothing; is it the one that came with this rtgauge?")
     measured = [window for window in result.windows if window.phase == "measure"]
-    marks = [*result.marks, *summary.marks, *_end_marks(result, key), *_load_marks(report)]
+    marks = [*result.marks, *summary.marks, *_end_marks(result, key), *load_marks(report)]
     step = Step(
         id=step_id,
         key=key,

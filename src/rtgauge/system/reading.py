@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 import zlib
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 
+T = TypeVar("T")
 UNKNOWN: Final = "unknown"
 """What stands where something could not be read."""
 LARGEST_UNPACKED = 4 << 20
@@ -28,13 +28,20 @@ class Files:
     """path -> {"text"} | {"base64"} | {"directory"} | {"error"}, as `read` gives it."""
 
     def __init__(self, files: Mapping[str, Any]) -> None:
-        self._files = files
+        # a target may say anything: only what has the right shape is looked at
+        self._files = {path: cast("dict[str, Any]", file) for path, file in files.items() if isinstance(file, dict)}
 
     def text(self, path: str) -> str | None:
         """The file's text without white space and NUL bytes at its ends; None where it could not be read."""
-        file = self._files.get(path)
-        text = file.get("text") if isinstance(file, dict) else None
-        return text.strip("\0 \t\r\n") if isinstance(text, str) else None
+        file = self._files.get(path, {})
+        text = file.get("text")
+        if not isinstance(text, str):
+            # a device tree's strings end in NUL, so that they may come as bytes
+            try:
+                text = base64.b64decode(str(file["base64"]), validate=True).decode() if "base64" in file else None
+            except ValueError:
+                return None
+        return text.strip("\0 \t\r\n") if text is not None else None
 
     def number(self, path: str) -> int | None:
         """A file that is one number; None where it is not there or something else."""
@@ -42,13 +49,8 @@ class Files:
 
     def exists(self, path: str) -> bool:
         """Whether the path could be read as a file or a folder."""
-        file = self._files.get(path)
-        return isinstance(file, dict) and any(kind in file for kind in ("text", "base64", "directory"))
-
-    def refused(self, path: str) -> bool:
-        """Whether the path is there but may not be read."""
-        file = self._files.get(path)
-        return isinstance(file, dict) and file.get("error") in ("EPERM", "EACCES")
+        file = self._files.get(path, {})
+        return any(kind in file for kind in ("text", "base64", "directory"))
 
     def matching(self, pattern: str) -> Iterator[tuple[re.Match[str], str]]:
         """Every text whose whole path matches the regular expression, with the match, by path (numbers in order of their values)."""
@@ -57,14 +59,13 @@ class Files:
 
     def unpacked(self, path: str) -> str | None:
         """The text of a gzip file; None where it is not there, not whole or larger than 4 MiB."""
-        file = self._files.get(path)
-        packed = file.get("base64") if isinstance(file, dict) else None
+        packed = self._files.get(path, {}).get("base64")
         if not isinstance(packed, str):
             return None
         try:
             unpacker = zlib.decompressobj(wbits=31)
             content = unpacker.decompress(base64.b64decode(packed, validate=True), LARGEST_UNPACKED)
-        except (ValueError, binascii.Error, zlib.error):
+        except (ValueError, zlib.error):
             return None
         return content.decode(errors="replace") if unpacker.eof else None
 
@@ -74,6 +75,6 @@ def _natural(path: str) -> list[tuple[int, int, str]]:
     return [(0, int(part), "") if re.fullmatch(r"[0-9]{1,9}", part) else (1, 0, part) for part in re.split(r"([0-9]{1,9})", path)]
 
 
-def known(value: Any) -> Any:
+def known(value: T | None) -> T | str:
     """The value, "unknown" for None."""
     return UNKNOWN if value is None else value

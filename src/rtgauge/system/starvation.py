@@ -21,6 +21,7 @@ NEAR = 0.8
 """A delay from this share of the gap on is near it: the kernel notices at a tick, and the first release may fall into the gap late."""
 SLACK_NS = 20_000_000
 """The kernel starts and ends a gap at ticks, which are up to 10 ms apart."""
+SHORTEST_GAP_NS = 1_000_000
 PREEMPTED_NS = 1_000_000
 """Waiting as long as this for each time on the CPU is more than kernel threads of higher priority (migration, watchdog) cause."""
 
@@ -34,7 +35,7 @@ class Limit:
     remedy: str
 
 
-def _number(value: Any) -> int | None:
+def _number(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
@@ -48,25 +49,37 @@ def limits(facts: Mapping[str, Any]) -> list[Limit]:
     group = scheduling["cgroup"]
     group_runtime, group_period = _number(group["rt_runtime_us"]), _number(group["rt_period_us"])
     grouped = kernel["rt_group_sched"] is not False and (kernel["rt_group_sched"] is True or group_runtime is not None)
-    # since 6.12 the kernel throttles only where it is built with RT_GROUP_SCHED
+    # since 6.12 the kernel throttles only where it is built with RT_GROUP_SCHED (commit 5f6bd380c7bd)
     throttles = version is None or version < FAIR_SERVER_SINCE or grouped
     if runtime is not None and period is not None and 0 <= runtime < period and throttles:
         found.append(Limit("real-time throttling (sched_rt_runtime_us)", (period - runtime) * 1000, "sysctl kernel.sched_rt_runtime_us=-1"))
     if group["version"] == "v1" and group_runtime is not None and group_period is not None and 0 <= group_runtime < group_period:
-        same = runtime is not None and period is not None and group_runtime * period >= runtime * group_period
-        if not same:
-            gap = (group_period - group_runtime) * 1000
-            found.append(
-                Limit(f"the limit of the cgroup {group['path']} (cpu.rt_runtime_us)", gap, "a larger cpu.rt_runtime_us in this group and those above it")
-            )
+        # the root group has the limit of the sysctl: another only where it is tighter
+        tighter = runtime is None or period is None or runtime < 0 or group_runtime * period < runtime * group_period
+        if tighter:
+            name = f"the limit of the cgroup {group['path']} (cpu.rt_runtime_us)"
+            remedy = "a larger cpu.rt_runtime_us in this group and those above it"
+            found.append(Limit(name, (group_period - group_runtime) * 1000, remedy))
 
     server = scheduling["fair_server"]
     if version is None or version >= FAIR_SERVER_SINCE:
-        runtimes = [_number(cpu["runtime_ns"]) for cpu in server.values()] if isinstance(server, dict) else [] if server == "none" else [None]
-        gaps = [FAIR_SERVER_GAP_NS if value is None else value for value in runtimes if value != 0]
+        gaps = [gap for gap in _fair_server_gaps(server) if gap > 0]
         if gaps:
             found.append(Limit("the fair server", max(gaps), "0 written to /sys/kernel/debug/sched/fair_server/cpuN/runtime"))
     return found
+
+
+def _fair_server_gaps(server: Mapping[str, Any] | str) -> list[int]:
+    """The runtime of each CPU's fair server (ns), the kernel's default where it cannot be read."""
+    if isinstance(server, str):
+        return [] if server == "none" else [FAIR_SERVER_GAP_NS]
+    runtimes = [_number(cpu["runtime_ns"]) for cpu in server.values()]
+    return [FAIR_SERVER_GAP_NS if runtime is None else runtime for runtime in runtimes]
+
+
+def _near(latency_ns: int | None, limit: Limit) -> bool:
+    """Whether a latency is as long as the limit takes at once. A gap below 1 ms cannot be told from other causes."""
+    return latency_ns is not None and limit.gap_ns >= SHORTEST_GAP_NS and NEAR * limit.gap_ns <= latency_ns <= limit.gap_ns + SLACK_NS
 
 
 def throttled(
@@ -87,18 +100,17 @@ def throttled(
     if policy not in REALTIME_POLICIES:
         return None
     acting = limits(facts)
-    delayed = [limit for limit in acting if max_latency_ns is not None and NEAR * limit.gap_ns <= max_latency_ns <= limit.gap_ns + SLACK_NS]
+    delayed = [limit for limit in acting if _near(max_latency_ns, limit)]
     counts = thread or ThreadCounts()
     switches = (counts.voluntary_switches or 0) + (counts.involuntary_switches or 0)
     preempted = bool(counts.involuntary_switches) and counts.run_delay_ns is not None and counts.run_delay_ns >= PREEMPTED_NS * switches
     suspects = delayed or (acting if preempted else [])
     if not suspects:
         return None
-    evidence = []
+    evidence: list[str] = []
     if delayed:
-        evidence.append(
-            f"the largest latency is {format_time(max_latency_ns)}, and it takes up to {format_time(max(limit.gap_ns for limit in delayed))} at once"
-        )
+        gap = format_time(max(limit.gap_ns for limit in delayed))
+        evidence.append(f"the largest latency is {format_time(max_latency_ns)}, and it takes up to {gap} at once")
     if counts.involuntary_switches is not None and counts.run_delay_ns is not None:
         evidence.append(f"{counts.involuntary_switches} involuntary switches, {format_time(counts.run_delay_ns)} waiting for the CPU")
     which = " or ".join(limit.name for limit in suspects)

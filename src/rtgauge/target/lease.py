@@ -4,34 +4,35 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
-from typing import IO
 
 LEASE_NS = 10_000_000_000
 RENEW_EVERY_S = 2.5
 
 
 class LeaseKeeper:
-    """Says `renew` to every registered guard. A guard that has gone is forgotten."""
+    """Says `renew` to every registered guard.
+
+    Words go to the pipe with one os.write each: such a write is whole (pipe(7), PIPE_BUF), so that no lock is needed
+    against a signal handler that says `stop` meanwhile.
+    """
 
     def __init__(self) -> None:
-        self._pipes: dict[int, tuple[IO[bytes], threading.Lock]] = {}
-        self._guard = threading.Lock()
+        self._pipes: set[int] = set()
+        self._lock = threading.Lock()
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
-        self._thread.start()
+        threading.Thread(target=self._run, name="lease", daemon=True).start()
 
-    def add(self, pipe: IO[bytes]) -> threading.Lock:
-        """Keep this guard's lease; the lock is to be held by whoever else writes to the pipe."""
-        lock = threading.Lock()
-        with self._guard:
-            self._pipes[id(pipe)] = (pipe, lock)
-        return lock
+    def add(self, descriptor: int) -> None:
+        """Keep the lease of the guard that reads from this pipe."""
+        with self._lock:
+            self._pipes.add(descriptor)
 
-    def remove(self, pipe: IO[bytes]) -> None:
-        """Keep it no longer."""
-        with self._guard:
-            self._pipes.pop(id(pipe), None)
+    def remove(self, descriptor: int) -> None:
+        """Keep it no longer: the descriptor may be closed when this returns."""
+        with self._lock:
+            self._pipes.discard(descriptor)
 
     def close(self) -> None:
         """End the thread."""
@@ -39,9 +40,7 @@ class LeaseKeeper:
 
     def _run(self) -> None:
         while not self._ended.wait(RENEW_EVERY_S):
-            with self._guard:
-                pipes = list(self._pipes.values())
-            for pipe, lock in pipes:
-                with lock, contextlib.suppress(OSError, ValueError):
-                    pipe.write(b"renew\n")
-                    pipe.flush()
+            with self._lock:
+                for descriptor in self._pipes:
+                    with contextlib.suppress(OSError):
+                        os.write(descriptor, b"renew\n")

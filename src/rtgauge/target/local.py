@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import os
 import shutil
 import subprocess
 import time
@@ -43,7 +44,7 @@ class LocalGuarded:
                 fcntl.fcntl(self._process.stdout, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         assert self._process.stdin is not None  # noqa: S101 - Popen was asked for a pipe
         self._stdin = self._process.stdin
-        self._lock = keeper.add(self._stdin)
+        keeper.add(self._stdin.fileno())
 
     @property
     def pid(self) -> int:
@@ -56,10 +57,9 @@ class LocalGuarded:
             yield from self._process.stdout
 
     def say(self, word: str) -> None:
-        """Send one line; a program that has gone is not an error."""
-        with self._lock, contextlib.suppress(OSError, ValueError):
-            self._stdin.write(word.encode() + b"\n")
-            self._stdin.flush()
+        """Send one line; a program that has gone is not an error. May be called from a signal handler."""
+        with contextlib.suppress(OSError, ValueError):
+            os.write(self._stdin.fileno(), word.encode() + b"\n")
 
     def poll(self) -> int | None:
         """Exit status, None while it runs."""
@@ -84,8 +84,8 @@ class LocalGuarded:
             return self._process.wait()
 
     def _close(self) -> None:
-        self._keeper.remove(self._stdin)
-        with self._lock, contextlib.suppress(OSError):
+        if not self._stdin.closed:
+            self._keeper.remove(self._stdin.fileno())
             self._stdin.close()
 
 
@@ -108,7 +108,7 @@ class LocalTarget:
         )
         if self._session.stdin is None or self._session.stdout is None:
             raise MeasureError("the engine's guard has no pipes")
-        self._keeper.add(self._session.stdin)
+        self._keeper.add(self._session.stdin.fileno())
         for text in self._session.stdout:
             line = json.loads(text)
             if line.get("type") == "restore":
@@ -165,9 +165,9 @@ class LocalTarget:
                 program.stop()
         self._running.clear()
         self._keeper.close()
-        if self._session.stdin is not None:
-            with contextlib.suppress(OSError):
-                self._session.stdin.close()
+        if self._session.stdin is not None and not self._session.stdin.closed:
+            self._keeper.remove(self._session.stdin.fileno())
+            self._session.stdin.close()
         if self._session.stdout is not None:
             self._session.stdout.read()
         try:

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+# make run | test | lint | bench | docs | clean
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := $(shell find src engine -type f -not -name '*.pyc') pyproject.toml meson.build meson.options
+
+.PHONY: help run install test test-engine test-python test-browser lint bench docs clean packages
+
+help:
+	@echo 'make run    measure this machine (about a minute; installs what is missing)'
+	@echo 'make test   every test, as CI runs them'
+	@echo 'make lint   formatting, types, static analysis, layers'
+	@echo 'make bench  side by side with cyclictest and jitterdebugger'
+	@echo 'make docs   the documentation as pages in site/'
+
+run: $(VENV)/.installed
+	@$(BIN)/rtgauge run $(PLAN)
+
+install: $(VENV)/.installed
+
+$(VENV)/.ready:
+	@sh tools/packages.sh run
+	@sh tools/venv.sh $(PYTHON) $(VENV)
+	@touch $@
+
+# Built again only when a source has changed, so that a second `make run` measures at once.
+$(VENV)/.installed: $(VENV)/.ready $(SOURCES)
+	@echo '--- install rtgauge into $(VENV)'
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation .
+	@touch $@
+
+$(VENV)/.tools: $(VENV)/.ready pyproject.toml
+	@echo '--- install the tools for tests, lint and docs'
+	@sh tools/packages.sh test
+	@$(BIN)/python tools/groups.py test lint docs | xargs $(BIN)/pip install --quiet --disable-pip-version-check
+	@touch $@
+
+test: lint test-engine test-python
+	@echo '--- all tests passed'
+
+test-engine: $(VENV)/.tools
+	@echo '--- engine: unit tests and sanitizers'
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh engine/tests/run.sh
+
+test-python: $(VENV)/.tools $(VENV)/.installed
+	@echo '--- host: unit tests, then end to end on this machine, then the page in Chromium'
+	@$(BIN)/pytest tests
+
+lint: $(VENV)/.tools $(VENV)/.installed
+	@echo '--- lint'
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/lint.sh
+
+bench: $(VENV)/.installed
+	@sh tools/packages.sh bench
+	@$(BIN)/python bench/run.py
+
+docs: $(VENV)/.tools $(VENV)/.installed
+	@$(BIN)/mkdocs build --strict --quiet
+	@echo 'site/index.html'
+
+clean:
+	rm -rf build build-* site .pytest_cache .ruff_cache

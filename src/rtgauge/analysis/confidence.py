@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""What a number of activations supports: exact bounds on the probability that one is too late.
+
+All of it takes activations as independent. Latencies come in bursts, so a real measurement supports rather less than these
+figures say; they are what is best possible for that many activations.
+"""
+
+from __future__ import annotations
+
+import math
+
+DEFAULT_CONFIDENCE = 0.95
+
+
+def _check(violations: int, count: int, confidence: float) -> None:
+    if not 0 <= violations <= count:
+        raise ValueError(f"{violations} violations among {count} activations")
+    if not 0 < confidence < 1:
+        raise ValueError(f"a confidence of {confidence} is not between 0 and 1")
+
+
+def upper_bound(violations: int, count: int, confidence: float = DEFAULT_CONFIDENCE) -> float:
+    """The largest violation probability that `violations` among `count` do not rule out at `confidence` (one-sided).
+
+    Exact: Clopper and Pearson, The use of confidence or fiducial limits illustrated in the case of the binomial,
+    Biometrika 26 (1934). Without a violation it is 1 - (1 - confidence)^(1/count), near 3/count at 95 % (the rule of three).
+    1 where nothing was counted. Raises ValueError for counts that cannot be.
+    """
+    _check(violations, count, confidence)
+    if violations == count:
+        return 1.0
+    if violations == 0:
+        return -math.expm1(math.log1p(-confidence) / count)
+    from scipy.stats import beta
+
+    return float(beta.ppf(confidence, violations + 1, count - violations))
+
+
+def lower_bound(violations: int, count: int, confidence: float = DEFAULT_CONFIDENCE) -> float:
+    """The smallest violation probability that `violations` among `count` do not rule out at `confidence` (one-sided, Clopper and Pearson)."""
+    _check(violations, count, confidence)
+    if violations == 0:
+        return 0.0
+    from scipy.stats import beta
+
+    return float(beta.ppf(1 - confidence, violations, count - violations + 1))
+
+
+def activations_needed(allowed: float, confidence: float = DEFAULT_CONFIDENCE, *, violations: int = 0, count: int = 0) -> int | None:
+    """How many activations, in all, it takes to support a violation probability of at most `allowed` at `confidence`.
+
+    Supposes that violations go on at the rate seen (`violations` among `count`, none of none by default). None where that rate is itself
+    too high, so that no number would do. Raises ValueError where `allowed` is not between 0 and 1.
+    """
+    _check(violations, count, confidence)
+    if not 0 < allowed < 1:
+        raise ValueError(f"an allowed share of {allowed} is not between 0 and 1")
+    if violations == 0:
+        return math.ceil(math.log1p(-confidence) / math.log1p(-allowed))
+    rate = violations / count
+    if rate >= allowed:
+        return None
+
+    def supports(total: int) -> bool:
+        return upper_bound(min(total, math.ceil(rate * total)), total, confidence) <= allowed
+
+    high = max(count, 1)
+    while not supports(high):
+        if high > 2**60:
+            return None
+        high *= 2
+    low = high // 2
+    while high - low > max(1, high // 1000):  # the number is for planning: within a thousandth
+        middle = (low + high) // 2
+        low, high = (low, middle) if supports(middle) else (middle, high)
+    return high

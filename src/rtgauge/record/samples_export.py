@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""Raw samples to a file of the user's: the engine's own format, CSV or Parquet."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from rtgauge.errors import InputError
+from rtgauge.record.samples import SamplesHeader, read_samples
+from rtgauge.record.storage import clear_errors
+
+TABLES = (".csv", ".parquet")
+
+
+def check_samples_path(path: Path) -> None:
+    """Refuse a place that cannot be written before anything is measured. Raises InputError."""
+    if path.is_dir():
+        raise InputError(f"--samples {path} is a folder; name a file")
+    if not path.parent.is_dir():
+        raise InputError(f"--samples {path}: there is no folder {path.parent}")
+
+
+def samples_table(source: Path) -> pl.DataFrame:
+    """One row a sample of one file: cpu, phase, release_ns (CLOCK_MONOTONIC of the target), latency_ns."""
+    header, latencies = read_samples(source)
+    releases = _releases(header, latencies)
+    phase = np.where(releases < header.start_ns + header.warm_up_ns, "warm-up", "measure")
+    cpu = pl.lit(header.cpu, dtype=pl.Int32)
+    return pl.DataFrame({"phase": phase, "release_ns": releases, "latency_ns": latencies}).select(cpu.alias("cpu"), "phase", "release_ns", "latency_ns")
+
+
+def _releases(header: SamplesHeader, latencies: np.ndarray[tuple[int], np.dtype[np.int64]]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Release time of every sample: one activation each, and those that were missed after the samples before it."""
+    missed = np.where(latencies > header.interval_ns, (latencies - 1) // header.interval_ns, 0)
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(missed + 1)[:-1]]) if len(latencies) else missed
+    return header.start_ns + before * header.interval_ns
+
+
+def export_samples(files: Mapping[int, Path], out: Path) -> list[Path]:
+    """Write the samples of every series (series -> its file) to `out`, by its ending; gives the files written.
+
+    `.csv` and `.parquet` are one table. Any other ending is the engine's own format, one file a series: `out` itself where there is one
+    series, else `out` with `-0`, `-1`, ... before its ending. Raises InputError or MeasureError.
+    """
+    with clear_errors(out):
+        if out.suffix in TABLES:
+            table = pl.concat([samples_table(files[series]) for series in sorted(files)])
+            if out.suffix == ".csv":
+                table.write_csv(out)
+            else:
+                table.write_parquet(out)
+            return [out]
+        if len(files) == 1:
+            shutil.copyfile(next(iter(files.values())), out)
+            return [out]
+        written: list[Path] = []
+        for series in sorted(files):
+            place = out.with_name(f"{out.stem}-{series}{out.suffix}")
+            shutil.copyfile(files[series], place)
+            written.append(place)
+        return written

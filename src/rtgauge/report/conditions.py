@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""Which steps belong together: the repeats of one probe under one load in one deployment, on the same targets, by the same tool."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rtgauge.record.model import Severity, Step, StepKey
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.record.reader import Record
+
+_SEVERITY = [Severity.NOTE, Severity.DOUBTFUL, Severity.INVALID]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Steps that differ in nothing but the repeat. `label` names what tells them from the record's other conditions."""
+
+    label: str
+    steps: tuple[Step, ...]
+
+    @property
+    def worst(self) -> Severity | None:
+        """The severest mark on any of its steps."""
+        return max((step.worst for step in self.steps if step.worst is not None), key=_SEVERITY.index, default=None)
+
+
+def _identity(key: StepKey) -> tuple[str, ...]:
+    return (key.load, key.deployment, key.tool, key.probe, json.dumps(key.targets, sort_keys=True), json.dumps(key.parameters, sort_keys=True))
+
+
+def _different_parameters(keys: Sequence[StepKey]) -> list[str]:
+    names = sorted({name for key in keys for name in key.parameters})
+    return [name for name in names if len({json.dumps(key.parameters.get(name), sort_keys=True) for key in keys}) > 1]
+
+
+def _label(key: StepKey, keys: Sequence[StepKey]) -> str:
+    from rtgauge.report.text import parameter
+
+    parts = [key.load]
+    if key.deployment != "as-is" or len({other.deployment for other in keys}) > 1:
+        parts.append(key.deployment)
+    if len({other.probe for other in keys}) > 1:
+        parts.append(key.probe)
+    if len({json.dumps(other.targets, sort_keys=True) for other in keys}) > 1:
+        parts.append(" ".join(key.targets.values()))
+    parts += [f"{name.removesuffix('_ns')} {parameter(name, key.parameters.get(name))}" for name in _different_parameters(keys)]
+    if key.tool != "rtgauge":
+        parts.append(key.tool)
+    return ", ".join(parts)
+
+
+def conditions(record: Record) -> list[Condition]:
+    """The record's conditions, idle first and then by name."""
+    groups: dict[tuple[str, ...], list[Step]] = {}
+    for step in record.steps:
+        groups.setdefault(_identity(step.key), []).append(step)
+    keys = [steps[0].key for steps in groups.values()]
+    found = [Condition(_label(steps[0].key, keys), tuple(sorted(steps, key=lambda s: s.key.repeat))) for steps in groups.values()]
+    return sorted(found, key=lambda c: (c.steps[0].key.load != "idle", c.label))
+
+
+def step_labels(record: Record) -> dict[str, str]:
+    """Step id -> what to call it: the condition's label, and the repeat where there is more than one."""
+    labels: dict[str, str] = {}
+    for condition in conditions(record):
+        for step in condition.steps:
+            labels[step.id] = condition.label if len(condition.steps) == 1 else f"{condition.label} #{step.key.repeat}"
+    return labels
+
+
+def ordered_steps(record: Record) -> list[Step]:
+    """Every step in the conditions' order, idle first."""
+    return [step for condition in conditions(record) for step in condition.steps]
+
+
+def bound_ns(record: Record) -> int | None:
+    """The bound on latency that was asked for, from the verdicts' evidence; None where there is none."""
+    for verdict in record.run.verdicts:
+        found = verdict.evidence.get("bound_ns")
+        if isinstance(found, int) and not isinstance(found, bool) and found > 0:
+            return found
+    return None

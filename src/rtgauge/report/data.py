@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: MIT
+"""The numbers behind the figures, from a step's windows: small pure functions, all of them exact sums and maxima of what was measured."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from rtgauge.errors import RecordError
+from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, upper_ns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rtgauge.record.model import Step
+    from rtgauge.record.reader import Record
+    from rtgauge.report.conditions import Condition
+
+ALL = "all"
+"""Stands for every CPU together, where a CPU's number would."""
+
+IntArray = npt.NDArray[np.int64]
+
+
+def time_series(step: Step) -> dict[int, str]:
+    """Series number -> CPU, for the series of a step that are times in ns; a series without a CPU goes by its labels or its number."""
+    named: dict[int, str] = {}
+    for summary in step.series:
+        if summary.unit == "ns" and summary.series is not None:
+            cpu = summary.labels.get("cpu")
+            other = " ".join(str(part) for part in summary.labels.values())
+            named[summary.series] = str(cpu) if cpu is not None else other or str(summary.series)
+    return named
+
+
+def cpu_order(cpus: set[str]) -> list[str]:
+    """CPUs by number, what is not a number after them."""
+    return sorted(cpus, key=lambda c: (not c.isdigit(), int(c) if c.isdigit() else 0, c))
+
+
+@dataclass(frozen=True)
+class Counts:
+    """A histogram: the bins (docs/formats/histogram.md) that hold something, rising, and how many each holds."""
+
+    bins: IntArray
+    counts: IntArray
+
+    @property
+    def total(self) -> int:
+        """How many values it holds."""
+        return int(self.counts.sum())
+
+    def plus(self, other: Counts) -> Counts:
+        """The sum of both."""
+        bins, where = np.unique(np.concatenate([self.bins, other.bins]), return_inverse=True)
+        counts = np.zeros(len(bins), dtype=np.int64)
+        np.add.at(counts, where, np.concatenate([self.counts, other.counts]))
+        return Counts(bins, counts)
+
+
+EMPTY = Counts(np.array([], dtype=np.int64), np.array([], dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one CPU measured in one condition, repeats added: the histogram, the one of the missed activations, the exact largest value."""
+
+    plain: Counts
+    missed: Counts
+    max_ns: int | None
+
+
+NOTHING = Measured(EMPTY, EMPTY, None)
+
+
+def _counts(windows: pl.DataFrame, bins: str, counts: str) -> dict[int, Counts]:
+    rows = windows.select("series", bin=bins, count=counts)
+    if rows.select((pl.col("bin").list.len() != pl.col("count").list.len()).any()).item():
+        raise RecordError("a window of this record has more bins than counts: the record is damaged")
+    long = rows.explode("bin", "count").drop_nulls().group_by("series", "bin").agg(pl.col("count").sum()).sort("series", "bin")
+    if long.height and int(long["bin"].max() or 0) > OVERFLOW_BIN:  # pyright: ignore[reportArgumentType]
+        raise RecordError("a window of this record has a bin that the histogram does not: the record is damaged")
+    return {
+        int(part["series"][0]): Counts(part["bin"].cast(pl.Int64).to_numpy(), part["count"].cast(pl.Int64).to_numpy())
+        for part in long.partition_by("series", maintain_order=True)
+    }
+
+
+def measured(windows: pl.DataFrame, cpus: Mapping[int, str]) -> dict[str, Measured]:
+    """CPU -> what it measured in the measured phase of one step's windows; `cpus` names the series (see `time_series`)."""
+    rows = windows.filter((pl.col("phase") == "measure") & pl.col("series").is_in(list(cpus)))
+    plain, missed = _counts(rows, "bins", "counts"), _counts(rows, "missed_bins", "missed_counts")
+    largest = {int(series): None if value is None else int(value) for series, value in rows.group_by("series").agg(pl.col("max_ns").max()).iter_rows()}
+    found: dict[str, Measured] = {}
+    for series, cpu in cpus.items():
+        found[cpu] = _together([found.get(cpu, NOTHING), Measured(plain.get(series, EMPTY), missed.get(series, EMPTY), largest.get(series))])
+    return found
+
+
+def _together(parts: Sequence[Measured]) -> Measured:
+    result = NOTHING
+    for part in parts:
+        largest = max((value for value in (result.max_ns, part.max_ns) if value is not None), default=None)
+        result = Measured(result.plain.plus(part.plain), result.missed.plus(part.missed), largest)
+    return result
+
+
+def by_cpu(record: Record, condition: Condition) -> dict[str, Measured]:
+    """CPU -> what it measured under one condition, repeats added up; `ALL` -> every CPU together. Empty where nothing was measured in ns."""
+    found: dict[str, Measured] = {}
+    for step in condition.steps:
+        cpus = time_series(step)
+        if cpus:
+            for cpu, part in measured(record.windows(step), cpus).items():
+                found[cpu] = _together([found.get(cpu, NOTHING), part])
+    ordered = {cpu: found[cpu] for cpu in cpu_order(set(found))}
+    return {ALL: _together(list(ordered.values())), **ordered} if ordered else {}
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A histogram's outline, to be drawn as steps: from `x_us[i]` on, bins hold `count[i]` each; it begins and ends with 0."""
+
+    x_us: npt.NDArray[np.float64]
+    count: IntArray
+
+
+def outline(histogram: Counts, width_us: int = 1) -> Outline:
+    """The outline over bins of `width_us`; beyond 10 ms over the histogram's own, wider bins. Gaps count 0; runs of equal counts are one step."""
+    if not len(histogram.bins):
+        return Outline(np.array([], dtype=np.float64), np.array([], dtype=np.int64))
+    lower = EDGES_NS[histogram.bins]
+    upper = upper_ns(histogram.bins) + 1
+    width = width_us * 1_000
+    start = lower // width * width
+    end = np.maximum(start + width, upper)
+    start, first = np.unique(start, return_index=True)
+    end = np.maximum.reduceat(end, first)
+    count = np.add.reduceat(histogram.counts, first)
+    x: list[float] = []
+    y: list[int] = []
+    last = -1
+    for here, following, number in zip(start.tolist(), end.tolist(), count.tolist(), strict=True):
+        if here > last:
+            x.append((here if last < 0 else last) / 1_000)
+            y.append(0)
+        if y[-1] != number:
+            x.append(here / 1_000)
+            y.append(number)
+        last = following
+    return Outline(np.array([*x, last / 1_000]), np.array([*y, 0], dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class Curve:
+    """An exceedance curve, to be drawn as steps: the share of activations above `x_us[i]` is `share[i]`; it ends at the largest value."""
+
+    x_us: npt.NDArray[np.float64]
+    share: npt.NDArray[np.float64]
+    lower_bound: bool
+    """The end falls where the histogram overflows: the true end is further right."""
+
+
+def exceedance(histogram: Counts, max_ns: int | None, points: int = 250) -> Curve:
+    """The curve of one histogram; `max_ns` is the exact largest value where it is known.
+
+    Thinned to about `points` by dropping steps smaller than the line is wide; the last eighth of them, the tail, is kept whole.
+    """
+    total = histogram.total
+    if total == 0:
+        return Curve(np.array([]), np.array([]), lower_bound=False)
+    overflowed = int(histogram.bins[-1]) >= OVERFLOW_BIN
+    top = upper_ns(histogram.bins)
+    if max_ns is not None:
+        top = np.where(histogram.bins >= OVERFLOW_BIN, max_ns, np.minimum(top, max_ns))
+    above = total - np.cumsum(histogram.counts)
+    x = np.concatenate([[EDGES_NS[histogram.bins[0]]], top[:-1], top[-1:]])
+    x = np.maximum(x, 1).astype(np.float64) / 1_000  # 0 ns has no place on a log axis
+    share = np.concatenate([[total], above[:-1], [above[-2] if len(above) > 1 else total]]) / total
+    keep = _thin(x, share, points)
+    return Curve(x[keep], share[keep], lower_bound=overflowed and max_ns is None)
+
+
+def _thin(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], points: int) -> list[int]:
+    if len(x) <= points:
+        return list(range(len(x)))
+    log_x, log_y = np.log10(x), np.log10(y)
+    step_x, step_y = (log_x[-1] - log_x[0]) / points, (log_y[0] - log_y[-1]) / points
+    keep = [0]
+    for i in range(1, len(x)):
+        if i >= len(x) - points // 8 or log_x[i] - log_x[keep[-1]] > step_x or log_y[keep[-1]] - log_y[i] > step_y:
+            keep.append(i)
+    return keep
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One stretch of a step on the course's time axis (s)."""
+
+    step: str
+    kind: str
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True)
+class Point:
+    """The largest latency in one stretch of time of one CPU, and how many activations were missed in it."""
+
+    step: str
+    cpu: str
+    kind: str
+    start_s: float
+    end_s: float
+    max_us: float | None
+    missed: int
+
+
+@dataclass(frozen=True)
+class Course:
+    """Maxima over time. `bucket_s` is how long a point is; `continuous` is false where the steps were laid one after another by the drawing."""
+
+    phases: list[Phase]
+    points: list[Point]
+    bucket_s: float
+    continuous: bool
+
+
+@dataclass(frozen=True)
+class _Span:
+    step: Step
+    start_ns: int
+    end_ns: int
+    rows: pl.DataFrame
+
+
+def _spans(record: Record) -> list[_Span]:
+    spans: list[_Span] = []
+    for step in record.steps:
+        cpus = time_series(step)
+        if not cpus:
+            continue
+        rows = record.windows(step).filter(pl.col("series").is_in(list(cpus))).select("series", "phase", "start_ns", "end_ns", "missed", "max_ns")
+        if rows.height <= len(cpus):
+            continue  # one window a series, as an import has it: no course in it
+        starts = [rows["start_ns"].min(), step.load.started_ns]
+        ends = [rows["end_ns"].max(), step.load.ended_ns]
+        spans.append(_Span(step, min(int(t) for t in starts if t is not None), max(int(t) for t in ends if t is not None), rows))  # pyright: ignore[reportArgumentType]
+    return spans
+
+
+def _offsets(spans: Sequence[_Span]) -> tuple[list[int], bool]:
+    """What to take from each span's clock (ns), and whether the true distances between the steps could be kept."""
+    together = sum(span.end_ns - span.start_ns for span in spans)
+    gaps = [later.start_ns - earlier.end_ns for earlier, later in itertools.pairwise(spans)]
+    one_clock = len({tuple(sorted(span.step.key.targets.items())) for span in spans}) == 1
+    if one_clock and all(gap > -(10**9) for gap in gaps) and sum(gaps) <= together:
+        return [spans[0].start_ns] * len(spans), True
+    offsets: list[int] = []
+    begin = 0
+    for span in spans:
+        offsets.append(span.start_ns - begin)
+        begin += span.end_ns - span.start_ns + together // 100
+    return offsets, False
+
+
+def course(record: Record, buckets: int = 900) -> Course | None:
+    """The largest latency over time of every step, thinned to about `buckets` points a CPU by keeping maxima; None where there is none to show."""
+    spans = sorted(_spans(record), key=lambda span: record.run.steps.index(span.step.id))
+    if not spans:
+        return None
+    offsets, continuous = _offsets(spans)
+    length = sum(span.end_ns - span.start_ns for span in spans)
+    window_ns = max(int(span.rows.select((pl.col("end_ns") - pl.col("start_ns")).max()).item()) for span in spans)
+    bucket_ns = window_ns * max(1, -(-length // (window_ns * buckets)))
+    phases: list[Phase] = []
+    points: list[Point] = []
+    for span, offset in zip(spans, offsets, strict=True):
+        phases += _phases(span, offset)
+        points += _points(span, offset, bucket_ns)
+    return Course(phases, points, bucket_ns / 1e9, continuous)
+
+
+def _phases(span: _Span, offset: int) -> list[Phase]:
+    measure = span.rows.filter(pl.col("phase") == "measure")
+    if not measure.height:
+        return [Phase(span.step.id, "warm-up", (span.start_ns - offset) / 1e9, (span.end_ns - offset) / 1e9)]
+    first, last = int(measure["start_ns"].min()), int(measure["end_ns"].max())  # pyright: ignore[reportArgumentType]
+    found = [Phase(span.step.id, "measure", (first - offset) / 1e9, (last - offset) / 1e9)]
+    if first > span.start_ns:
+        found.insert(0, Phase(span.step.id, "warm-up", (span.start_ns - offset) / 1e9, (first - offset) / 1e9))
+    return found
+
+
+def _points(span: _Span, offset: int, bucket_ns: int) -> list[Point]:
+    cpus = time_series(span.step)
+    base = int(span.rows["start_ns"].min())  # pyright: ignore[reportArgumentType]
+    named = span.rows.with_columns(cpu=pl.col("series").cast(pl.Int64).replace_strict(cpus, return_dtype=pl.String))
+    both = pl.concat([named, named.with_columns(cpu=pl.lit(ALL))])
+    grouped = (
+        both.group_by("cpu", "phase", ((pl.col("start_ns") - base) // bucket_ns).alias("bucket"))
+        .agg(pl.col("start_ns").min(), pl.col("end_ns").max(), pl.col("max_ns").max(), pl.col("missed").sum())
+        .sort("cpu", "start_ns")
+    )
+    return [
+        Point(
+            step=span.step.id,
+            cpu=str(row["cpu"]),
+            kind=str(row["phase"]),
+            start_s=(row["start_ns"] - offset) / 1e9,
+            end_s=(row["end_ns"] - offset) / 1e9,
+            max_us=None if row["max_ns"] is None else row["max_ns"] / 1_000,
+            missed=int(row["missed"]),
+        )
+        for row in grouped.iter_rows(named=True)
+    ]

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""The latency histogram: 1 us bins, number of samples on a log axis, a line a CPU; the form that OSADL's latency plots have."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+
+from rtgauge.report.data import ALL, Measured, Outline, outline
+from rtgauge.report.figures.parts import US_LABEL, Figure, bound_layer, csv, decades, layered, log_ticks
+from rtgauge.report.text import us
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rtgauge.report.figures.source import Source
+
+CORNERS = 40_000
+"""More corners than this in all histograms together, and the bins become wider: the page stays small."""
+LINEAR_TO_US = 1_000
+"""A largest value above this asks for a log axis, or the bulk would be a line of its own thickness."""
+FLOOR = 0.6
+"""Where the log count axis begins; an empty bin lies below it, out of sight."""
+FIRST_US = 0.5
+"""Where the bin [0, 1) us begins on a log axis."""
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """What all charts of one record share, so that they can be compared by eye."""
+
+    low_us: float
+    high_us: float
+    most: int
+
+    @property
+    def axes(self) -> dict[str, dict[str, Any]]:
+        """The two latency axes that the page can choose from: Vega-Lite scale and what of the axis depends on it."""
+        low, high = self.low_us * 0.9, self.high_us * 1.1
+        return {
+            "linear": {"scale": {"type": "linear", "domain": [0, self.high_us * 1.02], "nice": False}, "axis": {"tickCount": 8}},
+            "log": {"scale": {"type": "log", "domain": [low, high], "nice": False}, "axis": {"values": log_ticks(low, high)}},
+        }
+
+    @property
+    def chosen(self) -> str:
+        return "log" if self.high_us > LINEAR_TO_US else "linear"
+
+
+def _outlines(source: Source) -> tuple[int, dict[str, dict[str, Outline]]]:
+    found: dict[str, dict[str, Outline]] = {}
+    width = 1
+    for width in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000):
+        found = {label: {cpu: outline(part.plain, width) for cpu, part in cpus.items() if cpu != ALL} for label, cpus in source.measured.items()}
+        if sum(len(o.x_us) for cpus in found.values() for o in cpus.values()) <= CORNERS:
+            break
+    return width, found
+
+
+def histogram(source: Source) -> Figure | None:
+    """A chart a condition, on axes that all share; None where nothing was measured."""
+    width, outlines = _outlines(source)
+    filled = [o for cpus in outlines.values() for o in cpus.values() if len(o.x_us)]
+    if not filled:
+        return None
+    frame = _Frame(
+        low_us=max(FIRST_US, min(float(o.x_us[0]) for o in filled)),
+        high_us=max([float(o.x_us[-1]) for o in filled] + [(source.bound_us or 0) * 1.05]),
+        most=max(int(o.count.max()) for o in filled),
+    )
+    specs = [_spec(source, label, cpus, frame) for label, cpus in outlines.items()]
+    text = "Number of samples by latency, log count axis, per CPU. " + "; ".join(f"{label}: {_largest(cpus)}" for label, cpus in source.measured.items())
+    return Figure("histogram", "Latency histogram", text, specs, list(outlines), _notes(width, frame))
+
+
+def _notes(width: int, frame: _Frame) -> list[str]:
+    notes = [f"Bins of {width} us, a line a CPU. Missed activations have no latency and are not in it."]
+    if width > 1:
+        notes.append(f"Bins of 1 us would be too many to draw; counts are sums over {width} us.")
+    if frame.high_us > 10_000:
+        notes.append("Beyond 10 ms the bins are 1 % wide, so counts there are over wider bins.")
+    if frame.low_us <= FIRST_US:
+        notes.append("On the log axis the bin below 1 us begins at 0.5 us.")
+    return notes
+
+
+def _largest(cpus: Mapping[str, Measured]) -> str:
+    return ", ".join(_legend_label(cpu, part) for cpu, part in cpus.items() if cpu != ALL)
+
+
+def _spec(source: Source, label: str, cpus: Mapping[str, Outline], frame: _Frame) -> dict[str, Any]:
+    rows = ((cpu, float(x), int(n)) for cpu, o in cpus.items() for x, n in zip(o.x_us, o.count, strict=True))
+    names = json.dumps({cpu: _legend_label(cpu, source.measured[label][cpu]) for cpu in cpus}) + "[datum.label]"
+    choice = frame.axes[frame.chosen]
+    top = frame.most * 1.5
+    lines = (
+        alt.Chart(csv({"cpu": "string", "us": "number", "n": "number"}, rows))
+        .transform_filter("cpu === 'all' || datum.cpu === cpu")
+        .transform_calculate(x=f"max(datum.us, {frame.low_us * 0.9})", y=f"max(datum.n, {FLOOR / 2})")
+        .transform_window(i="row_number()")
+        .mark_line(interpolate="step-after", strokeWidth=1.3, strokeJoin="miter", clip=True)
+        .encode(
+            x=alt.X("x:Q", scale=alt.Scale.from_dict(choice["scale"]), axis=alt.Axis(title="latency (us)", labelExpr=US_LABEL, **choice["axis"])),
+            y=alt.Y("y:Q", scale=alt.Scale(type="log", domain=[FLOOR, top], nice=False), axis=alt.Axis(title="samples", values=decades(1, top), format="~s")),
+            color=alt.Color("cpu:O", sort=None, scale=alt.Scale(domain=list(cpus)), legend=alt.Legend(title=None, labelExpr=names)),
+            order="i:Q",
+        )
+    )
+    text = f"Latency histogram under {label}: {_largest(source.measured[label])}"
+    return layered([lines, *bound_layer(source.bound_us, vertical=True)], height=210, description=text, meta={"x": frame.axes})
+
+
+def _legend_label(cpu: str, part: Measured) -> str:
+    return f"{cpu_name(cpu)}: max {us(part.max_ns)} us"
+
+
+def cpu_name(cpu: str) -> str:
+    """A CPU's number as "CPU 0"; what is no number stays as it is."""
+    return f"CPU {cpu}" if cpu.isdigit() else cpu

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""What the figures share: data as compact CSV, axes in us, the rule that a requirement draws, the figure itself."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+WIDTH = 820
+"""Width (px) of a figure in a file; on the page it is as wide as there is room."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure: a name for its file, what it shows in words, and its Vega-Lite charts (in a file, a column)."""
+
+    name: str
+    title: str
+    description: str
+    specs: list[dict[str, Any]]
+    """Vega-Lite, one a chart, without look, width or title: the page and the files add these."""
+    titles: list[str] = field(default_factory=list[str])
+    """A title a chart, where there is more than one."""
+    notes: list[str] = field(default_factory=list[str])
+    """What a reader has to know to read it honestly, for the caption."""
+
+
+def csv(columns: dict[str, str], rows: Iterable[Iterable[object]]) -> alt.InlineData:
+    """Rows as CSV inside the chart, which is a fraction of the size of JSON rows. `columns`: name -> "number" or "string"."""
+    lines = [",".join(columns)]
+    lines += [",".join(_cell(cell) for cell in row) for row in rows]
+    return alt.InlineData(values="\n".join(lines), format=alt.CsvDataFormat(type="csv", parse=columns))
+
+
+def _cell(cell: object) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, bool) or not isinstance(cell, (int, float)):
+        text = str(cell)
+        return '"' + text.replace('"', '""').replace("\n", " ") + '"' if any(c in text for c in ',"\n\r') else text
+    return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
+
+
+def decades(low: float, high: float) -> list[float]:
+    """The powers of ten in [low, high]."""
+    first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
+    return [10.0**power for power in range(first, last + 1)]
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Ticks for a logarithmic axis of [low, high]: decades, with 2 and 5 between them where there are few decades."""
+    powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
+    steps = (1, 2, 5) if math.log10(high / low) < 4 else (1,)
+    return [tick for power in powers for step in steps if low <= (tick := step * 10.0**power) <= high]
+
+
+US_LABEL = (
+    "datum.value >= 1e6 ? format(datum.value / 1e6, '~g') + ' s' : datum.value >= 1e3 ? format(datum.value / 1e3, '~g') + ' ms' : format(datum.value, '~g')"
+)
+"""Axis labels in us, as ms and s where the numbers become long."""
+
+
+def bound_layer(bound_us: float | None, *, vertical: bool) -> list[alt.Chart]:
+    """A rule at the requirement's bound, with its value; nothing where none was asked for."""
+    if bound_us is None:
+        return []
+    data = csv({"bound": "number"}, [[bound_us]])
+    label = f"bound {bound_us:,.7g} us"
+    rule = alt.Chart(data).mark_rule(strokeDash=[5, 3], strokeWidth=1.5, style="alarm", clip=True)
+    if vertical:
+        text = alt.Chart(data).mark_text(text=label, align="right", baseline="bottom", dx=2, dy=-4, style="alarm")
+        return [rule.encode(x=alt.X("bound:Q")), text.encode(x=alt.X("bound:Q"), y=alt.value(0))]
+    text = alt.Chart(data).mark_text(text=label, align="left", baseline="bottom", dx=4, dy=-3, style="alarm", clip=True)
+    return [rule.encode(y=alt.Y("bound:Q")), text.encode(y=alt.Y("bound:Q"), x=alt.value(0))]
+
+
+def layered(layers: Sequence[alt.Chart], *, height: int, description: str, meta: Mapping[str, object] | None = None) -> dict[str, Any]:
+    """The layers as one Vega-Lite description that knows the parameter `cpu`; `meta` is for the page."""
+    chart = alt.layer(*layers).add_params(alt.param(name="cpu", value="all")).properties(height=height, description=description)
+    spec: dict[str, Any] = chart.to_dict()
+    spec.pop("config", None)  # altair's default look: the theme brings the look
+    if meta is not None:
+        spec["usermeta"] = dict(meta)
+    return spec

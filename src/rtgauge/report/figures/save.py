@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""Figures as files: PNG, SVG and PDF, without a browser and without a network."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+
+from rtgauge.errors import InputError
+from rtgauge.report.facts import system_lines
+from rtgauge.report.figures.collect import figures
+from rtgauge.report.figures.parts import WIDTH, Figure
+from rtgauge.report.figures.source import Source
+from rtgauge.report.figures.theme import BACKGROUND, Theme, config
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from rtgauge.record.reader import Record
+
+FORMATS = ("png", "svg", "pdf")
+VEGALITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+"""The Vega-Lite that altair writes for; vl-convert carries several."""
+
+
+def whole(figure: Figure, subtitle: str) -> dict[str, Any]:
+    """The figure as one Vega-Lite description of fixed width, with its title and the system beneath it: what a file shows."""
+    heading = {"text": figure.title, "subtitle": subtitle.split("\n")}
+    if len(figure.specs) == 1:
+        return {**figure.specs[0], "width": WIDTH, "title": heading}
+    once = ("$schema", "params", "usermeta", "datasets")
+    charts = [
+        {**{key: part for key, part in spec.items() if key not in once}, "width": WIDTH, "title": {"text": title, "fontSize": 12, "offset": 6}}
+        for spec, title in zip(figure.specs, figure.titles, strict=True)
+    ]
+    resolve = {"scale": {"color": "independent"}, "legend": {"color": "independent"}}
+    first = figure.specs[0]
+    datasets = {name: data for spec in figure.specs for name, data in spec["datasets"].items()}
+    shared = {"$schema": first["$schema"], "params": first["params"], "datasets": datasets}
+    return {**shared, "title": heading, "vconcat": charts, "resolve": resolve, "spacing": 18}
+
+
+def convert(spec: dict[str, Any], form: str, theme: Theme, cpus: int) -> bytes:
+    """A Vega-Lite description as a file's bytes; `form` is one of `FORMATS`."""
+    import vl_convert
+
+    look = {**config(theme, cpus), "background": BACKGROUND[theme], "padding": 16}
+    if form == "svg":
+        return vl_convert.vegalite_to_svg(spec, vl_version=VEGALITE, config=look, allowed_base_urls=[]).encode()
+    if form == "pdf":
+        return vl_convert.vegalite_to_pdf(spec, vl_version=VEGALITE, config=look, allowed_base_urls=[])
+    return vl_convert.vegalite_to_png(spec, vl_version=VEGALITE, scale=2, config=look, allowed_base_urls=[])
+
+
+def save_figures(record: Record, folder: Path, formats: Sequence[str] = FORMATS, theme: Theme = "light") -> list[Path]:
+    """Write every figure of the record into `folder`; the files written. Raises InputError for an unknown format or a folder that cannot be written."""
+    for form in formats:
+        if form not in FORMATS:
+            raise InputError(f"figures have no format '{form}'; there are {', '.join(FORMATS)}")
+    source = Source.of(record)
+    subtitle = "\n".join(system_lines(record))
+    written: list[Path] = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for figure in figures(source).values():
+            spec = whole(figure, subtitle)
+            for form in formats:
+                file = folder / f"{figure.name}.{form}"
+                file.write_bytes(convert(spec, form, theme, len(source.cpus)))
+                written.append(file)
+    except OSError as error:
+        raise InputError(f"figures cannot be written to {folder} ({error.strerror}): name another folder") from None
+    return written

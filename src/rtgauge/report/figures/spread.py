@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""Idle beside loaded: median to largest of every condition on one line each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import altair as alt
+
+from rtgauge.report.figures.parts import US_LABEL, Figure, bound_layer, csv, layered, log_ticks
+
+if TYPE_CHECKING:
+    from rtgauge.record.model import Distribution, Step
+    from rtgauge.report.figures.source import Source
+
+QUANTILES = {"p50_ns": "p50", "p99_ns": "p99", "p99_9_ns": "p99.9", "p99_99_ns": "p99.99", "max_ns": "max"}
+SHAPES = ["cross", "triangle-down", "square", "diamond", "circle"]
+
+
+def _lines(source: Source) -> list[tuple[str, str, Step, Distribution]]:
+    """(what the row is called, load, step, figures) of each line of the figure."""
+    from rtgauge.report.conditions import step_labels
+
+    names = step_labels(source.record)
+    found: list[tuple[str, str, Step, Distribution]] = []
+    for label, condition in source.conditions.items():
+        for step in condition.steps:
+            if step.total is not None and step.total.unit == "ns" and step.total.count:
+                found.append((names[step.id], label, step, step.total))
+                if step.total.missed:
+                    found.append((f"{names[step.id]}, filled in", label, step, step.total.filled))
+    return found
+
+
+def spread_figure(source: Source) -> Figure | None:
+    """Quantiles of all CPUs together, a line a step; None where nothing was measured."""
+    lines = _lines(source)
+    rows = [
+        (name, label, title, value / 1_000, int(key in figures.lower_bounds))
+        for name, label, _, figures in lines
+        for key, title in QUANTILES.items()
+        if (value := getattr(figures, key)) is not None and value > 0
+    ]
+    if not rows:
+        return None
+    columns = {"name": "string", "load": "string", "quantile": "string", "us": "number", "bound": "number"}
+    low, high = min(row[3] for row in rows) * 0.8, max([row[3] for row in rows] + [source.bound_us or 0]) * 1.25
+    order = [name for name, *_ in lines]
+    x = alt.X(
+        "us:Q",
+        scale=alt.Scale(type="log", domain=[low, high], nice=False),
+        axis=alt.Axis(title="latency (us)", values=log_ticks(low, high), labelExpr=US_LABEL),
+    )
+    y = alt.Y("name:N", sort=order, axis=alt.Axis(title=None, grid=False, ticks=False, domain=False, labelFontSize=12, labelPadding=8))
+    colour = alt.Color("load:N", sort=None, scale=alt.Scale(domain=source.labels), legend=None)
+    base = alt.Chart(csv(columns, rows))
+    ranges = base.mark_line(strokeWidth=2, opacity=0.6).encode(x=x, y=y, detail="name:N", color=colour)
+    shape = alt.Shape(
+        "quantile:N",
+        sort=None,
+        scale=alt.Scale(domain=list(QUANTILES.values()), range=SHAPES),
+        legend=alt.Legend(title=None, symbolFillColor="#808890", symbolStrokeColor="#808890"),
+    )
+    tooltip = [alt.Tooltip("name:N"), alt.Tooltip("quantile:N"), alt.Tooltip("us:Q", format=",.1f")]
+    points = base.mark_point(filled=True, size=58, opacity=1, strokeWidth=2).encode(x=x, y=y, color=colour, shape=shape, tooltip=tooltip)
+    layers = [ranges, points, *bound_layer(source.bound_us, vertical=True)]
+    text = "Median to largest latency of all CPUs together. " + "; ".join(
+        f"{name}: p50 {figures.p50_ns} ns, max {figures.max_ns} ns" for name, _, _, figures in lines
+    )
+    notes = ["All CPUs together, from the median to the exact largest value."]
+    if any(figures is not step.total for _, _, step, figures in lines):
+        notes.append("Filled in: with the latencies that missed activations would have had.")
+    if any(row[4] for row in rows):
+        notes.append("A figure that overflowed the histogram (10 s) is drawn at its lower bound.")
+    return Figure("spread", "Idle beside loaded", text, [layered(layers, height=30 * len(lines), description=text)], notes=notes)

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""How a step was measured, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rtgauge.report.conditions import ordered_steps, step_labels
+from rtgauge.report.text import parameter, value, words
+
+if TYPE_CHECKING:
+    from rtgauge.record.model import Calibration, Step
+    from rtgauge.record.reader import Record
+
+PROBES = {
+    "wakeup": "One measuring thread a CPU sleeps until an absolute time, reads the clock as soon as it runs again, and keeps the actual minus the expected "
+    "release time: the latency. An activation whose release time passed before the thread came back to wait for it is counted as missed; "
+    "it has no latency of its own.",
+}
+COMMON = (
+    "Nothing was taken off a latency, not the cost of reading the clock either. The largest values are exact. Quantiles are nearest-rank, from a "
+    "histogram of 1 % or better unless raw samples were kept; one that falls beyond the histogram's 10 s is a lower bound and shown with ≥. "
+    "“Missed filled in” adds the latencies that the missed activations would have had, had each been released when due. "
+    "The warm-up is counted apart and is in no figure but the course."
+)
+
+
+def method_words(record: Record) -> list[str]:
+    """A paragraph a probe, and one that holds for all."""
+    probes = dict.fromkeys(step.key.probe for step in record.steps)
+    return [*(PROBES[probe] for probe in probes if probe in PROBES), COMMON]
+
+
+def tools(record: Record) -> list[str]:
+    """What measured: every engine or foreign tool, with its version."""
+    return list(dict.fromkeys(step.tool for step in record.steps))
+
+
+def parameter_rows(record: Record) -> list[tuple[str, str]]:
+    """(name, value) of every parameter; where steps differ, each value with its steps."""
+    steps = ordered_steps(record)
+    names = step_labels(record)
+    rows: list[tuple[str, str]] = []
+    for key in dict.fromkeys(name for step in steps for name in step.parameters):
+        by_value: dict[str, list[str]] = {}
+        for step in steps:
+            shown = parameter(key, step.parameters[key]) if key in step.parameters else "not set"
+            by_value.setdefault(shown, []).append(names[step.id])
+        text = next(iter(by_value)) if len(by_value) == 1 else "; ".join(f"{shown} ({', '.join(where)})" for shown, where in by_value.items())
+        rows.append((words(key.removesuffix("_ns")), text))
+    return rows
+
+
+def cpu_rows(record: Record) -> list[tuple[str, str]]:
+    """Which CPUs were measured, and which were not and why."""
+    from rtgauge.units import format_cpu_list
+
+    measured = sorted({cpu for step in record.steps for cpu in step.cpus})
+    left = {(str(entry.get("cpu", "?")), str(entry.get("reason", "unknown"))) for step in record.steps for entry in step.cpus_not_measured}
+    rows = [("CPUs measured", format_cpu_list(measured) if measured else "unknown")]
+    if left:
+        rows.append(("CPUs not measured", ", ".join(f"{cpu} ({reason})" for cpu, reason in sorted(left))))
+    return rows
+
+
+def clock_rows(step: Step) -> list[tuple[str, str]]:
+    """(name, value) of the clock's facts; its costs with their unit."""
+    rows: list[tuple[str, str]] = []
+    for key, item in step.clock.items():
+        if key.endswith("_ns"):
+            rows.append((f"Clock {words(key.removesuffix('_ns')).lower()}", "unknown" if item is None else f"{value(item)} ns"))
+        else:
+            rows.append((f"Clock {words(key).lower()}", value(item)))
+    return rows
+
+
+def calibrations(record: Record) -> list[tuple[str, Calibration]]:
+    """(step, calibration) of every clock that was calibrated; the same one carried by several steps is listed once."""
+    names = step_labels(record)
+    seen: set[str] = set()
+    found: list[tuple[str, Calibration]] = []
+    for step in ordered_steps(record):
+        for calibration in step.calibrations:
+            identity = calibration.model_dump_json()
+            if identity not in seen:
+                seen.add(identity)
+                found.append((names[step.id], calibration))
+    return found

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: MIT
+"""The page: one HTML file that works from disk, without a network."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from rtgauge.errors import InputError
+from rtgauge.record.model import Severity
+from rtgauge.report import method, tables
+from rtgauge.report.conditions import ordered_steps, step_labels
+from rtgauge.report.facts import fact_rows, system_lines
+from rtgauge.report.figures.collect import figures
+from rtgauge.report.figures.save import VEGALITE
+from rtgauge.report.figures.source import Source
+from rtgauge.report.figures.theme import config
+from rtgauge.report.text import NARROW_SPACE, parameter, plural, us, whole, words
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rtgauge.record.model import Mark, Step
+    from rtgauge.record.reader import Record
+    from rtgauge.report.figures.parts import Figure
+
+EXAMPLE = 'rtgauge run --require "period=1ms latency<=200us hardness=100%"'
+_SEVERITY = [Severity.INVALID, Severity.DOUBTFUL, Severity.NOTE]
+
+
+@functools.cache
+def _engine() -> str:
+    """The JavaScript that draws: Vega, Vega-Lite and Vega-Embed, from the vl-convert package."""
+    import vl_convert
+
+    code = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGALITE)
+    return code.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _template(name: str) -> str:
+    return (resources.files("rtgauge.report") / "templates" / name).read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """A mark with where it is: the step and, where it is about one series, that."""
+
+    step: str
+    series: str
+    name: str
+    severity: str
+    detail: str
+
+
+def _marks(record: Record) -> list[_Shown]:
+    names = step_labels(record)
+    found = [_Shown("the whole run", "", mark.name, mark.severity.value, mark.detail) for mark in record.run.marks]
+    for step in ordered_steps(record):
+        series = {summary.series: tables.series_name(summary) for summary in step.series}
+        for mark in step.marks:
+            place = "" if mark.series is None else series.get(mark.series, f"series {mark.series}")
+            found.append(_Shown(names[step.id], place, mark.name, mark.severity.value, mark.detail))
+    return sorted(found, key=lambda mark: [s.value for s in _SEVERITY].index(mark.severity))
+
+
+def _largest(record: Record) -> str | None:
+    """A sentence about the largest latency of the run; None where nothing was measured."""
+    names = step_labels(record)
+    totals = [(step.total.max_ns, step) for step in record.steps if step.total is not None and step.total.max_ns is not None]
+    if not totals:
+        return None
+    value, step = max(totals, key=lambda pair: pair[0])
+    series = [s for s in step.series if s.max_ns == value]
+    where = f" on {tables.series_name(series[0])}" if series else ""
+    missed = sum(step.total.missed for step in record.steps if step.total is not None)
+    count = sum(step.total.count for step in record.steps if step.total is not None)
+    tail = f" {whole(missed, group=NARROW_SPACE)} more were missed." if missed else " None was missed."
+    return f"The largest of {whole(count, group=NARROW_SPACE)} latencies is {us(value, group=NARROW_SPACE)} us{where}, under {names[step.id]}.{tail}"
+
+
+def _load(step: Step, name: str) -> dict[str, Any]:
+    parts = [
+        {
+            "program": " ".join(part for part in (item.program, item.version) if part),
+            "command": " ".join(item.argv),
+            "wanted": [(words(key), parameter(key, figure)) for key, figure in item.wanted.items()],
+            "reached": [(words(key), parameter(key, figure)) for key, figure in item.reached.items()],
+            "ended_early": item.ended_early,
+        }
+        for item in step.load.parts
+    ]
+    return {"name": name, "load": step.load.name, "parts": parts, "notes": step.load.notes}
+
+
+def _thread(step: Step) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for summary in step.series:
+        counts = summary.thread.model_dump() if summary.thread is not None else {}
+        cells = {
+            "warm-up": whole(summary.warm_up.count, group=NARROW_SPACE),
+            "warm-up missed": whole(summary.warm_up.missed, group=NARROW_SPACE),
+            "warm-up max": us(summary.warm_up.max_ns, group=NARROW_SPACE),
+            "lost": whole(summary.lost, group=NARROW_SPACE),
+            "impossible": whole(summary.impossible, group=NARROW_SPACE),
+            "switches, voluntary": whole(counts.get("voluntary_switches"), group=NARROW_SPACE),
+            "switches, involuntary": whole(counts.get("involuntary_switches"), group=NARROW_SPACE),
+            "page faults, minor": whole(counts.get("minor_faults"), group=NARROW_SPACE),
+            "page faults, major": whole(counts.get("major_faults"), group=NARROW_SPACE),
+            "run delay": us(counts.get("run_delay_ns"), group=NARROW_SPACE),
+            "CPU time": us(counts.get("cpu_ns"), group=NARROW_SPACE),
+        }
+        rows.append({"name": tables.series_name(summary), "cells": cells})
+    return rows
+
+
+def _marks_of(source: Source, label: str) -> list[Mark]:
+    """The marks on the steps of one condition, each once."""
+    condition = source.conditions.get(label)
+    found = {(mark.severity, mark.name): mark for step in condition.steps for mark in step.marks} if condition else {}
+    return list(found.values())
+
+
+def _figure(figure: Figure, source: Source) -> dict[str, Any]:
+    worst = {label: condition.worst for label, condition in source.conditions.items()}
+    marked = [f"{label} ({severity.value})" for label, severity in worst.items() if severity is not None]
+    pooled = any(len(condition.steps) > 1 for condition in source.conditions.values())
+    notes = [*figure.notes]
+    if pooled and figure.name in {"histogram", "exceedance"}:
+        notes.append("Repeats are added up.")
+    if marked:
+        notes.append(f"Marked: {', '.join(marked)}.")
+    charts: list[dict[str, Any]] = []
+    for i, spec in enumerate(figure.specs):
+        title = figure.titles[i] if figure.titles else ""
+        charts.append({"index": i, "title": title, "label": spec["description"], "marks": _marks_of(source, title)})
+    return {"name": figure.name, "title": figure.title, "notes": notes, "charts": charts}
+
+
+def _context(record: Record) -> dict[str, Any]:
+    source = Source.of(record)
+    drawn = figures(source)
+    names = step_labels(record)
+    steps = ordered_steps(record)
+    overall = [verdict for verdict in record.run.verdicts if verdict.step is None]
+    return {
+        "run": record.run,
+        "hosts": [str(facts.get("hostname") or name) for name, facts in record.systems.items()] or record.run.targets,
+        "system_lines": system_lines(record),
+        "overall": overall or record.run.verdicts,
+        "each_verdict": [(names.get(verdict.step, verdict.step), verdict) for verdict in record.run.verdicts if verdict.step is not None] if overall else [],
+        "example": EXAMPLE,
+        "largest": _largest(record),
+        "unfinished": None if record.run.state == "complete" else f"{len(record.run.steps)} of {plural(len(record.run.planned), 'planned step')} are here.",
+        "headings": list(tables.FIGURES.values()),
+        "load_rows": tables.load_rows(record, NARROW_SPACE),
+        "figures": {name: _figure(figure, source) for name, figure in drawn.items()},
+        "cpus": source.cpus,
+        "detail": [(names[step.id], step, tables.series_rows(step, NARROW_SPACE), _thread(step)) for step in steps],
+        "late": [(names[step.id], tables.outlier_rows(step, group=NARROW_SPACE)) for step in steps if step.outliers],
+        "loads": [_load(step, names[step.id]) for step in steps],
+        "marks": _marks(record),
+        "changes": [(names[step.id], tables.change_tables(step, NARROW_SPACE)) for step in steps],
+        "facts": [(name, fact_rows(facts)) for name, facts in record.systems.items()],
+        "tools": method.tools(record),
+        "method": method.method_words(record),
+        "parameters": method.parameter_rows(record) + method.cpu_rows(record),
+        "clocks": [(names[step.id], method.clock_rows(step)) for step in steps if step.clock],
+        "calibrations": method.calibrations(record),
+        "whole": functools.partial(whole, group=NARROW_SPACE),
+        "data": {
+            "figures": {name: figure.specs for name, figure in drawn.items()},
+            "config": {theme: config(theme, len(source.cpus)) for theme in ("light", "dark")},
+        },
+    }
+
+
+def html(record: Record) -> str:
+    """The page as text. All that comes from the record is escaped. Raises RecordError for a damaged record."""
+    import jinja2
+
+    loader = jinja2.PackageLoader("rtgauge.report", "templates")
+    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    page = environment.get_template("page.html.j2")
+    return page.render(**_context(record), style=_template("style.css"), script=_template("page.js"), engine=_engine())
+
+
+def render(record: Record, out: Path) -> None:
+    """Write the page of `record` to `out`; it is complete or not there. Raises InputError where `out` cannot be written, RecordError for a damaged record."""
+    text = html(record)
+    aside = out.with_name(f".{out.name}.partial")
+    try:
+        aside.write_text(text, encoding="utf-8")
+        aside.replace(out)
+    except OSError as error:
+        aside.unlink(missing_ok=True)
+        raise InputError(f"the page cannot be written to {out} ({error.strerror}): name another file with -o") from None

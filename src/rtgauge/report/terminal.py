@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""What the terminal shows of a record: the summary after a run, and the list of records. Nothing heavy is imported here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from rtgauge.record.model import Severity, Verdict, VerdictWord
+from rtgauge.report.conditions import ordered_steps, step_labels
+from rtgauge.report.facts import system_lines
+from rtgauge.report.tables import Row, load_rows, series_name, series_rows
+from rtgauge.report.text import us
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.console import Console
+
+    from rtgauge.record.model import Step
+    from rtgauge.record.reader import Record
+
+WIDE = ("min", "mean", "p50", "p99", "p99.9", "p99.99", "max")
+MIDDLE = ("min", "mean", "p99", "p99.9", "max")
+LIST_WIDTH = 120
+NARROW = ("mean", "p99.9", "max")
+STYLE = {VerdictWord.HOLDS: "bold green", VerdictWord.MARGINAL: "bold yellow", VerdictWord.FAILS: "bold red", VerdictWord.CANNOT_TELL: "bold yellow"}
+MARK_STYLE = {Severity.NOTE: "", Severity.DOUBTFUL: "yellow", Severity.INVALID: "bold red"}
+
+
+def _headings(width: int) -> tuple[str, ...]:
+    return WIDE if width >= 110 else MIDDLE if width >= 76 else NARROW
+
+
+def _plain(text: str) -> str:
+    """Text from a record without control characters, which could command a terminal."""
+    return "".join(c if c.isprintable() else "�" for c in text)
+
+
+def _cells(name: Text, row: Row, headings: tuple[str, ...]) -> list[Text]:
+    missed = Text(row.missed, style="red" if row.missed not in {"0", ""} else "")
+    return [name, Text(row.count), missed, *(Text(row.cells[heading]) for heading in headings)]
+
+
+def _table(record: Record, width: int) -> Table:
+    headings = _headings(width)
+    table = Table(box=None, pad_edge=False, padding=(0, 2 if width >= 76 else 1, 0, 0), header_style="dim")
+    table.add_column("us", no_wrap=True, overflow="ellipsis", min_width=8)
+    for heading in ("count", "missed", *headings):
+        table.add_column(heading, justify="right", no_wrap=True)
+    names = step_labels(record)
+    totals: dict[str, list[Row]] = {}
+    name = ""
+    for row in load_rows(record):
+        name = name if row.filled else row.name
+        totals.setdefault(name, []).append(row)
+    for step in ordered_steps(record):
+        for row in totals.get(names[step.id], []):
+            only = f", {series_name(step.series[0])}" if len(step.series) == 1 else ""
+            label = Text("  filled in", style="dim") if row.filled else Text(_plain(row.name + only) + ("*" if step.marks else ""), style="bold")
+            table.add_row(*_cells(label, row, headings))
+        if len(step.series) > 1 or step.total is None:
+            for row in series_rows(step):
+                label = Text("    filled in" if row.filled else f"  {_plain(row.name)}", style="dim" if row.filled else "")
+                table.add_row(*_cells(label, row, headings))
+    return table
+
+
+def _overall(record: Record) -> list[Verdict]:
+    return [verdict for verdict in record.run.verdicts if verdict.step is None] or record.run.verdicts
+
+
+def _marks(record: Record) -> Iterable[Text]:
+    names = step_labels(record)
+    for mark in record.run.marks:
+        yield Text.assemble((mark.severity.value, MARK_STYLE[mark.severity]), f": {_plain(mark.name)}: {_plain(mark.detail)}")
+    for step in ordered_steps(record):
+        series = {summary.series: series_name(summary) for summary in step.series}
+        for mark in step.marks:
+            where = names[step.id] if mark.series is None else f"{names[step.id]}, {series.get(mark.series, f'series {mark.series}')}"
+            yield Text.assemble((mark.severity.value, MARK_STYLE[mark.severity]), f": {_plain(where)}: {_plain(mark.name)}: {_plain(mark.detail)}")
+
+
+def print_summary(record: Record, console: Console) -> None:
+    """The system, a table of latencies by load and CPU, marks, what was left out, the verdict, and where the record is."""
+    for line in system_lines(record):
+        console.print(Text(_plain(line), style="dim"))
+    console.print()
+    if record.steps:
+        console.print(_table(record, console.width))
+    else:
+        console.print("No step was finished.")
+    if any(row.filled for row in load_rows(record)):
+        console.print(Text("filled in: with the latencies that missed activations would have had", style="dim"))
+    console.print()
+    for mark in _marks(record):
+        console.print(Text.assemble("* ", mark))
+    for item in record.run.left_out:
+        console.print(Text(_plain(f"left out: {item.what}: {item.reason}" + (f"; {item.remedy}" if item.remedy else ""))))
+    if record.run.state != "complete":
+        console.print(Text(f"This run is {record.run.state}: {len(record.run.steps)} of {len(record.run.planned)} planned steps are here.", style="yellow"))
+    for verdict in _overall(record):
+        console.print(Text.assemble((verdict.word.value.upper(), STYLE[verdict.word]), f"  {_plain(verdict.requirement)}"))
+        console.print(Text(f"  {_plain(verdict.reason)}"))
+        console.print(Text(f"  next: {_plain(verdict.next)}"))
+    if not record.run.verdicts:
+        console.print(Text('No requirement was given; ask with --require "period=1ms latency<=200us hardness=100%".', style="dim"))
+    console.print(Text(f"record  {record.path}"), soft_wrap=True)
+    page = record.path / "report.html"
+    if page.exists():
+        console.print(Text(f"page    {page}"), soft_wrap=True)
+
+
+def _largest(steps: Iterable[Step]) -> str:
+    return us(max((step.total.max_ns for step in steps if step.total is not None and step.total.max_ns is not None), default=None))
+
+
+def print_list(records: Iterable[Record], console: Console) -> None:
+    """A line a record, or two where the terminal is narrow: id, date, host, state, loads, and the largest latency of all (us)."""
+    rows = [_list_row(record) for record in records]
+    if not rows:
+        console.print("No record is here.")
+        return
+    if console.width < LIST_WIDTH:
+        for record, *rest, largest in rows:
+            console.print(Text(record, style="bold"), soft_wrap=True)
+            console.print(Text(f"  {' · '.join(rest)} · max {largest} us"))
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("record", no_wrap=True)
+    table.add_column("date", no_wrap=True)
+    table.add_column("host", overflow="fold")
+    table.add_column("state", no_wrap=True)
+    table.add_column("loads", overflow="fold")
+    table.add_column("max (us)", justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console.print(table)
+
+
+def _list_row(record: Record) -> tuple[str, ...]:
+    hosts = ", ".join(str(facts.get("hostname") or name) for name, facts in record.systems.items()) or ", ".join(record.run.targets)
+    loads = ", ".join(dict.fromkeys(step.key.load for step in ordered_steps(record))) or "–"
+    date = record.run.created.replace("T", " ")[:16]
+    return tuple(_plain(cell) for cell in (record.run.id, date, hosts, record.run.state, loads, _largest(record.steps)))

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""What is asked of a machine: `period=1ms latency<=200us hardness=100%`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, cast
+
+from rtgauge.errors import InputError
+from rtgauge.nearest import nearest
+from rtgauge.units import format_duration, parse_duration_ns
+
+Metric = Literal["latency", "jitter", "response"]
+
+BOUNDS = ("latency", "jitter", "response")
+SETTINGS = ("period", "hardness", "confidence")
+EXAMPLE = '"period=1ms latency<=200us hardness=100%"'
+DEFAULT_CONFIDENCE = Fraction(95, 100)
+
+_TERM = re.compile(r"\s*([A-Za-z_-]{1,40})\s*(<=|=<|>=|<|>|==|=|≤)\s*([^\s,;<>=≤]+)\s*[,;]?")
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A bound on one metric that a share of the activations must keep.
+
+    `hardness`: that share, 1 for every one of them. `confidence`: how sure a verdict on a share below 1 must be.
+    `period_ns` is None where the requirement names none.
+    """
+
+    metric: Metric
+    bound_ns: int
+    hardness: Fraction = Fraction(1)
+    period_ns: int | None = None
+    confidence: Fraction = DEFAULT_CONFIDENCE
+
+    @property
+    def allowed(self) -> Fraction:
+        """The share of the activations that may break the bound."""
+        return 1 - self.hardness
+
+    def __str__(self) -> str:
+        """As one writes it; parses to the same requirement."""
+        period = "" if self.period_ns is None else f"period={format_duration(self.period_ns)} "
+        confidence = "" if self.confidence == DEFAULT_CONFIDENCE else f" confidence={format_percent(self.confidence)}"
+        return f"{period}{self.metric}<={format_duration(self.bound_ns)} hardness={format_percent(self.hardness)}{confidence}"
+
+
+def format_percent(share: Fraction) -> str:
+    """Fraction(99999, 100000) -> `"99.999%"`: exact, for a share that was written as a decimal number."""
+    percent = share * 100
+    digits = 0
+    while digits < 30 and (percent * 10**digits).denominator != 1:
+        digits += 1
+    scaled = percent * 10**digits
+    whole = str(round(scaled)).rjust(digits + 1, "0")
+    return f"{whole[: len(whole) - digits]}{'.' + whole[len(whole) - digits :] if digits else ''}%"
+
+
+def _wrong(text: str, what: str) -> InputError:
+    return InputError(f"requirement '{text}': {what}; write it like {EXAMPLE}")
+
+
+def _percent(text: str, key: str, value: str) -> Fraction:
+    if key == "hardness" and value == "hard":
+        return Fraction(1)
+    match = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,15})?)(%?)", value)
+    if match is None:
+        raise _wrong(text, f"{key} is a share in percent, not '{value}'")
+    if not match[2]:
+        raise _wrong(text, f"{key} '{value}' has no %: is it {value}%?")
+    share = Fraction(match[1]) / 100
+    if not 0 < share <= 1:
+        raise _wrong(text, f"{key} is more than 0% and at most 100%, not {value}")
+    if key == "confidence" and share == 1:
+        raise _wrong(text, "no measurement gives a confidence of 100%")
+    return share
+
+
+def _duration(text: str, key: str, value: str) -> int:
+    try:
+        ns = parse_duration_ns(value)
+    except ValueError as error:
+        raise _wrong(text, f"{key}: {error}") from None
+    if ns <= 0:
+        raise _wrong(text, f"{key} must be longer than 0, not {value}")
+    return ns
+
+
+def parse_requirement(text: str) -> Requirement:
+    """The requirement in `text`: `period=`, one of `latency<=`, `jitter<=`, `response<=`, `hardness=` and `confidence=`, in any order.
+
+    A bound or a period must be there. Without a bound it is `latency<=` half the period, as Brown and Martin judge (paper row B7). Without
+    `hardness` it is 100%, without `confidence` 95%. Raises InputError that says what is wrong and, for an unknown key, the nearest one.
+    """
+    if len(text) > 1000:
+        raise InputError(f"a requirement of {len(text)} characters; write it like {EXAMPLE}")
+    found: dict[str, str] = {}
+    at = 0
+    while at < len(text.rstrip()):
+        match = _TERM.match(text, at)
+        if match is None:
+            raise _wrong(text, f"'{text[at:].strip()[:40]}' is not understood (a number and its unit are written together)")
+        at = match.end()
+        key, sign, value = match[1].lower(), match[2], match[3]
+        if key not in (*BOUNDS, *SETTINGS):
+            raise _wrong(text, f"unknown key '{key}'{nearest(key, (*BOUNDS, *SETTINGS))}")
+        if key in found:
+            raise _wrong(text, f"{key} is there twice")
+        if key in BOUNDS and sign not in {"<=", "≤"}:
+            raise _wrong(text, f"a bound is written {key}<={value}, not {key}{sign}{value}")
+        if key in SETTINGS and sign != "=":
+            raise _wrong(text, f"{key} is written {key}={value}, not {key}{sign}{value}")
+        found[key] = value
+    bounds = [key for key in BOUNDS if key in found]
+    if len(bounds) > 1:
+        raise _wrong(text, f"{' and '.join(bounds)} together; one bound at a time")
+    period = _duration(text, "period", found["period"]) if "period" in found else None
+    hardness = _percent(text, "hardness", found["hardness"]) if "hardness" in found else Fraction(1)
+    confidence = _percent(text, "confidence", found["confidence"]) if "confidence" in found else DEFAULT_CONFIDENCE
+    if bounds:
+        return Requirement(cast("Metric", bounds[0]), _duration(text, bounds[0], found[bounds[0]]), hardness, period, confidence)
+    if period is None:
+        raise _wrong(text, "neither a period nor a bound (latency<=, jitter<=, response<=) is named")
+    if period < 2:
+        raise _wrong(text, "half a period of 1ns is no bound: name one, like latency<=1ns")
+    return Requirement("latency", period // 2, hardness, period, confidence)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""How many activations of a step broke a bound: what is certain, and what is possible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, bin_of, upper_ns
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Violations:
+    """Among `activations` (measured and missed), `certain` broke the bound and at most `possible` did (certain ones among them).
+
+    They differ where the bound lies inside a bin, where a foreign histogram does not say how late its overflow was, or
+    where the figures are coarser than 1 ns. `missed` ones are in both: a missed activation breaks any bound.
+    """
+
+    activations: int
+    certain: int
+    possible: int
+    missed: int
+
+
+def count_violations(windows: pl.DataFrame, bound_ns: int, *, resolution_ns: int = 1) -> Violations:
+    """Activations later than `bound_ns` in the measured phase of all `windows` given.
+
+    Counted window by window, since a window's exact extremes say more than its bins: none is late where the maximum is not, all are
+    where the minimum is. `resolution_ns`: a figure v of the record means v ... v + resolution - 1.
+    """
+    import polars as pl
+
+    part = windows.filter(pl.col("phase") == "measure")
+    missed = sum(part["missed"].to_list())
+    count = sum(part["count"].to_list())
+    slack = resolution_ns - 1
+    certain = possible = 0
+    late = part.filter((pl.col("count") > 0) & (pl.col("max_ns").is_null() | (pl.col("max_ns") + slack > bound_ns)))
+    for row in late.select("count", "min_ns", "max_ns", "bins", "counts").iter_rows(named=True):
+        if row["min_ns"] is not None and row["min_ns"] > bound_ns:
+            certain += row["count"]
+            possible += row["count"]
+            continue
+        bins, counts = np.asarray(row["bins"], dtype=np.int64), np.asarray(row["counts"], dtype=np.int64)
+        largest = upper_ns(bins) // resolution_ns * resolution_ns + slack
+        surely = int(counts[EDGES_NS[bins] > bound_ns].sum())
+        maybe = int(counts[(largest > bound_ns) | (bins >= OVERFLOW_BIN)].sum())
+        unplaced = row["count"] - int(counts.sum())
+        # The maximum is known: where it is late and its bin does not say so, one is certain.
+        top = row["max_ns"]
+        if top is not None and top > bound_ns and (unplaced > 0 or int(EDGES_NS[int(bin_of(top))]) <= bound_ns):
+            surely += 1
+        certain += surely
+        possible += max(surely, maybe + unplaced)
+    return Violations(count + missed, certain + missed, possible + missed, missed)

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""What the files of several kinds of machines say, written by hand after real ones."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from typing import Any
+
+CPU = "/sys/devices/system/cpu"
+CLOCK = "/sys/devices/system/clocksource/clocksource0"
+
+
+def texts(files: dict[str, str]) -> dict[str, dict[str, Any]]:
+    return {path: {"text": text} for path, text in files.items()}
+
+
+def packed(text: str) -> dict[str, str]:
+    return {"base64": base64.b64encode(gzip.compress(text.encode())).decode()}
+
+
+def bare_metal_rt() -> dict[str, dict[str, Any]]:
+    """A PC with Debian's PREEMPT_RT kernel, CPU 3 isolated, debugfs mounted."""
+    files = {
+        "/proc/sys/kernel/hostname": "shopfloor\n",
+        "/proc/sys/kernel/osrelease": "6.1.0-28-rt-amd64\n",
+        "/proc/sys/kernel/version": "#1 SMP PREEMPT_RT Debian 6.1.119-1 (2024-11-22)\n",
+        "/proc/sys/kernel/arch": "x86_64\n",
+        "/proc/sys/kernel/random/boot_id": "0d7e2c0e-7f0f-4f0b-8a58-6f7c6b1f5d11\n",
+        "/proc/sys/kernel/sched_rt_runtime_us": "950000\n",
+        "/proc/sys/kernel/sched_rt_period_us": "1000000\n",
+        "/proc/sys/kernel/tainted": "0\n",
+        "/proc/cmdline": "BOOT_IMAGE=/boot/vmlinuz-6.1.0-28-rt-amd64 root=UUID=1234 ro isolcpus=3 nohz_full=3 quiet\n",
+        "/proc/cpuinfo": "processor\t: 0\nmodel name\t: Intel(R) Core(TM) i5-6500 CPU @ 3.20GHz\nflags\t\t: fpu tsc msr lm vmx\n",
+        "/proc/meminfo": "MemTotal:       16262516 kB\nMemAvailable:   14012345 kB\nSwapTotal:       999420 kB\n",
+        "/proc/swaps": "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n/dev/nvme0n1p3                          partition\t999420\t\t0\t\t-2\n",
+        "/proc/stat": "cpu  10 0 10 1000 0 0 0 0 0 0\ncpu0 5 0 5 250 0 0 0 0 0 0\ncpu1 5 0 5 250 0 0 0 0 0 0\nintr 12345 0 1\nctxt 999\nbtime 1\nprocesses 7\n",
+        "/proc/self/cgroup": "0::/user.slice/user-0.slice/session-3.scope\n",
+        "/etc/os-release": 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nNAME="Debian GNU/Linux"\n',
+        "/sys/kernel/realtime": "1\n",
+        "/sys/kernel/debug/sched/preempt": "none voluntary full \n",
+        "/sys/kernel/security/lockdown": "[none] integrity confidentiality\n",
+        f"{CLOCK}/current_clocksource": "tsc\n",
+        f"{CLOCK}/available_clocksource": "tsc hpet acpi_pm \n",
+        "/sys/class/dmi/id/sys_vendor": "Dell Inc.\n",
+        "/sys/class/dmi/id/product_name": "OptiPlex 7040\n",
+        "/sys/class/dmi/id/bios_vendor": "Dell Inc.\n",
+        f"{CPU}/online": "0-3\n",
+        f"{CPU}/possible": "0-3\n",
+        f"{CPU}/isolated": "3\n",
+        f"{CPU}/nohz_full": "3\n",
+        f"{CPU}/smt/active": "0\n",
+        f"{CPU}/smt/control": "notsupported\n",
+        f"{CPU}/intel_pstate/no_turbo": "0\n",
+        f"{CPU}/cpuidle/current_driver": "intel_idle\n",
+        f"{CPU}/cpuidle/current_governor": "menu\n",
+    }
+    for cpu in range(4):
+        files[f"{CPU}/cpu{cpu}/cpufreq/scaling_governor"] = "performance\n" if cpu == 3 else "powersave\n"
+        files[f"{CPU}/cpu{cpu}/cpufreq/scaling_driver"] = "intel_pstate\n"
+        files[f"{CPU}/cpu{cpu}/cpufreq/cpuinfo_min_freq"] = "800000\n"
+        files[f"{CPU}/cpu{cpu}/cpufreq/cpuinfo_max_freq"] = "3600000\n"
+        for state, (name, latency) in enumerate((("POLL", 0), ("C1", 2), ("C6", 85))):
+            files[f"{CPU}/cpu{cpu}/cpuidle/state{state}/name"] = f"{name}\n"
+            files[f"{CPU}/cpu{cpu}/cpuidle/state{state}/latency"] = f"{latency}\n"
+            files[f"{CPU}/cpu{cpu}/cpuidle/state{state}/disable"] = "1\n" if cpu == 3 and state == 2 else "0\n"
+    return texts(files) | {
+        "/sys/class/thermal/thermal_zone[0-9]*/temp": {"error": "ENOENT"},
+        "/sys/hypervisor/type": {"error": "ENOENT"},
+        "/proc/xenomai/version": {"error": "ENOENT"},
+        "/proc/config.gz": {"error": "ENOENT"},
+    }
+
+
+def virtual_machine() -> dict[str, dict[str, Any]]:
+    """A KVM guest with Linux 6.12, cgroup v2, debugfs not mounted, configuration in /proc/config.gz."""
+    return texts(
+        {
+            "/proc/sys/kernel/hostname": "runner-7\n",
+            "/proc/sys/kernel/osrelease": "6.12.9-cloud\n",
+            "/proc/sys/kernel/version": "#1 SMP PREEMPT_DYNAMIC Mon Jan 13 2025\n",
+            "/proc/sys/kernel/arch": "x86_64\n",
+            "/proc/sys/kernel/sched_rt_runtime_us": "950000\n",
+            "/proc/sys/kernel/sched_rt_period_us": "1000000\n",
+            "/proc/cmdline": "console=ttyS0 preempt=full\n",
+            "/proc/cpuinfo": "processor\t: 0\nmodel name\t: Intel Xeon Processor (Skylake, IBRS)\nflags\t\t: fpu tsc lm hypervisor\n",
+            "/proc/stat": "cpu  1 0 1 1 0 0 0 12 0 0\ncpu0 1 0 1 1 0 0 0 12 0 0\n",
+            "/proc/self/cgroup": "0::/system.slice/runner.service\n",
+            "/proc/swaps": "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n",
+            f"{CLOCK}/current_clocksource": "kvm-clock\n",
+            f"{CLOCK}/available_clocksource": "kvm-clock tsc acpi_pm\n",
+            "/sys/class/dmi/id/sys_vendor": "QEMU\n",
+            "/sys/class/dmi/id/product_name": "Standard PC (Q35 + ICH9, 2009)\n",
+            f"{CPU}/online": "0\n",
+            f"{CPU}/possible": "0-1\n",
+            f"{CPU}/isolated": "\n",
+        }
+    ) | {
+        "/proc/config.gz": packed("CONFIG_HZ=250\nCONFIG_PREEMPT_DYNAMIC=y\nCONFIG_PREEMPT_VOLUNTARY=y\n# CONFIG_RT_GROUP_SCHED is not set\n"),
+        "/sys/kernel/debug/sched/preempt": {"error": "EACCES"},
+        "/sys/kernel/debug/sched/fair_server": {"error": "EACCES"},
+    }
+
+
+def arm_board() -> dict[str, dict[str, Any]]:
+    """A Raspberry Pi 4 with a vendor kernel 6.6; the device tree's strings come as bytes."""
+    tree = {
+        "/proc/device-tree/model": b"Raspberry Pi 4 Model B Rev 1.4\0",
+        "/proc/device-tree/compatible": b"raspberrypi,4-model-b\0brcm,bcm2711\0",
+    }
+    return texts(
+        {
+            "/proc/sys/kernel/hostname": "pi\n",
+            "/proc/sys/kernel/osrelease": "6.6.51+rpt-rpi-v8\n",
+            "/proc/sys/kernel/version": "#1 SMP PREEMPT Debian 1:6.6.51-1+rpt3 (2024-10-08)\n",
+            "/proc/cpuinfo": "processor\t: 0\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU part\t: 0xd08\n",
+            "/proc/cmdline": "console=serial0,115200 root=PARTUUID=1\n",
+            f"{CPU}/online": "0-3\n",
+            f"{CPU}/possible": "0-3\n",
+            f"{CPU}/cpu0/cpufreq/scaling_governor": "ondemand\n",
+            f"{CLOCK}/current_clocksource": "arch_sys_counter\n",
+            f"{CLOCK}/available_clocksource": "arch_sys_counter\n",
+        }
+    ) | {path: {"base64": base64.b64encode(content).decode()} for path, content in tree.items()}
+
+
+def busybox() -> dict[str, dict[str, Any]]:
+    """A BusyBox system without sysfs: almost nothing."""
+    return texts({"/proc/sys/kernel/hostname": "(none)\n", "/proc/sys/kernel/osrelease": "4.19.0\n", "/proc/sys/kernel/version": "#2 Tue Mar 5 2019\n"})

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtgauge.record.model import Severity
+from rtgauge.system.changes import CHANGE_PATHS, changes
+from rtgauge.system.marks import marks
+from tests.support.files import read_local
+from tests.unit.system.machines import CLOCK, CPU, texts
+
+INTERRUPTS = """            CPU0       CPU2
+  0:         {timer}          0   IO-APIC   2-edge      timer
+ 24:          1          {wrapped}   PCI-MSI 32768-edge      eth0
+LOC:      {loc0}      {loc2}   Local timer interrupts
+ERR:          {err}
+ 77:          0          0   dead      nobody
+"""
+SOFTIRQS = """                    CPU0       CPU2
+       TIMER:      {0}      4
+      NET_RX:          1          2
+"""
+STAT = """cpu  0 0 0 0 0 0 0 0 0 0
+cpu0 {user} 0 0 {idle} 0 0 0 {steal} 0 0
+cpu2 5 0 0 {idle} 0 0 0 0 0 0
+intr 100 1 2 3
+ctxt {ctxt}
+btime 1
+processes 50
+"""
+
+
+def before() -> dict[str, dict[str, Any]]:
+    return texts(
+        {
+            "/proc/interrupts": INTERRUPTS.format(timer=7, wrapped=4294967290, loc0=1000, loc2=2000, err=0),
+            "/proc/softirqs": SOFTIRQS.format(10),
+            "/proc/stat": STAT.format(user=10, idle=1000, steal=2, ctxt=500),
+            "/proc/vmstat": "nr_free_pages 100\npgfault 10\npswpin 1\npswpout 1\nthp_fault_alloc 0\n",
+            f"{CLOCK}/current_clocksource": "tsc\n",
+            f"{CPU}/online": "0,2\n",
+            "/sys/class/thermal/thermal_zone0/temp": "41000\n",
+            "/sys/class/thermal/thermal_zone0/type": "x86_pkg_temp\n",
+            f"{CPU}/cpu2/cpufreq/scaling_cur_freq": "800000\n",
+            f"{CPU}/cpu0/thermal_throttle/core_throttle_count": "3\n",
+            f"{CPU}/cpu2/thermal_throttle/package_throttle_count": "3\n",
+        }
+    )
+
+
+def changed(files: dict[str, str]) -> dict[str, Any]:
+    return changes(before(), before() | texts(files))
+
+
+def test_nothing_changed() -> None:
+    found = changes(before(), before())
+    assert found["interrupts"] == {}
+    assert found["softirqs"] == {}
+    assert found["counters"] == {"context_switches": 0, "interrupts": 0, "processes_created": 0}
+    assert found["vmstat"] == {}
+    assert found["throttle_counts"] == {}
+    assert marks(found, [0, 2]) == []
+
+
+def test_what_changed_by_cpu() -> None:
+    found = changed(
+        {
+            "/proc/interrupts": INTERRUPTS.format(timer=7, wrapped=5, loc0=1500, loc2=2001, err=2),
+            "/proc/softirqs": SOFTIRQS.format(13),
+            "/proc/stat": STAT.format(user=15, idle=2000, steal=2, ctxt=900),
+            "/proc/vmstat": "nr_free_pages 1\npgfault 30\npswpin 1\npswpout 1\nthp_fault_alloc 4\n",
+            "/sys/class/thermal/thermal_zone0/temp": "55000\n",
+            f"{CPU}/cpu2/cpufreq/scaling_cur_freq": "3600000\n",
+        }
+    )
+    assert found["interrupts"] == {
+        "24": {"name": "PCI-MSI 32768-edge eth0", "total": None, "per_cpu": {"2": None}},
+        "LOC": {"name": "Local timer interrupts", "total": 501, "per_cpu": {"0": 500, "2": 1}},
+        "ERR": {"name": "", "total": 2, "per_cpu": {}},
+    }
+    assert found["softirqs"] == {"TIMER": {"name": "", "total": 3, "per_cpu": {"0": 3}}}
+    assert found["counters"]["context_switches"] == 400
+    assert found["cpu_time_ns"]["0"]["user"] == 50_000_000
+    assert found["cpu_time_ns"]["2"]["idle"] == 10**10
+    assert found["vmstat"] == {"pgfault": 20, "thp_fault_alloc": 4}
+    assert found["temperature_millicelsius"] == {"thermal_zone0 x86_pkg_temp": {"before": 41000, "after": 55000}}
+    assert found["frequency_khz"] == {"2": {"before": 800000, "after": 3600000}}
+
+
+def test_what_cannot_be_read_is_unknown() -> None:
+    found = changes({}, {})
+    assert found["interrupts"] == found["softirqs"] == found["counters"]["context_switches"] == "unknown"
+    assert marks(found, [0]) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "name", "severity"),
+    [
+        ({"/proc/stat": STAT.format(user=10, idle=2000, steal=5, ctxt=1)}, "steal", Severity.DOUBTFUL),
+        ({"/proc/stat": STAT.format(user=10, idle=2000, steal=3, ctxt=1)}, "steal", Severity.NOTE),
+        ({f"{CLOCK}/current_clocksource": "hpet"}, "clock-changed", Severity.INVALID),
+        ({f"{CPU}/online": "0"}, "cpu-offline", Severity.INVALID),
+        ({f"{CPU}/cpu0/thermal_throttle/core_throttle_count": "4"}, "thermal-throttle", Severity.DOUBTFUL),
+        ({"/proc/vmstat": "pswpin 1\npswpout 9\n"}, "swapping", Severity.DOUBTFUL),
+    ],
+)
+def test_marks(files: dict[str, str], name: str, severity: Severity) -> None:
+    assert [(mark.name, mark.severity) for mark in marks(changed(files), [0, 2])] == [(name, severity)]
+
+
+def test_a_cpu_that_was_not_measured_makes_no_mark() -> None:
+    files = {
+        "/proc/stat": STAT.format(user=10, idle=2000, steal=500, ctxt=1),
+        f"{CPU}/online": "2",
+        f"{CPU}/cpu0/thermal_throttle/core_throttle_count": "4",
+    }
+    assert marks(changed(files), [2]) == []
+
+
+def test_a_hot_package_concerns_every_cpu() -> None:
+    found = marks(changed({f"{CPU}/cpu2/thermal_throttle/package_throttle_count": "4"}), [0])
+    assert [mark.name for mark in found] == ["thermal-throttle"]
+
+
+def test_this_machine() -> None:
+    first = read_local(CHANGE_PATHS)
+    time.sleep(0.05)
+    found = changes(first, read_local(CHANGE_PATHS))
+    assert found["counters"]["context_switches"] > 0
+    json.dumps(found, allow_nan=False)
+
+
+TEXT = st.one_of(
+    st.text(max_size=200),
+    st.from_regex(r"( *CPU[0-9]+)*\n(( *[A-Z0-9]+:)?( +[0-9]+)* *[a-z]*\n){0,4}", fullmatch=True),
+    st.from_regex(r"((cpu[0-9]*|ctxt|intr|pswpin|pgfault)( [0-9]+)*\n)*", fullmatch=True),
+    st.just("9" * 5000),
+)
+FILES = st.dictionaries(
+    st.sampled_from([path.replace("[0-9]*", "0").replace("*_count", "core_throttle_count") for path in CHANGE_PATHS]),
+    st.one_of(st.fixed_dictionaries({"text": TEXT}), st.just({"error": "EIO"}), st.none()),
+)
+
+
+@given(FILES, FILES)
+def test_hostile_files_never_raise(first: dict[str, Any], second: dict[str, Any]) -> None:
+    found = changes(first, second)
+    json.dumps(found, allow_nan=False)
+    marks(found, [0, 1])

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: MIT
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtgauge.system.facts import FACT_PATHS, facts, more_fact_paths
+from tests.support.files import read_local
+from tests.unit.system import machines
+
+PREEMPT = "/sys/kernel/debug/sched/preempt"
+REALTIME = "/sys/kernel/realtime"
+VERSION = "/proc/sys/kernel/version"
+RELEASE = "/proc/sys/kernel/osrelease"
+
+
+def test_bare_metal_with_preempt_rt() -> None:
+    found = facts(machines.bare_metal_rt())
+    assert found["host"] == "shopfloor"
+    assert found["os"] == "Debian GNU/Linux 12 (bookworm)"
+    assert found["kernel"]["preemption"]["model"] == "PREEMPT_RT"
+    assert found["kernel"]["architecture"] == "x86_64"
+    assert found["kernel"]["lockdown"] == "none"
+    assert found["kernel"]["xenomai"] == "none"
+    assert found["kernel"]["rt_group_sched"] == "unknown"
+    assert found["machine"] == {"virtual": False, "hypervisor": "none", "emulated": False, "evidence": []}
+    cpu = found["cpu"]
+    assert cpu["model"] == "Intel(R) Core(TM) i5-6500 CPU @ 3.20GHz"
+    assert (cpu["online"], cpu["online_count"], cpu["isolated"], cpu["isolated_count"], cpu["nohz_full"], cpu["smt_active"]) == ("0-3", 4, "3", 1, "3", False)
+    assert cpu["frequency"] == {
+        "governors": {"powersave": "0-2", "performance": "3"},
+        "drivers": {"intel_pstate": "0-3"},
+        "min_khz": 800000,
+        "max_khz": 3600000,
+        "turbo": True,
+    }
+    assert cpu["idle"]["states"][2] == {"name": "C6", "latency_us": 85, "disabled": "3"}
+    assert found["memory"]["total_bytes"] == 16262516 * 1024
+    assert found["memory"]["swaps"] == ["/dev/nvme0n1p3"]
+    assert found["scheduling"]["fair_server"] == "none"
+    assert found["scheduling"]["cgroup"] == {
+        "version": "v2",
+        "path": "/user.slice/user-0.slice/session-3.scope",
+        "rt_runtime_us": "none",
+        "rt_period_us": "none",
+    }
+    assert found["steal_ns_since_boot"] == 0
+
+
+def test_virtual_machine() -> None:
+    found = facts(machines.virtual_machine())
+    assert found["machine"]["virtual"] is True
+    assert found["machine"]["hypervisor"] == "kvm"
+    assert found["machine"]["emulated"] is False
+    assert len(found["machine"]["evidence"]) == 3
+    assert found["kernel"]["preemption"]["model"] == "full"
+    assert found["kernel"]["preemption"]["sources"]["config"] == "voluntary"
+    assert found["kernel"]["rt_group_sched"] is False
+    assert found["kernel"]["hz"] == 250
+    assert found["scheduling"]["fair_server"] == "unknown"
+    assert found["cpu"]["isolated"] == ""
+    assert found["cpu"]["frequency"]["governors"] == "none"
+    assert found["memory"]["swaps"] == []
+    assert found["memory"]["total_bytes"] == "unknown"
+    assert found["steal_ns_since_boot"] == 120_000_000
+
+
+def test_arm_board() -> None:
+    found = facts(machines.arm_board(), hello={"machine": "aarch64"})
+    assert found["cpu"]["model"] == "Raspberry Pi 4 Model B Rev 1.4 (Arm implementer 0x41 part 0xd08)"
+    assert found["kernel"]["architecture"] == "aarch64"
+    assert found["kernel"]["preemption"]["model"] == "full"
+    assert found["machine"]["virtual"] is False
+    assert found["cpu"]["frequency"]["governors"] == {"ondemand": "0"}
+
+
+def test_almost_nothing_is_unknown_and_no_guess() -> None:
+    found = facts(machines.busybox())
+    assert found["kernel"]["preemption"]["model"] == "none or voluntary"
+    assert found["kernel"]["architecture"] == "unknown"
+    assert found["machine"] == {"virtual": "unknown", "hypervisor": "unknown", "emulated": "unknown", "evidence": []}
+    assert found["cpu"]["model"] == "unknown"
+    assert found["cpu"]["online"] == found["cpu"]["online_count"] == found["cpu"]["isolated"] == "unknown"
+    assert found["cpu"]["frequency"]["governors"] == "unknown"
+    assert found["scheduling"]["rt_runtime_us"] == "unknown"
+    assert found["steal_ns_since_boot"] == "unknown"
+    assert found["memory"]["swaps"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("files", "model"),
+    [
+        ({VERSION: "#1 SMP PREEMPT RT Debian 4.19"}, "PREEMPT_RT"),
+        ({VERSION: "#1 SMP PREEMPT_DYNAMIC", PREEMPT: "none (voluntary) full lazy"}, "voluntary"),
+        ({VERSION: "#1 SMP PREEMPT_DYNAMIC", PREEMPT: "none voluntary full (lazy)", "/proc/cmdline": "preempt=full"}, "lazy"),
+        ({VERSION: "#1 SMP PREEMPT_DYNAMIC", "/proc/cmdline": "preempt=none preempt=voluntary"}, "voluntary"),
+        ({VERSION: "#1 SMP PREEMPT_DYNAMIC", "/proc/cmdline": "xpreempt=none"}, "unknown"),
+        ({VERSION: "#1 SMP PREEMPT", RELEASE: "6.8.0"}, "full"),
+        ({VERSION: "#1 SMP PREEMPT", RELEASE: "6.14.0"}, "full or lazy"),
+        ({VERSION: "#1 SMP PREEMPT", RELEASE: "6.14.0", "/boot/config-6.14.0": "CONFIG_PREEMPT_LAZY=y\n"}, "lazy"),
+        ({VERSION: "#1 SMP", RELEASE: "5.10.0", "/boot/config-5.10.0": "CONFIG_PREEMPT_VOLUNTARY=y\n# CONFIG_PREEMPT is not set\n"}, "voluntary"),
+        ({VERSION: "#1 SMP", RELEASE: "5.10.0", "/boot/config-5.4.0": "CONFIG_PREEMPT_VOLUNTARY=y\n"}, "none or voluntary"),
+        ({REALTIME: "1", VERSION: "#1 SMP"}, "PREEMPT_RT"),
+        ({REALTIME: "0", VERSION: "#1 SMP PREEMPT"}, "full or lazy"),
+        ({}, "unknown"),
+    ],
+)
+def test_preemption_model(files: dict[str, str], model: str) -> None:
+    assert facts(machines.texts(files))["kernel"]["preemption"]["model"] == model
+
+
+@pytest.mark.parametrize(
+    ("files", "virtual", "emulated"),
+    [
+        ({"/proc/cpuinfo": "model name\t: QEMU TCG CPU version 2.5+\nflags\t: lm hypervisor\n"}, True, True),
+        ({"/proc/cpuinfo": "model name\t: QEMU Virtual CPU version 2.5+\nflags\t: lm hypervisor\n"}, True, True),
+        (
+            {
+                "/proc/cpuinfo": "model name\t: QEMU Virtual CPU version 2.5+\nflags\t: lm hypervisor\n",
+                f"{machines.CLOCK}/available_clocksource": "tsc kvm-clock",
+            },
+            True,
+            False,
+        ),
+        ({"/proc/cpuinfo": "CPU implementer\t: 0x00\nCPU part\t: 0x051\n", "/proc/device-tree/compatible": "linux,dummy-virt\0"}, True, True),
+        ({"/proc/cpuinfo": "CPU implementer\t: 0x41\nCPU part\t: 0xd08\n", "/proc/device-tree/compatible": "linux,dummy-virt\0"}, True, "unknown"),
+        ({"/proc/cpuinfo": "CPU implementer\t: 0x41\nCPU part\t: 0xd08\n"}, "unknown", "unknown"),
+        ({"/sys/class/dmi/id/sys_vendor": "Amazon EC2", "/sys/class/dmi/id/product_name": "c5.metal", "/proc/cpuinfo": "flags\t: lm\n"}, False, False),
+        ({"/sys/class/dmi/id/sys_vendor": "Microsoft Corporation", "/sys/class/dmi/id/product_name": "Surface Pro"}, False, False),
+        ({"/sys/class/dmi/id/sys_vendor": "Microsoft Corporation", "/sys/class/dmi/id/product_name": "Virtual Machine"}, True, "unknown"),
+    ],
+)
+def test_virtual_machine_or_not(files: dict[str, str], virtual: bool | str, emulated: bool | str) -> None:
+    machine = facts(machines.texts(files))["machine"]
+    assert (machine["virtual"], machine["emulated"]) == (virtual, emulated)
+
+
+def test_cgroup_v1_takes_the_tightest_group_on_the_way() -> None:
+    base = {"/proc/self/cgroup": "4:memory:/box\n3:cpu,cpuacct:/box/job\n0::/x\n"}
+    root = "/sys/fs/cgroup/cpu,cpuacct"
+    first = machines.texts(base | {f"{root}/cpu.rt_runtime_us": "950000", f"{root}/cpu.rt_period_us": "1000000"})
+    more = more_fact_paths(first)
+    assert f"{root}/box/job/cpu.rt_runtime_us" in more
+    assert f"{root}/box/cpu.rt_period_us" in more
+    limited = {f"{root}/box/cpu.rt_runtime_us": "0", f"{root}/box/cpu.rt_period_us": "1000000"}
+    group = facts(first | machines.texts(limited))["scheduling"]["cgroup"]
+    assert group == {"version": "v1", "path": "/box/job", "rt_runtime_us": 0, "rt_period_us": 1000000}
+
+
+def test_cgroup_v1_without_real_time_limit() -> None:
+    group = facts(machines.texts({"/proc/self/cgroup": "3:cpu:/\n", "/sys/fs/cgroup/cpu/cpu.shares": "1024"}))["scheduling"]["cgroup"]
+    assert group["rt_runtime_us"] == "none"
+
+
+def test_fair_server_of_each_cpu() -> None:
+    base = "/sys/kernel/debug/sched/fair_server"
+    files = {f"{base}/cpu{cpu}/{name}": text for cpu in (0, 10) for name, text in (("runtime", "50000000"), ("period", "1000000000"))}
+    server = facts(machines.texts(files))["scheduling"]["fair_server"]
+    assert server == {cpu: {"runtime_ns": 50_000_000, "period_ns": 1_000_000_000} for cpu in ("0", "10")}
+
+
+def test_a_configuration_that_is_cut_off_says_nothing() -> None:
+    whole = machines.packed("CONFIG_PREEMPT_NONE=y\n" * 1000)
+    files = machines.texts({VERSION: "#1 SMP PREEMPT_DYNAMIC"})
+    assert facts(files | {"/proc/config.gz": whole})["kernel"]["preemption"]["model"] == "none"
+    assert facts(files | {"/proc/config.gz": {"base64": whole["base64"][:40]}})["kernel"]["preemption"]["model"] == "unknown"
+
+
+def test_this_machine() -> None:
+    files = read_local(FACT_PATHS)
+    found = facts(files | read_local(more_fact_paths(files)))
+    assert found["cpu"]["online_count"] >= 1
+    assert found["kernel"]["release"] != "unknown"
+    json.dumps(found, allow_nan=False)
+
+
+HOSTILE = st.one_of(
+    st.fixed_dictionaries({"text": st.one_of(st.text(max_size=200), st.from_regex(r"([A-Za-z_ ]+ *: *[0-9(\[]*[a-z)\]]*\n)*", fullmatch=True))}),
+    st.fixed_dictionaries({"base64": st.text(max_size=40)}),
+    st.fixed_dictionaries({"error": st.sampled_from(["ENOENT", "EPERM", ""])}),
+    st.fixed_dictionaries({"directory": st.lists(st.text(max_size=5), max_size=3)}),
+    st.none(),
+    st.integers(),
+    st.just({"text": None}),
+    st.just({"text": "9" * 5000}),
+    st.just({"text": "0-99999999,3"}),
+)
+PATHS = st.one_of(
+    st.sampled_from([path.replace("[0-9]*", "0") for path in FACT_PATHS]),
+    st.sampled_from([f"{machines.CPU}/cpu99999/cpuidle/state9/disable", f"{machines.CPU}/cpu99999/cpufreq/scaling_governor"]),
+    st.text(max_size=30),
+)
+
+
+@given(st.dictionaries(PATHS, HOSTILE, max_size=30))
+def test_hostile_files_never_raise(files: dict[str, Any]) -> None:
+    json.dumps(facts(files), allow_nan=False)
+    assert all(isinstance(path, str) for path in more_fact_paths(files))
+
+
+@given(st.sampled_from([machines.bare_metal_rt, machines.virtual_machine, machines.arm_board]), st.data())
+def test_damaged_files_never_raise(machine: Any, data: st.DataObject) -> None:
+    files = machine()
+    for path in data.draw(st.lists(st.sampled_from(sorted(files)), max_size=8)):
+        files[path] = data.draw(HOSTILE)
+    json.dumps(facts(files), allow_nan=False)

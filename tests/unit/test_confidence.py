@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+"""Bounds against published values, the binomial distribution itself and the rule of three."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from rtgauge.analysis.confidence import activations_needed, lower_bound, upper_bound
+
+
+@pytest.mark.parametrize(
+    ("violations", "count", "low", "high"),
+    [
+        # R 4, binom.test(x = 682, n = 925), its own help page (Conover 1971, p. 97): 95 % two-sided 0.7076683, 0.7654066.
+        (682, 925, 0.7076683, 0.7654066),
+        # Newcombe, Statistics in Medicine 17 (1998), table I, method 5 (Clopper-Pearson): 81/263, 15/148, 0/20, 1/29.
+        (81, 263, 0.2527, 0.3676),
+        (15, 148, 0.0578, 0.1617),
+        (0, 20, 0.0, 0.1684),
+        (1, 29, 0.0009, 0.1776),
+    ],
+)
+def test_published_two_sided_intervals(violations, count, low, high):
+    """A two-sided 95 % interval is made of two one-sided bounds at 97.5 %."""
+    digits = 5e-8 if count == 925 else 5.1e-5
+    assert lower_bound(violations, count, 0.975) == pytest.approx(low, abs=digits)
+    assert upper_bound(violations, count, 0.975) == pytest.approx(high, abs=digits)
+
+
+@pytest.mark.parametrize("count", [100, 10_000, 1_000_000, 10**9])
+def test_rule_of_three(count):
+    """Hanley and Lippman-Hand, If nothing goes wrong, is everything all right?, JAMA 249 (1983): about 3/n."""
+    assert upper_bound(0, count) == pytest.approx(3 / count, rel=0.02)
+    assert upper_bound(0, count) < 3 / count
+
+
+def test_without_a_violation_95_percent_of_299_support_one_percent():
+    """The well-known 59 and 299 of the one-sided success-run theorem at 95 %: R = 95 % and 99 %."""
+    assert activations_needed(0.05) == 59
+    assert activations_needed(0.01) == 299
+    assert activations_needed(1e-5) == 299_572
+
+
+@settings(max_examples=200, deadline=None)
+@given(count=st.integers(1, 5000), data=st.data(), confidence=st.floats(0.5, 0.9999))
+def test_bounds_are_where_the_binomial_tail_reaches_the_error(count, data, confidence):
+    violations = data.draw(st.integers(0, count))
+    high, low = upper_bound(violations, count, confidence), lower_bound(violations, count, confidence)
+    assert 0 <= low <= violations / count <= high <= 1
+    if violations < count:
+        assert binom.cdf(violations, count, high) == pytest.approx(1 - confidence, rel=1e-6)
+    if violations > 0:
+        assert binom.sf(violations - 1, count, low) == pytest.approx(1 - confidence, rel=1e-6)
+
+
+@settings(max_examples=50, deadline=None)
+@given(violations=st.integers(0, 5), count=st.integers(100, 10_000), allowed=st.floats(1e-5, 0.2))
+def test_the_activations_needed_do_support_it(violations, count, allowed):
+    needed = activations_needed(allowed, violations=violations, count=count)
+    rate = violations / count
+    if needed is None:
+        assert rate >= allowed or needed is None
+        assert rate > allowed * 0.999
+        return
+    assert upper_bound(math.ceil(rate * needed), needed) <= allowed * (1 + 1e-9)
+    fewer = int(needed * 0.99) - 1
+    if violations == 0 and fewer > 0:
+        assert upper_bound(0, fewer) > allowed
+
+
+def test_nothing_counted_supports_nothing():
+    assert upper_bound(0, 0) == 1.0
+    assert lower_bound(0, 0) == 0.0
+
+
+@pytest.mark.parametrize("arguments", [(3, 2, 0.95), (-1, 2, 0.95), (0, 5, 0.0), (0, 5, 1.0)])
+def test_impossible_counts_are_refused(arguments):
+    with pytest.raises(ValueError, match=r"violations|confidence"):
+        upper_bound(*arguments)

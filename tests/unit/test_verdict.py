@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: MIT
+"""Verdicts: what was measured against what was asked, and never more than the sample supports."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rtgauge.errors import RecordError
+from rtgauge.record.model import Severity, VerdictWord
+from rtgauge.record.reader import Record
+from rtgauge.record.writer import RecordWriter
+from rtgauge.verdict.decision import LEAST_FOR_EVERY, exit_status, judge, judge_run, worst
+from rtgauge.verdict.requirement import parse_requirement
+from rtgauge.verdict.violations import count_violations
+
+from .records import mark, run, step
+from .windows import frame, row
+
+HARD = "period=1ms latency<=200us hardness=100%"
+ENOUGH = LEAST_FOR_EVERY
+
+
+def verdict(text, latencies, facts=None, **more):
+    one, windows = step(latencies, **more)
+    return judge(parse_requirement(text), one, windows, facts)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    values=st.lists(st.one_of(st.integers(0, 3_000), st.integers(0, 400_000), st.integers(0, 12 * 10**9)), max_size=40),
+    missed=st.integers(0, 3),
+    data=st.data(),
+)
+def test_violations_lie_between_certain_and_possible(values, missed, data):
+    bound = data.draw(st.one_of(st.integers(1, 500_000), st.sampled_from([*values, 1]).map(lambda v: max(1, v))))
+    half = len(values) // 2
+    windows = frame(row(values[:half], missed=[5] * missed), row(values[half:], index=1))
+    result = count_violations(windows, bound)
+    true = sum(value > bound for value in values) + missed
+    assert result.certain <= true <= result.possible
+    assert result.activations == len(values) + missed
+    if true == 0:
+        assert result.possible == 0
+    if true - missed:
+        assert result.certain > missed
+    if bound < 200:  # bins are 1 ns wide here: exact
+        assert result.certain == true == result.possible
+
+
+def test_coarse_figures_leave_violations_possible():
+    """87 us of a tool that cuts to whole us may be 87.999 us."""
+    windows = frame(row([12_000] * 5 + [87_000]))
+    assert count_violations(windows, 87_000).possible == 0
+    coarse = count_violations(windows, 87_000, resolution_ns=1000)
+    assert (coarse.certain, coarse.possible) == (0, 1)
+    assert count_violations(windows, 87_999, resolution_ns=1000).possible == 0
+
+
+def test_a_foreign_overflow_is_possible_and_its_maximum_certain():
+    windows = frame({**row([12_000] * 98), "count": 109, "max_ns": 65_000})
+    result = count_violations(windows, 30_000)
+    assert (result.certain, result.possible) == (1, 11)
+    assert count_violations(windows, 65_000).possible == 0
+
+
+def test_holds_says_what_the_sample_supports():
+    result = verdict(HARD, [50_000] * 100_000)
+    assert result.word == VerdictWord.HOLDS
+    assert "100 000 activations without a violation support, at 95% confidence, at most 1 in 33 381 that violate" in result.reason
+    assert result.evidence["violation_share_at_most"] == pytest.approx(3 / 100_000, rel=0.01)
+    assert "rtgauge run" in result.next
+
+
+def test_one_late_or_one_missed_activation_fails_100_percent():
+    late = verdict(HARD, [50_000] * ENOUGH + [200_001])
+    assert late.word == VerdictWord.FAILS
+    assert "1 later" in late.reason
+    assert verdict(HARD, [50_000] * ENOUGH + [200_000]).word == VerdictWord.MARGINAL
+    missed = verdict(HARD, [50_000] * ENOUGH, missed=[1000])
+    assert missed.word == VerdictWord.FAILS
+    assert "1 missed" in missed.reason
+
+
+@pytest.mark.parametrize(("maximum", "word"), [(160_000, VerdictWord.HOLDS), (160_001, VerdictWord.MARGINAL)])
+def test_little_to_spare_is_marginal(maximum, word):
+    assert verdict(HARD, [50_000] * ENOUGH + [maximum]).word == word
+
+
+def test_a_short_sample_says_nothing_about_100_percent_but_a_violation_does():
+    result = verdict(HARD, [[50_000] * 100, [50_000] * 100])
+    assert result.word == VerdictWord.CANNOT_TELL
+    assert "too short for 100%" in result.reason
+    # 10 000 activations at 1 ms on two CPUs.
+    assert result.evidence["duration_needed_ns"] == 5 * 10**9
+    assert "--duration 10s" in result.next
+    assert verdict(HARD, [300_000]).word == VerdictWord.FAILS
+
+
+@pytest.mark.parametrize(
+    ("good", "late", "word"),
+    [
+        # 299 572 activations without a violation are what supports 99.999 % at 95 %.
+        (299_572, 0, VerdictWord.HOLDS),
+        (299_571, 0, VerdictWord.CANNOT_TELL),
+        (1_000_000, 4, VerdictWord.HOLDS),  # upper bound 9.15 in a million
+        (1_000_000, 6, VerdictWord.CANNOT_TELL),  # upper bound 11.8, below the allowed 10 by itself
+        (1_000_000, 12, VerdictWord.CANNOT_TELL),  # lower bound 6.9
+        (1_000_000, 30, VerdictWord.FAILS),  # lower bound 21.6
+    ],
+)
+def test_a_share_is_judged_by_exact_bounds(good, late, word):
+    """Poisson limits (by chi-square; Garwood, Biometrika 28, 1936), 95 % one-sided: upper 9.154 for 4, 11.842 for 6; lower 6.924 for 12, 21.594 for 30."""
+    result = verdict("period=1ms latency<=200us hardness=99.999%", [50_000] * good + [900_000] * late)
+    assert result.word == word
+    if late == 6:
+        assert result.evidence["activations_needed"] > good
+        assert "too short for 99.999%" in result.reason
+    if late == 12:
+        assert result.evidence["activations_needed"] is None
+    if late == 0 and word == VerdictWord.CANNOT_TELL:
+        assert result.evidence["duration_needed_ns"] == 299_572 * 10**6
+        assert "--duration 5min" in result.next
+
+
+def test_a_share_is_marginal_where_80_percent_of_the_bound_would_not_do():
+    assert verdict("latency<=200us hardness=95%", [50_000] * 1000 + [170_000] * 100).word == VerdictWord.MARGINAL
+    assert verdict("latency<=200us hardness=95%", [50_000] * 1000 + [150_000] * 100).word == VerdictWord.HOLDS
+
+
+def test_missed_activations_count_against_a_share():
+    assert verdict("latency<=200us hardness=95%", [50_000] * 800, missed=[1000] * 200).word == VerdictWord.FAILS
+
+
+def test_an_invalid_step_cannot_tell_whatever_it_measured():
+    result = verdict(HARD, [900_000] * ENOUGH, marks=[mark("load-died", Severity.INVALID, "stress-ng ended")])
+    assert result.word == VerdictWord.CANNOT_TELL
+    assert "load-died (stress-ng ended)" in result.reason
+    assert "load.log" in result.next
+
+
+def test_a_doubt_is_named_and_leaves_at_best_marginal():
+    doubt = [mark("throttled", Severity.DOUBTFUL, "by sched_rt_runtime_us")]
+    held = verdict(HARD, [50_000] * ENOUGH, marks=doubt)
+    assert held.word == VerdictWord.MARGINAL
+    assert "throttled (by sched_rt_runtime_us)" in held.reason
+    assert "sched_rt_runtime_us=-1" in held.next
+    failed = verdict(HARD, [900_000] * ENOUGH, marks=doubt)
+    assert failed.word == VerdictWord.FAILS
+    assert "throttled" in failed.reason
+    assert verdict(HARD, [50_000] * ENOUGH, marks=[mark("stopped", Severity.NOTE)]).word == VerdictWord.HOLDS
+
+
+def test_an_emulated_machine_cannot_tell():
+    result = verdict(HARD, [50_000] * ENOUGH, facts={"machine": {"virtual": True, "emulated": True}})
+    assert result.word == VerdictWord.CANNOT_TELL
+    assert "emulated" in result.reason
+    assert verdict(HARD, [50_000] * ENOUGH, facts={"machine": {"virtual": True, "emulated": "unknown"}}).word == VerdictWord.HOLDS
+
+
+def test_another_interval_is_said():
+    assert "measured every 10ms, required every 1ms" in verdict(HARD, [50_000] * ENOUGH, interval_ns=10**7).reason
+    assert "measured every" not in verdict(HARD, [50_000] * ENOUGH).reason
+
+
+def test_a_metric_that_was_not_measured_cannot_be_told():
+    result = verdict("jitter<=5us", [1] * ENOUGH)
+    assert result.word == VerdictWord.CANNOT_TELL
+    assert "no jitter" in result.reason
+    assert verdict("jitter<=5us", [1] * ENOUGH, metric="jitter").word == VerdictWord.HOLDS
+    assert verdict(HARD, []).word == VerdictWord.CANNOT_TELL
+
+
+def test_lost_samples_cannot_be_told():
+    one, windows = step([50_000] * ENOUGH)
+    one.series[0].lost = 3
+    assert "3 samples were lost" in judge(parse_requirement(HARD), one, windows).reason
+
+
+@pytest.mark.parametrize(
+    ("parameters", "facts", "words"),
+    [
+        ({"policy": "other"}, {}, "--policy fifo"),
+        ({"policy": "fifo", "dma_latency_us": -1}, {}, "--dma-latency 0"),
+        ({}, {"kernel": {"preemption": {"model": "voluntary"}}}, "PREEMPT_RT kernel"),
+        ({}, {"kernel": {"preemption": {"model": "PREEMPT_RT"}}, "machine": {"virtual": True}}, "bare machine"),
+        ({"policy": "fifo", "dma_latency_us": 0}, {"kernel": {"preemption": {"model": "PREEMPT_RT"}}}, "isolate a CPU"),
+    ],
+)
+def test_a_failure_says_what_to_try_next(parameters, facts, words):
+    assert words in verdict(HARD, [900_000], facts, parameters=parameters).next
+
+
+def make(tmp_path, *steps, systems=None) -> Record:
+    writer = RecordWriter.create(tmp_path, host="h", name="n")
+    writer.write_run(run(writer.id))
+    for one, windows in steps:
+        writer.commit_step(one, windows)
+    for name, facts in (systems or {}).items():
+        writer.write_system(name, facts)
+    return Record.open(writer.finish("complete"))
+
+
+def test_a_run_is_as_good_as_its_worst_step(tmp_path):
+    good, bad = step([50_000] * ENOUGH), step([50_000] * ENOUGH + [900_000], name="02-wakeup-cpu", load="cpu")
+    record = make(tmp_path, good, bad)
+    whole, *each = judge_run(parse_requirement(HARD), record)
+    assert (whole.step, whole.word) == (None, VerdictWord.FAILS)
+    assert whole.reason.startswith("02-wakeup-cpu: ")
+    assert [(v.step, v.word) for v in each] == [("01-wakeup-idle", VerdictWord.HOLDS), ("02-wakeup-cpu", VerdictWord.FAILS)]
+    assert exit_status([whole, *each], record.steps) == 1
+    assert worst([]) is None
+
+
+def test_the_targets_facts_are_found(tmp_path):
+    record = make(tmp_path, step([50_000] * ENOUGH), systems={"local": {"machine": {"emulated": True}}})
+    assert judge_run(parse_requirement(HARD), record)[0].word == VerdictWord.CANNOT_TELL
+
+
+def test_a_run_without_the_metric_cannot_tell(tmp_path):
+    record = make(tmp_path, step([5], metric="switch"))
+    verdicts = judge_run(parse_requirement(HARD), record)
+    assert [v.word for v in verdicts] == [VerdictWord.CANNOT_TELL]
+    assert exit_status(verdicts, record.steps) == 4
+
+
+def test_damaged_windows_are_a_record_error(tmp_path):
+    record = make(tmp_path, step([50_000]))
+    (record.path / "steps" / "01-wakeup-idle" / "windows.parquet").write_bytes(b"PAR1")
+    with pytest.raises(RecordError, match="damaged"):
+        judge_run(parse_requirement(HARD), record)
+
+
+def test_exit_statuses():
+    fine, _ = step([5])
+    broken, _ = step([5], marks=[mark()])
+    holds = verdict(HARD, [50_000] * ENOUGH)
+    assert exit_status([], [fine]) == 0
+    assert exit_status([], [broken]) == 3
+    assert exit_status([holds], [fine]) == 0
+    assert exit_status([holds, verdict(HARD, [190_000] * ENOUGH)], [fine]) == 4
+    assert exit_status([holds, verdict(HARD, [190_000])], [fine, broken]) == 3
+    assert exit_status([holds, verdict(HARD, [900_000])], [fine, broken]) == 1

@@ -1,0 +1,54 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Installs the Debian packages that `run`, `test` or `bench` want; where it may not, prints the command and goes on.
+set -eu
+
+run="python3-venv gcc libc6-dev stress-ng iperf3 rt-tests iproute2"
+test="$run clang clang-format clang-tidy libcmocka-dev libclang-rt-dev valgrind chromium chromium-driver"
+bench="$run valgrind jitterdebugger"
+
+case "${1:-run}" in
+run) wanted=$run ;;
+test) wanted=$test ;;
+bench) wanted=$bench ;;
+*) echo "usage: $0 run|test|bench" >&2; exit 2 ;;
+esac
+
+command -v dpkg-query >/dev/null 2>&1 || {
+	echo "This is no Debian or Ubuntu; install with your own package manager what is missing of: $wanted"
+	exit 0
+}
+
+missing=""
+for package in $wanted; do
+	if [ "$package" = libclang-rt-dev ]; then
+		# Debian 12 has it only under the name of its version; a dependency of clang's own version.
+		version=$(apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\).*/\1/p' | head -n 1)
+		[ -n "$version" ] || continue
+		package="libclang-rt-$version-dev"
+	fi
+	if [ "$package" = python3-venv ] && python3 -c 'import ensurepip, venv' 2>/dev/null; then
+		continue
+	fi
+	state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+	[ "$state" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+	echo "--- install the packages$missing"
+	export DEBIAN_FRONTEND=noninteractive
+	# shellcheck disable=SC2086
+	if apt-get install -y -qq --no-install-recommends $missing >/dev/null 2>&1; then
+		exit 0
+	fi
+	apt-get update -qq || true
+	# shellcheck disable=SC2086
+	if apt-get install -y -qq --no-install-recommends $missing >/dev/null; then
+		exit 0
+	fi
+	echo "Some packages could not be installed (no network?); going on with what is there. To install them:"
+else
+	echo "Some packages are missing; going on with what is there. To install them:"
+fi
+echo "    sudo apt-get install$missing"
