@@ -30,6 +30,7 @@
 #include "rt/memory.h"
 #include "rt/policy.h"
 #include "rt/usage.h"
+#include "rt/wait.h"
 #include "rt/watchdog.h"
 #include "verbs.h"
 
@@ -194,7 +195,7 @@ static inline void wait_until(const struct task *t, const struct timespec *next,
 			return; /* interrupted: the stop flag is set */
 		return;
 	}
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, next, NULL);
+	wait_until_monotonic(next);
 }
 
 /* The measured path: wait, read the clock, store. Ends at activation `end` or at the stop flag. */
