@@ -112,6 +112,7 @@ def test_lower_bounds_are_shown_as_such(tmp_path: Path):
 def test_marks_stand_with_their_detail_and_beside_the_numbers(tmp_path: Path):
     page = html(Record.open(write_record(tmp_path)))
     assert "was preempted 41 times" in Reader(page).text
+    assert "Marked: 1 doubtful, 1 note." in Reader(page).text
     table = page[page.index('id="numbers"') : page.index('id="figures"')]
     assert "doubtful: throttled" in table
     assert "None: nothing was seen" in read(tmp_path, Shape(seed=2, marks=False)).text

@@ -53,7 +53,7 @@ def _places(per_cpu: object, group: str) -> str:
     if not isinstance(per_cpu, Mapping):
         return ""
     pairs = list(cast("Mapping[str, object]", per_cpu).items())
-    named = [f"{'CPU ' + key if key.isdigit() else key} {_number(number, group)}" for key, number in pairs[:PLACES]]
+    named = [f"{'CPU ' + key if key.isdigit() else key}: {_number(number, group)}" for key, number in pairs[:PLACES]]
     return ", ".join([*named, "…"] if len(pairs) > PLACES else named)
 
 
@@ -107,9 +107,9 @@ def change_tables(step: Step, group: str = "") -> list[Changes]:
             found.append(_table("CPU time", _cpu_times(entry, group)))
         elif entry:
             title = quantity(kind, 0)[0] if kind.endswith("_khz") else words(kind)
-            found.append(_table(title, [_counted(kind, str(name), part, group) for name, part in entry.items()]))
+            found.append(_table(title, [_counted(kind, words(name) if kind == "counters" else name, part, group) for name, part in entry.items()]))
     if alone:
-        found.append(_table("Beside these", alone))
+        found.append(_table("Other", alone))
     return found
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import shlex
 from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -66,6 +67,12 @@ def _marks(record: Record) -> list[_Shown]:
     return sorted(found, key=lambda mark: [s.value for s in _SEVERITY].index(mark.severity))
 
 
+def _in_short(marks: list[_Shown]) -> str:
+    """How many marks of each severity: "1 doubtful, 4 notes"."""
+    counts = {severity: sum(mark.severity == severity.value for mark in marks) for severity in _SEVERITY}
+    return ", ".join(plural(n, "note") if severity is Severity.NOTE else f"{n} {severity.value}" for severity, n in counts.items() if n)
+
+
 def _largest(record: Record) -> str | None:
     """A sentence about the largest latency of the run; None where nothing was measured."""
     names = step_labels(record)
@@ -85,7 +92,7 @@ def _load(step: Step, name: str) -> dict[str, Any]:
     parts = [
         {
             "program": " ".join(part for part in (item.program, item.version) if part),
-            "command": " ".join(item.argv),
+            "command": shlex.join(item.argv),
             "wanted": [quantity(key, figure) for key, figure in item.wanted.items()],
             "reached": [quantity(key, figure) for key, figure in item.reached.items()],
             "ended_early": item.ended_early,
@@ -144,6 +151,7 @@ def _context(record: Record) -> dict[str, Any]:
     drawn = figures(source)
     names = step_labels(record)
     steps = ordered_steps(record)
+    marks = _marks(record)
     overall = [verdict for verdict in record.run.verdicts if verdict.step is None]
     return {
         "run": record.run,
@@ -161,7 +169,9 @@ def _context(record: Record) -> dict[str, Any]:
         "detail": [(names[step.id], step, tables.series_rows(step, NARROW_SPACE), _thread(step)) for step in steps],
         "late": [(names[step.id], tables.outlier_rows(step, group=NARROW_SPACE)) for step in steps if step.outliers],
         "loads": [_load(step, names[step.id]) for step in steps],
-        "marks": _marks(record),
+        "marks": marks,
+        "marks_in_short": _in_short(marks),
+        "command": shlex.join(record.run.command),
         "changes": [(names[step.id], change_tables(step, NARROW_SPACE)) for step in steps],
         "facts": [(name, short_rows(facts), all_rows(facts)) for name, facts in record.systems.items()],
         "tools": method.tools(record),
