@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import rtgauge
-from rtgauge.errors import InputError, MeasureError
+from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeError
 from rtgauge.load import registry as loads
 from rtgauge.plan.plan import Plan
 from rtgauge.probe import registry as probes
 from rtgauge.record.model import LeftOut, Mark, Run, Severity, Step, StepKey
-from rtgauge.record.writer import RecordWriter
+from rtgauge.record.reader import Record
+from rtgauge.record.writer import PARTIAL, RecordWriter
 from rtgauge.runner import cross_check
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.progress import Progress
@@ -105,16 +106,21 @@ def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: In
 
 def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt: Interrupt) -> tuple[Path, Run, list[Step]]:
     """Go on with a record whose name ends in `.partial`: finished steps stay as they are, the others are measured."""
-    writer = RecordWriter.open_partial(folder)
-    record = writer.record()
-    finished = [step for step in record.steps if step.end_reason not in STOPPED_EARLY]
-    for step in record.steps:
-        if step not in finished:
-            writer.remove_step(step.id)
-    run = record.run.model_copy(update={"steps": [step.id for step in finished]})
-    with LocalTarget(run.id, shlex.join(options.command)) as target:
+    found = Record.open(folder).run
+    if found.state == "complete" and folder.name.endswith(PARTIAL):
+        # It ended between its last word and its new name.
+        return RecordWriter(folder, found.id, found).finish("complete"), found, []
+    # The machine is locked before the record is touched: the run that is resumed may be going on.
+    with LocalTarget(found.id, shlex.join(options.command)) as target:
+        writer = RecordWriter.open_partial(folder)
+        record = writer.record()
+        finished = [step for step in record.steps if step.end_reason not in STOPPED_EARLY]
+        run = record.run.model_copy(update={"steps": [step.id for step in finished]})
         context = _context(target, run.plan.get("load-warm-up-ns", 0), progress, interrupt)
         _check_all(_remaining(run, finished), context)
+        for step in record.steps:
+            if step not in finished:
+                writer.remove_step(step.id)
         run.marks += [Mark(name="resumed", severity=Severity.NOTE, detail=f"measured in more than one session; gone on {now_utc()}"), *_restored_marks(target)]
         writer.write_run(run)
         return _go_on(writer, run, finished, context)
@@ -161,6 +167,20 @@ def _restored_marks(target: LocalTarget) -> list[Mark]:
 
 
 def _go_on(writer: RecordWriter, run: Run, finished: Sequence[Step], context: Context) -> tuple[Path, Run, list[Step]]:
+    """Measure what is planned and not done; whatever ends it early says how to go on."""
+    try:
+        return _measure_all(writer, run, finished, context)
+    except KeyboardInterrupt:
+        raise RtgaugeError(f"stopped at once; {_how_to_go_on(writer)}", EXIT_INTERRUPTED) from None
+    except RtgaugeError as error:
+        raise type(error)(f"{error}; {_how_to_go_on(writer)}", error.status) from None
+
+
+def _how_to_go_on(writer: RecordWriter) -> str:
+    return f"finished steps are kept, go on with: rtgauge run --resume {shlex.quote(str(writer.path))}"
+
+
+def _measure_all(writer: RecordWriter, run: Run, finished: Sequence[Step], context: Context) -> tuple[Path, Run, list[Step]]:
     """Measure what is planned and not done. Ends early, in order, when the user asks; the record then keeps its `.partial`."""
     writer.write_system(context.target.name, {**context.facts, "calibrations": [one.model_dump() for one in context.calibrations]})
     ids = dict(zip((key.model_dump_json() for key in run.planned), _step_ids(run.planned), strict=True))
@@ -170,6 +190,7 @@ def _go_on(writer: RecordWriter, run: Run, finished: Sequence[Step], context: Co
     for number, key in enumerate(remaining):
         if context.interrupt.asked:
             break
+        context.target.check()
         context.progress.step_begins(number, key)
         step_id = ids[key.model_dump_json()]
         folder = writer.step_folder(step_id)

@@ -130,7 +130,8 @@ def calibrate(target: Target) -> list[Calibration]:
     return result.calibrations
 
 
-def _load_marks(report: LoadReport) -> list[Mark]:
+def load_marks(report: LoadReport) -> list[Mark]:
+    """A mark for every program of the load that died."""
     return [
         Mark(name="load-died", severity=Severity.INVALID, detail=f"{part.program} of the load {report.name} died while it was needed: {part.ended_early}")
         for part in report.parts
@@ -157,7 +158,7 @@ def _abandon() -> None:
     raise Abandoned
 
 
-def _start_load(key: StepKey, context: Context, folder: Path, expected_s: float) -> RunningLoad:
+def start_load(key: StepKey, context: Context, folder: Path, expected_s: float) -> RunningLoad:
     """The load of a step, warm. Raises LoadFailed."""
     load: RunningLoad | None = None
     try:
@@ -192,7 +193,7 @@ def measure_step(step_id: str, key: StepKey, context: Context, folder: Path) -> 
     report = LoadReport(name=key.load)
     samples_dir = str(folder) if key.parameters.get("samples") else None
     if key.load != "idle":
-        load = _start_load(key, context, folder, expected_s)
+        load = start_load(key, context, folder, expected_s)
     try:
         if context.interrupt.asked:
             raise Abandoned
@@ -221,7 +222,7 @@ def _put_together(
     if hello is None:
         raise MeasureError("the engine said nothing; is it the one that came with this rtgauge?")
     measured = frame.filter(pl.col("phase") == "measure")
-    marks = [*result.marks, *summary.marks, *_end_marks(result, key, context.interrupt.asked), *_load_marks(report)]
+    marks = [*result.marks, *summary.marks, *_end_marks(result, key, context.interrupt.asked), *load_marks(report)]
     step = Step(
         id=step_id,
         key=key,
