@@ -43,5 +43,5 @@ def make_patient() -> None:
             os.fstat(descriptor)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
-    sys.stdout = _patient(sys.stdout or open(1, "w", encoding="utf-8", closefd=False))  # noqa: PTH123, SIM115 - a descriptor; it stays open
-    sys.stderr = _patient(sys.stderr or open(2, "w", encoding="utf-8", closefd=False))  # noqa: PTH123, SIM115
+    sys.stdout = _patient(sys.stdout or open(1, "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - a descriptor; it stays open
+    sys.stderr = _patient(sys.stderr or open(2, "w", encoding="utf-8", closefd=False))  # noqa: SIM115

@@ -17,11 +17,11 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Interrupt:
     """Catches SIGINT, SIGTERM and SIGHUP while it is entered. The second one raises KeyboardInterrupt, which leaves it as an RtgaugeError."""
 
-    def __init__(self, told: Callable[[], None] | None = None) -> None:
+    def __init__(self, told: Callable[[], object] | None = None) -> None:
         """`told` is called at the first signal, for a word to the user."""
         self.asked = False
         self._told = told
-        self._stop: Callable[[], None] | None = None
+        self._stop: Callable[[], object] | None = None
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
@@ -35,7 +35,7 @@ class Interrupt:
         if kind is KeyboardInterrupt:
             raise RtgaugeError("stopped at once", EXIT_INTERRUPTED) from None
 
-    def stop_by(self, stop: Callable[[], None] | None) -> None:
+    def stop_by(self, stop: Callable[[], object] | None) -> None:
         """What ends the work at hand in order; None: nothing does."""
         self._stop = stop
         if self.asked and stop is not None:

@@ -6,7 +6,8 @@ from __future__ import annotations
 import secrets
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,10 +33,11 @@ STEP_OVERHEAD_S = 0.6
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Where a run goes and how it was asked for."""
+    """Where a run goes, how it was asked for, and whether its record is kept."""
 
     out: Path
     command: Sequence[str]
+    kept: bool = True
 
 
 def expected_s(key: StepKey, load_warm_up_ns: int) -> float:
@@ -101,7 +103,8 @@ def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: In
             marks=_restored_marks(target),
         )
         writer.write_run(run)
-        return _go_on(writer, run, [], context)
+        with _saying_how_to_go_on(writer, options):
+            return _go_on(writer, run, [], context)
 
 
 def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt: Interrupt) -> tuple[Path, Run, list[Step]]:
@@ -123,7 +126,8 @@ def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt:
                 writer.remove_step(step.id)
         run.marks += [Mark(name="resumed", severity=Severity.NOTE, detail=f"measured in more than one session; gone on {now_utc()}"), *_restored_marks(target)]
         writer.write_run(run)
-        return _go_on(writer, run, finished, context)
+        with _saying_how_to_go_on(writer, options):
+            return _go_on(writer, run, finished, context)
 
 
 def _remaining(run: Run, finished: Sequence[Step]) -> list[StepKey]:
@@ -166,21 +170,19 @@ def _restored_marks(target: LocalTarget) -> list[Mark]:
     return [Mark(name="restored-before", severity=Severity.NOTE, detail=f"settings that an earlier run had left were put back first: {detail}")]
 
 
-def _go_on(writer: RecordWriter, run: Run, finished: Sequence[Step], context: Context) -> tuple[Path, Run, list[Step]]:
-    """Measure what is planned and not done; whatever ends it early says how to go on."""
+@contextmanager
+def _saying_how_to_go_on(writer: RecordWriter, options: RunOptions) -> Generator[None]:
+    """Whatever ends a run early says how to go on with it."""
+    how = f"; go on with: rtgauge run --resume {shlex.quote(str(writer.path))}" if options.kept else ""
     try:
-        return _measure_all(writer, run, finished, context)
+        yield
     except KeyboardInterrupt:
-        raise RtgaugeError(f"stopped at once; {_how_to_go_on(writer)}", EXIT_INTERRUPTED) from None
+        raise RtgaugeError(f"stopped at once{how}", EXIT_INTERRUPTED) from None
     except RtgaugeError as error:
-        raise type(error)(f"{error}; {_how_to_go_on(writer)}", error.status) from None
+        raise type(error)(f"{error}{how}", error.status) from None
 
 
-def _how_to_go_on(writer: RecordWriter) -> str:
-    return f"finished steps are kept, go on with: rtgauge run --resume {shlex.quote(str(writer.path))}"
-
-
-def _measure_all(writer: RecordWriter, run: Run, finished: Sequence[Step], context: Context) -> tuple[Path, Run, list[Step]]:
+def _go_on(writer: RecordWriter, run: Run, finished: Sequence[Step], context: Context) -> tuple[Path, Run, list[Step]]:
     """Measure what is planned and not done. Ends early, in order, when the user asks; the record then keeps its `.partial`."""
     writer.write_system(context.target.name, {**context.facts, "calibrations": [one.model_dump() for one in context.calibrations]})
     ids = dict(zip((key.model_dump_json() for key in run.planned), _step_ids(run.planned), strict=True))

@@ -16,9 +16,9 @@ from rtgauge.load import registry as loads
 from rtgauge.load.running import RunningLoad
 from rtgauge.probe import registry as probes
 from rtgauge.record.model import Calibration, LoadReport, Mark, Severity, Step, StepKey
+from rtgauge.record.samples_summary import summarise_samples, with_samples
 from rtgauge.record.storage import clear_errors
 from rtgauge.record.stream import Armed, ErrorLine, StreamResult, Window, parse_line
-from rtgauge.record.samples_summary import summarise_samples, with_samples
 from rtgauge.record.summary import summarise_step
 from rtgauge.record.windows import WindowTable
 from rtgauge.runner.interrupt import Interrupt
@@ -205,19 +205,18 @@ def measure_step(step_id: str, key: StepKey, context: Context, folder: Path) -> 
     if frame.is_empty() and context.interrupt.asked:
         raise Abandoned
     after = target.read(CHANGE_PATHS)
-    step = _put_together(step_id, key, context, (result, frame), report, (started, before, after))
+    changed = changes(before, after)
+    step = _put_together(step_id, key, context, said=(result, frame), report=report, started=started, changed=changed)
     if samples_dir is not None:
         step.series = [with_samples(one, summarise_samples(folder / f"samples-{one.series}.i64")) for one in step.series]
     return step, frame
 
 
 def _put_together(
-    step_id: str, key: StepKey, context: Context, said: tuple[StreamResult, pl.DataFrame], report: LoadReport, around: tuple[str, Any, Any]
+    step_id: str, key: StepKey, context: Context, *, said: tuple[StreamResult, pl.DataFrame], report: LoadReport, started: str, changed: dict[str, Any]
 ) -> Step:
     result, frame = said
-    started, before, after = around
     summary = summarise_step(frame, [line.model_dump() for line in result.series], [line.model_dump() for line in result.summaries])
-    changed = changes(before, after)
     hello = result.hello
     if hello is None:
         raise MeasureError("the engine said nothing; is it the one that came with this rtgauge?")
