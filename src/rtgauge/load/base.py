@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol
 
+from rtgauge.target.base import Completed
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
