@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * wakeup: one measuring thread a CPU sleeps until an absolute time, reads the clock and stores actual - expected
- * (paper row D1; Delgado & Choi 2020, algorithm 1).
+ * wakeup: one measuring thread a CPU sleeps until an absolute time, reads the clock and stores actual -
+ * expected (paper row D1; Delgado & Choi 2020, algorithm 1).
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -38,6 +39,8 @@
 #define RING_SPAN_NS (4 * NS_PER_S)
 #define DRAIN_NS (NS_PER_S / 5)
 #define LEAD_NS (NS_PER_S / 50) /* from `go` to the first release: every thread waits by then */
+#define READY_NS (5 * NS_PER_S)
+#define STOPPING_NS (NS_PER_S / 500)
 #define MEASURED_MOST 1024
 
 enum timer { TIMER_NANOSLEEP, TIMER_TIMERFD };
@@ -63,21 +66,32 @@ static struct {
 };
 
 static const struct option_entry table[] = {
-	{.name = "cpu", .kind = OPTION_CPUS, .value = &wanted.cpus, .help = "CPUs to measure: 0-3,6; default all allowed"},
+	{.name = "cpu",
+	 .kind = OPTION_CPUS,
+	 .value = &wanted.cpus,
+	 .help = "CPUs to measure: 0-3,6; default all allowed"},
 	{.name = "interval-ns",
 	 .kind = OPTION_INT,
 	 .value = &wanted.interval_ns,
 	 .min = INT64_MIN,
 	 .max = 3600 * NS_PER_S,
 	 .help = "between two releases (1000000)"},
-	{.name = "policy", .kind = OPTION_CHOICE, .value = &wanted.policy, .choices = policy_names, .help = "scheduling"},
+	{.name = "policy",
+	 .kind = OPTION_CHOICE,
+	 .value = &wanted.policy,
+	 .choices = policy_names,
+	 .help = "scheduling"},
 	{.name = "priority",
 	 .kind = OPTION_INT,
 	 .value = &wanted.priority,
 	 .min = 1,
 	 .max = 99,
 	 .help = "real-time priority (98)"},
-	{.name = "timer", .kind = OPTION_CHOICE, .value = &wanted.timer, .choices = timer_names, .help = "waits by"},
+	{.name = "timer",
+	 .kind = OPTION_CHOICE,
+	 .value = &wanted.timer,
+	 .choices = timer_names,
+	 .help = "waits by"},
 	{.name = "phase",
 	 .kind = OPTION_CHOICE,
 	 .value = &wanted.phase,
@@ -113,20 +127,32 @@ static const struct option_entry table[] = {
 	 .min = -1,
 	 .max = INT32_MAX,
 	 .help = "keep C-states within this exit latency (0); -1: leave them"},
-	{.name = "memory-lock", .kind = OPTION_CHOICE, .value = &wanted.memory_lock, .choices = on_off, .help = "lock memory"},
-	{.name = "samples-dir", .kind = OPTION_TEXT, .value = &wanted.samples_dir, .help = "folder for raw samples"},
-	{.name = "go", .kind = OPTION_FLAG, .value = &wanted.go, .help = "begin at once and do not read standard input"},
+	{.name = "memory-lock",
+	 .kind = OPTION_CHOICE,
+	 .value = &wanted.memory_lock,
+	 .choices = on_off,
+	 .help = "lock memory"},
+	{.name = "samples-dir",
+	 .kind = OPTION_TEXT,
+	 .value = &wanted.samples_dir,
+	 .help = "folder for raw samples"},
+	{.name = "go",
+	 .kind = OPTION_FLAG,
+	 .value = &wanted.go,
+	 .help = "begin at once and do not read standard input"},
 };
 
 #define OPTIONS (sizeof(table) / sizeof(table[0]))
 
-/* A measuring thread. The first part is its own while it measures; the rest is read by others before and after. */
+/* A measuring thread. The first part is its own while it measures; the rest is read by others before and
+ * after. */
 struct task {
 	struct ring ring;
 
 	_Alignas(CACHE_LINE) int64_t position; /* activations that are over, missed ones too */
 	int64_t pending_lost;
-	uint64_t limit_ns; /* a latency above it is looked at: missed activations, the threshold, what cannot be */
+	uint64_t limit_ns; /* a latency that reaches it is looked at: missed activations, the threshold, what
+			      cannot be */
 
 	int cpu, timer_fd, schedstat, error;
 	int64_t start_ns, warm_up_count, total_count;
@@ -136,21 +162,23 @@ struct task {
 	pid_t tid;
 	clockid_t cpu_clock;
 	_Atomic bool ready, done;
-	bool usage_known;
+	bool usage_known, moved;
 	struct series *series;
 };
 
 static struct task *tasks;
 static unsigned int task_count;
 static sem_t start_gate;
-static _Atomic bool stop_flag, over_threshold;
+static _Alignas(CACHE_LINE) _Atomic bool stop_flag; /* alone: every measuring thread reads it each time */
+static _Alignas(CACHE_LINE) _Atomic bool over_threshold;
 static _Atomic uint64_t drain_progress;
 static struct watched watched[MEASURED_MOST];
 static struct watchdog dog = {.stop = &stop_flag, .progress = &drain_progress};
 
 /*
- * The rare half of an activation: the sample is above the limit or the ring was full. Gives how many activations are
- * over with it, at least 1.
+ * The rare half of an activation: the sample reaches the limit or the ring was full. Gives how many
+ * activations are over with it, at least 1. As long as activations wait to be told as lost the limit is 0:
+ * none may overtake them.
  */
 static __attribute__((noinline)) int64_t look_closer(struct task *t, int64_t latency)
 {
@@ -169,7 +197,7 @@ static __attribute__((noinline)) int64_t look_closer(struct task *t, int64_t lat
 		}
 		return 1;
 	}
-	if (wanted.stop_at_ns && latency > wanted.stop_at_ns) {
+	if (wanted.stop_at_ns && latency > wanted.stop_at_ns && t->position >= t->warm_up_count) {
 		atomic_store(&over_threshold, true);
 		atomic_store(&stop_flag, true);
 	}
@@ -213,7 +241,7 @@ static inline __attribute__((always_inline)) void measure(struct task *t, int64_
 		if (__builtin_expect(atomic_load_explicit(&stop_flag, memory_order_relaxed), 0))
 			break;
 		latency = (int64_t)(now.tv_sec - next.tv_sec) * NS_PER_S + (now.tv_nsec - next.tv_nsec);
-		if (__builtin_expect((uint64_t)latency > t->limit_ns, 0) ||
+		if (__builtin_expect((uint64_t)latency >= t->limit_ns, 0) ||
 		    __builtin_expect(!ring_push(&t->ring, latency), 0)) {
 			int64_t over;
 
@@ -244,11 +272,19 @@ static void run_phase(struct task *t, int64_t end)
 		measure(t, end, false);
 }
 
+static void pause_ns(int64_t ns)
+{
+	struct timespec pause = ns_timespec(ns);
+
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+}
+
 static void *run_task(void *arg)
 {
 	struct task *t = arg;
 	struct cpuset own;
 
+	commands_leave_to_main();
 	cpuset_clear(&own);
 	cpuset_add(&own, (unsigned int)t->cpu);
 	t->tid = gettid();
@@ -260,22 +296,22 @@ static void *run_task(void *arg)
 		t->error = t->timer_fd < 0 ? errno : 0;
 	}
 	t->schedstat = usage_open();
+	usage_read(t->schedstat, &t->before); /* so that the first that counts is quick */
 	pthread_getcpuclockid(pthread_self(), &t->cpu_clock);
 	atomic_store(&t->ready, true);
-	sem_wait(&start_gate);
+	while (sem_wait(&start_gate))
+		;
 	if (!t->error && !atomic_load(&stop_flag)) {
 		run_phase(t, t->warm_up_count);
 		usage_read(t->schedstat, &t->before);
 		run_phase(t, t->total_count);
 		usage_read(t->schedstat, &t->after);
 		t->usage_known = true;
+		t->moved = sched_getcpu() != t->cpu;
 	}
 	/* Activations that a full ring kept out to the last are told when there is room again. */
-	while (t->pending_lost && !ring_push(&t->ring, SAMPLE_LOST(t->pending_lost))) {
-		struct timespec pause = ns_timespec(DRAIN_NS);
-
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
-	}
+	while (t->pending_lost && !ring_push(&t->ring, SAMPLE_LOST(t->pending_lost)))
+		pause_ns(DRAIN_NS);
 	atomic_store(&t->done, true);
 	return NULL;
 }
@@ -286,24 +322,43 @@ static int check_numbers(void)
 	int64_t least;
 
 	if (clock_getres(CLOCK_MONOTONIC, &resolution))
-		return error_line(STATUS_CANNOT_MEASURE, "clock", "CLOCK_MONOTONIC cannot be read: %s", strerror(errno));
+		return error_line(STATUS_CANNOT_MEASURE, "clock", "CLOCK_MONOTONIC cannot be read: %s",
+				  strerror(errno));
 	least = timespec_ns(&resolution);
 	if (wanted.interval_ns <= 0)
 		return error_line(STATUS_USAGE, "interval",
 				  "the interval must be longer than 0; give one such as 1ms or 100us");
 	if (wanted.interval_ns < least || wanted.interval_ns < 1000)
 		return error_line(STATUS_USAGE, "interval",
-				  "an interval of %" PRId64 " ns is shorter than %s (%" PRId64 " ns); give a longer one",
-				  wanted.interval_ns, least > 1000 ? "the clock's resolution" : "what a thread can sleep",
+				  "an interval of %" PRId64 " ns is shorter than %s (%" PRId64
+				  " ns); give a longer one",
+				  wanted.interval_ns,
+				  least > 1000 ? "the clock's resolution" : "what a thread can sleep",
 				  least > 1000 ? least : INT64_C(1000));
 	if (wanted.duration_ns && wanted.count)
 		return error_line(STATUS_USAGE, "usage", "give a duration or a count, not both");
 	if (wanted.count && wanted.count > INT64_MAX / 4 / wanted.interval_ns)
-		return error_line(STATUS_USAGE, "usage", "that count of activations takes more than 70 years");
+		return error_line(STATUS_USAGE, "usage",
+				  "that count of activations takes more than 70 years");
 	return 0;
 }
 
-static int choose_cpus(struct cpuset *measured, struct cpuset *allowed, struct cpuset *online, struct cpuset *present)
+/* A CPU outside of the affinity may be used where the cpuset lets us go there. */
+static bool may_use(int cpu, const struct cpuset *allowed)
+{
+	struct cpuset one;
+	bool may;
+
+	if (cpuset_has(allowed, (unsigned int)cpu))
+		return true;
+	cpuset_clear(&one);
+	cpuset_add(&one, (unsigned int)cpu);
+	may = !cpuset_pin(&one);
+	return !cpuset_pin(allowed) && may;
+}
+
+static int choose_cpus(struct cpuset *measured, struct cpuset *allowed, struct cpuset *online,
+		       struct cpuset *present)
 {
 	if (!cpuset_allowed(allowed))
 		return error_line(STATUS_CANNOT_MEASURE, "internal", "the CPU affinity cannot be read");
@@ -312,25 +367,28 @@ static int choose_cpus(struct cpuset *measured, struct cpuset *allowed, struct c
 	if (!cpuset_present(present))
 		*present = *online;
 	*measured = cpuset_count(&wanted.cpus) ? wanted.cpus : *allowed;
-	for (int cpu = cpuset_next(measured, 0); cpu >= 0; cpu = cpuset_next(measured, (unsigned int)cpu + 1)) {
+	for (int cpu = cpuset_next(measured, 0); cpu >= 0;
+	     cpu = cpuset_next(measured, (unsigned int)cpu + 1)) {
 		char text[256];
 
 		if (!cpuset_has(present, (unsigned int)cpu))
-			return error_line(STATUS_USAGE, "cpu-missing", "there is no CPU %d; this machine has %s", cpu,
+			return error_line(STATUS_USAGE, "cpu-missing",
+					  "there is no CPU %d; this machine has %s", cpu,
 					  cpuset_format(present, text, sizeof(text)));
 		if (!cpuset_has(online, (unsigned int)cpu))
 			return error_line(STATUS_USAGE, "cpu-offline",
 					  "CPU %d is offline; online are %s (echo 1 > "
 					  "/sys/devices/system/cpu/cpu%d/online brings it back)",
 					  cpu, cpuset_format(online, text, sizeof(text)), cpu);
-		if (!cpuset_has(allowed, (unsigned int)cpu) && geteuid())
-			return error_line(STATUS_USAGE, "cpu-not-allowed",
-					  "CPU %d is not allowed to this process (affinity or cpuset); allowed are %s", cpu,
-					  cpuset_format(allowed, text, sizeof(text)));
+		if (!may_use(cpu, allowed))
+			return error_line(
+				STATUS_USAGE, "cpu-not-allowed",
+				"CPU %d is not allowed to this process by its cpuset; allowed are %s", cpu,
+				cpuset_format(allowed, text, sizeof(text)));
 	}
 	if (cpuset_count(measured) > MEASURED_MOST)
-		return error_line(STATUS_USAGE, "usage", "more than %d CPUs at once are not measured; give --cpu",
-				  MEASURED_MOST);
+		return error_line(STATUS_USAGE, "usage",
+				  "more than %d CPUs at once are not measured; give --cpu", MEASURED_MOST);
 	return 0;
 }
 
@@ -345,8 +403,20 @@ static int try_permission(void)
 				  policy_refusal(error, (int)wanted.priority, text, sizeof(text)));
 	error = wanted.memory_lock ? memory_lock() : 0;
 	if (error)
-		return error_line(STATUS_CANNOT_MEASURE, "memory-lock", "%s", memory_refusal(error, text, sizeof(text)));
+		return error_line(STATUS_CANNOT_MEASURE, "memory-lock", "%s",
+				  memory_refusal(error, text, sizeof(text)));
 	return 0;
+}
+
+static int no_memory(void)
+{
+	char text[512];
+
+	if (wanted.memory_lock && memory_limited())
+		return error_line(STATUS_CANNOT_MEASURE, "memory-lock", "%s",
+				  memory_refusal(ENOMEM, text, sizeof(text)));
+	return error_line(STATUS_CANNOT_MEASURE, "internal", "not enough memory for %u CPUs; measure fewer",
+			  task_count);
 }
 
 static size_t ring_size(void)
@@ -378,7 +448,7 @@ static int make_tasks(const struct cpuset *measured)
 		t->timer_fd = -1;
 		t->series = memory_get(sizeof(*t->series));
 		if (!slots || !t->series)
-			return error_line(STATUS_CANNOT_MEASURE, "internal", "not enough memory");
+			return no_memory();
 		ring_init(&t->ring, slots, ring_size());
 		t->warm_up_count = divide_up(wanted.warm_up_ns, wanted.interval_ns);
 		t->total_count = INT64_MAX;
@@ -386,9 +456,9 @@ static int make_tasks(const struct cpuset *measured)
 			t->total_count = t->warm_up_count + wanted.count;
 		else if (wanted.duration_ns)
 			t->total_count = t->warm_up_count + divide_up(wanted.duration_ns, wanted.interval_ns);
-		t->usual_limit_ns = (uint64_t)wanted.interval_ns;
-		if (wanted.stop_at_ns && (uint64_t)wanted.stop_at_ns < t->usual_limit_ns)
-			t->usual_limit_ns = (uint64_t)wanted.stop_at_ns;
+		t->usual_limit_ns = (uint64_t)wanted.interval_ns + 1;
+		if (wanted.stop_at_ns && wanted.stop_at_ns < wanted.interval_ns)
+			t->usual_limit_ns = (uint64_t)wanted.stop_at_ns + 1;
 		t->limit_ns = t->usual_limit_ns;
 		t->series->id = i;
 		t->series->cpu = cpu;
@@ -399,7 +469,20 @@ static int make_tasks(const struct cpuset *measured)
 					 : wanted.count	    ? wanted.count * wanted.interval_ns
 							    : INT64_MAX;
 	}
-	return tasks ? 0 : error_line(STATUS_CANNOT_MEASURE, "internal", "not enough memory");
+	return tasks ? 0 : no_memory();
+}
+
+/* A thread that is not ready within this time is kept from its CPU by somebody above it. */
+static bool wait_ready(const struct task *t)
+{
+	int64_t give_up_ns = clock_now_ns(CLOCK_MONOTONIC) + READY_NS;
+
+	while (!atomic_load(&t->ready)) {
+		if (clock_now_ns(CLOCK_MONOTONIC) > give_up_ns)
+			return false;
+		pause_ns(NS_PER_S / 1000);
+	}
+	return true;
 }
 
 static int start_threads(void)
@@ -414,14 +497,20 @@ static int start_threads(void)
 		struct task *t = &tasks[i];
 		int error = pthread_create(&t->thread, &attr, run_task, t);
 
+		if (error && wanted.memory_lock && memory_limited())
+			return no_memory();
 		if (error)
-			return error_line(STATUS_CANNOT_MEASURE, "internal", "no thread for CPU %d: %s", t->cpu,
-					  strerror(error));
-		while (!atomic_load(&t->ready))
-			usleep(1000);
+			return error_line(STATUS_CANNOT_MEASURE, "internal", "no thread for CPU %d: %s",
+					  t->cpu, strerror(error));
+		if (!wait_ready(t))
+			return error_line(
+				STATUS_CANNOT_MEASURE, "cpu-busy",
+				"CPU %d did not run its measuring thread for 5 s: something of a higher "
+				"priority takes it; end that, or choose other CPUs with --cpu",
+				t->cpu);
 		if (t->error)
-			status = error_line(STATUS_CANNOT_MEASURE, "internal", "CPU %d cannot be measured: %s", t->cpu,
-					    strerror(t->error));
+			status = error_line(STATUS_CANNOT_MEASURE, "internal",
+					    "CPU %d cannot be measured: %s", t->cpu, strerror(t->error));
 		watched[i] = (struct watched){t->tid, t->cpu_clock, &t->done};
 	}
 	pthread_attr_destroy(&attr);
@@ -487,21 +576,37 @@ static void write_hello(struct json *j, const struct cpuset *measured, const str
 	}
 	if (dma_error)
 		stream_mark(j, "dma-latency-failed", SEVERITY_NOTE, -1,
-			    "C-states stay on: /dev/cpu_dma_latency cannot be used (%s)", strerror(dma_error));
+			    "C-states stay on: /dev/cpu_dma_latency cannot be used (%s)",
+			    strerror(dma_error));
 	if (!wanted.memory_lock)
-		stream_mark(j, "not-locked", SEVERITY_NOTE, -1, "memory was not locked: page faults can add to latencies");
+		stream_mark(j, "not-locked", SEVERITY_NOTE, -1,
+			    "memory was not locked: page faults can add to latencies");
 }
 
 static int64_t random_below(int64_t bound)
 {
 	uint64_t value = 0;
 
-	if (getrandom(&value, sizeof(value), 0) != (ssize_t)sizeof(value))
+	/* A board that has just booted may have no entropy yet: any phase is better than to wait for it. */
+	if (getrandom(&value, sizeof(value), GRND_NONBLOCK) != (ssize_t)sizeof(value))
 		value = (uint64_t)clock_now_ns(CLOCK_MONOTONIC) * UINT64_C(0x9e3779b97f4a7c15);
 	return (int64_t)(value % (uint64_t)bound);
 }
 
-static int begin(struct json *j)
+static int open_samples(void)
+{
+	for (unsigned int i = 0; wanted.samples_dir && i < task_count; i++) {
+		tasks[i].series->samples = samples_open(wanted.samples_dir, i);
+		if (!tasks[i].series->samples)
+			return error_line(STATUS_CANNOT_MEASURE, "output",
+					  "samples cannot be written to %s: %s", wanted.samples_dir,
+					  strerror(errno));
+	}
+	return 0;
+}
+
+/* Lets the threads go; what takes time of its own comes before or after. */
+static void begin(struct json *j)
 {
 	int64_t base_ns = clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS;
 
@@ -510,13 +615,14 @@ static int begin(struct json *j)
 
 		t->start_ns = base_ns + (wanted.phase == PHASE_RANDOM ? random_below(wanted.interval_ns) : 0);
 		t->series->start_ns = t->start_ns;
-		if (wanted.samples_dir) {
-			t->series->samples = samples_open(wanted.samples_dir, t->series, wanted.duration_ns);
-			if (!t->series->samples)
-				return error_line(STATUS_CANNOT_MEASURE, "output",
-						  "samples cannot be written to %s: %s", wanted.samples_dir,
-						  strerror(errno));
-		}
+	}
+	for (unsigned int i = 0; i < task_count; i++)
+		sem_post(&start_gate);
+	for (unsigned int i = 0; i < task_count; i++) {
+		struct task *t = &tasks[i];
+
+		if (t->series->samples)
+			samples_begin(t->series, wanted.duration_ns);
 		series_begin(t->series);
 		json_open(j, NULL, '{');
 		json_str(j, "type", "started");
@@ -525,9 +631,6 @@ static int begin(struct json *j)
 		json_close(j, '}');
 		json_line(j);
 	}
-	for (unsigned int i = 0; i < task_count; i++)
-		sem_post(&start_gate);
-	return 0;
 }
 
 /* Takes what is in the rings; false: every thread has ended and every ring is empty. */
@@ -551,7 +654,8 @@ static bool drain(struct json *j)
 	return alive;
 }
 
-/* The thread that drains keeps away from the measured CPUs where there are others, and is no real-time thread. */
+/* The thread that drains keeps away from the measured CPUs where there are others, and is no real-time
+ * thread. */
 static void settle_drain(const struct cpuset *measured, const struct cpuset *allowed)
 {
 	struct cpuset others = *allowed;
@@ -560,6 +664,7 @@ static void settle_drain(const struct cpuset *measured, const struct cpuset *all
 		others.word[i] &= ~measured->word[i];
 	if (cpuset_count(&others))
 		cpuset_pin(&others);
+	policy_set(POLICY_OTHER, 0);	   /* whatever the process was started with */
 	setpriority(PRIO_PROCESS, 0, -20); /* where it is refused the ring is what there is */
 }
 
@@ -577,7 +682,8 @@ static bool samples_failed(void)
 	bool failed = false;
 
 	for (unsigned int i = 0; i < task_count; i++)
-		failed |= tasks[i].series->unwritable;
+		failed |= tasks[i].series->unwritable ||
+			  (tasks[i].series->samples && ferror(tasks[i].series->samples));
 	return failed;
 }
 
@@ -597,21 +703,28 @@ static int finish(struct json *j, int64_t asleep_ns)
 		usage.cpu_ns -= t->before.cpu_ns;
 		if (usage.run_delay_ns >= 0)
 			usage.run_delay_ns -= t->before.run_delay_ns;
-		series_end(t->series, stopped, j);
+		if (t->moved)
+			stream_mark(
+				j, "cpu-lost", SEVERITY_INVALID, (int)i,
+				"CPU %d was taken from its measuring thread, which went on on another one",
+				t->cpu);
+		series_end(t->series, stopped && t->series->position < t->total_count, j);
 		series_summary(t->series, t->usage_known ? &usage : NULL, j);
 		if (t->series->lost)
 			stream_mark(j, "samples-lost", SEVERITY_INVALID, (int)i,
-				    "%" PRId64 " activations of CPU %d were measured and could not be kept", t->series->lost,
-				    t->cpu);
+				    "%" PRId64 " activations of CPU %d were measured and could not be kept",
+				    t->series->lost, t->cpu);
 		if (t->series->impossible)
 			stream_mark(j, "impossible-latency", SEVERITY_INVALID, (int)i,
-				    "CPU %d woke before its time %" PRId64 " times: its clock or timer is wrong", t->cpu,
-				    t->series->impossible);
+				    "CPU %d woke before its time %" PRId64
+				    " times: its clock or timer is wrong",
+				    t->cpu, t->series->impossible);
 		if (t->series->samples && !samples_close(t->series))
 			t->series->unwritable = true;
 	}
 	if (clock_now_ns(CLOCK_BOOTTIME) - clock_now_ns(CLOCK_MONOTONIC) - asleep_ns > NS_PER_S / 1000)
-		stream_mark(j, "clock-changed", SEVERITY_INVALID, -1, "the machine was suspended while it was measured");
+		stream_mark(j, "clock-changed", SEVERITY_INVALID, -1,
+			    "the machine was suspended while it was measured");
 	if (atomic_load(&dog.bitten)) {
 		stream_mark(j, "watchdog", SEVERITY_INVALID, -1, "%s", dog.why);
 		reason = "watchdog";
@@ -622,7 +735,8 @@ static int finish(struct json *j, int64_t asleep_ns)
 	}
 	if (samples_failed())
 		return error_line(STATUS_CANNOT_MEASURE, "output",
-				  "raw samples could not be written to %s: the disk is full or failed; free space there",
+				  "raw samples could not be written to %s: the disk is full or failed; free "
+				  "space there",
 				  wanted.samples_dir);
 	stream_end(j, reason, STATUS_OK);
 	return stream_written() ? STATUS_OK : STATUS_CANNOT_MEASURE;
@@ -652,6 +766,7 @@ int verb_wakeup(int argc, char **argv)
 	status = start_threads();
 	if (status)
 		return status;
+	settle_drain(&measured, &allowed);
 	dma_error = wanted.dma_latency_us >= 0 ? dma_latency_hold(wanted.dma_latency_us) : 0;
 	write_hello(&j, &measured, &allowed, &online, &present, dma_error);
 	json_open(&j, NULL, '{');
@@ -663,25 +778,31 @@ int verb_wakeup(int argc, char **argv)
 		stream_end(&j, "stopped", STATUS_OK);
 		return STATUS_OK;
 	}
-	asleep_ns = clock_now_ns(CLOCK_BOOTTIME) - clock_now_ns(CLOCK_MONOTONIC);
-	status = begin(&j);
+	status = open_samples();
 	if (status)
 		return status;
+	asleep_ns = clock_now_ns(CLOCK_BOOTTIME) - clock_now_ns(CLOCK_MONOTONIC);
+	begin(&j);
 	dog.threads = watched;
 	dog.count = task_count;
 	dog.limit_ns = INT64_MAX;
+	pthread_getcpuclockid(pthread_self(), &dog.drain_clock);
 	if (tasks[0].total_count != INT64_MAX)
 		dog.limit_ns = tasks[0].total_count * wanted.interval_ns;
 	if (wanted.policy != POLICY_OTHER && watchdog_start(&dog))
-		stream_mark(&j, "watchdog", SEVERITY_NOTE, -1, "there is no watchdog: its thread could not be started");
-	settle_drain(&measured, &allowed);
+		stream_mark(&j, "watchdog", SEVERITY_NOTE, -1,
+			    "there is no watchdog: its thread could not be started");
 	if (ring_size() * (uint64_t)wanted.interval_ns / 4 < (uint64_t)drain_ns)
 		drain_ns = (int64_t)ring_size() * wanted.interval_ns / 4;
 	while (drain(&j)) {
-		commands_wait(drain_ns);
-		if (atomic_load(&commands_stopped) || !stream_written())
-			stop_threads();
-		else if (atomic_load(&stop_flag) || samples_failed())
+		bool stopping = atomic_load(&stop_flag);
+
+		if (stopping)
+			pause_ns(STOPPING_NS);
+		else
+			commands_wait(drain_ns);
+		/* Again and again: a signal that comes just before a thread sleeps does not wake it. */
+		if (stopping || atomic_load(&commands_stopped) || !stream_written() || samples_failed())
 			stop_threads();
 	}
 	drain(&j);
