@@ -46,5 +46,5 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[1], verbs[i].name))
 			return verbs[i].run(argc - 1, argv + 1);
 	}
-	return error_line(STATUS_USAGE, "usage", "unknown verb '%s'; see --help", argv[1]);
+	return error_line(STATUS_USAGE, "usage", "unknown verb '%.100s'; see --help", argv[1]);
 }

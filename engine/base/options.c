@@ -31,8 +31,8 @@ static int choose(const struct option_entry *option, const char *text)
 			return 0;
 		}
 	}
-	return error_line(STATUS_USAGE, "usage", "--%s %s: not one of its choices; see --help", option->name,
-			  text);
+	return error_line(STATUS_USAGE, "usage", "--%s %.100s: not one of its choices; see --help",
+			  option->name, text);
 }
 
 static int assign(const struct option_entry *option, const char *text)
@@ -42,13 +42,13 @@ static int assign(const struct option_entry *option, const char *text)
 		int64_t number;
 
 		if (!options_int(text, &number))
-			return error_line(STATUS_USAGE, "usage", "--%s %s: not a whole number", option->name,
-					  text);
+			return error_line(STATUS_USAGE, "usage", "--%s %.100s: not a whole number",
+					  option->name, text);
 		if (number > option->max && option->min == INT64_MIN)
-			return error_line(STATUS_USAGE, "usage", "--%s %s: allowed is %lld at the most",
+			return error_line(STATUS_USAGE, "usage", "--%s %.100s: allowed is %lld at the most",
 					  option->name, text, (long long)option->max);
 		if (number < option->min || number > option->max)
-			return error_line(STATUS_USAGE, "usage", "--%s %s: allowed is %lld to %lld",
+			return error_line(STATUS_USAGE, "usage", "--%s %.100s: allowed is %lld to %lld",
 					  option->name, text, (long long)option->min, (long long)option->max);
 		*(int64_t *)option->value = number;
 		return 0;
@@ -63,7 +63,7 @@ static int assign(const struct option_entry *option, const char *text)
 		return 0;
 	case OPTION_CPUS:
 		if (!cpuset_parse(option->value, text) || !cpuset_count(option->value))
-			return error_line(STATUS_USAGE, "usage", "--%s %s: not a CPU list such as 0-3,6",
+			return error_line(STATUS_USAGE, "usage", "--%s %.100s: not a CPU list such as 0-3,6",
 					  option->name, text);
 		return 0;
 	case OPTION_FLAG:
@@ -96,7 +96,8 @@ int options_parse(const struct option_entry *table, size_t count, int argc, char
 			return -1;
 		}
 		if (strncmp(name, "--", 2))
-			return error_line(STATUS_USAGE, "usage", "'%s' is not an option; see --help", name);
+			return error_line(STATUS_USAGE, "usage", "'%.100s' is not an option; see --help",
+					  name);
 		name += 2;
 		value = strchr(name, '=');
 		len = value ? (size_t)(value - name) : strlen(name);

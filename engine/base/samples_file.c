@@ -33,7 +33,7 @@ FILE *samples_open(const char *folder, unsigned int series)
 	return fopen(path, "wxe");
 }
 
-void samples_begin(const struct series *s, int64_t duration_ns)
+void samples_begin(const struct series *s)
 {
 	struct header header = {
 		.magic = {'r', 't', 'g', 'a', 'u', 'g', 'e', 1},
@@ -43,7 +43,7 @@ void samples_begin(const struct series *s, int64_t duration_ns)
 		.interval_ns = s->interval_ns,
 		.start_ns = s->start_ns,
 		.warm_up_ns = s->warm_up_count * s->interval_ns,
-		.duration_ns = duration_ns,
+		.duration_ns = s->measured_ns == INT64_MAX ? 0 : s->measured_ns,
 	};
 
 	fwrite(&header, sizeof(header), 1, s->samples);

@@ -13,7 +13,7 @@
 FILE *samples_open(const char *folder, unsigned int series);
 
 /* Writes the header; start_ns is known. A failure shows in the stream's error flag. */
-void samples_begin(const struct series *s, int64_t duration_ns);
+void samples_begin(const struct series *s);
 
 /* Writes what the header can only know at the end, and closes. false: not all is on disk. */
 bool samples_close(struct series *s);

@@ -112,15 +112,13 @@ static void bite(struct watchdog *dog)
 	atomic_store(&dog->bitten, true);
 	atomic_store(dog->stop, true);
 	for (int tick = 0; tick < 2 * PATIENCE_TICKS; tick++) {
-		struct timespec pause = ns_timespec(TICK_NS);
-
 		if (atomic_load(&dog->ended))
 			return;
 		if (tick == PATIENCE_TICKS) {
 			for (unsigned int i = 0; i < dog->count; i++)
 				sched_setscheduler(dog->threads[i].tid, SCHED_OTHER, &none);
 		}
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+		clock_pause_ns(TICK_NS);
 	}
 	if (!atomic_load(&dog->ended))
 		_exit(3);
@@ -138,10 +136,9 @@ static void *watch(void *arg)
 	commands_leave_to_main();
 	rise();
 	while (!atomic_load(&dog->ended)) {
-		struct timespec pause = ns_timespec(TICK_NS);
 		int64_t now_ns;
 
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+		clock_pause_ns(TICK_NS);
 		now_ns = clock_now_ns(CLOCK_MONOTONIC);
 		for (unsigned int i = 0; i < dog->count && i < WATCHED_MAX; i++) {
 			int64_t used = cpu_time_ns(&dog->threads[i]);
