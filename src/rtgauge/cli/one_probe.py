@@ -47,7 +47,7 @@ def one_probe(name: str, written: dict[str, Any], *, load: str, samples: Path | 
         elif name == "calibrate" and record.steps:
             print_calibrations(record.steps[0].calibrations, Console())
         else:
-            print_summary(record, Console())
+            print_summary(record, Console(), kept=False)
     if run.state == "interrupted":
         return EXIT_INTERRUPTED
     return exit_status(record.run.verdicts, record.steps)
