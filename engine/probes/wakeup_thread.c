@@ -9,6 +9,7 @@
 #include "base/commands.h"
 #include "rt/clock.h"
 #include "rt/policy.h"
+#include "rt/wait.h"
 
 #define ROOM_NS (NS_PER_S / 5) /* between two looks whether a full ring has room again */
 
