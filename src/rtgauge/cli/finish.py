@@ -24,7 +24,7 @@ def finish(path: Path, run: Run, *, as_json: bool) -> int:
         record.run.verdicts = judge_run(parse_requirement(run.requirement), record)
         RecordWriter(path, run.id).write_run(record.run)
     if not as_json:
-        print_summary(record, Console())
+        print_summary(record, Console(), kept=False)
     page = path / "report.html"
     if record.steps:
         from rtgauge.report.page import render
