@@ -69,6 +69,14 @@ def _message(first: Mapping[str, Any]) -> str:
             return f"'{first['input']}' is neither true nor false"
         case "int_type" | "int_parsing" | "int_from_float":
             return f"'{first['input']}' is not a whole number"
+        case "list_type":
+            return "write it as a list, for example [[step]]"
+        case "dict_type":
+            return "write it as a table, for example [matrix]"
+        case "string_type":
+            return f"{first['input']!r} is not text"
+        case "string_pattern_mismatch":
+            return f"'{first['input']}' may hold letters, digits, '.', '_' and '-' only"
         case _:
             return str(first["msg"]).removeprefix("Value error, ")
 

@@ -16,10 +16,10 @@ LONGEST = "3650d"
 
 
 def _dma_latency(value: Any) -> Any:
-    if value in {"off", -1}:
+    if value == "off":
         return -1
     text = str(value).removesuffix("us")
-    if not text.isdigit() or int(text) > NO_LIMIT_US:
+    if not (text.isascii() and text.isdigit()) or len(text) > 10 or int(text) > NO_LIMIT_US:
         raise ValueError("write a latency in us such as 0, or off")
     return int(text)
 
@@ -27,7 +27,7 @@ def _dma_latency(value: Any) -> Any:
 def _memory_lock(value: Any) -> Any:
     if isinstance(value, bool):
         return value
-    if value not in {"on", "off"}:
+    if value not in ("on", "off"):  # noqa: PLR6201 - a plan may hold what no set can
         raise ValueError("write on or off")
     return value == "on"
 
@@ -57,6 +57,8 @@ class WakeupParameters(Parameters):
             raise ValueError("the interval must be longer than 0; give one such as 1ms or 100us")
         if self.interval_ns > 3600 * 10**9:
             raise ValueError("the interval must not be longer than 1h")
+        if self.count is not None and "duration_ns" in self.model_fields_set:
+            raise ValueError("give duration or count, not both")
         if self.count is not None and self.count * self.interval_ns > parse_duration_ns(LONGEST):
             raise ValueError(f"the count takes longer than {LONGEST}")
         return self
@@ -68,6 +70,7 @@ class Wakeup(Probe):
     name = "wakeup"
     help = "scheduling latency: from the expected release to the first instruction, one thread a CPU"
     parameters = WakeupParameters
+    alternatives = (frozenset({"duration", "count"}),)
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
         """The engine's command line."""
