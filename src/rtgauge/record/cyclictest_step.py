@@ -110,28 +110,26 @@ def _note(name: str, detail: str) -> Mark:
     return Mark(name=name, severity=Severity.NOTE, detail=detail)
 
 
-def _marks(measurement: Measurement, intervals: Sequence[int | None], missed: int) -> list[Mark]:
+def _marks(measurement: Measurement, intervals: Sequence[int | None], missed: int, tool: str) -> list[Mark]:
     marks: list[Mark] = []
     if measurement.unit_ns == 1000:
-        marks.append(_note("resolution-1us", "cyclictest cuts to whole us: a figure may be up to 999 ns more than it says"))
+        marks.append(_note("resolution-1us", f"{tool} cuts to whole us: a figure may be up to 999 ns more than it says"))
     if not measurement.unit_known:
         marks.append(_note("unit-assumed", "the text does not say whether it is in us or, with -N, in ns: taken as us"))
     overflow = sum(thread.overflow for thread in measurement.threads)
     if any(thread.histogram for thread in measurement.threads) and overflow:
-        detail = f"{overflow} samples lie above cyclictest's histogram: of each thread the largest is known, the others are at least the limit"
+        detail = f"{overflow} samples lie above {tool}'s histogram: of each thread the largest is known, the others are at least the limit"
         marks.append(_note("histogram-overflow", detail))
     elif overflow:
         marks.append(_note("no-histogram", "only minimum, average and maximum were written: quantiles are at least the minimum"))
     if any(thread.overflow > 1 for thread in measurement.threads):
         how = "cut to whole units" if measurement.average_is_cut else "rounded to 1/100 of a unit"
-        marks.append(_note("mean-rounded", f"where a histogram is not whole, the mean is cyclictest's own, {how}, and there is no standard deviation"))
+        marks.append(_note("mean-rounded", f"where a histogram is not whole, the mean is {tool}'s own, {how}, and there is no standard deviation"))
     if any(interval is None for interval in intervals):
-        marks.append(_note("missed-unknown", "cyclictest skips activations that it slept through, and its interval is not known: none are counted here"))
+        marks.append(_note("missed-unknown", f"{tool} skips activations that it slept through, and its interval is not known: none are counted here"))
     elif missed:
         least = "at least " if any(thread.overflow > 1 for thread in measurement.threads) else ""
-        marks.append(
-            _note("missed-derived", f"cyclictest skips activations that it slept through; by its latencies and its interval they were {least}{missed}")
-        )
+        marks.append(_note("missed-derived", f"{tool} skips activations that it slept through; by its latencies and its interval they were {least}{missed}"))
     if measurement.started is None:
         marks.append(_note("time-unknown", "the file does not say when it was measured: the time is that of the file"))
     return marks
@@ -167,6 +165,7 @@ def cyclictest_step(
     ended: str,
     interval_ns: int | None = None,
     marks: Sequence[Mark] = (),
+    tool: str = "cyclictest",
 ) -> tuple[Step, pl.DataFrame]:
     """The step and its windows (one a thread: the whole of it).
 
@@ -200,7 +199,7 @@ def cyclictest_step(
     step = Step(
         id=step_id,
         key=key,
-        tool=f"cyclictest {measurement.version}" if measurement.version else "cyclictest",
+        tool=f"{tool} {measurement.version}" if measurement.version else tool,
         started=started,
         ended=ended,
         start_ns=None,
@@ -212,6 +211,6 @@ def cyclictest_step(
         series=summary.series,
         total=summary.total,
         outliers=[],
-        marks=[*marks, *_marks(measurement, intervals, missed), *summary.marks],
+        marks=[*marks, *_marks(measurement, intervals, missed, tool), *summary.marks],
     )
     return step, windows

@@ -83,8 +83,8 @@ def _marks(record: Record) -> Iterable[Text]:
             yield Text.assemble((mark.severity.value, MARK_STYLE[mark.severity]), f": {_plain(where)}: {_plain(mark.name)}: {_plain(mark.detail)}")
 
 
-def print_summary(record: Record, console: Console) -> None:
-    """The system, a table of latencies by load and CPU, marks, what was left out, the verdict, and where the record is."""
+def print_summary(record: Record, console: Console, *, kept: bool = True) -> None:
+    """The system, a table of latencies by load and CPU, marks, what was left out, the verdict, and where the record is (if it is kept)."""
     for line in system_lines(record):
         console.print(Text(_plain(line), style="dim"))
     console.print()
@@ -107,6 +107,8 @@ def print_summary(record: Record, console: Console) -> None:
         console.print(Text(f"  next: {_plain(verdict.next)}"))
     if not record.run.verdicts:
         console.print(Text('No requirement was given; ask with --require "period=1ms latency<=200us hardness=100%".', style="dim"))
+    if not kept:
+        return
     console.print(Text(f"record  {record.path}"), soft_wrap=True)
     page = record.path / "report.html"
     if page.exists():
