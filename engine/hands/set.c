@@ -23,8 +23,9 @@ struct item {
 /* What to write so that it looks as it did: a file on a disk keeps its last newline. */
 static char *text_for(const struct entry *entry, const char *value)
 {
-	size_t len = strlen(entry->old), value_len = strlen(value);
-	bool newline = !entry->is_volatile && (!len || entry->old[len - 1] == '\n');
+	const char *old = entry->old ? entry->old : "";
+	size_t len = strlen(old), value_len = strlen(value);
+	bool newline = !entry->is_volatile && (!len || old[len - 1] == '\n');
 	char *text = malloc(value_len + 2);
 
 	if (!text)
