@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+from rtgauge.target.engine_path import engine_path
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture(scope="session")
 def engine() -> Path:
-    """The built engine."""
-    return Path(os.environ["RTGAUGE_ENGINE"])
+    """The engine that was installed with the package, or the one that $RTGAUGE_ENGINE names."""
+    return engine_path()
