@@ -28,7 +28,7 @@ $(VENV)/.ready:
 # Built again only when a source has changed, so that a second `make run` measures at once.
 $(VENV)/.installed: $(VENV)/.ready $(SOURCES)
 	@echo '--- install rtgauge into $(VENV)'
-	@$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation .
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation .
 	@touch $@
 
 $(VENV)/.tools: $(VENV)/.ready pyproject.toml

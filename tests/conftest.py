@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from rtgauge.target.engine_path import engine_path
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 @pytest.fixture(scope="session")
 def engine() -> Path:
-    """The engine that was installed with the package, or the one that $RTGAUGE_ENGINE names."""
+    """The built engine."""
     return engine_path()

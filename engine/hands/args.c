@@ -73,7 +73,8 @@ bool args_is_plain(const char *text, size_t most)
 	return true;
 }
 
-static const struct option_spec *find(const struct option_spec *specs, size_t count, const char *word, size_t len)
+static const struct option_spec *find(const struct option_spec *specs, size_t count, const char *word,
+				      size_t len)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (strlen(specs[i].name) == len && !memcmp(specs[i].name, word, len))

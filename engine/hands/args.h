@@ -13,7 +13,7 @@
 struct option_spec {
 	const char *name; /* with its dashes */
 	enum { OPT_FLAG, OPT_TEXT, OPT_INT } kind;
-	void *value; /* bool *, const char **, int64_t * */
+	void *value;	  /* bool *, const char **, int64_t * */
 	int64_t min, max; /* OPT_INT only */
 };
 

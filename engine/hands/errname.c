@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define NAME(e)                                                                                                    \
-	case e:                                                                                                    \
+#define NAME(e)                                                                                              \
+	case e:                                                                                              \
 		return #e
 
 const char *errname(int error)

@@ -27,7 +27,8 @@ static int add(struct paths *paths, const char *path)
 }
 
 /*
- * `done` is the part of the path that stands; `rest` is the pattern behind it. Goes down as deep as the pattern has parts.
+ * `done` is the part of the path that stands; `rest` is the pattern behind it. Goes down as deep as the
+ * pattern has parts.
  */
 static int walk(const char *done, const char *rest, struct paths *paths)
 {
@@ -43,7 +44,8 @@ static int walk(const char *done, const char *rest, struct paths *paths)
 		free(part);
 		return ENOMEM;
 	}
-	/* A part without a pattern, also the empty one behind a last slash, is taken as it is: its directory may not be listable. */
+	/* A part without a pattern, also the empty one behind a last slash, is taken as it is: its directory
+	 * may not be listable. */
 	if (!strpbrk(part, "*?[\\")) {
 		if (asprintf(&next, "%s%s", base, part) < 0)
 			error = ENOMEM;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Patterns with * ? [ ] to paths. glob(3) does this too, and brings a quarter of a megabyte of user databases into a static program. */
+/* Patterns with * ? [ ] to paths. glob(3) does this too, and brings a quarter of a megabyte of user databases
+ * into a static program. */
 #ifndef RTGAUGE_EXPAND_H
 #define RTGAUGE_EXPAND_H
 
@@ -11,8 +12,8 @@ struct paths {
 };
 
 /*
- * Adds what the pattern matches, as a shell would (a leading dot only where the pattern has it; \ takes the meaning away);
- * the pattern itself where it matches nothing or is no pattern. Returns 0 or ENOMEM.
+ * Adds what the pattern matches, as a shell would (a leading dot only where the pattern has it; \ takes the
+ * meaning away); the pattern itself where it matches nothing or is no pattern. Returns 0 or ENOMEM.
  */
 int expand(const char *pattern, struct paths *paths);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All processes that come from this one, also those that went into a session of their own: they stay its descendants because
- * this process is their subreaper.
+ * All processes that come from this one, also those that went into a session of their own: they stay its
+ * descendants because this process is their subreaper.
  */
 #ifndef RTGAUGE_FAMILY_H
 #define RTGAUGE_FAMILY_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads files whole, also those of /proc and /sys, which say their size is 0. Never hangs on a FIFO or a device. */
+/* Reads files whole, also those of /proc and /sys, which say their size is 0. Never hangs on a FIFO or a
+ * device. */
 #ifndef RTGAUGE_FILE_H
 #define RTGAUGE_FILE_H
 

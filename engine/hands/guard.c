@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The verb: its options, the lock, and what is said at the beginning and the end. guard_loop.c is what happens between. */
+/* The verb: its options, the lock, and what is said at the beginning and the end. guard_loop.c is what
+ * happens between. */
 #define _GNU_SOURCE 1
 #include "hands/guard.h"
 
@@ -42,7 +43,7 @@ static int parse(int argc, char **argv, struct guard *guard, struct wish *wish)
 		{"--lock-name", OPT_TEXT, &wish->lock_name, 0, 0},
 		{"--restore", OPT_FLAG, &wish->restore, 0, 0},
 		{"--journal", OPT_TEXT, &wish->journal, 0, 0},
-		{"--status-fd", OPT_INT, &wish->status_fd, 0, INT_MAX},
+		{"--status-fd", OPT_INT, &wish->status_fd, 3, INT_MAX},
 	};
 	bool dashes;
 	int rest, status = args_parse(argc, argv, specs, sizeof(specs) / sizeof(specs[0]), &rest, &dashes);
@@ -74,10 +75,12 @@ static int say_locked(const struct wish *wish, int error, const struct holder *h
 	struct json j;
 
 	if (error != EADDRINUSE)
-		return say_error("internal", STATUS_CANNOT, "the lock of this machine cannot be taken: %s", errname(error));
-	snprintf(message, sizeof(message), "this machine is held by run %s%s%s (pid %lld); wait until it has ended, or end it",
-		 *holder->run ? holder->run : "(it does not say which)", *holder->label ? ", " : "", holder->label,
-		 (long long)holder->pid);
+		return say_error("internal", STATUS_CANNOT, "the lock of this machine cannot be taken: %s",
+				 errname(error));
+	snprintf(message, sizeof(message),
+		 "this machine is held by run %s%s%s (pid %lld); wait until it has ended, or end it",
+		 *holder->run ? holder->run : "(it does not say which)", *holder->label ? ", " : "",
+		 holder->label, (long long)holder->pid);
 	json_start(&j, stdout);
 	json_open(&j, NULL, '{');
 	json_str(&j, "type", "error");
@@ -159,8 +162,10 @@ static int prepare(struct guard *guard)
 	guard->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (guard->signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1))
 		return say_error("internal", STATUS_CANNOT, "the guard cannot start: %s", errname(errno));
-	if (guard->detach && setsid() < 0 && getsid(0) != getpid() && errno != EPERM)
-		return say_error("internal", STATUS_CANNOT, "the guard cannot detach: %s", errname(errno));
+	/* Away from the terminal or connection that may close; fails only where it leads a process group
+	 * already. */
+	if (guard->detach)
+		setsid();
 	return 0;
 }
 
@@ -175,8 +180,8 @@ static FILE *open_events(const struct wish *wish)
 }
 
 /*
- * Everything is put back, and the lock given up, before a word is said of it: nobody who reads too slowly, or no more,
- * may stand in the way.
+ * Everything is put back, and the lock given up, before a word is said of it: nobody who reads too slowly, or
+ * no more, may stand in the way.
  */
 static int finish(struct guard *guard, const struct wish *wish, const char *dir, FILE *events)
 {
@@ -214,7 +219,8 @@ static int run(struct guard *guard, struct wish *wish, const char *dir, FILE *ev
 		guard_start(guard, wish->program);
 	if (guard->start_error) {
 		say_error("program", STATUS_CANNOT, "'%.200s' cannot be started: %s%s", wish->program[0],
-			    errname(guard->start_error), guard->start_error == ENOENT ? " (it is not installed here)" : "");
+			  errname(guard->start_error),
+			  guard->start_error == ENOENT ? " (it is not installed here)" : "");
 	} else {
 		say_started(guard, events);
 		guard_loop(guard, &wish->self);
@@ -224,7 +230,8 @@ static int run(struct guard *guard, struct wish *wish, const char *dir, FILE *ev
 
 int verb_guard(int argc, char **argv)
 {
-	struct guard guard = {.lease_ns = 10 * NS_PER_S, .grace_ns = 2 * NS_PER_S, .lock = -1, .program_in = -1};
+	struct guard guard = {
+		.lease_ns = 10 * NS_PER_S, .grace_ns = 2 * NS_PER_S, .lock = -1, .program_in = -1};
 	struct wish wish = {.lock_name = LOCK_NAME, .status_fd = -1};
 	FILE *events;
 	char *dir;
@@ -238,7 +245,8 @@ int verb_guard(int argc, char **argv)
 	if (!dir && (wish.restore || wish.lock))
 		return usage_error("no place for the journal is known; give --journal DIR");
 	events = open_events(&wish);
-	status = events ? prepare(&guard) : say_error("output", STATUS_CANNOT, "--status-fd: %s", errname(errno));
+	status = events ? prepare(&guard)
+			: say_error("output", STATUS_CANNOT, "--status-fd: %s", errname(errno));
 	if (!status)
 		status = run(&guard, &wish, dir, events);
 	free(dir);

@@ -15,17 +15,17 @@
 enum phase {
 	PHASE_RUN,
 	PHASE_CLOSED, /* the program's standard input is closed: programs that read it end now */
-	PHASE_TERM, /* SIGTERM was sent to all */
+	PHASE_TERM,   /* SIGTERM was sent to all */
 	PHASE_KILL,
 };
 
 struct guard {
 	int64_t lease_ns, grace_ns;
 	bool detach;
-	int signals; /* signalfd */
-	int lock; /* -1: none */
-	pid_t program; /* 0: a session */
-	int program_in; /* -1: closed */
+	int signals;	 /* signalfd */
+	int lock;	 /* -1: none */
+	pid_t program;	 /* 0: a session */
+	int program_in;	 /* -1: closed */
 	int start_error; /* errno of exec */
 
 	enum phase phase;
@@ -38,9 +38,9 @@ struct guard {
 	/* what it says at the end */
 	const char *reason; /* exit, lease, eof, signal, stop, exec */
 	int status, signal; /* of the program */
-	size_t killed; /* processes that SIGKILL was sent to */
-	size_t remaining; /* processes that did not end even so */
-	size_t dropped; /* lines that the program did not take */
+	size_t killed;	    /* processes that SIGKILL was sent to */
+	size_t remaining;   /* processes that did not end even so */
+	size_t dropped;	    /* lines that the program did not take */
 };
 
 /* Starts the program in a session of its own; fills program and program_in, or start_error. */

@@ -193,7 +193,8 @@ static size_t kill_all(struct guard *guard, pid_t **before, size_t count_before)
 	size_t count;
 
 	count = family_list(&pids);
-	/* The group at once: it cannot fork away from that. While its leader is not reaped nobody else can have its number. */
+	/* The group at once: it cannot fork away from that. While its leader is not reaped nobody else can
+	 * have its number. */
 	if (guard->program && !guard->exited)
 		kill(-guard->program, SIGKILL);
 	for (size_t i = 0; i < count; i++) {
@@ -218,7 +219,8 @@ static int wait_ms(const struct guard *guard)
 		return KILL_STEP_MS;
 	if (left <= 0)
 		return 0;
-	/* Rounded up, so that it does not spin through the last millisecond; once an hour is often enough for a long lease. */
+	/* Rounded up, so that it does not spin through the last millisecond; once an hour is often enough for
+	 * a long lease. */
 	return left > 3600 * NS_PER_S ? 3600000 : (int)((left + 999999) / 1000000);
 }
 
@@ -270,7 +272,8 @@ void guard_loop(struct guard *guard, const struct holder *self)
 		wait_for_more(guard, self);
 		if (guard->phase == PHASE_RUN && now_ns() >= guard->lease_end)
 			begin_end(guard, "lease");
-		else if (guard->phase != PHASE_RUN && guard->phase < PHASE_KILL && now_ns() >= guard->phase_end)
+		else if (guard->phase != PHASE_RUN && guard->phase < PHASE_KILL &&
+			 now_ns() >= guard->phase_end)
 			enter(guard, guard->phase + 1);
 	}
 	free(targets);

@@ -79,7 +79,8 @@ static int lock(int fd)
 	return ETIMEDOUT;
 }
 
-/* The file under this path, locked; another one may take its place (see compact) while this waits for the lock. */
+/* The file under this path, locked; another one may take its place (see compact) while this waits for the
+ * lock. */
 static int open_locked(struct journal *journal, bool create)
 {
 	struct stat opened, named;
@@ -87,15 +88,17 @@ static int open_locked(struct journal *journal, bool create)
 	for (;;) {
 		int error;
 
-		journal->fd = open(journal->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (create ? O_CREAT : 0), 0600);
+		journal->fd =
+			open(journal->path,
+			     O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (create ? O_CREAT : 0), 0600);
 		if (journal->fd < 0)
 			return errno;
 		error = lock(journal->fd);
 		if (!error && fstat(journal->fd, &opened))
 			error = errno;
 		/* Root obeys what stands here: nobody else may have been able to write it. */
-		if (!error && (!S_ISREG(opened.st_mode) || opened.st_uid != geteuid() || opened.st_mode & 022 ||
-			       opened.st_nlink > 1))
+		if (!error && (!S_ISREG(opened.st_mode) || opened.st_uid != geteuid() ||
+			       opened.st_mode & 022 || opened.st_nlink > 1))
 			error = EPERM;
 		if (!error && opened.st_size > JOURNAL_MOST)
 			error = EFBIG;
@@ -103,7 +106,8 @@ static int open_locked(struct journal *journal, bool create)
 			close(journal->fd);
 			return error;
 		}
-		if (!lstat(journal->path, &named) && named.st_ino == opened.st_ino && named.st_dev == opened.st_dev)
+		if (!lstat(journal->path, &named) && named.st_ino == opened.st_ino &&
+		    named.st_dev == opened.st_dev)
 			return 0;
 		close(journal->fd);
 	}
@@ -238,7 +242,8 @@ int journal_append(struct journal *journal, struct entry *entries, size_t count)
 	if (!error && fsync(journal->fd))
 		error = errno;
 	if (error && ftruncate(journal->fd, journal->size))
-		return error; /* entries for what was never written do no harm: the old value is there still */
+		return error; /* entries for what was never written do no harm: the old value is there still
+			       */
 	if (error)
 		return error;
 	journal->appended = true;
@@ -264,7 +269,8 @@ int journal_set_aside(struct journal *journal, const struct damaged *damaged)
 	return write_all(journal->fd, "#", 1, damaged->offset);
 }
 
-/* Writes the lines that still count beside the journal and puts them in its place. Where that fails it stays as it is. */
+/* Writes the lines that still count beside the journal and puts them in its place. Where that fails it stays
+ * as it is. */
 static void compact(struct journal *journal)
 {
 	char *path = NULL, *dir = NULL, *line;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What was changed and has to be put back: DIR/journal.ndjson, one entry a line (docs/formats/hands.md).
- * An entry's state is one letter at a fixed place of its line, so that it is changed by writing one byte: that works on a full disk
- * and is never half done. While it is open the journal is locked.
+ * An entry's state is one letter at a fixed place of its line, so that it is changed by writing one byte:
+ * that works on a full disk and is never half done. While it is open the journal is locked.
  */
 #ifndef RTGAUGE_JOURNAL_H
 #define RTGAUGE_JOURNAL_H
@@ -15,8 +15,8 @@
 #include "hands/process.h"
 
 #define STATE_ASKED 'a' /* it may or may not have been written yet */
-#define STATE_SET 's' /* it was written and read back as wanted */
-#define STATE_OVER 'o' /* put back, or never written */
+#define STATE_SET 's'	/* it was written and read back as wanted */
+#define STATE_OVER 'o'	/* put back, or never written */
 
 struct entry {
 	char state;
@@ -34,7 +34,7 @@ struct entry {
 
 struct damaged {
 	off_t offset;
-	size_t line; /* from 1 */
+	size_t line;	  /* from 1 */
 	const char *text; /* as it stands there, without the newline; may hold NULs */
 	size_t len;
 };
@@ -44,7 +44,7 @@ struct journal {
 	char *path;
 	char *content, *raw; /* texts of entries and of damaged lines are in there */
 	off_t size;
-	bool torn; /* the last line has no end */
+	bool torn;	       /* the last line has no end */
 	bool marked, appended; /* since it was opened */
 	int64_t last_seq;
 	struct entry *entries; /* in the order they were made; also those that are over */
@@ -62,7 +62,8 @@ char *journal_dir(const char *wanted);
  */
 int journal_open(struct journal *journal, const char *dir, bool create);
 
-/* Writes new entries (state asked) and waits until they are on the disk; fills seq and offset. 0 or an errno: then none is in. */
+/* Writes new entries (state asked) and waits until they are on the disk; fills seq and offset. 0 or an errno:
+ * then none is in. */
 int journal_append(struct journal *journal, struct entry *entries, size_t count);
 
 /* Changes the state of an entry; the entry is `asked` on disk until then. Returns 0 or an errno. */

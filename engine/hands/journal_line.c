@@ -49,7 +49,8 @@ char *journal_line(const struct entry *entry, size_t *len)
 	json_str(&j, "old", entry->old);
 	json_str(&j, "wanted", entry->wanted);
 	if (!fflush(out))
-		fprintf(out, ",\"crc\":\"%08" PRIx32 "\"}\n", crc32(text + STATE_AT + 1, *len - STATE_AT - 1));
+		fprintf(out, ",\"crc\":\"%08" PRIx32 "\"}\n",
+			crc32(text + STATE_AT + 1, *len - STATE_AT - 1));
 	if (ferror(out) | fclose(out)) {
 		free(text);
 		return NULL;
@@ -65,7 +66,8 @@ bool journal_parse(char *line, size_t len, struct entry *entry)
 
 	if (len < STATE_AT + 1 + CRC_TAIL || memchr(line, '\0', len))
 		return false;
-	snprintf(tail, sizeof(tail), ",\"crc\":\"%08" PRIx32 "\"}", crc32(line + STATE_AT + 1, len - CRC_TAIL - STATE_AT - 1));
+	snprintf(tail, sizeof(tail), ",\"crc\":\"%08" PRIx32 "\"}",
+		 crc32(line + STATE_AT + 1, len - CRC_TAIL - STATE_AT - 1));
 	if (strcmp(line + len - CRC_TAIL, tail))
 		return false;
 
@@ -97,5 +99,6 @@ bool journal_parse(char *line, size_t len, struct entry *entry)
 	scan_literal(&scan, ",\"wanted\":");
 	entry->wanted = scan_text(&scan);
 	scan_literal(&scan, tail);
-	return !scan.wrong && !*scan.at && entry->path[0] == '/' && args_is_id(entry->run) && args_is_id(entry->boot);
+	return !scan.wrong && !*scan.at && entry->path[0] == '/' && args_is_id(entry->run) &&
+	       args_is_id(entry->boot);
 }

@@ -34,7 +34,8 @@ char *knob_selected(const char *text)
 	if (!close || close == open + 1 || strchr(open + 1, '[') || strchr(close + 1, ']'))
 		return NULL;
 	/* A word of its own, without a space in it. */
-	if ((open > text && !isspace((unsigned char)open[-1])) || (close[1] && !isspace((unsigned char)close[1])))
+	if ((open > text && !isspace((unsigned char)open[-1])) ||
+	    (close[1] && !isspace((unsigned char)close[1])))
 		return NULL;
 	for (const char *c = open; c < close; c++) {
 		if (isspace((unsigned char)*c))
@@ -169,7 +170,8 @@ static bool cpu_list(const char *text, uint8_t set[CPUS / 8])
 	return !text[-1];
 }
 
-/* "0x00,0000000F" -> "f": no zeros before, no commas (which stand before each eight digits). In place; NULL: no mask. */
+/* "0x00,0000000F" -> "f": no zeros before, no commas (which stand before each eight digits). In place; NULL:
+ * no mask. */
 static char *mask(char *text)
 {
 	char *from = text, *to = text;

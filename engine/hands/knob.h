@@ -12,17 +12,19 @@
 bool knob_is_volatile(const char *path);
 
 /*
- * Reads what has to be written to bring the present value back: of a selector ("always [madvise] never") the word in
- * brackets, of another kernel file the text without its last newline, of a file on a disk every byte.
- * *value is malloc'ed. Returns NULL, or the name of an error: that of an errno, "multi-line" for a kernel file of several lines,
- * which cannot be written back.
+ * Reads what has to be written to bring the present value back: of a selector ("always [madvise] never") the
+ * word in brackets, of another kernel file the text without its last newline, of a file on a disk every byte.
+ * *value is malloc'ed. Returns NULL, or the name of an error: that of an errno, "multi-line" for a kernel
+ * file of several lines, which cannot be written back.
  */
 const char *knob_read(const char *path, bool is_volatile, char **value);
 
-/* Writes the whole value with one write(2), a newline after it in kernel files. Returns NULL or the name of an errno. */
+/* Writes the whole value with one write(2), a newline after it in kernel files. Returns NULL or the name of
+ * an errno. */
 const char *knob_write(const char *path, bool is_volatile, const char *value);
 
-/* The same value, though perhaps written another way: spaces, "0,1" and "0-1", "3" and "00000003", "1" and "Y". */
+/* The same value, though perhaps written another way: spaces, "0,1" and "0-1", "3" and "00000003", "1" and
+ * "Y". */
 bool knob_same(const char *a, const char *b);
 
 /* The word in brackets where the text is a selector, malloc'ed; else NULL. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One run a target: an abstract Unix socket, which leaves no file, holds for every user of the network namespace and ends with
- * its process. Whoever connects is told who holds it.
+ * One run a target: an abstract Unix socket, which leaves no file, holds for every user of the network
+ * namespace and ends with its process. Whoever connects is told who holds it.
  */
 #ifndef RTGAUGE_LOCK_H
 #define RTGAUGE_LOCK_H

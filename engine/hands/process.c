@@ -26,7 +26,8 @@ static int64_t number(const char *text, int64_t most)
 
 bool process_parse(const char *text, struct process *process)
 {
-	/* The name in parentheses may hold anything, parentheses too. sscanf would cost a static program 120 KiB. */
+	/* The name in parentheses may hold anything, parentheses too. sscanf would cost a static program 120
+	 * KiB. */
 	const char *at = strrchr(text, ')');
 	int64_t pid = number(text, INT32_MAX), parent = -1, start = -1;
 	char state = '\0';
@@ -40,7 +41,8 @@ bool process_parse(const char *text, struct process *process)
 		else if (field == 22)
 			start = number(at, INT64_MAX);
 	}
-	*process = (struct process){.pid = (pid_t)pid, .parent = (pid_t)parent, .state = state, .start = start};
+	*process =
+		(struct process){.pid = (pid_t)pid, .parent = (pid_t)parent, .state = state, .start = start};
 	return pid > 0 && parent >= 0 && start >= 0;
 }
 
@@ -62,7 +64,8 @@ bool process_lives(pid_t pid, int64_t start)
 {
 	struct process process;
 
-	return process_read(pid, &process) && process.start == start && process.state != 'Z' && process.state != 'X';
+	return process_read(pid, &process) && process.start == start && process.state != 'Z' &&
+	       process.state != 'X';
 }
 
 void boot_id_read(char id[BOOT_ID_SIZE])

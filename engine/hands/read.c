@@ -28,7 +28,8 @@ static void write_base64(struct json *j, const char *key, const char *data, size
 
 	for (size_t i = 0; text && i < len; i += 3) {
 		size_t left = len - i;
-		unsigned int three = (unsigned int)in[i] << 16 | (left > 1 ? in[i + 1] << 8 : 0) | (left > 2 ? in[i + 2] : 0);
+		unsigned int three = (unsigned int)in[i] << 16 | (left > 1 ? in[i + 1] << 8 : 0) |
+				     (left > 2 ? in[i + 2] : 0);
 
 		*to++ = digits[three >> 18];
 		*to++ = digits[three >> 12 & 63];
@@ -197,7 +198,9 @@ int verb_read(int argc, char **argv)
 		status = expand_input(&paths);
 	else
 		for (; i < argc && !status; i++)
-			status = expand(argv[i], &paths) ? say_error("internal", STATUS_CANNOT, "out of memory") : 0;
+			status = expand(argv[i], &paths)
+					 ? say_error("internal", STATUS_CANNOT, "out of memory")
+					 : 0;
 	if (!status && !write_all_files(&paths))
 		status = STATUS_CANNOT;
 	paths_free(&paths);

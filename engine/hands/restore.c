@@ -98,6 +98,7 @@ static void print_damaged(const struct damaged *damaged, struct json *j)
 	json_str(j, "action", "damaged");
 	json_str(j, "error", "the entry is damaged: it was not obeyed");
 	json_uint(j, "line", damaged->line);
+	json_uint(j, "bytes", damaged->len);
 	json_strn(j, "text", damaged->text, damaged->len < 4096 ? damaged->len : 4096);
 	json_close(j, '}');
 	json_line(j);
@@ -199,7 +200,9 @@ int verb_restore(int argc, char **argv)
 	if (status)
 		return status;
 	if (rest < argc)
-		return usage_error("restore takes no word '%.100s'; it knows from its journal what to put back", argv[rest]);
+		return usage_error(
+			"restore takes no word '%.100s'; it knows from its journal what to put back",
+			argv[rest]);
 	if (wish.run && !args_is_id(wish.run))
 		return usage_error("--run takes letters, digits and ._-:@+, at most 128");
 	dir = journal_dir(journal);
@@ -210,7 +213,8 @@ int verb_restore(int argc, char **argv)
 	/* Nobody who reads too slowly, or no more, may keep settings from being put back. */
 	signal(SIGPIPE, SIG_IGN);
 	out = open_memstream(&lines, &len);
-	status = out ? restore_settings(dir, &wish, out) : say_error("internal", STATUS_CANNOT, "out of memory");
+	status = out ? restore_settings(dir, &wish, out)
+		     : say_error("internal", STATUS_CANNOT, "out of memory");
 	if (out) {
 		fclose(out);
 		fwrite(lines, 1, len, stdout);

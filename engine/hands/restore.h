@@ -7,8 +7,8 @@
 
 struct restore_wish {
 	const char *run; /* what this run set; NULL: none */
-	bool stale; /* what was set for owners that live no more */
-	bool held; /* what is held on purpose too: of `run`, or all where that is NULL */
+	bool stale;	 /* what was set for owners that live no more */
+	bool held;	 /* what is held on purpose too: of `run`, or all where that is NULL */
 };
 
 /*

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads back JSON lines that the engine wrote itself, byte for byte as base/json.c writes them; nothing else passes. */
+/* Reads back JSON lines that the engine wrote itself, byte for byte as base/json.c writes them; nothing else
+ * passes. */
 #ifndef RTGAUGE_SCAN_H
 #define RTGAUGE_SCAN_H
 
@@ -7,7 +8,7 @@
 #include <stdint.h>
 
 struct scan {
-	char *at; /* what comes next in a text that ends with NUL */
+	char *at;   /* what comes next in a text that ends with NUL */
 	bool wrong; /* something else stood there; nothing moves from then on */
 };
 

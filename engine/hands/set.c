@@ -81,9 +81,10 @@ static void print_item(struct item *item, struct json *j)
 static int no_journal(const char *dir, int error)
 {
 	return say_error("output", STATUS_CANNOT,
-			   "nothing was set: the journal %s/journal.ndjson cannot be written (%s); it has to be there first, to put "
-			   "settings back after a crash: make room or give --journal DIR",
-			   dir, errname(error));
+			 "nothing was set: the journal %s/journal.ndjson cannot be written (%s); it has to "
+			 "be there first, to put "
+			 "settings back after a crash: make room or give --journal DIR",
+			 dir, errname(error));
 }
 
 /* Reads all old values, keeps them, and only then writes. Returns the exit status. */
@@ -123,12 +124,14 @@ static int check_items(int argc, char **argv)
 		return usage_error("set takes pairs: set --run ID -- PATH VALUE [PATH VALUE...]");
 	for (int i = 0; i < argc; i += 2) {
 		if (argv[i][0] != '/' || !args_is_plain(argv[i], PATH_MAX - 1))
-			return usage_error("'%.100s' is not a path; it begins with / and is UTF-8 without control characters, "
+			return usage_error("'%.100s' is not a path; it begins with / and is UTF-8 without "
+					   "control characters, "
 					   "at most %d bytes",
 					   argv[i], PATH_MAX - 1);
 		if (!args_is_plain(argv[i + 1], KNOB_MOST - 1))
-			return usage_error("the value for %.200s is not one line of UTF-8 of at most %d bytes", argv[i],
-					   KNOB_MOST - 1);
+			return usage_error(
+				"the value for %.200s is not one line of UTF-8 of at most %d bytes", argv[i],
+				KNOB_MOST - 1);
 	}
 	return 0;
 }
@@ -186,7 +189,8 @@ int verb_set(int argc, char **argv)
 		return usage_error("set needs --run ID: letters, digits and ._-:@+, at most 128");
 	if (!process_read((pid_t)pid, &owner) || !process_lives((pid_t)pid, owner.start))
 		return say_error("owner-gone", STATUS_CANNOT,
-				   "nothing was set: process %lld, which was to own the settings, is gone", (long long)pid);
+				 "nothing was set: process %lld, which was to own the settings, is gone",
+				 (long long)pid);
 	dir = journal_dir(journal);
 	if (!dir)
 		return usage_error("no place for the journal is known; give --journal DIR");

@@ -9,6 +9,7 @@
 #include "base/commands.h"
 #include "rt/clock.h"
 #include "rt/policy.h"
+#include "rt/wait.h"
 
 #define ROOM_NS (NS_PER_S / 5) /* between two looks whether a full ring has room again */
 
@@ -60,7 +61,7 @@ static inline void wait_until(const struct task *t, const struct timespec *next,
 			return; /* interrupted: the stop flag is set */
 		return;
 	}
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, next, NULL);
+	wait_until_monotonic(next);
 }
 
 /* The measured path: wait, read the clock, store. Ends at activation `end` or at the stop flag. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The other texts that come from outside: values of settings, /proc/PID/stat, the lock holder's answer. The first byte picks. */
+/* The other texts that come from outside: values of settings, /proc/PID/stat, the lock holder's answer. The
+ * first byte picks. */
 #define _GNU_SOURCE 1
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_same(text, strlen(text) < size - 1 ? text + strlen(text) + 1 : text);
 		break;
 	case 1:
-		if (process_parse(text, &process) && (process.pid <= 0 || process.parent < 0 || process.start < 0))
+		if (process_parse(text, &process) &&
+		    (process.pid <= 0 || process.parent < 0 || process.start < 0))
 			abort();
 		break;
 	case 2:

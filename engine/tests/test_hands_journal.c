@@ -87,7 +87,8 @@ static void a_line_comes_back_as_it_was(void **state)
 	line[len - 1] = '\0';
 	assert_true(journal_parse(line, len - 1, &back));
 	assert_int_equal(back.state, STATE_ASKED);
-	assert_true(back.seq == INT64_MAX && back.held && back.is_volatile && back.pid == 4711 && back.start == 318888);
+	assert_true(back.seq == INT64_MAX && back.held && back.is_volatile && back.pid == 4711 &&
+		    back.start == 318888);
 	assert_string_equal(back.run, example.run);
 	assert_string_equal(back.boot, example.boot);
 	assert_string_equal(back.path, example.path);

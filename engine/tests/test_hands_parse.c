@@ -15,7 +15,8 @@
 
 static void numbers_are_whole_and_decimal(void **state)
 {
-	static const char *const wrong[] = {"", "-", "+1", " 1", "1 ", "0x1", "1e3", "9223372036854775808", "--1", "1.0", "a"};
+	static const char *const wrong[] = {
+		"", "-", "+1", " 1", "1 ", "0x1", "1e3", "9223372036854775808", "--1", "1.0", "a"};
 	int64_t value;
 
 	(void)state;
@@ -32,8 +33,9 @@ static void options_end_where_they_end(void **state)
 	const char *text = NULL;
 	int64_t number = 0;
 	bool flag = false, dashes;
-	const struct option_spec specs[] = {
-		{"--flag", OPT_FLAG, &flag, 0, 0}, {"--text", OPT_TEXT, &text, 0, 0}, {"--number", OPT_INT, &number, 0, 9}};
+	const struct option_spec specs[] = {{"--flag", OPT_FLAG, &flag, 0, 0},
+					    {"--text", OPT_TEXT, &text, 0, 0},
+					    {"--number", OPT_INT, &number, 0, 9}};
 	int rest;
 
 	(void)state;
@@ -51,8 +53,9 @@ static void check_words(const char *word, const char *next)
 	const char *text;
 	int64_t number;
 	bool flag, dashes;
-	const struct option_spec specs[] = {
-		{"--flag", OPT_FLAG, &flag, 0, 0}, {"--text", OPT_TEXT, &text, 0, 0}, {"--number", OPT_INT, &number, 0, 9}};
+	const struct option_spec specs[] = {{"--flag", OPT_FLAG, &flag, 0, 0},
+					    {"--text", OPT_TEXT, &text, 0, 0},
+					    {"--number", OPT_INT, &number, 0, 9}};
 	int rest;
 
 	assert_int_equal(args_parse(next ? 3 : 2, argv, specs, 3, &rest, &dashes), STATUS_USAGE);
@@ -97,7 +100,8 @@ static void a_process_is_read_whatever_its_name(void **state)
 	struct process p;
 
 	(void)state;
-	assert_true(process_parse("7 (a) b) R (x)) S 3 7 7 0 -1 1 2 3 4 5 6 7 8 9 20 0 1 0 318888 1 2\n", &p));
+	assert_true(
+		process_parse("7 (a) b) R (x)) S 3 7 7 0 -1 1 2 3 4 5 6 7 8 9 20 0 1 0 318888 1 2\n", &p));
 	assert_int_equal(p.pid, 7);
 	assert_int_equal(p.parent, 3);
 	assert_int_equal(p.state, 'S');
@@ -105,7 +109,8 @@ static void a_process_is_read_whatever_its_name(void **state)
 	assert_false(process_parse("7 (a) S 3 7 7 0 -1 1 2 3 4 5 6 7 8 9 20 0 1 0", &p));
 	assert_false(process_parse("", &p));
 	assert_false(process_parse("7 a S", &p));
-	assert_false(process_parse("99999999999 (a) S 3 7 7 0 -1 1 2 3 4 5 6 7 8 9 20 0 1 0 318888 1 2\n", &p));
+	assert_false(
+		process_parse("99999999999 (a) S 3 7 7 0 -1 1 2 3 4 5 6 7 8 9 20 0 1 0 318888 1 2\n", &p));
 	assert_true(process_read(getpid(), &p));
 	assert_int_equal(p.parent, getppid());
 	assert_true(process_lives(getpid(), p.start));
@@ -127,7 +132,8 @@ static void check_holder(const char *text, const char *run, const char *label)
 static void a_holder_is_believed_only_in_the_exact_form(void **state)
 {
 	(void)state;
-	check_holder("{\"type\":\"lock\",\"run\":\"r1\",\"label\":\"a \\\"b\\\"\",\"pid\":5}\n", "r1", "a \"b\"");
+	check_holder("{\"type\":\"lock\",\"run\":\"r1\",\"label\":\"a \\\"b\\\"\",\"pid\":5}\n", "r1",
+		     "a \"b\"");
 	check_holder("{\"type\":\"lock\",\"run\":\"r1\",\"label\":\"\",\"pid\":5}", "", "");
 	check_holder("{\"type\":\"lock\",\"run\":\"r 1\",\"label\":\"\",\"pid\":5}\n", "", "");
 	check_holder("{\"type\":\"lock\",\"run\":\"r1\",\"label\":\"\\u001b[2J\",\"pid\":5}\n", "", "");

@@ -10,7 +10,7 @@ import subprocess
 import time
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from rtgauge.load.base import Completed
+from rtgauge.target.base import Completed
 from rtgauge.load.processes import STAT_GLOB, descendants, parse_all
 from tests.support.files import read_local
 

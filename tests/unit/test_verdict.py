@@ -111,7 +111,7 @@ def test_a_short_sample_says_nothing_about_100_percent_but_a_violation_does():
     ],
 )
 def test_a_share_is_judged_by_exact_bounds(good, late, word):
-    """Poisson limits by the chi-square of Garwood, Biometrika 28 (1936): 95 % one-sided upper 9.154 for 4 and 11.842 for 6, lower 6.924 for 12 and 21.594 for 30."""
+    """Poisson limits (by chi-square; Garwood, Biometrika 28, 1936), 95 % one-sided: upper 9.154 for 4, 11.842 for 6; lower 6.924 for 12, 21.594 for 30."""
     result = verdict("period=1ms latency<=200us hardness=99.999%", [50_000] * good + [900_000] * late)
     assert result.word == word
     if late == 6:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="One probe, no plan: a summary at the end, nothing kept but what is asked for.", no_args_is_help=True)
+app = typer.Typer(help="One probe, no plan: a summary at the end, nothing kept but what is asked for.")
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output; the rest on standard error.")]
 

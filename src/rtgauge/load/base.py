@@ -7,8 +7,13 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol
 
+from rtgauge.target.base import Completed
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from rtgauge.load.processes import ProcessStat
+    from rtgauge.target.base import Completed
 
 
 class Handle(Protocol):
@@ -26,14 +31,6 @@ class Handle(Protocol):
     def stop(self, grace_s: float) -> int | None:
         """SIGTERM to the group, after `grace_s` seconds SIGKILL to every descendant; returns the exit status, None where it is not known."""
         ...
-
-
-@dataclass(frozen=True)
-class Completed:
-    """A set-up command that has ended: exit status and what it printed."""
-
-    returncode: int
-    stdout: str
 
 
 class LoadTarget(Protocol):
@@ -65,22 +62,35 @@ def nothing_more(_log: str) -> dict[str, Any]:
     return {}
 
 
+def nothing_short(_reached: Mapping[str, Any]) -> str | None:
+    """For a part that reaches what it was asked, or whose figures say by themselves that it did not."""
+    return None
+
+
+def no_more_to_wait_for(_target: LoadTarget, _processes: Sequence[ProcessStat]) -> bool:
+    """For a part that runs as soon as its processes do."""
+    return True
+
+
 @dataclass(frozen=True)
 class PartSpec:
     """One program of a load.
 
     `ready`: the load runs when the part has at least so many processes whose name begins so.
+    `settled`: what else must be so, asked of the target with the part's processes.
     `lasting`: these processes live as long as the load; fewer of them at its end means that some died.
-    `reached`: what the part's own output says that it reached.
+    `reached`: what the part's own output says that it reached. `shortfall`: a note where what it reached (LoadPart.reached) is too little.
     """
 
     program: str
     argv: list[str]
     wanted: dict[str, Any]
     ready: tuple[str, int]
+    settled: Callable[[LoadTarget, Sequence[ProcessStat]], bool] = no_more_to_wait_for
     lasting: bool = True
     watch_memory: bool = False
     reached: Callable[[str], dict[str, Any]] = nothing_more
+    shortfall: Callable[[Mapping[str, Any]], str | None] = nothing_short
     notes: tuple[str, ...] = ()
 
 

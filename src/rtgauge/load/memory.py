@@ -3,16 +3,32 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rtgauge.errors import MeasureError
 from rtgauge.load.base import Load, LoadContext, PartSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 WORKERS = 5
 SHARE = 0.70
 SHARE_OF_AVAILABLE = 0.85
 """Never more than this of what is free to take, so that the load does not drive the target out of memory."""
+ENOUGH = 0.9
 PAGE = 4096
+
+
+def _shortfall(given: int, total: int, reached: Mapping[str, Any]) -> str | None:
+    """A note where the workers never had most of the memory that they were given: the step was too short for it."""
+    most = reached.get("resident_bytes_max")
+    if not isinstance(most, int) or most >= ENOUGH * given:
+        return None
+    return (
+        f"load memory: it took {most / total:.0%} of memory at most, of the {given / total:.0%} that it was given: "
+        "this machine needs longer to fill it; give the load a longer warm-up (load-warm-up in the plan) or the step a longer duration"
+    )
 
 
 class Memory(Load):
@@ -37,7 +53,7 @@ class Memory(Load):
                 f"it was given {taken >> 20} MiB, so that the machine does not run out of memory"
             )
             notes = (note,)
-        argv = ["stress-ng", "--vm", str(WORKERS), "--vm-bytes", str(taken), "--temp-path", "/tmp", "--timeout", f"{context.bound_s}s"]  # noqa: S108 - of the target; it must only be writable
+        argv = ["stress-ng", "--vm", str(WORKERS), "--vm-bytes", str(taken), "--vm-populate", "--temp-path", "/tmp", "--timeout", f"{context.bound_s}s"]  # noqa: S108 - of the target; it must only be writable
         return [
             PartSpec(
                 "stress-ng",
@@ -46,5 +62,6 @@ class Memory(Load):
                 ready=("stress-ng", WORKERS + 1),
                 watch_memory=True,
                 notes=notes,
+                shortfall=partial(_shortfall, taken, context.memory_total),
             )
         ]

@@ -6,10 +6,15 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rtgauge.errors import InputError
-from rtgauge.load.base import Load, LoadContext, PartSpec
+from rtgauge.load.base import Load, LoadContext, LoadTarget, PartSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rtgauge.load.processes import ProcessStat
 
 CLIENTS = 100
 BITS_PER_SECOND_A_CLIENT = 1_000_000
@@ -88,6 +93,18 @@ def traffic(log: str) -> dict[str, Any]:
         return nothing
 
 
+def connected(port: int) -> Callable[[LoadTarget, Sequence[ProcessStat]], bool]:
+    """Whether an iperf3 of the part has every client's connection to `port`, and the one that steers them."""
+
+    def ask(target: LoadTarget, processes: Sequence[ProcessStat]) -> bool:
+        # /proc/PID/net/tcp is of PID's own namespace; 01 is ESTABLISHED
+        pids = [process.pid for process in processes if process.name.startswith("iperf3")]
+        files = target.read([f"/proc/{pid}/net/{table}" for pid in pids for table in ("tcp", "tcp6")])
+        return any(len(re.findall(rf":{port:04X} 01 ", str(file.get("text", "")))) > CLIENTS for file in files.values())
+
+    return ask
+
+
 def free_port(context: LoadContext) -> int:
     """A TCP port above the ephemeral range that nothing on the target uses now."""
     files = context.target.read(["/proc/net/tcp", "/proc/net/tcp6"])
@@ -111,15 +128,17 @@ class Network(Load):
             host, port = parse_peer(context.peer)
             # as in the paper the target is the side that sends
             argv = ["iperf3", "--client", host, "--port", str(port), *amount]
-            return [PartSpec("iperf3", argv, wanted | {"over": "peer", "peer": f"{host}:{port}"}, ready=("iperf3", 1), reached=traffic)]
+            over_peer = wanted | {"over": "peer", "peer": f"{host}:{port}"}
+            return [PartSpec("iperf3", argv, over_peer, ready=("iperf3", 1), settled=connected(port), reached=traffic)]
         namespace = self._namespace(context)
+        port = DEFAULT_PORT if namespace is not None else free_port(context)
         if namespace is not None:
-            argv = [*namespace, "sh", "-c", VETH + CLIENT, "sh", str(DEFAULT_PORT), "--client", "198.18.0.1", "--reverse", *amount]
+            argv = [*namespace, "sh", "-c", VETH + CLIENT, "sh", str(port), "--client", "198.18.0.1", "--reverse", *amount]
             over, note = "veth", f"load network: between two network namespaces joined by a veth pair; {COSTS_LITTLE}"
         else:
-            argv = ["sh", "-c", LOOPBACK + CLIENT, "sh", str(free_port(context)), "--client", "127.0.0.1", "--reverse", *amount]
+            argv = ["sh", "-c", LOOPBACK + CLIENT, "sh", str(port), "--client", "127.0.0.1", "--reverse", *amount]
             over, note = "loopback", f"load network: over the loopback, since network namespaces are not allowed here; {COSTS_LITTLE}"
-        return [PartSpec("iperf3", argv, wanted | {"over": over}, ready=("iperf3", 2), reached=traffic, notes=(note,))]
+        return [PartSpec("iperf3", argv, wanted | {"over": over}, ready=("iperf3", 2), settled=connected(port), reached=traffic, notes=(note,))]
 
     @staticmethod
     def _namespace(context: LoadContext) -> list[str] | None:

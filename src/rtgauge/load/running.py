@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    from rtgauge.load.processes import ProcessStat
+
 WARM_UP_S = 2.0
 READY_S = 30.0
 """How long a load may take until its programs run."""
@@ -92,7 +94,7 @@ class RunningLoad:
         while self._parts:
             self._raise_if_died()
             processes = parse_all(self._target.read([STAT_GLOB]))
-            if all(count_alive(descendants(processes, part.handle.pid), part.spec.ready[0]) >= part.spec.ready[1] for part in self._parts):
+            if all(self._runs(part, descendants(processes, part.handle.pid)) for part in self._parts):
                 break
             if time.monotonic() > deadline:
                 raise MeasureError(f"load {self._load.name}: {' and '.join(part.spec.program for part in self._parts)} did not run within {ready_s:g} s")
@@ -142,10 +144,11 @@ class RunningLoad:
         finally:
             self._end_parts()
         parts = [self._describe(part, share_base) for part in self._parts]
+        short = [note for part, said in zip(self._parts, parts, strict=True) if (note := part.spec.shortfall(said.reached)) is not None]
         self._report = LoadReport(
             name=self._load.name,
             parts=parts,
-            notes=[note for part in self._parts for note in part.spec.notes],
+            notes=[note for part in self._parts for note in part.spec.notes] + short,
             started_ns=self._started_ns,
             warm_ns=self._warm_ns,
             ended_ns=ended_ns,
@@ -153,6 +156,10 @@ class RunningLoad:
         for part in self._parts:
             part.log.close()
         return self._report
+
+    def _runs(self, part: PartState, tree: list[ProcessStat]) -> bool:
+        name, wanted = part.spec.ready
+        return count_alive(tree, name) >= wanted and part.spec.settled(self._target, tree)
 
     def _raise_if_died(self) -> None:
         died = self.check()
@@ -239,7 +246,7 @@ def _tail(log: BinaryIO, limit: int) -> str:
 
 
 def _why(part: PartState, status: int) -> str:
-    """Why a part ended, in one line: how, and the last line that it printed."""
-    lines = [line.strip() for line in _tail(part.log, 4096).splitlines() if line.strip()]
+    """Why a part ended, in one line: how, and the last line with words that it printed."""
+    lines = [line.strip() for line in _tail(part.log, 4096).splitlines() if re.search(r"[A-Za-z]", line)]
     how = f"ended with status {status}" if status >= 0 else f"was ended by signal {-status}"
     return f"{how}: {lines[-1][:200]}" if lines else how

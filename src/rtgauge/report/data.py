@@ -169,7 +169,7 @@ class Curve:
 def exceedance(histogram: Counts, max_ns: int | None, points: int = 250) -> Curve:
     """The curve of one histogram; `max_ns` is the exact largest value where it is known.
 
-    Thinned to about `points` by dropping steps smaller than the line is wide; the last 30 steps, the tail, are all kept.
+    Thinned to about `points` by dropping steps smaller than the line is wide; the last eighth of them, the tail, is kept whole.
     """
     total = histogram.total
     if total == 0:
@@ -179,7 +179,8 @@ def exceedance(histogram: Counts, max_ns: int | None, points: int = 250) -> Curv
     if max_ns is not None:
         top = np.where(histogram.bins >= OVERFLOW_BIN, max_ns, np.minimum(top, max_ns))
     above = total - np.cumsum(histogram.counts)
-    x = np.concatenate([[max(1, int(EDGES_NS[histogram.bins[0]]))], top[:-1], top[-1:]]).astype(np.float64) / 1_000
+    x = np.concatenate([[EDGES_NS[histogram.bins[0]]], top[:-1], top[-1:]])
+    x = np.maximum(x, 1).astype(np.float64) / 1_000  # 0 ns has no place on a log axis
     share = np.concatenate([[total], above[:-1], [above[-2] if len(above) > 1 else total]]) / total
     keep = _thin(x, share, points)
     return Curve(x[keep], share[keep], lower_bound=overflowed and max_ns is None)
@@ -192,7 +193,7 @@ def _thin(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], points: int) -
     step_x, step_y = (log_x[-1] - log_x[0]) / points, (log_y[0] - log_y[-1]) / points
     keep = [0]
     for i in range(1, len(x)):
-        if i >= len(x) - 30 or log_x[i] - log_x[keep[-1]] > step_x or log_y[keep[-1]] - log_y[i] > step_y:
+        if i >= len(x) - points // 8 or log_x[i] - log_x[keep[-1]] > step_x or log_y[keep[-1]] - log_y[i] > step_y:
             keep.append(i)
     return keep
 

@@ -1,27 +1,133 @@
 # SPDX-License-Identifier: MIT
-"""Another tool measures the same step, into the same record (paper row A4): cyclictest, rtla timerlat."""
+"""Another tool measures the same step, into the same record (paper row A4): cyclictest, or rtla's timerlat."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from rtgauge.errors import InputError
-from rtgauge.record.model import LeftOut, Step, StepKey
-from rtgauge.runner.step import Context
+from rtgauge.errors import InputError, MeasureError
+from rtgauge.load.running import RunningLoad
+from rtgauge.nearest import nearest
+from rtgauge.record.cyclictest import Measurement
+from rtgauge.record.cyclictest_step import cyclictest_step
+from rtgauge.record.import_cyclictest import read_cyclictest
+from rtgauge.record.model import LeftOut, LoadReport, Mark, Severity, Step, StepKey
+from rtgauge.record.rtla_text import parse_rtla
+from rtgauge.runner.step import Abandoned, Context, load_marks, now_utc, start_load
+from rtgauge.system.changes import CHANGE_PATHS, changes
+from rtgauge.system.marks import marks as change_marks
 from rtgauge.target.base import Target
+from rtgauge.units import format_cpu_list, parse_cpu_list
 
-TOOLS = {"cyclictest": "rt-tests", "rtla": "rtla"}
+PACKAGES = {"cyclictest": "rt-tests", "rtla": "rtla"}
+HISTOGRAM_US = 20_000
+ONLINE = "/sys/devices/system/cpu/online"
+TRACERS = ("/sys/kernel/tracing/available_tracers", "/sys/kernel/debug/tracing/available_tracers")
+NS_PER_US = 1000
 
 
 def left_out(tool: str, target: Target) -> LeftOut | None:
-    """Why this tool cannot measure here; None: it can."""
-    if tool not in TOOLS:
-        raise InputError(f"unknown tool '{tool}' for --cross-check; there are: {', '.join(TOOLS)}")
+    """Why this tool cannot measure here; None: it can. Raises InputError for an unknown one."""
+    if tool not in PACKAGES:
+        raise InputError(f"--cross-check: unknown tool '{tool}'{nearest(tool, PACKAGES)}")
+    what = f"cross-check {tool}"
     if target.which(tool) is None:
-        return LeftOut(what=f"cross-check {tool}", reason=f"the program {tool} is not installed", remedy=f"apt-get install {TOOLS[tool]}")
+        return LeftOut(what=what, reason=f"the program {tool} is not installed", remedy=f"apt-get install {PACKAGES[tool]}")
+    if tool == "rtla":
+        tracers = " ".join(str(file.get("text", "")) for file in target.read(TRACERS).values())
+        if "timerlat" not in tracers.split():
+            remedy = "mount tracefs (mount -t tracefs tracefs /sys/kernel/tracing), or boot a kernel with CONFIG_TIMERLAT_TRACER"
+            return LeftOut(what=what, reason="this kernel offers no timerlat tracer", remedy=remedy)
     return None
 
 
+def _cpus(key: StepKey, target: Target) -> list[int]:
+    asked = key.parameters["cpu"]
+    return parse_cpu_list(asked if asked is not None else str(target.read([ONLINE])[ONLINE].get("text", "0")))
+
+
+def _seconds(key: StepKey) -> int:
+    """The measured time in whole seconds, rounded up: neither tool takes less."""
+    p = key.parameters
+    length_ns: int = p["count"] * p["interval_ns"] if p["count"] else p["duration_ns"]
+    return max(1, -(-length_ns // 10**9))
+
+
+def cyclictest_argv(key: StepKey, cpus: list[int], result: Path) -> list[str]:
+    """cyclictest with the step's settings. Raises InputError for what it does not have."""
+    p = key.parameters
+    if p["interval_ns"] % NS_PER_US:
+        raise InputError("--cross-check cyclictest: its interval is whole us")
+    policy = ["-p", str(p["priority"]), "--policy", p["policy"]] if p["policy"] != "other" else ["--policy", "other"]
+    loops = p["count"] or max(1, p["duration_ns"] // p["interval_ns"])
+    latency = [f"--latency={p['dma_latency_us']}"] if p["dma_latency_us"] >= 0 else ["--laptop"]
+    return [
+        "cyclictest", "-t", str(len(cpus)), "-a", format_cpu_list(cpus), "-i", str(p["interval_ns"] // NS_PER_US), "-d", "0", "-l", str(loops),
+        *policy, *(["-m"] if p["memory_lock"] else []), *latency, "-q", "-h", str(HISTOGRAM_US), f"--json={result}",
+    ]  # fmt: skip
+
+
+def rtla_argv(key: StepKey, cpus: list[int]) -> list[str]:
+    """rtla timerlat hist with the step's settings."""
+    p = key.parameters
+    policy = {"fifo": f"f:{p['priority']}", "rr": f"r:{p['priority']}", "other": "o:0"}[p["policy"]]
+    return [
+        "rtla", "timerlat", "hist", "-c", format_cpu_list(cpus), "-p", str(max(1, p["interval_ns"] // NS_PER_US)), "-P", policy,
+        "-d", f"{_seconds(key)}s", "-b", "1", "-E", str(HISTOGRAM_US), "--no-irq",
+    ]  # fmt: skip
+
+
+def _run(key: StepKey, context: Context, folder: Path) -> Measurement:
+    """Let the tool measure; gives what it found. Raises MeasureError."""
+    cpus = _cpus(key, context.target)
+    result = folder / f"{key.tool}.json"
+    output = folder / f"{key.tool}.txt"
+    argv = cyclictest_argv(key, cpus, result) if key.tool == "cyclictest" else rtla_argv(key, cpus)
+    with output.open("wb") as log:
+        program = context.target.start(argv, log)
+        context.interrupt.stop_by(program.stop)
+        try:
+            status = program.wait(_seconds(key) * 2 + 60)
+        finally:
+            context.interrupt.stop_by(None)
+            program.stop()
+    if context.interrupt.asked:
+        raise Abandoned
+    if status != 0:
+        said = output.read_text(errors="replace").strip().splitlines()
+        raise MeasureError(f"{key.tool} ended with status {status}: {said[-1] if said else 'it said nothing'}")
+    return read_cyclictest(result) if key.tool == "cyclictest" else parse_rtla(output.read_text(errors="replace"), str(output))
+
+
 def measure(step_id: str, key: StepKey, context: Context, folder: Path) -> tuple[Step, Any]:
-    raise NotImplementedError
+    """Measure one step with the other tool. Raises InputError, MeasureError, LoadFailed or Abandoned."""
+    target = context.target
+    started = now_utc()
+    before = target.read(CHANGE_PATHS)
+    load: RunningLoad | None = None
+    report = LoadReport(name=key.load)
+    if key.load != "idle":
+        load = start_load(key, context, folder, _seconds(key))
+    try:
+        context.progress.phase(f"{key.tool} measures")
+        begin_ns = target.monotonic_ns()
+        measurement = _run(key, context, folder)
+        end_ns = target.monotonic_ns()
+    finally:
+        if load is not None:
+            report = load.stop()
+    changed = changes(before, target.read(CHANGE_PATHS))
+    note = Mark(name="other-tool", severity=Severity.NOTE, detail=f"measured by {key.tool}, to check rtgauge against it")
+    step, windows = cyclictest_step(
+        measurement,
+        step_id=step_id,
+        key=key,
+        load=report,
+        started=started,
+        ended=now_utc(),
+        interval_ns=key.parameters["interval_ns"],
+        marks=[note, *load_marks(report), *change_marks(changed, _cpus(key, target))],
+        tool=key.tool,
+    )
+    return step.model_copy(update={"end_reason": "count", "start_ns": begin_ns, "end_ns": end_ns, "changes": changed}), windows

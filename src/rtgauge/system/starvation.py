@@ -49,7 +49,7 @@ def limits(facts: Mapping[str, Any]) -> list[Limit]:
     group = scheduling["cgroup"]
     group_runtime, group_period = _number(group["rt_runtime_us"]), _number(group["rt_period_us"])
     grouped = kernel["rt_group_sched"] is not False and (kernel["rt_group_sched"] is True or group_runtime is not None)
-    # since 6.12 the kernel throttles only where it is built with RT_GROUP_SCHED
+    # since 6.12 the kernel throttles only where it is built with RT_GROUP_SCHED (commit 5f6bd380c7bd)
     throttles = version is None or version < FAIR_SERVER_SINCE or grouped
     if runtime is not None and period is not None and 0 <= runtime < period and throttles:
         found.append(Limit("real-time throttling (sched_rt_runtime_us)", (period - runtime) * 1000, "sysctl kernel.sched_rt_runtime_us=-1"))

@@ -54,7 +54,6 @@ def before() -> dict[str, dict[str, Any]]:
     )
 
 
-
 def changed(files: dict[str, str]) -> dict[str, Any]:
     return changes(before(), before() | texts(files))
 

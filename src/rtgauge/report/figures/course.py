@@ -78,8 +78,8 @@ def course_figure(source: Source) -> Figure | None:
     if any_missed:
         missed = shown.transform_filter("datum.missed > 0").mark_tick(orient="vertical", height=9, width=2, thickness=2, style="alarm", yOffset=-5)
         layers.append(missed.encode(x="middle:Q", y=alt.YValue("height"), tooltip=tooltip))
-    if len(source.record.steps) <= NAMED_STEPS:
-        layers += _names(found, source.record)
+    names_layer, marks_layer = _names(found, source.record)
+    layers += [names_layer, marks_layer] if len(source.record.steps) <= NAMED_STEPS else [marks_layer]
     layers += bound_layer(source.bound_us, vertical=False)
     text = "Largest latency over time, a band a step. " + "; ".join(f"{label}: up to {part[ALL].max_ns or 0} ns" for label, part in source.measured.items())
     return Figure(
@@ -91,7 +91,7 @@ def course_figure(source: Source) -> Figure | None:
     )
 
 
-def _names(found: Course, record: Record) -> list[alt.Chart]:
+def _names(found: Course, record: Record) -> tuple[alt.Chart, alt.Chart]:
     """The name of each step at the head of its band, and a triangle where it is marked."""
     labels = step_labels(record)
     rows: list[tuple[object, ...]] = []
@@ -110,7 +110,7 @@ def _names(found: Course, record: Record) -> list[alt.Chart]:
         .transform_filter("isValid(datum.marks)")
         .mark_point(shape="triangle-up", size=50, filled=True, xOffset=9, yOffset=26, style="alarm", opacity=1)
     )
-    return [text, marked.encode(x="start:Q", y=alt.YValue(0), tooltip=[alt.Tooltip("name:N"), alt.Tooltip("marks:N")])]
+    return text, marked.encode(x="start:Q", y=alt.YValue(0), tooltip=[alt.Tooltip("name:N"), alt.Tooltip("marks:N")])
 
 
 def _notes(found: Course, *, any_missed: bool, any_marked: bool) -> list[str]:
@@ -119,7 +119,7 @@ def _notes(found: Course, *, any_missed: bool, any_marked: bool) -> list[str]:
     if any_missed:
         notes.append("Red ticks at the foot: activations were missed there.")
     if any_marked:
-        notes.append("A triangle under a name: the step is marked; see the marks.")
+        notes.append("A red triangle at the head of a band: that step is marked.")
     if not found.continuous:
         notes.append("The steps do not share one stretch of time; they are drawn one after another.")
     return notes

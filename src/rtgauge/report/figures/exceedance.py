@@ -14,18 +14,25 @@ if TYPE_CHECKING:
     from rtgauge.report.figures.source import Source
 
 POINTS = 16_000
-"""About this many points in all curves together."""
-PLAIN, FILLED = "as measured", "missed filled in"
+"""About this many points in the curves of single CPUs together."""
+FULL = 250
+"""Points of a curve that nothing is missing from to the eye."""
+PLAIN, FILLED = "p", "f"
+_KIND = "datum.label === 'f' ? 'missed filled in' : 'as measured'"
+
+
+def _points_a_cpu(source: Source) -> int:
+    return max(40, min(FULL, POINTS // max(1, sum(len(cpus) for cpus in source.measured.values()))))
 
 
 def _curves(source: Source) -> dict[tuple[str, str, str], Curve]:
-    each = max(40, min(250, POINTS // max(1, sum(len(cpus) for cpus in source.measured.values()))))
     found: dict[tuple[str, str, str], Curve] = {}
     for label, cpus in source.measured.items():
         for cpu, part in cpus.items():
-            found[label, cpu, PLAIN] = exceedance(part.plain, part.max_ns, each)
+            points = FULL if cpu == ALL else _points_a_cpu(source)
+            found[label, cpu, PLAIN] = exceedance(part.plain, part.max_ns, points)
             if part.missed.total:
-                found[label, cpu, FILLED] = exceedance(part.plain.plus(part.missed), part.max_ns, each)
+                found[label, cpu, FILLED] = exceedance(part.plain.plus(part.missed), part.max_ns, points)
     return {key: curve for key, curve in found.items() if len(curve.x_us)}
 
 
@@ -42,6 +49,7 @@ def exceedance_figure(source: Source) -> Figure | None:
     data = csv({"load": "string", "cpu": "string", "kind": "string", "us": "number", "share": "number"}, rows)
     base = alt.Chart(data).transform_filter("datum.cpu === cpu")
     kinds = [PLAIN, FILLED] if any_missed else [PLAIN]
+    kind_legend = alt.Legend(title=None, labelExpr=_KIND) if any_missed else None
     lines = base.mark_line(interpolate="step-after", strokeWidth=1.8, clip=True).encode(
         x=alt.X(
             "us:Q",
@@ -54,9 +62,7 @@ def exceedance_figure(source: Source) -> Figure | None:
             axis=alt.Axis(title="share of activations later than x", values=decades(rarest * 0.6, 1), labelExpr="format(datum.value * 100, '~g') + ' %'"),
         ),
         color=alt.Color("load:N", sort=None, scale=alt.Scale(domain=source.labels), legend=alt.Legend(title=None)),
-        strokeDash=alt.StrokeDash(
-            "kind:N", sort=None, scale=alt.Scale(domain=kinds, range=[[1, 0], [4, 3]][: len(kinds)]), legend=alt.Legend(title=None) if any_missed else None
-        ),
+        strokeDash=alt.StrokeDash("kind:N", sort=None, scale=alt.Scale(domain=kinds, range=[[1, 0], [4, 3]][: len(kinds)]), legend=kind_legend),
     )
     ends = ((*key, float(curve.x_us[-1]), float(curve.share[-1])) for key, curve in curves.items() if key[2] == PLAIN)
     largest = (
@@ -79,6 +85,8 @@ def exceedance_figure(source: Source) -> Figure | None:
     ]
     if any_missed:
         notes.append("Dashed: with the latencies filled in that missed activations would have had.")
+    if _points_a_cpu(source) < FULL:
+        notes.append(f"The curves of single CPUs are thinned to about {_points_a_cpu(source)} points.")
     if any(curve.lower_bound for curve in curves.values()):
         notes.append("A curve that ends at 10 s goes on beyond it.")
     return Figure("exceedance", "Exceedance", text, [layered(layers, height=330, description=text)], notes=notes)

@@ -42,7 +42,10 @@ async function draw(chart) {
   }
 }
 
-const drawAll = () => Promise.all(charts.map(draw));
+function drawAll() {
+  document.documentElement.dataset.theme = dark.matches ? "dark" : "light";
+  return Promise.all(charts.map(draw));
+}
 
 function press(name, value) {
   chosen[name] = value;

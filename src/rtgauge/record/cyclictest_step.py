@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: MIT
+"""Makes a step of a record from a measurement of cyclictest.
+
+What cyclictest prints is kept as it is: it cuts a latency to whole us, so a figure of 12 us stands for 12.000 to 12.999 us. The record says so with
+`resolution_ns` in the step's parameters and the mark `resolution-1us`; quantiles are whole us, never finer, and a verdict takes a
+figure as up to 999 ns larger. Samples above cyclictest's histogram are counted and in no bin (docs/formats/record.md); its maximum is
+known. Activations that it slept through it skips without a word; they follow from its latencies and its interval,
+where that is known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from rtgauge.errors import InputError
+from rtgauge.record.histogram import bin_of
+from rtgauge.record.merge import add_bins
+from rtgauge.record.model import LoadReport, Mark, Severity, Step, StepKey
+from rtgauge.record.summary import StepSummary, summarise_step
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.record.cyclictest import Measurement, Thread
+
+MAX_MISSED = 10**7
+WINDOW_COLUMNS = {
+    "series": pl.UInt32, "phase": pl.String, "index": pl.UInt32, "start_ns": pl.Int64, "end_ns": pl.Int64, "count": pl.UInt64, "missed": pl.UInt64,
+    "min_ns": pl.Int64, "max_ns": pl.Int64, "sum_ns": pl.Int64, "m2_ns2": pl.Float64,
+    "bins": pl.List(pl.UInt32), "counts": pl.List(pl.UInt64), "missed_bins": pl.List(pl.UInt32), "missed_counts": pl.List(pl.UInt64),
+}  # fmt: skip
+
+
+def _check(thread: Thread, source: str) -> None:
+    """Raises InputError for figures that contradict each other."""
+
+    def wrong(what: str) -> InputError:
+        return InputError(f"{source} is a damaged cyclictest file: thread {thread.number}: {what}")
+
+    low, high = thread.minimum, thread.maximum
+    if thread.cycles == 0:
+        return
+    if low is None or high is None or low > high:
+        raise wrong(f"minimum {low} and maximum {high}")
+    if low < 0:
+        raise wrong(f"a latency of {low}, which cannot be")
+    if thread.histogram and (min(thread.histogram) < low or max(thread.histogram) > high):
+        raise wrong(f"its histogram reaches beyond its minimum {low} and maximum {high}")
+    if thread.overflow and thread.limit is not None and high < thread.limit:
+        raise wrong(f"{thread.overflow} samples lie above its histogram, which ends at {thread.limit}, and its maximum is {high}")
+    if thread.overflow == 0 and max(thread.histogram) != high:
+        raise wrong(f"its maximum {high} is neither in its histogram nor above it")
+
+
+def _known(thread: Thread) -> dict[int, int]:
+    """Value -> samples, of those whose value is known: the ones in the histogram and the maximum."""
+    known = dict(thread.histogram)
+    if thread.overflow and thread.maximum is not None:
+        known[thread.maximum] = known.get(thread.maximum, 0) + 1
+    return known
+
+
+def _missed(thread: Thread, unit_ns: int, interval_ns: int) -> tuple[list[int], list[int]]:
+    """Bins and counts of the missed activations that follow from the samples whose value is known."""
+    values: list[np.ndarray[Any, np.dtype[np.int64]]] = []
+    counts: list[np.ndarray[Any, np.dtype[np.int64]]] = []
+    for value, count in _known(thread).items():
+        latency = value * unit_ns
+        # Cut to whole units, a latency is nearly always a little longer than it says.
+        runs = (latency + unit_ns - 2) // interval_ns if latency + unit_ns - 1 > interval_ns else 0
+        if runs > MAX_MISSED:
+            raise InputError(f"a latency of {latency} ns at an interval of {interval_ns} ns: the file is damaged, or its unit is not what it was taken for")
+        if runs:
+            values.append(np.maximum(latency - np.arange(1, runs + 1, dtype=np.int64) * interval_ns, 0))
+            counts.append(np.full(runs, count, dtype=np.int64))
+    if not values:
+        return [], []
+    bins, sums = add_bins(bin_of(np.concatenate(values)), np.concatenate(counts))
+    return bins.tolist(), sums.tolist()
+
+
+def _window(series: int, thread: Thread, unit_ns: int, interval_ns: int | None) -> dict[str, Any]:
+    values = np.array(list(thread.histogram), dtype=np.int64) * unit_ns
+    counts = np.array(list(thread.histogram.values()), dtype=np.int64)
+    bins, sums = add_bins(bin_of(values), counts)
+    total: int | None = None
+    m2: float | None = None
+    if thread.overflow <= 1:  # all values are known: exact, at cyclictest's resolution
+        known = _known(thread)
+        total = sum(value * unit_ns * count for value, count in known.items())
+        mean = total / thread.cycles if thread.cycles else 0.0
+        m2 = float(sum((value * unit_ns - mean) ** 2 * count for value, count in known.items()))
+    elif thread.average is not None:
+        total = round(thread.average * unit_ns * thread.cycles)
+    missed_bins, missed_counts = ([], []) if interval_ns is None else _missed(thread, unit_ns, interval_ns)
+    missed = sum(missed_counts)
+    releases = thread.cycles + missed
+    return {
+        "series": series, "phase": "measure", "index": 0, "start_ns": 0, "end_ns": releases * (interval_ns or 0), "count": thread.cycles, "missed": missed,
+        "min_ns": None if thread.minimum is None else thread.minimum * unit_ns, "max_ns": None if thread.maximum is None else thread.maximum * unit_ns,
+        "sum_ns": total, "m2_ns2": m2,
+        "bins": bins.tolist(), "counts": sums.tolist(), "missed_bins": missed_bins, "missed_counts": missed_counts,
+    }  # fmt: skip
+
+
+def _note(name: str, detail: str) -> Mark:
+    return Mark(name=name, severity=Severity.NOTE, detail=detail)
+
+
+def _marks(measurement: Measurement, intervals: Sequence[int | None], missed: int, tool: str) -> list[Mark]:
+    marks: list[Mark] = []
+    if measurement.unit_ns == 1000:
+        marks.append(_note("resolution-1us", f"{tool} cuts to whole us: a figure may be up to 999 ns more than it says"))
+    if not measurement.unit_known:
+        marks.append(_note("unit-assumed", "the text does not say whether it is in us or, with -N, in ns: taken as us"))
+    overflow = sum(thread.overflow for thread in measurement.threads)
+    if any(thread.histogram for thread in measurement.threads) and overflow:
+        detail = f"{overflow} samples lie above {tool}'s histogram: of each thread the largest is known, the others are at least the limit"
+        marks.append(_note("histogram-overflow", detail))
+    elif overflow:
+        marks.append(_note("no-histogram", "only minimum, average and maximum were written: quantiles are at least the minimum"))
+    if any(thread.overflow > 1 for thread in measurement.threads):
+        how = "cut to whole units" if measurement.average_is_cut else "rounded to 1/100 of a unit"
+        marks.append(_note("mean-rounded", f"where a histogram is not whole, the mean is {tool}'s own, {how}, and there is no standard deviation"))
+    if any(interval is None for interval in intervals):
+        marks.append(_note("missed-unknown", f"{tool} skips activations that it slept through, and its interval is not known: none are counted here"))
+    elif missed:
+        least = "at least " if any(thread.overflow > 1 for thread in measurement.threads) else ""
+        marks.append(_note("missed-derived", f"{tool} skips activations that it slept through; by its latencies and its interval they were {least}{missed}"))
+    if measurement.started is None:
+        marks.append(_note("time-unknown", "the file does not say when it was measured: the time is that of the file"))
+    return marks
+
+
+def _labels(threads: Sequence[Thread]) -> list[dict[str, str | int]]:
+    """The CPU where every thread has one of its own, else the thread."""
+    cpus = [thread.cpu for thread in threads]
+    known = [cpu for cpu in cpus if cpu is not None]
+    if len(set(known)) == len(threads):
+        return [{"cpu": cpu} for cpu in known]
+    return [{"thread": thread.number} for thread in threads]
+
+
+def _cut_means(summary: StepSummary, measurement: Measurement) -> None:
+    """A mean that cyclictest cut to whole units is a lower bound."""
+    if not measurement.average_is_cut:
+        return
+    cut = {series for series, thread in enumerate(measurement.threads) if thread.overflow > 1}
+    for one in [*summary.series, *([summary.total] if summary.total else [])]:
+        if one.mean_ns is not None and (one.series in cut or (one.series is None and cut)):
+            one.lower_bounds.append("mean_ns")
+            one.filled.lower_bounds.append("mean_ns")
+
+
+def cyclictest_step(
+    measurement: Measurement,
+    *,
+    step_id: str,
+    key: StepKey,
+    load: LoadReport,
+    started: str,
+    ended: str,
+    interval_ns: int | None = None,
+    marks: Sequence[Mark] = (),
+    tool: str = "cyclictest",
+) -> tuple[Step, pl.DataFrame]:
+    """The step and its windows (one a thread: the whole of it).
+
+    `interval_ns`: of all threads, where the caller knows it; by default what the file says. Raises InputError where figures contradict
+    each other.
+    """
+    unit = measurement.unit_ns
+    rows: list[dict[str, Any]] = []
+    intervals: list[int | None] = []
+    for series, thread in enumerate(measurement.threads):
+        _check(thread, measurement.source)
+        interval = interval_ns if interval_ns is not None else None if not thread.interval_us else thread.interval_us * 1000
+        intervals.append(interval)
+        rows.append(_window(series, thread, unit, interval))
+    windows = pl.DataFrame(rows, schema=WINDOW_COLUMNS)
+    labels = _labels(measurement.threads)
+    limits = {series: thread.limit * unit for series, thread in enumerate(measurement.threads) if thread.limit is not None}
+    info = [{"series": series, "metric": "latency", "unit": "ns", "labels": label} for series, label in enumerate(labels)]
+    summary = summarise_step(windows, info, resolution_ns=unit, limits_ns=limits, unplaced_allowed=True)
+    _cut_means(summary, measurement)
+    missed = sum(row["missed"] for row in rows)
+    first = measurement.threads[0]
+    parameters: dict[str, Any] = {
+        "interval_ns": intervals[0] if len(set(intervals)) == 1 else None,
+        "intervals_ns": intervals,
+        "priority": first.priority,
+        "resolution_ns": unit,
+        "histogram_limits_ns": {str(series): limit for series, limit in limits.items()},
+        "command": measurement.command,
+    }
+    step = Step(
+        id=step_id,
+        key=key,
+        tool=f"{tool} {measurement.version}" if measurement.version else tool,
+        started=started,
+        ended=ended,
+        start_ns=None,
+        end_ns=None,
+        end_reason="imported",
+        parameters=parameters,
+        cpus=[int(label["cpu"]) for label in labels if "cpu" in label],
+        load=load,
+        series=summary.series,
+        total=summary.total,
+        outliers=[],
+        marks=[*marks, *_marks(measurement, intervals, missed, tool), *summary.marks],
+    )
+    return step, windows

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: MIT
+"""Reads the text of cyclictest: the histogram of -h, -H and --histfile, and the lines `T: 0 (...)`.
+
+What versions and options differ in: the first separator of a row is a space and the others tabs, or all are spaces; -H adds a last column
+to the rows and to Total, Max and Overflows, not to Min and Avg, and only with two threads or more; rows without a sample may be
+absent; `Total:` may be absent; a list of overflow cycles may end in `# 00128 others`; without -q the lines are repeated
+after cursor movements.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from rtgauge.errors import InputError
+from rtgauge.record.cyclictest import Measurement, Thread
+
+_CURSOR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_ROW = re.compile(r"([0-9]{1,12})((?:[ \t]+[0-9]{1,18})+)")
+_FIGURE = re.compile(r"#\s*(Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows)\s*:((?:\s*-?[0-9]{1,18}\b)*)")
+_CYCLES = re.compile(r"#\s*Thread\s+([0-9]{1,6})\s*:")
+_LIVE = re.compile(
+    r"T:\s*([0-9]{1,6})\s*\(\s*[0-9]+\)\s*P:\s*([0-9]{1,3})\s*I:\s*([0-9]{1,12})\s*C:\s*([0-9]{1,18})"
+    r"\s*Min:\s*(-?[0-9]{1,18})\s*Act:\s*-?[0-9]{1,18}\s*Avg:\s*(-?[0-9]{1,18})\s*Max:\s*(-?[0-9]{1,18})"
+)
+
+
+class _Text:
+    """What the lines of a file say."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.rows: dict[int, list[int]] = {}
+        self.figures: dict[str, list[int]] = {}
+        self.cycle_lists: set[int] = set()
+        self.live: dict[int, list[int]] = {}
+
+    def damaged(self, what: str) -> InputError:
+        return InputError(f"{self.name} is a damaged cyclictest file: {what}")
+
+    def take(self, number: int, line: str) -> None:
+        if match := _ROW.fullmatch(line):
+            value = int(match[1])
+            if self.rows and value <= next(reversed(self.rows)):
+                raise self.damaged(f"line {number}: row {value} comes after row {next(reversed(self.rows))}")
+            self.rows[value] = [int(part) for part in match[2].split()]
+        elif match := _FIGURE.match(line):
+            if match[1] in self.figures:
+                raise self.damaged(f"line {number}: a second '{match[1]}' (two measurements in one file?)")
+            self.figures[match[1]] = [int(part) for part in match[2].split()]
+        elif match := _CYCLES.match(line):
+            self.cycle_lists.add(int(match[1]))
+        elif match := _LIVE.search(line):
+            self.live[int(match[1])] = [int(part) for part in match.groups()[1:]]
+        elif re.match(r"[0-9]", line):
+            raise self.damaged(f"line {number} is not a row of a histogram: '{line[:40]}'")
+
+    def thread_count(self) -> int:
+        """From what has exactly one entry a thread; else from the rows, whose last column may be the sum of the others."""
+        if "Min Latencies" in self.figures:
+            return len(self.figures["Min Latencies"])
+        if self.cycle_lists or self.live:
+            return max(self.cycle_lists | set(self.live)) + 1
+        width = max(len(row) for row in self.rows.values())
+        summed = all(len(row) < width or row[-1] == sum(row[:-1]) for row in self.rows.values())
+        return width - 1 if width >= 3 and summed else width
+
+    def column(self, name: str, threads: int) -> list[int] | None:
+        """One figure a thread; a last one for all of them is checked by its length and left aside."""
+        values = self.figures.get(name)
+        if values is None:
+            return None
+        if len(values) not in {threads, threads + 1}:
+            raise self.damaged(f"'{name}' has {len(values)} values for {threads} threads")
+        return values[:threads]
+
+
+def _histograms(text: _Text, threads: int) -> list[dict[int, int]]:
+    result: list[dict[int, int]] = [{} for _ in range(threads)]
+    for value, row in text.rows.items():
+        if len(row) not in {threads, threads + 1}:
+            raise text.damaged(f"row {value} has {len(row)} columns for {threads} threads")
+        if len(row) == threads + 1 and row[-1] != sum(row[:-1]):
+            raise text.damaged(f"row {value}: its last column is not the sum of the others")
+        for thread in range(threads):
+            if row[thread]:
+                result[thread][value] = row[thread]
+    totals = text.column("Total", threads)
+    for thread, total in enumerate(totals or []):
+        if sum(result[thread].values()) != total:
+            raise text.damaged(f"thread {thread}: the rows hold {sum(result[thread].values())} samples and 'Total' says {total}")
+    return result
+
+
+def _with_histogram(text: _Text) -> list[Thread]:
+    threads = text.thread_count()
+    minima, maxima = text.column("Min Latencies", threads), text.column("Max Latencies", threads)
+    overflows, averages = text.column("Histogram Overflows", threads), text.column("Avg Latencies", threads)
+    if maxima is None or overflows is None:
+        absent = "Max Latencies" if maxima is None else "Histogram Overflows"
+        raise text.damaged(f"the line '# {absent}:' is missing; is it cut short?")
+    limit = max(text.rows) + 1 if text.rows else None
+    result: list[Thread] = []
+    for number, histogram in enumerate(_histograms(text, threads)):
+        overflow = overflows[number]
+        cycles = sum(histogram.values()) + overflow
+        live = text.live.get(number)
+        minimum = min(histogram, default=None) if minima is None else minima[number]
+        result.append(
+            Thread(
+                number=number,
+                cpu=None,
+                histogram=histogram,
+                cycles=cycles,
+                overflow=overflow,
+                limit=limit,
+                minimum=minimum if cycles else None,
+                maximum=maxima[number] if cycles else None,
+                average=None if averages is None or not cycles else Fraction(averages[number]),
+                interval_us=None if live is None else live[1],
+                priority=None if live is None else live[0],
+            )
+        )
+    return result
+
+
+def _live_only(text: _Text) -> list[Thread]:
+    result: list[Thread] = []
+    for number, (prio, interval, cycles, minimum, average, maximum) in sorted(text.live.items()):
+        known = cycles > 0
+        result.append(
+            Thread(
+                number,
+                None,
+                {},
+                cycles,
+                cycles,
+                None,
+                minimum if known else None,
+                maximum if known else None,
+                Fraction(average) if known else None,
+                interval,
+                prio,
+            )
+        )
+    return result
+
+
+def parse_text(data: str, name: str, *, unit_ns: int | None = None) -> Measurement:
+    """The measurement in the text `data` of the file `name`.
+
+    The text does not say whether -N was given: `unit_ns` is what the user knows of it (1 or 1000), by default 1000. Raises
+    InputError, one line, where it is no text of cyclictest or a damaged one.
+    """
+    text = _Text(name)
+    for number, line in enumerate(_CURSOR.sub("\n", data).splitlines(), start=1):
+        stripped = line.strip()
+        if stripped:
+            text.take(number, stripped)
+    if text.rows or "Histogram Overflows" in text.figures:
+        threads = _with_histogram(text)
+    elif text.live:
+        threads = _live_only(text)
+    else:
+        raise InputError(f"{name} is not an output of cyclictest: it has neither a histogram (-h, -H, --histfile) nor lines 'T: 0 ...'")
+    return Measurement(threads=threads, unit_ns=unit_ns or 1000, source=name, unit_known=unit_ns is not None)

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""The page in headless Chromium, from disk."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select, WebDriverWait
+
+from rtgauge.record.reader import Record
+from rtgauge.report.page import render
+from tests.browser.driver import browser, console, scheme, viewport
+from tests.support.records import Shape, write_record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from selenium.webdriver import Chrome
+
+pytestmark = pytest.mark.browser
+
+HOSTILE = "</script><script>window.owned = true</script><img src=x onerror='window.owned = true'>"
+LINES = "return [...document.querySelectorAll('[data-figure=\"{}\"] path[aria-roledescription=\"line mark\"]')].map((path) => path.getAttribute('d'))"
+
+
+@pytest.fixture(scope="module", name="chrome")
+def a_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+    with browser(tmp_path_factory.mktemp("profile")) as chrome:
+        yield chrome
+
+
+@pytest.fixture(scope="module", name="pages")
+def some_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    shapes = {
+        "plain": Shape(seed=1),
+        "hostile": Shape(seed=2, host=HOSTILE, system={"os": HOSTILE}),
+        "many": Shape(seed=3, cpus=tuple(range(16)), loads=("idle", "cpu"), seconds=2),
+        "short": Shape(seed=4, missed_under=(), median_ns={"idle": 6_000, "cpu": 8_000, "memory": 9_000}, verdict=None),
+    }
+    for name, shape in shapes.items():
+        render(Record.open(write_record(folder, shape)), folder / f"{name}.html")
+    return {name: folder / f"{name}.html" for name in shapes}
+
+
+def visit(chrome: Chrome, page: Path, width: int = 1280, theme: str = "light") -> None:
+    chrome.get("about:blank")
+    viewport(chrome, width)
+    scheme(chrome, theme)
+    console(chrome)
+    chrome.get(page.as_uri())
+    WebDriverWait(chrome, 30).until(lambda c: c.execute_script("return document.documentElement.dataset.ready"))
+
+
+def wait_drawn(chrome: Chrome, state: str) -> None:
+    script = "return [...document.querySelectorAll('.chart')].every((chart) => chart.dataset.drawn === arguments[0])"
+    WebDriverWait(chrome, 20).until(lambda c: c.execute_script(script, state))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [380, 1280])
+@pytest.mark.parametrize("name", ["plain", "hostile", "many", "short"])
+def test_figures_are_drawn_without_a_complaint_and_nothing_overflows(chrome: Chrome, pages: dict[str, Path], name: str, width: int, theme: str):
+    visit(chrome, pages[name], width, theme)
+    assert console(chrome) == []
+    charts = chrome.find_elements(By.CSS_SELECTOR, ".chart")
+    assert len(charts) >= 5
+    for chart in charts:
+        drawing = chart.find_element(By.TAG_NAME, "svg")
+        assert drawing.size["width"] > 200
+        assert drawing.size["height"] > 60
+        assert drawing.size["width"] <= chart.size["width"] + 1
+        assert len(chart.find_elements(By.CSS_SELECTOR, "[aria-roledescription='line mark']")) >= 1
+    assert chrome.execute_script("return document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert chrome.execute_script("return window.owned === undefined")
+
+
+def test_the_page_asks_for_nothing_from_elsewhere(chrome: Chrome, pages: dict[str, Path]):
+    visit(chrome, pages["plain"])
+    assert chrome.execute_script("return performance.getEntriesByType('resource').map((entry) => entry.name).filter((name) => !name.startsWith('data:'))") == []
+
+
+def test_the_cpu_switch_changes_the_figures(chrome: Chrome, pages: dict[str, Path]):
+    visit(chrome, pages["plain"])
+    every, exceedance, course = (chrome.execute_script(LINES.format(name)) for name in ("histogram", "exceedance", "course"))
+    assert len(every) == 6
+    chrome.find_element(By.CSS_SELECTOR, "[data-switch=cpu] button[value='1']").click()
+    WebDriverWait(chrome, 10).until(lambda c: len(c.execute_script(LINES.format("histogram"))) == 3)
+    one = chrome.execute_script(LINES.format("histogram"))
+    assert set(one) < set(every)
+    assert chrome.execute_script(LINES.format("exceedance")) != exceedance
+    assert chrome.execute_script(LINES.format("course")) != course
+    pressed = chrome.find_elements(By.CSS_SELECTOR, "[data-switch=cpu] button[aria-pressed=true]")
+    assert [button.text for button in pressed] == ["1"]
+    chrome.find_element(By.CSS_SELECTOR, "[data-switch=cpu] button[value='all']").send_keys(Keys.ENTER)
+    WebDriverWait(chrome, 10).until(lambda c: sorted(c.execute_script(LINES.format("histogram"))) == sorted(every))
+    assert console(chrome) == []
+
+
+def test_many_cpus_are_chosen_from_a_list(chrome: Chrome, pages: dict[str, Path]):
+    visit(chrome, pages["many"])
+    assert len(chrome.execute_script(LINES.format("histogram"))) == 32
+    Select(chrome.find_element(By.ID, "cpu")).select_by_value("15")
+    WebDriverWait(chrome, 10).until(lambda c: len(c.execute_script(LINES.format("histogram"))) == 2)
+
+
+def test_the_axis_switch_redraws_the_histogram_and_keeps_the_cpu(chrome: Chrome, pages: dict[str, Path]):
+    visit(chrome, pages["plain"])
+    pressed = "return document.querySelector('[data-switch=axis] button[aria-pressed=true]').value"
+    assert chrome.execute_script(pressed) == "log"
+    chrome.find_element(By.CSS_SELECTOR, "[data-switch=cpu] button[value='0']").click()
+    WebDriverWait(chrome, 10).until(lambda c: len(c.execute_script(LINES.format("histogram"))) == 3)
+    before = chrome.execute_script(LINES.format("histogram"))
+    chrome.find_element(By.CSS_SELECTOR, "[data-switch=axis] button[value=linear]").click()
+    WebDriverWait(chrome, 10).until(lambda c: c.execute_script(LINES.format("histogram")) != before)
+    assert chrome.execute_script(pressed) == "linear"
+    wait_drawn(chrome, "0 light")
+    assert len(chrome.execute_script(LINES.format("histogram"))) == 3
+    assert console(chrome) == []
+
+
+def test_a_short_tail_begins_on_the_linear_axis(chrome: Chrome, pages: dict[str, Path]):
+    visit(chrome, pages["short"])
+    assert chrome.execute_script("return document.querySelector('[data-switch=axis] button[aria-pressed=true]').value") == "linear"
+
+
+def test_figures_follow_the_readers_theme(chrome: Chrome, pages: dict[str, Path]):
+    visit(chrome, pages["plain"])
+    colours = LINES.format("histogram").replace("'d'", "'stroke'")
+    light, paper = chrome.execute_script(colours), chrome.execute_script("return getComputedStyle(document.body).backgroundColor")
+    scheme(chrome, "dark")
+    wait_drawn(chrome, "all dark")
+    assert set(chrome.execute_script(colours)).isdisjoint(light)
+    assert chrome.execute_script("return getComputedStyle(document.body).backgroundColor") != paper
+    assert console(chrome) == []
+
+
+def test_a_page_that_becomes_narrow_still_fits(chrome: Chrome, pages: dict[str, Path]):
+    visit(chrome, pages["plain"])
+    viewport(chrome, 380)
+    fits = "return [...document.querySelectorAll('.chart svg')].every((svg) => svg.getBoundingClientRect().width <= svg.closest('.chart').clientWidth + 1)"
+    WebDriverWait(chrome, 10).until(lambda c: c.execute_script(fits))
+    assert chrome.execute_script("return document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
+def test_every_box_that_scrolls_and_every_switch_is_reached_by_keyboard_and_named(chrome: Chrome, pages: dict[str, Path]):
+    visit(chrome, pages["plain"])
+    script = "return [...document.querySelectorAll('.scroll')].every((box) => box.tabIndex === 0 && box.getAttribute('aria-label'))"
+    assert chrome.execute_script(script)
+    assert chrome.execute_script("return [...document.querySelectorAll('.chart')].every((chart) => chart.getAttribute('aria-label'))")
+    levels = chrome.execute_script("return [...document.querySelectorAll('h1,h2,h3,h4')].map((heading) => Number(heading.tagName[1]))")
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(later - earlier <= 1 for earlier, later in itertools.pairwise(levels))

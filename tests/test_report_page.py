@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: MIT
+"""What the page says, read as HTML."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rtgauge.errors import InputError
+from rtgauge.record.model import LeftOut, VerdictWord
+from rtgauge.record.reader import Record
+from rtgauge.report.page import html, render
+from tests.support.records import Shape, write_record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&<!--"
+
+
+class Reader(HTMLParser):
+    """The tags of a page, its text without scripts and style, and the links to elsewhere."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.text = ""
+        self.scripts: list[str] = []
+        self.outside: list[str] = []
+        self._inside = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag in {"script", "style"}:
+            self._inside = tag
+            self.scripts.append("")
+        self.outside += [value for name, value in attrs if name in {"src", "href", "action", "data"} and value and not value.startswith(("#", "data:"))]
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == self._inside:
+            self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside:
+            self.scripts[-1] += data
+        else:
+            self.text += data
+
+
+def read(folder: Path, shape: Shape | None = None) -> Reader:
+    return Reader(html(Record.open(write_record(folder, shape))))
+
+
+def test_the_verdict_comes_first_and_all_parts_are_there(tmp_path: Path):
+    text = read(tmp_path).text
+    parts = [
+        "Fails",
+        "try a kernel with PREEMPT_RT",
+        "Idle beside loaded",
+        "Latency histogram",
+        "Exceedance",
+        "Course of maxima",
+        "Per CPU",
+        "The largest latencies",
+    ]
+    parts += ["Loads", "Marks", "What changed over each step", "The system", "How it was measured", "Parameters", "CLOCK_TAI"]
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("word", list(VerdictWord))
+def test_every_verdict_is_in_words(tmp_path: Path, word: VerdictWord):
+    record = Record.open(write_record(tmp_path, Shape(verdict=word, loads=("idle",))))
+    page = html(record)
+    assert f'class="verdict {word.value.replace(" ", "-")}"' in page
+    assert record.run.verdicts[0].next in Reader(page).text
+
+
+def test_without_a_requirement_it_says_how_to_ask(tmp_path: Path):
+    text = read(tmp_path, Shape(verdict=None)).text
+    assert "No requirement was given" in text
+    assert 'rtgauge run --require "period=1ms latency<=200us hardness=100%"' in text
+
+
+def test_the_table_has_the_numbers_of_the_record(tmp_path: Path):
+    record = Record.open(write_record(tmp_path))
+    text = Reader(html(record)).text
+    for step in record.steps:
+        assert step.total is not None
+        assert step.total.max_ns is not None
+        assert f"{step.total.max_ns / 1000:,.1f}".replace(",", "\u202f") in text
+    assert "missed filled in" in text
+    assert "missed filled in" not in read(tmp_path, Shape(seed=2, missed_under=())).text
+
+
+def test_lower_bounds_are_shown_as_such(tmp_path: Path):
+    record = Record.open(write_record(tmp_path, Shape(loads=("idle",))))
+    step = record.steps[0]
+    assert step.total is not None
+    total = step.total.model_copy(update={"p99_99_ns": 10**10, "lower_bounds": ["p99_99_ns"]})
+    changed = replace(record, steps=[step.model_copy(update={"total": total})])
+    assert "≥\u202f10\u202f000\u202f000.0" in Reader(html(changed)).text
+    assert "<td>≥" not in html(record)
+
+
+def test_marks_stand_with_their_detail_and_beside_the_numbers(tmp_path: Path):
+    page = html(Record.open(write_record(tmp_path)))
+    assert "was preempted 41 times" in Reader(page).text
+    assert "Marked: 1 doubtful, 1 note." in Reader(page).text
+    table = page[page.index('id="numbers"') : page.index('id="figures"')]
+    assert "doubtful: throttled" in table
+    assert "None: nothing was seen" in read(tmp_path, Shape(seed=2, marks=False)).text
+
+
+def test_what_was_left_out_is_said_with_its_remedy(tmp_path: Path):
+    text = read(tmp_path).text
+    assert "iperf3 is not installed" in text
+    assert "apt-get install iperf3" in text
+
+
+def test_the_system_stands_beside_every_table_and_figure(tmp_path: Path):
+    page = html(Record.open(write_record(tmp_path)))
+    captions = re.findall(r"<figcaption>.*?</figcaption>", page, re.DOTALL)
+    assert len(captions) == 4
+    line = "board-7 · Linux 6.1.0-18-amd64 · preemption dynamic · 2 CPUs of AMD EPYC 7763 64-Core Processor · virtual machine (kvm)"
+    assert all(line in caption for caption in captions)
+    assert page.count(line) >= 8
+
+
+def test_unknown_facts_are_said_to_be_unknown(tmp_path: Path):
+    record = Record.open(write_record(tmp_path, Shape(loads=("idle",))))
+    text = Reader(html(replace(record, systems={"local": {"kernel": {"release": "unknown"}}}))).text
+    assert "local · kernel unknown · preemption model unknown · CPUs unknown · virtual machine or not: unknown" in text
+    assert "holds no facts" in Reader(html(replace(record, systems={}))).text
+
+
+def test_hostile_names_stay_text(tmp_path: Path):
+    folder = write_record(tmp_path, Shape(host=HOSTILE, system={"os": HOSTILE, HOSTILE: HOSTILE}, loads=("idle", "cpu")))
+    record = Record.open(folder)
+    step = record.steps[1]
+    key = step.key.model_copy(update={"load": HOSTILE, "deployment": HOSTILE})
+    load = step.load.model_copy(update={"notes": [HOSTILE], "name": HOSTILE})
+    marks = [mark.model_copy(update={"name": HOSTILE, "detail": HOSTILE}) for mark in step.marks]
+    hostile = step.model_copy(
+        update={"key": key, "load": load, "marks": marks, "tool": HOSTILE, "parameters": {HOSTILE: HOSTILE}, "changes": {HOSTILE: {HOSTILE: 1}}}
+    )
+    verdicts = [verdict.model_copy(update={"reason": HOSTILE, "next": HOSTILE, "requirement": HOSTILE}) for verdict in record.run.verdicts]
+    run = record.run.model_copy(update={"verdicts": verdicts, "left_out": [LeftOut(what=HOSTILE, reason=HOSTILE, remedy=HOSTILE)], "command": [HOSTILE]})
+    plain, page = Reader(html(record)), Reader(html(replace(record, steps=[record.steps[0], hostile], run=run)))
+    assert page.tags.count("script") == 3
+    assert "img" not in page.tags
+    assert page.text.count(HOSTILE) > 10
+    assert not any(script.lstrip().startswith("alert") for script in page.scripts)
+    data = json.loads(page.scripts[1])
+    assert HOSTILE in json.dumps(data, ensure_ascii=False).replace('\\"', '"')
+    assert len(plain.scripts) == len(page.scripts)
+
+
+def test_the_page_needs_nothing_from_elsewhere_and_is_small(tmp_path: Path):
+    page = html(Record.open(write_record(tmp_path)))
+    assert Reader(page).outside == []
+    assert "default-src 'none'" in page
+    assert len(page.encode()) < 1_500_000
+
+
+def test_the_page_of_a_large_machine_stays_below_its_size(tmp_path: Path):
+    shape = Shape(cpus=tuple(range(64)), loads=("idle", "cpu", "memory", "network", "papers", "scheduler"), seconds=2, sigma=0.6)
+    page = html(Record.open(write_record(tmp_path, shape)))
+    assert len(page.encode()) < 2_500_000
+    assert '<option value="63">' in page
+
+
+def test_a_run_without_a_finished_step_has_a_page(tmp_path: Path):
+    text = read(tmp_path, Shape(loads=(), state="interrupted")).text
+    assert "No step was finished" in text
+    assert "This run is interrupted" in text
+
+
+def test_render_writes_one_file_or_says_why_not(tmp_path: Path):
+    record = Record.open(write_record(tmp_path, Shape(loads=("idle",))))
+    out = tmp_path / "page.html"
+    render(record, out)
+    assert out.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([record.path.name, "page.html"])
+    with pytest.raises(InputError, match="cannot be written"):
+        render(record, tmp_path / "absent" / "page.html")

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""The terminal's summary and list."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from rich.console import Console
+
+from rtgauge.record.reader import Record
+from rtgauge.report.terminal import print_list, print_summary
+from tests.support.records import Shape, write_record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def summary(record: Record, width: int, *, terminal: bool = False) -> str:
+    out = io.StringIO()
+    print_summary(record, Console(file=out, width=width, force_terminal=terminal))
+    return out.getvalue()
+
+
+@pytest.fixture(name="record")
+def a_record(tmp_path: Path) -> Record:
+    return Record.open(write_record(tmp_path))
+
+
+def lines(text: str, name: str) -> list[list[str]]:
+    return [line.split() for line in text.splitlines() if line.strip().startswith(name)]
+
+
+@pytest.mark.parametrize("width", [60, 80, 160])
+def test_every_load_and_cpu_with_its_numbers(record: Record, width: int):
+    text = summary(record, width)
+    for step in record.steps:
+        assert step.total is not None
+        assert step.total.max_ns is not None
+        (row,) = lines(text, step.key.load)
+        assert row[1:3] == [str(step.total.count), str(step.total.missed)]
+        assert row[-1] == f"{step.total.max_ns / 1000:.1f}"
+    assert len(lines(text, "CPU 0")) == 3
+    assert len(lines(text, "filled in")) == 4  # three rows and what it means
+    assert "…" not in text
+
+
+@pytest.mark.parametrize("width", [60, 160])
+def test_no_line_of_the_table_is_wider_than_the_terminal(record: Record, width: int):
+    text = summary(record, width)
+    assert all(len(line) <= width for line in text.splitlines() if not line.startswith(("record", "page")))
+    assert ("p99.99" in text) == (width == 160)
+
+
+def test_the_verdict_the_marks_and_what_was_left_out_are_said(record: Record):
+    text = summary(record, 160)
+    assert "FAILS  period=1ms latency<=200us hardness=100%" in text
+    assert "next: try a kernel with PREEMPT_RT" in text
+    assert "doubtful: cpu, CPU 1: throttled" in text
+    assert "left out: load network: iperf3 is not installed; apt-get install iperf3" in text
+    assert str(record.path) in text.replace("\n", "")
+
+
+def test_without_a_requirement_it_says_how_to_ask(tmp_path: Path):
+    assert "--require" in summary(Record.open(write_record(tmp_path, Shape(verdict=None))), 160)
+
+
+def test_the_page_is_named_where_there_is_one(record: Record):
+    assert "report.html" not in summary(record, 160)
+    (record.path / "report.html").write_text("", encoding="utf-8")
+    assert "report.html" in summary(record, 160).replace("\n", "")
+
+
+def test_plain_where_there_is_no_terminal(record: Record):
+    assert "\x1b" not in summary(record, 100)
+    assert "\x1b[" in summary(record, 100, terminal=True)
+
+
+def test_a_name_cannot_command_the_terminal(record: Record):
+    hostile = replace(record, systems={"local": {"host": "\x1b]0;owned\x07[bold red]x[/nope]"}})
+    text = summary(hostile, 160)
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert "[bold red]x[/nope]" in text
+
+
+def test_a_single_cpu_is_named(tmp_path: Path):
+    assert "idle, CPU 3" in summary(Record.open(write_record(tmp_path, Shape(cpus=(3,), loads=("idle",)))), 60)
+
+
+@pytest.mark.parametrize("width", [60, 160])
+def test_the_list_has_every_record(tmp_path: Path, width: int):
+    records = [Record.open(write_record(tmp_path, Shape(seed=seed, loads=("idle", "cpu")))) for seed in (1, 2)]
+    out = io.StringIO()
+    print_list(records, Console(file=out, width=width))
+    for record in records:
+        assert record.run.id in out.getvalue()
+        largest = max(step.total.max_ns for step in record.steps if step.total and step.total.max_ns)
+        assert f"{largest / 1000:.1f}" in out.getvalue()
+    assert "2026-11-21 10:03" in out.getvalue()
+    assert "complete" in out.getvalue()
+
+
+def test_an_empty_list_says_so():
+    out = io.StringIO()
+    print_list([], Console(file=out, width=80))
+    assert out.getvalue() == "No record is here.\n"
+
+
+def test_the_terminal_needs_nothing_heavy():
+    code = "import sys, rtgauge.report.terminal; print(sorted({'altair', 'polars', 'vl_convert', 'numpy', 'jinja2'} & set(sys.modules)))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"

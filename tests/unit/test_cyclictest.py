@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: MIT
+"""Measurements of cyclictest become records: real files of 2.40 (host and kernel release made anonymous), and made-up and hostile ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rtgauge.errors import InputError
+from rtgauge.record.cyclictest import histogram_limit, interval_us
+from rtgauge.record.cyclictest_json import parse_json
+from rtgauge.record.cyclictest_text import parse_text
+from rtgauge.record.import_cyclictest import import_cyclictest, read_cyclictest
+from rtgauge.record.reader import Record
+from rtgauge.verdict.decision import judge
+from rtgauge.verdict.requirement import parse_requirement
+
+DATA = Path(__file__).parent.parent / "data" / "cyclictest"
+
+
+def imported(source: Path, tmp_path: Path, **more) -> Record:
+    return Record.open(import_cyclictest(source, tmp_path / "runs", **more))
+
+
+def total(record: Record):
+    return record.steps[0].total
+
+
+def marks(record: Record) -> set[str]:
+    return {mark.name for mark in record.steps[0].marks}
+
+
+@pytest.mark.parametrize("source", sorted(DATA.iterdir()), ids=lambda p: p.name)
+def test_every_real_file_becomes_a_record(source, tmp_path):
+    record = imported(source, tmp_path)
+    assert record.run.state == "complete"
+    step = record.steps[0]
+    assert step.worst == "note"
+    assert step.key.tool == "cyclictest"
+    assert total(record).count == sum(series.count for series in step.series) > 0
+
+
+def test_figures_are_those_that_cyclictest_printed(tmp_path):
+    record = imported(DATA / "h.txt", tmp_path)
+    one, two = record.steps[0].series
+    assert [(s.count, s.min_ns, int(s.mean_ns / 1000), s.max_ns) for s in (one, two)] == [(2000, 8000, 13, 47000), (2000, 8000, 14, 79000)]
+    # Rows 8 to 12 hold 572 samples of thread 0, row 13 the next 748: the median is 13 us, not 13.099.
+    assert one.p50_ns == 13_000
+    assert one.lower_bounds == []
+    assert "resolution-1us" in marks(record)
+
+
+def test_a_summary_column_is_not_a_thread(tmp_path):
+    record = imported(DATA / "histofall.txt", tmp_path)
+    one, two = record.steps[0].series
+    assert [(s.count, s.max_ns) for s in (one, two)] == [(2000, 5_258_000), (2000, 93_000)]
+    # One sample above the histogram is the maximum itself: everything is known.
+    assert one.std_ns is not None
+    assert one.lower_bounds == []
+
+
+def test_quantiles_above_the_histogram_are_lower_bounds(tmp_path):
+    record = imported(DATA / "overflow.txt", tmp_path)
+    one = record.steps[0].series[0]
+    assert (one.count, one.p95_ns, one.p99_ns, one.p99_99_ns, one.max_ns) == (1000, 17_000, 20_000, 65_000, 65_000)
+    # 948 samples are at most 16 us and 963 at most 17 us; 978 lie below the limit.
+    assert one.lower_bounds == ["p99_ns", "p99_9_ns", "mean_ns"]
+    assert (one.mean_ns, one.std_ns) == (13_000, None)
+    assert {"histogram-overflow", "mean-rounded", "missed-unknown"} <= marks(record)
+
+
+def test_json_knows_cpus_time_and_interval(tmp_path):
+    record = imported(DATA / "overflow.json", tmp_path)
+    step = record.steps[0]
+    assert [s.labels for s in step.series] == [{"cpu": 0}, {"cpu": 1}]
+    # Cycles less the sum of the bins: 1000 - 852 and 1000 - 935.
+    windows = record.windows(step)
+    assert [row["count"] - sum(row["counts"]) for row in windows.iter_rows(named=True)] == [148, 65]
+    assert (step.tool, step.key.parameters) == ("cyclictest 2.40", {"interval_ns": 1_000_000, "priority": 80})
+    assert step.started == "2026-11-21T11:13:34Z"
+    assert step.series[0].mean_ns == 17_540
+    assert record.systems["machine"]["kernel"]["release"] == "6.12.0"
+
+
+def test_ns_resolution_in_json(tmp_path):
+    record = imported(DATA / "ns.json", tmp_path)
+    assert (total(record).min_ns, total(record).max_ns) == (10_142, 33_283)
+    assert "resolution-1us" not in marks(record)
+
+
+def test_ns_in_text_must_be_said(tmp_path):
+    assert total(imported(DATA / "ns.txt", tmp_path)).max_ns == 5_025_357_000
+    record = imported(DATA / "ns.txt", tmp_path, unit_ns=1)
+    assert total(record).max_ns == 5_025_357
+    assert "unit-assumed" not in marks(record)
+
+
+def test_without_a_histogram_only_the_extremes_are_known(tmp_path):
+    record = imported(DATA / "no-histogram.txt", tmp_path)
+    assert {"no-histogram", "missed-derived"} <= marks(record)
+    assert [(s.count, s.min_ns, s.max_ns, s.lower_bounds[0]) for s in record.steps[0].series] == [
+        (200, 12_000, 38_000, "p50_ns"),
+        (139, 12_000, 4_081_000, "p50_ns"),
+    ]
+    # 4.081 ms at 1.5 ms: two activations slept through.
+    assert [s.missed for s in record.steps[0].series] == [0, 2]
+
+
+def test_the_last_of_repeated_screens_counts(tmp_path):
+    record = imported(DATA / "screen.txt", tmp_path)
+    assert [s.count for s in record.steps[0].series] == [150, 150]
+    assert record.steps[0].key.parameters == {"interval_ns": 1_000_000, "priority": 80}
+
+
+def test_missed_activations_follow_from_the_interval(tmp_path):
+    source = tmp_path / "x.json"
+    source.write_text(json.dumps(file_of([{11: 5, 2500: 1}], interval=1000)))
+    record = imported(source, tmp_path)
+    one = record.steps[0].series[0]
+    assert (one.count, one.missed, one.filled.count, one.filled.p50_ns) == (6, 2, 8, 11_000)
+    assert "missed-derived" in marks(record)
+    # A latency of 1000 us cut to whole us was nearly surely later than the interval.
+    source.write_text(json.dumps(file_of([{11: 5, 1000: 1}], interval=1000)))
+    assert imported(source, tmp_path).steps[0].series[0].missed == 1
+
+
+def test_a_verdict_takes_a_figure_as_up_to_999_ns_larger(tmp_path):
+    source = tmp_path / "x.json"
+    source.write_text(json.dumps(file_of([{50: 20_000, 200: 1}], interval=1000)))
+    record = imported(source, tmp_path)
+    step = record.steps[0]
+    words = [
+        judge(parse_requirement(f"latency<={bound}ns hardness=100%"), step, record.windows(step)).word
+        for bound in (199_999, 200_000, 200_998, 200_999, 300_000)
+    ]
+    assert words == ["fails", "cannot tell", "cannot tell", "marginal", "holds"]
+
+
+@pytest.mark.parametrize(
+    ("command", "thread", "expected"),
+    [
+        ("cyclictest -i200", 0, 200),
+        ("cyclictest -i 200 -t2", 1, 700),
+        ("cyclictest --interval=250 -t 2 -d0", 1, 250),
+        ("cyclictest -mqi300 -h 100", 1, 300),
+        ("cyclictest -t2", 1, 1500),
+        ("cyclictest -t2 -H400", 1, 1000),
+        ("cyclictest -r -i200", 0, None),
+        ("cyclictest --histfile=/x-i5 -h 10 -i 7", 0, 7),
+    ],
+)
+def test_the_interval_by_the_command_line(command, thread, expected):
+    assert interval_us(command, thread) == expected
+
+
+def test_the_limit_by_the_command_line():
+    assert [histogram_limit(f"cyclictest {o}") for o in ("-h 100", "-h100", "-qH 30", "--histogram=5", "--histofall 6", "-q", "--histfile=x")] == [
+        100,
+        100,
+        30,
+        5,
+        6,
+        None,
+        None,
+    ]
+
+
+# Made-up measurements: text and JSON as cyclictest writes them, from the same numbers.
+
+
+def file_of(histograms, *, limit=100_000, interval=1000, overflow=None):
+    threads = {}
+    for n, histogram in enumerate(histograms):
+        above = [] if overflow is None else overflow[n]
+        values = [v for v, c in histogram.items() for _ in range(c)] + above
+        threads[str(n)] = {
+            "histogram": {str(v): c for v, c in sorted(histogram.items())},
+            "cycles": len(values), "min": min(values, default=1_000_000), "max": max(values, default=0),
+            "avg": round(sum(values) / len(values), 2) if values else 0.0, "cpu": n, "node": 0,
+        }  # fmt: skip
+    return {
+        "file_version": 1, "cmdline:": f"cyclictest -i{interval} -h {limit}", "rt_test_version:": "2.40", "start_time": "Sat, 21 Nov 2026 11:13:32 +0000",
+        "return_code": 0, "sysinfo": {"nodename": "m", "realtime": 0}, "num_threads": len(histograms), "resolution_in_ns": 0, "thread": threads,
+    }  # fmt: skip
+
+
+def text_of(histograms, overflow, *, limit, summed, spaces, with_total, skip_empty):
+    n = len(histograms)
+    summed = summed and n >= 2
+    separator = " " if spaces else "\t"
+    out = ["# /dev/cpu_dma_latency set to 0us", "# Histogram"]
+    for value in range(limit):
+        row = [h.get(value, 0) for h in histograms]
+        if skip_empty and not any(row) and value != limit - 1:
+            continue
+        out.append(f"{value:06d} " + separator.join(f"{c:06d}" for c in [*row, *([sum(row)] if summed else [])]))
+    counts = [sum(h.values()) for h in histograms]
+    everything = [[v for v, c in h.items() for _ in range(c)] + o for h, o in zip(histograms, overflow, strict=True)]
+
+    def line(name, values, extra=()):
+        out.append(f"# {name}: " + " ".join(f"{v:05d}" for v in [*values, *(extra if summed else ())]))
+
+    maxima = [max(e, default=0) for e in everything]
+    if with_total:
+        line("Total", counts, [sum(counts)])
+    line("Min Latencies", [min(e, default=1_000_000) for e in everything])
+    line("Avg Latencies", [sum(e) // len(e) if e else 0 for e in everything])
+    line("Max Latencies", maxima, [max(maxima)])
+    line("Histogram Overflows", [len(o) for o in overflow], [sum(map(len, overflow))])
+    out.append("# Histogram Overflow at cycle number:")
+    out += [f"# Thread {i}: 00021 00038" + (" # 00128 others" if o else "") for i, o in enumerate(overflow)]
+    return "\n".join(out) + "\n\n"
+
+
+measurements = st.integers(2, 40).flatmap(
+    lambda limit: st.tuples(
+        st.just(limit),
+        st.lists(
+            st.tuples(st.dictionaries(st.integers(0, limit - 1), st.integers(1, 2_000), max_size=8), st.lists(st.integers(limit, 10**5), max_size=5)),
+            min_size=1, max_size=4,
+        ),
+    )
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(made=measurements, summed=st.booleans(), spaces=st.booleans(), with_total=st.booleans(), skip_empty=st.booleans())
+def test_text_and_json_of_the_same_measurement_read_the_same(made, summed, spaces, with_total, skip_empty):
+    limit, threads = made
+    histograms, overflow = [h for h, _ in threads], [o for _, o in threads]
+    by_text = parse_text(text_of(histograms, overflow, limit=limit, summed=summed, spaces=spaces, with_total=with_total, skip_empty=skip_empty), "x")
+    by_json = parse_json(json.dumps(file_of(histograms, limit=limit, overflow=overflow)), "x")
+    assert [t.histogram for t in by_text.threads] == [dict(sorted(h.items())) for h in histograms]
+    assert [t.overflow for t in by_text.threads] == [len(o) for o in overflow]
+    for text, js in zip(by_text.threads, by_json.threads, strict=True):
+        assert (text.histogram, text.cycles, text.overflow, text.limit, text.minimum, text.maximum) == (
+            js.histogram, js.cycles, js.overflow, js.limit, js.minimum, js.maximum,
+        )  # fmt: skip
+
+
+GOOD = (DATA / "histofall.txt").read_text()
+GOOD_JSON = (DATA / "histogram.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "is empty"),
+        ("\n \n", "is empty"),
+        ("hello world\n", "not an output of cyclictest"),
+        (b"\xff\xfe\x00", "is not text"),
+        ("{", "is it cut short"),
+        ("{}", "file_version 1"),
+        ('{"file_version": 2}', "file_version 1"),
+        ('{"file_version": 1}', "resolution_in_ns"),
+        ("[" * 100_000, "not an output of cyclictest"),
+        ('{"a":' * 100_000, "cut short"),
+        (GOOD[: GOOD.index("# Max")], "'# Max Latencies:' is missing"),
+        (GOOD[: GOOD.index("# Histogram Over")], "'# Histogram Overflows:' is missing"),
+        (GOOD.replace("000013 ", "00001x ", 1), "not a row"),
+        (GOOD.replace("# Total: 000001999", "# Total: 000001998"), "says 1998"),
+        (GOOD + GOOD, "comes after row|a second"),
+        (GOOD.replace("000017 000023\t000031\t000054", "000017 000023\t000031\t000055"), "not the sum"),
+        (GOOD.replace("000017 000023\t000031\t000054", "000017 000023"), "columns for 2 threads"),
+        (GOOD.replace("# Max Latencies: 05258", "# Max Latencies: 00098"), "its maximum is 98"),
+        (GOOD.replace("# Min Latencies: 00011", "# Min Latencies: 00090"), "beyond its minimum"),
+        ("T: 0 ( 77) P:80 I:1000 C: 200 Min: -5 Act: 15 Avg: 16 Max: 38\n", "cannot be"),
+        (GOOD_JSON.replace('"cycles": 2000', '"cycles": 3', 1), "3 cycles"),
+        (GOOD_JSON.replace('"cycles": 2000', '"cycles": "many"', 1), "thread.0.cycles"),
+        (GOOD_JSON.replace('"avg": 14.28', '"avg": NaN', 1), "thread.0.avg"),
+    ],
+)
+def test_foreign_and_damaged_files_end_in_one_line(content, words, tmp_path):
+    source = tmp_path / "source"
+    source.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(InputError, match=words) as error:
+        import_cyclictest(source, tmp_path / "runs")
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 500
+    assert error.value.status == 2
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(InputError, match="cannot be read"):
+        read_cyclictest(tmp_path / "none")
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    data=st.one_of(
+        st.binary(max_size=200),
+        st.text(max_size=200).map(str.encode),
+        st.text(alphabet="0123456789 \t\n#:TotalMinxLecsHgrOvfws", max_size=300).map(str.encode),
+        st.tuples(
+            st.sampled_from([GOOD, GOOD_JSON, (DATA / "no-histogram.txt").read_text()]), st.integers(0, 3000), st.integers(0, 50), st.binary(max_size=10)
+        ).map(lambda t: t[0].encode()[: t[1]] + t[3] + t[0].encode()[t[1] + t[2] :]),
+    )
+)
+def test_hostile_bytes_are_a_record_or_an_input_error(data, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("c")
+    (folder / "source").write_bytes(data)
+    try:
+        Record.open(import_cyclictest(folder / "source", folder))
+    except InputError as error:
+        assert "\n" not in str(error)
