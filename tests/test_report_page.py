@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rtgauge.errors import InputError
-from rtgauge.record.model import LeftOut, VerdictWord
+from rtgauge.record.model import LeftOut, Mark, Severity, VerdictWord
 from rtgauge.record.reader import Record
 from rtgauge.report.page import html, render
 from tests.support.records import Shape, write_record
@@ -190,3 +190,16 @@ def test_render_writes_one_file_or_says_why_not(tmp_path: Path):
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([record.path.name, "page.html"])
     with pytest.raises(InputError, match="cannot be written"):
         render(record, tmp_path / "absent" / "page.html")
+
+
+def test_what_a_foreign_tool_did_not_count_is_not_called_none(tmp_path: Path):
+    record = Record.open(write_record(tmp_path, Shape(loads=("idle",), marks=False, missed_under=())))
+    step = record.steps[0]
+    unknown = Mark(name="missed-unknown", severity=Severity.NOTE, detail="cyclictest skips activations that it slept through")
+    foreign = step.model_copy(update={"marks": [unknown], "tool": "cyclictest 2.40", "key": step.key.model_copy(update={"tool": "cyclictest"})})
+    text = Reader(html(replace(record, steps=[foreign]))).text
+    assert "None was missed" not in text
+    assert "How many were missed is not known" in text
+    assert "?: not known" in text
+    assert "Steps measured by cyclictest 2.40 hold what it said" in text
+    assert "None was missed" in Reader(html(record)).text

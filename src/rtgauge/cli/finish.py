@@ -23,12 +23,6 @@ def finish(path: Path, run: Run, *, as_json: bool) -> int:
     if run.requirement is not None:
         record.run.verdicts = judge_run(parse_requirement(run.requirement), record)
         RecordWriter(path, run.id).write_run(record.run)
-<<<<<<< HEAD
-=======
-    if not as_json:
-        print_summary(record, Console(), kept=False)
-    page = path / "report.html"
->>>>>>> refs/heads/e2e
     if record.steps:
         from rtgauge.report.page import render
 

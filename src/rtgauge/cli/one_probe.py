@@ -44,15 +44,6 @@ def one_probe(name: str, written: dict[str, Any], *, load: str, samples: Path | 
         if samples is not None and record.steps:
             for file in export_samples(record.samples(record.steps[0]), samples):
                 display.say(f"samples {file}")
-<<<<<<< HEAD
-        if as_json:
-            typer.echo(RunDocument(run=record.run, steps=record.steps, systems=record.systems, record=None).model_dump_json(indent=1))
-        elif name == "calibrate" and record.steps:
-            print_calibrations(record.steps[0].calibrations, Console())
-        else:
-            print_summary(record, Console(), kept=False)
-=======
->>>>>>> refs/heads/e2e
     if run.state == "interrupted":
         return EXIT_INTERRUPTED
     return exit_status(record.run.verdicts, record.steps)

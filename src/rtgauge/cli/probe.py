@@ -14,7 +14,7 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON document on standar
 
 
 @app.command("wakeup")
-def wakeup(  # noqa: PLR0917 - a command line
+def wakeup(
     cpu: Annotated[str | None, typer.Option(help="CPUs to measure, e.g. 0-3,6; default all that may be used.")] = None,
     interval: Annotated[str, typer.Option(help="Between two releases; the papers have 100us.")] = "1ms",
     duration: Annotated[str | None, typer.Option(help="Of the measured phase; default 10s.")] = None,

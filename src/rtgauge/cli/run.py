@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from rtgauge.plan.plan import Overrides
+
 
 def _overrides(
     duration: str | None, load: str | None, repeats: int | None, seed: int | None, require: str | None, cross_check: str | None, settings: list[str]
@@ -36,7 +38,7 @@ def _overrides(
     )
 
 
-def _refuse_with_resume(options: dict[str, object]) -> None:
+def _refuse_with_resume(options: Mapping[str, object]) -> None:
     """A resumed run has its plan already."""
     from rtgauge.errors import InputError
 
@@ -45,7 +47,7 @@ def _refuse_with_resume(options: dict[str, object]) -> None:
             raise InputError(f"{name} cannot be given with --resume: the record has its plan already; leave it out, or start a new run")
 
 
-def run(  # noqa: PLR0917 - a command line
+def run(
     plan: Annotated[str, typer.Argument(help="A preset (quick, standard, papers) or a plan's TOML file; with --resume a record.", show_default=True)] = "quick",
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder that holds records.")] = Path("rtgauge-runs"),
     duration: Annotated[str | None, typer.Option(help="Measured time of each step, e.g. 10s, 5min, 1h.")] = None,
@@ -97,7 +99,10 @@ def run(  # noqa: PLR0917 - a command line
     display = make_display()
     with Interrupt(display.stopping) as interrupt:
         if resume:
-            _refuse_with_resume({"--duration": duration, "--repeats": repeats, "--load": load, "--require": require} | {"--cross-check": cross_check, "--set": settings, "--seed": seed})
+            _refuse_with_resume(
+                {"--duration": duration, "--repeats": repeats, "--load": load, "--require": require}
+                | {"--cross-check": cross_check, "--set": settings, "--seed": seed}
+            )
             folder = find_partial(out) if plan == "quick" else Path(plan)
             with display:
                 path, result, _ = resume_run(folder, options, display, interrupt)

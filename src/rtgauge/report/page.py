@@ -84,7 +84,8 @@ def _largest(record: Record) -> str | None:
     where = f" on {tables.series_name(series[0])}" if series else ""
     missed = sum(step.total.missed for step in record.steps if step.total is not None)
     count = sum(step.total.count for step in record.steps if step.total is not None)
-    tail = f" {whole(missed, group=NARROW_SPACE)} more were missed." if missed else " None was missed."
+    nothing = " None was missed." if all(tables.missed_known(step) for step in record.steps) else " How many were missed is not known."
+    tail = f" {whole(missed, group=NARROW_SPACE)} more were missed." if missed else nothing
     return f"The largest of {whole(count, group=NARROW_SPACE)} latencies is {us(value, group=NARROW_SPACE)} us{where}, under {names[step.id]}.{tail}"
 
 

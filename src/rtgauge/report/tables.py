@@ -44,8 +44,14 @@ class Row:
     marks: list[Mark] = field(default_factory=list["Mark"])
 
 
-def _rows(name: str, summary: SeriesSummary, marks: list[Mark], group: str) -> list[Row]:
-    plain = Row(name, whole(summary.count, group=group), whole(summary.missed, group=group), figure_cells(summary, group), marks=marks)
+def missed_known(step: Step) -> bool:
+    """Whether the step's tool counted missed activations: cyclictest skips them without a word."""
+    return not any(mark.name == "missed-unknown" for mark in step.marks)
+
+
+def _rows(step: Step, name: str, summary: SeriesSummary, marks: list[Mark], group: str) -> list[Row]:
+    missed = whole(summary.missed, group=group) if summary.missed or missed_known(step) else "?"
+    plain = Row(name, whole(summary.count, group=group), missed, figure_cells(summary, group), marks=marks)
     if not summary.missed:
         return [plain]
     return [plain, Row("missed filled in", whole(summary.filled.count, group=group), "", figure_cells(summary.filled, group), filled=True)]
@@ -54,7 +60,7 @@ def _rows(name: str, summary: SeriesSummary, marks: list[Mark], group: str) -> l
 def load_rows(record: Record, group: str = "") -> list[Row]:
     """All CPUs together, a line a step, idle first; one more line where activations were missed."""
     names = step_labels(record)
-    return [row for step in ordered_steps(record) if step.total is not None for row in _rows(names[step.id], step.total, step.marks, group)]
+    return [row for step in ordered_steps(record) if step.total is not None for row in _rows(step, names[step.id], step.total, step.marks, group)]
 
 
 def series_name(summary: SeriesSummary) -> str:
@@ -66,11 +72,11 @@ def series_name(summary: SeriesSummary) -> str:
 
 def series_rows(step: Step, group: str = "") -> list[Row]:
     """A line a series of one step."""
-    return [
-        row
-        for s in step.series
-        for row in _rows(series_name(s), s, [mark for mark in step.marks if mark.series is not None and mark.series == s.series], group)
-    ]
+    rows: list[Row] = []
+    for summary in step.series:
+        marks = [mark for mark in step.marks if mark.series is not None and mark.series == summary.series]
+        rows += _rows(step, series_name(summary), summary, marks, group)
+    return rows
 
 
 @dataclass(frozen=True)

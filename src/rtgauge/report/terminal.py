@@ -40,7 +40,7 @@ def _plain(text: str) -> str:
 
 
 def _cells(name: Text, row: Row, headings: tuple[str, ...]) -> list[Text]:
-    missed = Text(row.missed, style="red" if row.missed not in {"0", ""} else "")
+    missed = Text(row.missed, style="red" if row.missed not in {"0", "?", ""} else "")
     return [name, Text(row.count), missed, *(Text(row.cells[heading]) for heading in headings)]
 
 
