@@ -26,11 +26,9 @@ def program(name: str) -> str:
 
 def engine() -> str:
     """Path of rtgauge's engine. Raises CannotMeasure."""
-    try:
-        from rtgauge.errors import RtgaugeError
-        from rtgauge.target.engine_path import engine_path
-    except ImportError as error:
-        raise CannotMeasure("rtgauge is not installed for this Python: pip install .") from error
+    from rtgauge.errors import RtgaugeError
+    from rtgauge.target.engine_path import engine_path
+
     try:
         return str(engine_path())
     except RtgaugeError as error:

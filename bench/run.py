@@ -8,6 +8,7 @@ something could not be measured (1), which is then said with what to install. Ho
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import platform
@@ -66,6 +67,9 @@ def machine() -> dict[str, Any]:
 
 def main() -> int:
     chosen = arguments()
+    if importlib.util.find_spec("rtgauge") is None:
+        say("rtgauge is not installed for this Python: make bench installs it, or pip install .")
+        return 1
     about, before = machine(), load()
     if not chosen.json:
         print(f"Linux {about['kernel']}, {about['machine']}, {about['cpus_allowed']} CPUs; measured on CPU {chosen.cpu}; load {before:.2f} before")
