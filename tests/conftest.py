@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
+
+from rtgauge.target.engine_path import engine_path
 
 
 @pytest.fixture(scope="session")
 def engine() -> Path:
     """The built engine."""
-    return Path(os.environ["RTGAUGE_ENGINE"])
+    return engine_path()

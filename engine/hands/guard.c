@@ -217,7 +217,7 @@ static int run(struct guard *guard, struct wish *wish, const char *dir, FILE *ev
 	}
 	if (wish->program)
 		guard_start(guard, wish->program);
-	if (guard->start_error) {
+	if (wish->program && guard->start_error) {
 		say_error("program", STATUS_CANNOT, "'%.200s' cannot be started: %s%s", wish->program[0],
 			  errname(guard->start_error),
 			  guard->start_error == ENOENT ? " (it is not installed here)" : "");

@@ -23,10 +23,16 @@ struct item {
 /* What to write so that it looks as it did: a file on a disk keeps its last newline. */
 static char *text_for(const struct entry *entry, const char *value)
 {
-	size_t len = strlen(entry->old), value_len = strlen(value);
-	bool newline = !entry->is_volatile && (!len || entry->old[len - 1] == '\n');
-	char *text = malloc(value_len + 2);
+	size_t len, value_len;
+	bool newline;
+	char *text;
 
+	if (!entry->old || !value)
+		return NULL;
+	len = strlen(entry->old);
+	value_len = strlen(value);
+	newline = !entry->is_volatile && (!len || entry->old[len - 1] == '\n');
+	text = malloc(value_len + 2);
 	if (!text)
 		return NULL;
 	memcpy(text, value, value_len + 1);

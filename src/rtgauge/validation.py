@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, ValidationError
+from pydantic import AfterValidator, BeforeValidator, ValidationError
 
 from rtgauge.errors import InputError
 from rtgauge.nearest import nearest
-from rtgauge.units import format_cpu_list, parse_cpu_list, parse_duration_ns
+from rtgauge.units import format_cpu_list, format_duration, parse_cpu_list, parse_duration_ns
 
 
 def _duration(value: Any) -> Any:
     if isinstance(value, str):
-        return parse_duration_ns(value)
+        return 0 if value.strip() == "0" else parse_duration_ns(value)
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError("write a duration with its unit, like 100us, 1ms, 10s")
     if value != 0:
@@ -33,8 +34,50 @@ def _cpus(value: Any) -> Any:
 DurationNs = Annotated[int, BeforeValidator(_duration)]
 """A duration written as `100us`; an int of ns inside."""
 
+
+def between(least: str, most: str) -> AfterValidator:
+    """Bounds of a duration, written as `0s` and `1h`."""
+
+    def check(value: int | None) -> int | None:
+        if value is not None and value < parse_duration_ns(least):
+            raise ValueError(f"{format_duration(value)} is too short; the least is {least}")
+        if value is not None and value > parse_duration_ns(most):
+            raise ValueError(f"{format_duration(value)} is too long; the most is {most}")
+        return value
+
+    return AfterValidator(check)
+
+
 CpuList = Annotated[str, BeforeValidator(_cpus)]
 """A CPU list written as `0-3,6`; the same text, ordered, inside."""
+
+
+def _message(first: Mapping[str, Any]) -> str:
+    """One of pydantic's complaints in plain words."""
+    context: dict[str, Any] = first.get("ctx", {})
+    match first["type"]:
+        case "literal_error":
+            return f"'{first['input']}' is not known; there are {context['expected']}"
+        case "greater_than_equal":
+            return f"{first['input']} is too small; the least is {context['ge']}"
+        case "greater_than":
+            return f"{first['input']} is too small; it must be more than {context['gt']}"
+        case "less_than_equal":
+            return f"{first['input']} is too large; the most is {context['le']}"
+        case "bool_type" | "bool_parsing":
+            return f"'{first['input']}' is neither true nor false"
+        case "int_type" | "int_parsing" | "int_from_float":
+            return f"'{first['input']}' is not a whole number"
+        case "list_type":
+            return "write it as a list, for example [[step]]"
+        case "dict_type":
+            return "write it as a table, for example [matrix]"
+        case "string_type":
+            return f"{first['input']!r} is not text"
+        case "string_pattern_mismatch":
+            return f"'{first['input']}' may hold letters, digits, '.', '_' and '-' only"
+        case _:
+            return str(first["msg"]).removeprefix("Value error, ")
 
 
 def explain(error: ValidationError, what: str, known: list[str]) -> InputError:
@@ -44,5 +87,5 @@ def explain(error: ValidationError, what: str, known: list[str]) -> InputError:
     if first["type"] == "extra_forbidden":
         key = str(first["loc"][-1])
         return InputError(f"{what}: unknown key '{key}'{nearest(key, known)}")
-    message = first["msg"].removeprefix("Value error, ")
+    message = _message(first)
     return InputError(f"{what}: {where}: {message}" if where else f"{what}: {message}")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import Self
 
@@ -21,11 +22,11 @@ def _title(key: StepKey) -> str:
     return f"{key.probe} {key.load}{tool}{repeat}"
 
 
-def _left(seconds: float) -> str:
-    whole = max(0, round(seconds))
+def _span(seconds: float) -> str:
+    whole = max(1, round(seconds))
     if whole >= 3600:
-        return f"{whole // 3600}h{whole % 3600 // 60:02d}min left"
-    return f"{whole // 60}:{whole % 60:02d} left"
+        return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"
 
 
 class Display:
@@ -55,7 +56,7 @@ class Display:
     def run_begins(self, steps: list[StepKey], expected_s: list[float]) -> None:
         """Say how much there is to do."""
         self.steps, self.expected_s = steps, expected_s
-        self.say(f"{len(steps)} step{'s' if len(steps) != 1 else ''}, about {_left(sum(expected_s)).removesuffix(' left')} min")
+        self.say(f"{len(steps)} step{'s' if len(steps) != 1 else ''}, about {_span(sum(expected_s))}")
 
     def left_out(self, what: LeftOut) -> None:
         """Say what is missing."""
@@ -65,7 +66,7 @@ class Display:
         """A line a step."""
         self.number = number
         self.worst_ns = {}
-        self.say(f"[{number + 1}/{len(self.steps)}] {_title(key)}, {_left(sum(self.expected_s[number:]))}")
+        self.say(f"[{number + 1}/{len(self.steps)}] {_title(key)}, {_span(sum(self.expected_s[number:]))} left")
 
     def phase(self, text: str) -> None:
         """Not worth a line."""
@@ -98,6 +99,7 @@ class LiveDisplay(Display):
             TextColumn("{task.fields[seen]}"),
             console=console,
             transient=True,
+            auto_refresh=False,  # drawn when there is news: a thread that wakes more often would disturb what is measured
         )
         self.task: TaskID | None = None
         self.begun_s = time.monotonic()
@@ -141,12 +143,13 @@ class LiveDisplay(Display):
         self.bar.update(
             self.task,
             completed=elapsed_s,
-            left=_left(sum(self.expected_s[self.number :]) - elapsed_s),
+            left=f"{_span(sum(self.expected_s[self.number :]) - elapsed_s)} left",
             seen=self.now if worst is None else f"max {format_time(worst)}",
+            refresh=True,
         )
 
 
 def make_display() -> Display:
     """Live where standard error is a terminal."""
     console = Console(stderr=True)
-    return LiveDisplay(console) if console.is_terminal else Display(console)
+    return LiveDisplay(console) if sys.stderr.isatty() and not console.is_dumb_terminal else Display(console)

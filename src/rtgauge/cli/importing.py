@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="Make a record of what another tool has measured.", no_args_is_help=True)
+app = typer.Typer(help="Make a record of what another tool has measured.")
 
 
 @app.callback()

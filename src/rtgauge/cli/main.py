@@ -3,19 +3,22 @@
 
 from __future__ import annotations
 
-import os
 import sys
+from typing import Any, cast
 
 import typer
 
 from rtgauge.cli import export, importing, probe, report, run, show
-from rtgauge.errors import EXIT_INTERRUPTED, EXIT_OK, RtgaugeError
+from rtgauge.cli.streams import make_patient
+from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INPUT, EXIT_INTERRUPTED, RtgaugeError
+
+USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
+"""What typer raises for a wrong command line; which module it is from depends on typer's version."""
 
 app = typer.Typer(
     name="rtgauge",
     help="Tells whether this Linux machine keeps its deadlines, by how much, and what to change if it does not.",
     epilog="Begin with: rtgauge run",
-    no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -44,17 +47,32 @@ app.command("export")(export.export)
 app.add_typer(importing.app, name="import")
 
 
+def _told(message: str, status: int) -> int:
+    typer.echo(f"rtgauge: {message}", err=True)
+    return status
+
+
+def _usage(error: Any) -> str:
+    """What is wrong with the command line, and whose help says more."""
+    message = " ".join(error.format_message().split()).removesuffix(".")
+    command = error.ctx.command_path if error.ctx is not None else "rtgauge"
+    return f"{message[:1].lower()}{message[1:]} (see {command} --help)"
+
+
 def main() -> None:
-    """Entry point: one line for an error that we know, and its exit status."""
+    """Entry point: every error is one line that begins with `rtgauge: `, and an exit status."""
+    make_patient()
     try:
-        app()
+        # As a library typer returns the status in place of ending the process, and lets errors through.
+        status: int | None = app(sys.argv[1:] or ["--help"], prog_name="rtgauge", standalone_mode=False)
+        sys.stdout.flush()
     except RtgaugeError as error:
-        typer.echo(f"rtgauge: {error}", err=True)
-        sys.exit(error.status)
+        status = _told(str(error), error.status)
+    except USAGE_ERROR as error:
+        status = _told(_usage(cast("Any", error)), EXIT_INPUT)
     except KeyboardInterrupt:
-        typer.echo("rtgauge: interrupted", err=True)
-        sys.exit(EXIT_INTERRUPTED)
-    except BrokenPipeError:
-        # The reader of our output has gone: that is no error of ours, and nothing more can be written.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(EXIT_OK)
+        status = _told("interrupted", EXIT_INTERRUPTED)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename is not None else ""
+        status = _told(f"{where}{error.strerror or error}", EXIT_CANNOT_MEASURE)
+    sys.exit(status)

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from rtgauge.cli.display import make_display
-from rtgauge.errors import EXIT_INTERRUPTED, InputError
+from rtgauge.errors import EXIT_INTERRUPTED, MeasureError
 from rtgauge.plan.plan import Overrides, make_plan
 from rtgauge.record.model import RunDocument
 from rtgauge.record.reader import Record
@@ -29,25 +29,30 @@ def one_probe(name: str, written: dict[str, Any], *, load: str, samples: Path | 
     requirement = parse_requirement(require) if require is not None else None
     if samples is not None:
         check_samples_path(samples)
-    plan = make_plan({"name": f"probe-{name}", "step": [{"probe": name, "load": load, **written}]}, f"probe {name}", Overrides(require=require))
+    plan = make_plan({"name": f"probe-{name}", "step": [{"probe": name, "load": load}]}, f"probe {name}", Overrides(parameters=written, require=require))
     display = make_display()
-    with tempfile.TemporaryDirectory(prefix="rtgauge-") as folder, Interrupt(display.stopping) as interrupt:
-        with display:
-            path, run, _ = start_run(plan, RunOptions(Path(folder), ["rtgauge", "probe", name]), display, interrupt)
+    # Raw samples may be large: they are written where the user has room for them.
+    with tempfile.TemporaryDirectory(prefix=".rtgauge-", dir=samples.parent if samples is not None else None) as folder:
+        with Interrupt(display.stopping) as interrupt, display:
+            path, run, _ = start_run(plan, RunOptions(Path(folder), ["rtgauge", "probe", name], kept=False), display, interrupt)
         record = Record.open(path)
         if run.left_out:
-            raise InputError(f"{run.left_out[0].reason}; {run.left_out[0].remedy}")
+            raise MeasureError(f"{run.left_out[0].reason}; {run.left_out[0].remedy}")
         if requirement is not None:
             record.run.verdicts = judge_run(requirement, record)
+        _print(record, name, as_json=as_json)
         if samples is not None and record.steps:
             for file in export_samples(record.samples(record.steps[0]), samples):
                 display.say(f"samples {file}")
-        if as_json:
-            typer.echo(RunDocument(run=record.run, steps=record.steps, systems=record.systems, record=None).model_dump_json(indent=1))
-        elif name == "calibrate" and record.steps:
-            print_calibrations(record.steps[0].calibrations, Console())
-        else:
-            print_summary(record, Console())
     if run.state == "interrupted":
         return EXIT_INTERRUPTED
     return exit_status(record.run.verdicts, record.steps)
+
+
+def _print(record: Record, name: str, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(RunDocument(run=record.run, steps=record.steps, systems=record.systems, record=None).model_dump_json(indent=1))
+    elif name == "calibrate" and record.steps:
+        print_calibrations(record.steps[0].calibrations, Console())
+    else:
+        print_summary(record, Console(), kept=False)

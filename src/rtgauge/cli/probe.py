@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="One probe, no plan: a summary at the end, nothing kept but what is asked for.", no_args_is_help=True)
+app = typer.Typer(help="One probe, no plan: a summary at the end, nothing kept but what is asked for.")
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output; the rest on standard error.")]
 
 
 @app.command("wakeup")
-def wakeup(  # noqa: PLR0917 - a command line
+def wakeup(
     cpu: Annotated[str | None, typer.Option(help="CPUs to measure, e.g. 0-3,6; default all that may be used.")] = None,
     interval: Annotated[str, typer.Option(help="Between two releases; the papers have 100us.")] = "1ms",
     duration: Annotated[str | None, typer.Option(help="Of the measured phase; default 10s.")] = None,

@@ -17,8 +17,8 @@ def report(
     """Draw the page of a record: one HTML file that needs no network."""
     from rtgauge.errors import InputError
     from rtgauge.record.reader import Record
-    from rtgauge.report.page import render
     from rtgauge.report.figures.save import save_figures
+    from rtgauge.report.page import render
 
     opened = Record.open(record)
     page = out if out is not None else record / "report.html"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,19 +12,6 @@ import typer
 
 if TYPE_CHECKING:
     from rtgauge.plan.plan import Overrides
-
-EPILOG = """[bold]Examples[/bold]
-
- rtgauge run                                      this machine, idle and loaded, in about a minute
-
- rtgauge run --require "period=1ms latency<=200us"   ... and does it suffice? (exit status 0 yes, 1 no, 4 cannot tell)
-
- rtgauge run papers --duration 1min               the papers' settings, shorter
-
- rtgauge run --load idle,cpu --set interval=100us --set cpu=1
-
- rtgauge run --resume                             go on where a run was cut off
-"""
 
 
 def _overrides(
@@ -50,7 +38,16 @@ def _overrides(
     )
 
 
-def run(  # noqa: PLR0917 - a command line
+def _refuse_with_resume(options: Mapping[str, object]) -> None:
+    """A resumed run has its plan already."""
+    from rtgauge.errors import InputError
+
+    for name, value in options.items():
+        if value is not None:
+            raise InputError(f"{name} cannot be given with --resume: the record has its plan already; leave it out, or start a new run")
+
+
+def run(
     plan: Annotated[str, typer.Argument(help="A preset (quick, standard, papers) or a plan's TOML file; with --resume a record.", show_default=True)] = "quick",
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder that holds records.")] = Path("rtgauge-runs"),
     duration: Annotated[str | None, typer.Option(help="Measured time of each step, e.g. 10s, 5min, 1h.")] = None,
@@ -65,8 +62,29 @@ def run(  # noqa: PLR0917 - a command line
 ) -> None:
     """Measure a plan: each probe under each load. Ends in a summary, a page and, with --require, a verdict.
 
-    Exit status: 0 holds or nothing asked, 1 fails, 2 wrong input, 3 could not measure or the measurement is invalid,
-    4 marginal or cannot tell, 130 interrupted.
+    \b
+    Examples:
+      rtgauge run
+          this machine, idle and loaded, in about a minute
+      rtgauge run --require "period=1ms latency<=200us"
+          ... and does it suffice?
+      rtgauge run papers --duration 1min
+          the papers' settings, shorter
+      rtgauge run --load idle,cpu --set interval=100us --set cpu=1
+          one CPU, idle and loaded, every 100 us
+      rtgauge run arm.toml --repeats 3
+          a plan of your own, in a random order, three times
+      rtgauge run --resume
+          go on where a run was cut off
+
+    \b
+    Exit status:
+      0    the requirement holds, or nothing was asked
+      1    the requirement fails
+      2    wrong input
+      3    could not measure, or the measurement is invalid
+      4    marginal, or it cannot be told
+      130  interrupted
     """
     from rtgauge.cli.display import make_display
     from rtgauge.cli.finish import finish
@@ -81,6 +99,10 @@ def run(  # noqa: PLR0917 - a command line
     display = make_display()
     with Interrupt(display.stopping) as interrupt:
         if resume:
+            _refuse_with_resume(
+                {"--duration": duration, "--repeats": repeats, "--load": load, "--require": require}
+                | {"--cross-check": cross_check, "--set": settings, "--seed": seed}
+            )
             folder = find_partial(out) if plan == "quick" else Path(plan)
             with display:
                 path, result, _ = resume_run(folder, options, display, interrupt)

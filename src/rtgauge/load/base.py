@@ -7,10 +7,13 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol
 
+from rtgauge.target.base import Completed
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from rtgauge.load.processes import ProcessStat
+    from rtgauge.target.base import Completed
 
 
 class Handle(Protocol):
@@ -28,14 +31,6 @@ class Handle(Protocol):
     def stop(self, grace_s: float) -> int | None:
         """SIGTERM to the group, after `grace_s` seconds SIGKILL to every descendant; returns the exit status, None where it is not known."""
         ...
-
-
-@dataclass(frozen=True)
-class Completed:
-    """A set-up command that has ended: exit status and what it printed."""
-
-    returncode: int
-    stdout: str
 
 
 class LoadTarget(Protocol):

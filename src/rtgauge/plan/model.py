@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rtgauge.validation import DurationNs
+from rtgauge.validation import DurationNs, between
 
 STEP_KEYS = ("probe", "load", "deployment")
 
@@ -15,16 +15,16 @@ STEP_KEYS = ("probe", "load", "deployment")
 class PlanFile(BaseModel):
     """What a plan's TOML file may hold. A step or the matrix also takes its probe's parameters as keys."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     name: str = Field(default="plan", min_length=1, max_length=40, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     description: str = ""
     repeats: int = Field(default=1, ge=1, le=1000)
     order: Literal["random", "as-written"] = "random"
-    seed: int | None = Field(default=None, ge=0)
+    seed: int | None = Field(default=None, ge=0, lt=2**63)
     require: str | None = None
     cross_check: Literal["cyclictest", "rtla"] | None = Field(default=None, alias="cross-check")
-    load_warm_up_ns: DurationNs = Field(default=1_500_000_000, alias="load-warm-up", ge=0)
+    load_warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(default=1_500_000_000, alias="load-warm-up")
     defaults: dict[str, Any] = Field(default_factory=dict, description="keys for every step that does not say otherwise")
     step: list[dict[str, Any]] = Field(default_factory=list)
     matrix: dict[str, Any] = Field(default_factory=dict, description="every combination of what is given as a list")

@@ -19,7 +19,7 @@ from rtgauge.load import registry as loads
 from rtgauge.nearest import nearest
 from rtgauge.plan.model import STEP_KEYS, PlanFile, plan_keys
 from rtgauge.probe import registry as probes
-from rtgauge.probe.base import keys, normalise
+from rtgauge.probe.base import key_names, normalise
 from rtgauge.record.model import StepKey
 from rtgauge.validation import explain
 
@@ -27,6 +27,7 @@ DEPLOYMENTS = ("as-is",)
 TARGET = "local"
 SELF = "self"
 MAX_STEPS = 10_000
+COMMAND_LINE = "command line"
 
 
 @dataclass(frozen=True)
@@ -80,19 +81,35 @@ def _written(source: str) -> tuple[dict[str, Any], str]:
         raise InputError(f"plan {source} cannot be read: {error.strerror}") from None
 
 
-def _step_key(entry: dict[str, Any], what: str, repeat: int) -> StepKey:
-    probe = probes.get(str(entry.get("probe", "wakeup")))
-    load = str(entry.get("load", "idle"))
-    loads.get(load)
+def _step_key(entry: dict[str, Any], what: str) -> StepKey:
+    try:
+        probe = probes.get(str(entry.get("probe", "wakeup")))
+        load = str(entry.get("load", "idle"))
+        loads.get(load)
+    except InputError as error:
+        raise InputError(f"{what}: {error}") from None
     deployment = str(entry.get("deployment", "as-is"))
     if deployment not in DEPLOYMENTS:
         raise InputError(f"{what}: unknown deployment '{deployment}'{nearest(deployment, DEPLOYMENTS)}")
     written = {name: value for name, value in entry.items() if name not in STEP_KEYS}
     for name in written:
-        if name not in keys(probe):
-            raise InputError(f"{what}: unknown key '{name}'{nearest(name, [*STEP_KEYS, *keys(probe)])}")
+        if name not in key_names(probe):
+            raise InputError(f"{what}: unknown key '{name}'{nearest(name, [*STEP_KEYS, *key_names(probe)])}")
     parameters = normalise(probe, written, what)
-    return StepKey(probe=probe.name, parameters=parameters, load=load, deployment=deployment, targets={SELF: TARGET}, repeat=repeat)
+    return StepKey(probe=probe.name, parameters=parameters, load=load, deployment=deployment, targets={SELF: TARGET}, repeat=1)
+
+
+def _over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """What is said above replaces what is said below, also where it says the same in another way (a count for a duration)."""
+    probe = probes.PROBES.get(str(above.get("probe", below.get("probe", "wakeup"))))
+    replaced = {other for group in (probe.alternatives if probe is not None else ()) if group & above.keys() for other in group}
+    return {key: value for key, value in below.items() if key not in replaced} | above
+
+
+def _checked(entry: dict[str, Any], place: str, parameters: dict[str, Any]) -> StepKey:
+    """A step of the plan with what the command line says over it; an error names the one that is wrong."""
+    key = _step_key(entry, place)
+    return _step_key(_over(entry, parameters), COMMAND_LINE) if parameters else key
 
 
 def _combinations(matrix: dict[str, Any], what: str) -> list[dict[str, Any]]:
@@ -132,18 +149,21 @@ def make_plan(written: dict[str, Any], what: str, overrides: Overrides) -> Plan:
         plan = PlanFile.model_validate(written)
     except ValidationError as error:
         raise explain(error, what, plan_keys()) from None
-    entries = [({**plan.defaults, **entry}, f"{what}, step {i}") for i, entry in enumerate(plan.step, 1)]
-    entries += [({**plan.defaults, **entry}, f"{what}, matrix") for entry in _combinations(plan.matrix, what)]
+    entries = [(_over(plan.defaults, entry), f"{what}, step {i}") for i, entry in enumerate(plan.step, 1)]
+    entries += [(_over(plan.defaults, entry), f"{what}, matrix") for entry in _combinations(plan.matrix, what)]
     if overrides.loads is not None:
         entries = [({**entry, "load": load}, place) for entry, place in entries[:1] for load in overrides.loads]
     if not entries:
         raise InputError(f"{what} has no step: give it a [[step]] or a [matrix]")
     repeats = overrides.repeats or plan.repeats
+    if len(entries) * repeats > MAX_STEPS:
+        raise InputError(f"{what}: {repeats} repeats of {len(entries)} steps are more than {MAX_STEPS}")
     seed = overrides.seed if overrides.seed is not None else plan.seed if plan.seed is not None else secrets.randbelow(2**32)
     generator = random.Random(seed)  # noqa: S311 - an order to be told again, not a secret
+    keys = [_checked(entry, place, overrides.parameters) for entry, place in entries]
     ordered: list[StepKey] = []
     for repeat in range(1, repeats + 1):
-        block = [_step_key({**entry, **overrides.parameters}, place, repeat) for entry, place in entries]
+        block = [key.model_copy(update={"repeat": repeat}) for key in keys]
         if plan.order == "random":
             generator.shuffle(block)
         ordered += block

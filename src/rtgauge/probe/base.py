@@ -14,7 +14,7 @@ from rtgauge.validation import explain
 class Parameters(BaseModel):
     """Parameters of a probe. Written in the field's notation under the alias, held as numbers under the name."""
 
-    model_config = ConfigDict(extra="forbid", populate_by_name=False, frozen=True)
+    model_config = ConfigDict(extra="forbid", populate_by_name=False, frozen=True, strict=True)
 
 
 class Probe(ABC):
@@ -23,6 +23,8 @@ class Probe(ABC):
     name: ClassVar[str]
     help: ClassVar[str]
     parameters: ClassVar[type[Parameters]]
+    alternatives: ClassVar[tuple[frozenset[str], ...]] = ()
+    """Groups of keys of which one is given: the one that is said later replaces the other."""
 
     @abstractmethod
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
@@ -33,7 +35,7 @@ class Probe(ABC):
         """How long it takes with its warm-up; None where it runs until it is stopped."""
 
 
-def keys(probe: Probe) -> list[str]:
+def key_names(probe: Probe) -> list[str]:
     """The parameters' names as people write them (`interval`, `warm-up`)."""
     return [field.alias or name for name, field in probe.parameters.model_fields.items()]
 
@@ -43,4 +45,4 @@ def normalise(probe: Probe, written: dict[str, Any], what: str) -> dict[str, Any
     try:
         return probe.parameters.model_validate(written).model_dump()
     except ValidationError as error:
-        raise explain(error, what, keys(probe)) from None
+        raise explain(error, what, key_names(probe)) from None

@@ -8,24 +8,28 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from rtgauge.probe.base import Parameters, Probe
-from rtgauge.validation import CpuList, DurationNs
+from rtgauge.units import parse_duration_ns
+from rtgauge.validation import CpuList, DurationNs, between
 
 NO_LIMIT_US = 2**31 - 1
+LONGEST = "3650d"
 
 
 def _dma_latency(value: Any) -> Any:
-    if value in {"off", -1}:
+    if value == "off":
         return -1
     text = str(value).removesuffix("us")
-    if not text.isdigit() or int(text) > NO_LIMIT_US:
+    if not (text.isascii() and text.isdigit()) or len(text) > 10 or int(text) > NO_LIMIT_US:
         raise ValueError("write a latency in us such as 0, or off")
     return int(text)
 
 
 def _memory_lock(value: Any) -> Any:
-    if isinstance(value, str) and value in {"on", "off"}:
-        return value == "on"
-    return value
+    if isinstance(value, bool):
+        return value
+    if value not in ("on", "off"):
+        raise ValueError("write on or off")
+    return value == "on"
 
 
 class WakeupParameters(Parameters):
@@ -37,10 +41,10 @@ class WakeupParameters(Parameters):
     priority: int = Field(default=98, alias="priority", ge=1, le=99, description="real-time priority")
     timer: Literal["nanosleep", "timerfd"] = Field(default="nanosleep", alias="timer", description="how the thread waits")
     phase: Literal["random", "fixed"] = Field(default="random", alias="phase", description="of the first release against the tick and the other CPUs")
-    duration_ns: DurationNs = Field(default=10_000_000_000, alias="duration", ge=0, description="of the measured phase")
+    duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(default=10_000_000_000, alias="duration", description="of the measured phase")
     count: int | None = Field(default=None, alias="count", ge=1, le=2**60, description="activations a CPU, in place of a duration")
-    warm_up_ns: DurationNs = Field(default=500_000_000, alias="warm-up", ge=0, le=3600 * 10**9, description="set aside at the beginning")
-    stop_at_ns: DurationNs | None = Field(default=None, alias="stop-at", gt=0, description="end when a latency is larger")
+    warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(default=500_000_000, alias="warm-up", description="set aside at the beginning")
+    stop_at_ns: Annotated[DurationNs, between("1ns", LONGEST)] | None = Field(default=None, alias="stop-at", description="end when a latency is larger")
     dma_latency_us: Annotated[int, BeforeValidator(_dma_latency)] = Field(
         default=0, alias="dma-latency", description="keep to C-states that are left within this many us; off: leave C-states as they are"
     )
@@ -53,8 +57,10 @@ class WakeupParameters(Parameters):
             raise ValueError("the interval must be longer than 0; give one such as 1ms or 100us")
         if self.interval_ns > 3600 * 10**9:
             raise ValueError("the interval must not be longer than 1h")
-        if self.count is None and self.duration_ns == 0:
-            raise ValueError("the duration must be longer than 0")
+        if self.count is not None and "duration_ns" in self.model_fields_set:
+            raise ValueError("give duration or count, not both")
+        if self.count is not None and self.count * self.interval_ns > parse_duration_ns(LONGEST):
+            raise ValueError(f"the count takes longer than {LONGEST}")
         return self
 
 
@@ -64,6 +70,7 @@ class Wakeup(Probe):
     name = "wakeup"
     help = "scheduling latency: from the expected release to the first instruction, one thread a CPU"
     parameters = WakeupParameters
+    alternatives = (frozenset({"duration", "count"}),)
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
         """The engine's command line."""

@@ -4,11 +4,20 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 SCHEMA_VERSION = 1
+
+
+def _utf8(value: object) -> object:
+    """Paths and arguments may hold bytes that are no UTF-8; JSON may not."""
+    return value.encode(errors="surrogateescape").decode(errors="replace") if isinstance(value, str) else value
+
+
+SystemText = Annotated[str, BeforeValidator(_utf8)]
+"""Text from the command line or the file system."""
 
 
 class Model(BaseModel):
@@ -216,7 +225,7 @@ class Run(Model):
     ended: str | None = None
     state: Literal["partial", "complete", "interrupted"]
     rtgauge: str = Field(description="version")
-    command: list[str]
+    command: list[SystemText]
     plan: dict[str, Any]
     targets: list[str]
     seed: int | None = None
@@ -234,4 +243,4 @@ class RunDocument(Model):
     run: Run
     steps: list[Step]
     systems: dict[str, dict[str, Any]]
-    record: str | None = Field(description="the record's folder; None where nothing was kept")
+    record: SystemText | None = Field(description="the record's folder; None where nothing was kept")

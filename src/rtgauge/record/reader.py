@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from rtgauge.errors import RecordError
 from rtgauge.record.model import SCHEMA_VERSION, Model, Run, Step
+from rtgauge.record.storage import check_name
 
 if TYPE_CHECKING:
     import polars as pl
@@ -55,6 +56,7 @@ class Record:
     @classmethod
     def open(cls, path: Path) -> Record:
         """Read the folder `path`. Raises RecordError."""
+        check_name(path.absolute())
         if not path.is_dir():
             raise RecordError(f"{path} is not a record: there is no such folder")
         run = read_model(path / "run.json", Run)

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -23,6 +25,13 @@ def check_samples_path(path: Path) -> None:
         raise InputError(f"--samples {path} is a folder; name a file")
     if not path.parent.is_dir():
         raise InputError(f"--samples {path}: there is no folder {path.parent}")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise InputError(f"--samples {path}: nothing can be written in {path.parent} ({error.strerror})") from None
+    if path.exists() and not os.access(path, os.W_OK):
+        raise InputError(f"--samples {path} cannot be written; name another file")
 
 
 def samples_table(source: Path) -> pl.DataFrame:

@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+def check_name(path: Path) -> None:
+    """Refuse a path whose bytes are no UTF-8, which neither JSON nor Parquet's reader takes. Raises InputError."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        shown = str(path).encode(errors="surrogateescape").decode(errors="replace")
+        raise InputError(f"the name {shown} is not UTF-8: choose another place") from None
+
+
 def sync_folder(path: Path) -> None:
     """Make the names in a folder durable. Raises OSError."""
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)

@@ -28,6 +28,33 @@ SCHEMA = {
 }
 
 
+PACK_EVERY = 256
+"""So many windows are kept as objects before they are packed: a day of them then takes megabytes and not gigabytes."""
+
+
+class WindowTable:
+    """The windows of a step, gathered one by one."""
+
+    def __init__(self) -> None:
+        self._packed: list[pl.DataFrame] = []
+        self._loose: list[Window] = []
+
+    def add(self, window: Window) -> None:
+        """Take one more."""
+        self._loose.append(window)
+        if len(self._loose) >= PACK_EVERY:
+            self._pack()
+
+    def frame(self) -> pl.DataFrame:
+        """All of them, in the order in which they came."""
+        self._pack()
+        return pl.concat(self._packed)
+
+    def _pack(self) -> None:
+        self._packed.append(windows_frame(self._loose))
+        self._loose = []
+
+
 def windows_frame(windows: Sequence[Window]) -> pl.DataFrame:
     """One row a window, in the order given."""
     rows = [

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rtgauge.errors import InputError, RecordError
 from rtgauge.record.model import Run, Step
 from rtgauge.record.reader import Record, read_model
-from rtgauge.record.storage import clear_errors, sync_folder, sync_tree, write_whole
+from rtgauge.record.storage import check_name, clear_errors, sync_folder, sync_tree, write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,6 +53,7 @@ class RecordWriter:
 
         Raises InputError where `out` is a record, is no folder or cannot be written, MeasureError where the disk is full.
         """
+        check_name(out.absolute())
         if (out / "run.json").exists():
             raise InputError(f"{out} is already a record: choose another folder with --out, or go on with it by --resume")
         new = record_id(host, name, now or datetime.now(UTC))

@@ -40,7 +40,7 @@ def _different_parameters(keys: Sequence[StepKey]) -> list[str]:
 
 
 def _label(key: StepKey, keys: Sequence[StepKey]) -> str:
-    from rtgauge.report.text import parameter
+    from rtgauge.report.text import quantity
 
     parts = [key.load]
     if key.deployment != "as-is" or len({other.deployment for other in keys}) > 1:
@@ -49,7 +49,8 @@ def _label(key: StepKey, keys: Sequence[StepKey]) -> str:
         parts.append(key.probe)
     if len({json.dumps(other.targets, sort_keys=True) for other in keys}) > 1:
         parts.append(" ".join(key.targets.values()))
-    parts += [f"{name.removesuffix('_ns')} {parameter(name, key.parameters.get(name))}" for name in _different_parameters(keys)]
+    different = [quantity(name, key.parameters[name]) if name in key.parameters else (name, "not set") for name in _different_parameters(keys)]
+    parts += [f"{name[:1].lower()}{name[1:]} {shown}" for name, shown in different]
     if key.tool != "rtgauge":
         parts.append(key.tool)
     return ", ".join(parts)

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from rtgauge.record.model import Severity, Verdict, VerdictWord
 from rtgauge.report.conditions import ordered_steps, step_labels
-from rtgauge.report.facts import system_lines
+from rtgauge.report.facts import hosts, system_lines
 from rtgauge.report.tables import Row, load_rows, series_name, series_rows
 from rtgauge.report.text import us
 
@@ -40,7 +40,7 @@ def _plain(text: str) -> str:
 
 
 def _cells(name: Text, row: Row, headings: tuple[str, ...]) -> list[Text]:
-    missed = Text(row.missed, style="red" if row.missed not in {"0", ""} else "")
+    missed = Text(row.missed, style="red" if row.missed not in {"0", "?", ""} else "")
     return [name, Text(row.count), missed, *(Text(row.cells[heading]) for heading in headings)]
 
 
@@ -83,8 +83,8 @@ def _marks(record: Record) -> Iterable[Text]:
             yield Text.assemble((mark.severity.value, MARK_STYLE[mark.severity]), f": {_plain(where)}: {_plain(mark.name)}: {_plain(mark.detail)}")
 
 
-def print_summary(record: Record, console: Console) -> None:
-    """The system, a table of latencies by load and CPU, marks, what was left out, the verdict, and where the record is."""
+def print_summary(record: Record, console: Console, *, kept: bool = True) -> None:
+    """The system, a table of latencies by load and CPU, marks, what was left out, the verdict, and where the record is (if it is kept)."""
     for line in system_lines(record):
         console.print(Text(_plain(line), style="dim"))
     console.print()
@@ -107,6 +107,8 @@ def print_summary(record: Record, console: Console) -> None:
         console.print(Text(f"  next: {_plain(verdict.next)}"))
     if not record.run.verdicts:
         console.print(Text('No requirement was given; ask with --require "period=1ms latency<=200us hardness=100%".', style="dim"))
+    if not kept:
+        return
     console.print(Text(f"record  {record.path}"), soft_wrap=True)
     page = record.path / "report.html"
     if page.exists():
@@ -141,7 +143,6 @@ def print_list(records: Iterable[Record], console: Console) -> None:
 
 
 def _list_row(record: Record) -> tuple[str, ...]:
-    hosts = ", ".join(str(facts.get("hostname") or name) for name, facts in record.systems.items()) or ", ".join(record.run.targets)
     loads = ", ".join(dict.fromkeys(step.key.load for step in ordered_steps(record))) or "–"
     date = record.run.created.replace("T", " ")[:16]
-    return tuple(_plain(cell) for cell in (record.run.id, date, hosts, record.run.state, loads, _largest(record.steps)))
+    return tuple(_plain(cell) for cell in (record.run.id, date, ", ".join(hosts(record)), record.run.state, loads, _largest(record.steps)))

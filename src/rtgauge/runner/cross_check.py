@@ -86,7 +86,7 @@ def _run(key: StepKey, context: Context, folder: Path) -> Measurement:
     argv = cyclictest_argv(key, cpus, result) if key.tool == "cyclictest" else rtla_argv(key, cpus)
     with output.open("wb") as log:
         program = context.target.start(argv, log)
-        context.interrupt.stop_by(lambda: program.stop())
+        context.interrupt.stop_by(program.stop)
         try:
             status = program.wait(_seconds(key) * 2 + 60)
         finally:

@@ -6,18 +6,20 @@ from __future__ import annotations
 import secrets
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import rtgauge
-from rtgauge.errors import InputError, MeasureError
+from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeError
 from rtgauge.load import registry as loads
 from rtgauge.plan.plan import Plan
 from rtgauge.probe import registry as probes
 from rtgauge.record.model import LeftOut, Mark, Run, Severity, Step, StepKey
-from rtgauge.record.writer import RecordWriter
+from rtgauge.record.reader import Record
+from rtgauge.record.writer import PARTIAL, RecordWriter
 from rtgauge.runner import cross_check
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.progress import Progress
@@ -31,10 +33,11 @@ STEP_OVERHEAD_S = 0.6
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Where a run goes and how it was asked for."""
+    """Where a run goes, how it was asked for, and whether its record is kept."""
 
     out: Path
     command: Sequence[str]
+    kept: bool = True
 
 
 def expected_s(key: StepKey, load_warm_up_ns: int) -> float:
@@ -100,24 +103,31 @@ def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: In
             marks=_restored_marks(target),
         )
         writer.write_run(run)
-        return _go_on(writer, run, [], context)
+        with _saying_how_to_go_on(writer, options):
+            return _go_on(writer, run, [], context)
 
 
 def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt: Interrupt) -> tuple[Path, Run, list[Step]]:
     """Go on with a record whose name ends in `.partial`: finished steps stay as they are, the others are measured."""
-    writer = RecordWriter.open_partial(folder)
-    record = writer.record()
-    finished = [step for step in record.steps if step.end_reason not in STOPPED_EARLY]
-    for step in record.steps:
-        if step not in finished:
-            writer.remove_step(step.id)
-    run = record.run.model_copy(update={"steps": [step.id for step in finished]})
-    with LocalTarget(run.id, shlex.join(options.command)) as target:
+    found = Record.open(folder).run
+    if found.state == "complete" and folder.name.endswith(PARTIAL):
+        # It ended between its last word and its new name.
+        return RecordWriter(folder, found.id, found).finish("complete"), found, []
+    # The machine is locked before the record is touched: the run that is resumed may be going on.
+    with LocalTarget(found.id, shlex.join(options.command)) as target:
+        writer = RecordWriter.open_partial(folder)
+        record = writer.record()
+        finished = [step for step in record.steps if step.end_reason not in STOPPED_EARLY]
+        run = record.run.model_copy(update={"steps": [step.id for step in finished]})
         context = _context(target, run.plan.get("load-warm-up-ns", 0), progress, interrupt)
         _check_all(_remaining(run, finished), context)
+        for step in record.steps:
+            if step not in finished:
+                writer.remove_step(step.id)
         run.marks += [Mark(name="resumed", severity=Severity.NOTE, detail=f"measured in more than one session; gone on {now_utc()}"), *_restored_marks(target)]
         writer.write_run(run)
-        return _go_on(writer, run, finished, context)
+        with _saying_how_to_go_on(writer, options):
+            return _go_on(writer, run, finished, context)
 
 
 def _remaining(run: Run, finished: Sequence[Step]) -> list[StepKey]:
@@ -160,6 +170,18 @@ def _restored_marks(target: LocalTarget) -> list[Mark]:
     return [Mark(name="restored-before", severity=Severity.NOTE, detail=f"settings that an earlier run had left were put back first: {detail}")]
 
 
+@contextmanager
+def _saying_how_to_go_on(writer: RecordWriter, options: RunOptions) -> Generator[None]:
+    """Whatever ends a run early says how to go on with it."""
+    how = f"; go on with: rtgauge run --resume {shlex.quote(str(writer.path))}" if options.kept else ""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise RtgaugeError(f"stopped at once{how}", EXIT_INTERRUPTED) from None
+    except RtgaugeError as error:
+        raise type(error)(f"{error}{how}", error.status) from None
+
+
 def _go_on(writer: RecordWriter, run: Run, finished: Sequence[Step], context: Context) -> tuple[Path, Run, list[Step]]:
     """Measure what is planned and not done. Ends early, in order, when the user asks; the record then keeps its `.partial`."""
     writer.write_system(context.target.name, {**context.facts, "calibrations": [one.model_dump() for one in context.calibrations]})
@@ -170,6 +192,7 @@ def _go_on(writer: RecordWriter, run: Run, finished: Sequence[Step], context: Co
     for number, key in enumerate(remaining):
         if context.interrupt.asked:
             break
+        context.target.check()
         context.progress.step_begins(number, key)
         step_id = ids[key.model_dump_json()]
         folder = writer.step_folder(step_id)

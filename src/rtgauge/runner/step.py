@@ -7,18 +7,20 @@ import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from rtgauge.errors import EXIT_INPUT, InputError, MeasureError
+import polars as pl
+
+from rtgauge.errors import EXIT_INPUT, InputError, MeasureError, RecordError
 from rtgauge.load import registry as loads
 from rtgauge.load.running import RunningLoad
 from rtgauge.probe import registry as probes
 from rtgauge.record.model import Calibration, LoadReport, Mark, Severity, Step, StepKey
+from rtgauge.record.samples_summary import summarise_samples, with_samples
 from rtgauge.record.storage import clear_errors
 from rtgauge.record.stream import Armed, ErrorLine, StreamResult, Window, parse_line
-from rtgauge.record.samples_summary import summarise_samples, with_samples
 from rtgauge.record.summary import summarise_step
-from rtgauge.record.windows import windows_frame
+from rtgauge.record.windows import WindowTable
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.progress import Progress
 from rtgauge.system.changes import CHANGE_PATHS, changes
@@ -61,9 +63,13 @@ def fail(error: ErrorLine) -> MeasureError | InputError:
     return InputError(error.message) if error.status == EXIT_INPUT else MeasureError(error.message)
 
 
-def follow(program: Guarded, context: Context, load: RunningLoad | None, log: Path) -> StreamResult:
-    """Read a probe's stream to its end: `go` when it is armed, `stop` when the user says so. Raises what the engine refused."""
+def follow(program: Guarded, context: Context, load: RunningLoad | None, log: Path) -> tuple[StreamResult, pl.DataFrame]:
+    """Read a probe's stream to its end: `go` when it is armed, `stop` when the user says so.
+
+    Gives what it said, its windows as a frame. Raises what the engine refused.
+    """
     result = StreamResult()
+    windows = WindowTable()
     checked_s = time.monotonic()
     with clear_errors(log, log.parent.parent.parent), log.open("wb") as copy:
         context.interrupt.stop_by(lambda: program.say("stop"))
@@ -73,23 +79,27 @@ def follow(program: Guarded, context: Context, load: RunningLoad | None, log: Pa
                 if not text.endswith(b"\n"):
                     break  # the engine was killed in the middle of a line
                 line = parse_line(text)
-                result.take(line)
+                if isinstance(line, Window):
+                    windows.add(line)
+                    context.progress.window(line)
+                else:
+                    result.take(line)
                 if isinstance(line, Armed):
                     if load is not None:
                         load.begin()
                     program.say("go")
                     context.progress.phase("measuring")
-                elif isinstance(line, Window):
-                    context.progress.window(line)
                 if load is not None and time.monotonic() - checked_s > LOAD_CHECK_S:
                     load.check()
                     checked_s = time.monotonic()
+        except RecordError as error:
+            raise MeasureError(str(error)) from None
         finally:
             context.interrupt.stop_by(None)
     program.wait(LOAD_CHECK_S)
     if result.error is not None:
         raise fail(result.error)
-    return result
+    return result, windows.frame()
 
 
 def check_permission(key: StepKey, context: Context) -> None:
@@ -129,15 +139,23 @@ def load_marks(report: LoadReport) -> list[Mark]:
     ]
 
 
-def _end_marks(result: StreamResult, key: StepKey) -> list[Mark]:
+def _end_marks(result: StreamResult, key: StepKey, asked: bool) -> list[Mark]:
     if result.end is None:
         return [Mark(name="engine-died", severity=Severity.INVALID, detail="the engine ended before its time; what it had measured by then is kept")]
+    if result.end.reason == "stopped" and not asked:
+        detail = "rtgauge was held for longer than the engine's lease (Ctrl-Z, a suspended machine), so the engine ended; what it had measured by then is kept"
+        return [Mark(name="lease-lost", severity=Severity.INVALID, detail=detail)]
     if result.end.reason == "stopped":
         return [Mark(name="stopped", severity=Severity.NOTE, detail="ended by the user before its time")]
     if result.end.reason == "threshold":
         limit = key.parameters.get("stop_at_ns")
         return [Mark(name="threshold", severity=Severity.NOTE, detail=f"ended at a latency above {limit} ns, as asked")]
     return []
+
+
+def _abandon() -> None:
+    """A load that is warming up is not waited for when the user wants to end."""
+    raise Abandoned
 
 
 def start_load(key: StepKey, context: Context, folder: Path, expected_s: float) -> RunningLoad:
@@ -147,8 +165,11 @@ def start_load(key: StepKey, context: Context, folder: Path, expected_s: float) 
         context.progress.phase(f"load {key.load} starts")
         load = RunningLoad.start(context.target, loads.get(key.load), folder / "load.log", expected_s=expected_s + context.load_warm_up_s)
         context.progress.phase(f"load {key.load} warms up")
+        context.interrupt.stop_by(_abandon)
         load.wait_warm(context.load_warm_up_s)
+        context.interrupt.stop_by(None)
     except BaseException as error:
+        context.interrupt.stop_by(None)
         if load is not None:
             load.stop()
         if isinstance(error, MeasureError):
@@ -157,7 +178,7 @@ def start_load(key: StepKey, context: Context, folder: Path, expected_s: float) 
     return load
 
 
-def measure_step(step_id: str, key: StepKey, context: Context, folder: Path) -> tuple[Step, Any]:
+def measure_step(step_id: str, key: StepKey, context: Context, folder: Path) -> tuple[Step, pl.DataFrame]:
     """Measure one step with the engine.
 
     Writes stream.ndjson, load.log and raw samples to `folder`; gives the step and its frame of windows.
@@ -176,39 +197,39 @@ def measure_step(step_id: str, key: StepKey, context: Context, folder: Path) -> 
     try:
         if context.interrupt.asked:
             raise Abandoned
-        result = follow(target.engine(*probe.arguments(key.parameters, samples_dir)), context, load, folder / "stream.ndjson")
+        result, frame = follow(target.engine(*probe.arguments(key.parameters, samples_dir)), context, load, folder / "stream.ndjson")
     finally:
         if load is not None:
             context.progress.phase(f"load {key.load} ends")
             report = load.stop()
-    if not result.windows and context.interrupt.asked:
+    if frame.is_empty() and context.interrupt.asked:
         raise Abandoned
     after = target.read(CHANGE_PATHS)
-    step, frame = _put_together(step_id, key, context, result, report, started, before, after)
+    changed = changes(before, after)
+    step = _put_together(step_id, key, context, said=(result, frame), report=report, started=started, changed=changed)
     if samples_dir is not None:
         step.series = [with_samples(one, summarise_samples(folder / f"samples-{one.series}.i64")) for one in step.series]
     return step, frame
 
 
 def _put_together(
-    step_id: str, key: StepKey, context: Context, result: StreamResult, report: LoadReport, started: str, before: Any, after: Any
-) -> tuple[Step, Any]:
-    frame = windows_frame(result.windows)
+    step_id: str, key: StepKey, context: Context, *, said: tuple[StreamResult, pl.DataFrame], report: LoadReport, started: str, changed: dict[str, Any]
+) -> Step:
+    result, frame = said
     summary = summarise_step(frame, [line.model_dump() for line in result.series], [line.model_dump() for line in result.summaries])
-    changed = changes(before, after)
     hello = result.hello
     if hello is None:
         raise MeasureError("the engine said nothing; is it the one that came with this rtgauge?")
-    measured = [window for window in result.windows if window.phase == "measure"]
-    marks = [*result.marks, *summary.marks, *_end_marks(result, key), *load_marks(report)]
+    measured = frame.filter(pl.col("phase") == "measure")
+    marks = [*result.marks, *summary.marks, *_end_marks(result, key, context.interrupt.asked), *load_marks(report)]
     step = Step(
         id=step_id,
         key=key,
         tool=f"rtgauge-engine {hello.engine}",
         started=started,
         ended=now_utc(),
-        start_ns=min((window.start_ns for window in measured), default=None),
-        end_ns=max((window.end_ns for window in measured), default=None),
+        start_ns=cast("int | None", measured["start_ns"].min()),
+        end_ns=cast("int | None", measured["end_ns"].max()),
         end_reason=result.end.reason if result.end is not None else "died",
         parameters=hello.parameters,
         cpus=hello.cpus,
@@ -224,7 +245,7 @@ def _put_together(
     )
     step.marks += change_marks(changed, step.cpus)
     step.marks += _throttle_marks(step, context.facts)
-    return step, frame
+    return step
 
 
 def _throttle_marks(step: Step, facts: dict[str, Any]) -> list[Mark]:

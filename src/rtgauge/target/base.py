@@ -74,6 +74,10 @@ class Target(Protocol):
         """Run a verb of the engine under guard."""
         ...
 
+    def check(self) -> None:
+        """Raises MeasureError where the target is no longer held by this run."""
+        ...
+
     def close(self) -> None:
         """End what still runs, put this run's settings back, give the target free."""
         ...

@@ -22,6 +22,8 @@ PIPE_BYTES = 1 << 20
 GRACE_S = 2.0
 END_PATIENCE_S = 8.0
 SET_UP_FAILED = 127
+LABEL_BYTES = 256
+"""The longest label that the guard takes."""
 
 
 class LocalGuarded:
@@ -72,21 +74,34 @@ class LocalGuarded:
         except subprocess.TimeoutExpired:
             return None
         self._close()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
         return status
 
     def stop(self, grace_s: float = GRACE_S) -> int | None:
         """End it with all its children: in order, by force after `grace_s`. The end of its input is what tells the guard."""
         self._close()
-        try:
-            return self._process.wait(grace_s + END_PATIENCE_S)
-        except subprocess.TimeoutExpired:
+        status = self.wait(grace_s + END_PATIENCE_S)
+        if status is None:
             self._process.kill()
-            return self._process.wait()
+            status = self.wait()
+        return status
+
+    @property
+    def over(self) -> bool:
+        """It has ended, and nothing of it is open any more."""
+        return self._stdin.closed and self._process.returncode is not None
 
     def _close(self) -> None:
         if not self._stdin.closed:
             self._keeper.remove(self._stdin.fileno())
             self._stdin.close()
+
+
+def _label(text: str) -> str:
+    """One line that a guard takes as its label: printable, and cut where it is too long."""
+    plain = "".join(c if c.isprintable() else " " for c in text)
+    return plain if len(plain.encode()) <= LABEL_BYTES else plain.encode()[: LABEL_BYTES - 3].decode(errors="ignore") + "..."
 
 
 class LocalTarget:
@@ -101,7 +116,7 @@ class LocalTarget:
         self._running: list[LocalGuarded] = []
         self.restored_before: list[dict[str, Any]] = []
         self._session = subprocess.Popen(
-            [str(engine_path()), "guard", "--run", run_id, "--label", label, "--lock", "--restore", "--lease-ns", str(LEASE_NS)],
+            [str(engine_path()), "guard", "--run", run_id, "--label", _label(label), "--lock", "--restore", "--lease-ns", str(LEASE_NS)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
@@ -109,18 +124,33 @@ class LocalTarget:
         if self._session.stdin is None or self._session.stdout is None:
             raise MeasureError("the engine's guard has no pipes")
         self._keeper.add(self._session.stdin.fileno())
-        for text in self._session.stdout:
-            line = json.loads(text)
+        try:
+            self._lock(self._session.stdout)
+        except BaseException:
+            self.close()
+            raise
+
+    def _lock(self, answers: Iterable[bytes]) -> None:
+        """Wait until the machine is ours and what an earlier run had left is put back. Raises MeasureError."""
+        for text in answers:
+            try:
+                line: dict[str, Any] = json.loads(text)
+            except ValueError:
+                break
             if line.get("type") == "restore":
                 self.restored_before.append(line)
             if line.get("type") == "error":
-                self.close()
-                raise MeasureError(line["message"])
+                raise MeasureError(str(line.get("message")))
             if line.get("type") == "guard":
-                break
-        else:
-            self.close()
-            raise MeasureError("the engine's guard ended at once; is the engine the one that came with this rtgauge?")
+                return
+        raise MeasureError(f"{engine_path()} does not answer like the engine that came with this rtgauge; install rtgauge again (pip install .)")
+
+    def check(self) -> None:
+        """Raises MeasureError where this machine is ours no longer: the guard was killed, or heard nothing of us for the time of its lease."""
+        if self._session.poll() is not None:
+            raise MeasureError(
+                f"the guard of this run has ended: it was killed, or rtgauge was held for more than {LEASE_NS // 10**9} s (Ctrl-Z, a suspended machine)"
+            )
 
     def __enter__(self) -> Self:
         return self
@@ -150,6 +180,7 @@ class LocalTarget:
 
     def start(self, argv: Sequence[str], log: BinaryIO | None = None) -> LocalGuarded:
         """Run a program under guard."""
+        self._running = [one for one in self._running if not one.over]
         program = LocalGuarded(argv, self.run_id, self._keeper, log)
         self._running.append(program)
         return program
@@ -161,20 +192,18 @@ class LocalTarget:
     def close(self) -> None:
         """End what still runs, put settings back, give the machine free."""
         for program in self._running:
-            if program.poll() is None:
-                program.stop()
+            program.stop()
         self._running.clear()
         self._keeper.close()
-        if self._session.stdin is not None and not self._session.stdin.closed:
-            self._keeper.remove(self._session.stdin.fileno())
-            self._session.stdin.close()
-        if self._session.stdout is not None:
-            self._session.stdout.read()
+        if self._session.stdin is None or self._session.stdin.closed:
+            return
+        self._keeper.remove(self._session.stdin.fileno())
         try:
-            self._session.wait(END_PATIENCE_S)
+            # The end of its input is what tells the guard; what it says is read, so that it does not wait for us.
+            self._session.communicate(timeout=END_PATIENCE_S)
         except subprocess.TimeoutExpired:
             self._session.kill()
-            self._session.wait()
+            self._session.communicate()
 
 
 def read_local(paths: Iterable[str]) -> Mapping[str, dict[str, Any]]:

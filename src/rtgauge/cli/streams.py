@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+"""Standard output and error that outlive their reader: `| head -1` or a closed terminal must not end a measurement."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+from typing import TextIO
+
+GONE = (errno.EPIPE, errno.EIO)
+"""The reader of a pipe has ended; the terminal was closed."""
+
+
+class _Patient(io.FileIO):
+    """A descriptor whose words go nowhere once nobody reads them any more."""
+
+    def write(self, data: object, /) -> int | None:
+        """As of FileIO."""
+        try:
+            return super().write(data)  # pyright: ignore[reportArgumentType] - whatever FileIO takes
+        except OSError as error:
+            # What is left in the buffers goes nowhere either, so that the end of the process does not fail once more.
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, self.fileno())
+            os.close(null)
+            if error.errno not in GONE:
+                raise OSError(error.errno, error.strerror, "standard output") from None
+            return memoryview(data).nbytes  # pyright: ignore[reportArgumentType]
+
+
+def _patient(stream: TextIO) -> TextIO:
+    raw = _Patient(stream.fileno(), "w", closefd=False)
+    # What this terminal's character set lacks is shown as `?`, it is no reason to fail.
+    return io.TextIOWrapper(io.BufferedWriter(raw), encoding=stream.encoding, errors="replace", line_buffering=True)
+
+
+def make_patient() -> None:
+    """Replace sys.stdout and sys.stderr; descriptors 0 to 2 that are closed become /dev/null, so that no other file gets their number."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    sys.stdout = _patient(sys.stdout or open(1, "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - a descriptor; it stays open
+    sys.stderr = _patient(sys.stderr or open(2, "w", encoding="utf-8", closefd=False))  # noqa: SIM115

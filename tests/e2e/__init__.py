@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""The commands, end to end, on this machine."""

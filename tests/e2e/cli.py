@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""Starts the command `rtgauge` as a user does, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+COMMAND = [sys.executable, "-c", "from rtgauge.cli.main import main; main()"]
+"""Works where the package is installed, and in a checkout."""
+SHORT = ("--set", "warm-up=100ms")
+HELD = "this machine is held by run"
+PATIENCE_S = 60.0
+
+Done = subprocess.CompletedProcess[str]
+
+
+def environment(**changes: str | None) -> dict[str, str]:
+    """This process's environment for a plain terminal; None takes a variable out."""
+    fixed: dict[str, str | None] = {"TERM": "dumb", "COLUMNS": None, "NO_COLOR": None, "FORCE_COLOR": None, "PYTHONWARNINGS": "error::ResourceWarning"}
+    merged = {**os.environ, **fixed, **changes}
+    return {name: value for name, value in merged.items() if value is not None}
+
+
+def rtgauge(*words: object, env: dict[str, str | None] | None = None, wait_for_lock: bool = True, before: Sequence[str] = (), **options: Any) -> Done:
+    """Run to the end. `before` is put before the command (setpriv, prlimit).
+
+    Where something else measures this machine at the moment, it is waited for: `wait_for_lock` False tests just that.
+    """
+    options = {"timeout": 90, "stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        done = subprocess.run([*before, *COMMAND, *map(str, words)], env=environment(**(env or {})), text=True, check=False, **options)
+        if not wait_for_lock or done.returncode != 3 or HELD not in (done.stderr or "") or time.monotonic() > deadline:
+            return done
+        time.sleep(0.5)
+
+
+def start(*words: object, env: dict[str, str | None] | None = None, log: Path, **options: Any) -> subprocess.Popen[str]:
+    """Start and do not wait; standard error goes to the file `log`. Waits until the machine is ours."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        with log.open("w") as errors:
+            process = subprocess.Popen(
+                [*COMMAND, *map(str, words)],
+                env=environment(**(env or {})),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                **options,
+            )
+        wait_until(lambda process=process: process.poll() is not None or "step" in log.read_text(), "the run to begin")
+        if process.poll() != 3 or HELD not in log.read_text() or time.monotonic() > deadline:
+            return process
+        process.communicate()
+        time.sleep(0.5)
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """Make sure that a started command is gone."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+
+def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = 40.0) -> None:
+    """Look every 50 ms."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {timeout_s} s in vain for {what}"
+        time.sleep(0.05)
+
+
+def error_line(done: Done, status: int) -> str:
+    """The one line that a failed command says; asserts that it is one, with this exit status and without a traceback."""
+    assert done.returncode == status, f"status {done.returncode}, not {status}: {done.stderr}"
+    return only_error(done.stderr)
+
+
+def only_error(text: str) -> str:
+    """The line that begins with `rtgauge: `."""
+    assert "Traceback" not in text, text
+    lines = [line for line in text.splitlines() if line.startswith("rtgauge: ")]
+    assert len(lines) == 1, text
+    assert text.rstrip().splitlines()[-1] == lines[0], text
+    return lines[0]
+
+
+def good(done: Done, status: int = 0) -> Done:
+    """Asserts the status and that nothing went wrong on the way."""
+    assert done.returncode == status, f"status {done.returncode}, not {status}: {done.stderr}\n{done.stdout}"
+    assert "Traceback" not in done.stderr, done.stderr
+    assert "Warning" not in done.stderr, done.stderr
+    return done

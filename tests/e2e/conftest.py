@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+"""What the end-to-end tests share."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.cli import SHORT, good, rtgauge
+
+NOT_ROOT = "needs root: real-time scheduling and its limits are set here"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Without root the tests that need it are skipped, and say so; CI is root."""
+    for item in items:
+        if Path(__file__).parent not in item.path.parents:
+            continue
+        if item.get_closest_marker("root") is not None and os.geteuid() != 0:
+            item.add_marker(pytest.mark.skip(reason=NOT_ROOT))
+
+
+@pytest.fixture(scope="session")
+def real_record(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A record of this machine with two steps; nobody writes to it."""
+    out = tmp_path_factory.mktemp("real")
+    good(rtgauge("run", "--load", "idle", "--repeats", 2, "--duration", "1s", "--set", "samples=true", "--seed", 7, "--out", out, *SHORT))
+    (record,) = out.iterdir()
+    return record
+
+
+@pytest.fixture
+def record(real_record: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be damaged."""
+    return Path(shutil.copytree(real_record, tmp_path / "records" / real_record.name))
+
+
+def document(text: str) -> dict[str, Any]:
+    """The one JSON document that standard output holds."""
+    read: dict[str, Any] = json.loads(text)
+    return read

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""`rtgauge run`: what it leaves behind, what it says, and with which status it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from rtgauge.record.model import RunDocument
+from rtgauge.units import parse_cpu_list
+from tests.e2e.cli import SHORT, error_line, good, rtgauge
+from tests.e2e.conftest import document
+
+pytestmark = [pytest.mark.engine, pytest.mark.root]
+
+FIGURES = ("count", "missed", "min_ns", "mean_ns", "std_ns", "p50_ns", "p95_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "max_ns")
+SCHEMA = Path(__file__).parents[2] / "docs" / "formats" / "record.schema.json"
+QUICK = ("--load", "idle", "--duration", "500ms", *SHORT)
+
+
+def check_schema(found: dict[str, Any]) -> None:
+    jsonschema.validate(found, RunDocument.model_json_schema())
+    if SCHEMA.exists():
+        jsonschema.validate(found, json.loads(SCHEMA.read_text()))
+
+
+def test_the_json_is_one_document_with_every_figure(tmp_path: Path) -> None:
+    done = good(rtgauge("run", *QUICK, "--json", "--out", tmp_path))
+    found = document(done.stdout)
+    check_schema(found)
+    (step,) = found["steps"]
+    assert (step["key"]["probe"], step["key"]["load"], step["key"]["deployment"]) == ("wakeup", "idle", "as-is")
+    assert step["parameters"]["interval_ns"] == 1_000_000
+    assert [one["labels"]["cpu"] for one in step["series"]] == step["cpus"] == sorted(os.sched_getaffinity(0))
+    for one in [*step["series"], step["total"]]:
+        assert all(figure in one for figure in FIGURES)
+        assert one["min_ns"] <= one["p50_ns"] <= one["p99_ns"] <= one["p99_99_ns"] <= one["max_ns"]
+    for one in step["series"]:
+        assert one["count"] + one["missed"] == 500
+        assert one["warm_up"]["count"] + one["warm_up"]["missed"] == 100
+    assert step["total"]["count"] == sum(one["count"] for one in step["series"])
+    assert step["calibrations"]
+    assert Path(found["record"]).is_dir()
+
+
+def test_the_record_and_the_page_are_where_it_says(tmp_path: Path) -> None:
+    done = good(rtgauge("run", *QUICK, "--out", tmp_path))
+    (record,) = tmp_path.iterdir()
+    assert done.stdout.count(str(record)) == 2
+    assert f"record  {record}\n" in done.stdout
+    assert f"page    {record}/report.html\n" in done.stdout
+    assert (record / "report.html").read_text().startswith("<!DOCTYPE html>")
+    assert {"run.json", "steps", "targets", "report.html"} == {entry.name for entry in record.iterdir()}
+    assert {"step.json", "stream.ndjson", "windows.parquet"} == {entry.name for entry in (record / "steps" / "01-wakeup-idle").iterdir()}
+    assert document((record / "run.json").read_text())["state"] == "complete"
+
+
+def test_progress_goes_to_standard_error_and_says_what_is_left(tmp_path: Path) -> None:
+    done = good(rtgauge("run", *QUICK, "--repeats", 2, "--json", "--out", tmp_path))
+    document(done.stdout)
+    assert "2 steps, about " in done.stderr
+    assert "[1/2] wakeup idle" in done.stderr
+    assert "[2/2] wakeup idle" in done.stderr
+    assert "\x1b" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("require", "status", "word"), [("latency<=1h hardness=50%", 0, "holds"), ("latency<=1ns", 1, "fails"), ("latency<=1h hardness=99.999%", 4, "cannot tell")]
+)
+def test_a_requirement_ends_in_its_status(tmp_path: Path, require: str, status: int, word: str) -> None:
+    # a long interval: a busy machine misses no activation
+    done = rtgauge("run", *QUICK, "--set", "interval=50ms", "--require", require, "--json", "--out", tmp_path)
+    found = document(done.stdout)
+    if word == "holds" and any(mark["severity"] == "doubtful" for mark in found["steps"][0]["marks"]):
+        word, status = "marginal", 4
+    assert {verdict["word"] for verdict in found["run"]["verdicts"]} == {word}
+    assert all(verdict["reason"] and verdict["next"] for verdict in found["run"]["verdicts"])
+    good(done, status)
+    shown = good(rtgauge("show", next(tmp_path.iterdir())), status=0).stdout
+    assert word.upper() in shown
+
+
+def test_repeats_come_in_a_random_order_that_its_seed_gives_again(tmp_path: Path) -> None:
+    plan = tmp_path / "p.toml"
+    plan.write_text('[matrix]\ninterval = ["1ms", "2ms", "3ms"]\nduration = "100ms"\nwarm-up = "0"\ncpu = 0\n')
+    orders: list[list[tuple[int, int]]] = []
+    seeds: list[int] = []
+    for number in range(2):
+        seed = seeds[0] if seeds else None
+        out = tmp_path / str(number)
+        found = document(good(rtgauge("run", plan, "--repeats", 3, "--json", "--out", out, *(("--seed", seed) if seed is not None else ()))).stdout)
+        seeds.append(found["run"]["seed"])
+        orders.append([(step["key"]["repeat"], step["key"]["parameters"]["interval_ns"]) for step in found["steps"]])
+        assert [repeat for repeat, _ in orders[-1]] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
+        assert len(set(orders[-1])) == 9
+        assert found["run"]["steps"] == [step["id"] for step in found["steps"]]
+    assert orders[0] == orders[1]
+    assert seeds[0] == seeds[1]
+
+
+@pytest.mark.load
+def test_a_load_runs_beside_its_step_and_says_what_it_reached(tmp_path: Path) -> None:
+    plan = tmp_path / "p.toml"
+    plan.write_text('load-warm-up = "200ms"\n[defaults]\nduration = "1s"\nwarm-up = "100ms"\n[[step]]\nload = "cpu"\n')
+    found = document(rtgauge("run", plan, "--json", "--out", tmp_path / "out").stdout)
+    (step,) = found["steps"]
+    (part,) = step["load"]["parts"]
+    assert part["program"] == "stress-ng"
+    assert part["reached"]["cpu_share"] > 0.1
+    assert step["load"]["started_ns"] < step["load"]["warm_ns"] <= step["start_ns"] < step["end_ns"] <= step["load"]["ended_ns"]
+    assert (Path(found["record"]) / "steps" / step["id"] / "load.log").stat().st_size > 0
+
+
+def test_a_load_without_its_program_is_left_out_and_that_is_said_everywhere(tmp_path: Path) -> None:
+    empty = tmp_path / "bin"
+    empty.mkdir()
+    words = ("run", "--load", "idle,nowhere", "--duration", "500ms", *SHORT)
+    assert "unknown load 'nowhere'" in error_line(rtgauge(*words), 2)
+    hide = ("unshare", "--mount", "sh", "-c", 'for p in /usr/bin /usr/local/bin /bin; do [ -e $p/iperf3 ] && mount --bind /dev/null $p/iperf3; done; exec "$@"', "sh")
+    done = good(rtgauge("run", "--load", "idle,network", "--duration", "500ms", *SHORT, "--out", tmp_path / "out", before=hide))
+    (record,) = (tmp_path / "out").iterdir()
+    run = document((record / "run.json").read_text())
+    assert [item["what"] for item in run["left_out"]] == ["load network"]
+    assert [key["load"] for key in run["planned"]] == ["idle"]
+    for text in (done.stderr, done.stdout, (record / "report.html").read_text()):
+        assert "iperf3" in text
+        assert "left out" in text.lower()
+    alone = rtgauge("run", "--load", "network", "--duration", "500ms", *SHORT, "--out", tmp_path / "alone", before=hide)
+    assert "apt-get install iperf3" in error_line(alone, 3)
+    assert not (tmp_path / "alone").exists()
+
+
+def test_it_needs_neither_home_nor_a_writable_working_folder(tmp_path: Path) -> None:
+    good(rtgauge("run", *QUICK, "--out", tmp_path / "out", env={"HOME": None, "LANG": "C", "LC_ALL": "C", "XDG_CONFIG_HOME": None}, cwd="/proc"))
+    assert len(list((tmp_path / "out").iterdir())) == 1
+
+
+@pytest.mark.parametrize("columns", ["60", "200"])
+def test_the_summary_keeps_to_the_terminals_width(real_record: Path, columns: str) -> None:
+    done = good(rtgauge("show", real_record, env={"COLUMNS": columns, "NO_COLOR": "1"}))
+    table = [line for line in done.stdout.splitlines() if "/" not in line]
+    assert max(map(len, table)) <= int(columns)
+    assert "CPU 0" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_a_command_line_of_any_length_and_with_any_bytes(tmp_path: Path) -> None:
+    out = tmp_path / ("o" * 200) / "new\nline" / "'\"$(x) é"
+    found = document(good(rtgauge("run", *QUICK, "--json", "--out", out)).stdout)
+    check_schema(found)
+    assert len(list(out.iterdir())) == 1
+    assert "is not UTF-8" in error_line(rtgauge("run", *QUICK, "--out", tmp_path / os.fsdecode(b"\xff\xfe")), 2)
