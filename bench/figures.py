@@ -33,7 +33,10 @@ class Figure:
     def verdict(self) -> str:
         if self.at_most is None:
             return ""
-        return "ok" if self.median <= self.at_most else "short of it"
+        if self.median <= self.at_most:
+            return "ok"
+        interval = middle_95(self.values)
+        return "short of it, within the noise" if interval and interval[0] <= self.at_most else "short of it"
 
     def as_dict(self) -> dict[str, Any]:
         """For --json."""
@@ -56,8 +59,18 @@ class Figure:
 class Findings:
     """What one part of the benchmark gives back."""
 
-    figures: list[Figure] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list[Figure])
+    missing: list[str] = field(default_factory=list[str])
+    notes: list[str] = field(default_factory=list[str])
+
+    def failed(self, what: str, reasons: list[str], of: int) -> None:
+        """Notes that some of many measurements failed. Raises CannotMeasure where a quarter of them did."""
+        if not reasons:
+            return
+        text = f"{len(reasons)} of {of} {what} failed and are in no figure: {reasons[-1]}"
+        if len(reasons) * 4 > of:
+            raise CannotMeasure(text)
+        self.notes.append(text)
 
 
 def middle_95(values: list[float]) -> tuple[float, float] | None:
@@ -84,7 +97,7 @@ def number(value: float, unit: str) -> str:
 
 def line(figure: Figure) -> str:
     """One line for people."""
-    text = f"  {figure.name:<52} {number(figure.median, figure.unit):>12}"
+    text = f"  {figure.name:<66} {number(figure.median, figure.unit):>12}"
     if len(figure.values) > 1:
         text += f"  ({number(min(figure.values), figure.unit)} .. {number(max(figure.values), figure.unit)}, {len(figure.values)} rounds"
         interval = middle_95(figure.values)

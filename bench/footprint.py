@@ -12,11 +12,12 @@ import re
 import signal
 import struct
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
 from figures import CannotMeasure, Figure, Findings
-from programs import engine, program, say
+from programs import engine, last_words, program, say
 
 WAIT_S = 2.0
 SECONDS = 30
@@ -38,12 +39,12 @@ def is_static(path: Path) -> bool:
 def resident_mib(command: list[str], least_cpu_threads: int) -> float:
     """Largest resident memory (MiB) of a measuring program after WAIT_S. Raises CannotMeasure where it did not measure."""
     name = Path(command[0]).name
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as process:
+    with tempfile.TemporaryFile("w+") as output, subprocess.Popen(command, stdout=output, stderr=output, stdin=subprocess.DEVNULL) as process:
         try:
             time.sleep(WAIT_S)
             if process.poll() is not None:
-                words = (process.stderr.read() if process.stderr else "").strip() or "no message"
-                raise CannotMeasure(f"{name} ended at once: {words.splitlines()[-1]}")
+                output.seek(0)
+                raise CannotMeasure(f"{name} ended at once: {last_words(output.read()) or 'no message'}")
             status = Path(f"/proc/{process.pid}/status").read_text()
         finally:
             process.send_signal(signal.SIGINT)

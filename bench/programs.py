@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -41,9 +42,20 @@ def run(command: list[str], cwd: Path | None = None, timeout_s: float = PATIENCE
     except subprocess.TimeoutExpired as error:
         raise CannotMeasure(f"{Path(command[0]).name} did not end within {timeout_s:.0f} s") from error
     if done.returncode:
-        words = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
+        words = last_words(done.stderr) or last_words(done.stdout) or "no message"
         raise CannotMeasure(f"{Path(command[0]).name} failed (exit status {done.returncode}): {words}")
     return done.stdout
+
+
+def last_words(output: str) -> str:
+    """The last line of a program's output; of the engine's stream the message of its last line."""
+    text = output.strip().rsplit("\n", 1)[-1]
+    if not text.startswith("{"):
+        return text
+    try:
+        return str(json.loads(text)["message"])
+    except (ValueError, KeyError):
+        return text
 
 
 def say(text: str) -> None:

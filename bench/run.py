@@ -8,6 +8,7 @@ something could not be measured (1), which is then said with what to install. Ho
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import platform
@@ -16,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import footprint
 import instructions
-import latency
+import latency_by_turns
+import latency_together
 import short_interval
 import startup
 import summarise_samples
@@ -29,8 +31,8 @@ if TYPE_CHECKING:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=31, help="rounds of the latency comparison, at least 7 (default: %(default)s)")
-    parser.add_argument("--slice", type=float, default=0.5, metavar="SECONDS", help="length of one program's turn in a round (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=21, help="rounds of the latency comparison, at least 7 (default: %(default)s)")
+    parser.add_argument("--slice", type=float, default=0.6, metavar="SECONDS", help="length of one program's turn in a round (default: %(default)s)")
     parser.add_argument("--cpu", type=int, default=last_cpu(), help="the CPU that is measured (default: %(default)s)")
     parser.add_argument("--only", action="append", choices=list(PARTS), help="this part only; may be given more than once")
     parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
@@ -45,7 +47,8 @@ def arguments() -> argparse.Namespace:
 
 
 PARTS: dict[str, Callable[[argparse.Namespace], Findings]] = {
-    "latency": lambda chosen: latency.measure(chosen.cpu, chosen.rounds, chosen.slice),
+    "latency": lambda chosen: latency_together.measure(chosen.cpu, chosen.rounds, chosen.slice),
+    "latency-by-turns": lambda chosen: latency_by_turns.measure(chosen.cpu, chosen.rounds, chosen.slice),
     "instructions": lambda chosen: instructions.measure(chosen.cpu),
     "interval": lambda _: short_interval.measure(),
     "summarise": lambda chosen: summarise_samples.measure(chosen.cpu),
@@ -64,6 +67,9 @@ def machine() -> dict[str, Any]:
 
 def main() -> int:
     chosen = arguments()
+    if importlib.util.find_spec("rtgauge") is None:
+        say("rtgauge is not installed for this Python: make bench installs it, or pip install .")
+        return 1
     about, before = machine(), load()
     if not chosen.json:
         print(f"Linux {about['kernel']}, {about['machine']}, {about['cpus_allowed']} CPUs; measured on CPU {chosen.cpu}; load {before:.2f} before")
@@ -79,13 +85,21 @@ def main() -> int:
             print(name)
             for figure in found.figures:
                 print(line(figure))
+            for text in found.notes:
+                print(f"  note: {text}")
             for text in found.missing:
                 print(f"  not measured: {text}")
             sys.stdout.flush()
     missing = [text for found in parts.values() for text in found.missing]
     if chosen.json:
+        notes = [text for found in parts.values() for text in found.notes]
         figures = {name: [figure.as_dict() for figure in found.figures] for name, found in parts.items()}
-        print(json.dumps({"machine": about, "cpu": chosen.cpu, "load_before": before, "load_after": load(), "figures": figures, "missing": missing}, indent=1))
+        print(
+            json.dumps(
+                {"machine": about, "cpu": chosen.cpu, "load_before": before, "load_after": load(), "figures": figures, "notes": notes, "missing": missing},
+                indent=1,
+            )
+        )
     elif missing:
         print(f"{len(missing)} not measured, see above")
     return 1 if missing else 0

@@ -89,7 +89,7 @@ static bool cpu_group(char *path, size_t size)
 
 static bool group_has_no_runtime(char *path, size_t size)
 {
-	long runtime = -1;
+	char runtime[32] = "";
 	FILE *file;
 
 	if (!cpu_group(path, size))
@@ -97,10 +97,10 @@ static bool group_has_no_runtime(char *path, size_t size)
 	file = fopen(path, "re");
 	if (!file)
 		return false;
-	if (fscanf(file, "%ld", &runtime) != 1)
-		runtime = -1;
+	if (!fgets(runtime, sizeof(runtime), file))
+		runtime[0] = '\0';
 	fclose(file);
-	return runtime == 0;
+	return !strcmp(runtime, "0\n");
 }
 
 char *policy_refusal(int error, int priority, char *text, size_t size)
