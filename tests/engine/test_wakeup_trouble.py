@@ -111,9 +111,10 @@ def test_a_killed_engine_leaves_whole_lines(engine: Path, tmp_path: Path) -> Non
     assert (tmp_path / "samples-0.i64").read_bytes().startswith(b"rtgauge\x01")
 
 
-@pytest.mark.parametrize(("closed", "status"), [("<&-", 0), (">&-", 3), ("<&- >&- 2>&-", 3)])
+@pytest.mark.parametrize(("closed", "status"), [("<&-", 0), (">&-", 3), ("<&- >&-", 3), ("<&- >&- 2>&-", 3)])
 def test_closed_standard_streams_are_no_files_of_others(engine: Path, tmp_path: Path, closed: str, status: int) -> None:
-    words = ["wakeup", f"--policy={POLICY}", "--count=50", "--warm-up-ns=0", f"--samples-dir={tmp_path}"]
+    # One thread and no other file, so that the samples would be the next to take a free number.
+    words = ["wakeup", f"--policy={POLICY}", f"--cpu={CPUS[0]}", "--dma-latency-us=-1", "--count=50", "--warm-up-ns=0", f"--samples-dir={tmp_path}"]
     if status:
         words.append("--go")
     done = subprocess.run(["sh", "-c", f'exec "$0" "$@" {closed}', str(engine), *words], capture_output=True, text=True, timeout=60, check=False)
