@@ -12,6 +12,7 @@
 
 #include "base/commands.h"
 #include "rt/clock.h"
+#include "rt/policy.h"
 
 #define TICK_NS (NS_PER_S / 2)
 #define HOG_TICKS 4
@@ -45,7 +46,7 @@ static void rise(void)
 	struct sched_param highest = {.sched_priority = sched_get_priority_max(SCHED_FIFO)};
 
 	if (syscall(SYS_sched_setattr, 0, &attr, 0))
-		sched_setscheduler(0, SCHED_FIFO, &highest);
+		policy_sched_setscheduler(0, SCHED_FIFO, &highest);
 }
 
 static int64_t cpu_time_ns(const struct watched *thread)
@@ -116,7 +117,7 @@ static void bite(struct watchdog *dog)
 			return;
 		if (tick == PATIENCE_TICKS) {
 			for (unsigned int i = 0; i < dog->count; i++)
-				sched_setscheduler(dog->threads[i].tid, SCHED_OTHER, &none);
+				policy_sched_setscheduler(dog->threads[i].tid, SCHED_OTHER, &none);
 		}
 		clock_pause_ns(TICK_NS);
 	}

@@ -12,7 +12,6 @@ import jsonschema
 import pytest
 
 from rtgauge.record.model import RunDocument
-from rtgauge.units import parse_cpu_list
 from tests.e2e.cli import SHORT, error_line, good, rtgauge
 from tests.e2e.conftest import document
 
@@ -121,7 +120,14 @@ def test_a_load_without_its_program_is_left_out_and_that_is_said_everywhere(tmp_
     empty.mkdir()
     words = ("run", "--load", "idle,nowhere", "--duration", "500ms", *SHORT)
     assert "unknown load 'nowhere'" in error_line(rtgauge(*words), 2)
-    hide = ("unshare", "--mount", "sh", "-c", 'for p in /usr/bin /usr/local/bin /bin; do [ -e $p/iperf3 ] && mount --bind /dev/null $p/iperf3; done; exec "$@"', "sh")
+    hide = (
+        "unshare",
+        "--mount",
+        "sh",
+        "-c",
+        'for p in /usr/bin /usr/local/bin /bin; do [ -e $p/iperf3 ] && mount --bind /dev/null $p/iperf3; done; exec "$@"',
+        "sh",
+    )
     done = good(rtgauge("run", "--load", "idle,network", "--duration", "500ms", *SHORT, "--out", tmp_path / "out", before=hide))
     (record,) = (tmp_path / "out").iterdir()
     run = document((record / "run.json").read_text())

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from jsonschema import Draft202012Validator
 
@@ -110,7 +110,7 @@ class Live:
         self.process = subprocess.Popen([str(engine), *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, **options)
         self.text = b""
 
-    def __enter__(self) -> Live:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

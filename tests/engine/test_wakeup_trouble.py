@@ -72,7 +72,8 @@ def test_a_reader_that_rests_costs_samples_at_the_most(engine: Path) -> None:
     assert stream.reason == "duration"
     summary = stream.one("summary")
     assert summary["count"] + summary["missed"] + summary["lost"] == 220_000
-    assert ("samples-lost" in stream.marks) == (summary["lost"] > 0)
+    assert summary["lost"] > 0  # the engine did wait: its ring holds less than the rest
+    assert "samples-lost" in stream.marks
 
 
 def test_a_pause_is_counted_as_missed(engine: Path) -> None:

@@ -13,12 +13,21 @@ if TYPE_CHECKING:
 
 
 def export(
-    record: Annotated[Path, typer.Argument(help="A record's folder.")],
-    form: Annotated[str, typer.Option("--format", help="csv, parquet or json.")] = "csv",
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="The file; default standard output (not for parquet).")] = None,
+    record: Annotated[Path, typer.Argument(metavar="RECORD", help="A record's folder.")],
+    form: Annotated[str, typer.Option("--format", metavar="NAME", help="csv, parquet or json.")] = "csv",
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="The file; default standard output (not for parquet).")] = None,
     windows: Annotated[bool, typer.Option("--windows", help="The windows of every second with their histograms (parquet only).")] = False,
 ) -> None:
-    """Write one row a step and series: what was measured, how, and every figure."""
+    """Write the figures of a record for other tools.
+
+    One row for each step and CPU: what was measured, how, and every figure.
+
+    \b
+    Examples:
+      rtgauge export RECORD > figures.csv
+      rtgauge export RECORD --format json
+      rtgauge export RECORD --format parquet --windows -o windows.parquet
+    """
     from rtgauge.errors import InputError
     from rtgauge.nearest import nearest
     from rtgauge.record.export import FORMATS

@@ -15,10 +15,20 @@ from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INPUT, EXIT_INTERRUPTED, Rt
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 """What typer raises for a wrong command line; which module it is from depends on typer's version."""
 
+HELP = """Tells whether this Linux machine keeps its deadlines, by how much, and what to change if it does not.
+
+\b
+Begin with:
+  rtgauge run                        measure this machine, about a minute
+  rtgauge run --require "period=1ms latency<=200us"
+                                     ... and does it suffice?
+  rtgauge probe wakeup --cpu 1       one measurement, nothing is kept
+  rtgauge COMMAND --help             what a command can do
+"""
+
 app = typer.Typer(
     name="rtgauge",
-    help="Tells whether this Linux machine keeps its deadlines, by how much, and what to change if it does not.",
-    epilog="Begin with: rtgauge run",
+    help=HELP,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

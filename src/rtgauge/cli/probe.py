@@ -8,33 +8,52 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="One probe, no plan: a summary at the end, nothing kept but what is asked for.")
+HELP = """Measure one thing, without a plan.
+
+Nothing is kept but what is asked for.
+
+\b
+Examples:
+  rtgauge probe wakeup --cpu 1 --interval 200us --duration 5s
+  rtgauge probe calibrate
+"""
+
+app = typer.Typer(help=HELP)
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output; the rest on standard error.")]
 
 
 @app.command("wakeup")
 def wakeup(
-    cpu: Annotated[str | None, typer.Option(help="CPUs to measure, e.g. 0-3,6; default all that may be used.")] = None,
-    interval: Annotated[str, typer.Option(help="Between two releases; the papers have 100us.")] = "1ms",
-    duration: Annotated[str | None, typer.Option(help="Of the measured phase; default 10s.")] = None,
-    count: Annotated[int | None, typer.Option(min=1, help="Activations a CPU, in place of a duration.")] = None,
-    priority: Annotated[int, typer.Option(help="Real-time priority, 1 to 99.")] = 98,
-    policy: Annotated[str, typer.Option(help="fifo, rr or other.")] = "fifo",
-    timer: Annotated[str, typer.Option(help="nanosleep or timerfd.")] = "nanosleep",
-    phase: Annotated[str, typer.Option(help="Of the first release against the tick and the other CPUs: random or fixed.")] = "random",
-    warm_up: Annotated[str, typer.Option(help="Set aside at the beginning, counted apart.")] = "500ms",
-    stop_at: Annotated[str | None, typer.Option(help="End when a latency is larger, e.g. 200us.")] = None,
-    dma_latency: Annotated[str, typer.Option(metavar="US|off", help="Keep to C-states that are left within this many us; off: leave them as they are.")] = "0",
-    memory_lock: Annotated[str, typer.Option(help="on or off.")] = "on",
-    load: Annotated[str, typer.Option(help="Interference beside the probe: idle, cpu, memory, network, scheduler, papers.")] = "idle",
-    samples: Annotated[Path | None, typer.Option(help="Raw samples to FILE: .csv, .parquet, or the engine's own format.")] = None,
-    require: Annotated[str | None, typer.Option(help='What is asked of the machine, e.g. "latency<=200us".')] = None,
+    cpu: Annotated[str | None, typer.Option(metavar="CPUS", help="CPUs to measure, e.g. 0-3,6; default all that may be used.")] = None,
+    interval: Annotated[str, typer.Option(metavar="TIME", help="Time between two wake-ups of a thread; the papers have 100us.")] = "1ms",
+    duration: Annotated[str | None, typer.Option(metavar="TIME", help="Measured time, e.g. 5s, 10min; default 10s.")] = None,
+    count: Annotated[int | None, typer.Option(metavar="N", min=1, help="Wake-ups to measure on each CPU, in place of a duration.")] = None,
+    priority: Annotated[int, typer.Option(metavar="N", help="Real-time priority, 1 to 99.")] = 98,
+    policy: Annotated[str, typer.Option(metavar="NAME", help="Scheduling policy: fifo, rr or other.")] = "fifo",
+    timer: Annotated[str, typer.Option(metavar="NAME", help="How the thread waits: nanosleep or timerfd.")] = "nanosleep",
+    phase: Annotated[str, typer.Option(metavar="NAME", help="First wake-up against the clock tick: random, or fixed as in the papers.")] = "random",
+    warm_up: Annotated[str, typer.Option(metavar="TIME", help="Time at the beginning that is counted apart.")] = "500ms",
+    stop_at: Annotated[str | None, typer.Option(metavar="TIME", help="End when a latency is larger, e.g. 200us.")] = None,
+    dma_latency: Annotated[str, typer.Option(metavar="US|off", help="Keep CPUs out of sleep states that take more us to leave; off: leave them alone.")] = "0",
+    memory_lock: Annotated[str, typer.Option(metavar="on|off", help="Lock the memory of the measuring program: on or off.")] = "on",
+    load: Annotated[str, typer.Option(metavar="NAME", help="What the machine does meanwhile: idle, cpu, memory, network, scheduler, papers.")] = "idle",
+    samples: Annotated[Path | None, typer.Option(metavar="FILE", help="Every single latency into FILE: .csv, .parquet, or else binary, a file a CPU.")] = None,
+    require: Annotated[str | None, typer.Option(metavar="TEXT", help='What is asked of the machine, e.g. "latency<=200us".')] = None,
     json: Json = False,
 ) -> None:
-    """Scheduling latency: from the expected release to the first instruction, one thread a CPU.
+    """Scheduling latency: how late a thread wakes.
 
-    Example: rtgauge probe wakeup --cpu 1 --interval 200us --duration 5s --priority 98 --json
+    On each CPU one thread sleeps until a given time, reads the clock when it runs again, and notes the difference.
+
+    \b
+    Examples:
+      rtgauge probe wakeup --cpu 1 --interval 200us --duration 5s --priority 98
+      rtgauge probe wakeup --load cpu --require "latency<=200us"
+      rtgauge probe wakeup --count 100000 --samples latencies.csv
+      rtgauge probe wakeup --duration 1h --stop-at 500us --json
+
+    Exit status as of rtgauge run.
     """
     from rtgauge.cli.one_probe import one_probe
     from rtgauge.errors import InputError
@@ -59,10 +78,15 @@ def wakeup(
 
 @app.command("calibrate")
 def calibrate(
-    count: Annotated[int, typer.Option(min=1, max=100_000_000, help="Readings of each clock.")] = 100_000,
+    count: Annotated[int, typer.Option(min=1, max=100_000_000, metavar="N", help="Readings of each clock.")] = 100_000,
     json: Json = False,
 ) -> None:
-    """Resolution of each clock and the distribution of the cost of reading it."""
+    """Clocks: the resolution of each, and what it costs to read it.
+
+    \b
+    Example:
+      rtgauge probe calibrate --count 1000000
+    """
     from rtgauge.cli.one_probe import one_probe
 
     raise typer.Exit(one_probe("calibrate", {"count": count}, load="idle", samples=None, require=None, as_json=json))

@@ -10,11 +10,17 @@ import typer
 
 
 def report(
-    record: Annotated[Path, typer.Argument(help="A record's folder.")],
+    record: Annotated[Path, typer.Argument(metavar="RECORD", help="A record's folder.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE.html", help="The page; default report.html in the record.")] = None,
     figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write every figure as PNG, SVG and PDF into this folder.")] = None,
 ) -> None:
-    """Draw the page of a record: one HTML file that needs no network."""
+    """Draw the page of a record: one HTML file that needs no network.
+
+    \b
+    Example:
+      rtgauge report rtgauge-runs/2026-11-21T10-03-22Z-pc-quick-7f3a \\
+          -o page.html --figures figures
+    """
     from rtgauge.errors import InputError
     from rtgauge.record.reader import Record
     from rtgauge.report.figures.save import save_figures

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _overrides(
-    duration: str | None, load: str | None, repeats: int | None, seed: int | None, require: str | None, cross_check: str | None, settings: list[str]
+    *, duration: str | None, load: str | None, repeats: int | None, seed: int | None, require: str | None, cross_check: str | None, settings: list[str]
 ) -> Overrides:
     from rtgauge.errors import InputError
     from rtgauge.plan.plan import Overrides
@@ -38,7 +37,7 @@ def _overrides(
     )
 
 
-def _refuse_with_resume(options: Mapping[str, object]) -> None:
+def _refuse_with_resume(options: dict[str, object]) -> None:
     """A resumed run has its plan already."""
     from rtgauge.errors import InputError
 
@@ -48,15 +47,15 @@ def _refuse_with_resume(options: Mapping[str, object]) -> None:
 
 
 def run(
-    plan: Annotated[str, typer.Argument(help="A preset (quick, standard, papers) or a plan's TOML file; with --resume a record.", show_default=True)] = "quick",
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder that holds records.")] = Path("rtgauge-runs"),
-    duration: Annotated[str | None, typer.Option(help="Measured time of each step, e.g. 10s, 5min, 1h.")] = None,
-    repeats: Annotated[int | None, typer.Option(min=1, max=1000, help="Measure every step so often, in a randomised order.")] = None,
-    load: Annotated[str | None, typer.Option(help="Loads in place of the plan's, e.g. idle,cpu,network.")] = None,
-    require: Annotated[str | None, typer.Option(help='What is asked of the machine, e.g. "period=1ms latency<=200us hardness=100%".')] = None,
-    cross_check: Annotated[str | None, typer.Option(help="Let another tool measure the same, in turn: cyclictest or rtla.")] = None,
+    plan: Annotated[str, typer.Argument(metavar="PLAN", help="A preset (quick, standard, papers) or a plan's TOML file; with --resume a record.")] = "quick",
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder that holds records.")] = Path("rtgauge-runs"),
+    duration: Annotated[str | None, typer.Option(metavar="TIME", help="Measured time of each step, e.g. 10s, 5min, 1h.")] = None,
+    repeats: Annotated[int | None, typer.Option(min=1, max=1000, metavar="N", help="Measure every step so often, in a randomised order.")] = None,
+    load: Annotated[str | None, typer.Option(metavar="NAMES", help="Loads in place of the plan's, e.g. idle,cpu,network.")] = None,
+    require: Annotated[str | None, typer.Option(metavar="TEXT", help='What is asked of the machine, e.g. "period=1ms latency<=200us hardness=100%".')] = None,
+    cross_check: Annotated[str | None, typer.Option(metavar="NAME", help="Let another tool measure the same, in turn: cyclictest or rtla.")] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the probe for every step.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of the random order, to have the same again.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Of the random order, to have the same again.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with PLAN (a record ending in .partial), or with the newest one in --out.")] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output; the rest on standard error.")] = False,
 ) -> None:
@@ -99,15 +98,15 @@ def run(
     display = make_display()
     with Interrupt(display.stopping) as interrupt:
         if resume:
-            _refuse_with_resume(
-                {"--duration": duration, "--repeats": repeats, "--load": load, "--require": require}
-                | {"--cross-check": cross_check, "--set": settings, "--seed": seed}
-            )
+            given = {"--duration": duration, "--repeats": repeats, "--load": load, "--require": require, "--cross-check": cross_check}
+            _refuse_with_resume({**given, "--set": settings, "--seed": seed})
             folder = find_partial(out) if plan == "quick" else Path(plan)
             with display:
                 path, result, _ = resume_run(folder, options, display, interrupt)
         else:
-            chosen = load_plan(plan, _overrides(duration, load, repeats, seed, require, cross_check, settings or []))
+            chosen = load_plan(
+                plan, _overrides(duration=duration, load=load, repeats=repeats, seed=seed, require=require, cross_check=cross_check, settings=settings or [])
+            )
             if chosen.require is not None:
                 parse_requirement(chosen.require)
             with display:

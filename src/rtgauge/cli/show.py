@@ -11,8 +11,13 @@ import typer
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 
 
-def show(record: Annotated[Path, typer.Argument(help="A record's folder.")], json: Json = False) -> None:
-    """Print the summary of a record."""
+def show(record: Annotated[Path, typer.Argument(metavar="RECORD", help="A record's folder.")], json: Json = False) -> None:
+    """Print the summary of a record.
+
+    \b
+    Example:
+      rtgauge show rtgauge-runs/2026-11-21T10-03-22Z-pc-quick-7f3a
+    """
     from rich.console import Console
 
     from rtgauge.record.model import RunDocument
@@ -26,8 +31,13 @@ def show(record: Annotated[Path, typer.Argument(help="A record's folder.")], jso
         print_summary(opened, Console())
 
 
-def list_records(out: Annotated[Path, typer.Argument(help="The folder that holds records.")] = Path("rtgauge-runs"), json: Json = False) -> None:
-    """List the records in a folder."""
+def list_records(out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that holds records.")] = Path("rtgauge-runs"), json: Json = False) -> None:
+    """List the records in a folder.
+
+    \b
+    Example:
+      rtgauge list rtgauge-runs
+    """
     from json import dumps
 
     from rich.console import Console

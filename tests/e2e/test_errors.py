@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+"""Wrong input: one line that says what to do, exit status 2, and nothing is measured or left behind."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.cli import error_line, good, rtgauge
+
+pytestmark = [pytest.mark.engine, pytest.mark.root]
+
+CPUS = sorted(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("probe wakeup --interval 0", "longer than 0"),
+        ("probe wakeup --interval=-1ms", "longer than 0"),
+        ("probe wakeup --interval 1ns", "shorter than"),
+        ("probe wakeup --interval 2h", "1h"),
+        ("probe wakeup --interval 5", "no unit; write it like 5us"),
+        ("probe wakeup --interval 5parsec", "unknown unit 'parsec'"),
+        ("probe wakeup --duration 0", "too short"),
+        ("probe wakeup --duration 999999h", "too long"),
+        ("probe wakeup --warm-up 2h", "too long; the most is 1h"),
+        ("probe wakeup --stop-at=-1us", "too short"),
+        ("probe wakeup --cpu 8000", "there is no CPU 8000; this machine has"),
+        ("probe wakeup --cpu 99999", "beyond 8191"),
+        ("probe wakeup --cpu one", "not a CPU list; write it like 0-3,6"),
+        ("probe wakeup --cpu 1-0", "runs backwards"),
+        ("probe wakeup --priority 0", "priority: 0 is too small; the least is 1"),
+        ("probe wakeup --priority 100", "the most is 99"),
+        ("probe wakeup --policy fofi", "there are 'fifo', 'rr' or 'other'"),
+        ("probe wakeup --timer sundial", "nanosleep"),
+        ("probe wakeup --phase moon", "random"),
+        ("probe wakeup --dma-latency -1", "such as 0, or off"),
+        ("probe wakeup --memory-lock maybe", "on or off"),
+        ("probe wakeup --load idel", "did you mean 'idle'?"),
+        ("probe wakeup --count 0", "greater than or equal to 1"),
+        ("probe wakeup --count 10 --duration 1s", "--duration or --count, not both"),
+        ("probe wakeup --count 1152921504606846976", "longer than"),
+        ("probe wakeup --samples /nowhere/at/all.csv", "there is no folder"),
+        ("probe wakeup --samples /tmp", "is a folder; name a file"),
+        ("probe wakeup --samples /proc/x.csv", "nothing can be written in /proc"),
+        ("probe wakeup --require latency<200us", "latency<=200us"),
+        ("probe wakeup --require latency", "write it like"),
+        ("probe wakeup --require latency<=200", "latency<=200"),
+        ("probe weakup", "Did you mean 'wakeup'?"),
+        ("probe", "missing command (see rtgauge probe --help)"),
+        ("probe wakeup extra", "unexpected extra argument"),
+        ("rnu", "Did you mean 'run'?"),
+        ("run --bogus", "(see rtgauge run --help)"),
+        ("run quikc", "did you mean 'quick'?"),
+        ("run missing.toml", "there is no plan file missing.toml"),
+        ("run --set interval", "write KEY=VALUE"),
+        ("run --set intervall=1ms", "did you mean 'interval'?"),
+        ("run --set interval=1", "1 has no unit"),
+        ("run --load idle,,cpu", "unknown load ''"),
+        ("run --repeats 0", "--repeats"),
+        ("run --cross-check cyclicte", "cyclictest"),
+        ("run --require hardness=100%", "period"),
+        ("run --resume", "nothing to resume"),
+        ("run --resume nowhere", "nowhere"),
+        ("run --resume --duration 1s", "--duration cannot be given with --resume"),
+        ("show nowhere", "no such folder"),
+        ("show", "missing argument"),
+        ("list nowhere", "there is no folder nowhere"),
+        ("report nowhere", "no such folder"),
+        ("export nowhere", "no such folder"),
+        ("import cyclictest nowhere", "nowhere"),
+    ],
+)
+def test_wrong_input(tmp_path: Path, words: str, says: str) -> None:
+    line = error_line(rtgauge(*words.split(), cwd=tmp_path), 2)
+    assert says in line
+    assert "Error" not in line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_offline_cpu_is_named_and_the_others_can_be_measured(tmp_path: Path) -> None:
+    """The kernel's list of CPUs is covered by one without the last, so that no CPU of this machine is really taken off."""
+    if list(range(len(CPUS))) != CPUS or len(CPUS) < 2:
+        pytest.skip("needs two CPUs, all allowed")
+    last = CPUS[-1]
+    (tmp_path / "online").write_text(f"0-{last - 1}\n" if last > 1 else "0\n")
+    cover = 'mount --bind "$1" /sys/devices/system/cpu/online && shift && exec "$@"'
+    without = ("unshare", "--mount", "sh", "-c", cover, "sh", str(tmp_path / "online"))
+    line = error_line(rtgauge("probe", "wakeup", "--cpu", last, "--duration", "200ms", before=without), 2)
+    assert f"CPU {last} is offline; online are" in line
+
+
+def test_the_output_folder_cannot_be_written(tmp_path: Path, real_record: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("mine")
+    for out, says in ((file, "is not a folder"), (Path("/proc/nowhere"), "cannot be written"), (real_record, "is already a record")):
+        line = error_line(rtgauge("run", "--load", "idle", "--duration", "200ms", "--out", out), 2)
+        assert says in line
+        assert "--out" in line
+    assert file.read_text() == "mine"
+
+
+def test_every_command_has_help_for_a_stranger() -> None:
+    for words in ("", "run", "probe", "probe wakeup", "probe calibrate", "show", "list", "report", "export", "import", "import cyclictest"):
+        done = good(rtgauge(*words.split(), "--help"))
+        assert done.stdout.startswith("Usage: rtgauge")
+        assert "rtgauge" in done.stdout.partition("\n")[2], f"no example in the help of '{words}'"
+        assert max(map(len, done.stdout.splitlines())) <= 80
+    assert good(rtgauge()).stdout == good(rtgauge("--help")).stdout
+
+
+def test_an_engine_that_is_none_is_said_to_be(tmp_path: Path) -> None:
+    words = ("probe", "wakeup", "--duration", "200ms")
+    assert "the engine is missing" in error_line(rtgauge(*words, env={"RTGAUGE_ENGINE": str(tmp_path / "none")}), 3)
+    for stranger in ("/bin/true", "/bin/echo", "/bin/false"):
+        assert stranger in error_line(rtgauge(*words, env={"RTGAUGE_ENGINE": stranger}), 3)

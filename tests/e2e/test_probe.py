@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""`rtgauge probe`: one measurement that keeps nothing but what is asked for."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from rtgauge.record.samples import read_samples
+from tests.e2e.cli import error_line, good, rtgauge
+from tests.e2e.conftest import document
+
+pytestmark = [pytest.mark.engine, pytest.mark.root]
+
+CPU = min(os.sched_getaffinity(0))
+SHORT = ("--warm-up", "100ms", "--duration", "500ms")
+
+
+def left_behind() -> set[Path]:
+    return {entry for entry in Path(tempfile.gettempdir()).iterdir() if "rtgauge-" in entry.name and "pytest" not in entry.name}
+
+
+def test_the_example_of_the_documentation_is_one_document() -> None:
+    done = good(rtgauge("probe", "wakeup", "--cpu", CPU, "--interval", "200us", "--duration", "1s", "--priority", 98, "--json"))
+    found = document(done.stdout)
+    (step,) = found["steps"]
+    (series,) = step["series"]
+    assert series["count"] + series["missed"] == 5000
+    assert (step["parameters"]["interval_ns"], step["parameters"]["priority"], step["parameters"]["policy"]) == (200_000, 98, "fifo")
+    assert found["record"] is None
+    assert found["systems"]["local"]["host"]
+
+
+def test_it_leaves_nothing_behind(tmp_path: Path) -> None:
+    before = left_behind()
+    done = good(rtgauge("probe", "wakeup", *SHORT, cwd=tmp_path))
+    assert list(tmp_path.iterdir()) == []
+    assert left_behind() == before
+    assert "record" not in done.stdout.splitlines()[-1]
+    assert "/tmp" not in done.stdout
+
+
+@pytest.mark.parametrize(("option", "value", "key"), [("policy", "rr", "policy"), ("timer", "timerfd", "timer"), ("phase", "fixed", "phase")])
+def test_other_ways_to_measure(option: str, value: str, key: str) -> None:
+    (step,) = document(good(rtgauge("probe", "wakeup", *SHORT, f"--{option}", value, "--json")).stdout)["steps"]
+    assert step["parameters"][key] == value
+    assert all(one["count"] + one["missed"] == 500 for one in step["series"])
+
+
+def test_a_count_of_activations() -> None:
+    (step,) = document(good(rtgauge("probe", "wakeup", "--warm-up", "0", "--count", 321, "--interval", "1ms", "--json")).stdout)["steps"]
+    assert step["end_reason"] == "count"
+    assert all(one["count"] + one["missed"] == 321 for one in step["series"])
+
+
+def test_it_stops_at_a_threshold() -> None:
+    (step,) = document(good(rtgauge("probe", "wakeup", "--warm-up", "0", "--duration", "20s", "--stop-at", "1ns", "--json")).stdout)["steps"]
+    assert step["end_reason"] == "threshold"
+    assert "threshold" in [mark["name"] for mark in step["marks"]]
+    assert sum(one["count"] for one in step["series"]) < 1000
+
+
+def test_raw_samples_agree_with_the_figures_in_every_format(tmp_path: Path) -> None:
+    for name in ("s.csv", "s.parquet", "s.raw"):
+        done = good(rtgauge("probe", "wakeup", "--cpu", CPU, *SHORT, "--samples", name, "--json", cwd=tmp_path))
+        (series,) = document(done.stdout)["steps"][0]["series"]
+        assert f"samples {name}" in done.stderr
+        file = tmp_path / name
+        if name == "s.raw":
+            header, latencies = read_samples(file)
+            assert (header.cpu, header.interval_ns, header.lost) == (CPU, 1_000_000, 0)
+            values = [int(value) for value in latencies]
+            assert len(values) == series["count"] + series["warm_up"]["count"]
+            assert max(values) >= series["max_ns"]
+        else:
+            table = pl.read_csv(file) if name == "s.csv" else pl.read_parquet(file)
+            assert table.columns == ["cpu", "phase", "release_ns", "latency_ns"]
+            assert table["cpu"].unique().to_list() == [CPU]
+            measured = table.filter(pl.col("phase") == "measure")
+            assert measured.height == series["count"]
+            assert (measured["latency_ns"].min(), measured["latency_ns"].max()) == (series["min_ns"], series["max_ns"])
+            assert table.filter(pl.col("phase") == "warm-up").height == series["warm_up"]["count"]
+            assert (table["release_ns"].diff().drop_nulls() % 1_000_000 == 0).all()
+        assert series["exact_quantiles"] is True
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["s.csv", "s.parquet", "s.raw"]
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
+def test_raw_samples_of_two_cpus_are_two_files(tmp_path: Path) -> None:
+    done = good(rtgauge("probe", "wakeup", *SHORT, "--samples", tmp_path / "s.raw", "--json"))
+    series = document(done.stdout)["steps"][0]["series"]
+    for one in series:
+        header, latencies = read_samples(tmp_path / f"s-{one['series']}.raw")
+        assert header.cpu == one["labels"]["cpu"]
+        assert len(latencies) == one["count"] + one["warm_up"]["count"]
+
+
+@pytest.mark.parametrize(("require", "status"), [("latency<=1ns", 1), ("latency<=1h hardness=99.999%", 4)])
+def test_a_requirement(require: str, status: int) -> None:
+    done = good(rtgauge("probe", "wakeup", "--interval", "50ms", *SHORT, "--require", require), status)
+    assert ("FAILS" if status == 1 else "CANNOT TELL") in done.stdout
+
+
+def test_calibrate_tells_the_cost_of_each_clock() -> None:
+    found = document(good(rtgauge("probe", "calibrate", "--count", 5000, "--json")).stdout)
+    clocks = {one["clock"]: one for one in found["steps"][0]["calibrations"]}
+    assert clocks["CLOCK_MONOTONIC"]["count"] == 5000
+    assert clocks["CLOCK_MONOTONIC"]["min_ns"] <= clocks["CLOCK_MONOTONIC"]["p50_ns"] <= clocks["CLOCK_MONOTONIC"]["max_ns"]
+    text = good(rtgauge("probe", "calibrate", "--count", 5000)).stdout
+    assert "CLOCK_MONOTONIC" in text
+
+
+@pytest.mark.load
+def test_beside_a_load() -> None:
+    (step,) = document(rtgauge("probe", "wakeup", "--load", "cpu", *SHORT, "--json").stdout)["steps"]
+    assert step["key"]["load"] == "cpu"
+    assert step["load"]["parts"][0]["reached"]["cpu_share"] > 0
+
+
+def test_its_reader_may_go(tmp_path: Path) -> None:
+    for words in (("probe", "wakeup", *SHORT), ("probe", "wakeup", *SHORT, "--json")):
+        read, write = os.pipe()
+        os.close(read)
+        done = rtgauge(*words, stdout=write)
+        os.close(write)
+        assert done.returncode == 0
+        assert "Traceback" not in done.stderr
+        assert "Broken" not in done.stderr
+    assert "standard output: No space left on device" in error_line(rtgauge("probe", "wakeup", *SHORT, stdout=os.open("/dev/full", os.O_WRONLY)), 3)
+
+
+@pytest.mark.parametrize("closed", [0, 1, 2])
+def test_a_standard_descriptor_may_be_closed(closed: int, tmp_path: Path) -> None:
+    out = tmp_path / "s.csv"
+    done = rtgauge("probe", "wakeup", *SHORT, "--samples", out, preexec_fn=lambda: os.close(closed))
+    assert done.returncode == 0
+    assert "Traceback" not in (done.stderr or "")
+    assert out.read_text().startswith("cpu,phase,release_ns,latency_ns\n")
