@@ -4,8 +4,15 @@
 from __future__ import annotations
 
 import statistics
+import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+REST_S = 1.0
 
 
 class CannotMeasure(Exception):  # noqa: N818
@@ -63,14 +70,28 @@ class Findings:
     missing: list[str] = field(default_factory=list[str])
     notes: list[str] = field(default_factory=list[str])
 
-    def failed(self, what: str, reasons: list[str], of: int) -> None:
-        """Notes that some of many measurements failed. Raises CannotMeasure where a quarter of them did."""
-        if not reasons:
-            return
-        text = f"{len(reasons)} of {of} {what} failed and are in no figure: {reasons[-1]}"
-        if len(reasons) * 4 > of:
-            raise CannotMeasure(text)
-        self.notes.append(text)
+
+class Repeated:
+    """Repeats what failed, `most` times in all, and keeps count: on a machine that others use too, a CPU may be gone for a second."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.reasons: list[str] = []
+
+    def __call__(self, measure: Callable[[], T]) -> T:
+        """What `measure` gives. Raises CannotMeasure where it failed too often."""
+        while True:
+            try:
+                return measure()
+            except CannotMeasure as error:
+                self.reasons.append(str(error))
+                if len(self.reasons) > self.most:
+                    raise
+                time.sleep(REST_S)
+
+    def note(self, what: str) -> list[str]:
+        """A line that tells of the failures, or none."""
+        return [f"{what}: failed {len(self.reasons)} times and was repeated: {self.reasons[-1]}"] if self.reasons else []
 
 
 def middle_95(values: list[float]) -> tuple[float, float] | None:
@@ -101,7 +122,7 @@ def line(figure: Figure) -> str:
     if len(figure.values) > 1:
         text += f"  ({number(min(figure.values), figure.unit)} .. {number(max(figure.values), figure.unit)}, {len(figure.values)} rounds"
         interval = middle_95(figure.values)
-        text += f"; median within {number(interval[0], figure.unit)} .. {number(interval[1], figure.unit)})" if interval else ")"
+        text += f"; 95 %: {number(interval[0], figure.unit)} .. {number(interval[1], figure.unit)})" if interval else ")"
     if figure.at_most is not None:
         text += f"  target <= {number(figure.at_most, figure.unit)}: {figure.verdict}"
     return text + (f"  [{figure.note}]" if figure.note else "")

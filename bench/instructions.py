@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from figures import CannotMeasure, Figure, Findings
+from figures import CannotMeasure, Figure, Findings, Repeated
 from programs import engine, program, run, say
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ def jitterdebugger_samples(output: str) -> int:
 
 
 def a_sample(command: Callable[[int], list[str]], samples: Callable[[str], int]) -> float:
-    short, long = (counted(command(count), samples) for count in (SHORT, LONG))
+    repeat = Repeated(1)
+    short, long = (repeat(lambda count=count: counted(command(count), samples)) for count in (SHORT, LONG))
     return (long.instructions - short.instructions) / (long.samples - short.samples)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from figures import CannotMeasure, Figure, Findings
+from figures import Figure, Findings, Repeated
 from programs import say
 from tools import AGAIN, CYCLICTEST, LIMIT, available, ordered, slice_of
 
@@ -26,18 +26,15 @@ def measure(cpu: int, rounds: int, seconds: float) -> Findings:
     findings = Findings()
     names = [*available(findings), AGAIN]
     for interval_us in INTERVALS_US:
-        failed: list[str] = []
+        repeat = Repeated(rounds // 4)
         found: dict[str, list[Slice]] = {name: [] for name in names}
         for number in range(rounds):
-            try:
-                now = {name: slice_of(CYCLICTEST if name == AGAIN else name, cpu, interval_us, seconds) for name in ordered(names, number)}
-            except CannotMeasure as error:
-                failed.append(str(error))
-                continue
+            order = ordered(names, number)
+            now = repeat(lambda order=order, us=interval_us: {name: slice_of(CYCLICTEST if name == AGAIN else name, cpu, us, seconds) for name in order})
             for name in names:
                 found[name].append(now[name])
             say(f"  {interval_us} us, round {number + 1} of {rounds}: " + ", ".join(f"{name} {now[name].median / 1000:.2f} us" for name in names))
-        findings.failed(f"rounds at {interval_us} us", failed, rounds)
+        findings.notes += repeat.note(f"rounds at {interval_us} us")
         for what in ("median", "mean"):
             of = {name: [float(getattr(one, what)) for one in slices] for name, slices in found.items()}
             findings.figures += figures(f"{what} latency, {interval_us} us: ", of)

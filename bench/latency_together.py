@@ -12,7 +12,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from figures import CannotMeasure, Figure, Findings
+from figures import Figure, Findings, Repeated
 from programs import say
 from tools import CYCLICTEST, LIMIT, available, ordered, slice_of
 
@@ -35,28 +35,25 @@ def measure(cpu: int, rounds: int, seconds: float) -> Findings:
     findings = Findings()
     names = available(findings)
     pairs = [("rtgauge", CYCLICTEST), (CYCLICTEST, CYCLICTEST), *[("rtgauge", name) for name in names if name not in ("rtgauge", CYCLICTEST)]]
-    for both in INTERVALS_US:
-        failed: list[str] = []
+    for lengths in INTERVALS_US:
+        repeat = Repeated(rounds // 4)
         found: dict[tuple[str, str], list[tuple[Slice, Slice]]] = {names: [] for names in pairs}
         for number in range(rounds):
-            intervals = both if number % 2 else (both[1], both[0])
+            intervals = lengths if number % 2 else (lengths[1], lengths[0])
             for over, under in ordered(pairs, number):
-                try:
-                    if number // 2 % 2:
-                        one, other = pair((over, intervals[0]), (under, intervals[1]), cpu, seconds)
-                    else:
-                        other, one = pair((under, intervals[1]), (over, intervals[0]), cpu, seconds)
-                except CannotMeasure as error:
-                    failed.append(str(error))
+                both = (over, intervals[0]), (under, intervals[1])
+                if number // 2 % 2:
+                    one, other = repeat(lambda both=both: pair(both[0], both[1], cpu, seconds))
                 else:
-                    found[over, under].append((one, other))
-            now = ", ".join(f"{over} / {under} {so_far[-1][0].median / so_far[-1][1].median:.3f}" for (over, under), so_far in found.items() if so_far)
-            say(f"  {both[0]} us, round {number + 1} of {rounds}: {now}")
-        findings.failed(f"pairs of slices at {both[0]} us", failed, rounds * len(pairs))
+                    other, one = repeat(lambda both=both: pair(both[1], both[0], cpu, seconds))
+                found[over, under].append((one, other))
+            now = ", ".join(f"{over} / {under} {a.median / b.median:.3f}" for (over, under), [*_, (a, b)] in found.items())
+            say(f"  {lengths[0]} us, round {number + 1} of {rounds}: {now}")
+        findings.notes += repeat.note(f"pairs of slices at {lengths[0]} us")
         for what in ("median", "mean"):
             for (over, under), slices in found.items():
                 ratios = [getattr(a, what) / getattr(b, what) for a, b in slices]
                 limit = LIMIT if (over, under) == ("rtgauge", CYCLICTEST) else None
                 note = "noise" if over == under else ""
-                findings.figures.append(Figure(f"{what} latency, {both[0]} us: {over} / {under}", ratios, at_most=limit, note=note))
+                findings.figures.append(Figure(f"{what} latency, {lengths[0]} us: {over} / {under}", ratios, at_most=limit, note=note))
     return findings

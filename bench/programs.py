@@ -48,8 +48,9 @@ def run(command: list[str], cwd: Path | None = None, timeout_s: float = PATIENCE
 
 
 def last_words(output: str) -> str:
-    """The last line of a program's output; of the engine's stream the message of its last line."""
-    text = output.strip().rsplit("\n", 1)[-1]
+    """The last line of a program's output, valgrind's own lines apart; of the engine's stream the message of its last line."""
+    lines = [line for line in output.splitlines() if line.strip() and not line.startswith("==")]
+    text = lines[-1] if lines else ""
     if not text.startswith("{"):
         return text
     try:

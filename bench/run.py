@@ -73,6 +73,7 @@ def main() -> int:
     about, before = machine(), load()
     if not chosen.json:
         print(f"Linux {about['kernel']}, {about['machine']}, {about['cpus_allowed']} CPUs; measured on CPU {chosen.cpu}; load {before:.2f} before")
+        print("Each figure: the median over the rounds (smallest .. largest; 95 %: confidence interval of the median). How to read them: docs/benchmarks.md")
     parts: dict[str, Findings] = {}
     for name in chosen.only or PARTS:
         say(f"{name} ...")
