@@ -12,7 +12,6 @@ import jsonschema
 import pytest
 
 from rtgauge.record.model import RunDocument
-from rtgauge.units import parse_cpu_list
 from tests.e2e.cli import SHORT, error_line, good, rtgauge
 from tests.e2e.conftest import document
 

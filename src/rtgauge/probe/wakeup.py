@@ -27,7 +27,7 @@ def _dma_latency(value: Any) -> Any:
 def _memory_lock(value: Any) -> Any:
     if isinstance(value, bool):
         return value
-    if value not in ("on", "off"):  # noqa: PLR6201 - a plan may hold what no set can
+    if value not in ("on", "off"):
         raise ValueError("write on or off")
     return value == "on"
 
