@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Picks the verb. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,8 +15,21 @@ static void usage(FILE *out)
 	fputs("  version    print the version\n", out);
 }
 
+/*
+ * A closed standard stream would give its number to the next file that is opened, and the stream would be
+ * written into it. In its place: an input that is at its end, an output that refuses.
+ */
+static void fill_standard_streams(void)
+{
+	for (int fd = 0; fd <= 2; fd++) {
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)open("/dev/null", O_RDONLY);
+	}
+}
+
 int main(int argc, char **argv)
 {
+	fill_standard_streams();
 	if (argc < 2) {
 		usage(stderr);
 		return STATUS_USAGE;
@@ -32,5 +46,5 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[1], verbs[i].name))
 			return verbs[i].run(argc - 1, argv + 1);
 	}
-	return error_line(STATUS_USAGE, "usage", "unknown verb '%s'; see --help", argv[1]);
+	return error_line(STATUS_USAGE, "usage", "unknown verb '%.100s'; see --help", argv[1]);
 }

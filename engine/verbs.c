@@ -7,6 +7,7 @@ const struct verb verbs[] = {
 	{"read", verb_read, "files and globs into one JSON object"},
 	{"set", verb_set, "write settings, their old values in a journal first"},
 	{"restore", verb_restore, "put settings back"},
-	{"guard", verb_guard, "run a program under a lease; end it and put settings back when the lease ends"},
+	{"guard", verb_guard,
+	 "run a program under a lease; end it and put settings back when the lease ends"},
 };
 const size_t verb_count = sizeof(verbs) / sizeof(verbs[0]);

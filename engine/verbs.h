@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One function a verb: argv[0] is the verb's own name; the answer is the exit status (docs/formats/stream.md, `error`). */
+/* One function a verb: argv[0] is the verb's own name; the answer is the exit status (docs/formats/stream.md,
+ * `error`). */
 #ifndef RTGAUGE_VERBS_H
 #define RTGAUGE_VERBS_H
 

@@ -59,11 +59,16 @@ def test_repeats_are_one_condition_and_add_up(tmp_path: Path):
 
 def test_conditions_are_told_apart_by_what_differs(record: Record):
     steps = record.steps
-    other = steps[1].model_copy(update={"id": "x", "key": steps[1].key.model_copy(update={"tool": "cyclictest", "parameters": {"interval_ns": 100_000}})})
-    labels = step_labels(replace(record, steps=[*steps, other]))
-    assert labels["x"] == "cpu, interval 100us, cyclictest"
+    shorter = steps[1].key.model_copy(update={"parameters": {"interval_ns": 100_000}})
+    foreign = steps[1].model_copy(update={"id": "x", "key": shorter.model_copy(update={"tool": "cyclictest"})})
+    labels = step_labels(replace(record, steps=[*steps, foreign]))
+    assert labels["x"] == "cpu, cyclictest"
+    assert labels[steps[1].id] == "cpu"
+    other = steps[1].model_copy(update={"id": "y", "key": shorter})
+    labels = step_labels(replace(record, steps=[*steps, foreign, other]))
+    assert labels["y"] == "cpu, interval 100us"
     assert labels[steps[1].id] == "cpu, interval 1ms"
-    assert len(set(labels.values())) == 4
+    assert len(set(labels.values())) == 5
 
 
 def test_idle_stands_first_whatever_the_order(record: Record):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rtgauge.errors import InputError
-from rtgauge.record.model import LeftOut, VerdictWord
+from rtgauge.record.model import LeftOut, Mark, Severity, VerdictWord
 from rtgauge.record.reader import Record
 from rtgauge.report.page import html, render
 from tests.support.records import Shape, write_record
@@ -112,6 +112,7 @@ def test_lower_bounds_are_shown_as_such(tmp_path: Path):
 def test_marks_stand_with_their_detail_and_beside_the_numbers(tmp_path: Path):
     page = html(Record.open(write_record(tmp_path)))
     assert "was preempted 41 times" in Reader(page).text
+    assert "Marked: 1 doubtful, 1 note." in Reader(page).text
     table = page[page.index('id="numbers"') : page.index('id="figures"')]
     assert "doubtful: throttled" in table
     assert "None: nothing was seen" in read(tmp_path, Shape(seed=2, marks=False)).text
@@ -127,15 +128,15 @@ def test_the_system_stands_beside_every_table_and_figure(tmp_path: Path):
     page = html(Record.open(write_record(tmp_path)))
     captions = re.findall(r"<figcaption>.*?</figcaption>", page, re.DOTALL)
     assert len(captions) == 4
-    line = "board-7 · Linux 6.1.0-18-amd64 · PREEMPT_DYNAMIC (voluntary) · 2 CPUs of AMD EPYC 7763 64-Core Processor · virtual machine (kvm)"
+    line = "board-7 · Linux 6.1.0-18-amd64 · preemption dynamic · 2 CPUs of AMD EPYC 7763 64-Core Processor · virtual machine (kvm)"
     assert all(line in caption for caption in captions)
     assert page.count(line) >= 8
 
 
 def test_unknown_facts_are_said_to_be_unknown(tmp_path: Path):
     record = Record.open(write_record(tmp_path, Shape(loads=("idle",))))
-    text = Reader(html(replace(record, systems={"local": {"kernel": "unknown"}}))).text
-    assert "kernel unknown · preemption model unknown · CPUs unknown · virtual machine or not: unknown" in text
+    text = Reader(html(replace(record, systems={"local": {"kernel": {"release": "unknown"}}}))).text
+    assert "local · kernel unknown · preemption model unknown · CPUs unknown · virtual machine or not: unknown" in text
     assert "holds no facts" in Reader(html(replace(record, systems={}))).text
 
 
@@ -189,3 +190,16 @@ def test_render_writes_one_file_or_says_why_not(tmp_path: Path):
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([record.path.name, "page.html"])
     with pytest.raises(InputError, match="cannot be written"):
         render(record, tmp_path / "absent" / "page.html")
+
+
+def test_what_a_foreign_tool_did_not_count_is_not_called_none(tmp_path: Path):
+    record = Record.open(write_record(tmp_path, Shape(loads=("idle",), marks=False, missed_under=())))
+    step = record.steps[0]
+    unknown = Mark(name="missed-unknown", severity=Severity.NOTE, detail="cyclictest skips activations that it slept through")
+    foreign = step.model_copy(update={"marks": [unknown], "tool": "cyclictest 2.40", "key": step.key.model_copy(update={"tool": "cyclictest"})})
+    text = Reader(html(replace(record, steps=[foreign]))).text
+    assert "None was missed" not in text
+    assert "How many were missed is not known" in text
+    assert "?: not known" in text
+    assert "Steps measured by cyclictest 2.40 hold what it said" in text
+    assert "None was missed" in Reader(html(record)).text

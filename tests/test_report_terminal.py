@@ -81,7 +81,7 @@ def test_plain_where_there_is_no_terminal(record: Record):
 
 
 def test_a_name_cannot_command_the_terminal(record: Record):
-    hostile = replace(record, systems={"local": {"hostname": "\x1b]0;owned\x07[bold red]x[/nope]"}})
+    hostile = replace(record, systems={"local": {"host": "\x1b]0;owned\x07[bold red]x[/nope]"}})
     text = summary(hostile, 160)
     assert "\x1b" not in text
     assert "\x07" not in text

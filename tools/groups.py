@@ -6,4 +6,4 @@ import tomllib
 from pathlib import Path
 
 groups = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
-print(*(requirement for name in sys.argv[1:] for requirement in groups[name]))  # noqa: T201 - its output is its purpose
+print(*(requirement for name in sys.argv[1:] for requirement in groups[name]))

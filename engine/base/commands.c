@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
@@ -13,6 +14,9 @@
 #define LINE_MAX_BYTES 64
 
 _Atomic bool commands_stopped;
+
+static const int stop_signals[] = {SIGINT, SIGTERM, SIGHUP};
+#define STOP_SIGNALS (sizeof(stop_signals) / sizeof(stop_signals[0]))
 
 static bool listening, going;
 static char line[LINE_MAX_BYTES];
@@ -32,15 +36,26 @@ static void on_wake(int number)
 
 void commands_begin(bool listen)
 {
-	struct sigaction stop = {.sa_handler = on_signal}, wake = {.sa_handler = on_wake};
+	struct sigaction stop = {.sa_handler = on_signal}, wake = {.sa_handler = on_wake}, before;
 
-	sigaction(SIGINT, &stop, NULL);
-	sigaction(SIGTERM, &stop, NULL);
-	sigaction(SIGHUP, &stop, NULL);
+	for (size_t i = 0; i < STOP_SIGNALS; i++) {
+		if (sigaction(stop_signals[i], NULL, &before) || before.sa_handler != SIG_IGN)
+			sigaction(stop_signals[i], &stop, NULL);
+	}
 	sigaction(SIGUSR1, &wake, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	listening = listen;
 	going = !listen;
+}
+
+void commands_leave_to_main(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < STOP_SIGNALS; i++)
+		sigaddset(&set, stop_signals[i]);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
 static void take_byte(char byte)

@@ -10,8 +10,14 @@
 /* Set by `stop`, by the end of input and by SIGINT, SIGTERM, SIGHUP. */
 extern _Atomic bool commands_stopped;
 
-/* Installs the signal handlers. listen: standard input is read; else only signals stop. */
+/*
+ * Installs the signal handlers. listen: standard input is read; else only signals stop. A signal that the
+ * process was started to ignore, as by nohup, stays ignored.
+ */
 void commands_begin(bool listen);
+
+/* For every thread but the first: the signals that mean stop do not interrupt its sleep. */
+void commands_leave_to_main(void);
 
 /* Waits for `go`. false: stopped before. */
 bool commands_wait_go(void);

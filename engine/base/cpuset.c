@@ -64,7 +64,7 @@ bool cpuset_parse(struct cpuset *set, const char *text)
 	unsigned int first, last;
 
 	cpuset_clear(set);
-	if (*text == '\0' || *text == '\n')
+	if (*text == '\0' || !strcmp(text, "\n"))
 		return true;
 	for (;;) {
 		if (!parse_number(&text, &first))
@@ -77,7 +77,7 @@ bool cpuset_parse(struct cpuset *set, const char *text)
 		}
 		for (unsigned int cpu = first; cpu <= last; cpu++)
 			cpuset_add(set, cpu);
-		if (*text == '\0' || (*text == '\n' && text[1] == '\0'))
+		if (*text == '\0' || !strcmp(text, "\n"))
 			return true;
 		if (*text++ != ',')
 			return false;
@@ -89,7 +89,7 @@ char *cpuset_format(const struct cpuset *set, char *text, size_t size)
 	size_t len = 0;
 
 	text[0] = '\0';
-	for (int first = cpuset_next(set, 0); first >= 0 && len + 1 < size;) {
+	for (int first = cpuset_next(set, 0); first >= 0;) {
 		int last = first, n;
 
 		while (cpuset_has(set, (unsigned int)last + 1))
@@ -98,6 +98,10 @@ char *cpuset_format(const struct cpuset *set, char *text, size_t size)
 			n = snprintf(text + len, size - len, "%s%d", len ? "," : "", first);
 		else
 			n = snprintf(text + len, size - len, "%s%d-%d", len ? "," : "", first, last);
+		if ((size_t)n >= size - len) {
+			text[len] = '\0';
+			break;
+		}
 		len += (size_t)n;
 		first = cpuset_next(set, (unsigned int)last + 1);
 	}

@@ -24,7 +24,7 @@ int cpuset_next(const struct cpuset *set, unsigned int from);
 /* "0-3,6" -> set; an empty text is an empty set. false: not a CPU list (the set is then undefined). */
 bool cpuset_parse(struct cpuset *set, const char *text);
 
-/* The inverse; what does not fit into size is cut. Returns text. */
+/* The inverse; what does not fit into size is left out from the first such part on. Returns text. */
 char *cpuset_format(const struct cpuset *set, char *text, size_t size);
 
 /* CPUs that are online, and those that this process may use (affinity). false: cannot be read. */

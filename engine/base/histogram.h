@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The histogram of docs/formats/histogram.md: exact 1 us bins up to 10 ms, 1 % or better from 10 ns to 10 s. */
+/* The histogram of docs/formats/histogram.md: exact 1 us bins up to 10 ms, 1 % or better from 10 ns to 10 s.
+ */
 #ifndef RTGAUGE_HISTOGRAM_H
 #define RTGAUGE_HISTOGRAM_H
 

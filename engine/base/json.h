@@ -28,7 +28,8 @@ void json_null(struct json *j, const char *key);
 void json_str(struct json *j, const char *key, const char *text);
 void json_strn(struct json *j, const char *key, const char *text, size_t len);
 
-/* Ends the line and flushes it, so that a reader sees whole lines only; false: it could not be written (errno). */
+/* Ends the line and flushes it, so that a reader sees whole lines only; false: it could not be written
+ * (errno). */
 bool json_line(struct json *j);
 
 /* Bytes of a valid UTF-8 sequence at the start of text, 0 where there is none. */

@@ -31,7 +31,8 @@ static int choose(const struct option_entry *option, const char *text)
 			return 0;
 		}
 	}
-	return error_line(STATUS_USAGE, "usage", "--%s %s: not one of its choices; see --help", option->name, text);
+	return error_line(STATUS_USAGE, "usage", "--%s %.100s: not one of its choices; see --help",
+			  option->name, text);
 }
 
 static int assign(const struct option_entry *option, const char *text)
@@ -41,22 +42,29 @@ static int assign(const struct option_entry *option, const char *text)
 		int64_t number;
 
 		if (!options_int(text, &number))
-			return error_line(STATUS_USAGE, "usage", "--%s %s: not a whole number", option->name, text);
+			return error_line(STATUS_USAGE, "usage", "--%s %.100s: not a whole number",
+					  option->name, text);
+		if (number > option->max && option->min == INT64_MIN)
+			return error_line(STATUS_USAGE, "usage", "--%s %.100s: allowed is %lld at the most",
+					  option->name, text, (long long)option->max);
 		if (number < option->min || number > option->max)
-			return error_line(STATUS_USAGE, "usage", "--%s %s: allowed is %lld to %lld", option->name,
-					  text, (long long)option->min, (long long)option->max);
+			return error_line(STATUS_USAGE, "usage", "--%s %.100s: allowed is %lld to %lld",
+					  option->name, text, (long long)option->min, (long long)option->max);
 		*(int64_t *)option->value = number;
 		return 0;
 	}
 	case OPTION_CHOICE:
 		return choose(option, text);
 	case OPTION_TEXT:
+		if (!*text)
+			return error_line(STATUS_USAGE, "usage", "--%s needs a value that is not empty",
+					  option->name);
 		*(const char **)option->value = text;
 		return 0;
 	case OPTION_CPUS:
 		if (!cpuset_parse(option->value, text) || !cpuset_count(option->value))
-			return error_line(STATUS_USAGE, "usage", "--%s %s: not a CPU list such as 0-3,6", option->name,
-					  text);
+			return error_line(STATUS_USAGE, "usage", "--%s %.100s: not a CPU list such as 0-3,6",
+					  option->name, text);
 		return 0;
 	case OPTION_FLAG:
 		break;
@@ -88,7 +96,8 @@ int options_parse(const struct option_entry *table, size_t count, int argc, char
 			return -1;
 		}
 		if (strncmp(name, "--", 2))
-			return error_line(STATUS_USAGE, "usage", "'%s' is not an option; see --help", name);
+			return error_line(STATUS_USAGE, "usage", "'%.100s' is not an option; see --help",
+					  name);
 		name += 2;
 		value = strchr(name, '=');
 		len = value ? (size_t)(value - name) : strlen(name);
@@ -97,7 +106,8 @@ int options_parse(const struct option_entry *table, size_t count, int argc, char
 				option = &table[o];
 		}
 		if (!option)
-			return error_line(STATUS_USAGE, "usage", "unknown option --%.*s; see --help", (int)len, name);
+			return error_line(STATUS_USAGE, "usage", "unknown option --%.*s; see --help",
+					  (int)len, name);
 		if (option->kind == OPTION_FLAG && !value) {
 			*(bool *)option->value = true;
 			continue;
@@ -117,7 +127,7 @@ int options_parse(const struct option_entry *table, size_t count, int argc, char
 
 void options_json(const struct option_entry *table, size_t count, struct json *j)
 {
-	char text[4096];
+	char text[8192];
 
 	json_open(j, "parameters", '{');
 	for (size_t i = 0; i < count; i++) {

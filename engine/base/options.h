@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A verb's options: one table reads the command line, prints the help and writes `parameters` into the stream. */
+/* A verb's options: one table reads the command line, prints the help and writes `parameters` into the
+ * stream. */
 #ifndef RTGAUGE_OPTIONS_H
 #define RTGAUGE_OPTIONS_H
 
@@ -27,8 +28,8 @@ struct option_entry {
 };
 
 /*
- * Reads `--name value` and `--name=value`. Returns 0, or the exit status after it wrote an `error` line (wrong input)
- * or, for --help, the help (then -1: the caller ends with STATUS_OK).
+ * Reads `--name value` and `--name=value`. Returns 0, or the exit status after it wrote an `error` line
+ * (wrong input) or, for --help, the help (then -1: the caller ends with STATUS_OK).
  */
 int options_parse(const struct option_entry *table, size_t count, int argc, char **argv);
 

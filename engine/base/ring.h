@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A ring of samples from one measuring thread to the thread that drains it. The two indices have cache lines of their
- * own, and the producer looks at the consumer's only when the ring seems full: in the common case a push is a store of
- * the sample and a store of the index.
+ * A ring of samples from one measuring thread to the thread that drains it. The two indices have cache lines
+ * of their own, and the producer looks at the consumer's only when the ring seems full: in the common case a
+ * push is a store of the sample and a store of the index.
  */
 #ifndef RTGAUGE_RING_H
 #define RTGAUGE_RING_H

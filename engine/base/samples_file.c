@@ -19,9 +19,21 @@ struct header {
 };
 
 _Static_assert(sizeof(struct header) == 64, "the header is 64 bytes");
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is little-endian, and so are the machines we know");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+	       "the file is little-endian, and so are the machines we know");
 
-FILE *samples_open(const char *folder, const struct series *s, int64_t duration_ns)
+FILE *samples_open(const char *folder, unsigned int series)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s/samples-%u.i64", folder, series) >= (int)sizeof(path)) {
+		errno = ENAMETOOLONG;
+		return NULL;
+	}
+	return fopen(path, "wxe");
+}
+
+void samples_begin(const struct series *s)
 {
 	struct header header = {
 		.magic = {'r', 't', 'g', 'a', 'u', 'g', 'e', 1},
@@ -31,30 +43,19 @@ FILE *samples_open(const char *folder, const struct series *s, int64_t duration_
 		.interval_ns = s->interval_ns,
 		.start_ns = s->start_ns,
 		.warm_up_ns = s->warm_up_count * s->interval_ns,
-		.duration_ns = duration_ns,
+		.duration_ns = s->measured_ns == INT64_MAX ? 0 : s->measured_ns,
 	};
-	char path[PATH_MAX];
-	FILE *file;
 
-	if (snprintf(path, sizeof(path), "%s/samples-%u.i64", folder, s->id) >= (int)sizeof(path)) {
-		errno = ENAMETOOLONG;
-		return NULL;
-	}
-	file = fopen(path, "wxe");
-	if (!file)
-		return NULL;
-	if (fwrite(&header, sizeof(header), 1, file) != 1 || fflush(file)) {
-		fclose(file);
-		return NULL;
-	}
-	return file;
+	fwrite(&header, sizeof(header), 1, s->samples);
+	fflush(s->samples);
 }
 
 bool samples_close(struct series *s)
 {
+	int64_t absent = s->lost + s->impossible;
 	bool ok = !fflush(s->samples) && !ferror(s->samples);
 
-	ok &= pwrite(fileno(s->samples), &s->lost, sizeof(s->lost), LOST_OFFSET) == (ssize_t)sizeof(s->lost);
+	ok &= pwrite(fileno(s->samples), &absent, sizeof(absent), LOST_OFFSET) == (ssize_t)sizeof(absent);
 	ok &= !fclose(s->samples);
 	s->samples = NULL;
 	return ok;

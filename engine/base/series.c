@@ -53,7 +53,8 @@ static void total_merge(struct moments *total, const struct window *w, int64_t s
 		*total = (struct moments){w->count, w->min_ns, w->max_ns, sum_ns, m2};
 		return;
 	}
-	/* Chan, Golub, LeVeque: Updating formulae and a pairwise algorithm for computing sample variances (1979) */
+	/* Chan, Golub, LeVeque: Updating formulae and a pairwise algorithm for computing sample variances
+	 * (1979) */
 	double delta = (double)sum_ns / n - (double)total->sum_ns / m;
 
 	total->m2_ns2 += m2 + delta * delta * n * m / (n + m);

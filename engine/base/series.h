@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One measured quantity on its way from samples to windows, totals and outliers (docs/formats/stream.md). Fed by the
- * thread that drains; knows when each activation was to be released, and so where missed ones belong.
+ * One measured quantity on its way from samples to windows, totals and outliers (docs/formats/stream.md). Fed
+ * by the thread that drains; knows when each activation was to be released, and so where missed ones belong.
  */
 #ifndef RTGAUGE_SERIES_H
 #define RTGAUGE_SERIES_H
@@ -42,14 +42,14 @@ struct series {
 	unsigned int id;
 	int cpu;
 	int64_t interval_ns, start_ns;
-	int64_t warm_up_count;	/* activations */
-	int64_t total_count;	/* warm-up and measured activations; INT64_MAX: until stopped */
-	int64_t measured_ns;	/* length of the measured phase; INT64_MAX: until stopped */
-	FILE *samples;		/* NULL: none are kept */
+	int64_t warm_up_count; /* activations */
+	int64_t total_count;   /* warm-up and measured activations; INT64_MAX: until stopped */
+	int64_t measured_ns;   /* length of the measured phase; INT64_MAX: until stopped */
+	FILE *samples;	       /* NULL: none are kept */
 
-	int64_t position;	/* activations accounted for */
-	bool measuring;		/* the window is one of the measured phase */
-	bool unwritable;	/* the samples file took no more */
+	int64_t position; /* activations accounted for */
+	bool measuring;	  /* the window is one of the measured phase */
+	bool unwritable;  /* the samples file took no more */
 	struct window window;
 	struct moments total;
 	int64_t missed, lost, impossible;

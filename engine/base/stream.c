@@ -51,7 +51,8 @@ void stream_hello(struct json *j, const char *probe, const struct option_entry *
 	options_json(table, count, j);
 }
 
-void stream_mark(struct json *j, const char *name, enum severity severity, int series, const char *format, ...)
+void stream_mark(struct json *j, const char *name, enum severity severity, int series, const char *format,
+		 ...)
 {
 	static const char *const severities[] = {"note", "doubtful", "invalid"};
 	char detail[512];

@@ -21,8 +21,8 @@ void stream_begin(struct json *j);
 void stream_hello(struct json *j, const char *probe, const struct option_entry *table, size_t count);
 
 /* series < 0: the whole probe. */
-__attribute__((format(printf, 5, 6))) void stream_mark(struct json *j, const char *name, enum severity severity,
-						       int series, const char *format, ...);
+__attribute__((format(printf, 5, 6))) void
+stream_mark(struct json *j, const char *name, enum severity severity, int series, const char *format, ...);
 
 void stream_end(struct json *j, const char *reason, int status);
 

@@ -1,52 +1,13 @@
 // SPDX-License-Identifier: MIT
-#define _GNU_SOURCE 1
 #include "hands/args.h"
 
-#include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/json.h"
-
-int say_error(const char *code, int status, const char *format, ...)
-{
-	struct json j;
-	char message[1024];
-	va_list list;
-
-	va_start(list, format);
-	vsnprintf(message, sizeof(message), format, list);
-	va_end(list);
-	json_start(&j, stdout);
-	json_open(&j, NULL, '{');
-	json_str(&j, "type", "error");
-	json_str(&j, "code", code);
-	json_str(&j, "message", message);
-	json_open(&j, "detail", '{');
-	json_close(&j, '}');
-	json_int(&j, "status", status);
-	json_close(&j, '}');
-	json_line(&j);
-	return status;
-}
-
-bool args_int64(const char *text, int64_t *value)
-{
-	const char *digits = text + (*text == '-');
-	char *end;
-	long long number;
-
-	if (*digits < '0' || *digits > '9')
-		return false;
-	errno = 0;
-	number = strtoll(text, &end, 10);
-	if (errno || *end)
-		return false;
-	*value = number;
-	return true;
-}
+#include "base/options.h"
 
 bool args_is_id(const char *text)
 {
@@ -91,7 +52,7 @@ static int take(const struct option_spec *spec, const char *text)
 		*(const char **)spec->value = text;
 		return 0;
 	}
-	if (!args_int64(text, &number) || number < spec->min || number > spec->max)
+	if (!options_int(text, &number) || number < spec->min || number > spec->max)
 		return usage_error("%s takes a whole number from %lld to %lld, not '%.100s'", spec->name,
 				   (long long)spec->min, (long long)spec->max, text);
 	*(int64_t *)spec->value = number;

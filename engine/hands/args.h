@@ -7,8 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define STATUS_USAGE 2
-#define STATUS_CANNOT 3
+#include "base/error.h"
 
 struct option_spec {
 	const char *name; /* with its dashes */
@@ -24,18 +23,12 @@ struct option_spec {
  */
 int args_parse(int argc, char **argv, const struct option_spec *specs, size_t count, int *rest, bool *dashes);
 
-/* A whole decimal number and nothing else. */
-bool args_int64(const char *text, int64_t *value);
-
 /* 1 to 128 letters, digits and . _ - : @ +, which need no escaping anywhere. */
 bool args_is_id(const char *text);
 
 /* UTF-8 without control characters, at most `most` bytes. */
 bool args_is_plain(const char *text, size_t most);
 
-/* Prints {"type":"error",...} on standard output and returns `status`. */
-int say_error(const char *code, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-#define usage_error(...) say_error("usage", STATUS_USAGE, __VA_ARGS__)
+#define usage_error(...) error_line(STATUS_USAGE, "usage", __VA_ARGS__)
 
 #endif

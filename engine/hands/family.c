@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#define _GNU_SOURCE 1
+#include "base/options.h"
 #include "hands/family.h"
 
 #include <dirent.h>
@@ -21,7 +21,7 @@ static size_t read_all(struct process **all)
 	while (proc && (name = readdir(proc))) {
 		int64_t pid;
 
-		if (!args_int64(name->d_name, &pid) || pid <= 0)
+		if (!options_int(name->d_name, &pid) || pid <= 0)
 			continue;
 		if (count == room) {
 			struct process *more = realloc(*all, (room + 256) * sizeof(**all));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The verb: its options, the lock, and what is said at the beginning and the end. guard_loop.c is what
  * happens between. */
-#define _GNU_SOURCE 1
 #include "hands/guard.h"
 
 #include <errno.h>
@@ -75,8 +74,8 @@ static int say_locked(const struct wish *wish, int error, const struct holder *h
 	struct json j;
 
 	if (error != EADDRINUSE)
-		return say_error("internal", STATUS_CANNOT, "the lock of this machine cannot be taken: %s",
-				 errname(error));
+		return error_line(STATUS_CANNOT_MEASURE, "internal",
+				  "the lock of this machine cannot be taken: %s", errname(error));
 	snprintf(message, sizeof(message),
 		 "this machine is held by run %s%s%s (pid %lld); wait until it has ended, or end it",
 		 *holder->run ? holder->run : "(it does not say which)", *holder->label ? ", " : "",
@@ -92,10 +91,10 @@ static int say_locked(const struct wish *wish, int error, const struct holder *h
 	json_str(&j, "label", *holder->run ? holder->label : NULL);
 	json_int(&j, "pid", holder->pid);
 	json_close(&j, '}');
-	json_int(&j, "status", STATUS_CANNOT);
+	json_int(&j, "status", STATUS_CANNOT_MEASURE);
 	json_close(&j, '}');
 	json_line(&j);
-	return STATUS_CANNOT;
+	return STATUS_CANNOT_MEASURE;
 }
 
 static void say_started(const struct guard *guard, FILE *out)
@@ -161,7 +160,8 @@ static int prepare(struct guard *guard)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	guard->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (guard->signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1))
-		return say_error("internal", STATUS_CANNOT, "the guard cannot start: %s", errname(errno));
+		return error_line(STATUS_CANNOT_MEASURE, "internal", "the guard cannot start: %s",
+				  errname(errno));
 	/* Away from the terminal or connection that may close; fails only where it leads a process group
 	 * already. */
 	if (guard->detach)
@@ -200,7 +200,7 @@ static int finish(struct guard *guard, const struct wish *wish, const char *dir,
 	free(lines);
 	say_ended(guard, wish->restore && out && !restored, events);
 	if (wish->program)
-		return guard->start_error ? STATUS_CANNOT : guard->status;
+		return guard->start_error ? STATUS_CANNOT_MEASURE : guard->status;
 	return restored;
 }
 
@@ -217,10 +217,10 @@ static int run(struct guard *guard, struct wish *wish, const char *dir, FILE *ev
 	}
 	if (wish->program)
 		guard_start(guard, wish->program);
-	if (guard->start_error) {
-		say_error("program", STATUS_CANNOT, "'%.200s' cannot be started: %s%s", wish->program[0],
-			  errname(guard->start_error),
-			  guard->start_error == ENOENT ? " (it is not installed here)" : "");
+	if (wish->program && guard->start_error) {
+		error_line(STATUS_CANNOT_MEASURE, "program", "'%.200s' cannot be started: %s%s",
+			   wish->program[0], errname(guard->start_error),
+			   guard->start_error == ENOENT ? " (it is not installed here)" : "");
 	} else {
 		say_started(guard, events);
 		guard_loop(guard, &wish->self);
@@ -246,7 +246,7 @@ int verb_guard(int argc, char **argv)
 		return usage_error("no place for the journal is known; give --journal DIR");
 	events = open_events(&wish);
 	status = events ? prepare(&guard)
-			: say_error("output", STATUS_CANNOT, "--status-fd: %s", errname(errno));
+			: error_line(STATUS_CANNOT_MEASURE, "output", "--status-fd: %s", errname(errno));
 	if (!status)
 		status = run(&guard, &wish, dir, events);
 	free(dir);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* One line of the journal, there and back. */
-#define _GNU_SOURCE 1
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

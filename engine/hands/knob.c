@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#define _GNU_SOURCE 1
 #include "hands/knob.h"
 
 #include <ctype.h>
@@ -141,12 +140,17 @@ static char *tidy(const char *text)
 
 #define CPUS 8192
 
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
 /* A CPU's number at *text, which moves behind it; -1: there is none. */
 static int cpu_number(const char **text)
 {
-	int cpu = isdigit((unsigned char)**text) ? 0 : -1;
+	int cpu = is_digit(**text) ? 0 : -1;
 
-	while (isdigit((unsigned char)**text) && cpu < CPUS)
+	while (is_digit(**text) && cpu < CPUS)
 		cpu = cpu * 10 + *(*text)++ - '0';
 	return cpu < CPUS ? cpu : -1;
 }

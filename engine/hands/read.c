@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#define _GNU_SOURCE 1
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -180,7 +179,7 @@ static int expand_input(struct paths *paths)
 		at = stop + 1;
 	}
 	free(bytes.data);
-	return error ? say_error("internal", STATUS_CANNOT, "out of memory") : 0;
+	return error ? error_line(STATUS_CANNOT_MEASURE, "internal", "out of memory") : 0;
 }
 
 int verb_read(int argc, char **argv)
@@ -199,10 +198,10 @@ int verb_read(int argc, char **argv)
 	else
 		for (; i < argc && !status; i++)
 			status = expand(argv[i], &paths)
-					 ? say_error("internal", STATUS_CANNOT, "out of memory")
+					 ? error_line(STATUS_CANNOT_MEASURE, "internal", "out of memory")
 					 : 0;
 	if (!status && !write_all_files(&paths))
-		status = STATUS_CANNOT;
+		status = STATUS_CANNOT_MEASURE;
 	paths_free(&paths);
 	return status;
 }

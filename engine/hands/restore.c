@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#define _GNU_SOURCE 1
 #include "hands/restore.h"
 
 #include <errno.h>
@@ -157,7 +156,7 @@ int restore_settings(const char *dir, const struct restore_wish *wish, FILE *out
 		json_close(&j, '}');
 		json_line(&j);
 		print_count(0, 1, &j);
-		return STATUS_CANNOT;
+		return STATUS_CANNOT_MEASURE;
 	}
 	boot_id_read(boot);
 	for (size_t i = 0; i < journal.damaged_count; i++) {
@@ -178,7 +177,7 @@ int restore_settings(const char *dir, const struct restore_wish *wish, FILE *out
 	}
 	journal_close(&journal);
 	print_count(count, failed, &j);
-	return failed ? STATUS_CANNOT : 0;
+	return failed ? STATUS_CANNOT_MEASURE : 0;
 }
 
 int verb_restore(int argc, char **argv)
@@ -214,12 +213,12 @@ int verb_restore(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	out = open_memstream(&lines, &len);
 	status = out ? restore_settings(dir, &wish, out)
-		     : say_error("internal", STATUS_CANNOT, "out of memory");
+		     : error_line(STATUS_CANNOT_MEASURE, "internal", "out of memory");
 	if (out) {
 		fclose(out);
 		fwrite(lines, 1, len, stdout);
 	}
 	free(lines);
 	free(dir);
-	return fflush(stdout) ? STATUS_CANNOT : status;
+	return fflush(stdout) ? STATUS_CANNOT_MEASURE : status;
 }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#define _GNU_SOURCE 1
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -23,10 +22,16 @@ struct item {
 /* What to write so that it looks as it did: a file on a disk keeps its last newline. */
 static char *text_for(const struct entry *entry, const char *value)
 {
-	size_t len = strlen(entry->old), value_len = strlen(value);
-	bool newline = !entry->is_volatile && (!len || entry->old[len - 1] == '\n');
-	char *text = malloc(value_len + 2);
+	size_t len, value_len;
+	bool newline;
+	char *text;
 
+	if (!entry->old || !value)
+		return NULL;
+	len = strlen(entry->old);
+	value_len = strlen(value);
+	newline = !entry->is_volatile && (!len || entry->old[len - 1] == '\n');
+	text = malloc(value_len + 2);
 	if (!text)
 		return NULL;
 	memcpy(text, value, value_len + 1);
@@ -80,11 +85,11 @@ static void print_item(struct item *item, struct json *j)
 
 static int no_journal(const char *dir, int error)
 {
-	return say_error("output", STATUS_CANNOT,
-			 "nothing was set: the journal %s/journal.ndjson cannot be written (%s); it has to "
-			 "be there first, to put "
-			 "settings back after a crash: make room or give --journal DIR",
-			 dir, errname(error));
+	return error_line(STATUS_CANNOT_MEASURE, "output",
+			  "nothing was set: the journal %s/journal.ndjson cannot be written (%s); it has to "
+			  "be there first, to put "
+			  "settings back after a crash: make room or give --journal DIR",
+			  dir, errname(error));
 }
 
 /* Reads all old values, keeps them, and only then writes. Returns the exit status. */
@@ -145,7 +150,7 @@ static int set_all(const char *dir, const struct entry *common, int argc, char *
 	int status;
 
 	if (!items)
-		return say_error("internal", STATUS_CANNOT, "out of memory");
+		return error_line(STATUS_CANNOT_MEASURE, "internal", "out of memory");
 	for (size_t i = 0; i < count; i++) {
 		items[i].entry = *common;
 		items[i].entry.path = argv[2 * i];
@@ -162,7 +167,7 @@ static int set_all(const char *dir, const struct entry *common, int argc, char *
 		free(items[i].now);
 	}
 	free(items);
-	return failed && !status ? STATUS_CANNOT : status;
+	return failed && !status ? STATUS_CANNOT_MEASURE : status;
 }
 
 int verb_set(int argc, char **argv)
@@ -188,9 +193,9 @@ int verb_set(int argc, char **argv)
 	if (!common.run || !args_is_id(common.run))
 		return usage_error("set needs --run ID: letters, digits and ._-:@+, at most 128");
 	if (!process_read((pid_t)pid, &owner) || !process_lives((pid_t)pid, owner.start))
-		return say_error("owner-gone", STATUS_CANNOT,
-				 "nothing was set: process %lld, which was to own the settings, is gone",
-				 (long long)pid);
+		return error_line(STATUS_CANNOT_MEASURE, "owner-gone",
+				  "nothing was set: process %lld, which was to own the settings, is gone",
+				  (long long)pid);
 	dir = journal_dir(journal);
 	if (!dir)
 		return usage_error("no place for the journal is known; give --journal DIR");

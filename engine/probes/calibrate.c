@@ -32,7 +32,7 @@ static void write_calibration(struct json *j, const char *name, int error)
 	json_str(j, "type", "calibration");
 	json_str(j, "clock", name);
 	if (error || !cost.count) {
-		static const char *const figures[] = {"resolution_ns", "min_ns", "p50_ns",	     "p99_ns",
+		static const char *const figures[] = {"resolution_ns", "min_ns", "p50_ns",	    "p99_ns",
 						      "mean_ns",       "max_ns", "smallest_step_ns"};
 
 		json_int(j, "count", 0);
@@ -98,8 +98,8 @@ int verb_calibrate(int argc, char **argv)
 
 		write_calibration(&j, clocks[i].name, error);
 		if (!error && cost.backwards)
-			stream_mark(&j, "clock-backwards", SEVERITY_INVALID, -1, "%s went backwards %" PRId64 " times",
-				    clocks[i].name, cost.backwards);
+			stream_mark(&j, "clock-backwards", SEVERITY_INVALID, -1,
+				    "%s went backwards %" PRId64 " times", clocks[i].name, cost.backwards);
 	}
 	stream_end(&j, "count", 0);
 	return stream_written() ? STATUS_OK : STATUS_CANNOT_MEASURE;

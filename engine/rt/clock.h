@@ -25,4 +25,12 @@ static inline int64_t clock_now_ns(clockid_t clock)
 	return timespec_ns(&now);
 }
 
+/* Sleeps for this long; a signal may end it earlier. */
+static inline void clock_pause_ns(int64_t ns)
+{
+	struct timespec pause = ns_timespec(ns);
+
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+}
+
 #endif

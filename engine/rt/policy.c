@@ -2,37 +2,42 @@
 #include "rt/policy.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define CAP_SYS_NICE_BIT 23
 
 const char *const policy_names[] = {"fifo", "rr", "other", NULL};
 
+int policy_sched_setscheduler(pid_t tid, int kernel_policy, const struct sched_param *param)
+{
+	return (int)syscall(SYS_sched_setscheduler, tid, kernel_policy, param);
+}
+
 int policy_set(enum policy policy, int priority)
 {
 	static const int kernel_policy[] = {SCHED_FIFO, SCHED_RR, SCHED_OTHER};
 	struct sched_param param = {.sched_priority = policy == POLICY_OTHER ? 0 : priority};
 
-	return sched_setscheduler(0, kernel_policy[policy], &param) ? errno : 0;
+	return policy_sched_setscheduler(0, kernel_policy[policy], &param) ? errno : 0;
 }
 
 int policy_try(enum policy policy, int priority)
 {
 	struct sched_param before;
-	int kernel_policy = sched_getscheduler(0);
+	int kernel_policy = (int)syscall(SYS_sched_getscheduler, 0);
 	int error;
 
-	if (kernel_policy < 0 || sched_getparam(0, &before))
+	if (kernel_policy < 0 || syscall(SYS_sched_getparam, 0, &before))
 		return errno;
 	error = policy_set(policy, priority);
-	if (!error && sched_setscheduler(0, kernel_policy, &before))
+	if (!error && policy_sched_setscheduler(0, kernel_policy, &before))
 		error = errno;
 	return error;
 }
@@ -84,7 +89,7 @@ static bool cpu_group(char *path, size_t size)
 
 static bool group_has_no_runtime(char *path, size_t size)
 {
-	long runtime = -1;
+	char runtime[32] = "";
 	FILE *file;
 
 	if (!cpu_group(path, size))
@@ -92,10 +97,10 @@ static bool group_has_no_runtime(char *path, size_t size)
 	file = fopen(path, "re");
 	if (!file)
 		return false;
-	if (fscanf(file, "%ld", &runtime) != 1)
-		runtime = -1;
+	if (!fgets(runtime, sizeof(runtime), file))
+		runtime[0] = '\0';
 	fclose(file);
-	return runtime == 0;
+	return !strcmp(runtime, "0\n");
 }
 
 char *policy_refusal(int error, int priority, char *text, size_t size)
@@ -109,28 +114,34 @@ char *policy_refusal(int error, int priority, char *text, size_t size)
 	}
 	if (group_has_no_runtime(path, sizeof(path))) {
 		snprintf(text, size,
-			 "real-time scheduling is refused because this process is in a cgroup without real-time "
-			 "runtime (%s is 0): write a runtime there (for example 950000), or move the shell to the "
+			 "real-time scheduling is refused because this process is in a cgroup without "
+			 "real-time "
+			 "runtime (%s is 0): write a runtime there (for example 950000), or move the shell "
+			 "to the "
 			 "root group",
 			 path);
 		return text;
 	}
 	if (has_cap_sys_nice()) {
 		snprintf(text, size,
-			 "real-time scheduling is refused although this process has CAP_SYS_NICE: a container's or "
-			 "security module's rule forbids it; run outside of it, or measure with --policy other");
+			 "real-time scheduling is refused although this process has CAP_SYS_NICE: a "
+			 "container's or "
+			 "security module's rule forbids it; run outside of it, or measure with --policy "
+			 "other");
 		return text;
 	}
 	getrlimit(RLIMIT_RTPRIO, &limit);
 	if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur > 0) {
 		snprintf(text, size,
-			 "real-time priority %d is refused: the limit of this user (RLIMIT_RTPRIO) is %llu; use "
+			 "real-time priority %d is refused: the limit of this user (RLIMIT_RTPRIO) is %llu; "
+			 "use "
 			 "--priority %llu, raise rtprio in /etc/security/limits.conf, or run as root",
 			 priority, (unsigned long long)limit.rlim_cur, (unsigned long long)limit.rlim_cur);
 		return text;
 	}
 	snprintf(text, size,
-		 "real-time scheduling is refused: not root%s, no CAP_SYS_NICE, and RLIMIT_RTPRIO is 0; run as root, "
+		 "real-time scheduling is refused: not root%s, no CAP_SYS_NICE, and RLIMIT_RTPRIO is 0; run "
+		 "as root, "
 		 "raise rtprio in /etc/security/limits.conf, or measure with --policy other",
 		 geteuid() ? "" : "'s full rights");
 	return text;

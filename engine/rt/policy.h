@@ -3,11 +3,19 @@
 #ifndef RTGAUGE_POLICY_H
 #define RTGAUGE_POLICY_H
 
+#include <sched.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 enum policy { POLICY_FIFO, POLICY_RR, POLICY_OTHER };
 
 extern const char *const policy_names[];
+
+/*
+ * The kernel's call for one thread (tid 0: the calling one); -1 and errno. The C library's own is not for
+ * threads by POSIX's rules, and musl's therefore always refuses.
+ */
+int policy_sched_setscheduler(pid_t tid, int kernel_policy, const struct sched_param *param);
 
 /* Gives the calling thread this policy. 0 or an errno. priority is not looked at for POLICY_OTHER. */
 int policy_set(enum policy policy, int priority);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stands above the measuring threads and ends the probe where they take the machine away: a thread that ran for more
- * than 90 % of 2 s, a drain that came to nothing for 5 s, or a probe that outlives its own length by 30 s. First it
- * asks (the stop flag), 2 s later it demotes the threads to SCHED_OTHER, 2 s later it ends the process.
- * Where the kernel takes it, the watchdog is SCHED_DEADLINE, which is above every FIFO priority; else FIFO 99.
+ * Stands above the measuring threads and ends the probe where they take the machine away: a thread that ran
+ * for more than 90 % of 2 s, a drain that wanted to run for 5 s and could not, or a probe that outlives its
+ * own length, or the request to stop, by 30 s. First it asks (the stop flag), 2 s later it demotes the
+ * threads to SCHED_OTHER, 2 s later it ends the process. Where the kernel takes it, the watchdog is
+ * SCHED_DEADLINE, which is above every FIFO priority; else, as where it is pinned to CPUs that are not
+ * measured, FIFO 99.
  */
 #ifndef RTGAUGE_WATCHDOG_H
 #define RTGAUGE_WATCHDOG_H
@@ -26,12 +28,14 @@ struct watchdog {
 	int64_t limit_ns;	    /* from start to the latest end; INT64_MAX: none */
 	_Atomic bool *stop;	    /* set to ask the probe to end */
 	_Atomic uint64_t *progress; /* moves as long as the drain lives */
+	clockid_t drain_clock;	    /* CPU time of the drain, which is the first thread of the process */
 	_Atomic bool bitten;
 	_Atomic bool ended; /* set by the probe: the watchdog goes */
 	char why[160];
 };
 
-/* 0 or an errno. The struct must live until the process ends. */
+/* 0 or an errno. The struct must live until the process ends. The watchdog runs on the CPUs of the calling
+ * thread. */
 int watchdog_start(struct watchdog *dog);
 
 #endif

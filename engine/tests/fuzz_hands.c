@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* The other texts that come from outside: values of settings, /proc/PID/stat, the lock holder's answer. The
  * first byte picks. */
-#define _GNU_SOURCE 1
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "hands/args.h"
 #include "hands/knob.h"
 #include "hands/lock.h"
@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 		break;
 	default:
-		args_int64(text, &number);
+		options_int(text, &number);
 	}
 	free(text);
 	return 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* A line of the journal: what is accepted is exactly what would be written again. The checksum is made right,
  * so that the rest is reached. */
-#define _GNU_SOURCE 1
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

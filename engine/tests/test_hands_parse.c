@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* Options, /proc/PID/stat, the lock's line, patterns. */
-#define _GNU_SOURCE 1
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/options.h"
 #include "hands/args.h"
 #include "hands/expand.h"
 #include "hands/lock.h"
@@ -20,11 +20,11 @@ static void numbers_are_whole_and_decimal(void **state)
 	int64_t value;
 
 	(void)state;
-	assert_true(args_int64("9223372036854775807", &value) && value == INT64_MAX);
-	assert_true(args_int64("-9223372036854775808", &value) && value == INT64_MIN);
-	assert_true(args_int64("007", &value) && value == 7);
+	assert_true(options_int("9223372036854775807", &value) && value == INT64_MAX);
+	assert_true(options_int("-9223372036854775808", &value) && value == INT64_MIN);
+	assert_true(options_int("007", &value) && value == 7);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		assert_false(args_int64(wrong[i], &value));
+		assert_false(options_int(wrong[i], &value));
 }
 
 static void options_end_where_they_end(void **state)

@@ -35,7 +35,6 @@ DurationNs = Annotated[int, BeforeValidator(_duration)]
 """A duration written as `100us`; an int of ns inside."""
 
 
-
 def between(least: str, most: str) -> AfterValidator:
     """Bounds of a duration, written as `0s` and `1h`."""
 

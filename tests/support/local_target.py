@@ -10,8 +10,8 @@ import subprocess
 import time
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from rtgauge.load.base import Completed
 from rtgauge.load.processes import STAT_GLOB, descendants, parse_all
+from rtgauge.target.base import Completed
 from tests.support.files import read_local
 
 if TYPE_CHECKING:

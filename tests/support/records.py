@@ -29,6 +29,7 @@ from rtgauge.record.model import (
     VerdictWord,
     WarmUp,
 )
+from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,6 +52,21 @@ WINDOW_SCHEMA = {
     "counts": pl.List(pl.UInt64),
     "missed_bins": pl.List(pl.UInt32),
     "missed_counts": pl.List(pl.UInt64),
+}
+
+
+CHANGES: dict[str, Any] = {
+    "interrupts": {
+        "LOC": {"name": "Local timer interrupts", "total": 12_130, "per_cpu": {"0": 6_010, "1": 6_120}},
+        "24": {"name": "virtio0-net", "total": 311, "per_cpu": {"1": 311}},
+        "ERR": {"name": "", "total": None, "per_cpu": {}},
+    },
+    "softirqs": {"TIMER": {"name": "", "total": 5_900, "per_cpu": {"0": 3_000, "1": 2_900}}},
+    "counters": {"context_switches": 24_018, "interrupts": 12_441, "processes_created": 0},
+    "cpu_time_ns": {"0": {"user": 5_430_000_000, "idle": 0, "steal": 10_000_000}, "1": {"user": 5_440_000_000, "idle": 0, "steal": 0}},
+    "vmstat": {},
+    "frequency_khz": {"0": {"before": 3_000_000, "after": 3_400_000}, "1": {"before": 3_000_000, "after": 3_000_000}},
+    "clock_source": {"before": "tsc", "after": "tsc"},
 }
 
 
@@ -297,11 +313,7 @@ def _step(shape: Shape, number: int, load: str, *, repeat: int, begin_ns: int, r
         total=_summary(None, None, np.concatenate(all_plain), np.concatenate(all_missed), warm_total),
         outliers=sorted(outliers, key=lambda o: -o.value_ns)[:10],
         marks=marks,
-        changes={
-            "interrupts": {"LOC": {"0": 6010, "1": 6120}, "24": {"0": 0, "1": 311}, "RES": {"0": 52, "1": 48}},
-            "softirqs": {"TIMER": {"0": 3000, "1": 2900}, "RCU": {"0": 811, "1": 902}},
-            "context_switches": 24_018,
-        },
+        changes=CHANGES,
     )
     return step, pl.DataFrame(rows, schema=WINDOW_SCHEMA)
 
@@ -346,16 +358,13 @@ def write_record(parent: Path, shape: Shape | None = None) -> Path:
             steps.append(step)
             begin_ns += (shape.warm_up_seconds + shape.seconds + 3) * SECOND
     facts = {
-        "hostname": shape.host,
+        "host": shape.host,
         "os": "Debian GNU/Linux 12 (bookworm)",
-        "kernel": "6.1.0-18-amd64",
-        "preemption": "PREEMPT_DYNAMIC (voluntary)",
-        "cpu_model": "AMD EPYC 7763 64-Core Processor",
-        "cpus_online": [*shape.cpus],
-        "virtual_machine": "kvm",
-        "emulated": False,
-        "clock_source": "kvm-clock",
-        "smt": {"active": False, "control": "notsupported"},
+        "kernel": {"release": "6.1.0-18-amd64", "preemption": {"model": "dynamic", "sources": {"/sys/kernel/realtime": "unknown"}}, "hz": 250},
+        "cpu": {"model": "AMD EPYC 7763 64-Core Processor", "online": format_cpu_list([*shape.cpus]), "isolated": ""},
+        "memory": {"total_bytes": 25_276_514_304},
+        "clock_source": {"current": "kvm-clock", "available": ["kvm-clock", "tsc"]},
+        "machine": {"virtual": True, "hypervisor": "kvm", "emulated": False, "evidence": ["/proc/cpuinfo: flag hypervisor"]},
         **shape.system,
     }
     system = folder / "targets" / "local"

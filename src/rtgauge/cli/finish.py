@@ -23,20 +23,15 @@ def finish(path: Path, run: Run, *, as_json: bool) -> int:
     if run.requirement is not None:
         record.run.verdicts = judge_run(parse_requirement(run.requirement), record)
         RecordWriter(path, run.id).write_run(record.run)
-    if not as_json:
-        print_summary(record, Console(), kept=False)
-    page = path / "report.html"
     if record.steps:
         from rtgauge.report.page import render
 
-        render(record, page)
+        render(record, path / "report.html")
     if as_json:
         document = RunDocument(run=record.run, steps=record.steps, systems=record.systems, record=str(path))
         typer.echo(document.model_dump_json(indent=1))
     else:
-        typer.echo(f"\nrecord  {path}")
-        if record.steps:
-            typer.echo(f"page    {page}")
+        print_summary(record, Console())
     if run.state == "interrupted":
         typer.echo(f"Stopped before its end. Go on with: rtgauge run --resume {path}", err=True)
         return EXIT_INTERRUPTED

@@ -24,7 +24,7 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON document on standar
 
 
 @app.command("wakeup")
-def wakeup(  # noqa: PLR0917 - a command line
+def wakeup(
     cpu: Annotated[str | None, typer.Option(metavar="CPUS", help="CPUs to measure, e.g. 0-3,6; default all that may be used.")] = None,
     interval: Annotated[str, typer.Option(metavar="TIME", help="Time between two wake-ups of a thread; the papers have 100us.")] = "1ms",
     duration: Annotated[str | None, typer.Option(metavar="TIME", help="Measured time, e.g. 5s, 10min; default 10s.")] = None,

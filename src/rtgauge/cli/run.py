@@ -46,7 +46,7 @@ def _refuse_with_resume(options: dict[str, object]) -> None:
             raise InputError(f"{name} cannot be given with --resume: the record has its plan already; leave it out, or start a new run")
 
 
-def run(  # noqa: PLR0917 - a command line
+def run(
     plan: Annotated[str, typer.Argument(metavar="PLAN", help="A preset (quick, standard, papers) or a plan's TOML file; with --resume a record.")] = "quick",
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder that holds records.")] = Path("rtgauge-runs"),
     duration: Annotated[str | None, typer.Option(metavar="TIME", help="Measured time of each step, e.g. 10s, 5min, 1h.")] = None,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from rtgauge.load.processes import ProcessStat
+    from rtgauge.target.base import Completed
 
 
 class Handle(Protocol):

@@ -129,9 +129,7 @@ def _marks(measurement: Measurement, intervals: Sequence[int | None], missed: in
         marks.append(_note("missed-unknown", f"{tool} skips activations that it slept through, and its interval is not known: none are counted here"))
     elif missed:
         least = "at least " if any(thread.overflow > 1 for thread in measurement.threads) else ""
-        marks.append(
-            _note("missed-derived", f"{tool} skips activations that it slept through; by its latencies and its interval they were {least}{missed}")
-        )
+        marks.append(_note("missed-derived", f"{tool} skips activations that it slept through; by its latencies and its interval they were {least}{missed}"))
     if measurement.started is None:
         marks.append(_note("time-unknown", "the file does not say when it was measured: the time is that of the file"))
     return marks

@@ -54,9 +54,7 @@ def parse_rtla(text: str, source: str) -> Measurement:
     return Measurement(threads=threads, unit_ns=NS_PER_UNIT[unit[1]] if unit else 1000, source=source, unit_known=unit is not None)
 
 
-def _thread(
-    number: int, at: int, cpu: int, histogram: dict[int, list[Fraction | None]], totals: dict[str, list[Fraction | None]], source: str
-) -> Thread:
+def _thread(number: int, at: int, cpu: int, histogram: dict[int, list[Fraction | None]], totals: dict[str, list[Fraction | None]], source: str) -> Thread:
     counts = {value: int(row[at] or 0) for value, row in histogram.items() if row[at]}
     cycles = int(totals["count"][at] or 0)
     overflow = cycles - sum(counts.values())

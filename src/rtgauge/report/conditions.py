@@ -31,7 +31,12 @@ class Condition:
 
 
 def _identity(key: StepKey) -> tuple[str, ...]:
-    return (key.load, key.deployment, key.tool, key.probe, json.dumps(key.targets, sort_keys=True), json.dumps(key.parameters, sort_keys=True))
+    return (*_coarse(key), json.dumps(key.parameters, sort_keys=True))
+
+
+def _coarse(key: StepKey) -> tuple[str, ...]:
+    """All that a label names before the parameters."""
+    return (key.load, key.deployment, key.tool, key.probe, json.dumps(key.targets, sort_keys=True))
 
 
 def _different_parameters(keys: Sequence[StepKey]) -> list[str]:
@@ -40,7 +45,7 @@ def _different_parameters(keys: Sequence[StepKey]) -> list[str]:
 
 
 def _label(key: StepKey, keys: Sequence[StepKey]) -> str:
-    from rtgauge.report.text import parameter
+    from rtgauge.report.text import quantity
 
     parts = [key.load]
     if key.deployment != "as-is" or len({other.deployment for other in keys}) > 1:
@@ -49,7 +54,10 @@ def _label(key: StepKey, keys: Sequence[StepKey]) -> str:
         parts.append(key.probe)
     if len({json.dumps(other.targets, sort_keys=True) for other in keys}) > 1:
         parts.append(" ".join(key.targets.values()))
-    parts += [f"{name.removesuffix('_ns')} {parameter(name, key.parameters.get(name))}" for name in _different_parameters(keys)]
+    # A parameter is named only where the rest does not tell two conditions apart already.
+    alike = [other for other in keys if _coarse(other) == _coarse(key)]
+    different = [quantity(name, key.parameters[name]) if name in key.parameters else (name, "not set") for name in _different_parameters(alike)]
+    parts += [f"{name[:1].lower()}{name[1:]} {shown}" for name, shown in different]
     if key.tool != "rtgauge":
         parts.append(key.tool)
     return ", ".join(parts)

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from rtgauge.report.conditions import ordered_steps, step_labels
-from rtgauge.report.text import parameter, value, words
+from rtgauge.report.text import quantity, value, words
 
 if TYPE_CHECKING:
     from rtgauge.record.model import Calibration, Step
@@ -27,8 +28,10 @@ COMMON = (
 
 def method_words(record: Record) -> list[str]:
     """A paragraph a probe, and one that holds for all."""
-    probes = dict.fromkeys(step.key.probe for step in record.steps)
-    return [*(PROBES[probe] for probe in probes if probe in PROBES), COMMON]
+    probes = dict.fromkeys(step.key.probe for step in record.steps if step.key.tool == "rtgauge")
+    foreign = dict.fromkeys(step.tool for step in record.steps if step.key.tool != "rtgauge")
+    others = [f"Steps measured by {tool} hold what it said; what it counts as a latency, and what it leaves out, is its own." for tool in foreign]
+    return [*(PROBES[probe] for probe in probes if probe in PROBES), *others, COMMON]
 
 
 def tools(record: Record) -> list[str]:
@@ -44,10 +47,10 @@ def parameter_rows(record: Record) -> list[tuple[str, str]]:
     for key in dict.fromkeys(name for step in steps for name in step.parameters):
         by_value: dict[str, list[str]] = {}
         for step in steps:
-            shown = parameter(key, step.parameters[key]) if key in step.parameters else "not set"
+            shown = "not set" if step.parameters.get(key) in (None, "") else quantity(key, step.parameters[key])[1]
             by_value.setdefault(shown, []).append(names[step.id])
         text = next(iter(by_value)) if len(by_value) == 1 else "; ".join(f"{shown} ({', '.join(where)})" for shown, where in by_value.items())
-        rows.append((words(key.removesuffix("_ns")), text))
+        rows.append((words(re.sub("_(?:ns|us)$", "", key)), text))
     return rows
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import shlex
 from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -11,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 from rtgauge.errors import InputError
 from rtgauge.record.model import Severity
 from rtgauge.report import method, tables
+from rtgauge.report.changes import change_tables
 from rtgauge.report.conditions import ordered_steps, step_labels
-from rtgauge.report.facts import fact_rows, system_lines
+from rtgauge.report.facts import all_rows, hosts, short_rows, system_lines
 from rtgauge.report.figures.collect import figures
 from rtgauge.report.figures.save import VEGALITE
 from rtgauge.report.figures.source import Source
 from rtgauge.report.figures.theme import config
-from rtgauge.report.text import NARROW_SPACE, parameter, plural, us, whole, words
+from rtgauge.report.text import NARROW_SPACE, plural, quantity, us, whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,6 +67,12 @@ def _marks(record: Record) -> list[_Shown]:
     return sorted(found, key=lambda mark: [s.value for s in _SEVERITY].index(mark.severity))
 
 
+def _in_short(marks: list[_Shown]) -> str:
+    """How many marks of each severity: "1 doubtful, 4 notes"."""
+    counts = {severity: sum(mark.severity == severity.value for mark in marks) for severity in _SEVERITY}
+    return ", ".join(plural(n, "note") if severity is Severity.NOTE else f"{n} {severity.value}" for severity, n in counts.items() if n)
+
+
 def _largest(record: Record) -> str | None:
     """A sentence about the largest latency of the run; None where nothing was measured."""
     names = step_labels(record)
@@ -76,7 +84,8 @@ def _largest(record: Record) -> str | None:
     where = f" on {tables.series_name(series[0])}" if series else ""
     missed = sum(step.total.missed for step in record.steps if step.total is not None)
     count = sum(step.total.count for step in record.steps if step.total is not None)
-    tail = f" {whole(missed, group=NARROW_SPACE)} more were missed." if missed else " None was missed."
+    nothing = " None was missed." if all(tables.missed_known(step) for step in record.steps) else " How many were missed is not known."
+    tail = f" {whole(missed, group=NARROW_SPACE)} more were missed." if missed else nothing
     return f"The largest of {whole(count, group=NARROW_SPACE)} latencies is {us(value, group=NARROW_SPACE)} us{where}, under {names[step.id]}.{tail}"
 
 
@@ -84,9 +93,9 @@ def _load(step: Step, name: str) -> dict[str, Any]:
     parts = [
         {
             "program": " ".join(part for part in (item.program, item.version) if part),
-            "command": " ".join(item.argv),
-            "wanted": [(words(key), parameter(key, figure)) for key, figure in item.wanted.items()],
-            "reached": [(words(key), parameter(key, figure)) for key, figure in item.reached.items()],
+            "command": shlex.join(item.argv),
+            "wanted": [quantity(key, figure) for key, figure in item.wanted.items()],
+            "reached": [quantity(key, figure) for key, figure in item.reached.items()],
             "ended_early": item.ended_early,
         }
         for item in step.load.parts
@@ -143,10 +152,11 @@ def _context(record: Record) -> dict[str, Any]:
     drawn = figures(source)
     names = step_labels(record)
     steps = ordered_steps(record)
+    marks = _marks(record)
     overall = [verdict for verdict in record.run.verdicts if verdict.step is None]
     return {
         "run": record.run,
-        "hosts": [str(facts.get("hostname") or name) for name, facts in record.systems.items()] or record.run.targets,
+        "hosts": hosts(record),
         "system_lines": system_lines(record),
         "overall": overall or record.run.verdicts,
         "each_verdict": [(names.get(verdict.step, verdict.step), verdict) for verdict in record.run.verdicts if verdict.step is not None] if overall else [],
@@ -160,9 +170,11 @@ def _context(record: Record) -> dict[str, Any]:
         "detail": [(names[step.id], step, tables.series_rows(step, NARROW_SPACE), _thread(step)) for step in steps],
         "late": [(names[step.id], tables.outlier_rows(step, group=NARROW_SPACE)) for step in steps if step.outliers],
         "loads": [_load(step, names[step.id]) for step in steps],
-        "marks": _marks(record),
-        "changes": [(names[step.id], tables.change_tables(step, NARROW_SPACE)) for step in steps],
-        "facts": [(name, fact_rows(facts)) for name, facts in record.systems.items()],
+        "marks": marks,
+        "marks_in_short": _in_short(marks),
+        "command": shlex.join(record.run.command),
+        "changes": [(names[step.id], change_tables(step, NARROW_SPACE)) for step in steps],
+        "facts": [(name, short_rows(facts), all_rows(facts)) for name, facts in record.systems.items()],
         "tools": method.tools(record),
         "method": method.method_words(record),
         "parameters": method.parameter_rows(record) + method.cpu_rows(record),

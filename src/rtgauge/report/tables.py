@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from rtgauge.report.conditions import ordered_steps, step_labels
-from rtgauge.report.text import us, value, whole, words
+from rtgauge.report.text import us, whole, words
 
 if TYPE_CHECKING:
     from rtgauge.record.model import Distribution, Mark, SeriesSummary, Step
@@ -26,9 +25,6 @@ FIGURES = {
     "max_ns": "max",
 }
 """Field of a Distribution -> heading."""
-
-CHANGES_SHOWN = 12
-"""So many of the largest changes over a step are shown; the rest is added up."""
 
 
 def figure_cells(figures: Distribution, group: str = "") -> dict[str, str]:
@@ -48,8 +44,14 @@ class Row:
     marks: list[Mark] = field(default_factory=list["Mark"])
 
 
-def _rows(name: str, summary: SeriesSummary, marks: list[Mark], group: str) -> list[Row]:
-    plain = Row(name, whole(summary.count, group=group), whole(summary.missed, group=group), figure_cells(summary, group), marks=marks)
+def missed_known(step: Step) -> bool:
+    """Whether the step's tool counted missed activations: cyclictest skips them without a word."""
+    return not any(mark.name == "missed-unknown" for mark in step.marks)
+
+
+def _rows(step: Step, name: str, summary: SeriesSummary, marks: list[Mark], group: str) -> list[Row]:
+    missed = whole(summary.missed, group=group) if summary.missed or missed_known(step) else "?"
+    plain = Row(name, whole(summary.count, group=group), missed, figure_cells(summary, group), marks=marks)
     if not summary.missed:
         return [plain]
     return [plain, Row("missed filled in", whole(summary.filled.count, group=group), "", figure_cells(summary.filled, group), filled=True)]
@@ -58,7 +60,7 @@ def _rows(name: str, summary: SeriesSummary, marks: list[Mark], group: str) -> l
 def load_rows(record: Record, group: str = "") -> list[Row]:
     """All CPUs together, a line a step, idle first; one more line where activations were missed."""
     names = step_labels(record)
-    return [row for step in ordered_steps(record) if step.total is not None for row in _rows(names[step.id], step.total, step.marks, group)]
+    return [row for step in ordered_steps(record) if step.total is not None for row in _rows(step, names[step.id], step.total, step.marks, group)]
 
 
 def series_name(summary: SeriesSummary) -> str:
@@ -70,11 +72,11 @@ def series_name(summary: SeriesSummary) -> str:
 
 def series_rows(step: Step, group: str = "") -> list[Row]:
     """A line a series of one step."""
-    return [
-        row
-        for s in step.series
-        for row in _rows(series_name(s), s, [mark for mark in step.marks if mark.series is not None and mark.series == s.series], group)
-    ]
+    rows: list[Row] = []
+    for summary in step.series:
+        marks = [mark for mark in step.marks if mark.series is not None and mark.series == summary.series]
+        rows += _rows(step, series_name(summary), summary, marks, group)
+    return rows
 
 
 @dataclass(frozen=True)
@@ -93,83 +95,3 @@ def outlier_rows(step: Step, most: int = 5, group: str = "") -> list[Late]:
         into = "unknown" if step.start_ns is None else f"{(outlier.time_ns - step.start_ns) / 1e9:.3f} s"
         found.append(Late("–" if outlier.cpu is None else str(outlier.cpu), us(outlier.value_ns, group=group), into))
     return found
-
-
-@dataclass(frozen=True)
-class Change:
-    """What one counter gained over a step, and where where that is known."""
-
-    name: str
-    total: str
-    places: str
-
-
-@dataclass(frozen=True)
-class Changes:
-    """The changes of one kind over one step, largest first; `rest` says what was not listed."""
-
-    title: str
-    rows: list[Change]
-    rest: str
-
-
-def _leaves(item: object) -> list[tuple[str, float]]:
-    """The numbers in a nested value with their keys."""
-    if isinstance(item, bool) or item is None:
-        return []
-    if isinstance(item, (int, float)):
-        return [("", item)]
-    if isinstance(item, Mapping):
-        pairs = [(str(key), part) for key, part in cast("Mapping[object, object]", item).items()]
-    elif isinstance(item, Sequence) and not isinstance(item, str):
-        pairs = [(str(i), part) for i, part in enumerate(cast("Sequence[object]", item))]
-    else:
-        return []
-    return [(f"{key} {inner}".strip(), number) for key, part in pairs for inner, number in _leaves(part)]
-
-
-def _change(name: str, item: object, group: str) -> tuple[float, Change] | None:
-    leaves = _leaves(item)
-    if not leaves:
-        return None
-    total = sum(number for _, number in leaves)
-    several = [(key, number) for key, number in leaves if number] if len(leaves) > 1 else []
-    places = ", ".join(f"{'CPU ' + key if key.isdigit() else key} {_number(number, group)}" for key, number in several[:8]) + (
-        ", …" if len(several) > 8 else ""
-    )
-    note = "" if not isinstance(item, Mapping) else str(cast("Mapping[str, object]", item).get("name") or "")
-    return total, Change(f"{name} {note}".strip(), _number(total, group), places)
-
-
-def _number(number: float, group: str) -> str:
-    return whole(int(number), group=group) if float(number).is_integer() else f"{number:,.3f}".replace(",", group)
-
-
-def change_tables(step: Step, group: str = "") -> list[Changes]:
-    """What changed over the step on its target, a table a kind; single counters stand together in one table."""
-    single: dict[str, object] = {}
-    found: list[Changes] = []
-    for kind, item in step.changes.items():
-        if isinstance(item, Mapping):
-            table = _changes(words(kind), cast("Mapping[str, object]", item), group)
-            if table is not None:
-                found.append(table)
-        else:
-            single[words(kind)] = item
-    counters = _changes("Counters", single, group)
-    texts = [Change(name, value(item), "") for name, item in single.items() if not _leaves(item)]
-    if texts:
-        counters = Changes("Counters", [*(counters.rows if counters else []), *texts], counters.rest if counters else "")
-    return [*found, *([counters] if counters else [])]
-
-
-def _changes(title: str, items: Mapping[str, object], group: str) -> Changes | None:
-    every = [change for name, item in items.items() if (change := _change(str(name), item, group)) is not None]
-    moved = sorted((change for change in every if change[0]), key=lambda change: -abs(change[0]))
-    if not every:
-        return None
-    hidden = moved[CHANGES_SHOWN:]
-    rest = [f"{len(hidden)} smaller ones, together {_number(sum(total for total, _ in hidden), group)}"] if hidden else []
-    if len(moved) < len(every):
-        rest.append(f"{len(every) - len(moved)} did not change")
-    return Changes(title, [change for _, change in moved[:CHANGES_SHOWN]], "; ".join(rest))

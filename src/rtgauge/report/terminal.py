@@ -10,12 +10,12 @@ from rich.text import Text
 
 from rtgauge.record.model import Severity, Verdict, VerdictWord
 from rtgauge.report.conditions import ordered_steps, step_labels
-from rtgauge.report.facts import system_lines
+from rtgauge.report.facts import hosts, system_lines
 from rtgauge.report.tables import Row, load_rows, series_name, series_rows
 from rtgauge.report.text import us
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from rich.console import Console
 
@@ -25,13 +25,19 @@ if TYPE_CHECKING:
 WIDE = ("min", "mean", "p50", "p99", "p99.9", "p99.99", "max")
 MIDDLE = ("min", "mean", "p99", "p99.9", "max")
 LIST_WIDTH = 120
+LEAST_NAME = 8
+ENOUGH_NAME = 24
+"""A longer name may be cut for the sake of more columns."""
 NARROW = ("mean", "p99.9", "max")
 STYLE = {VerdictWord.HOLDS: "bold green", VerdictWord.MARGINAL: "bold yellow", VerdictWord.FAILS: "bold red", VerdictWord.CANNOT_TELL: "bold yellow"}
 MARK_STYLE = {Severity.NOTE: "", Severity.DOUBTFUL: "yellow", Severity.INVALID: "bold red"}
 
 
-def _headings(width: int) -> tuple[str, ...]:
-    return WIDE if width >= 110 else MIDDLE if width >= 76 else NARROW
+def _needed(lines: Sequence[Sequence[Text]], headings: tuple[str, ...], gap: int) -> int:
+    """The width of all columns of numbers: a number is never cut."""
+    columns = [["count", *(cells[0].plain for cells in lines)], ["missed", *(cells[1].plain for cells in lines)]]
+    columns += [[heading, *(cells[at].plain for cells in lines)] for at, heading in enumerate(headings, 2)]
+    return sum(max(map(len, column)) + gap for column in columns)
 
 
 def _plain(text: str) -> str:
@@ -39,17 +45,14 @@ def _plain(text: str) -> str:
     return "".join(c if c.isprintable() else "�" for c in text)
 
 
-def _cells(name: Text, row: Row, headings: tuple[str, ...]) -> list[Text]:
-    missed = Text(row.missed, style="red" if row.missed not in {"0", ""} else "")
-    return [name, Text(row.count), missed, *(Text(row.cells[heading]) for heading in headings)]
+def _cells(row: Row, headings: tuple[str, ...]) -> list[Text]:
+    missed = Text(row.missed, style="red" if row.missed not in {"0", "?", ""} else "")
+    return [Text(row.count), missed, *(Text(row.cells[heading]) for heading in headings)]
 
 
-def _table(record: Record, width: int) -> Table:
-    headings = _headings(width)
-    table = Table(box=None, pad_edge=False, padding=(0, 2 if width >= 76 else 1, 0, 0), header_style="dim")
-    table.add_column("us", no_wrap=True, overflow="ellipsis", min_width=8)
-    for heading in ("count", "missed", *headings):
-        table.add_column(heading, justify="right", no_wrap=True)
+def _lines(record: Record) -> list[tuple[Text, Row]]:
+    """Name and row of every line of the table."""
+    lines: list[tuple[Text, Row]] = []
     names = step_labels(record)
     totals: dict[str, list[Row]] = {}
     name = ""
@@ -60,11 +63,29 @@ def _table(record: Record, width: int) -> Table:
         for row in totals.get(names[step.id], []):
             only = f", {series_name(step.series[0])}" if len(step.series) == 1 else ""
             label = Text("  filled in", style="dim") if row.filled else Text(_plain(row.name + only) + ("*" if step.marks else ""), style="bold")
-            table.add_row(*_cells(label, row, headings))
+            lines.append((label, row))
         if len(step.series) > 1 or step.total is None:
             for row in series_rows(step):
                 label = Text("    filled in" if row.filled else f"  {_plain(row.name)}", style="dim" if row.filled else "")
-                table.add_row(*_cells(label, row, headings))
+                lines.append((label, row))
+    return lines
+
+
+def _table(record: Record, width: int) -> Table:
+    """The widest set of columns that fits; where a line is too long for the terminal, it is its name that is cut."""
+    lines = _lines(record)
+    gap = 2 if width >= 76 else 1
+    label_width = max((len(name.plain) for name, _ in lines), default=LEAST_NAME)
+    for headings in (WIDE, MIDDLE, NARROW):
+        room = width - _needed([_cells(row, headings) for _, row in lines], headings, gap)
+        if room >= min(label_width, ENOUGH_NAME):
+            break
+    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim")
+    table.add_column("us", no_wrap=True, overflow="ellipsis", width=max(LEAST_NAME, min(label_width, room)))
+    for heading in ("count", "missed", *headings):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, row in lines:
+        table.add_row(name, *_cells(row, headings))
     return table
 
 
@@ -84,7 +105,7 @@ def _marks(record: Record) -> Iterable[Text]:
 
 
 def print_summary(record: Record, console: Console, *, kept: bool = True) -> None:
-    """The system, a table of latencies by load and CPU, marks, what was left out, the verdict, and where the record is (where it is kept)."""
+    """The system, a table of latencies by load and CPU, marks, what was left out, the verdict, and where the record is (if it is kept)."""
     for line in system_lines(record):
         console.print(Text(_plain(line), style="dim"))
     console.print()
@@ -143,7 +164,6 @@ def print_list(records: Iterable[Record], console: Console) -> None:
 
 
 def _list_row(record: Record) -> tuple[str, ...]:
-    hosts = ", ".join(str(facts.get("hostname") or name) for name, facts in record.systems.items()) or ", ".join(record.run.targets)
     loads = ", ".join(dict.fromkeys(step.key.load for step in ordered_steps(record))) or "–"
     date = record.run.created.replace("T", " ")[:16]
-    return tuple(_plain(cell) for cell in (record.run.id, date, hosts, record.run.state, loads, _largest(record.steps)))
+    return tuple(_plain(cell) for cell in (record.run.id, date, ", ".join(hosts(record)), record.run.state, loads, _largest(record.steps)))

@@ -6,8 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
+from rtgauge.units import format_duration
+
 NARROW_SPACE = "\u202f"
 NONE = "–"
+
+_UPPER = ("cpu", "os", "smt", "irq", "id", "numa", "bios", "tsc", "rt", "dma")
+_SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""))
 
 
 def us(ns: float | None, *, lower_bound: bool = False, group: str = "") -> str:
@@ -30,27 +35,14 @@ def plural(number: int, noun: str) -> str:
 
 def words(key: str) -> str:
     """A key of a dictionary as words: "cpu_model" -> "CPU model"."""
-    upper = {
-        "cpu": "CPU",
-        "cpus": "CPUs",
-        "os": "OS",
-        "smt": "SMT",
-        "irq": "IRQ",
-        "id": "ID",
-        "numa": "NUMA",
-        "bios": "BIOS",
-        "tsc": "TSC",
-        "rt": "RT",
-        "vm": "VM",
-    }
-    parts = [upper.get(part, part) for part in key.replace("-", "_").split("_") if part]
-    text = " ".join(parts)
+    upper = {name: name.upper() for name in _UPPER} | {"cpus": "CPUs"}
+    text = " ".join(upper.get(part, part) for part in key.replace("-", "_").split("_") if part)
     return text[:1].upper() + text[1:]
 
 
 def value(item: object) -> str:
-    """Any value of a facts or parameters dictionary on one line."""
-    if item is None or item == "":
+    """Any value of a facts or parameters dictionary on one line; None is "unknown", an empty text "none"."""
+    if item is None:
         return "unknown"
     if isinstance(item, bool):
         return "yes" if item else "no"
@@ -60,13 +52,31 @@ def value(item: object) -> str:
         return ", ".join(f"{key}: {value(part)}" for key, part in cast("Mapping[object, object]", item).items()) or "none"
     if isinstance(item, (list, tuple)):
         return ", ".join(value(part) for part in cast("list[object]", item)) or "none"
-    return str(item)
+    return str(item) or "none"
 
 
-def parameter(key: str, item: object) -> str:
-    """One value of a dictionary of parameters or reached figures; a key that ends in `_ns` names a duration."""
-    if key.endswith("_ns") and isinstance(item, int) and not isinstance(item, bool):
-        from rtgauge.units import format_duration
+def _scaled(number: float, unit: str) -> str:
+    for scale, prefix in _SCALES:
+        if abs(number) >= scale:
+            return f"{number / scale:.4g} {prefix}{unit}"
+    return f"{number:.4g} {unit}"
 
-        return format_duration(item)
-    return value(item)
+
+def quantity(key: str, item: object) -> tuple[str, str]:
+    """(name, value with its unit) of one entry of a dictionary, whose key names the unit of a bare number: "cpu_share", 0.98 -> ("CPU share", "98 %")."""
+    if isinstance(item, bool) or not isinstance(item, (int, float)):
+        return words(key), value(item)
+    parts = key.split("_")
+    if parts[-1] == "ns":
+        return words("_".join(parts[:-1])), format_duration(item) if isinstance(item, int) else f"{item:.4g} ns"
+    if key.endswith("bits_per_second"):
+        return words(key.removesuffix("bits_per_second") + "rate"), _scaled(item, "bit/s")
+    if "bytes" in parts:
+        return words("_".join(part for part in parts if part != "bytes")), _scaled(item, "B")
+    if "share" in parts:
+        return words(key), f"{item * 100:.4g} %"
+    if parts[-1] in {"s", "ms", "us"}:
+        return words("_".join(parts[:-1])), f"{value(item)} {parts[-1]}"
+    if parts[-1] == "khz":
+        return words("_".join(parts[:-1])), _scaled(item * 1_000, "Hz")
+    return words(key), value(item)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""How long `rtgauge --help` takes, wall time, interleaved with an empty Python and with cyclictest for scale."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from figures import CannotMeasure, Figure, Findings
+from programs import program, say
+
+TIMES = 15
+LIMIT_S = 0.20
+
+
+def rtgauge() -> list[str]:
+    """The command as it is installed beside this Python; else the package run by it, which is the same code."""
+    beside = shutil.which("rtgauge", path=str(Path(sys.executable).parent))
+    return [beside] if beside else [sys.executable, "-c", "import sys; sys.argv[0] = 'rtgauge'; from rtgauge.cli.main import main; main()"]
+
+
+def seconds(command: list[str], expect: bytes) -> float:
+    begin = time.perf_counter()
+    done = subprocess.run(command, capture_output=True, check=False, stdin=subprocess.DEVNULL)
+    took = time.perf_counter() - begin
+    if done.returncode or expect not in done.stdout + done.stderr:
+        raise CannotMeasure(f"{command[0]} failed: {(done.stderr or b'no message').decode(errors='replace').strip().splitlines()[-1]}")
+    return took
+
+
+def measure() -> Findings:
+    findings = Findings()
+    commands: dict[str, tuple[list[str], bytes, float | None]] = {
+        "rtgauge --help": ([*rtgauge(), "--help"], b"probe", LIMIT_S),
+        "python -c pass": ([sys.executable, "-c", "pass"], b"", None),
+    }
+    try:
+        commands["cyclictest --help"] = ([program("cyclictest"), "--help"], b"Usage", None)
+    except CannotMeasure as error:
+        findings.missing.append(f"start of cyclictest: {error}")
+    say(f"  {TIMES} times each")
+    for command, expect, _ in commands.values():
+        seconds(command, expect)  # once unseen: byte code written, files in the page cache
+    times: dict[str, list[float]] = {name: [] for name in commands}
+    for _ in range(TIMES):
+        for name, (command, expect, _) in commands.items():
+            times[name].append(seconds(command, expect))
+    findings.figures += [Figure(name, times[name], "s", at_most=limit) for name, (_, _, limit) in commands.items()]
+    return findings

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cpuset.h"
+#include "base/error.h"
+#include "base/options.h"
+#include "tests/check.h"
+#include "tests/cm.h"
+
+static int64_t number, free_number;
+static int choice;
+static const char *word;
+static struct cpuset cpus;
+static bool flag;
+static const char *const choices[] = {"red", "green", NULL};
+static const struct option_entry table[] = {
+	{.name = "number", .kind = OPTION_INT, .value = &number, .min = -5, .max = 10, .help = "a number"},
+	{.name = "free",
+	 .kind = OPTION_INT,
+	 .value = &free_number,
+	 .min = INT64_MIN,
+	 .max = 100,
+	 .help = "no least"},
+	{.name = "choice", .kind = OPTION_CHOICE, .value = &choice, .choices = choices, .help = "a colour"},
+	{.name = "long-word", .kind = OPTION_TEXT, .value = &word, .help = "a word"},
+	{.name = "cpu", .kind = OPTION_CPUS, .value = &cpus, .help = "CPUs"},
+	{.name = "flag", .kind = OPTION_FLAG, .value = &flag, .help = "a flag"},
+};
+#define OPTIONS (sizeof(table) / sizeof(table[0]))
+
+static int clear(void **state)
+{
+	(void)state;
+	number = free_number = 0;
+	choice = 0;
+	word = NULL;
+	cpuset_clear(&cpus);
+	flag = false;
+	return 0;
+}
+
+/* What parsing up to three words says on standard output goes to *said (to be freed). */
+static int parse(char **said, const char *a, const char *b, const char *c)
+{
+	char *argv[] = {"verb", (char *)a, (char *)b, (char *)c, NULL};
+	int argc = 1 + !!a + !!b + !!c, status;
+
+	capture_begin();
+	status = options_parse(table, OPTIONS, argc, argv);
+	*said = capture_end();
+	return status;
+}
+
+static void accept(const char *a, const char *b, const char *c)
+{
+	char *said;
+	int status = parse(&said, a, b, c);
+
+	if (status || *said)
+		fail_msg("%s: %d %s", a, status, said);
+	free(said);
+}
+
+static void refuse(const char *a, const char *b, const char *expected)
+{
+	char *said;
+	int status = parse(&said, a, b, NULL);
+	size_t len = strlen(said);
+
+	assert_int_equal(status, STATUS_USAGE);
+	assert_true(len && said[len - 1] == '\n');
+	said[len - 1] = '\0';
+	assert_true(check_json(said));
+	assert_true(field_is(said, "type", "\"error\"") && field_is(said, "code", "\"usage\"") &&
+		    field_int(said, "status") == 2);
+	if (!strstr(said, expected))
+		fail_msg("'%s' is not in %s", expected, said);
+	free(said);
+}
+
+static void every_kind_is_read_in_both_forms(void **state)
+{
+	(void)state;
+	accept("--number", "-5", "--flag");
+	assert_true(number == -5 && flag);
+	accept("--number=10", "--choice=green", "--long-word=a=b --c");
+	assert_true(number == 10 && choice == 1);
+	assert_string_equal(word, "a=b --c");
+	accept("--cpu", "0-2,5", NULL);
+	assert_true(cpuset_count(&cpus) == 4 && cpuset_has(&cpus, 5));
+	accept("--number=1", "--number=2", "--cpu=7");
+	assert_true(number == 2 && cpuset_count(&cpus) == 1 && cpuset_has(&cpus, 7));
+	accept("--free=-9223372036854775808", NULL, NULL);
+	assert_true(free_number == INT64_MIN);
+	accept(NULL, NULL, NULL);
+}
+
+static void what_is_wrong_is_named(void **state)
+{
+	(void)state;
+	refuse("--number", NULL, "--number needs a value");
+	refuse("--number=11", NULL, "allowed is -5 to 10");
+	refuse("--number=-6", NULL, "allowed is -5 to 10");
+	refuse("--free=101", NULL, "allowed is 100 at the most");
+	refuse("--number=", NULL, "not a whole number");
+	refuse("--choice", "blue", "--choice blue");
+	refuse("--choice=", NULL, "not one of");
+	refuse("--choice=re", NULL, "not one of");
+	refuse("--long-word=", NULL, "not empty");
+	refuse("--cpu=", NULL, "not a CPU list");
+	refuse("--cpu", "3-1", "3-1");
+	refuse("--flag=1", NULL, "--flag takes no value");
+	refuse("--numbe=1", NULL, "unknown option --numbe;");
+	refuse("--numbers=1", NULL, "unknown option --numbers;");
+	refuse("--Number=1", NULL, "unknown option");
+	refuse("--", NULL, "unknown option");
+	refuse("--=5", NULL, "unknown option");
+	refuse("-n", "1", "'-n' is not an option");
+	refuse("", NULL, "'' is not an option");
+	refuse("stray", NULL, "'stray' is not an option");
+}
+
+static void hostile_text_makes_one_valid_line(void **state)
+{
+	static char huge[100000];
+	static const char *const wrong[] = {"--number=\"}\n{", "--\xff\xfe",	  "--number=\xed\xa0\x80",
+					    "--%s%n%s=1",      "--number=%n%s%s", "\x1b[2J"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		refuse(wrong[i], NULL, "");
+	memset(huge, '9', sizeof(huge) - 1);
+	refuse("--number", huge, "not a whole number");
+	refuse("--cpu", huge, "");
+	refuse(huge, NULL, "");
+	memcpy(huge, "--", 2);
+	refuse(huge, "1", "unknown option");
+}
+
+static void numbers_are_whole_decimal_and_fit(void **state)
+{
+	static const char *const wrong[] = {"",
+					    "-",
+					    "+1",
+					    " 1",
+					    "1 ",
+					    "0x1",
+					    "1e3",
+					    "1.0",
+					    "--1",
+					    "9223372036854775808",
+					    "-9223372036854775809",
+					    "1\n",
+					    "a",
+					    "\t1",
+					    "1_000"};
+	int64_t value = 42;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		if (options_int(wrong[i], &value))
+			fail_msg("'%s' was taken", wrong[i]);
+	}
+	assert_int_equal(value, 42);
+	assert_true(options_int("9223372036854775807", &value) && value == INT64_MAX);
+	assert_true(options_int("-9223372036854775808", &value) && value == INT64_MIN);
+	assert_true(options_int("-0", &value) && value == 0);
+	assert_true(options_int("010", &value) && value == 10);
+}
+
+static void help_names_every_option(void **state)
+{
+	char *said;
+	int status = parse(&said, "--number=1", "--help", NULL);
+
+	(void)state;
+	assert_int_equal(status, -1);
+	for (size_t i = 0; i < OPTIONS; i++)
+		assert_non_null(strstr(said, table[i].name));
+	assert_non_null(strstr(said, "red|green"));
+	free(said);
+}
+
+static void parameters_hold_every_option(void **state)
+{
+	struct json j;
+	char *said, *end;
+
+	(void)state;
+	accept("--number=3", "--choice=green", "--cpu=0-2");
+	capture_begin();
+	json_start(&j, stdout);
+	options_json(table, OPTIONS, &j);
+	said = capture_end();
+	end = strchr(said, ':');
+	assert_non_null(end);
+	assert_true(check_json(end + 1));
+	assert_string_equal(said,
+			    "\"parameters\":{\"number\":3,\"free\":0,\"choice\":\"green\",\"long_word\":null,"
+			    "\"cpu\":\"0-2\",\"flag\":false}");
+	free(said);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(every_kind_is_read_in_both_forms, clear),
+		cmocka_unit_test_setup(what_is_wrong_is_named, clear),
+		cmocka_unit_test_setup(hostile_text_makes_one_valid_line, clear),
+		cmocka_unit_test(numbers_are_whole_decimal_and_fit),
+		cmocka_unit_test_setup(help_names_every_option, clear),
+		cmocka_unit_test_setup(parameters_hold_every_option, clear),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

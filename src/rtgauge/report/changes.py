@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""What changed over a step on its target, as tables: the largest first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from rtgauge.report.text import NONE, quantity, value, words
+
+if TYPE_CHECKING:
+    from rtgauge.record.model import Step
+
+SHOWN = 12
+"""So many of the largest changes of a kind are listed; the rest is counted."""
+PLACES = 8
+"""So many CPUs are named for one change."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One counter: its name, what it gained, and where, as far as that is known."""
+
+    name: str
+    total: str
+    places: str
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The changes of one kind; `rest` says what was not listed."""
+
+    title: str
+    rows: list[Change]
+    rest: str
+
+
+@dataclass(frozen=True)
+class _Counted:
+    change: Change
+    size: float | None
+    """By what it changed, to sort by; None where that is not known."""
+
+
+def _number(number: object, group: str) -> str:
+    if isinstance(number, bool) or not isinstance(number, (int, float)):
+        return "unknown" if number is None else value(number)
+    return f"{number:,}".replace(",", group) if isinstance(number, int) else value(number)
+
+
+def _places(per_cpu: object, group: str) -> str:
+    if not isinstance(per_cpu, Mapping):
+        return ""
+    pairs = list(cast("Mapping[str, object]", per_cpu).items())
+    named = [f"{'CPU ' + key if key.isdigit() else key}: {_number(number, group)}" for key, number in pairs[:PLACES]]
+    return ", ".join([*named, "…"] if len(pairs) > PLACES else named)
+
+
+def _size(number: object) -> float | None:
+    return abs(number) if isinstance(number, (int, float)) and not isinstance(number, bool) else None
+
+
+def _counted(key: str, name: str, item: object, group: str) -> _Counted:
+    """One entry of a kind: a number, a table's line with its total, a pair of before and after, or something else in one line."""
+    if not isinstance(item, Mapping):
+        number = _number(item, group) if isinstance(item, int) else quantity(key, item)[1]
+        return _Counted(Change(name, number, ""), _size(item))
+    entry = cast("Mapping[str, object]", item)
+    if "total" in entry:
+        full = f"{name} {entry.get('name') or ''}".strip()
+        return _Counted(Change(full, _number(entry["total"], group), _places(entry.get("per_cpu"), group)), _size(entry["total"]))
+    if set(entry) == {"before", "after"}:
+        return _before_after(key, name, entry)
+    return _Counted(Change(name, "", value(entry)), None)
+
+
+def _before_after(key: str, name: str, entry: Mapping[str, object]) -> _Counted:
+    before, after = quantity(key, entry["before"])[1], quantity(key, entry["after"])[1]
+    numbers = [number for number in entry.values() if isinstance(number, (int, float))]
+    size = max(numbers) - min(numbers) if len(numbers) == 2 else float(before != after)
+    return _Counted(Change(name, f"{before} → {after}" if before != after else before, ""), size)
+
+
+def _cpu_times(times: Mapping[str, object], group: str) -> list[_Counted]:
+    """CPU -> kind -> ns, as a line a kind in ms."""
+    kinds = dict.fromkeys(kind for cpu in times.values() if isinstance(cpu, Mapping) for kind in cast("Mapping[str, object]", cpu))
+    rows: list[_Counted] = []
+    for kind in kinds:
+        found = {cpu: cast("Mapping[str, object]", of).get(kind) for cpu, of in times.items() if isinstance(of, Mapping)}
+        known = [number for number in found.values() if isinstance(number, int)]
+        total = sum(known) if len(known) == len(found) else None
+        places = {cpu: number // 10**6 if isinstance(number, int) else None for cpu, number in found.items() if number != 0}
+        rows.append(_Counted(Change(kind, f"{_number(total // 10**6, group)} ms" if total is not None else "unknown", _places(places, group)), _size(total)))
+    return rows
+
+
+def change_tables(step: Step, group: str = "") -> list[Changes]:
+    """A table a kind of change; what stands alone comes together in the last."""
+    found: list[Changes] = []
+    alone: list[_Counted] = []
+    for kind, item in step.changes.items():
+        entry = cast("Mapping[str, object]", item) if isinstance(item, Mapping) else None
+        if entry is None or set(entry) == {"before", "after"}:
+            alone.append(_counted(kind, words(kind), item, group))
+        elif kind == "cpu_time_ns":
+            found.append(_table("CPU time", _cpu_times(entry, group)))
+        elif entry:
+            title = quantity(kind, 0)[0] if kind.endswith("_khz") else words(kind)
+            found.append(_table(title, [_counted(kind, words(name) if kind == "counters" else name, part, group) for name, part in entry.items()]))
+    if alone:
+        found.append(_table("Other", alone))
+    return found
+
+
+def _table(title: str, entries: list[_Counted]) -> Changes:
+    moved = sorted((entry for entry in entries if entry.size != 0), key=lambda entry: -(entry.size if entry.size is not None else float("inf")))
+    rest: list[str] = []
+    if len(moved) > SHOWN:
+        rest.append(f"{len(moved) - SHOWN} smaller ones are in step.json")
+    if len(moved) < len(entries):
+        still = [f"{entry.change.name} {entry.change.total}".removesuffix(" 0").removesuffix(" 0 ms") for entry in entries if entry.size == 0]
+        rest.append(f"unchanged: {', '.join(still[:SHOWN])}{', …' if len(still) > SHOWN else ''}")
+    return Changes(title, [entry.change for entry in moved[:SHOWN]], "; ".join(rest) or ("" if entries else NONE))

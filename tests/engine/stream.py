@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""Runs the engine as a process and reads its stream; every line is checked against docs/formats/stream.schema.json."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from jsonschema import Draft202012Validator
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "formats" / "stream.schema.json").read_text())
+KINDS = {name: Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": SCHEMA["$defs"]}) for name in SCHEMA["$defs"]}
+MAPPING = {kind: ref.rpartition("/")[2] for kind, ref in SCHEMA["discriminator"]["mapping"].items()}
+PATIENCE_S = 60
+"""Only a bound on a test that hangs; the machine may be busy."""
+
+
+def can_be_real_time() -> bool:
+    """Whether this process may have FIFO 98."""
+    before, param = os.sched_getscheduler(0), os.sched_getparam(0)
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(98))
+    except PermissionError:
+        return False
+    os.sched_setscheduler(0, before, param)
+    return True
+
+
+REAL_TIME = can_be_real_time()
+POLICY = "fifo" if REAL_TIME else "other"
+CPUS = sorted(os.sched_getaffinity(0))
+
+
+def check_line(text: str) -> dict[str, Any]:
+    """A line as it must be: of the schema, with no key that the schema does not know."""
+    line = json.loads(text)
+    kind = MAPPING[line["type"]]
+    errors = [f"{error.json_path}: {error.message}" for error in KINDS[kind].iter_errors(line)]
+    assert not errors, (errors, text[:500])
+    unknown = set(line) - set(SCHEMA["$defs"][kind]["properties"])
+    assert not unknown, (unknown, text[:500])
+    return line
+
+
+class Stream:
+    """What one run of the engine said, and its exit status."""
+
+    def __init__(self, text: str, status: int | None = None) -> None:
+        self.text = text
+        self.status = status
+        self.lines = [check_line(line) for line in text.splitlines()]
+
+    def all(self, kind: str) -> list[dict[str, Any]]:
+        return [line for line in self.lines if line["type"] == kind]
+
+    def one(self, kind: str) -> dict[str, Any]:
+        lines = self.all(kind)
+        assert len(lines) == 1, (kind, self.text[-2000:])
+        return lines[0]
+
+    def windows(self, series: int, phase: str = "measure") -> list[dict[str, Any]]:
+        return [line for line in self.all("window") if line["series"] == series and line["phase"] == phase]
+
+    @property
+    def reason(self) -> str:
+        assert self.lines[-1]["type"] == "end", self.text[-2000:]
+        return self.lines[-1]["reason"]
+
+    @property
+    def marks(self) -> list[str]:
+        return [mark["name"] for mark in self.all("mark")]
+
+
+def run(engine: Path, *words: str, prefix: Sequence[str] = (), **options: Any) -> Stream:
+    """The whole stream of one call. Nothing may be said on standard error."""
+    done = subprocess.run([*prefix, str(engine), *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S, check=False, **options)
+    assert done.stderr == "", done.stderr
+    return Stream(done.stdout, done.returncode)
+
+
+def wakeup(engine: Path, *words: str, policy: str = POLICY, **options: Any) -> Stream:
+    """`wakeup` that begins at once, with a short warm-up unless the words say otherwise."""
+    return run(engine, "wakeup", "--go", f"--policy={policy}", "--warm-up-ns=50000000", *words, **options)
+
+
+def refused(engine: Path, code: str, status: int, *words: str, **options: Any) -> str:
+    """The message of a call that must fail with this code: one line, the last, the only one about it."""
+    stream = run(engine, *words, **options)
+    error = stream.one("error")
+    assert stream.lines[-1] is error
+    assert (error["code"], error["status"], stream.status) == (code, status, status), error
+    assert "\n" not in error["message"]
+    assert not stream.all("end")
+    return error["message"]
+
+
+class Live:
+    """An engine that is talked to while it runs. A context: it is killed if a test leaves it behind."""
+
+    def __init__(self, engine: Path, *words: str, **options: Any) -> None:
+        self.process = subprocess.Popen([str(engine), *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, **options)
+        self.text = b""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe:
+                pipe.close()
+
+    def say(self, text: str) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(text.encode())
+
+    def _more(self, timeout_s: float) -> bool:
+        assert self.process.stdout
+        if not select.select([self.process.stdout], [], [], timeout_s)[0]:
+            return False
+        data = self.process.stdout.read(65536)
+        self.text += data
+        return bool(data)
+
+    def read_until(self, kind: str) -> None:
+        """Until a whole line of this kind has come."""
+        end = time.monotonic() + PATIENCE_S
+        while not any(f'{{"type":"{kind}",'.encode() in line for line in self.text.split(b"\n")[:-1]):
+            assert self._more(end - time.monotonic()), (kind, self.text[-2000:])
+
+    def quiet_for(self, seconds: float) -> bool:
+        return not self._more(seconds)
+
+    def finish(self) -> Stream:
+        """The rest, up to the engine's end."""
+        end = time.monotonic() + PATIENCE_S
+        while self._more(end - time.monotonic()):
+            pass
+        return Stream(self.text.decode(), self.process.wait(max(0.1, end - time.monotonic())))
+
+    def signal(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: MIT
+"""wakeup: what it refuses, with one line that names the cause and what to do."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.engine.stream import CPUS, POLICY, REAL_TIME, Live, refused, wakeup
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.engine
+ROOT = os.geteuid() == 0
+root = [pytest.mark.root, pytest.mark.skipif(not ROOT, reason="needs root")]
+RAISED = subprocess.run(["prlimit", "--rtprio=50", "true"], capture_output=True, check=False)
+CAN_RAISE = RAISED.returncode == 0
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+SYSTEM_CPUS = Path("/sys/devices/system/cpu")
+CPU_GROUPS = Path("/sys/fs/cgroup/cpu")
+CPUSETS = Path("/sys/fs/cgroup/cpuset")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["--interval-ns=0"], "interval", "longer than 0"),
+        (["--interval-ns=-5"], "interval", "longer than 0"),
+        (["--interval-ns=-9223372036854775808"], "interval", "longer than 0"),
+        (["--interval-ns=999"], "interval", "999 ns is shorter than"),
+        (["--interval-ns=3600000000001"], "usage", "at the most"),
+        (["--interval-ns=1ms"], "usage", "not a whole number"),
+        (["--priority=0"], "usage", "1 to 99"),
+        (["--priority=100"], "usage", "1 to 99"),
+        (["--count=5", "--duration-ns=5"], "usage", "not both"),
+        (["--count=-1"], "usage", "allowed is 0 to"),
+        (["--count=2305843009213693951"], "usage", "70 years"),
+        (["--count=2305843009214"], "usage", "70 years"),
+        (["--duration-ns=2305843009213693952"], "usage", "allowed is 0 to 2305843009213693951"),
+        (["--duration-ns=99999999999999999999"], "usage", "not a whole number"),
+        (["--warm-up-ns=3600000000001"], "usage", "allowed is 0 to"),
+        (["--dma-latency-us=-2"], "usage", "allowed is -1 to"),
+        (["--policy=idle"], "usage", "--policy idle"),
+        (["--timer=alarm"], "usage", "--timer alarm"),
+        (["--unknown=1"], "usage", "unknown option --unknown"),
+        (["--interval-ns"], "usage", "needs a value"),
+        (["--samples-dir="], "usage", "not empty"),
+        (["--cpu="], "usage", "not a CPU list"),
+        (["--cpu=0-"], "usage", "not a CPU list"),
+        (["--cpu=99999999"], "usage", "not a CPU list"),
+        (["--cpu=8191"], "cpu-missing", "there is no CPU 8191"),
+        (["now"], "usage", "'now' is not an option"),
+    ],
+)
+def test_wrong_input(engine: Path, words: list[str], code: str, says: str) -> None:
+    assert says in refused(engine, code, 2, "wakeup", *words)
+
+
+def test_a_verb_that_is_none(engine: Path) -> None:
+    assert "unknown verb 'wake'" in refused(engine, "usage", 2, "wake")
+    done = subprocess.run([engine], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("usage: rtgauge-engine VERB")
+
+
+def test_help_and_version(engine: Path) -> None:
+    for words in (["--help"], ["wakeup", "--help"], ["calibrate", "--help"], ["version"]):
+        done = subprocess.run([engine, *words], capture_output=True, text=True, check=True)
+        assert done.stdout
+        assert done.stderr == ""
+    shown = subprocess.run([engine, "wakeup", "--help"], capture_output=True, text=True, check=True).stdout
+    for option in ("cpu", "interval-ns", "policy", "priority", "timer", "phase", "duration-ns", "count", "warm-up-ns", "stop-at-ns", "samples-dir", "go"):
+        assert f"--{option} " in shown
+
+
+def test_a_folder_for_samples_that_is_missing(engine: Path, tmp_path: Path) -> None:
+    message = refused(engine, "output", 3, "wakeup", "--go", f"--policy={POLICY}", "--count=10", f"--samples-dir={tmp_path}/none")
+    assert "No such file or directory" in message
+    assert str(tmp_path) in message
+
+
+class TestOffline:
+    """A CPU is taken offline for a moment."""
+
+    pytestmark = root
+
+    @pytest.fixture
+    def switch(self) -> Iterator[tuple[int, Path]]:
+        cpu = CPUS[-1]
+        file = SYSTEM_CPUS / f"cpu{cpu}" / "online"
+        if len(CPUS) < 2 or not os.access(file, os.W_OK):
+            pytest.skip("no CPU can be taken offline here")
+        affinity = os.sched_getaffinity(0)
+        try:
+            yield cpu, file
+        finally:
+            file.write_text("1")
+            os.sched_setaffinity(0, affinity)
+
+    def test_an_offline_cpu_is_refused_or_named(self, engine: Path, switch: tuple[int, Path]) -> None:
+        cpu, file = switch
+        file.write_text("0")
+        message = refused(engine, "cpu-offline", 2, "wakeup", f"--cpu={cpu}", "--go", "--count=10")
+        stream = wakeup(engine, "--count=20")
+        file.write_text("1")
+        assert f"CPU {cpu} is offline" in message
+        assert f"cpu{cpu}/online" in message
+        hello = stream.one("hello")
+        assert cpu not in hello["cpus"]
+        assert {"cpu": cpu, "reason": "offline"} in hello["cpus_not_measured"]
+
+    def test_a_cpu_that_goes_away_marks_its_series(self, engine: Path, switch: tuple[int, Path]) -> None:
+        cpu, file = switch
+        with Live(engine, "wakeup", f"--policy={POLICY}", "--warm-up-ns=0") as live:
+            live.read_until("armed")
+            live.say("go\n")
+            live.read_until("window")
+            file.write_text("0")
+            time.sleep(0.2)
+            live.say("stop\n")
+            stream = live.finish()
+            file.write_text("1")
+        assert stream.reason == "stopped"
+        lost = [mark for mark in stream.all("mark") if mark["name"] == "cpu-lost"]
+        assert [(mark["series"], mark["severity"]) for mark in lost] == [(CPUS.index(cpu), "invalid")]
+        assert f"CPU {cpu} was taken" in lost[0]["detail"]
+
+
+@pytest.fixture
+def open_engine(engine: Path) -> Iterator[Path]:
+    """The engine where any user can start it."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    yield Path(shutil.copy(engine, folder))
+    shutil.rmtree(folder)
+
+
+class TestWithoutRights:
+    """As a user that nobody gave anything."""
+
+    pytestmark = root
+
+    def test_no_real_time_limit(self, open_engine: Path) -> None:
+        message = refused(open_engine, "permission-rt", 3, "wakeup", "--go", prefix=["prlimit", "--rtprio=0", *NOBODY])
+        assert "not root" in message
+        assert "CAP_SYS_NICE" in message
+        assert "RLIMIT_RTPRIO is 0" in message
+        assert "--policy other" in message
+
+    @pytest.mark.skipif(not CAN_RAISE, reason="this root may not raise RLIMIT_RTPRIO (no CAP_SYS_RESOURCE)")
+    def test_a_real_time_limit_that_is_too_low(self, open_engine: Path) -> None:
+        prefix = ["prlimit", "--rtprio=50", *NOBODY]
+        message = refused(open_engine, "permission-rt", 3, "wakeup", "--go", prefix=prefix)
+        assert "priority 98" in message
+        assert "RLIMIT_RTPRIO) is 50" in message
+        assert "--priority 50" in message
+        if REAL_TIME:
+            assert wakeup(open_engine, "--count=50", "--priority=50", "--memory-lock=off", prefix=prefix).reason == "count"
+
+    def test_a_right_that_root_lacks(self, engine: Path) -> None:
+        message = refused(
+            engine, "permission-rt", 3, "wakeup", "--go", prefix=["prlimit", "--rtprio=0", "setpriv", "--bounding-set=-sys_nice", "--inh-caps=-sys_nice"]
+        )
+        assert "not root's full rights, no CAP_SYS_NICE" in message
+
+    def test_a_memory_limit_whatever_its_size(self, open_engine: Path) -> None:
+        """However far the engine comes with it, the limit is what it names."""
+        words = ["wakeup", "--go", "--policy=other", "--count=20", "--warm-up-ns=0"]
+        message = refused(open_engine, "memory-lock", 3, *words, prefix=["prlimit", "--memlock=65536", *NOBODY])
+        assert "RLIMIT_MEMLOCK) is 64 KiB" in message
+        assert "--memory-lock off" in message
+        outcomes = set()
+        for kib in (*range(512, 4096, 128), 8192):
+            stream = wakeup(open_engine, "--count=20", policy="other", prefix=["prlimit", f"--memlock={kib * 1024}", *NOBODY])
+            if stream.all("error"):
+                assert stream.one("error")["code"] == "memory-lock"
+                assert f"is {kib} KiB" in stream.one("error")["message"]
+                outcomes.add("refused")
+            else:
+                assert stream.reason == "count"
+                outcomes.add("measured")
+        assert outcomes == {"refused", "measured"}
+
+    def test_without_a_lock_it_says_so(self, open_engine: Path) -> None:
+        stream = wakeup(open_engine, "--count=20", "--memory-lock=off", policy="other", prefix=["prlimit", "--memlock=0", *NOBODY])
+        assert stream.reason == "count"
+        assert "not-locked" in stream.marks
+
+    def test_no_access_to_the_latency_wish(self, open_engine: Path) -> None:
+        stream = wakeup(open_engine, "--count=20", "--memory-lock=off", policy="other", prefix=NOBODY)
+        assert stream.one("hello")["dma_latency"] == {"wanted_us": 0, "state": "failed"}
+        assert "dma-latency-failed" in stream.marks
+        stream = wakeup(open_engine, "--count=20", "--memory-lock=off", "--dma-latency-us=-1", policy="other", prefix=NOBODY)
+        assert stream.one("hello")["dma_latency"] == {"wanted_us": None, "state": "off"}
+        assert "dma-latency-failed" not in stream.marks
+
+
+@pytest.fixture
+def group(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A cgroup of its own in the v1 hierarchy that the test names."""
+    hierarchy: Path = request.param
+    folder = hierarchy / f"rtgauge-test-{os.getpid()}"
+    try:
+        folder.mkdir()
+    except OSError as error:
+        pytest.skip(f"no cgroup v1 can be made in {hierarchy}: {error.strerror}")
+    try:
+        yield folder
+    finally:
+        folder.rmdir()
+
+
+def inside(folder: Path) -> list[str]:
+    """Starts a program in this group."""
+    return ["sh", "-c", 'echo $$ >"$0"/cgroup.procs && exec "$@"', str(folder)]
+
+
+class TestGroups:
+    """cgroup v1 takes rights even from root."""
+
+    pytestmark = root
+
+    @pytest.mark.parametrize("group", [CPU_GROUPS], indirect=True)
+    @pytest.mark.skipif(not (CPU_GROUPS / "cpu.rt_runtime_us").exists(), reason="this kernel has no real-time runtime of cgroups v1")
+    def test_a_group_without_real_time_runtime(self, engine: Path, group: Path) -> None:
+        assert (group / "cpu.rt_runtime_us").read_text().strip() == "0"
+        message = refused(engine, "permission-rt", 3, "wakeup", "--go", prefix=inside(group))
+        assert f"{group}/cpu.rt_runtime_us is 0" in message
+        assert "cgroup without real-time runtime" in message
+        assert wakeup(engine, "--count=20", policy="other", prefix=inside(group)).reason == "count"
+
+    @pytest.mark.parametrize("group", [CPUSETS], indirect=True)
+    @pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")
+    def test_a_cpuset(self, engine: Path, group: Path) -> None:
+        (group / "cpuset.cpus").write_text(str(CPUS[0]))
+        (group / "cpuset.mems").write_text((CPUSETS / "cpuset.mems").read_text())
+        message = refused(engine, "cpu-not-allowed", 2, "wakeup", "--go", f"--cpu={CPUS[1]}", prefix=inside(group))
+        assert f"CPU {CPUS[1]} is not allowed" in message
+        assert re.search(rf"allowed are {CPUS[0]}$", message)
+        hello = wakeup(engine, "--count=20", prefix=inside(group)).one("hello")
+        assert hello["cpus"] == CPUS[:1]
+        assert {"cpu": CPUS[1], "reason": "not-allowed"} in hello["cpus_not_measured"]
+
+
+class TestFullDisk:
+    """A file system of 64 KiB."""
+
+    pytestmark = root
+
+    @pytest.fixture
+    def small(self, tmp_path: Path) -> Iterator[Path]:
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(tmp_path)], capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"nothing can be mounted here: {done.stderr.strip()}")
+        try:
+            yield tmp_path
+        finally:
+            subprocess.run(["umount", str(tmp_path)], check=True)
+
+    def test_it_ends_and_says_so(self, engine: Path, small: Path) -> None:
+        stream = wakeup(engine, "--interval-ns=20000", "--duration-ns=60000000000", f"--samples-dir={small}")
+        error = stream.lines[-1]
+        assert (error["type"], error["code"], stream.status) == ("error", "output", 3)
+        assert "the disk is full" in error["message"]
+        assert str(small) in error["message"]
+        # What was measured up to then is there.
+        assert len(stream.all("summary")) == len(CPUS)
+        assert all(line["count"] + line["missed"] > 0 for line in stream.all("summary"))

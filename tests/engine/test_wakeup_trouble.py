@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: MIT
+"""wakeup: the machine is taken away, the reader goes, the engine is stopped or killed."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.engine.stream import CPUS, POLICY, REAL_TIME, Live, Stream, wakeup
+from tests.engine.test_wakeup import activations, check_windows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.engine
+real_time = pytest.mark.skipif(not REAL_TIME, reason="real-time scheduling is not permitted here")
+
+
+@real_time
+@pytest.mark.parametrize("which", ["one CPU", "all CPUs"])
+def test_a_thread_that_takes_its_cpu_is_ended(engine: Path, which: str) -> None:
+    cpus = CPUS[-1:] if which == "one CPU" else CPUS
+    words = ["wakeup", "--policy=fifo", "--interval-ns=1000", "--warm-up-ns=0", f"--cpu={','.join(map(str, cpus))}"]
+    with Live(engine, *words) as live:
+        live.read_until("armed")
+        began = time.monotonic()
+        live.say("go\n")
+        if which == "one CPU" and len(CPUS) > 1:
+            live.read_until("started")
+            for _ in range(5):  # the other CPUs are still there
+                subprocess.run(["true"], check=True, timeout=10)
+        stream = live.finish()
+        took = time.monotonic() - began
+    assert (stream.reason, stream.status) == ("watchdog", 0)
+    mark = next(mark for mark in stream.all("mark") if mark["name"] == "watchdog")
+    assert mark["severity"] == "invalid"
+    assert "the interval is too short" in mark["detail"]
+    assert took < 20
+    for series in range(len(cpus)):
+        summary = next(line for line in stream.all("summary") if line["series"] == series)
+        assert summary["count"] + summary["missed"] + summary["lost"] > 1000
+
+
+def test_a_reader_that_goes_ends_the_engine(engine: Path) -> None:
+    with Live(engine, "wakeup", f"--policy={POLICY}") as live:
+        live.read_until("armed")
+        live.say("go\n")
+        live.read_until("started")
+        assert live.process.stdout
+        live.process.stdout.close()
+        assert live.process.wait(30) == 3
+
+
+@real_time
+@pytest.mark.slow
+def test_a_reader_that_rests_costs_samples_at_the_most(engine: Path) -> None:
+    """The watchdog tells a drain that waits for its reader from one that starves."""
+    with Live(engine, "wakeup", "--policy=fifo", "--interval-ns=50000", "--warm-up-ns=0", "--duration-ns=11000000000", f"--cpu={CPUS[-1]}") as live:
+        live.read_until("armed")
+        assert live.process.stdout
+        fcntl.fcntl(live.process.stdout, fcntl.F_SETPIPE_SZ, 4096)
+        live.say("go\n")
+        time.sleep(10)
+        stream = live.finish()
+    assert "watchdog" not in stream.marks
+    assert stream.reason == "duration"
+    summary = stream.one("summary")
+    assert summary["count"] + summary["missed"] + summary["lost"] == 220_000
+    assert summary["lost"] > 0  # the engine did wait: its ring holds less than the rest
+    assert "samples-lost" in stream.marks
+
+
+def test_a_pause_is_counted_as_missed(engine: Path) -> None:
+    with Live(engine, "wakeup", f"--policy={POLICY}", "--duration-ns=1500000000", "--warm-up-ns=0") as live:
+        live.read_until("armed")
+        live.say("go\n")
+        live.read_until("started")
+        time.sleep(0.2)
+        live.signal(signal.SIGSTOP)
+        time.sleep(0.6)
+        live.signal(signal.SIGCONT)
+        stream = live.finish()
+    assert stream.reason == "duration"
+    for series in range(len(CPUS)):
+        assert activations(stream, series) == 1500
+        check_windows(stream, series)
+        summary = next(line for line in stream.all("summary") if line["series"] == series)
+        assert summary["missed"] >= 500
+        assert summary["max_ns"] >= 500_000_000
+
+
+def test_a_killed_engine_leaves_whole_lines(engine: Path, tmp_path: Path) -> None:
+    with Live(engine, "wakeup", f"--policy={POLICY}", "--warm-up-ns=0", f"--samples-dir={tmp_path}") as live:
+        live.read_until("armed")
+        live.say("go\n")
+        live.read_until("window")
+        live.signal(signal.SIGKILL)
+        live.process.wait()
+        assert live.process.stdout
+        text = (live.text + live.process.stdout.read()).decode()
+    assert text.endswith("\n")
+    stream = Stream(text)
+    assert stream.all("window")
+    assert not stream.all("summary")
+    assert (tmp_path / "samples-0.i64").read_bytes().startswith(b"rtgauge\x01")
+
+
+@pytest.mark.parametrize(("closed", "status"), [("<&-", 0), (">&-", 3), ("<&- >&- 2>&-", 3)])
+def test_closed_standard_streams_are_no_files_of_others(engine: Path, tmp_path: Path, closed: str, status: int) -> None:
+    words = ["wakeup", f"--policy={POLICY}", "--count=50", "--warm-up-ns=0", f"--samples-dir={tmp_path}"]
+    if status:
+        words.append("--go")
+    done = subprocess.run(["sh", "-c", f'exec "$0" "$@" {closed}', str(engine), *words], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == status
+    if status == 0:
+        assert Stream(done.stdout).reason == "stopped"  # a closed input is at its end
+    for path in tmp_path.iterdir():
+        assert path.read_bytes().startswith(b"rtgauge\x01")
+        assert path.stat().st_size % 8 == 0
+
+
+def test_a_full_disk_for_the_stream(engine: Path) -> None:
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        done = subprocess.run([engine, "wakeup", "--go", f"--policy={POLICY}"], stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (3, b"")
+
+
+def test_two_at_once_do_not_disturb_each_others_counts(engine: Path) -> None:
+    with Live(engine, "wakeup", f"--policy={POLICY}", "--count=500") as first, Live(engine, "wakeup", f"--policy={POLICY}", "--count=500") as second:
+        for live in (first, second):
+            live.read_until("armed")
+            live.say("go\n")
+        for live in (first, second):
+            stream = live.finish()
+            assert stream.reason == "count"
+            for series in range(len(CPUS)):
+                assert activations(stream, series) == 500
+
+
+@real_time
+def test_started_as_a_real_time_process_it_drains_as_an_ordinary_one(engine: Path) -> None:
+    with Live(engine, "wakeup", "--policy=fifo", preexec_fn=lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(5))) as live:
+        live.read_until("armed")
+        assert os.sched_getscheduler(live.process.pid) == os.SCHED_OTHER
+        live.say("stop\n")
+        assert live.finish().reason == "stopped"
+
+
+def test_it_needs_little_memory(engine: Path) -> None:
+    """Resident with all memory locked: under 4 MiB on two CPUs, without raw samples."""
+    with Live(engine, "wakeup", f"--policy={POLICY}", f"--cpu={','.join(map(str, CPUS[:2]))}", "--interval-ns=100000") as live:
+        live.read_until("armed")
+        live.say("go\n")
+        live.read_until("window")
+        status = dict(line.split(":", 1) for line in open(f"/proc/{live.process.pid}/status").read().splitlines())  # noqa: PTH123, SIM115
+        live.say("stop\n")
+        live.finish()
+    assert int(status["VmHWM"].split()[0]) < 4096
+
+
+def test_a_whole_stream_through_wakeup_alone(engine: Path) -> None:
+    """`--go` reads nothing from standard input, even where there is something."""
+    done = subprocess.run(
+        [engine, "wakeup", "--go", f"--policy={POLICY}", "--count=50"], input="stop\n", capture_output=True, text=True, timeout=60, check=True
+    )
+    assert Stream(done.stdout).reason == "count"
+    assert wakeup(engine, "--count=50").reason == "count"

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""What changed over a step, and quantities, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtgauge.record.reader import Record
+from rtgauge.report.changes import Change, change_tables
+from rtgauge.report.facts import all_rows, short_rows, system_line
+from rtgauge.report.text import quantity
+from tests.support.records import Shape, write_record
+
+if TYPE_CHECKING:
+    pass
+
+fields = st.sampled_from(["before", "after", "total", "per_cpu", "name"])
+json_like = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8) | st.sampled_from(["before", "after", "total", "per_cpu", "name"]), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+kinds = st.text(max_size=5) | st.sampled_from(["interrupts", "cpu_time_ns", "frequency_khz", "clock_source", "kernel", "cpu", "machine", "online"])
+
+
+@pytest.fixture(scope="module", name="record")
+def a_record(tmp_path_factory: pytest.TempPathFactory) -> Record:
+    return Record.open(write_record(tmp_path_factory.mktemp("runs"), Shape(loads=("idle",), seconds=1)))
+
+
+def tables(record: Record, changes: dict[str, Any] | None = None) -> dict[str, list[Change]]:
+    step = record.steps[0] if changes is None else record.steps[0].model_copy(update={"changes": changes})
+    return {table.title: table.rows for table in change_tables(step)}
+
+
+def test_a_total_is_counted_once_and_its_cpus_are_named(record: Record):
+    found = tables(record)
+    assert Change("LOC Local timer interrupts", "12130", "CPU 0: 6010, CPU 1: 6120") in found["Interrupts"]
+    assert Change("24 virtio0-net", "311", "CPU 1: 311") in found["Interrupts"]
+
+
+def test_a_counter_that_went_backwards_is_unknown_and_stands_first(record: Record):
+    assert tables(record)["Interrupts"][0] == Change("ERR", "unknown", "")
+
+
+def test_before_and_after_are_shown_as_such(record: Record):
+    found = tables(record)
+    assert found["Frequency"] == [Change("0", "3 GHz → 3.4 GHz", "")]
+    assert found["CPU time"][0] == Change("user", "10870 ms", "CPU 0: 5430, CPU 1: 5440")
+
+
+def test_what_did_not_change_is_said_in_a_word(record: Record):
+    rests = {table.title: table.rest for table in change_tables(record.steps[0])}
+    assert rests["Other"] == "unchanged: Clock source tsc"
+    assert rests["Counters"] == "unchanged: Processes created"
+
+
+def test_only_the_largest_are_listed_and_the_rest_is_counted(record: Record):
+    step = record.steps[0].model_copy(update={"changes": {"vmstat": {f"k{i}": i for i in range(1, 31)}}})
+    (table,) = change_tables(step)
+    assert [row.total for row in table.rows] == [str(n) for n in range(30, 18, -1)]
+    assert table.rest == "18 smaller ones are in step.json"
+
+
+@given(st.dictionaries(kinds, json_like, max_size=4))
+def test_any_changes_and_facts_can_be_shown(record: Record, found: dict[str, Any]):
+    for rows in tables(record, found).values():
+        assert all(isinstance(cell, str) for row in rows for cell in (row.name, row.total, row.places))
+    assert all(isinstance(cell, str) for rows in (short_rows(found), all_rows(found)) for row in rows for cell in row)
+    assert system_line("local", found).count(" · ") >= 4
+
+
+@pytest.mark.parametrize(
+    ("key", "item", "expected"),
+    [
+        ("cpu_share", 0.9826, ("CPU share", "98.26 %")),
+        ("resident_bytes_max", 1_500_000_000, ("Resident max", "1.5 GB")),
+        ("bits_per_second", 100e6, ("Rate", "100 Mbit/s")),
+        ("measured_s", 3.607907, ("Measured", "3.608 s")),
+        ("interval_ns", 1_000_000, ("Interval", "1ms")),
+        ("min_khz", 800_000, ("Min", "800 MHz")),
+        ("rt_runtime_us", 950_000, ("RT runtime", "950000 us")),
+        ("round_mean_s", None, ("Round mean s", "unknown")),
+        ("smt_active", False, ("SMT active", "no")),
+        ("isolated", "", ("Isolated", "none")),
+    ],
+)
+def test_a_quantity_has_its_unit(key: str, item: object, expected: tuple[str, str]):
+    assert quantity(key, item) == expected
+
+
+def test_facts_of_a_bare_machine():
+    facts = {"host": "pi", "kernel": {"release": "6.12.0-rt", "preemption": {"model": "rt"}}, "cpu": {"online": "0-3"}, "machine": {"virtual": False}}
+    assert system_line("local", facts) == "pi · Linux 6.12.0-rt · preemption rt · 4 CPUs · not a virtual machine"
