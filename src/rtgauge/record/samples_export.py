@@ -6,7 +6,8 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -50,13 +51,23 @@ def _releases(header: SamplesHeader, latencies: np.ndarray[tuple[int], np.dtype[
     return header.start_ns + before * header.interval_ns
 
 
+@contextmanager
+def _whole_or_absent(out: Path) -> Generator[None]:
+    """A file that could not be written to its end is no file of samples."""
+    try:
+        yield
+    except OSError:
+        out.unlink(missing_ok=True)
+        raise
+
+
 def export_samples(files: Mapping[int, Path], out: Path) -> list[Path]:
     """Write the samples of every series (series -> its file) to `out`, by its ending; gives the files written.
 
     `.csv` and `.parquet` are one table. Any other ending is the engine's own format, one file a series: `out` itself where there is one
     series, else `out` with `-0`, `-1`, ... before its ending. Raises InputError or MeasureError.
     """
-    with clear_errors(out):
+    with clear_errors(out, option="--samples"), _whole_or_absent(out):
         if out.suffix in TABLES:
             table = pl.concat([samples_table(files[series]) for series in sorted(files)])
             if out.suffix == ".csv":

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -65,17 +66,21 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def clear_errors(what: Path, kept: Path | None = None) -> Generator[None]:
-    """Turn an OSError about `what` into one line for a person; `kept` is where what was measured so far can be found.
+def clear_errors(what: Path, kept: Path | None = None, option: str = "--out") -> Generator[None]:
+    """Turn an OSError about `what` into one line for a person; `kept` is where what was measured so far can be found,
+    `option` what names another place.
 
     Raises MeasureError for a full disk and InputError for a place that cannot be written.
     """
     try:
         yield
     except OSError as error:
-        if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
+        # polars tells the number in its text only
+        told = re.search(r"\(os error ([0-9]{1,4})\)", str(error))
+        number = error.errno if error.errno is not None or told is None else int(told[1])
+        if number in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
             saved = "" if kept is None else f"; what was measured is in {kept}"
-            raise MeasureError(f"disk full: {what} cannot be written; free space or choose another place with --out{saved}") from None
-        if error.errno in {errno.ENOTDIR, errno.EEXIST}:
-            raise InputError(f"{what} is not a folder: choose another place with --out") from None
-        raise InputError(f"{what} cannot be written ({error.strerror or error}): choose another place with --out") from None
+            raise MeasureError(f"disk full: {what} cannot be written; free space or choose another place with {option}{saved}") from None
+        if number in {errno.ENOTDIR, errno.EEXIST}:
+            raise InputError(f"{what} is not a folder: choose another place with {option}") from None
+        raise InputError(f"{what} cannot be written ({error.strerror or error}): choose another place with {option}") from None

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""The disk is full: it is said, finished steps stay, and the run goes on when there is room again."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.cli import SHORT, error_line, good, rtgauge
+from tests.e2e.conftest import document
+from tests.e2e.test_resume import hashes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.engine, pytest.mark.root]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 300 KiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(place)], capture_output=True, text=True, check=False)
+    if mounted.returncode:
+        pytest.skip(f"no file system can be mounted here: {mounted.stderr.strip()}")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def grow(disk: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
+
+
+def test_raw_samples_do_not_fit(small_disk: Path, tmp_path: Path) -> None:
+    plan = tmp_path / "p.toml"
+    plan.write_text('order = "as-written"\n[defaults]\nwarm-up = "100ms"\n[[step]]\nduration = "300ms"\n[[step]]\nduration = "3s"\ninterval = "50us"\nsamples = true\n')
+    done = rtgauge("run", plan, "--out", small_disk)
+    line = error_line(done, 3)
+    assert "disk" in line
+    assert "full" in line
+    (record,) = small_disk.iterdir()
+    assert record.name.endswith(".partial")
+    assert f"rtgauge run --resume {record}" in line
+    assert document((record / "run.json").read_text())["steps"] == ["01-wakeup-idle"]
+    assert [entry.name for entry in (record / "steps").iterdir()] == ["01-wakeup-idle"]
+    before = hashes(record / "steps" / "01-wakeup-idle")
+    grow(small_disk)
+    good(rtgauge("run", "--resume", record))
+    (whole,) = small_disk.iterdir()
+    assert hashes(whole / "steps" / "01-wakeup-idle") == before
+    assert document((whole / "run.json").read_text())["steps"] == ["01-wakeup-idle", "02-wakeup-idle"]
+
+
+def test_a_step_does_not_fit(small_disk: Path) -> None:
+    (small_disk / "filler").write_bytes(bytes(200 * 1024))
+    line = error_line(rtgauge("run", "--load", "idle", "--duration", "300ms", "--repeats", 2, *SHORT, "--out", small_disk), 3)
+    assert "disk full" in line
+    (record,) = small_disk.glob("*.partial")
+    assert f"rtgauge run --resume {record}" in line
+    before = hashes(record / "steps")
+    grow(small_disk)
+    found = document(good(rtgauge("run", "--resume", record, "--json")).stdout)
+    assert len(found["steps"]) == 2
+    assert before.items() <= hashes(Path(found["record"]) / "steps").items()
+
+
+def test_nothing_fits(small_disk: Path) -> None:
+    (small_disk / "filler").write_bytes(bytes(299 * 1024))
+    assert "disk full" in error_line(rtgauge("run", "--load", "idle", "--duration", "300ms", "--out", small_disk), 3)
+
+
+def test_only_the_page_does_not_fit(small_disk: Path) -> None:
+    """The numbers are kept, and the line says how the page is made again."""
+    done = rtgauge("run", "--load", "idle", "--duration", "300ms", *SHORT, "--out", small_disk)
+    line = error_line(done, 3)
+    (record,) = small_disk.iterdir()
+    assert "page" in line
+    assert document((record / "run.json").read_text())["state"] == "complete"
+    assert "CPU 0" in done.stdout
+    assert not (record / "report.html").exists()
+    good(rtgauge("show", record))
+
+
+def test_the_samples_of_a_probe_do_not_fit(small_disk: Path) -> None:
+    done = rtgauge("probe", "wakeup", "--interval", "50us", "--duration", "3s", "--warm-up", "0", "--samples", small_disk / "s.csv")
+    line = error_line(done, 3)
+    assert "full" in line
+    assert str(small_disk) in line
+    assert list(small_disk.iterdir()) == []
+
+
+def test_the_samples_fit_but_not_as_text(small_disk: Path) -> None:
+    """The figures were printed by then."""
+    done = rtgauge("probe", "wakeup", "--cpu", 0, "--interval", "100us", "--duration", "1500ms", "--warm-up", "0", "--samples", small_disk / "s.csv")
+    line = error_line(done, 3)
+    assert "disk full" in line
+    assert "--samples" in line
+    assert list(small_disk.iterdir()) == []
+    assert "CPU 0" in done.stdout

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""No permission: tried before anything else, the cause is named, and what can be done about it."""
+
+from __future__ import annotations
+
+import os
+import resource
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.cli import SHORT, error_line, good, rtgauge
+from tests.e2e.conftest import document
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = [pytest.mark.engine, pytest.mark.root]
+
+READ_ONLY = "-all,+dac_read_search"
+"""An ordinary user, but for the right to read: the Python that runs these tests may be in root's own folder."""
+ORDINARY = (
+    "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", f"--inh-caps={READ_ONLY}", f"--ambient-caps={READ_ONLY}", f"--bounding-set={READ_ONLY}",
+)  # fmt: skip
+WEAK_ROOT = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
+PROBE = ("probe", "wakeup", "--duration", "300ms", "--warm-up", "0")
+CPU_CGROUP = Path("/sys/fs/cgroup/cpu")
+
+
+def limits(**wanted: int) -> Callable[[], None]:
+    """To be called in the child: sets resource limits, `rtprio=0` and so on."""
+
+    def apply() -> None:
+        for name, value in wanted.items():
+            resource.setrlimit(getattr(resource, f"RLIMIT_{name.upper()}"), (value, value))
+
+    return apply
+
+
+def can_set(name: str, value: int) -> bool:
+    """Whether this root may raise a limit; in some containers it may not."""
+    pid = os.fork()
+    if not pid:
+        try:
+            limits(**{name: value})()
+        except (OSError, ValueError):
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+@pytest.mark.parametrize(("who", "says"), [(ORDINARY, "not root, no CAP_SYS_NICE"), (WEAK_ROOT, "not root's full rights, no CAP_SYS_NICE")])
+def test_no_real_time_scheduling(tmp_path: Path, who: tuple[str, ...], says: str) -> None:
+    tmp_path.chmod(0o777)
+    for words in (PROBE, ("run", "--load", "idle", "--out", tmp_path / "out")):
+        line = error_line(rtgauge(*words, before=who, preexec_fn=limits(rtprio=0), cwd="/"), 3)
+        assert "real-time scheduling is refused" in line
+        assert says in line
+        assert "RLIMIT_RTPRIO is 0" in line
+        assert "--policy other" in line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_ordinary_user_measures_with_the_ordinary_policy(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    done = good(rtgauge("run", "--load", "idle", "--duration", "300ms", "--set", "policy=other", *SHORT, "--json", "--out", tmp_path / "out", before=ORDINARY, cwd="/"))
+    (step,) = document(done.stdout)["steps"]
+    assert step["parameters"]["policy"] == "other"
+    assert step["total"]["count"] > 0
+    # the hint of the error works as it is written
+    good(rtgauge(*PROBE, "--policy", "other", before=ORDINARY, cwd="/"))
+
+
+def test_a_limit_on_the_priority_is_named() -> None:
+    if not can_set("rtprio", 10):
+        pytest.skip("this root may not raise RLIMIT_RTPRIO")
+    line = error_line(rtgauge(*PROBE, before=ORDINARY, preexec_fn=limits(rtprio=10), cwd="/"), 3)
+    assert "RLIMIT_RTPRIO) is 10" in line
+    assert "--priority 10" in line
+    good(rtgauge(*PROBE, "--priority", 10, before=ORDINARY, preexec_fn=limits(rtprio=10), cwd="/"))
+
+
+def test_a_limit_on_locked_memory_is_named() -> None:
+    words = (*PROBE, "--policy", "other")
+    line = error_line(rtgauge(*words, before=ORDINARY, preexec_fn=limits(memlock=65536), cwd="/"), 3)
+    assert "memory cannot be locked" in line
+    assert "RLIMIT_MEMLOCK) is 64 KiB" in line
+    assert "--memory-lock off" in line
+    good(rtgauge(*words, "--memory-lock", "off", before=ORDINARY, preexec_fn=limits(memlock=65536), cwd="/"))
+
+
+@pytest.fixture
+def group_without_runtime() -> Iterator[Path]:
+    """A cgroup v1 group whose tasks get no real-time scheduling, not even as root."""
+    if not (CPU_CGROUP / "cpu.rt_runtime_us").exists():
+        pytest.skip("no cgroup v1 cpu controller with RT_GROUP_SCHED on this machine")
+    group = CPU_CGROUP / f"rtgauge-test-{os.getpid()}"
+    group.mkdir()
+    try:
+        if (group / "cpu.rt_runtime_us").read_text().strip() != "0":
+            (group / "cpu.rt_runtime_us").write_text("0")
+        yield group
+    finally:
+        group.rmdir()
+
+
+def test_a_cgroup_without_real_time_runtime_is_named(group_without_runtime: Path) -> None:
+    def join() -> None:
+        (group_without_runtime / "cgroup.procs").write_text(str(os.getpid()))
+
+    line = error_line(rtgauge(*PROBE, preexec_fn=join), 3)
+    assert "cgroup without real-time runtime" in line
+    assert f"{group_without_runtime}/cpu.rt_runtime_us is 0" in line

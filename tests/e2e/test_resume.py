@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""rtgauge killed with -9 in the middle of a step, and resumed: nothing lost, nothing measured twice, no process left behind."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.cli import SHORT, end, error_line, good, rtgauge, start, wait_until
+from tests.e2e.conftest import document
+from tests.e2e.processes import alive, all_pids, command_line, family, find
+
+pytestmark = [pytest.mark.engine, pytest.mark.root]
+
+PLAN = """
+load-warm-up = "200ms"
+order = "as-written"
+[defaults]
+warm-up = "100ms"
+[[step]]
+duration = "500ms"
+[[step]]
+load = "cpu"
+duration = "3s"
+[[step]]
+duration = "600ms"
+"""
+LEASE_S = 10.0
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    """Every file below a folder."""
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.mark.load
+@pytest.mark.slow
+def test_killed_in_the_middle_of_a_step_under_load(tmp_path: Path) -> None:
+    plan, out = tmp_path / "p.toml", tmp_path / "out"
+    plan.write_text(PLAN)
+    process = start("run", plan, "--out", out, log=tmp_path / "stderr")
+    try:
+        wait_until(lambda: any(out.glob("*/steps/.02-wakeup-cpu.tmp/stream.ndjson")) and find(process.pid, "wakeup") != [], "the second step")
+        below = family(process.pid)
+        assert any("stress-ng" in command_line(pid) for pid, _ in below)
+        assert any("rtgauge-engine" in command_line(pid) for pid, _ in below)
+        os.kill(process.pid, signal.SIGKILL)
+    finally:
+        end(process)
+    wait_until(lambda: alive(below) == [], "the processes of the killed run to end", LEASE_S + 5)
+    (record,) = out.iterdir()
+    assert record.name.endswith(".partial")
+    identity = document((record / "run.json").read_text())["id"]
+    assert not [pid for pid in all_pids() if identity in command_line(pid)]
+    first = record / "steps" / "01-wakeup-idle"
+    before = hashes(first)
+    assert before
+
+    assert "partial" in good(rtgauge("show", record)).stdout
+    done = good(rtgauge("run", "--resume", "--out", out, "--json"))
+    (whole,) = out.iterdir()
+    assert whole.name == identity == record.name.removesuffix(".partial")
+    assert hashes(whole / "steps" / "01-wakeup-idle") == before
+    assert "[1/2] wakeup cpu" in done.stderr
+    found = document(done.stdout)
+    assert found["run"]["steps"] == ["01-wakeup-idle", "02-wakeup-cpu", "03-wakeup-idle"] == sorted(entry.name for entry in (whole / "steps").iterdir())
+    assert [step["key"] for step in found["steps"]] == found["run"]["planned"]
+    assert [mark["name"] for mark in found["run"]["marks"]].count("resumed") == 1
+    assert "nothing to resume" in error_line(rtgauge("run", "--resume", "--out", out), 2)
+
+
+def test_a_stopped_step_is_measured_again_and_the_finished_ones_are_not(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    process = start("run", "--load", "idle", "--repeats", 2, "--duration", "2s", *SHORT, "--out", out, log=tmp_path / "stderr")
+    try:
+        wait_until(lambda: "[2/2]" in (tmp_path / "stderr").read_text() and any(out.glob("*/steps/.02*/stream.ndjson")), "the second step")
+        wait_until(lambda: '"window"' in next(out.glob("*/steps/.02*/stream.ndjson")).read_text(), "a window of it")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+    finally:
+        end(process)
+    assert process.returncode == 130
+    (record,) = out.iterdir()
+    before = hashes(record / "steps" / "01-wakeup-idle-r1")
+    stopped = document((record / "steps" / "02-wakeup-idle-r2" / "step.json").read_text())
+    assert stopped["end_reason"] == "stopped"
+    found = document(good(rtgauge("run", "--resume", record, "--json")).stdout)
+    whole = Path(found["record"])
+    assert hashes(whole / "steps" / "01-wakeup-idle-r1") == before
+    assert [step["end_reason"] for step in found["steps"]] == ["duration", "duration"]
+    assert found["run"]["state"] == "complete"
+
+
+def test_what_cannot_be_resumed(tmp_path: Path, record: Path) -> None:
+    assert "is complete: there is nothing to resume" in error_line(rtgauge("run", "--resume", record), 2)
+    partial = record.rename(record.with_name(record.name + ".partial"))
+    run = partial / "run.json"
+    text = run.read_text()
+    run.write_text(text.replace('"complete"', '"partial"')[:-40])
+    assert "run.json" in error_line(rtgauge("run", "--resume", partial), 2)
+    run.write_text("{}")
+    assert "run.json" in error_line(rtgauge("run", "--resume", "--out", record.parent), 2)
+    run.write_text(text.replace('"complete"', '"partial"'))
+    (partial / "steps" / document(text)["steps"][0] / "step.json").write_text('{"not": "a step"}')
+    assert "step.json" in error_line(rtgauge("run", "--resume", partial), 2)
+
+
+def test_a_run_that_was_killed_between_its_last_word_and_its_name(record: Path) -> None:
+    partial = record.rename(record.with_name(record.name + ".partial"))
+    before = hashes(partial / "steps")
+    good(rtgauge("run", "--resume", "--out", record.parent))
+    assert hashes(record / "steps") == before

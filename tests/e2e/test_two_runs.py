@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""Two runs at the same time on one target: the second is refused and names the first, which notices nothing."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.cli import SHORT, end, error_line, rtgauge, start, wait_until
+from tests.e2e.conftest import document
+from tests.e2e.test_resume import hashes
+
+pytestmark = [pytest.mark.engine, pytest.mark.root]
+
+
+def test_the_second_is_refused_at_once(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    first = start("run", "--load", "idle", "--duration", "8s", *SHORT, "--json", "--out", out, log=tmp_path / "stderr")
+    try:
+        wait_until(lambda: any(out.glob("*/steps/.*.tmp/stream.ndjson")), "the first to measure")
+        (record,) = out.iterdir()
+        before = time.monotonic()
+        for words in (
+            ("run", "--load", "idle", "--duration", "1s", "--out", out),
+            ("run", "--resume", "--out", out),
+            ("run", "--resume", record),
+            ("probe", "wakeup", "--duration", "1s"),
+        ):
+            line = error_line(rtgauge(*words, wait_for_lock=False), 3)
+            assert "this machine is held by run quick-" in line
+            assert f"--out {out}" in line
+            assert "wait until it has ended" in line
+        assert time.monotonic() - before < 8
+        assert first.poll() is None
+        assert [entry.name for entry in out.iterdir()] == [record.name]
+        output, _ = first.communicate(timeout=40)
+    finally:
+        end(first)
+    (step,) = document(output)["steps"]
+    assert step["end_reason"] == "duration"
+    assert all(one["count"] + one["missed"] == 8000 for one in step["series"])
+
+
+def test_what_only_reads_needs_no_turn(tmp_path: Path, real_record: Path) -> None:
+    before = hashes(real_record)
+    first = start("run", "--load", "idle", "--duration", "5s", *SHORT, "--out", tmp_path / "out", log=tmp_path / "stderr")
+    try:
+        for words in (("show", real_record), ("list", real_record.parent), ("export", real_record), ("report", real_record, "-o", tmp_path / "page.html")):
+            assert rtgauge(*words, wait_for_lock=False).returncode == 0
+    finally:
+        end(first)
+    assert hashes(real_record) == before
