@@ -46,7 +46,7 @@ test-engine: $(VENV)/.tools
 
 test-python: $(VENV)/.tools $(VENV)/.installed
 	@echo '--- host: unit tests, then end to end on this machine, then the page in Chromium'
-	@$(BIN)/pytest tests
+	@$(BIN)/pytest
 
 lint: $(VENV)/.tools $(VENV)/.installed
 	@echo '--- lint'
