@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import random
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -91,7 +92,5 @@ def slice_of(name: str, cpu: int, interval_us: int, seconds: float) -> Slice:
 
 
 def ordered(names: list[T], number: int) -> list[T]:
-    """The order of round `number`: it turns by one every other round, and every second round is backwards."""
-    turn = number // 2 % len(names)
-    order = names[turn:] + names[:turn]
-    return order[::-1] if number % 2 else order
+    """The order of round `number`: random, so that none always follows the same other, and the same in every run."""
+    return random.Random(number).sample(names, len(names))
