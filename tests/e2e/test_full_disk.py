@@ -39,7 +39,9 @@ def grow(disk: Path) -> None:
 
 def test_raw_samples_do_not_fit(small_disk: Path, tmp_path: Path) -> None:
     plan = tmp_path / "p.toml"
-    plan.write_text('order = "as-written"\n[defaults]\nwarm-up = "100ms"\n[[step]]\nduration = "300ms"\n[[step]]\nduration = "3s"\ninterval = "50us"\nsamples = true\n')
+    plan.write_text(
+        'order = "as-written"\n[defaults]\nwarm-up = "100ms"\n[[step]]\nduration = "300ms"\n[[step]]\nduration = "3s"\ninterval = "50us"\nsamples = true\n'
+    )
     done = rtgauge("run", plan, "--out", small_disk)
     line = error_line(done, 3)
     assert "disk" in line

@@ -64,7 +64,9 @@ def test_no_real_time_scheduling(tmp_path: Path, who: tuple[str, ...], says: str
 
 def test_an_ordinary_user_measures_with_the_ordinary_policy(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
-    done = good(rtgauge("run", "--load", "idle", "--duration", "300ms", "--set", "policy=other", *SHORT, "--json", "--out", tmp_path / "out", before=ORDINARY, cwd="/"))
+    done = good(
+        rtgauge("run", "--load", "idle", "--duration", "300ms", "--set", "policy=other", *SHORT, "--json", "--out", tmp_path / "out", before=ORDINARY, cwd="/")
+    )
     (step,) = document(done.stdout)["steps"]
     assert step["parameters"]["policy"] == "other"
     assert step["total"]["count"] > 0
