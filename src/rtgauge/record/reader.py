@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import ValidationError
 
@@ -17,6 +18,7 @@ from rtgauge.record.storage import check_name
 if TYPE_CHECKING:
     import polars as pl
 
+STEP_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,120}")
 ModelT = TypeVar("ModelT", bound=Model)
 
 
@@ -26,7 +28,7 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise RecordError(f"{path} is missing: not a record, or a damaged one") from None
-    except (OSError, UnicodeDecodeError, ValueError) as error:
+    except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
         raise RecordError(f"{path} cannot be read ({error}): the record is damaged") from None
 
 
@@ -42,6 +44,13 @@ def read_model(path: Path, model: type[ModelT]) -> ModelT:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the file"
         raise RecordError(f"{path} is not a record's file ({where}: {first['msg']})") from None
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    facts = read_json(path)
+    if not isinstance(facts, dict):
+        raise RecordError(f"{path} does not hold facts: the record is damaged")
+    return cast("dict[str, Any]", facts)
 
 
 @dataclass(frozen=True)
@@ -60,8 +69,13 @@ class Record:
         if not path.is_dir():
             raise RecordError(f"{path} is not a record: there is no such folder")
         run = read_model(path / "run.json", Run)
+        if len(set(run.steps)) < len(run.steps) or not all(STEP_ID.fullmatch(step_id) for step_id in run.steps):
+            raise RecordError(f"{path / 'run.json'} names steps twice, or by what is no name of one: the record is damaged")
         steps = [read_model(path / "steps" / step_id / "step.json", Step) for step_id in run.steps]
-        systems = {file.parent.name: read_json(file) for file in sorted(path.glob("targets/*/system.json"))}
+        for step, step_id in zip(steps, run.steps, strict=True):
+            if step.id != step_id:
+                raise RecordError(f"{path / 'steps' / step_id / 'step.json'} is of another step ({step.id}): the record is damaged")
+        systems = {file.parent.name: _facts(file) for file in sorted(path.glob("targets/*/system.json"))}
         return cls(path, run, steps, systems)
 
     def folder(self, step: Step) -> Path:
@@ -72,11 +86,17 @@ class Record:
         """The windows of one step, columns as in docs/formats/record.md. Raises RecordError."""
         import polars as pl
 
+        from rtgauge.record.windows import SCHEMA
+
         path = self.folder(step) / "windows.parquet"
         try:
-            return pl.read_parquet(path)
+            frame = pl.read_parquet(path)
         except (OSError, pl.exceptions.PolarsError) as error:
             raise RecordError(f"{path} cannot be read ({error}): the record is damaged") from None
+        wrong = [name for name, kind in SCHEMA.items() if frame.schema.get(name) != kind]
+        if wrong:
+            raise RecordError(f"{path} is not a table of windows (column {wrong[0]}): the record is damaged")
+        return frame
 
     def samples(self, step: Step) -> dict[int, Path]:
         """Series -> its file of raw samples; empty where none were kept."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rtgauge.errors import InputError, RecordError
 from rtgauge.record.model import Run, Step
-from rtgauge.record.reader import Record, read_model
+from rtgauge.record.reader import STEP_ID, Record, read_model
 from rtgauge.record.storage import check_name, clear_errors, sync_folder, sync_tree, write_whole
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 PARTIAL = ".partial"
-STEP_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,120}")
 
 
 def clean_name(text: str) -> str:

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""show, list, report and export on a real record, and on damaged and foreign ones."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shutil
+from pathlib import Path
+
+import jsonschema
+import polars as pl
+import pytest
+
+from rtgauge.record.model import RunDocument
+from tests.e2e.cli import error_line, good, rtgauge
+from tests.e2e.conftest import document
+
+pytestmark = [pytest.mark.engine, pytest.mark.root]
+
+READERS = (("show",), ("report",), ("export",), ("export", "--format", "json"))
+
+
+def test_show_as_text_and_as_json(real_record: Path) -> None:
+    text = good(rtgauge("show", real_record)).stdout
+    found = document(good(rtgauge("show", real_record, "--json")).stdout)
+    jsonschema.validate(found, RunDocument.model_json_schema())
+    assert f"record  {real_record}" in text
+    assert "CPU 0" in text
+    assert "missed" in text
+    assert found["record"] == str(real_record)
+    assert found["run"]["seed"] == 7
+    assert found["systems"]["local"]["kernel"]["release"] == os.uname().release
+    assert os.uname().release in text
+    assert all(one["exact_quantiles"] for step in found["steps"] for one in step["series"])
+
+
+def test_list_names_every_record_and_says_what_it_left_out(record: Path) -> None:
+    (record.parent / "foreign").mkdir()
+    (record.parent / "foreign" / "run.json").write_text('{"hello": "world"}')
+    (record.parent / "notes.txt").write_text("no record")
+    done = good(rtgauge("list", record.parent))
+    assert record.name in done.stdout
+    assert "idle" in done.stdout
+    assert "foreign" in done.stderr
+    assert done.stderr.startswith("rtgauge: ")
+    listed = json.loads(good(rtgauge("list", record.parent, "--json")).stdout)
+    assert [one["record"] for one in listed] == [str(record)]
+
+
+def test_list_of_nothing(tmp_path: Path) -> None:
+    assert good(rtgauge("list", tmp_path)).stdout == f"no records in {tmp_path}\n"
+    assert json.loads(good(rtgauge("list", tmp_path, "--json")).stdout) == []
+
+
+def test_report_writes_the_page_and_the_figures(real_record: Path, tmp_path: Path) -> None:
+    page, figures = tmp_path / "page.html", tmp_path / "figures"
+    done = good(rtgauge("report", real_record, "-o", page, "--figures", figures))
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    assert "https://" not in page.read_text().partition("<script")[0]
+    assert {path.suffix for path in figures.iterdir()} == {".png", ".svg", ".pdf"}
+    assert all(str(path) in done.stdout for path in [page, *figures.iterdir()])
+    assert "cannot be written" in error_line(rtgauge("report", real_record, "-o", tmp_path / "no" / "page.html"), 2)
+
+
+def test_export_in_every_format(real_record: Path, tmp_path: Path) -> None:
+    found = document(good(rtgauge("show", real_record, "--json")).stdout)
+    wanted = [(step["id"], one["count"], one["max_ns"]) for step in found["steps"] for one in [*step["series"], step["total"]]]
+    rows = list(csv.DictReader(io.StringIO(good(rtgauge("export", real_record)).stdout)))
+    assert [(row["step"], int(row["count"]), int(row["max_ns"])) for row in rows] == wanted
+    table = tmp_path / "t.parquet"
+    good(rtgauge("export", real_record, "--format", "parquet", "-o", table))
+    assert pl.read_parquet(table).select("step", "count", "max_ns").rows() == wanted
+    windows = tmp_path / "w.parquet"
+    good(rtgauge("export", real_record, "--format", "parquet", "--windows", "-o", windows))
+    measured = pl.read_parquet(windows).filter(pl.col("phase") == "measure")
+    assert measured["count"].sum() == sum(step["total"]["count"] for step in found["steps"])
+    assert len(json.loads(good(rtgauge("export", real_record, "--format", "json")).stdout)) >= 1
+    assert "did you mean 'parquet'" in error_line(rtgauge("export", real_record, "--format", "paruqet"), 2)
+    assert "-o FILE" in error_line(rtgauge("export", real_record, "--format", "parquet"), 2)
+
+
+def spoil(record: Path, name: str, how: str) -> None:
+    """Damage one file of a record."""
+    file = record / name
+    if how == "missing":
+        file.unlink()
+    elif how == "empty":
+        file.write_bytes(b"")
+    elif how == "cut":
+        file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    elif how == "binary":
+        file.write_bytes(os.urandom(1000))
+    elif how == "foreign":
+        file.write_text('{"some": ["other", "tool"], "schema_version": 1}')
+    elif how == "newer":
+        file.write_text(json.dumps({**json.loads(file.read_text()), "schema_version": 99}))
+    elif how == "a folder":
+        file.unlink()
+        file.mkdir()
+    elif how == "list":
+        file.write_text("[1, 2]")
+    elif how == "deep":
+        file.write_text("[" * 100_000)
+
+
+@pytest.mark.parametrize("how", ["missing", "empty", "cut", "binary", "foreign", "newer", "a folder", "list", "deep"])
+@pytest.mark.parametrize("file", ["run.json", "step.json"])
+def test_a_damaged_record_is_named_by_its_file(record: Path, file: str, how: str) -> None:
+    name = file if file == "run.json" else f"steps/01-wakeup-idle-r1/{file}"
+    spoil(record, name, how)
+    for words in READERS[:1] if how in {"cut", "binary", "newer"} else READERS[:2]:
+        line = error_line(rtgauge(words[0], record, *words[1:]), 2)
+        assert str(record / name) in line
+        assert how != "newer" or "newer rtgauge" in line
+
+
+@pytest.mark.parametrize("how", ["missing", "empty", "cut", "binary", "foreign", "a folder"])
+def test_damaged_windows(record: Path, how: str, tmp_path: Path) -> None:
+    name = "steps/02-wakeup-idle-r2/windows.parquet"
+    spoil(record, name, how)
+    assert str(record / name) in error_line(rtgauge("report", record), 2)
+    assert str(record / name) in error_line(rtgauge("export", record, "--format", "parquet", "--windows", "-o", tmp_path / "w.parquet"), 2)
+    good(rtgauge("show", record))
+
+
+def test_windows_of_another_table(record: Path) -> None:
+    name = "steps/02-wakeup-idle-r2/windows.parquet"
+    pl.DataFrame({"series": ["x"], "other": [1]}).write_parquet(record / name)
+    assert str(record / name) in error_line(rtgauge("report", record), 2)
+
+
+@pytest.mark.parametrize("how", ["empty", "cut", "binary", "list"])
+def test_damaged_facts(record: Path, how: str) -> None:
+    spoil(record, "targets/local/system.json", how)
+    assert "system.json" in error_line(rtgauge("show", record), 2)
+
+
+def test_a_step_that_points_out_of_the_record(record: Path) -> None:
+    run = json.loads((record / "run.json").read_text())
+    (record / "run.json").write_text(json.dumps({**run, "steps": ["../../../../../../etc"]}))
+    error_line(rtgauge("show", record), 2)
+    (record / "run.json").write_text(json.dumps({**run, "steps": [run["steps"][0], run["steps"][0]]}))
+    error_line(rtgauge("show", record), 2)
+
+
+def test_words_that_command_a_terminal_or_a_page_are_shown_as_text(record: Path) -> None:
+    run = json.loads((record / "run.json").read_text())
+    evil = "\x1b[2J\x07<script>alert(1)</script>"
+    run["marks"] = [{"name": evil, "severity": "note", "detail": evil, "series": None}]
+    run["left_out"] = [{"what": evil, "reason": evil, "remedy": evil}]
+    (record / "run.json").write_text(json.dumps(run))
+    for words in (("show", record), ("list", record.parent)):
+        assert "\x1b" not in good(rtgauge(*words)).stdout
+    good(rtgauge("report", record))
+    assert "<script>alert" not in (record / "report.html").read_text()
+
+
+def test_a_record_of_someone_else_is_read_where_it_cannot_be_written(record: Path) -> None:
+    moved = record.parent.parent / "elsewhere"
+    shutil.move(record, moved)
+    good(rtgauge("show", moved))
+    line = error_line(rtgauge("report", moved, "-o", "/proc/page.html"), 2)
+    assert "/proc/page.html" in line
+
+
+@pytest.mark.parametrize("words", [("show",), ("list",), ("export",), ("export", "--format", "json"), ("show", "--json")])
+def test_the_reader_may_go(real_record: Path, words: tuple[str, ...]) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = rtgauge(words[0], real_record.parent if words[0] == "list" else real_record, *words[1:], stdout=write)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, "")
