@@ -12,6 +12,7 @@ from rtgauge.record.model import Severity, Verdict, VerdictWord
 from rtgauge.report.conditions import ordered_steps, step_labels
 from rtgauge.report.facts import hosts, system_lines
 from rtgauge.report.tables import Row, load_rows, series_name, series_rows
+from rtgauge.report.text import printable as _plain
 from rtgauge.report.text import us
 
 if TYPE_CHECKING:
@@ -32,11 +33,6 @@ MARK_STYLE = {Severity.NOTE: "", Severity.DOUBTFUL: "yellow", Severity.INVALID: 
 
 def _headings(width: int) -> tuple[str, ...]:
     return WIDE if width >= 110 else MIDDLE if width >= 76 else NARROW
-
-
-def _plain(text: str) -> str:
-    """Text from a record without control characters, which could command a terminal."""
-    return "".join(c if c.isprintable() else "�" for c in text)
 
 
 def _cells(name: Text, row: Row, headings: tuple[str, ...]) -> list[Text]:
