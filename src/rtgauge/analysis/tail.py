@@ -122,14 +122,15 @@ def level_interval(maxima: npt.ArrayLike, fitted: Gev, p: float, confidence: flo
 
     For each supposed level the other two parameters are fitted; the interval is where twice the loss of log-likelihood stays below the chi-square quantile.
     """
-    from scipy.optimize import brentq
-    from scipy.stats import chi2
+    from scipy.optimize import root_scalar
+
+    from rtgauge.analysis.selection import critical_value
 
     x = np.asarray(maxima, dtype=np.float64)
     estimate, spread = fitted.level(p), fitted.scale
     scaled, best = (x - estimate) / spread, -fitted.log_likelihood - len(x) * math.log(spread)
     location = (fitted.location - estimate) / spread
-    allowed = float(chi2.ppf(confidence, 1)) / 2
+    allowed = critical_value(1, 1 - confidence) / 2
     log_y = math.log(-math.log1p(-p))
 
     def above(shape: float) -> float:
@@ -162,7 +163,7 @@ def level_interval(maxima: npt.ArrayLike, fitted: Gev, p: float, confidence: flo
                     return estimate + spread * inside
                 continue
             if value > 0:
-                return estimate + spread * float(brentq(loss, inside, outside, rtol=1e-4, xtol=1e-4))
+                return estimate + spread * float(root_scalar(loss, bracket=(inside, outside), method="brentq", rtol=1e-4, xtol=1e-4).root)
             inside, step = outside, step * 2
         return None
 

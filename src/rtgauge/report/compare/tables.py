@@ -168,7 +168,8 @@ def tail_grid(result: Comparison) -> Grid:
     confidence = f"{(1 - result.alpha) * 100:g} %"
     if columns:
         notes.append(
-            f"In us, with {confidence} profile-likelihood intervals; an extrapolation that supposes that nothing changes. A burst of late activations counts once."
+            f"In us, with {confidence} profile-likelihood intervals; an extrapolation that supposes that nothing changes. "
+            "A burst of late activations counts once."
         )
     return Grid("Latency exceeded once in", ["", "shape", *(f"10^{len(str(n)) - 1}" for n in columns)], rows, notes)
 
