@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -139,11 +140,15 @@ def quantile_grid(result: Comparison) -> Grid:
         rows.append([row.side, row.quantile, *figures, row.says])
         if row.no_interval is not None:
             notes.append(f"No interval for {row.side} at {row.quantile}: {row.no_interval}.")
-    if any(row.low_ns is not None for row in result.quantiles):
+    tested = sum(row.p_different is not None for row in result.quantiles)
+    if tested:
         notes.append(
             f"In us, side minus baseline; {result.resamples} resamples of stretches of time. "
-            f"p and the words are corrected for all {len(result.quantiles)} comparisons (Holm), intervals are not."
+            f"p and the words are corrected for all {tested} comparisons (Holm), intervals are not."
         )
+    if tested and 2 * tested / (result.resamples + 1) >= result.alpha:
+        needed = math.ceil(2 * tested / result.alpha)
+        notes.append(f"{result.resamples} resamples cannot show any difference among {tested} comparisons: --resamples {needed} or more could.")
     return Grid("Differences of quantiles", ["", "quantile", "side", "baseline", "difference", confidence, "p", "what it shows"], rows, notes)
 
 
