@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import typer
 
-from rtgauge.cli import export, importing, probe, report, run, show
+from rtgauge.cli import compare, export, importing, probe, report, run, show
 from rtgauge.cli.streams import make_patient
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INPUT, EXIT_INTERRUPTED, RtgaugeError
 
@@ -53,6 +53,7 @@ app.add_typer(probe.app, name="probe")
 app.command("show")(show.show)
 app.command("list")(show.list_records)
 app.command("report")(report.report)
+app.command("compare")(compare.compare)
 app.command("export")(export.export)
 app.add_typer(importing.app, name="import")
 

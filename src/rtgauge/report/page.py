@@ -33,7 +33,7 @@ _SEVERITY = [Severity.INVALID, Severity.DOUBTFUL, Severity.NOTE]
 
 
 @functools.cache
-def _engine() -> str:
+def drawing_code() -> str:
     """The JavaScript that draws: Vega, Vega-Lite and Vega-Embed, from the vl-convert package."""
     import vl_convert
 
@@ -41,7 +41,8 @@ def _engine() -> str:
     return code.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
-def _template(name: str) -> str:
+def template_text(name: str) -> str:
+    """A file of the templates as text."""
     return (resources.files("rtgauge.report") / "templates" / name).read_text(encoding="utf-8")
 
 
@@ -195,7 +196,7 @@ def html(record: Record) -> str:
     loader = jinja2.PackageLoader("rtgauge.report", "templates")
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     page = environment.get_template("page.html.j2")
-    return page.render(**_context(record), style=_template("style.css"), script=_template("page.js"), engine=_engine())
+    return page.render(**_context(record), style=template_text("style.css"), script=template_text("page.js"), engine=drawing_code())
 
 
 def render(record: Record, out: Path) -> None:

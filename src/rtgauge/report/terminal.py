@@ -12,6 +12,7 @@ from rtgauge.record.model import Severity, Verdict, VerdictWord
 from rtgauge.report.conditions import ordered_steps, step_labels
 from rtgauge.report.facts import hosts, system_lines
 from rtgauge.report.tables import Row, load_rows, series_name, series_rows
+from rtgauge.report.text import printable as _plain
 from rtgauge.report.text import us
 
 if TYPE_CHECKING:
@@ -38,11 +39,6 @@ def _needed(lines: Sequence[Sequence[Text]], headings: tuple[str, ...], gap: int
     columns = [["count", *(cells[0].plain for cells in lines)], ["missed", *(cells[1].plain for cells in lines)]]
     columns += [[heading, *(cells[at].plain for cells in lines)] for at, heading in enumerate(headings, 2)]
     return sum(max(map(len, column)) + gap for column in columns)
-
-
-def _plain(text: str) -> str:
-    """Text from a record without control characters, which could command a terminal."""
-    return "".join(c if c.isprintable() else "�" for c in text)
 
 
 def _cells(row: Row, headings: tuple[str, ...]) -> list[Text]:

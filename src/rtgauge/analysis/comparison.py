@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: MIT
+"""A whole comparison: figures, settings that differ, the selection, sizes of differences, quantiles with intervals, and tails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pydantic import Field
+
+from rtgauge.analysis import bootstrap, selection, tail
+from rtgauge.analysis.effect import cramers_v, wasserstein
+from rtgauge.analysis.settings import differences
+from rtgauge.record.model import Distribution, Model, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from fractions import Fraction
+
+    import numpy.typing as npt
+
+    from rtgauge.analysis.sides import Side
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Options:
+    """`alpha`: level of every test. `within_ns`: differences up to this are called the same. `resamples` 0: no intervals. `tails`: with tail estimates."""
+
+    alpha: float = 0.05
+    within_ns: int = 2_000
+    scale: selection.Scale = selection.Scale.PERCENT
+    resamples: int = bootstrap.RESAMPLES
+    tails: bool = True
+    seed: int = 1
+
+
+class SideFigures(Model):
+    """One side: what it is, and its figures as measured and with missed activations filled in."""
+
+    label: str
+    record: str
+    steps: list[str]
+    traits: dict[str, str]
+    baseline: str | None = Field(description="the side it is compared with; None for a baseline")
+    missed: int
+    worst_mark: Severity | None
+    measured: Distribution
+    filled: Distribution
+
+
+class Test(Model):
+    """One chi-square test; where it does not exist, `cannot` says why and the rest is None."""
+
+    convention: selection.Convention
+    scale: selection.Scale
+    cannot: str | None = None
+    statistic: float | None = None
+    degrees_of_freedom: int | None = None
+    critical: float | None = None
+    p_value: float | None = Field(default=None, description="None where the statistic has no chi-square distribution (percent)")
+    rejected: bool | None = None
+    bins: int | None = None
+    empty_bins_merged: int | None = None
+
+
+class Pair(Model):
+    """One side against its baseline."""
+
+    side: str
+    baseline: str
+    paper: Test
+    textbook: Test
+    wasserstein_us: float | None
+    cramers_v: float | None
+
+
+class Selection(Model):
+    """The paper's choice among the sides of one baseline; `best` None: all were rejected, or none could be tested."""
+
+    baseline: str
+    convention: selection.Convention
+    best: str | None
+
+
+class QuantileDifference(Model):
+    """One quantile of a side minus that of its baseline (ns). The p-values are corrected for all comparisons of this document (Holm); the interval is not."""
+
+    side: str
+    baseline: str
+    quantile: str
+    side_ns: int
+    baseline_ns: int
+    difference_ns: int
+    no_interval: str | None = Field(default=None, description="why there is no interval; None: there is one")
+    low_ns: int | None = None
+    high_ns: int | None = None
+    p_different: float | None = None
+    p_not_within: float | None = None
+    p_not_beyond: float | None = None
+    says: str
+
+
+class TailLevel(Model):
+    """The latency exceeded once in `activations` (ns), with its interval; None: the sample gives no bound to that side."""
+
+    activations: int
+    ns: float
+    low_ns: float | None
+    high_ns: float | None
+
+
+class TailAssumption(Model):
+    """A test of what the estimate rests on."""
+
+    name: str
+    statistic: float
+    p_value: float
+    holds: bool
+
+
+class TailEstimate(Model):
+    """The extreme-value estimate of one side; `cannot` says why there is none."""
+
+    side: str
+    cannot: str | None
+    blocks: int
+    activations_a_block: float
+    location_ns: float | None = None
+    scale_ns: float | None = None
+    shape: float | None = None
+    assumptions: list[TailAssumption]
+    levels: list[TailLevel]
+    not_estimated: list[int] = Field(description="numbers of activations that are too far beyond the sample, or within one block")
+
+
+class Comparison(Model):
+    """The document that `rtgauge compare --json` prints."""
+
+    schema_version: int = SCHEMA_VERSION
+    alpha: float
+    within_ns: int
+    resamples: int
+    seed: int
+    sides: list[SideFigures]
+    settings: dict[str, list[str]] = Field(description="what is not the same in all sides: name -> its value in each, in the order of `sides`")
+    pairs: list[Pair]
+    selections: list[Selection]
+    quantiles: list[QuantileDifference]
+    tails: list[TailEstimate]
+
+
+def _test(run: Callable[[], selection.ChiSquare], convention: selection.Convention, scale: selection.Scale) -> Test:
+    try:
+        found = run()
+    except selection.CannotTestError as error:
+        return Test(convention=convention, scale=scale, cannot=str(error))
+    return Test(
+        convention=convention, scale=scale, statistic=found.statistic, degrees_of_freedom=found.degrees_of_freedom, critical=found.critical,
+        p_value=found.p_value, rejected=found.rejected, bins=found.bins, empty_bins_merged=found.empty,
+    )  # fmt: skip
+
+
+def _pair(side: Side, baseline: Side, options: Options) -> Pair:
+    one, other = selection.microseconds(*side.histogram), selection.microseconds(*baseline.histogram)
+    paper = _test(lambda: selection.paper_test(one, other, alpha=options.alpha, scale=options.scale), selection.Convention.PAPER, options.scale)
+    textbook = _test(lambda: selection.textbook_test(one, other, alpha=options.alpha), selection.Convention.TEXTBOOK, selection.Scale.COUNTS)
+    distance = v = None
+    if len(one[0]) and len(other[0]):
+        (bins, counts), (base_bins, base_counts) = side.histogram, baseline.histogram
+        distance = wasserstein(side.values_ns(bins), counts, baseline.values_ns(base_bins), base_counts) / 1_000
+        if textbook.statistic is not None and textbook.bins is not None:
+            v = cramers_v(textbook.statistic, int(counts.sum() + base_counts.sum()), 2, textbook.bins)
+    return Pair(side=side.label, baseline=baseline.label, paper=paper, textbook=textbook, wasserstein_us=distance, cramers_v=v)
+
+
+def _selections(pairs: Sequence[Pair]) -> list[Selection]:
+    found: list[Selection] = []
+    for baseline in dict.fromkeys(pair.baseline for pair in pairs):
+        for convention in selection.Convention:
+            kept = {
+                pair.side: test.statistic
+                for pair in pairs
+                if pair.baseline == baseline and (test := getattr(pair, convention.value)).statistic is not None and not test.rejected
+            }
+            found.append(Selection(baseline=baseline, convention=convention, best=min(kept, key=lambda name: kept[name]) if kept else None))
+    return found
+
+
+def _quantile(side: Side, share: Fraction) -> int:
+    bins, counts = side.histogram
+    value = bootstrap.quantile(side.values_ns(bins), counts, share)
+    return value if side.filled.max_ns is None else min(value, side.filled.max_ns)
+
+
+def _drawn(side: Side, shares: Sequence[Fraction], options: Options, *, number: int, progress: Callable[[int], None] | None) -> npt.NDArray[np.int64]:
+    drawn = bootstrap.drawn_quantiles(side.stretches, shares, resamples=options.resamples, seed=options.seed + 1_000_003 * number, progress=progress)
+    return drawn if side.filled.max_ns is None else np.minimum(drawn, side.filled.max_ns)
+
+
+def _says(corrected: tuple[float, float, float], options: Options, quantile: str) -> str:
+    different, not_within, not_beyond = corrected
+    within = f"{options.within_ns / 1_000:g} us"
+    if not_within < options.alpha:
+        return f"the same within {within} at {quantile}"
+    if not_beyond < options.alpha:
+        return f"differs by more than {within} at {quantile}"
+    if different < options.alpha:
+        return f"differs at {quantile}; by more than {within} or not: not shown"
+    return f"no difference shown at {quantile}, nor that it is within {within}"
+
+
+def quantile_differences(pairs: Sequence[tuple[Side, Side]], options: Options, progress: Callable[[int], None] | None = None) -> list[QuantileDifference]:
+    """The quantiles of each side minus its baseline's, with intervals where the samples allow any. `progress` is told how many resamples more are drawn."""
+    sides = list(dict.fromkeys(one for pair in pairs for one in pair))
+    shares = list(bootstrap.QUANTILES.values())
+    drawn: dict[str, npt.NDArray[np.int64]] = {}
+    rows: list[QuantileDifference] = []
+    found: list[tuple[int, bootstrap.Interval]] = []
+    for side, baseline in pairs:
+        if not side.filled.count or not baseline.filled.count:
+            continue
+        for k, (name, share) in enumerate(bootstrap.QUANTILES.items()):
+            here, there = _quantile(side, share), _quantile(baseline, share)
+            reasons = [f"{one.label}: {why}" for one in (side, baseline) if (why := bootstrap.why_not(one.stretches, share)) is not None]
+            reason = "no resamples were asked for" if options.resamples == 0 else "; ".join(reasons) or None
+            if reason is None:
+                for one in (side, baseline):
+                    if one.label not in drawn:
+                        drawn[one.label] = _drawn(one, shares, options, number=sides.index(one), progress=progress)
+                spread = drawn[side.label][:, k] - drawn[baseline.label][:, k]
+                found.append((len(rows), bootstrap.interval(here - there, spread, alpha=options.alpha, within_ns=options.within_ns)))
+            rows.append(
+                QuantileDifference(
+                    side=side.label, baseline=baseline.label, quantile=name, side_ns=here, baseline_ns=there, difference_ns=here - there,
+                    no_interval=reason, says=f"no interval at {name}",
+                )
+            )  # fmt: skip
+    columns = [bootstrap.holm([getattr(one, name) for _, one in found]) for name in ("p_different", "p_not_within", "p_not_beyond")]
+    for (at, one), different, not_within, not_beyond in zip(found, *columns, strict=True):
+        rows[at] = rows[at].model_copy(
+            update={
+                "low_ns": one.low_ns, "high_ns": one.high_ns, "p_different": different, "p_not_within": not_within, "p_not_beyond": not_beyond,
+                "says": _says((different, not_within, not_beyond), options, rows[at].quantile),
+            }
+        )  # fmt: skip
+    return rows
+
+
+def tail_estimate(side: Side, *, confidence: float = 0.95) -> TailEstimate:
+    """The extreme-value estimate of one side, or why there is none."""
+    found = tail.estimate(*side.maxima, confidence=confidence)
+    fitted = found.fitted
+    return TailEstimate(
+        side=side.label,
+        cannot=found.cannot,
+        blocks=found.blocks,
+        activations_a_block=found.activations_a_block,
+        location_ns=None if fitted is None else fitted.location,
+        scale_ns=None if fitted is None else fitted.scale,
+        shape=None if fitted is None else fitted.shape,
+        assumptions=[TailAssumption(name=a.name, statistic=a.statistic, p_value=a.p_value, holds=a.holds) for a in found.assumptions],
+        levels=[TailLevel(activations=one.activations, ns=one.ns, low_ns=one.low_ns, high_ns=one.high_ns) for one in found.levels],
+        not_estimated=found.not_estimated,
+    )
+
+
+def compare(sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], options: Options, progress: Callable[[str, int, int], None] | None = None) -> Comparison:
+    """Everything about these sides, each of `pairs` being (side, its baseline). `progress` is told what is done, how much of it, and out of how much."""
+    done = 0
+    resampled = len({one.label for pair in pairs for one in pair}) * options.resamples
+
+    def drawn(number: int) -> None:
+        nonlocal done
+        done += number
+        if progress is not None:
+            progress("bootstrap", done, resampled)
+
+    partner = {side.label: baseline.label for side, baseline in pairs}
+    tested = [_pair(side, baseline, options) for side, baseline in pairs]
+    quantiles = quantile_differences(pairs, options, drawn)
+    tails: list[TailEstimate] = []
+    for i, side in enumerate(sides if options.tails else []):
+        if progress is not None:
+            progress("tails", i, len(sides))
+        tails.append(tail_estimate(side, confidence=1 - options.alpha))
+    return Comparison(
+        alpha=options.alpha,
+        within_ns=options.within_ns,
+        resamples=options.resamples,
+        seed=options.seed,
+        sides=[
+            SideFigures(
+                label=side.label, record=str(side.record.path), steps=[step.id for step in side.steps], traits=side.traits, baseline=partner.get(side.label),
+                missed=side.merged.missed, worst_mark=side.worst, measured=side.plain, filled=side.filled,
+            )
+            for side in sides
+        ],
+        settings=differences(sides),
+        pairs=tested,
+        selections=_selections(tested),
+        quantiles=quantiles,
+        tails=tails,
+    )  # fmt: skip

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: MIT
+"""Which of several distributions is nearest to a baseline: the chi-square test as Delgado and Choi use it, and as a textbook has it.
+
+Delgado and Choi, New Insights Into the Real-Time Performance of a Multicore Processor, IEEE Access 8 (2020), sec. IV.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rtgauge.record.histogram import EDGES_NS
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    IntArray = npt.NDArray[np.int64]
+
+BIN_NS = 1_000
+"""The papers' bins."""
+LEAST_EXPECTED = 5.0
+"""Cells of the textbook's test are merged until this many are expected in each (Cochran, Some methods for strengthening the common chi-square tests, 1954)."""
+
+
+class Scale(StrEnum):
+    """What the paper's statistic is computed from."""
+
+    COUNTS = "counts"
+    PERCENT = "percent"
+
+
+class Convention(StrEnum):
+    """How the degrees of freedom are counted."""
+
+    PAPER = "paper"
+    TEXTBOOK = "textbook"
+
+
+@dataclass(frozen=True)
+class ChiSquare:
+    """One test against the baseline. `bins`: how many cells it was computed from; `empty`: empty bins of the baseline that were merged into a neighbour.
+
+    `p_value` is None where the statistic has no chi-square distribution (percent).
+    """
+
+    convention: Convention
+    scale: Scale
+    statistic: float
+    degrees_of_freedom: int
+    critical: float
+    p_value: float | None
+    rejected: bool
+    bins: int
+    empty: int
+
+
+class CannotTestError(ValueError):
+    """The test does not exist for these two; the message says why."""
+
+
+def microseconds(bins: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[IntArray, IntArray]:
+    """Bins of docs/formats/histogram.md as 1 us bins: (whole us, rising, and the counts). Exact up to 10 ms; above, a bin counts at its lower edge."""
+    index = EDGES_NS[np.asarray(bins, dtype=np.int64)] // BIN_NS
+    weights = np.asarray(counts, dtype=np.int64)
+    unique, where = np.unique(index, return_inverse=True)
+    total = np.zeros(len(unique), dtype=np.int64)
+    np.add.at(total, where, weights)
+    return unique[total > 0], total[total > 0]
+
+
+def critical_value(degrees_of_freedom: int, alpha: float) -> float:
+    """The value that a chi-square variable exceeds with probability `alpha`. Raises ValueError for no degree of freedom."""
+    if degrees_of_freedom < 1:
+        raise ValueError("a chi-square test needs at least one degree of freedom")
+    from scipy.special import chdtri
+
+    return float(chdtri(degrees_of_freedom, alpha))
+
+
+def exceedance_probability(statistic: float, degrees_of_freedom: int) -> float:
+    """The probability that a chi-square variable exceeds `statistic`."""
+    from scipy.special import chdtrc  # scipy.stats alone takes longer to import than all of a comparison
+
+    return float(chdtrc(degrees_of_freedom, statistic))
+
+
+def reshape(side: tuple[IntArray, IntArray], baseline: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray, int]:
+    """Both histograms over the baseline's bins: (observed, expected, how many bins of the baseline's range were empty).
+
+    What of the side lies outside of the baseline's range is counted in the baseline's first or last bin, as in the paper. The paper does not say
+    what to do with a bin inside of that range that the baseline left empty (the statistic divides by it): here it is merged with the next lower bin
+    that is not empty, so that no sample is lost. Both arguments: whole us and counts, rising, none empty.
+    """
+    at, expected = baseline
+    places = np.clip(np.searchsorted(at, side[0], side="right") - 1, 0, len(at) - 1)
+    observed = np.zeros(len(at), dtype=np.int64)
+    np.add.at(observed, places, side[1])
+    return observed, expected, int(at[-1] - at[0]) + 1 - len(at)
+
+
+def _check(side: tuple[IntArray, IntArray], baseline: tuple[IntArray, IntArray]) -> None:
+    if not len(baseline[0]):
+        raise CannotTestError("the baseline is empty")
+    if not len(side[0]):
+        raise CannotTestError("the sample is empty")
+
+
+def paper_test(side: tuple[IntArray, IntArray], baseline: tuple[IntArray, IntArray], *, alpha: float = 0.05, scale: Scale = Scale.PERCENT) -> ChiSquare:
+    """The paper's test: sum of (O - E)^2 / E over the baseline's bins, against the critical value with as many degrees of freedom as the baseline has bins.
+
+    `counts`: the expected counts are the baseline's, scaled to as many samples as the side has. `percent`: both histograms add up to 100.
+    Raises CannotTestError for an empty side, or a baseline of one bin.
+    """
+    _check(side, baseline)
+    if len(baseline[0]) == 1:
+        raise CannotTestError(
+            f"the baseline has a single bin, {int(baseline[0][0])} us: every histogram reshaped to it is equal to it, and there is nothing to test"
+        )
+    observed, expected, empty = reshape(side, baseline)
+    total = 100.0 if scale is Scale.PERCENT else float(observed.sum())
+    found, wanted = observed / observed.sum() * total, expected / expected.sum() * total
+    statistic = float(((found - wanted) ** 2 / wanted).sum())
+    bins = len(expected)
+    critical = critical_value(bins, alpha)
+    p_value = exceedance_probability(statistic, bins) if scale is Scale.COUNTS else None
+    return ChiSquare(Convention.PAPER, scale, statistic, bins, critical, p_value, statistic > critical, bins, empty)
+
+
+def merge_sparse(one: IntArray, other: IntArray) -> tuple[IntArray, IntArray]:
+    """Neighbouring cells put together from below until at least LEAST_EXPECTED are expected in every cell of either row; what remains joins the last."""
+    share = min(int(one.sum()), int(other.sum())) / max(1, int(one.sum()) + int(other.sum()))
+    cells: list[tuple[int, int]] = []
+    first = second = 0
+    for a, b in zip(one.tolist(), other.tolist(), strict=True):
+        first, second = first + a, second + b
+        if (first + second) * share >= LEAST_EXPECTED:
+            cells.append((first, second))
+            first = second = 0
+    if first + second and cells:
+        cells[-1] = (cells[-1][0] + first, cells[-1][1] + second)
+    table = np.array(cells, dtype=np.int64).reshape(-1, 2)
+    return table[:, 0], table[:, 1]
+
+
+def textbook_test(side: tuple[IntArray, IntArray], baseline: tuple[IntArray, IntArray], *, alpha: float = 0.05) -> ChiSquare:
+    """The test of homogeneity of two samples over all bins of either, sparse cells merged; degrees of freedom: cells - 1.
+
+    It takes samples as independent, which latencies are not. Raises CannotTestError where a side is empty or one cell remains.
+    """
+    _check(side, baseline)
+    at = np.union1d(side[0], baseline[0])
+    one, other = np.zeros(len(at), dtype=np.int64), np.zeros(len(at), dtype=np.int64)
+    one[np.searchsorted(at, side[0])] = side[1]
+    other[np.searchsorted(at, baseline[0])] = baseline[1]
+    one, other = merge_sparse(one, other)
+    if len(one) < 2:
+        raise CannotTestError("all samples of both sides fall into one cell: there is nothing to test")
+    both, count = one + other, int(one.sum() + other.sum())
+    statistic = 0.0
+    for row in (one, other):
+        expected = both * (int(row.sum()) / count)
+        statistic += float(((row - expected) ** 2 / expected).sum())
+    freedom = len(one) - 1
+    critical = critical_value(freedom, alpha)
+    return ChiSquare(
+        Convention.TEXTBOOK, Scale.COUNTS, statistic, freedom, critical, exceedance_probability(statistic, freedom), statistic > critical, len(one), 0
+    )

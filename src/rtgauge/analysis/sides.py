@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: MIT
+"""What is compared: each condition of each record is one side, its repeats put together."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from rtgauge.analysis.bootstrap import Stretches
+from rtgauge.errors import InputError
+from rtgauge.nearest import nearest
+from rtgauge.record.histogram import upper_ns
+from rtgauge.record.merge import Merged, add_bins, merge
+from rtgauge.record.summary import distribution, filled_distribution
+from rtgauge.system.brief import brief
+from rtgauge.units import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from rtgauge.record.model import Distribution, Severity, Step
+    from rtgauge.record.reader import Record
+
+MOST_STRETCHES = 1_000
+"""More windows than this are put together for the bootstrap: its cost stays bounded, and longer stretches only keep more of the dependence."""
+UNIPROCESSOR = "Single"
+"""The deployment that the papers compare with."""
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One condition of one record. `traits`: what it may be told by (host, kernel, deployment, load, ...); `label`: as far as that differs."""
+
+    label: str
+    record: Record
+    steps: tuple[Step, ...]
+    traits: dict[str, str]
+    windows: pl.DataFrame
+    """The measured windows of its series; `stretch` numbers the stretches of time, the CPUs of one together."""
+    merged: Merged
+    resolution_ns: int
+
+    @cached_property
+    def plain(self) -> Distribution:
+        """The figures of the measured activations."""
+        return distribution(self.merged, resolution_ns=self.resolution_ns)
+
+    @cached_property
+    def filled(self) -> Distribution:
+        """The figures with the missed activations filled in."""
+        return filled_distribution(self.merged, resolution_ns=self.resolution_ns)
+
+    @cached_property
+    def worst(self) -> Severity | None:
+        """The severest mark on any of its steps."""
+        order = ["note", "doubtful", "invalid"]
+        return max((step.worst for step in self.steps if step.worst is not None), key=order.index, default=None)
+
+    @cached_property
+    def histogram(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Bins and counts, missed activations filled in; what is in no bin (imports) counts where it begins."""
+        from rtgauge.record.histogram import bin_of
+
+        outside = [(int(bin_of(group.from_ns)), group.count) for group in self.merged.unplaced]
+        return add_bins(
+            np.concatenate([self.merged.bins, self.merged.missed_bins, np.array([at for at, _ in outside], dtype=np.int64)]),
+            np.concatenate([self.merged.counts, self.merged.missed_counts, np.array([count for _, count in outside], dtype=np.int64)]),
+        )
+
+    def values_ns(self, bins: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """What a bin is read as: the largest value it can hold, at the resolution of what measured."""
+        return upper_ns(bins) // self.resolution_ns * self.resolution_ns
+
+    @cached_property
+    def stretches(self) -> Stretches:
+        """The histogram by stretches of time, missed activations filled in."""
+        number = int(self.windows["stretch"].max() or 0) + 1 if self.windows.height else 0  # pyright: ignore[reportArgumentType]
+        together = -(-number // MOST_STRETCHES) if number else 1
+        parts = [
+            self.windows.select(stretch=pl.col("stretch") // together, bin=bins, count=counts).filter(pl.col("bin").list.len() > 0).explode("bin", "count")
+            for bins, counts in (("bins", "counts"), ("missed_bins", "missed_counts"))
+        ]
+        long = pl.concat(parts)
+        bins = np.unique(long["bin"].to_numpy()).astype(np.int64)
+        counts = np.zeros((-(-number // together), len(bins)), dtype=np.int64)
+        np.add.at(counts, (long["stretch"].to_numpy(), np.searchsorted(bins, long["bin"].to_numpy())), long["count"].cast(pl.Int64).to_numpy())
+        return Stretches(self.values_ns(bins), counts[counts.sum(axis=1) > 0])
+
+    @cached_property
+    def maxima(self) -> tuple[list[int], list[int]]:
+        """The largest latency (ns) of each stretch of time, and its activations; stretches cut short (less than half of the median) are left out."""
+        rows = self.windows.group_by("stretch").agg(pl.col("max_ns").max(), (pl.col("count") + pl.col("missed")).sum().alias("n")).sort("stretch").drop_nulls()
+        rows = rows.filter(pl.col("n") * 2 >= pl.col("n").median())
+        return rows["max_ns"].to_list(), rows["n"].cast(pl.Int64).to_list()
+
+
+def _parameters(step: Step) -> dict[str, Any]:
+    return {**step.parameters, **step.key.parameters}
+
+
+def _traits(record: Record, step: Step, target: str) -> dict[str, str]:
+    short = brief(record.systems.get(target, {}))
+    parameters = {name: value for name, value in step.key.parameters.items() if name != "interval_ns"}
+    return {
+        "host": str(short["hostname"] or target),
+        "kernel": str(short["kernel"] or "kernel unknown"),
+        "load": step.key.load,
+        "deployment": step.key.deployment,
+        "tool": step.key.tool,
+        "parameters": ", ".join(f"{name} {value}" for name, value in sorted(parameters.items())) or "default parameters",
+    }
+
+
+def _identity(step: Step) -> str:
+    key = step.key.model_dump(exclude={"repeat"})
+    return json.dumps(key, sort_keys=True)
+
+
+def _windows(record: Record, steps: Sequence[Step]) -> pl.DataFrame:
+    frames: list[pl.DataFrame] = []
+    offset = 0
+    for step in steps:
+        metric = step.total.metric if step.total is not None else ""
+        numbers = [summary.series for summary in step.series if summary.metric == metric and summary.series is not None]
+        frame = record.windows(step).filter((pl.col("phase") == "measure") & pl.col("series").is_in(numbers))
+        frame = frame.with_columns(stretch=pl.col("index").cast(pl.Int64) + offset)
+        frames.append(frame)
+        if frame.height:
+            offset = int(frame["stretch"].max()) + 1  # pyright: ignore[reportArgumentType]
+    return pl.concat(frames)
+
+
+def _limits(step: Step) -> dict[int, int]:
+    limits: Mapping[str, int | None] = step.parameters.get("histogram_limits_ns") or {}
+    return {int(series): limit for series, limit in limits.items() if limit is not None}
+
+
+def _labels(traits: Sequence[Mapping[str, str]], records: Sequence[str]) -> list[str]:
+    different = [name for name in traits[0] if len({one[name] for one in traits}) > 1]
+    labels = [", ".join(one[name] for name in different) for one in traits]
+    if len(set(labels)) == len(labels) and all(labels):
+        return labels
+    return [f"{record}, {label}" if label else record for record, label in zip(records, labels, strict=True)]
+
+
+def _names(records: Sequence[Record]) -> list[str]:
+    names = [record.path.resolve().name for record in records]
+    return names if len(set(names)) == len(names) else [str(record.path) for record in records]
+
+
+def sides_of(records: Sequence[Record]) -> list[Side]:
+    """Every condition of every record, idle first within a record. Raises InputError where two cannot be compared, RecordError for a damaged record."""
+    if len({record.path.resolve() for record in records}) < len(records):
+        raise InputError("a record is named twice: a record compared with itself says nothing")
+    found: list[tuple[Record, str, list[Step]]] = []
+    for record, name in zip(records, _names(records), strict=True):
+        groups: dict[str, list[Step]] = {}
+        for step in record.steps:
+            if step.total is not None:
+                groups.setdefault(_identity(step), []).append(step)
+        if not groups:
+            raise InputError(f"{record.path} holds no finished step with latencies: there is nothing to compare in it")
+        found += [(record, name, steps) for steps in sorted(groups.values(), key=lambda steps: steps[0].key.load != "idle")]
+    traits = [_traits(record, steps[0], next(iter(steps[0].key.targets.values()), "local")) for record, _, steps in found]
+    labels = _labels(traits, [name for _, name, _ in found])
+    check_comparable([(label, steps[0]) for label, (_, _, steps) in zip(labels, found, strict=True)])
+    sides: list[Side] = []
+    for label, trait, (record, _, steps) in zip(labels, traits, found, strict=True):
+        windows = _windows(record, steps)
+        resolution = int(steps[0].parameters.get("resolution_ns") or 1)
+        sides.append(Side(label, record, tuple(steps), trait, windows, merge(windows, limits_ns=_limits(steps[0])), resolution))
+    return sides
+
+
+def check_comparable(steps: Sequence[tuple[str, Step]]) -> None:
+    """Raises InputError where probes, what was measured, units or intervals differ; it says which and between whom."""
+
+    def interval(step: Step) -> str:
+        value = _parameters(step).get("interval_ns")
+        return format_duration(value) if isinstance(value, int) else "unknown"
+
+    def unit(step: Step) -> str:
+        return step.total.unit if step.total is not None else "none"
+
+    def metric(step: Step) -> str:
+        return step.total.metric if step.total is not None else "none"
+
+    first_label, first = steps[0]
+    for label, step in steps[1:]:
+        for what, here, there in (
+            ("probe", first.key.probe, step.key.probe),
+            ("quantity", metric(first), metric(step)),
+            ("unit", unit(first), unit(step)),
+            ("interval", interval(first), interval(step)),
+        ):
+            if here != there:
+                raise InputError(f"these cannot be compared: the {what} is {here} in '{first_label}' and {there} in '{label}'; measure both in the same way")
+
+
+def pairs(sides: Sequence[Side], baseline: str | None) -> list[tuple[Side, Side]]:
+    """(side, its baseline) for every side that is not one itself.
+
+    `baseline`: a label, a record's folder or id, or a word out of a label (a deployment, a load, a kernel). Without one: the deployment Single where there is
+    one, else the first record, else the first side. Where several sides are meant, each other side goes with the one under the same load, deployment and
+    so on. Raises InputError where that is none or more than one.
+    """
+    if len(sides) < 2:
+        raise InputError(f"there is only one side, '{sides[0].label}': name a second record, or one with several loads or deployments")
+    chosen = _candidates(sides, baseline)
+    others = [side for side in sides if side not in chosen]
+    if not others:
+        raise InputError(f"every side is meant by --baseline {baseline}: name one of {', '.join(side.label for side in sides)}")
+    return [(side, _partner(side, chosen)) for side in others]
+
+
+def _candidates(sides: Sequence[Side], baseline: str | None) -> list[Side]:
+    if baseline is None:
+        single = [side for side in sides if side.traits["deployment"] == UNIPROCESSOR]
+        if single and len(single) < len(sides):
+            return single
+        first = [side for side in sides if side.record is sides[0].record]
+        return first if len(first) < len(sides) else [sides[0]]
+    exact = [side for side in sides if side.label == baseline]
+    of_record = [side for side in sides if baseline.rstrip("/") in {side.record.run.id, str(side.record.path), side.record.path.resolve().name}]
+    by_trait = [side for side in sides if baseline in side.traits.values()]
+    for found in (exact, of_record, by_trait):
+        if found:
+            return found
+    raise InputError(f"--baseline {baseline} is none of the sides{nearest(baseline, [side.label for side in sides])}")
+
+
+def _partner(side: Side, chosen: Sequence[Side]) -> Side:
+    alike = list(chosen)
+    for trait in ("load", "deployment", "tool", "parameters", "kernel", "host"):
+        same = [one for one in alike if one.traits[trait] == side.traits[trait]]
+        alike = same or alike
+    if len(alike) > 1:
+        raise InputError(f"'{side.label}' could be compared with {', '.join(repr(one.label) for one in alike)}: choose one with --baseline")
+    return alike[0]

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: MIT
+"""The figures of a comparison: histograms and exceedance curves over each other, and Q-Q plots against the baseline with their regression line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+import numpy as np
+
+from rtgauge.errors import InputError
+from rtgauge.report.data import Counts, exceedance, outline
+from rtgauge.report.facts import system_lines
+from rtgauge.report.figures.parts import US_LABEL, Figure, csv, decades, layered, log_ticks
+from rtgauge.report.figures.save import FORMATS, convert, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    from rtgauge.analysis.sides import Side
+
+WIDTHS_US = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
+CORNERS = 20_000
+BODY = 199
+"""Points of a Q-Q plot at equal steps of probability; the regression line is through these, as the tail's few would pull it."""
+FIRST_US = 0.5
+
+
+@dataclass(frozen=True)
+class Line:
+    """A least-squares line."""
+
+    slope: float
+    intercept: float
+    r2: float
+
+
+def regression(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> Line | None:
+    """The least-squares line of y on x; None where x does not vary."""
+    if len(x) < 2 or float(np.ptp(x)) == 0:
+        return None
+    slope, intercept = (float(part) for part in np.polyfit(x, y, 1))
+    spread = float(((y - y.mean()) ** 2).sum())
+    rest = float(((y - slope * x - intercept) ** 2).sum())
+    return Line(slope, intercept, 1.0 if spread == 0 else 1 - rest / spread)
+
+
+def quantiles_us(side: Side, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Nearest-rank quantiles (us) of a side that is not empty."""
+    bins, counts = side.histogram
+    cumulative = np.cumsum(counts)
+    ranks = np.maximum(1, np.ceil(shares * cumulative[-1] - 1e-9))
+    values = side.values_ns(bins)[np.searchsorted(cumulative, ranks)]
+    return (values if side.filled.max_ns is None else np.minimum(values, side.filled.max_ns)) / 1_000
+
+
+def _labelled(sides: Sequence[Side]) -> list[Side]:
+    return [side for side in sides if side.filled.count]
+
+
+def _colour(sides: Sequence[Side]) -> alt.Color:
+    return alt.Color("side:N", sort=None, scale=alt.Scale(domain=[side.label for side in sides]), legend=alt.Legend(title=None, columns=2))
+
+
+def _x(low: float, high: float, field: str, title: str) -> alt.X:
+    return alt.X(
+        field, scale=alt.Scale(type="log", domain=[low, high], nice=False), axis=alt.Axis(title=title, values=log_ticks(low, high), labelExpr=US_LABEL)
+    )
+
+
+def _histograms(sides: Sequence[Side]) -> Figure:
+    width, outlines = 1, {}
+    for width in WIDTHS_US:
+        outlines = {side.label: outline(Counts(*side.histogram), width) for side in sides}
+        if sum(len(one.x_us) for one in outlines.values()) <= CORNERS:
+            break
+    totals = {side.label: side.filled.count for side in sides}
+    rows = [
+        (label, max(FIRST_US, float(x)), float(n) / totals[label] * 100) for label, one in outlines.items() for x, n in zip(one.x_us, one.count, strict=True)
+    ]
+    floor = min(100 / total for total in totals.values()) * 0.6
+    low, high = min(row[1] for row in rows) * 0.9, max(row[1] for row in rows) * 1.1
+    lines = (
+        alt.Chart(csv({"side": "string", "us": "number", "percent": "number"}, rows))
+        .transform_calculate(y=f"max(datum.percent, {floor / 2})")
+        .transform_window(i="row_number()")
+        .mark_line(interpolate="step-after", strokeWidth=1.4, strokeJoin="miter", clip=True)
+        .encode(
+            x=_x(low, high, "us:Q", "latency (us)"),
+            y=alt.Y(
+                "y:Q",
+                scale=alt.Scale(type="log", domain=[floor, 150], nice=False),
+                axis=alt.Axis(title="share of activations (%)", values=decades(floor, 150), format="~g"),
+            ),
+            color=_colour(sides),
+            order="i:Q",
+        )
+    )
+    text = "Histograms over each other, share of activations by latency, both axes logarithmic: " + "; ".join(side.label for side in sides)
+    notes = [f"Bins of {width} us. Missed activations are filled in."]
+    return Figure("histograms", "Histograms over each other", text, [layered([lines], height=300, description=text)], notes=notes)
+
+
+def _exceedance(sides: Sequence[Side]) -> Figure:
+    rows: list[tuple[str, float, float]] = []
+    for side in sides:
+        curve = exceedance(Counts(*side.histogram), side.filled.max_ns)
+        rows += [(side.label, float(x), float(y)) for x, y in zip(curve.x_us, curve.share, strict=True)]
+    low, high = max(0.01, min(row[1] for row in rows)) * 0.9, max(row[1] for row in rows) * 1.15
+    rarest = min(row[2] for row in rows) * 0.6
+    lines = (
+        alt.Chart(csv({"side": "string", "us": "number", "share": "number"}, rows))
+        .mark_line(interpolate="step-after", strokeWidth=1.8, clip=True)
+        .encode(
+            x=_x(low, high, "us:Q", "latency x (us)"),
+            y=alt.Y(
+                "share:Q",
+                scale=alt.Scale(type="log", domain=[rarest, 1], nice=False),
+                axis=alt.Axis(title="share of activations later than x", values=decades(rarest, 1), labelExpr="format(datum.value * 100, '~g') + ' %'"),
+            ),
+            color=_colour(sides),
+        )
+    )
+    text = "Share of activations later than x, both axes logarithmic: " + "; ".join(side.label for side in sides)
+    return Figure("exceedances", "Exceedance curves over each other", text, [layered([lines], height=300, description=text)])
+
+
+def _qq_spec(side: Side, baseline: Side) -> tuple[dict[str, Any], str]:
+    body = np.arange(1, BODY + 1) / (BODY + 1)
+    smallest = min(side.filled.count, baseline.filled.count)
+    tail = 1 - 10.0 ** -np.arange(2.5, max(2.5, np.log10(smallest)) + 1e-9, 0.25)
+    shares = np.concatenate([body, tail, [1.0]])
+    x, y = quantiles_us(baseline, shares), quantiles_us(side, shares)
+    line = regression(x[:BODY], y[:BODY])
+    low, high = max(0.01, float(min(x.min(), y.min()))) * 0.9, float(max(x.max(), y.max())) * 1.1
+    ends = np.geomspace(low, high, 60)
+    lines = [("equal", float(v), float(v)) for v in ends]
+    if line is not None:
+        lines += [("regression", float(v), w) for v in ends if low <= (w := line.slope * float(v) + line.intercept) <= high]
+    scale = alt.Scale(type="log", domain=[low, high], nice=False)
+    title = f"{side.label} (us)"
+    y_axis = alt.Axis(title=title if len(title) < 50 else "side (us)", values=log_ticks(low, high), labelExpr=US_LABEL)
+    points = alt.Chart(csv({"x": "number", "y": "number", "share": "number"}, zip(x.tolist(), y.tolist(), shares.tolist(), strict=True)))
+    drawn = alt.Chart(csv({"kind": "string", "x": "number", "y": "number"}, lines))
+    dash = alt.StrokeDash("kind:N", sort=None, scale=alt.Scale(domain=["regression", "equal"], range=[[1, 0], [4, 4]]), legend=alt.Legend(title=None))
+    text = f"Q-Q plot of {side.label} against {baseline.label}"
+    if line is not None:
+        text += f": regression line slope {line.slope:.3f}, intercept {line.intercept:+.2f} us, r² {line.r2:.4f}"
+    layers = [
+        drawn.mark_line(strokeWidth=1.3, style="muted", clip=True).encode(x=_x(low, high, "x:Q", f"{baseline.label} (us)"), y=alt.Y("y:Q"), strokeDash=dash),
+        points.mark_point(filled=True, size=22, opacity=0.8).encode(
+            x="x:Q",
+            y=alt.Y("y:Q", scale=scale, axis=y_axis),
+            tooltip=[alt.Tooltip("share:Q", title="quantile"), alt.Tooltip("x:Q", title="baseline (us)"), alt.Tooltip("y:Q", title="side (us)")],
+        ),
+    ]
+    return layered(layers, height=320, description=text), text.removeprefix("Q-Q plot of ")
+
+
+def _qq(pairs: Sequence[tuple[Side, Side]]) -> Figure | None:
+    drawn = [_qq_spec(side, baseline) for side, baseline in pairs if side.filled.count and baseline.filled.count]
+    if not drawn:
+        return None
+    notes = ["Quantiles at equal steps of probability, and of the tail to the largest value. The regression line is the least-squares line through the former."]
+    titles = [title for _, title in drawn]
+    return Figure("qq", "Q-Q plots against the baseline", "; ".join(titles), [spec for spec, _ in drawn], titles, notes)
+
+
+def comparison_figures(sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]]) -> dict[str, Figure]:
+    """Name -> figure; none where every side is empty."""
+    filled = _labelled(sides)
+    if not filled:
+        return {}
+    found = [_histograms(filled), _exceedance(filled), _qq(pairs)]
+    return {figure.name: figure for figure in found if figure is not None}
+
+
+def save_figures(sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], folder: Path) -> list[Path]:
+    """Write every figure as PNG, SVG and PDF into `folder`; the files written. Raises InputError where it cannot be written."""
+    subtitle = "\n".join(dict.fromkeys(line for side in sides for line in system_lines(side.record)))
+    written: list[Path] = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for figure in comparison_figures(sides, pairs).values():
+            spec = whole(figure, subtitle)
+            for form in FORMATS:
+                file = folder / f"{figure.name}.{form}"
+                file.write_bytes(convert(spec, form, "light", 1))
+                written.append(file)
+    except OSError as error:
+        raise InputError(f"figures cannot be written to {folder} ({error.strerror}): name another folder") from None
+    return written

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: MIT
+"""The tables of a comparison, as text: the page and the terminal print the same numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rtgauge.report.text import NONE, us, whole
+from rtgauge.units import format_time
+
+if TYPE_CHECKING:
+    from rtgauge.analysis.comparison import Comparison, Test
+    from rtgauge.record.model import Distribution
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table: its title, its columns (the first names the row), its rows, and what to know when reading it."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+    notes: list[str]
+
+
+def _fine(ns: float | None, *, lower_bound: bool = False) -> str:
+    """us with the three decimals that the papers print."""
+    return NONE if ns is None else f"{'≥' if lower_bound else ''}{ns / 1_000:.3f}"
+
+
+def _signed(ns: float) -> str:
+    return f"{ns / 1_000:+.1f}"
+
+
+def _probability(p: float | None) -> str:
+    return NONE if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _figures(figures: Distribution) -> list[str]:
+    return [_fine(getattr(figures, f"{key}_ns"), lower_bound=f"{key}_ns" in figures.lower_bounds) for key in ("mean", "max", "min", "std")]
+
+
+def figures_grid(result: Comparison) -> Grid:
+    """The papers' table: average, maximum, minimum, standard deviation."""
+    rows: list[list[str]] = []
+    notes = ["In us. Maxima have no interval: none is valid for them."]
+    for side in result.sides:
+        marked = "*" if side.worst_mark is not None else ""
+        rows.append([side.label + marked, whole(side.measured.count), whole(side.missed), *_figures(side.measured)])
+        if side.missed:
+            rows.append(["  missed filled in", whole(side.filled.count), "", *_figures(side.filled)])
+    if any(side.missed for side in result.sides):
+        notes.append("Missed activations are filled in with the latency they would have had, here in the second line of a side and in all that follows.")
+    notes += [f"* {side.label} is marked {side.worst_mark.value}: see rtgauge show {side.record}" for side in result.sides if side.worst_mark is not None]
+    empty = [side.label for side in result.sides if not side.filled.count]
+    notes += [f"{label} is empty: nothing was measured, and there is nothing to compare." for label in empty]
+    equal = [side for side in result.sides if side.filled.count and side.filled.min_ns == side.filled.max_ns]
+    notes += [f"All latencies of {side.label} are equal ({format_time(side.filled.min_ns)})." for side in equal]
+    return Grid("Latency", ["", "count", "missed", "average", "maximum", "minimum", "std"], rows, notes)
+
+
+def settings_grid(result: Comparison) -> Grid:
+    """What is not the same in all sides; sides that agree are put together."""
+    rows: list[list[str]] = []
+    for name, values in result.settings.items():
+        who: dict[str, list[str]] = {}
+        for side, value in zip(result.sides, values, strict=True):
+            who.setdefault(value, []).append(side.label)
+        rows.append([name, " · ".join(f"{value} ({'; '.join(sides)})" for value, sides in who.items())])
+    notes = [] if rows else ["None: facts and parameters are the same on all sides."]
+    return Grid("Settings that differ", ["", "value (where)"], rows, notes)
+
+
+def _test(test: Test) -> list[str]:
+    if test.cannot is not None:
+        return [test.convention.value, test.scale.value, NONE, NONE, NONE, NONE, "cannot be tested"]
+    assert test.statistic is not None and test.critical is not None  # noqa: S101 - set together
+    return [
+        test.convention.value,
+        test.scale.value,
+        f"{test.statistic:,.2f}".replace(",", ""),
+        whole(test.degrees_of_freedom),
+        f"{test.critical:.3f}",
+        _probability(test.p_value),
+        "rejected" if test.rejected else "not rejected",
+    ]
+
+
+def selection_grid(result: Comparison) -> Grid:
+    """The chi-square tests against the baseline, and the choice."""
+    several = len({pair.baseline for pair in result.pairs}) > 1
+    rows = [
+        [f"{pair.side} : {pair.baseline}" if several and i == 0 else pair.side if i == 0 else "", *_test(test)]
+        for pair in result.pairs
+        for i, test in enumerate((pair.paper, pair.textbook))
+    ]
+    notes: list[str] = []
+    for pair in result.pairs:
+        notes += [f"{pair.side}: {test.convention.value}: {test.cannot}." for test in (pair.paper, pair.textbook) if test.cannot is not None]
+        if pair.paper.empty_bins_merged:
+            notes.append(f"{pair.side}: {pair.paper.empty_bins_merged} empty bins of the baseline were merged with the filled bin below them.")
+    for chosen in result.selections:
+        best = f"best is {chosen.best}" if chosen.best is not None else "none: every side was rejected or could not be tested"
+        notes.append(f"Selection against {chosen.baseline}, {chosen.convention.value}'s convention: {best}.")
+    notes.append(
+        "paper: 1 us bins, reshaped to the baseline's range, as many degrees of freedom as bins. "
+        "textbook: homogeneity of two samples, sparse bins merged, bins - 1."
+    )
+    if any(pair.paper.scale.value == "percent" for pair in result.pairs):
+        notes.append("From percentages the critical value is a fixed threshold for the size of a difference, not a test at a level.")
+    columns = ["", "convention", "scale", "chi-square", "DOF", f"critical ({result.alpha:g})", "p", "result"]
+    return Grid("Selection (chi-square)", columns, rows, list(dict.fromkeys(notes)))
+
+
+def effect_grid(result: Comparison) -> Grid:
+    """How large the differences are."""
+    rows = [
+        [
+            pair.side,
+            pair.baseline,
+            NONE if pair.wasserstein_us is None else f"{pair.wasserstein_us:.3f}",
+            NONE if pair.cramers_v is None else f"{pair.cramers_v:.4f}",
+        ]
+        for pair in result.pairs
+    ]
+    notes = ["Wasserstein: how far, on average, a latency of one side is from its counterpart on the other. Cramer's V: 0 is no association, 1 complete."]
+    return Grid("Size of the difference", ["", "against", "Wasserstein (us)", "Cramer's V"], rows, notes)
+
+
+def quantile_grid(result: Comparison) -> Grid:
+    """Differences of quantiles with intervals, and what they show."""
+    confidence = f"{(1 - result.alpha) * 100:g} % interval"
+    rows: list[list[str]] = []
+    notes: list[str] = []
+    for row in result.quantiles:
+        interval = NONE if row.low_ns is None or row.high_ns is None else f"{_signed(row.low_ns)} … {_signed(row.high_ns)}"
+        figures = [us(row.side_ns), us(row.baseline_ns), _signed(row.difference_ns), interval, _probability(row.p_different)]
+        rows.append([row.side, row.quantile, *figures, row.says])
+        if row.no_interval is not None:
+            notes.append(f"No interval for {row.side} at {row.quantile}: {row.no_interval}.")
+    tested = sum(row.p_different is not None for row in result.quantiles)
+    if tested:
+        notes.append(
+            f"In us, side minus baseline; {result.resamples} resamples of stretches of time. "
+            f"p and the words are corrected for all {tested} comparisons (Holm), intervals are not."
+        )
+    if tested and 2 * tested / (result.resamples + 1) >= result.alpha:
+        needed = math.ceil(2 * tested / result.alpha)
+        notes.append(f"{result.resamples} resamples cannot show any difference among {tested} comparisons: --resamples {needed} or more could.")
+    return Grid("Differences of quantiles", ["", "quantile", "side", "baseline", "difference", confidence, "p", "what it shows"], rows, notes)
+
+
+def tail_grid(result: Comparison) -> Grid:
+    """The latency exceeded once in so many activations."""
+    columns = sorted({level.activations for tail in result.tails for level in tail.levels})
+    rows: list[list[str]] = []
+    notes: list[str] = []
+    for tail in result.tails:
+        levels = {level.activations: level for level in tail.levels}
+        cells: list[str] = []
+        for n in columns:
+            level = levels.get(n)
+            high = NONE if level is None else "no limit" if level.high_ns is None else us(level.high_ns)
+            cells.append(NONE if level is None else f"{us(level.ns)} ({us(level.low_ns)} … {high})")
+        rows.append([tail.side, NONE if tail.shape is None else f"{tail.shape:+.2f}", *cells] if tail.cannot is None else [tail.side, NONE, *cells])
+        if tail.cannot is not None:
+            notes.append(f"{tail.side}: cannot be estimated from this sample: {tail.cannot}.")
+        else:
+            tests = ", ".join(f"{test.name} p = {test.p_value:.2f}" for test in tail.assumptions)
+            notes.append(f"{tail.side}: {tail.blocks} blocks of about {tail.activations_a_block:.0f} activations; {tests}.")
+    confidence = f"{(1 - result.alpha) * 100:g} %"
+    if columns:
+        notes.append(
+            f"In us, with {confidence} profile-likelihood intervals; an extrapolation that supposes that nothing changes. "
+            "A burst of late activations counts once."
+        )
+    return Grid("Latency exceeded once in", ["", "shape", *(f"10^{len(str(n)) - 1}" for n in columns)], rows, notes)
+
+
+def grids(result: Comparison) -> list[Grid]:
+    """All tables, in order; those that were not asked for are absent."""
+    found = [figures_grid(result), settings_grid(result), selection_grid(result), effect_grid(result)]
+    if result.quantiles:
+        found.append(quantile_grid(result))
+    if result.tails:
+        found.append(tail_grid(result))
+    return found

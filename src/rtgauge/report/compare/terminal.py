@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""What the terminal shows of a comparison."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from rtgauge.report.compare.tables import grids
+from rtgauge.report.text import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from rtgauge.analysis.comparison import Comparison
+    from rtgauge.report.compare.tables import Grid
+
+MOST_SETTINGS = 24
+LONGEST = 100
+NUMBERS = {"count", "missed", "average", "maximum", "minimum", "std", "chi-square", "DOF", "p", "side", "baseline", "difference", "shape"}
+
+
+def _table(grid: Grid) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for i, column in enumerate(grid.columns):
+        numeric = column in NUMBERS or column.startswith(("critical", "Wasserstein", "Cramer"))
+        table.add_column(column, justify="right" if numeric else "left", no_wrap=numeric, style="bold" if i == 0 else "", overflow="fold")
+    for row in grid.rows:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    return table
+
+
+def _settings(grid: Grid) -> tuple[Grid, int]:
+    """The grid with its first rows, long values cut, and how many rows were left away."""
+    rows = [[name, value if len(value) <= LONGEST else f"{value[: LONGEST - 1]}…"] for name, value in (row[:2] for row in grid.rows[:MOST_SETTINGS])]
+    return type(grid)(grid.title, grid.columns, rows, grid.notes), max(0, len(grid.rows) - MOST_SETTINGS)
+
+
+def print_comparison(result: Comparison, console: Console) -> None:
+    """Every table with its notes."""
+    for i, grid in enumerate(grids(result)):
+        shown, more = _settings(grid) if grid.title.startswith("Settings") else (grid, 0)
+        if i:
+            console.print()
+        console.print(Text(shown.title, style="bold underline"))
+        if shown.rows:
+            console.print(_table(shown))
+        if more:
+            console.print(Text(f"and {more} more: rtgauge compare --json shows all", style="dim"))
+        for note in shown.notes:
+            console.print(Text(printable(note), style="dim"))

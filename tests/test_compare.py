@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: MIT
+"""`rtgauge compare` from records to tables, figures and the page."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from rtgauge.analysis.comparison import Comparison, Options, compare
+from rtgauge.analysis.sides import pairs, sides_of
+from rtgauge.cli.main import main
+from rtgauge.errors import InputError
+from rtgauge.record.reader import Record
+from tests.support.records import WINDOW_SCHEMA, Shape, write_record
+from tests.unit.windows import row
+
+NEWER = {"kernel": {"release": "6.12.0-rt", "preemption": {"model": "PREEMPT_RT"}, "hz": 250}}
+
+
+@pytest.fixture(name="old", scope="module")
+def an_old(tmp_path_factory) -> Path:
+    return write_record(tmp_path_factory.mktemp("runs"), Shape(seconds=25))
+
+
+@pytest.fixture(name="new", scope="module")
+def a_new(tmp_path_factory) -> Path:
+    return write_record(tmp_path_factory.mktemp("runs"), Shape(seconds=25, seed=2, system=NEWER, median_ns={"idle": 12_000, "cpu": 9_000, "memory": 14_000}))
+
+
+def change_step(record: Path, change, number: int = 0) -> None:
+    """Change what is in one step.json."""
+    file = sorted(record.glob("steps/*/step.json"))[number]
+    step = json.loads(file.read_text(encoding="utf-8"))
+    change(step)
+    file.write_text(json.dumps(step), encoding="utf-8")
+
+
+def replace_windows(record: Path, number: int, rows: list[dict]) -> None:
+    sorted(record.glob("steps/*"))[number].joinpath("windows.parquet").unlink()
+    pl.DataFrame(rows, schema=WINDOW_SCHEMA).write_parquet(sorted(record.glob("steps/*"))[number] / "windows.parquet")
+
+
+def deployments(record: Path, names: list[str]) -> Path:
+    for number, name in enumerate(names):
+        change_step(record, lambda step, name=name: step["key"].update(load="idle", deployment=name), number)
+    return record
+
+
+def compared(*records: Path, baseline: str | None = None, **options) -> Comparison:
+    sides = sides_of([Record.open(record) for record in records])
+    return compare(sides, pairs(sides, baseline), Options(**{"resamples": 199, "tails": False, **options}))
+
+
+def run(monkeypatch, capsys, *arguments: object) -> tuple[int, str, str]:
+    monkeypatch.setattr(sys, "argv", ["rtgauge", "compare", *map(str, arguments)])
+    monkeypatch.setattr("rtgauge.cli.main.make_patient", lambda: None)
+    monkeypatch.setenv("COLUMNS", "200")
+    with pytest.raises(SystemExit) as ended:
+        main()
+    out, err = capsys.readouterr()
+    return int(ended.value.code or 0), out, err
+
+
+def test_two_records_are_paired_by_load_and_labelled_by_what_differs(old, new):
+    result = compared(old, new)
+    assert [side.label for side in result.sides] == [f"{kernel}, {load}" for kernel in ("6.1.0-18-amd64", "6.12.0-rt") for load in ("idle", "cpu", "memory")]
+    assert [(pair.side, pair.baseline) for pair in result.pairs] == [(f"6.12.0-rt, {load}", f"6.1.0-18-amd64, {load}") for load in ("idle", "cpu", "memory")]
+    assert result.settings["kernel.preemption.model"] == ["dynamic"] * 3 + ["PREEMPT_RT"] * 3
+    assert "host" not in result.settings
+
+
+def test_a_shift_is_found_with_its_size_and_what_is_equal_is_called_so(old, new):
+    result = compared(old, new, resamples=999)
+    shifted, same = result.pairs[0], result.pairs[1]
+    assert shifted.wasserstein_us == pytest.approx(6.3, abs=0.5)  # the medians are 6 us apart, the means 6.4
+    assert same.wasserstein_us == pytest.approx(0, abs=0.3)
+    assert shifted.cramers_v is not None
+    assert same.cramers_v is not None
+    assert shifted.cramers_v > 0.6
+    assert same.cramers_v < 0.1
+    assert shifted.textbook.rejected
+    medians = {row.side: row for row in result.quantiles if row.quantile == "p50"}
+    assert medians["6.12.0-rt, idle"].difference_ns == pytest.approx(6_000, abs=200)
+    assert medians["6.12.0-rt, idle"].says == "differs by more than 2 us at p50"
+    assert medians["6.12.0-rt, cpu"].says == "the same within 2 us at p50"
+    for one in medians.values():
+        assert one.low_ns is not None
+        assert one.high_ns is not None
+        assert one.low_ns <= one.difference_ns <= one.high_ns
+    rare = [one for one in result.quantiles if one.quantile == "p99.99"]
+    assert all("samples lie beyond it" in (one.no_interval or "") for one in rare)
+
+
+def test_figures_are_the_records_own(old, new):
+    result = compared(old, new, resamples=0)
+    for side, step in zip(result.sides, [*Record.open(old).steps, *Record.open(new).steps], strict=True):
+        assert step.total is not None
+        assert (side.measured.count, side.measured.min_ns, side.measured.max_ns) == (step.total.count, step.total.min_ns, step.total.max_ns)
+        assert side.measured.mean_ns == pytest.approx(step.total.mean_ns)
+        assert side.measured.std_ns == pytest.approx(step.total.std_ns)
+        assert side.missed == step.total.missed
+        assert side.filled.count == step.total.count + step.total.missed
+    assert all(row.no_interval == "no resamples were asked for" for row in result.quantiles)
+
+
+def test_deployments_of_one_record_are_compared_with_single(tmp_path):
+    record = deployments(write_record(tmp_path, Shape(seconds=3)), ["HM", "MI", "Single"])
+    result = compared(record, resamples=0)
+    assert {side.label for side in result.sides} == {"HM", "MI", "Single"}
+    assert {(pair.side, pair.baseline) for pair in result.pairs} == {("HM", "Single"), ("MI", "Single")}
+    assert {(pair.side, pair.baseline) for pair in compared(record, baseline="MI", resamples=0).pairs} == {("HM", "MI"), ("Single", "MI")}
+
+
+def test_loads_of_one_record_are_compared_with_idle_and_repeats_are_one_side(tmp_path):
+    record = write_record(tmp_path, Shape(seconds=3, repeats=2, loads=("cpu", "idle")))
+    result = compared(record, resamples=0)
+    assert [(side.label, len(side.steps)) for side in result.sides] == [("idle", 2), ("cpu", 2)]
+    assert [(pair.side, pair.baseline) for pair in result.pairs] == [("cpu", "idle")]
+    assert result.sides[0].measured.count == sum(step.total.count for step in Record.open(record).steps if step.total and step.key.load == "idle")
+
+
+@pytest.mark.parametrize("baseline", ["6.1.0-18-amd64", "path"])
+def test_a_baseline_by_kernel_or_record(old, new, baseline):
+    named = str(new) if baseline == "path" else baseline
+    first = compared(old, new, baseline=named, resamples=0).pairs[0]
+    assert first.baseline == ("6.12.0-rt, idle" if baseline == "path" else "6.1.0-18-amd64, idle")
+
+
+def test_a_baseline_that_is_none_or_everything_is_refused(old, new):
+    with pytest.raises(InputError, match="did you mean"):
+        compared(old, new, baseline="6.12.0-rt, idel")
+    with pytest.raises(InputError, match="every side is meant"):
+        compared(old, new, baseline="as-is")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda s: (s["parameters"].update(interval_ns=100_000), s["key"]["parameters"].update(interval_ns=100_000)), "interval is 1ms in .* and 100us in"),
+        (lambda s: s["key"].update(probe="noise"), "probe is wakeup in .* and noise in"),
+        (lambda s: s["total"].update(unit="count"), "unit is ns in .* and count in"),
+        (lambda s: s["total"].update(metric="jitter"), "quantity is latency in .* and jitter in"),
+        (lambda s: (s["parameters"].pop("interval_ns"), s["key"]["parameters"].pop("interval_ns")), "interval is 1ms in .* and unknown in"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_and_named(tmp_path, old, change, says):
+    other = write_record(tmp_path, Shape(seconds=2, loads=("idle",), seed=5))
+    change_step(other, change)
+    with pytest.raises(InputError, match=says):
+        compared(old, other)
+
+
+def test_one_side_and_the_same_record_twice_are_refused(tmp_path, old):
+    alone = write_record(tmp_path, Shape(seconds=2, loads=("idle",)))
+    with pytest.raises(InputError, match="only one side"):
+        compared(alone)
+    with pytest.raises(InputError, match="named twice"):
+        compared(old, old)
+
+
+def test_an_empty_and_an_all_equal_side_and_a_baseline_of_one_bin_are_said_in_words(tmp_path, monkeypatch, capsys):
+    record = deployments(write_record(tmp_path, Shape(seconds=3, marks=False)), ["HM", "MI", "Single"])
+    replace_windows(record, 0, [row([], index=0)])
+    replace_windows(record, 2, [row([5_000] * 1_000, index=i) for i in range(60)])
+    status, out, _ = run(monkeypatch, capsys, record, "--resamples", "99")
+    assert status == 0
+    assert "HM is empty: nothing was measured" in out
+    assert "All latencies of Single are equal (5.00 us)" in out
+    assert "HM: paper: the sample is empty" in out
+    assert "MI: paper: the baseline has a single bin, 5 us" in out
+    assert "Single: cannot be estimated from this sample: the largest values take only 1 different value" in out
+    assert "no side" not in out
+    status, out, _ = run(monkeypatch, capsys, record, "--resamples", "0", "--baseline", "HM")
+    assert status == 0
+    assert "the baseline is empty" in out
+
+
+def test_the_command_prints_tables_and_writes_figures_and_a_page(old, new, monkeypatch, capsys, tmp_path):
+    page, figures = tmp_path / "compare.html", tmp_path / "figures"
+    status, out, err = run(monkeypatch, capsys, old, new, "--resamples", "99", "--no-tails", "-o", page, "--figures", figures)
+    assert (status, err) == (0, "")
+    for heading in ("average", "maximum", "minimum", "std", "Settings that differ", "chi-square", "Wasserstein (us)", "Cramer's V", "95 % interval"):
+        assert heading in out
+    assert "99 resamples cannot show any difference among 9 comparisons: --resamples 360 or more could" in out
+    assert {file.name for file in figures.iterdir()} == {f"{name}.{form}" for name in ("histograms", "exceedances", "qq") for form in ("png", "svg", "pdf")}
+    assert "regression line slope" in (figures / "qq.svg").read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    assert text.count('class="chart"') == 1 + 1 + 3
+    assert "6.12.0-rt, memory" in text
+    assert "http://" not in text.split("<script")[0]
+
+
+def test_json_is_the_document_and_nothing_else(old, new, monkeypatch, capsys):
+    status, out, _ = run(monkeypatch, capsys, old, new, "--json", "--resamples", "99", "--within", "5us", "--alpha", "0.01", "--scale", "counts")
+    assert status == 0
+    result = Comparison.model_validate_json(out)
+    assert (result.within_ns, result.alpha, result.resamples) == (5_000, 0.01, 99)
+    assert result.pairs[0].paper.scale == "counts"
+    assert len(result.tails) == 6
+    assert all("25 windows" in (tail.cannot or "") for tail in result.tails)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--within", "2"], "--within: '2' has no unit"),
+        (["--within", "-2us"], "negative"),
+        (["--alpha", "5"], "not between 0 and 1"),
+        (["--scale", "bits"], "neither percent nor counts"),
+        (["--baseline", "nonsense"], "is none of the sides"),
+        (["nowhere"], "there is no such folder"),
+    ],
+)
+def test_wrong_words_are_one_line_and_status_2(old, new, monkeypatch, capsys, arguments, says):
+    status, out, err = run(monkeypatch, capsys, old, new, *arguments)
+    assert (status, out) == (2, "")
+    assert err.startswith("rtgauge: ")
+    assert says in err
+    assert err.count("\n") == 1
+
+
+def test_names_from_a_record_do_not_command_the_terminal_or_the_page(tmp_path, old, monkeypatch, capsys):
+    evil = write_record(tmp_path, Shape(seconds=2, seed=3, host="x\x1b[31m<script>alert(1)</script>"))
+    page = tmp_path / "page.html"
+    status, out, _ = run(monkeypatch, capsys, old, evil, "--resamples", "0", "--no-tails", "-o", page)
+    assert status == 0
+    assert "\x1b[31m" not in out
+    assert "<script>alert(1)" not in page.read_text(encoding="utf-8")

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+"""The chi-square tests and sizes of differences against the paper, scipy and textbook numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2, chi2_contingency, chisquare, wasserstein_distance
+from scipy.stats.contingency import association
+
+from rtgauge.analysis.effect import cramers_v, wasserstein
+from rtgauge.analysis.selection import (
+    CannotTestError,
+    Scale,
+    critical_value,
+    exceedance_probability,
+    merge_sparse,
+    microseconds,
+    paper_test,
+    reshape,
+    textbook_test,
+)
+from rtgauge.record.histogram import bin_of
+
+
+def histogram(counts, first=0):
+    at = np.arange(first, first + len(counts))
+    counts = np.array(counts, dtype=np.int64)
+    return at[counts > 0], counts[counts > 0]
+
+
+def test_the_papers_critical_value():
+    """Delgado and Choi (2020), table 4: 22 bins, 5 %."""
+    assert critical_value(22, 0.05) == pytest.approx(33.924, abs=5e-4)
+
+
+@pytest.mark.parametrize(("freedom", "alpha", "value"), [(1, 0.05, 3.841), (10, 0.05, 18.307), (10, 0.01, 23.209), (100, 0.05, 124.342)])
+def test_critical_values_of_printed_tables(freedom, alpha, value):
+    assert critical_value(freedom, alpha) == pytest.approx(value, abs=6e-4)
+    assert exceedance_probability(critical_value(freedom, alpha), freedom) == pytest.approx(alpha)
+
+
+def test_the_papers_test_over_22_bins():
+    baseline = histogram([100] * 22, first=1)
+    found = paper_test(histogram([110, 90, *[100] * 20], first=1), baseline, scale=Scale.COUNTS)
+    assert (found.degrees_of_freedom, found.bins, found.empty, found.rejected) == (22, 22, 0, False)
+    assert found.critical == pytest.approx(33.924, abs=5e-4)
+    assert found.statistic == pytest.approx(2.0)  # (10^2 + 10^2) / 100
+    assert found.p_value == pytest.approx(chi2.sf(2.0, 22))
+    percent = paper_test(histogram([110, 90, *[100] * 20], first=1), baseline, scale=Scale.PERCENT)
+    assert percent.statistic == pytest.approx(2.0 / 22)  # 100 in place of 2200 samples
+    assert percent.p_value is None
+
+
+def test_the_statistic_is_scipys_also_where_the_sizes_differ():
+    rng = np.random.default_rng(1)
+    base, side = rng.integers(5, 500, 30), rng.integers(5, 900, 30)
+    expected = base * side.sum() / base.sum()
+    assert paper_test(histogram(side), histogram(base), scale=Scale.COUNTS).statistic == pytest.approx(chisquare(side, expected).statistic)
+
+
+def test_what_is_outside_of_the_baselines_range_goes_to_its_ends_and_empty_bins_to_the_one_below():
+    baseline = (np.array([3, 4, 7]), np.array([10, 20, 30]))
+    observed, expected, empty = reshape((np.array([0, 2, 3, 5, 6, 7, 90]), np.array([1, 2, 4, 8, 16, 32, 64])), baseline)
+    assert observed.tolist() == [7, 24, 96]
+    assert expected.tolist() == [10, 20, 30]
+    assert empty == 2
+
+
+def test_identical_histograms_have_no_statistic_and_are_not_rejected():
+    same = histogram([5, 50, 500, 50, 5])
+    for test in (paper_test(same, same, scale=Scale.COUNTS), textbook_test(same, same)):
+        assert test.statistic == pytest.approx(0)
+        assert not test.rejected
+
+
+def test_a_baseline_of_one_bin_an_empty_sample_and_equal_ones_are_refused_in_words():
+    one, more, none = histogram([9]), histogram([5, 50, 5]), histogram([])
+    with pytest.raises(CannotTestError, match="single bin"):
+        paper_test(more, one)
+    with pytest.raises(CannotTestError, match="sample is empty"):
+        paper_test(none, more)
+    with pytest.raises(CannotTestError, match="baseline is empty"):
+        textbook_test(more, none)
+    with pytest.raises(CannotTestError, match="one cell"):
+        textbook_test(one, one)
+
+
+def test_the_textbook_test_is_scipys():
+    rng = np.random.default_rng(4)
+    one, other = rng.integers(10, 500, 25), rng.integers(10, 900, 25)
+    found, theirs = textbook_test(histogram(one), histogram(other)), chi2_contingency(np.array([one, other]), correction=False)
+    assert found.statistic == pytest.approx(theirs.statistic)
+    assert found.p_value == pytest.approx(theirs.pvalue)
+    assert found.degrees_of_freedom == theirs.dof == 24
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), min_size=1, max_size=60))
+def test_merged_cells_lose_nothing_and_expect_enough(pairs):
+    one, other = (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True))
+    merged = merge_sparse(one, other)
+    if len(merged[0]):
+        assert (merged[0].sum(), merged[1].sum()) == (one.sum(), other.sum())
+        share = min(one.sum(), other.sum()) / (one.sum() + other.sum())
+        assert ((merged[0] + merged[1]) * share >= 5 - 1e-9).all()
+
+
+def test_bins_become_the_papers_microseconds():
+    at, counts = microseconds(bin_of([0, 999, 1_000, 1_990, 150_500, 9_999_999]), [1, 2, 3, 4, 5, 6])
+    assert at.tolist() == [0, 1, 150, 9_999]
+    assert counts.tolist() == [3, 7, 5, 6]
+
+
+values = st.lists(st.tuples(st.integers(0, 10**7), st.integers(1, 100)), min_size=1, max_size=30)
+
+
+@given(values, values)
+def test_wasserstein_is_scipys(one, other):
+    (a, wa), (b, wb) = zip(*one, strict=True), zip(*other, strict=True)
+    assert wasserstein(a, wa, b, wb) == pytest.approx(wasserstein_distance(a, b, wa, wb), rel=1e-6, abs=1e-3)
+
+
+def test_a_shifted_sample_is_as_far_as_it_was_shifted():
+    at = np.array([1_000, 2_000, 5_000])
+    assert wasserstein(at + 700, [1, 2, 3], at, [10, 20, 30]) == pytest.approx(700)
+    with pytest.raises(ValueError, match="empty"):
+        wasserstein([], [], [1], [1])
+
+
+def test_cramers_v_of_a_known_table():
+    """The 2 x 2 table of scipy's manual and the extremes 0 and 1."""
+    table = np.array([[12, 3], [17, 16]])
+    statistic = chi2_contingency(table, correction=False).statistic
+    assert cramers_v(statistic, 48, 2, 2) == pytest.approx(association(table, method="cramer"))
+    assert cramers_v(100.0, 100, 2, 2) == 1
+    assert cramers_v(0.0, 100, 2, 5) == 0
+    assert cramers_v(1.0, 10, 1, 5) is None
+
+
+def test_table_4_of_the_paper_cannot_come_from_raw_counts():
+    """Two samples of one distribution: by chance alone the statistic is near twice the number of bins, above the paper's critical value."""
+    rng = np.random.default_rng(7)
+    shares = np.full(22, 1 / 22)
+    found = [paper_test(histogram(rng.multinomial(6_000_000, shares)), histogram(rng.multinomial(6_000_000, shares)), scale=Scale.COUNTS) for _ in range(200)]
+    assert np.mean([test.statistic for test in found]) == pytest.approx(2 * 21, rel=0.1)
+    assert sum(test.rejected for test in found) > 100

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""The extreme-value estimate against published fits, scipy's density and known distributions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.stats import chi2, genextreme
+
+from rtgauge.analysis.tail import assumptions, blocks_of, estimate, fit, fit_test, level_interval
+
+from .extremes import PORT_PIRIE_M
+
+
+def test_port_pirie_as_published():
+    """Coles (2001), sec. 3.4.1: (3.87, 0.198, -0.050), log-likelihood 4.34, levels 4.30 and 4.69 m; more digits from the R package ismev."""
+    fitted = fit(PORT_PIRIE_M)
+    assert (fitted.location, fitted.scale, fitted.shape) == pytest.approx((3.87474692, 0.19804120, -0.05008773), abs=5e-5)
+    assert fitted.log_likelihood == pytest.approx(4.339058, abs=1e-5)
+    assert fitted.level(1 / 10) == pytest.approx(4.30, abs=0.005)
+    assert fitted.level(1 / 100) == pytest.approx(4.69, abs=0.005)
+
+
+@pytest.mark.parametrize("p", [1 / 10, 1 / 100])
+def test_the_profile_interval_is_where_scipys_density_loses_as_much_likelihood(p):
+    x = np.array(PORT_PIRIE_M)
+    fitted = fit(x)
+    low, high = level_interval(x, fitted, p)
+
+    def best(level: float) -> float:
+        def negative(q):
+            scale, shape = np.exp(q[0]), q[1]
+            above = float(genextreme.isf(p, -shape))  # scipy's shape has the opposite sign
+            return -float(genextreme.logpdf(x, -shape, level - scale * above, scale).sum())
+
+        return -min(minimize(negative, [np.log(0.2), shape], method="Nelder-Mead").fun for shape in (-0.1, 0.0, 0.1))
+
+    assert low is not None
+    assert high is not None
+    assert low < fitted.level(p) < high
+    for edge in (low, high):
+        assert 2 * (fitted.log_likelihood - best(edge)) == pytest.approx(chi2.ppf(0.95, 1), abs=0.02)
+
+
+def test_the_profile_interval_of_the_100_year_level_is_skewed_as_published():
+    """The interval by profile likelihood lies further up than the symmetric one of the same book, 4.38 to 5.00 m."""
+    low, high = level_interval(PORT_PIRIE_M, fit(PORT_PIRIE_M), 1 / 100)
+    assert low == pytest.approx(4.49, abs=0.02)
+    assert high == pytest.approx(5.26, abs=0.02)
+
+
+@pytest.mark.parametrize("shape", [-0.2, 0.0, 0.25])
+def test_known_parameters_come_back(shape):
+    x = genextreme.rvs(-shape, loc=100_000, scale=20_000, size=4_000, random_state=3)
+    fitted = fit(x)
+    assert fitted.location == pytest.approx(100_000, rel=0.02)
+    assert fitted.scale == pytest.approx(20_000, rel=0.06)
+    assert fitted.shape == pytest.approx(shape, abs=0.05)
+
+
+def test_the_level_once_in_so_many_activations_of_a_known_tail():
+    """Exponential latencies: exceeded once in n is mean * ln n."""
+    windows = np.random.default_rng(5).exponential(10_000, (200, 1_000))
+    found = estimate(windows.max(axis=1).astype(int).tolist(), [1_000] * 200)
+    assert found.cannot is None
+    assert [level.activations for level in found.levels] == [10**6, 10**7, 10**8]
+    assert found.not_estimated == [10**9]  # more than a thousand times what was measured
+    for level in found.levels:
+        assert level.low_ns is not None
+        assert level.high_ns is not None
+        assert level.low_ns < 10_000 * np.log(level.activations) < level.high_ns
+
+
+def test_the_interval_covers_as_often_as_it_says():
+    rng = np.random.default_rng(11)
+    truth = float(genextreme.isf(0.01, 0.0))
+    inside = 0
+    for _ in range(60):
+        x = rng.gumbel(size=100)
+        low, high = level_interval(x, fit(x), 0.01)
+        inside += (low is None or low <= truth) and (high is None or truth <= high)
+    assert inside >= 51  # 57 expected at 95 %; 51 or fewer have a probability of 1 %
+
+
+def test_the_fit_test_keeps_its_level_and_sees_what_is_no_extreme_value_distribution():
+    rng = np.random.default_rng(2)
+    rejected = sum(fit_test(rng.gumbel(size=100), drawn=199, seed=i)[1] < 0.05 for i in range(100))
+    assert rejected <= 13
+    two_kinds = np.concatenate([rng.normal(10, 1, 100), rng.normal(200, 1, 100)])
+    assert fit_test(two_kinds)[1] < 0.01
+
+
+def test_a_drift_and_neighbours_that_hang_together_are_seen():
+    rng = np.random.default_rng(1)
+    drifting = {a.name: a.holds for a in assumptions(rng.gumbel(size=100) + np.arange(100) / 20)}
+    assert not drifting["no drift"]
+    waves = {a.name: a.holds for a in assumptions(rng.gumbel(size=200) / 5 + np.sin(np.arange(200) / 3))}
+    assert not waves["independent blocks"]
+    fine = assumptions(rng.gumbel(size=100))
+    assert all(a.holds for a in fine)
+
+
+@pytest.mark.parametrize(
+    ("maxima", "counts", "why"),
+    [
+        ([], [], "0 windows"),
+        ([5_000] * 10, [1_000] * 10, "10 windows"),
+        ([5_000] * 100, [1_000] * 100, "only 1 different value"),
+        (list(range(100)), [10] * 100, "holds 10 activations"),
+        (list(range(1_000, 101_000, 1_000)), [1_000] * 100, "drift"),
+    ],
+)
+def test_what_cannot_be_estimated_is_said(maxima, counts, why):
+    found = estimate(maxima, counts)
+    assert found.cannot is not None
+    assert why in found.cannot
+    assert found.levels == []
+
+
+def test_windows_are_put_together_evenly_and_no_maximum_moves():
+    maxima, counts = blocks_of(list(range(450)), [10] * 450)
+    assert (len(maxima), set(counts)) == (150, {30})
+    assert maxima == list(range(2, 450, 3))
