@@ -24,6 +24,12 @@ def integer(text: str | None) -> int | None:
     return int(text) if re.fullmatch(r"[+-]?[0-9]{1,19}", text) else None
 
 
+def chosen(text: str | None) -> str | None:
+    """`"always [madvise] never"` -> `"madvise"`; any other text as it is."""
+    match = re.search(r"\[([^\[\]\s]{1,64})\]", text or "")
+    return match[1] if match else text
+
+
 class Files:
     """path -> {"text"} | {"base64"} | {"directory"} | {"error"}, as `read` gives it."""
 
@@ -51,6 +57,11 @@ class Files:
         """Whether the path could be read as a file or a folder."""
         file = self._files.get(path, {})
         return any(kind in file for kind in ("text", "base64", "directory"))
+
+    def error(self, path: str) -> str | None:
+        """Why the path could not be read; None where it could, or was not asked for."""
+        error = self._files.get(path, {}).get("error")
+        return error if isinstance(error, str) else None
 
     def matching(self, pattern: str) -> Iterator[tuple[re.Match[str], str]]:
         """Every text whose whole path matches the regular expression, with the match, by path (numbers in order of their values)."""
