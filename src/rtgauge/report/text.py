@@ -28,6 +28,11 @@ def whole(number: int | None, *, group: str = "") -> str:
     return NONE if number is None else f"{number:,}".replace(",", group)
 
 
+def plain(text: str) -> str:
+    """Text from a machine without control characters, which could command a terminal."""
+    return "".join(c if c.isprintable() else "�" for c in text)
+
+
 def plural(number: int, noun: str) -> str:
     """1, "mark" -> "1 mark"; 2 -> "2 marks"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.system import cpus, extension, firmware, interrupts, kernel, limits, scheduling, tasks, topology, virtual
 from rtgauge.system.changes import cpu_times
-from rtgauge.system.reading import Files, chosen, known
+from rtgauge.system.reading import UNKNOWN, Files, chosen, known
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,6 +92,8 @@ def facts(files: Mapping[str, Any], hello: Mapping[str, Any] | None = None) -> d
     """
     read = Files(files)
     times = cpu_times(read.text("/proc/stat"))
+    taken, isolated = interrupts.facts(read), cpus.cpu_list(read.text(f"{cpus.CPU}/isolated"))
+    on_isolated = interrupts.in_use_on(taken, set(isolated)) if isolated is not None else None
     return {
         "host": known(read.text("/proc/sys/kernel/hostname")),
         "os": known(pretty_name(read)),
@@ -107,7 +109,7 @@ def facts(files: Mapping[str, Any], hello: Mapping[str, Any] | None = None) -> d
         "machine": virtual.facts(read),
         "firmware": firmware.facts(read),
         "scheduling": scheduling.facts(read) | {"limits": limits.facts(read)},
-        "interrupts": interrupts.facts(read),
+        "interrupts": taken | {"on_isolated": on_isolated if on_isolated is not None else UNKNOWN},
         "tasks": tasks.facts(read),
         "steal_ns_since_boot": known(sum(cpu.get("steal", 0) for cpu in times.values()) if times else None),
     }
