@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -152,9 +153,9 @@ def print_facts(facts: Mapping[str, Any], console: Console) -> None:
         if number:
             console.print()
         console.print(Text(heading, style="bold"))
-        table = Table.grid(padding=(0, 0, 0, 2))
+        table = Table.grid(padding=(0, 2, 0, 0))
         table.add_column(width=LABEL_WIDTH, overflow="fold")
         table.add_column(overflow="fold", ratio=1)
         for name, text in rows:
             table.add_row(Text(plain(name), style="dim"), Text(plain(text), style="dim italic" if text == "unknown" else ""))
-        console.print(table)
+        console.print(Padding(table, (0, 0, 0, 2), expand=False))

@@ -131,7 +131,8 @@ def _test(check: Check, value: Any, machine: Machine) -> tuple[Result, str]:
         case "at-least" | "at-most":
             if number is None:
                 return "unknown", "not a number"
-            return ("ok" if (number >= want if kind == "at-least" else number <= want) else "differs"), ""
+            bound = int(wanted[0])
+            return ("ok" if (number >= bound if kind == "at-least" else number <= bound) else "differs"), ""
         case "covers" | "avoids":
             return _compare_cpus(kind, value, str(want), machine)
         case _:
@@ -214,7 +215,7 @@ def _file(check: Check, path: str, machine: Machine) -> Found:
     for match, text in matching:
         found = _found(check, chosen(text) or "", match[0], machine)
         by_value.setdefault(found.text, []).append(found)
-    results = [same[0].result for same in by_value.values()]
+    results: list[Result] = [same[0].result for same in by_value.values()]
     text = ", ".join(f"{value} ({len(same)} of {len(matching)})" if len(by_value) > 1 else value for value, same in by_value.items())
     wrong = [same[0].where for same in by_value.values() if same[0].result == "differs"]
     return Found(combine(results, enough="all"), text, wrong[0] if wrong else path)
