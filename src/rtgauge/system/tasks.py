@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.system.reading import UNKNOWN
+from rtgauge.system.reading import UNKNOWN, integer
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
@@ -17,18 +17,21 @@ POLICIES = {1: "fifo", 2: "rr", 6: "deadline"}
 KERNEL_THREAD = 0x00200000
 """PF_KTHREAD in the flags of a thread (include/linux/sched.h)."""
 FLAGS, RT_PRIORITY, POLICY = 9 - 3, 40 - 3, 41 - 3
-"""Places in /proc/PID/stat (proc_pid_stat(5)), counted from the field after the name."""
+"""Places in /proc/PID/stat (proc_pid_stat(5)), counted from the state, which follows the name."""
 
 
-def _threads(files: Files) -> list[tuple[int, str, list[int]]]:
-    """(process, name, the numbers from field 4 on with field 3 as 0) of each thread."""
-    found: list[tuple[int, str, list[int]]] = []
+def _threads(files: Files) -> list[tuple[int, str, int, int, int]]:
+    """(process, name, flags, real-time priority, policy) of each thread."""
+    found: list[tuple[int, str, int, int, int]] = []
     for match, text in files.matching(r"/proc/([0-9]{1,9})/task/[0-9]{1,9}/stat"):
         # the name is in brackets and may hold brackets and spaces itself
-        parts = re.fullmatch(r"[0-9]+ \((.*)\) [A-Za-z]((?: -?[0-9]{1,20})+)", text, re.DOTALL)
-        numbers = [0, *(int(number) for number in parts[2].split())] if parts else []
-        if parts and len(numbers) > POLICY:
-            found.append((int(match[1]), parts[1], numbers))
+        before, _, after = text.rpartition(")")
+        fields = after.split()
+        if "(" not in before or len(fields) <= POLICY:
+            continue
+        flags, priority, policy = (integer(fields[place]) for place in (FLAGS, RT_PRIORITY, POLICY))
+        if flags is not None and priority is not None and policy is not None:
+            found.append((int(match[1]), before.partition("(")[2], flags, priority, policy))
     return found
 
 
@@ -42,16 +45,16 @@ def facts(files: Files) -> dict[str, Any]:
         return {"realtime": UNKNOWN, "rcu_offloaded": UNKNOWN}
     groups: dict[tuple[str, str, int, bool], dict[str, Any]] = {}
     offloaded: set[int] = set()
-    for process, name, numbers in threads:
-        kernel = bool(numbers[FLAGS] & KERNEL_THREAD)
+    for process, name, flags, priority, number in threads:
+        kernel = bool(flags & KERNEL_THREAD)
         callbacks = re.fullmatch(r"rcuo[ps]/([0-9]{1,5})", name)
         if kernel and callbacks:
             offloaded.add(int(callbacks[1]))
-        policy = POLICIES.get(numbers[POLICY])
+        policy = POLICIES.get(number)
         if policy is None:
             continue
         shown = re.sub(r"/[0-9]{1,5}$", "/*", name) if kernel else name
-        key = (shown, policy, numbers[RT_PRIORITY], kernel)
+        key = (shown, policy, priority, kernel)
         group = groups.setdefault(key, {"name": shown, "policy": policy, "priority": key[2], "kernel": kernel, "count": 0, "processes": []})
         group["count"] += 1
         if not kernel and process not in group["processes"]:

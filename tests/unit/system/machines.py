@@ -152,7 +152,7 @@ def well_set_rt() -> dict[str, dict[str, Any]]:
     files = {
         "/proc/cmdline": f"{cmdline} processor.max_cstate=1 mitigations=off nosmt tsc=nowatchdog nosoftlockup clocksource=tsc pcie_aspm=off\n",
         "/proc/swaps": "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n",
-        "/proc/timer_list": "Timer List Version: v0.9\nHRTIMER_MAX_CLOCK_BASES: 8\n\ncpu: 0\n clock 0:\n  .base:       0000\n  .index:      0\n  .resolution: 1 nsecs\n",
+        "/proc/timer_list": "Timer List Version: v0.9\n\ncpu: 0\n clock 0:\n  .index:      0\n  .resolution: 1 nsecs\n",
         "/proc/irq/default_smp_affinity": "1\n",
         "/proc/irq/16/smp_affinity_list": "0\n",
         "/proc/irq/16/effective_affinity_list": "0\n",
