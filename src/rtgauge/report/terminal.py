@@ -12,7 +12,7 @@ from rtgauge.record.model import Severity, Verdict, VerdictWord
 from rtgauge.report.conditions import ordered_steps, step_labels
 from rtgauge.report.facts import hosts, system_lines
 from rtgauge.report.tables import Row, load_rows, series_name, series_rows
-from rtgauge.report.text import printable as _plain
+from rtgauge.report.text import printable
 from rtgauge.report.text import us
 
 if TYPE_CHECKING:
@@ -58,11 +58,11 @@ def _lines(record: Record) -> list[tuple[Text, Row]]:
     for step in ordered_steps(record):
         for row in totals.get(names[step.id], []):
             only = f", {series_name(step.series[0])}" if len(step.series) == 1 else ""
-            label = Text("  filled in", style="dim") if row.filled else Text(_plain(row.name + only) + ("*" if step.marks else ""), style="bold")
+            label = Text("  filled in", style="dim") if row.filled else Text(printable(row.name + only) + ("*" if step.marks else ""), style="bold")
             lines.append((label, row))
         if len(step.series) > 1 or step.total is None:
             for row in series_rows(step):
-                label = Text("    filled in" if row.filled else f"  {_plain(row.name)}", style="dim" if row.filled else "")
+                label = Text("    filled in" if row.filled else f"  {printable(row.name)}", style="dim" if row.filled else "")
                 lines.append((label, row))
     return lines
 
@@ -92,18 +92,18 @@ def _overall(record: Record) -> list[Verdict]:
 def _marks(record: Record) -> Iterable[Text]:
     names = step_labels(record)
     for mark in record.run.marks:
-        yield Text.assemble((mark.severity.value, MARK_STYLE[mark.severity]), f": {_plain(mark.name)}: {_plain(mark.detail)}")
+        yield Text.assemble((mark.severity.value, MARK_STYLE[mark.severity]), f": {printable(mark.name)}: {printable(mark.detail)}")
     for step in ordered_steps(record):
         series = {summary.series: series_name(summary) for summary in step.series}
         for mark in step.marks:
             where = names[step.id] if mark.series is None else f"{names[step.id]}, {series.get(mark.series, f'series {mark.series}')}"
-            yield Text.assemble((mark.severity.value, MARK_STYLE[mark.severity]), f": {_plain(where)}: {_plain(mark.name)}: {_plain(mark.detail)}")
+            yield Text.assemble((mark.severity.value, MARK_STYLE[mark.severity]), f": {printable(where)}: {printable(mark.name)}: {printable(mark.detail)}")
 
 
 def print_summary(record: Record, console: Console, *, kept: bool = True) -> None:
     """The system, a table of latencies by load and CPU, marks, what was left out, the verdict, and where the record is (if it is kept)."""
     for line in system_lines(record):
-        console.print(Text(_plain(line), style="dim"))
+        console.print(Text(printable(line), style="dim"))
     console.print()
     if record.steps:
         console.print(_table(record, console.width))
@@ -115,13 +115,13 @@ def print_summary(record: Record, console: Console, *, kept: bool = True) -> Non
     for mark in _marks(record):
         console.print(Text.assemble("* ", mark))
     for item in record.run.left_out:
-        console.print(Text(_plain(f"left out: {item.what}: {item.reason}" + (f"; {item.remedy}" if item.remedy else ""))))
+        console.print(Text(printable(f"left out: {item.what}: {item.reason}" + (f"; {item.remedy}" if item.remedy else ""))))
     if record.run.state != "complete":
         console.print(Text(f"This run is {record.run.state}: {len(record.run.steps)} of {len(record.run.planned)} planned steps are here.", style="yellow"))
     for verdict in _overall(record):
-        console.print(Text.assemble((verdict.word.value.upper(), STYLE[verdict.word]), f"  {_plain(verdict.requirement)}"))
-        console.print(Text(f"  {_plain(verdict.reason)}"))
-        console.print(Text(f"  next: {_plain(verdict.next)}"))
+        console.print(Text.assemble((verdict.word.value.upper(), STYLE[verdict.word]), f"  {printable(verdict.requirement)}"))
+        console.print(Text(f"  {printable(verdict.reason)}"))
+        console.print(Text(f"  next: {printable(verdict.next)}"))
     if not record.run.verdicts:
         console.print(Text('No requirement was given; ask with --require "period=1ms latency<=200us hardness=100%".', style="dim"))
     if not kept:
@@ -162,4 +162,4 @@ def print_list(records: Iterable[Record], console: Console) -> None:
 def _list_row(record: Record) -> tuple[str, ...]:
     loads = ", ".join(dict.fromkeys(step.key.load for step in ordered_steps(record))) or "–"
     date = record.run.created.replace("T", " ")[:16]
-    return tuple(_plain(cell) for cell in (record.run.id, date, ", ".join(hosts(record)), record.run.state, loads, _largest(record.steps)))
+    return tuple(printable(cell) for cell in (record.run.id, date, ", ".join(hosts(record)), record.run.state, loads, _largest(record.steps)))

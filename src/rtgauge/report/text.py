@@ -29,7 +29,7 @@ def whole(number: int | None, *, group: str = "") -> str:
 
 
 def printable(text: str) -> str:
-    """Text from a record without control characters, which could command a terminal."""
+    """Text from a record or a machine without control characters, which could command a terminal."""
     return "".join(c if c.isprintable() else "�" for c in text)
 
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 CPU = "/sys/devices/system/cpu"
 CPUINFO = "/proc/cpuinfo"
+FEATURES = ("constant_tsc", "nonstop_tsc", "tsc_known_freq", "tsc_reliable", "tsc_deadline_timer", "arat", "smap", "hypervisor")
+"""Flags of /proc/cpuinfo that matter to time."""
 PATHS = [
     CPUINFO,
     *(f"{CPU}/{name}" for name in ("online", "possible", "present", "isolated", "nohz_full", "smt/active", "smt/control")),
@@ -51,6 +53,12 @@ def model(cpuinfo: str | None, board: str | None) -> str | None:
     return fields.get("hardware") or board
 
 
+def features(cpuinfo: str | None) -> list[str] | str:
+    """Those of FEATURES that an x86 processor has and the kernel uses; unknown on others."""
+    flags = re.search(r"^flags\s*:([^\n]*)$", cpuinfo or "", re.MULTILINE)
+    return [name for name in FEATURES if name in flags[1].split()] if flags else "unknown"
+
+
 def by_value(values: Iterable[tuple[int, str]]) -> dict[str, str]:
     """(0, "a"), (1, "a"), (2, "b") -> {"a": "0-1", "b": "2"}."""
     cpus: dict[str, list[int]] = {}
@@ -77,7 +85,10 @@ def frequency(files: Files) -> dict[str, Any]:
 
 
 def idle(files: Files) -> dict[str, Any]:
-    """Driver, governor and the C-states: name, exit latency (us) and the CPUs on which the state is disabled."""
+    """Driver, governor and the C-states: name, exit latency (us) and the CPUs on which the state is disabled.
+
+    `deepest_latency_us`: the largest exit latency of a state that an online CPU may enter.
+    """
     states: dict[str, dict[str, Any]] = {}
     for match, text in files.matching(rf"{CPU}/cpu([0-9]{{1,5}})/cpuidle/(state[0-9]{{1,3}})/(name|latency|disable)"):
         state = states.setdefault(match[2], {"name": "unknown", "latency_us": "unknown", "disabled": []})
@@ -88,7 +99,10 @@ def idle(files: Files) -> dict[str, Any]:
         elif text != "0":
             state["disabled"].append(int(match[1]))
     nothing = "none" if files.exists(f"{CPU}/online") else "unknown"
+    online = set(cpu_list(files.text(f"{CPU}/online")) or [])
+    entered = [state["latency_us"] for state in states.values() if online - set(state["disabled"])]
     return {
+        "deepest_latency_us": nothing if not states else max(entered, default=0) if "unknown" not in entered and online else "unknown",
         "driver": files.text(f"{CPU}/cpuidle/current_driver") or nothing,
         "governor": files.text(f"{CPU}/cpuidle/current_governor") or files.text(f"{CPU}/cpuidle/current_governor_ro") or nothing,
         "states": [{**states[key], "disabled": format_cpu_list(states[key]["disabled"])} for key in states] or nothing,
@@ -109,6 +123,7 @@ def facts(files: Files) -> dict[str, Any]:
     smt = files.number(f"{CPU}/smt/active")
     result["smt_active"] = known(smt == 1 if smt is not None else None)
     result["smt_control"] = known(files.text(f"{CPU}/smt/control"))
+    result["features"] = features(files.text(CPUINFO))
     result["frequency"] = frequency(files)
     result["idle"] = idle(files)
     return result

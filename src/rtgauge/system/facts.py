@@ -6,15 +6,23 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.system import cpus, kernel, scheduling, virtual
+from rtgauge.system import cpus, extension, firmware, interrupts, kernel, limits, scheduling, tasks, topology, virtual
 from rtgauge.system.changes import cpu_times
-from rtgauge.system.reading import Files, known
+from rtgauge.system.reading import UNKNOWN, Files, chosen, known
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0"
 OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")
+TIMER_LIST = "/proc/timer_list"
+MEMORY_PATHS = {
+    "transparent_hugepages": "/sys/kernel/mm/transparent_hugepage/enabled",
+    "thp_defrag": "/sys/kernel/mm/transparent_hugepage/defrag",
+    "ksm": "/sys/kernel/mm/ksm/run",
+    "numa_balancing": "/proc/sys/kernel/numa_balancing",
+    "swappiness": "/proc/sys/vm/swappiness",
+}
 FACT_PATHS: list[str] = list(
     dict.fromkeys(
         [
@@ -30,6 +38,9 @@ FACT_PATHS: list[str] = list(
             *cpus.PATHS,
             *virtual.PATHS,
             *scheduling.PATHS,
+            *MEMORY_PATHS.values(),
+            TIMER_LIST,
+            *(path for part in (topology, interrupts, tasks, firmware, extension, limits) for path in part.PATHS),
         ]
     )
 )
@@ -41,16 +52,23 @@ def more_fact_paths(files: Mapping[str, Any]) -> list[str]:
     read = Files(files)
     release = read.text("/proc/sys/kernel/osrelease")
     named = release is not None and re.fullmatch(r"[A-Za-z0-9._+~-]{1,128}", release) is not None
-    configuration = [kernel.config_path(release)] if release and named and read.unpacked(kernel.PACKED_CONFIG) is None else []
-    return configuration + scheduling.own_group_paths(read)
+    configuration = kernel.config_paths(release) if release and named and read.unpacked(kernel.PACKED_CONFIG) is None else []
+    return configuration + scheduling.own_group_paths(read) + limits.more_paths(read)
 
 
 def memory(files: Files) -> dict[str, Any]:
-    """Sizes in bytes."""
+    """Sizes in bytes, and how pages are made, merged and moved."""
     meminfo = files.text("/proc/meminfo") or ""
     sizes = {match[1]: int(match[2]) * 1024 for match in re.finditer(r"^([A-Za-z]+):\s+([0-9]{1,15}) kB$", meminfo, re.MULTILINE)}
     names = {"total": "MemTotal", "available": "MemAvailable", "swap_total": "SwapTotal", "swap_free": "SwapFree"}
-    return {f"{name}_bytes": known(sizes.get(field)) for name, field in names.items()}
+    settings = {name: known(chosen(files.text(path))) for name, path in MEMORY_PATHS.items()}
+    return {f"{name}_bytes": known(sizes.get(field)) for name, field in names.items()} | settings
+
+
+def timers(files: Files) -> dict[str, Any]:
+    """What the kernel's timers can tell apart: 1 ns with high-resolution timers, a tick without. Only root may read it."""
+    match = re.search(r"^\s*\.resolution:\s+([0-9]{1,12}) nsecs$", files.text(TIMER_LIST) or "", re.MULTILINE)
+    return {"resolution_ns": known(int(match[1]) if match else None)}
 
 
 def swaps(text: str | None) -> list[str] | str:
@@ -74,18 +92,24 @@ def facts(files: Mapping[str, Any], hello: Mapping[str, Any] | None = None) -> d
     """
     read = Files(files)
     times = cpu_times(read.text("/proc/stat"))
+    taken, isolated = interrupts.facts(read), cpus.cpu_list(read.text(f"{cpus.CPU}/isolated"))
+    on_isolated = interrupts.in_use_on(taken, set(isolated)) if isolated is not None else None
     return {
         "host": known(read.text("/proc/sys/kernel/hostname")),
         "os": known(pretty_name(read)),
         "boot_id": known(read.text("/proc/sys/kernel/random/boot_id")),
-        "kernel": kernel.facts(read, hello),
-        "cpu": cpus.facts(read),
+        "kernel": kernel.facts(read, hello) | {"extension": extension.facts(read)},
+        "cpu": cpus.facts(read) | {"topology": topology.facts(read)},
         "memory": memory(read) | {"swaps": swaps(read.text("/proc/swaps"))},
         "clock_source": {
             "current": known(read.text(f"{CLOCKSOURCE}/current_clocksource")),
             "available": known(clocks.split() if (clocks := read.text(f"{CLOCKSOURCE}/available_clocksource")) is not None else None),
         },
+        "timers": timers(read),
         "machine": virtual.facts(read),
-        "scheduling": scheduling.facts(read),
+        "firmware": firmware.facts(read),
+        "scheduling": scheduling.facts(read) | {"limits": limits.facts(read)},
+        "interrupts": taken | {"on_isolated": on_isolated if on_isolated is not None else UNKNOWN},
+        "tasks": tasks.facts(read),
         "steal_ns_since_boot": known(sum(cpu.get("steal", 0) for cpu in times.values()) if times else None),
     }

@@ -35,9 +35,9 @@ MODELS = {
 }
 
 
-def config_path(release: str) -> str:
+def config_paths(release: str) -> list[str]:
     """Where distributions keep the configuration of that kernel."""
-    return f"/boot/config-{release}"
+    return [f"/boot/config-{release}", f"/lib/modules/{release}/config", f"/lib/modules/{release}/build/.config"]
 
 
 def version_tuple(release: str | None) -> tuple[int, int] | None:
@@ -50,8 +50,8 @@ def config(files: Files) -> tuple[dict[str, str], str] | None:
     """The options that are set, and the file that says so; None where the configuration of the running kernel cannot be read."""
     path, text = PACKED_CONFIG, files.unpacked(PACKED_CONFIG)
     if text is None:
-        path = config_path(files.text("/proc/sys/kernel/osrelease") or "")
-        text = files.text(path)
+        release = files.text("/proc/sys/kernel/osrelease") or ""
+        path, text = next(((path, found) for path in config_paths(release) if (found := files.text(path))), (path, None))
     if not text:
         return None
     return {match[1]: match[2] for match in re.finditer(r"^(CONFIG_[A-Z0-9_]+)=(.*)$", text, re.MULTILINE)}, path
@@ -101,6 +101,12 @@ def lockdown(text: str | None) -> str | None:
     return match[1] if match else None
 
 
+def _configured_for(options: tuple[dict[str, str], str] | None) -> str | None:
+    """The architecture as the configuration names it, for kernels before 6.1, which do not say it in /proc."""
+    names = {"CONFIG_X86_64": "x86_64", "CONFIG_ARM64": "aarch64", "CONFIG_ARM": "arm", "CONFIG_RISCV": "riscv"}
+    return next((name for option, name in names.items() if options and options[0].get(option) == "y"), None)
+
+
 def facts(files: Files, hello: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Release, version, architecture, preemption model, command line. `hello`: the engine's first line, which knows the architecture too."""
     options = config(files)
@@ -108,7 +114,7 @@ def facts(files: Files, hello: Mapping[str, Any] | None = None) -> dict[str, Any
     return {
         "release": known(files.text("/proc/sys/kernel/osrelease")),
         "version": known(files.text("/proc/sys/kernel/version")),
-        "architecture": known(files.text("/proc/sys/kernel/arch") or (machine if isinstance(machine, str) else None)),
+        "architecture": known(files.text("/proc/sys/kernel/arch") or (machine if isinstance(machine, str) else None) or _configured_for(options)),
         "preemption": preemption(files),
         "cmdline": known(files.text("/proc/cmdline")),
         "tainted": known(files.number("/proc/sys/kernel/tainted")),

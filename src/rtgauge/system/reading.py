@@ -24,6 +24,12 @@ def integer(text: str | None) -> int | None:
     return int(text) if re.fullmatch(r"[+-]?[0-9]{1,19}", text) else None
 
 
+def chosen(text: str | None) -> str | None:
+    """`"always [madvise] never"` -> `"madvise"`; any other text as it is."""
+    match = re.search(r"\[([^\[\]\s]{1,64})\]", text or "")
+    return match[1] if match else text
+
+
 class Files:
     """path -> {"text"} | {"base64"} | {"directory"} | {"error"}, as `read` gives it."""
 
@@ -52,9 +58,21 @@ class Files:
         file = self._files.get(path, {})
         return any(kind in file for kind in ("text", "base64", "directory"))
 
+    def error(self, path: str) -> str | None:
+        """Why the path could not be read; None where it could, or was not asked for."""
+        error = self._files.get(path, {}).get("error")
+        return error if isinstance(error, str) else None
+
     def matching(self, pattern: str) -> Iterator[tuple[re.Match[str], str]]:
-        """Every text whose whole path matches the regular expression, with the match, by path (numbers in order of their values)."""
-        found = [(match, text) for path in self._files if (match := re.fullmatch(pattern, path)) and (text := self.text(path)) is not None]
+        """Every text whose whole path matches the regular expression, with the match, by path (numbers in order of their values).
+
+        No `|` outside of brackets.
+        """
+        compiled = re.compile(pattern)
+        # a large machine has ten thousand files: most are told apart by their beginning, which is cheaper than the expression
+        start = re.match(r"[A-Za-z0-9_/]*(?=[^?*{]|$)", pattern)
+        paths = [path for path in self._files if path.startswith(start[0])] if start else self._files
+        found = [(match, text) for path in paths if (match := compiled.fullmatch(path)) and (text := self.text(path)) is not None]
         return iter(sorted(found, key=lambda pair: _natural(pair[0][0])))
 
     def unpacked(self, path: str) -> str | None:

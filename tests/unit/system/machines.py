@@ -127,3 +127,100 @@ def arm_board() -> dict[str, dict[str, Any]]:
 def busybox() -> dict[str, dict[str, Any]]:
     """A BusyBox system without sysfs: almost nothing."""
     return texts({"/proc/sys/kernel/hostname": "(none)\n", "/proc/sys/kernel/osrelease": "4.19.0\n", "/proc/sys/kernel/version": "#2 Tue Mar 5 2019\n"})
+
+
+def _stat(pid: int, name: str, *, kernel: bool, priority: int, policy: int) -> str:
+    """A line of /proc/PID/task/TID/stat."""
+    fields = ["0"] * 52
+    fields[0], fields[1], fields[2] = str(pid), f"({name})", "S"
+    fields[8] = str(0x00208040 if kernel else 0x00400000)
+    fields[39], fields[40] = str(priority), str(policy)
+    return " ".join(fields) + "\n"
+
+
+def threads(*given: tuple[int, str, bool, int, int]) -> dict[str, dict[str, Any]]:
+    """(process, name, kernel, real-time priority, policy) of each thread."""
+    return texts({f"/proc/{pid}/task/{pid}/stat": _stat(pid, name, kernel=kernel, priority=rt, policy=policy) for pid, name, kernel, rt, policy in given})
+
+
+DEBUG_OFF = "".join(f"# CONFIG_{name} is not set\n" for name in ("KASAN", "KCSAN", "PROVE_LOCKING", "KGDB", "RT_GROUP_SCHED"))
+
+
+def well_set_rt() -> dict[str, dict[str, Any]]:
+    """The same PC, set for real-time: CPUs 1-3 isolated in every way, no deep idle state, everything that matters in effect."""
+    cmdline = "root=/dev/sda1 isolcpus=domain,managed_irq,1-3 nohz_full=1-3 rcu_nocbs=1-3 irqaffinity=0 skew_tick=1 intel_idle.max_cstate=0"
+    files = {
+        "/proc/cmdline": f"{cmdline} processor.max_cstate=1 mitigations=off nosmt tsc=nowatchdog nosoftlockup clocksource=tsc pcie_aspm=off\n",
+        "/proc/swaps": "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n",
+        "/proc/timer_list": "Timer List Version: v0.9\n\ncpu: 0\n clock 0:\n  .index:      0\n  .resolution: 1 nsecs\n",
+        "/proc/irq/default_smp_affinity": "1\n",
+        "/proc/irq/16/smp_affinity_list": "0\n",
+        "/proc/irq/16/effective_affinity_list": "0\n",
+        "/sys/kernel/irq/16/actions": "ehci_hcd:usb1\n",
+        "/proc/irq/17/smp_affinity_list": "0-3\n",
+        "/proc/irq/17/effective_affinity_list": "\n",
+        "/sys/kernel/irq/17/actions": "\n",
+        "/sys/devices/virtual/workqueue/cpumask": "1\n",
+        "/proc/sys/kernel/watchdog_cpumask": "0\n",
+        "/proc/sys/kernel/watchdog": "0\n",
+        "/proc/sys/kernel/nmi_watchdog": "0\n",
+        "/proc/sys/kernel/soft_watchdog": "0\n",
+        "/proc/sys/kernel/numa_balancing": "0\n",
+        "/proc/sys/kernel/timer_migration": "0\n",
+        "/proc/sys/kernel/sched_rt_runtime_us": "-1\n",
+        "/proc/sys/vm/compaction_proactiveness": "0\n",
+        "/proc/sys/vm/compact_unevictable_allowed": "0\n",
+        "/proc/sys/vm/stat_interval": "120\n",
+        "/sys/kernel/mm/transparent_hugepage/enabled": "always madvise [never]\n",
+        "/sys/kernel/mm/ksm/run": "2\n",
+        "/sys/kernel/tracing/current_tracer": "nop\n",
+        f"{CPU}/isolated": "1-3\n",
+        f"{CPU}/nohz_full": "1-3\n",
+        f"{CPU}/intel_pstate/no_turbo": "1\n",
+        f"{CPU}/vulnerabilities/meltdown": "Vulnerable\n",
+        f"{CPU}/vulnerabilities/srbds": "Not affected\n",
+        f"{CPU}/cpu0/microcode/version": "0xf0\n",
+        "/sys/class/dmi/id/bios_version": "1.24.0\n",
+        "/boot/config-6.1.0-28-rt-amd64": "CONFIG_X86_64=y\nCONFIG_PREEMPT_RT=y\nCONFIG_HIGH_RES_TIMERS=y\nCONFIG_CPU_ISOLATION=y\nCONFIG_NO_HZ_FULL=y\n"
+        f"CONFIG_RCU_NOCB_CPU=y\nCONFIG_MCORE2=y\nCONFIG_COMPACTION=y\n{DEBUG_OFF}",
+    }
+    cpus: dict[str, str] = {}
+    for cpu in range(4):
+        cpus[f"{CPU}/cpu{cpu}/cpufreq/scaling_governor"] = "performance\n"
+        cpus[f"{CPU}/cpu{cpu}/topology/physical_package_id"] = "0\n"
+        cpus[f"{CPU}/cpu{cpu}/topology/core_id"] = f"{cpu}\n"
+        cpus[f"{CPU}/cpu{cpu}/topology/thread_siblings_list"] = f"{cpu}\n"
+        for index, (level, shared) in enumerate(((1, cpu), (3, "0-3"))):
+            cache = f"{CPU}/cpu{cpu}/cache/index{index}"
+            cpus |= {
+                f"{cache}/level": f"{level}\n",
+                f"{cache}/type": "Unified\n",
+                f"{cache}/size": f"{level * 32}K\n",
+                f"{cache}/shared_cpu_list": f"{shared}\n",
+            }
+        for state in range(3):
+            cpus[f"{CPU}/cpu{cpu}/cpuidle/state{state}/disable"] = "1\n" if state == 2 else "0\n"
+    offloaded = threads(*((20 + cpu, f"rcuop/{cpu}", True, 0, 0) for cpu in (1, 2, 3)))
+    running = threads((1, "systemd", False, 0, 0), (11, "migration/0", True, 99, 1), (15, "migration/1", True, 99, 1), (900, "ctl) R 1 (x", False, 80, 2))
+    return bare_metal_rt() | texts(files) | texts(cpus) | offloaded | running
+
+
+def badly_set_rt() -> dict[str, dict[str, Any]]:
+    """The same PC, where much was asked for on the command line and nothing of it is in effect."""
+    cmdline = (
+        "root=/dev/sda1 isolcpus=nohz,1-3 nohz_full=1-3 rcu_nocbs=1-3 irqaffinity=2 intel_idle.max_cstate=0 idle=halt nosmt mitigations=off clocksource=tsc"
+    )
+    files = {
+        "/proc/cmdline": f"{cmdline} intel_pstate=disable cpufreq.default_governor=performance transparent_hugepage=never\n",
+        f"{CPU}/isolated": "\n",
+        f"{CPU}/nohz_full": "(null)\n",
+        f"{CPU}/smt/active": "1\n",
+        f"{CPU}/vulnerabilities/meltdown": "Mitigation: PTI\n",
+        f"{CLOCK}/current_clocksource": "hpet\n",
+        "/sys/kernel/mm/transparent_hugepage/enabled": "[always] madvise never\n",
+        "/proc/timer_list": "cpu: 0\n clock 0:\n  .resolution: 4000000 nsecs\n",
+        "/proc/irq/default_smp_affinity": "f\n",
+        "/sys/kernel/tracing/current_tracer": "function\n",
+        "/boot/config-6.1.0-28-rt-amd64": "CONFIG_X86_64=y\nCONFIG_PREEMPT_RT=y\nCONFIG_KASAN=y\nCONFIG_KGDB=y\n",
+    }
+    return bare_metal_rt() | texts(files) | threads((1, "init", False, 0, 0))

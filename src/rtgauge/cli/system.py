@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""`rtgauge system` and `rtgauge audit`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+PURPOSES = ("xenomai", "preempt-rt", "stock")
+
+
+def system(json: Json = False) -> None:
+    """Say what this machine is and how it is set: kernel, processors, interrupts, clocks, memory, limits."""
+    from rtgauge.system.local import read_this_machine
+
+    facts, _ = read_this_machine()
+    if json:
+        from json import dumps
+
+        typer.echo(dumps(facts, indent=1, ensure_ascii=False))
+        return
+    from rich.console import Console
+
+    from rtgauge.report.machine import print_facts
+
+    print_facts(facts, Console())
+
+
+def audit(
+    for_: Annotated[str | None, typer.Option("--for", metavar="KERNEL", help="xenomai, preempt-rt or stock; by default what runs now.")] = None,
+    rules: Annotated[Path | None, typer.Option(help="A file of rules of your own, in place of those that come with rtgauge.")] = None,
+    show_all: Annotated[bool, typer.Option("--all", help="Show every rule, also what is as it should be or does not apply.")] = False,
+    json: Json = False,
+) -> None:
+    """Hold this machine's settings against what real-time wants. Exit status 1 where something serious differs."""
+    from rtgauge import __version__
+    from rtgauge.errors import InputError
+    from rtgauge.nearest import nearest
+    from rtgauge.system.audit import audit as hold
+    from rtgauge.system.audit import exit_status
+    from rtgauge.system.local import read_this_machine
+    from rtgauge.system.rules import read_rules, rule_paths
+
+    if for_ is not None and for_ not in PURPOSES:
+        raise InputError(f"unknown kernel '{for_}' for --for{nearest(for_, PURPOSES)}")
+    chosen = read_rules(rules)
+    facts, files = read_this_machine(rule_paths(chosen))
+    document = hold(chosen, facts, files, for_, version=__version__)
+    if json:
+        typer.echo(document.model_dump_json(indent=1))
+    else:
+        from rich.console import Console
+
+        from rtgauge.report.audit import print_audit
+
+        print_audit(document, Console(), everything=show_all)
+    raise typer.Exit(exit_status(document))

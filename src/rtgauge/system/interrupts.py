@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""On which CPUs a target takes interrupts and runs the kernel's deferred work."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from rtgauge.system.reading import UNKNOWN, known
+from rtgauge.units import format_cpu_list, parse_cpu_list
+
+if TYPE_CHECKING:
+    from rtgauge.system.reading import Files
+
+DEFAULT = "/proc/irq/default_smp_affinity"
+WORKQUEUES = "/sys/devices/virtual/workqueue/cpumask"
+DEBUGFS = "/sys/kernel/debug/irq/irqs"
+PATHS = [
+    DEFAULT,
+    WORKQUEUES,
+    "/proc/irq/[0-9]*/smp_affinity_list",
+    "/proc/irq/[0-9]*/effective_affinity_list",
+    "/sys/kernel/irq/[0-9]*/actions",
+    f"{DEBUGFS}/[0-9]*",
+    "/proc/sys/kernel/watchdog_cpumask",
+]
+MOST_MASK_DIGITS = 4096
+"""Digits of a mask, four CPUs each."""
+
+
+def mask_list(text: str | None) -> str | None:
+    """A mask as the kernel writes it (`"ff,0000000f"`) as a CPU list (`"0-3,32-39"`); None for anything else."""
+    if text is None or not re.fullmatch(r"[0-9a-fA-F]{1,8}(,[0-9a-fA-F]{8})*", text) or len(text) > MOST_MASK_DIGITS:
+        return None
+    bits = int(text.replace(",", ""), 16)
+    return format_cpu_list([cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1])
+
+
+def _cpus(text: str | None) -> str | None:
+    try:
+        return format_cpu_list(parse_cpu_list(text)) if text else text
+    except ValueError:
+        return None
+
+
+def lines(files: Files) -> dict[str, dict[str, Any]] | str:
+    """IRQ -> its devices, the CPUs that are allowed, those that take it now, and whether the kernel alone decides (managed; only debugfs says it)."""
+    found: dict[str, dict[str, Any]] = {}
+    for match, text in files.matching(r"/proc/irq/([0-9]{1,6})/smp_affinity_list"):
+        number = match[1]
+        internals = files.text(f"{DEBUGFS}/{number}")
+        found[number] = {
+            "devices": files.text(f"/sys/kernel/irq/{number}/actions") or UNKNOWN,
+            "allowed": known(_cpus(text)),
+            "effective": known(_cpus(files.text(f"/proc/irq/{number}/effective_affinity_list"))),
+            "managed": known("IRQD_AFFINITY_MANAGED" in internals if internals is not None else None),
+        }
+    return found or UNKNOWN
+
+
+def facts(files: Files) -> dict[str, Any]:
+    """CPU lists: the default for new interrupts, each interrupt's, the unbound workqueues', the lockup watchdog's."""
+    return {
+        "default_affinity": known(mask_list(files.text(DEFAULT))),
+        "workqueue_cpus": known(mask_list(files.text(WORKQUEUES))),
+        "watchdog_cpus": known(_cpus(files.text("/proc/sys/kernel/watchdog_cpumask"))),
+        "lines": lines(files),
+    }
+
+
+def in_use_on(found: dict[str, Any], cpus: set[int]) -> list[str] | None:
+    """The interrupts of `facts` that a device uses and that one of `cpus` takes; None where they are unknown."""
+    if not isinstance(found.get("lines"), dict):
+        return None
+    taken: list[str] = []
+    for number, line in found["lines"].items():
+        where = line["effective"] if line["effective"] not in (UNKNOWN, "") else line["allowed"]
+        # an interrupt without a device keeps the default mask and never comes
+        if line["devices"] != UNKNOWN and where not in (UNKNOWN, "") and cpus & set(parse_cpu_list(where)):
+            taken.append(f"{number} ({line['devices']})")
+    return taken

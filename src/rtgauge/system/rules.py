@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""The audit's rules: what stands in rules.toml, checked when it is read."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib import resources
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from rtgauge.errors import InputError
+from rtgauge.validation import explain
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Purpose = Literal["xenomai", "preempt-rt", "stock"]
+Architecture = Literal["x86-64", "arm64", "armhf"]
+AuditSeverity = Literal["serious", "moderate", "minor"]
+Value = str | bool | int
+SUBJECTS = ("kernel-option", "boot-parameter", "file", "fact")
+TESTS = ("is", "is-not", "at-least", "at-most", "present", "has", "has-not", "covers", "avoids")
+LIST_SOURCE = r"(?:(?:boot-parameter|fact) [A-Za-z0-9_.]{1,128}|cpus [0-9,-]{1,64})"
+Version = Annotated[str, Field(pattern=r"^[0-9]{1,3}\.[0-9]{1,3}$")]
+
+
+def _dashed(name: str) -> str:
+    return name.removesuffix("_").replace("_", "-")
+
+
+class Strict(BaseModel):
+    """Keys are written with dashes, and there are no others."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=_dashed, populate_by_name=False)
+
+
+class Check(Strict):
+    """One look at the machine: one subject, and one test of what is found there."""
+
+    kernel_option: Annotated[str, Field(pattern=r"^[A-Z0-9_]{1,64}$")] | None = None
+    boot_parameter: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")] | None = None
+    file: Annotated[str, Field(pattern=r"^/[^\x00-\x20]{1,255}$")] | None = None
+    fact: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,64}(\.[a-z0-9_]{1,64}){0,7}$")] | None = None
+    module: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,64}$")] | None = None
+    is_: Value | list[Value] | None = None
+    is_not: Value | list[Value] | None = None
+    at_least: int | None = None
+    at_most: int | None = None
+    present: bool | None = None
+    has: str | None = None
+    has_not: str | None = None
+    covers: Annotated[str, Field(pattern=f"^{LIST_SOURCE}$")] | None = None
+    avoids: Annotated[str, Field(pattern=f"^{LIST_SOURCE}$")] | None = None
+    if_missing: Literal["unknown", "ok", "differs", "not-applicable"] = "unknown"
+
+    @model_validator(mode="after")
+    def _one_of_each(self) -> Check:
+        """One subject, one test, and only keys that go with the subject."""
+        given = self.model_fields_set
+        for keys, what in ((SUBJECTS, "subject"), (TESTS, "test")):
+            found = [key for key in keys if _field(key) in given and getattr(self, _field(key)) is not None]
+            if len(found) != 1:
+                raise ValueError(f"a check has one {what} of {', '.join(keys)}; here is {' and '.join(found) or 'none'}")
+        if self.present is not None and self.boot_parameter is None and self.file is None:
+            raise ValueError("present goes with boot-parameter or file")
+        if "if_missing" in given and self.file is None:
+            raise ValueError("if-missing goes with file")
+        if self.module is not None and self.kernel_option is None:
+            raise ValueError("module goes with kernel-option")
+        return self
+
+    @property
+    def subject(self) -> tuple[str, str]:
+        """The kind of the subject as it is written, and its name."""
+        return next((key, str(getattr(self, _field(key)))) for key in SUBJECTS if getattr(self, _field(key)) is not None)
+
+    @property
+    def test(self) -> tuple[str, Any]:
+        """The test as it is written, and what it wants."""
+        return next((key, getattr(self, _field(key))) for key in TESTS if getattr(self, _field(key)) is not None)
+
+
+def _field(key: str) -> str:
+    return "is_" if key == "is" else key.replace("-", "_")
+
+
+class Rule(Strict):
+    """What is wanted of a machine, how it is found out, why, and how to mend it."""
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
+    title: Annotated[str, Field(min_length=3, max_length=100)]
+    severity: AuditSeverity
+    checks: Annotated[list[Check], Field(min_length=1)]
+    enough: Literal["all", "any"] = "all"
+    when: list[Check] = []
+    for_: list[Purpose] = ["xenomai", "preempt-rt", "stock"]
+    architectures: list[Architecture] = ["x86-64", "arm64", "armhf"]
+    guest: bool | None = None
+    since: Version | None = None
+    until: Version | None = None
+    why: Annotated[str, Field(min_length=3)]
+    source: Annotated[str, Field(min_length=3)]
+    how_much: Annotated[str, Field(min_length=3)]
+    mend: Annotated[str, Field(min_length=3)]
+
+
+CHECK_KEYS = [_dashed(name) for name in Check.model_fields]
+RULE_KEYS = [_dashed(name) for name in Rule.model_fields]
+
+
+def parse_rules(text: str, what: str) -> list[Rule]:
+    """The rules of a TOML text; `what` names it in errors. Raises InputError, which names the rule that is wrong."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{what} is not TOML: {error}") from None
+    unknown = [key for key in document if key != "rule"]
+    entries: Any = document.get("rule")
+    if unknown:
+        raise InputError(f"{what}: unknown key '{unknown[0]}'; there is only [[rule]]")
+    if not isinstance(entries, list) or not entries:
+        raise InputError(f"{what} has no [[rule]]")
+    rules: list[Rule] = []
+    for number, entry in enumerate(cast("list[Any]", entries), 1):
+        name = cast("dict[str, Any]", entry).get("id") if isinstance(entry, dict) else None
+        where = f"{what}, rule '{name}'" if isinstance(name, str) else f"{what}, rule number {number}"
+        try:
+            rule = Rule.model_validate(entry)
+        except ValidationError as error:
+            inside = error.errors()[0]["loc"][:1] in {("checks",), ("when",)}
+            raise explain(error, where, CHECK_KEYS if inside else RULE_KEYS) from None
+        if rule.id in {other.id for other in rules}:
+            raise InputError(f"{where}: there are two rules of this id")
+        rules.append(rule)
+    return rules
+
+
+def read_rules(path: Path | None = None) -> list[Rule]:
+    """The rules that come with rtgauge, or those of a file. Raises InputError."""
+    if path is None:
+        return parse_rules((resources.files("rtgauge.system") / "rules.toml").read_text(encoding="utf-8"), "rules.toml")
+    try:
+        return parse_rules(path.read_text(encoding="utf-8"), str(path))
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not UTF-8") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def rule_paths(rules: list[Rule]) -> list[str]:
+    """What the checks look at besides the facts, to be read in the batch of the facts."""
+    checks = [check for rule in rules for check in (*rule.checks, *rule.when)]
+    files = [check.file for check in checks if check.file is not None]
+    modules = [f"/sys/module/{check.module}" for check in checks if check.module is not None]
+    return list(dict.fromkeys(files + modules))
+
+
+def glob_pattern(glob: str) -> str:
+    """A shell's pattern (`*`, `?`, `[...]`) as a regular expression in which no sign crosses a `/`."""
+    parts = re.split(r"(\*|\?|\[[^\]/]+\])", glob)
+    signs = {"*": "[^/]*", "?": "[^/]"}
+    return "".join(signs.get(part, part if part.startswith("[") and part.endswith("]") else re.escape(part)) for part in parts)

@@ -1,0 +1,410 @@
+# SPDX-License-Identifier: MIT
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rtgauge.errors import InputError
+from rtgauge.system import boot
+from rtgauge.system.audit import AuditDocument, audit, exit_status
+from rtgauge.system.facts import FACT_PATHS, facts
+from rtgauge.system.rules import Rule, glob_pattern, parse_rules, read_rules, rule_paths
+from tests.unit.system import machines
+from tests.unit.system.worlds import World
+
+RULES = read_rules()
+BY_ID = {rule.id: rule for rule in RULES}
+PATHS = [*FACT_PATHS, *rule_paths(RULES)]
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def results(files: dict[str, Any], purpose: Any = None) -> dict[str, str]:
+    return {one.rule: one.result for one in audit(RULES, facts(files), files, purpose).findings}
+
+
+def held(rule: Rule, world: World) -> str:
+    found, files = world.build()
+    (finding,) = audit([rule], found, files, rule.for_[0]).findings
+    return finding.result
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_every_rule_can_be_ok(rule: Rule) -> None:
+    world = World(rule)
+    for check in rule.checks:
+        world.add(check, holds=True)
+    assert held(rule, world) == "ok"
+
+
+@pytest.mark.parametrize(("rule", "number"), [(rule, n) for rule in RULES for n in range(len(rule.checks))], ids=lambda part: getattr(part, "id", str(part)))
+def test_every_check_of_every_rule_counts(rule: Rule, number: int) -> None:
+    """Of `all` each one that does not hold makes the difference; of `any` each one that holds is enough."""
+    every = rule.enough == "all"
+    world = World(rule)
+    for other, check in enumerate(rule.checks):
+        world.add(check, holds=(other == number) != every)
+    assert held(rule, world) == ("differs" if every else "ok")
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_every_rule_can_differ(rule: Rule) -> None:
+    world = World(rule)
+    for check in rule.checks:
+        world.add(check, holds=False)
+    assert held(rule, world) == "differs"
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.when], ids=lambda rule: rule.id)
+def test_every_condition_counts(rule: Rule) -> None:
+    world = World(rule)
+    for check in rule.checks:
+        world.add(check, holds=False)
+    found, _ = world.build()
+    world.parameters.clear()
+    for check in rule.when:
+        world.add(check, holds=False)
+    assert found
+    assert held(rule, world) == "not-applicable"
+
+
+def test_nothing_known_is_unknown_and_no_guess() -> None:
+    for purpose in ("xenomai", "preempt-rt", "stock"):
+        assert set(results({}, purpose).values()) <= {"unknown", "not-applicable"}
+
+
+def test_every_fact_of_a_rule_is_a_fact() -> None:
+    known = facts({})
+    named = {check.fact for rule in RULES for check in (*rule.checks, *rule.when) if check.fact}
+    sources = [(check.covers or check.avoids or "").partition(" ") for rule in RULES for check in rule.checks]
+    named |= {name for kind, _, name in sources if kind == "fact"}
+    for path in named:
+        place: Any = known
+        for key in path.split("."):
+            assert key in place, path
+            place = place[key]
+
+
+@pytest.mark.parametrize(
+    ("purpose", "options"),
+    [
+        (
+            "xenomai",
+            "HIGH_RES_TIMERS MCORE2 SCHED_MC TRANSPARENT_HUGEPAGE COMPACTION MIGRATION CPU_FREQ ACPI_PROCESSOR INTEL_IDLE CPU_IDLE KGDB HYPERV CMA X86_SMAP",
+        ),
+        (
+            "preempt-rt",
+            "PREEMPT_RT HIGH_RES_TIMERS MCORE2 SCHED_MC TRANSPARENT_HUGEPAGE COMPACTION MIGRATION CPU_FREQ ACPI_PROCESSOR INTEL_IDLE CPU_IDLE KGDB",
+        ),
+    ],
+)
+def test_the_papers_options_are_there(purpose: str, options: str) -> None:
+    enabled = {"HIGH_RES_TIMERS", "MCORE2", "PREEMPT_RT"}
+    there = {check.kernel_option: check.is_ for rule in RULES if purpose in rule.for_ for check in rule.checks if check.kernel_option}
+    for option in options.split():
+        assert there[option] == ("y" if option in enabled else "n")
+
+
+def test_a_machine_that_is_well_set() -> None:
+    files = machines.well_set_rt()
+    document = audit(RULES, facts(files), files)
+    found = {one.rule: one.result for one in document.findings}
+    assert (document.purpose, document.purpose_from, document.architecture, document.guest) == ("preempt-rt", "found", "x86-64", False)
+    assert not document.serious
+    assert exit_status(document) == 0
+    assert {one.rule for one in document.findings if one.result == "differs"} == {"compaction-option"}
+    assert {rule for rule, result in found.items() if result == "unknown"} == set()
+    for rule in ("isolation-in-effect", "nohz-full-in-effect", "rcu-nocbs-in-effect", "irqs-on-isolated", "max-cstate-in-effect", "nosmt-in-effect"):
+        assert found[rule] == "ok"
+
+
+def test_what_was_asked_for_and_is_not_in_effect() -> None:
+    files = machines.badly_set_rt()
+    document = audit(RULES, facts(files), files)
+    found = {one.rule: one.result for one in document.findings}
+    for rule in (
+        "isolation-in-effect",
+        "nohz-full-in-effect",
+        "rcu-nocbs-in-effect",
+        "irqaffinity-parameter",
+        "max-cstate-in-effect",
+        "idle-parameter-in-effect",
+        "nosmt-in-effect",
+        "mitigations-in-effect",
+        "clocksource-parameter-in-effect",
+        "intel-pstate-in-effect",
+        "default-governor-in-effect",
+        "thp-parameter-in-effect",
+        "high-res-timers-in-effect",
+        "debug-kernel",
+        "tracing-off",
+    ):
+        assert found[rule] == "differs", rule
+    assert exit_status(document) == 1
+
+
+def test_a_virtual_machine() -> None:
+    found = results(machines.virtual_machine())
+    assert found["real-machine"] == "differs"
+    assert found["not-emulated"] == "ok"
+    assert found["clock-source"] == "ok"
+    assert found["c-states"] == found["smt"] == found["turbo"] == "not-applicable"
+    assert found["preemptible-kernel"] == "ok"
+    assert found["rt-group-sched"] == "ok"
+    assert found["fair-server"] == "unknown"
+    assert found["guest-idle"] == "unknown"
+
+
+def test_an_arm_board() -> None:
+    files = machines.arm_board() | {"/sys/fs/cgroup/cpuset.cpus.isolated": {"error": "ENOENT"}}
+    document = audit(RULES, facts(files, {"machine": "aarch64"}), files)
+    found = {one.rule: one.result for one in document.findings}
+    assert document.architecture == "arm64"
+    assert found["clock-source-arm"] == "ok"
+    assert found["clock-source"] == found["intel-idle-option"] == found["tsc-watchdog"] == "not-applicable"
+    assert found["governor"] == "differs"
+    assert found["high-res-timers-option"] == "unknown"
+    assert found["isolated-cpus"] == "differs"
+
+
+def test_busybox_with_almost_nothing() -> None:
+    files = machines.busybox()
+    document = audit(RULES, facts(files), files)
+    assert {one.result for one in document.findings if one.result != "not-applicable"} == {"unknown", "differs"}
+    assert {one.rule for one in document.findings if one.result == "differs"} == {"preemptible-kernel"}
+    assert document.counts["unknown"] > 20
+
+
+def test_xenomai_is_recognised_and_its_cpus_compared() -> None:
+    mask = "/sys/module/xenomai/parameters/supported_cpus"
+    for value, result in (("14", "ok"), ("7", "differs"), ("18446744073709551615", "ok")):
+        files = machines.well_set_rt() | machines.texts({"/proc/xenomai/version": "3.1", mask: value})
+        document = audit(RULES, facts(files), files)
+        assert document.purpose == "xenomai"
+        assert {one.rule: one.result for one in document.findings}["xenomai-supported-cpus"] == result
+
+
+def test_an_option_without_a_configuration_is_told_by_its_module() -> None:
+    files = machines.texts({"/proc/sys/kernel/osrelease": "6.1.0", "/proc/sys/kernel/arch": "x86_64"})
+    assert results(files)["intel-idle-option"] == "unknown"
+    assert results(files | {"/sys/module/intel_idle": {"directory": ["parameters"]}})["intel-idle-option"] == "differs"
+
+
+@pytest.mark.parametrize(
+    ("cmdline", "isolated", "result"),
+    [
+        ("isolcpus=1-3", "1-3", "ok"),
+        ("isolcpus=1-3", "", "differs"),
+        ("isolcpus=1-3", "1-2", "differs"),
+        ("isolcpus=domain,managed_irq,1-N", "1-3", "ok"),
+        ("isolcpus=nohz,1-3", "", "differs"),
+        ("isolcpus=8-9", "", "differs"),
+        ("isolcpus=1-64", "1-3", "ok"),
+        ("isolcpus=1 isolcpus=2", "2", "ok"),
+        ('isolcpus="1-3"', "1-3", "ok"),
+        ("isolcpus=oops!", "1-3", "unknown"),
+        ("quiet -- isolcpus=1-3", "", "not-applicable"),
+        ("xisolcpus=1", "", "not-applicable"),
+    ],
+)
+def test_isolation_that_was_asked_for(cmdline: str, isolated: str, result: str) -> None:
+    cpu = machines.CPU
+    files = machines.texts({"/proc/cmdline": cmdline, f"{cpu}/isolated": isolated, f"{cpu}/possible": "0-3", f"{cpu}/online": "0-3"})
+    assert results(files)["isolation-in-effect"] == result
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"),
+    [
+        ("0-3", [0, 1, 2, 3]),
+        ("all", [0, 1, 2, 3, 4, 5, 6, 7]),
+        ("N", [7]),
+        ("5-N", [5, 6, 7]),
+        ("0-7:1/4", [0, 4]),
+        ("0-7:2/4", [0, 1, 4, 5]),
+        ("domain,nohz,2,4-5", [2, 4, 5]),
+        ("future_word,2", [2]),
+        ("6-20", [6, 7]),
+        ("3-1", None),
+        ("0-7:5/4", None),
+        ("0-7:1/0", None),
+        ("x!", None),
+    ],
+)
+def test_cpu_lists_as_the_kernel_reads_them(text: str, cpus: list[int] | None) -> None:
+    assert boot.cpu_list(text, list(range(8))) == cpus
+
+
+def test_boot_parameters() -> None:
+    found = boot.parameters('a=1 b-c=2 d "e=f g" h="i j" a=3 k.l-m=n -- init=5')
+    assert found == {"a": "3", "b_c": "2", "d": "", "e": "f g", "h": "i j", "k.l_m": "n"}
+
+
+RULE = """
+[[rule]]
+id = "one"
+title = "A title"
+severity = "minor"
+checks = [{ fact = "a.b", is = 1 }]
+why = "why"
+source = "source"
+how-much = "much"
+mend = "mend"
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("minor", "small", "rule 'one'.*severity.*small"),
+        ('id = "one"', 'id = "One"', "rule 'One'.*id"),
+        ('id = "one"', "", "rule number 1.*id"),
+        (", is = 1", "", "one test of"),
+        ("is = 1", "is = 1, at-most = 2", "is and at-most"),
+        ('fact = "a.b"', 'fact = "a.b", file = "/x"', "file and fact"),
+        ('fact = "a.b"', 'fact = "a b"', "rule 'one'.*fact"),
+        ("is = 1", "si = 1", "rule 'one'.*unknown key 'si'.*is-not"),
+        ("is = 1", "present = true", "present goes with"),
+        ("is = 1", 'covers = "cpu.isolated"', "rule 'one'.*covers"),
+        ("why =", "wy =", "rule 'one'.*why"),
+        ("title =", "titel =", "rule 'one'"),
+        ("[[rule]]", "[rule]", "no \\[\\[rule\\]\\]"),
+        ("[[rule]]", "x = 1\n[[rule]]", "unknown key 'x'"),
+        ("[[rule]]", "[[rule", "not TOML"),
+        ('severity = "minor"', 'severity = "minor"\nsince = "six"', "rule 'one'.*since"),
+        ('severity = "minor"', 'severity = "minor"\nfor = ["rtai"]', "rule 'one'.*for.*rtai"),
+        ('mend = "mend"\n', 'mend = "mend"\n' + RULE, "two rules of this id"),
+    ],
+)
+def test_a_rule_that_is_wrong_is_named(before: str, after: str, said: str) -> None:
+    assert before in RULE
+    with pytest.raises(InputError, match=said):
+        parse_rules(RULE.replace(before, after), "my.toml")
+
+
+def test_rules_of_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "my.toml"
+    path.write_text(RULE)
+    (rule,) = read_rules(path)
+    (finding,) = audit([rule], {"a": {"b": 1}}, {}).findings
+    assert (finding.result, finding.found, finding.where) == ("ok", "1", ["a.b"])
+    with pytest.raises(InputError, match="cannot be read"):
+        read_rules(tmp_path / "none.toml")
+
+
+def test_globs() -> None:
+    import re
+
+    assert re.fullmatch(glob_pattern("/a/cpu[0-9]*/b.c"), "/a/cpu12/b.c")
+    assert not re.fullmatch(glob_pattern("/a/cpu[0-9]*/b.c"), "/a/cpu1/2/b.c")
+    assert not re.fullmatch(glob_pattern("/a/cpu[0-9]*/b.c"), "/a/cpu1/bxc")
+
+
+HOSTILE = st.dictionaries(
+    st.sampled_from([*(path.replace("[0-9]*", "0") for path in PATHS), "/proc/1/task/1/stat", "/boot/config-1", "/sys/devices/system/cpu/vulnerabilities/x"]),
+    st.one_of(
+        st.fixed_dictionaries(
+            {"text": st.one_of(st.text(max_size=60), st.from_regex(r"[0-9a-fx,:=\[\]( \n/_-]{0,40}"), st.sampled_from(["1", "0-3", "-1", "(null)"]))}
+        ),
+        st.fixed_dictionaries({"base64": st.text(max_size=20)}),
+        st.fixed_dictionaries({"directory": st.lists(st.text(max_size=5), max_size=2)}),
+        st.fixed_dictionaries({"error": st.sampled_from(["ENOENT", "EACCES", "EIO"])}),
+        st.none(),
+        st.integers(),
+    ),
+    max_size=25,
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(HOSTILE, st.sampled_from([None, "xenomai", "preempt-rt", "stock"]))
+def test_hostile_files_never_raise(files: dict[str, Any], purpose: Any) -> None:
+    found = facts(files)
+    json.dumps(found)
+    document = audit(RULES, found, files, purpose)
+    assert sum(document.counts.values()) == len(RULES)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=80), st.lists(st.integers(0, 20), max_size=5))
+def test_hostile_command_lines_never_raise(text: str, possible: list[int]) -> None:
+    boot.parameters(text)
+    for value in (*boot.parameters(text).values(), text):
+        boot.cpu_list(value, possible)
+        boot.mask_cpus(value, possible)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.recursive(
+        st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=8)),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+        max_leaves=8,
+    )
+)
+def test_hostile_facts_never_raise(value: Any) -> None:
+    for path in ("cpu", "kernel", "cpu.isolated", "kernel.cmdline", "machine.virtual", "interrupts.on_isolated"):
+        world: dict[str, Any] = {}
+        *folders, last = path.split(".")
+        place = world
+        for folder in folders:
+            place = place.setdefault(folder, {})
+        place[last] = value
+        audit(RULES, world, {})
+
+
+def test_the_schema_in_the_documentation_is_that_of_the_model() -> None:
+    written = json.loads((DOCS / "formats" / "audit.schema.json").read_text())
+    assert written == AuditDocument.model_json_schema()
+
+
+def _rtgauge(*arguments: str, columns: int = 80) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from rtgauge.cli.main import main; main()", *arguments]
+    environment = {**os.environ, "COLUMNS": str(columns), "NO_COLOR": "1"}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
+
+
+@pytest.mark.engine
+def test_audit_of_this_machine() -> None:
+    done = _rtgauge("audit", "--json")
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, AuditDocument.model_json_schema())
+    assert done.returncode == (1 if document["serious"] else 0)
+    assert {one["rule"] for one in document["findings"]} == set(BY_ID)
+    for columns in (60, 160):
+        shown = _rtgauge("audit", "--all", columns=columns)
+        assert shown.returncode == done.returncode
+        assert max(len(line) for line in shown.stdout.splitlines()) <= columns
+        assert all(rule in shown.stdout for rule in BY_ID)
+
+
+@pytest.mark.engine
+def test_audit_for_a_kernel_that_does_not_run() -> None:
+    done = _rtgauge("audit", "--for", "xenomai", "--json")
+    document = json.loads(done.stdout)
+    assert (document["purpose"], document["purpose_from"]) == ("xenomai", "asked")
+    wrong = _rtgauge("audit", "--for", "preemptrt")
+    assert wrong.returncode == 2
+    assert wrong.stderr == "rtgauge: unknown kernel 'preemptrt' for --for; did you mean 'preempt-rt'?\n"
+
+
+@pytest.mark.engine
+def test_system_of_this_machine() -> None:
+    done = _rtgauge("system", "--json")
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    assert found["kernel"]["release"] == os.uname().release
+    assert found["cpu"]["online_count"] == os.cpu_count()
+    for columns in (60, 160):
+        shown = _rtgauge("system", columns=columns)
+        assert shown.returncode == 0
+        assert max(len(line) for line in shown.stdout.splitlines()) <= columns
+        assert os.uname().release in shown.stdout
