@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import typer
 
-from rtgauge.cli import export, importing, probe, report, run, show
+from rtgauge.cli import export, importing, probe, report, run, sched, show
 from rtgauge.cli.streams import make_patient
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INPUT, EXIT_INTERRUPTED, RtgaugeError
 
@@ -45,6 +45,7 @@ app.command("list")(show.list_records)
 app.command("report")(report.report)
 app.command("export")(export.export)
 app.add_typer(importing.app, name="import")
+app.command("sched")(sched.sched)
 
 
 def _told(message: str, status: int) -> int:
