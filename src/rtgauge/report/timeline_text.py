@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len, set_cell_size
+
 from rtgauge.units import format_duration
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ def cell_ns(end_ns: int, cells: int) -> int:
 def timeline_lines(timeline: TimelineResult, names: list[str], width: int, *, plain: bool = False) -> list[str]:
     """A line a task, the highest priority first, an axis, and what the characters mean. No line is wider than `width`, of at least 20."""
     signs = PLAIN if plain else BLOCKS
-    margin = min(max(len(name) for name in names), max(4, width // 4))
+    margin = min(max(cell_len(name) for name in names), max(4, width // 4))
     size_ns = cell_ns(timeline.end_ns, max(LEAST_CELLS, width - margin - 2))
     cells = -(-timeline.end_ns // size_ns)
     runs = {name: [0] * cells for name in names}
@@ -46,8 +48,9 @@ def timeline_lines(timeline: TimelineResult, names: list[str], width: int, *, pl
     lines: list[str] = []
     for name in names:
         row = [_sign(signs, runs[name][i], size_ns, waits=present[name][i], late=late[name][i]) for i in range(cells)]
-        short = name if len(name) <= margin else name[: margin - 1] + ("~" if plain else "…")
-        lines.append(f"{short:<{margin}}  {''.join(row)}".rstrip())
+        cut = cell_len(name) > margin
+        short = set_cell_size(name, margin - 1) + ("~" if plain else "…") if cut else set_cell_size(name, margin)
+        lines.append(f"{short}  {''.join(row)}".rstrip())
     return [*lines, *_axis(signs, timeline.end_ns, size_ns, cells, margin), *_legend(signs, size_ns, width, late=any(any(row) for row in late.values()))]
 
 

@@ -77,11 +77,11 @@ def parse_task_set(text: str, what: str, name: str = "task set") -> TaskSet:
     except RecursionError:
         raise InputError(f"{what} is not a task set: it is nested too deeply") from None
     except ValueError as error:  # TOMLDecodeError, and what Python says of a number with thousands of digits
-        raise InputError(f"{what} is not TOML: {' '.join(str(error).split())}") from None
+        raise InputError(f"{what} is not TOML: {_shown(str(error))}") from None
     try:
         content = TaskFile.model_validate(written)
     except ValidationError as error:
-        raise explain(error, what, list(TaskFile.model_fields)) from None
+        raise _one_line(explain(error, what, list(TaskFile.model_fields))) from None
     if not content.task:
         raise InputError(f"{what} has no task; give it a [[task]] with name, period and execution")
     entries = [_entry(entry, f"{what}, task {number}") for number, entry in enumerate(content.task, 1)]
@@ -92,6 +92,15 @@ def parse_task_set(text: str, what: str, name: str = "task set") -> TaskSet:
         rate_monotonic=all(entry.priority is None for entry in entries),
         jitter_given=frozenset(entry.name for entry in entries if entry.jitter_ns is not None),
     )
+
+
+def _shown(text: str) -> str:
+    """What cannot be shown in one line, or would command a terminal, as an escape."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def _one_line(error: InputError) -> InputError:
+    return InputError(_shown(str(error)))
 
 
 def _printable(name: str, what: str) -> str:
@@ -113,7 +122,7 @@ def _entry(written: dict[str, Any], what: str) -> TaskEntry:
     try:
         entry = TaskEntry.model_validate(written)
     except ValidationError as error:
-        raise explain(error, what, KEYS) from None
+        raise _one_line(explain(error, what, KEYS)) from None
     if not entry.name.strip() or not entry.name.isprintable():
         raise InputError(f"{what}: name {ascii(entry.name)} is empty or has characters that cannot be shown")
     deadline_ns = entry.deadline_ns or entry.period_ns

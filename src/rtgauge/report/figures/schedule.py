@@ -71,12 +71,13 @@ def ratio_figure(result: RatioResult) -> Figure:
         for name, count in zip(names, (point.exact, point.hyperbolic, point.liu_layland), strict=True)
     ]
     span = [(point.utilisation, 100 * point.exact_low, 100 * point.exact_high) for point in result.points]
-    x = alt.X("utilisation:Q", scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(title="utilisation"))
+    x = alt.X("utilisation:Q", scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(title="utilisation", tickCount=10))
     y = alt.Y("share:Q", scale=alt.Scale(domain=[0, 100]), axis=alt.Axis(title="schedulable sets (%)"))
     colour = alt.Color("test:N", sort=names, scale=alt.Scale(domain=names), legend=alt.Legend(title=None))
+    dash = alt.StrokeDash("test:N", sort=names, scale=alt.Scale(domain=names, range=[[1, 0], [8, 4], [3, 3]]), legend=alt.Legend(title=None))
     base = alt.Chart(csv({"test": "string", "utilisation": "number", "share": "number"}, rows))
     band = alt.Chart(csv({"utilisation": "number", "share": "number", "high": "number"}, span)).mark_rule(strokeWidth=1.5, style="muted")
-    layers = [band.encode(x=x, y=y, y2="high:Q"), base.mark_line(strokeWidth=2).encode(x=x, y=y, color=colour)]
+    layers = [band.encode(x=x, y=y, y2="high:Q"), base.mark_line(strokeWidth=2).encode(x=x, y=y, color=colour, strokeDash=dash)]
     layers.append(base.mark_point(filled=True, size=30, opacity=1).encode(x=x, y=y, color=colour))
     title = f"Schedulable share of {result.sets} random sets of {result.tasks} tasks"
     text = f"{title}; vertical lines: 95 % confidence interval. " + "; ".join(f"{u:.3g}: {low:.1f} to {high:.1f} %" for u, low, high in span)
