@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""Reads a task set from TOML: an array `[[task]]`."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rtgauge.analysis.schedulability.task import HIGHEST_PRIORITY, Task, TaskSet
+from rtgauge.errors import InputError
+from rtgauge.nearest import nearest
+from rtgauge.units import MAX_CPU, format_duration
+from rtgauge.validation import DurationNs, between, explain
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MAX_BYTES = 1_000_000
+LONGEST = "100000d"
+Positive = Annotated[DurationNs, between("1ns", LONGEST)]
+NotNegative = Annotated[DurationNs, between("0s", LONGEST)]
+NEEDED = {"name": '"control"', "period": '"10ms"', "execution": '"3ms"'}
+
+
+class TaskEntry(BaseModel):
+    """One `[[task]]` as it is written."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(min_length=1, max_length=40, strict=True)
+    period_ns: Positive = Field(alias="period")
+    execution_ns: Positive = Field(alias="execution")
+    deadline_ns: Positive | None = Field(default=None, alias="deadline")
+    priority: int | None = Field(default=None, ge=1, le=HIGHEST_PRIORITY, strict=True)
+    cpu: int = Field(default=0, ge=0, le=MAX_CPU, strict=True)
+    blocking_ns: NotNegative = Field(default=0, alias="blocking")
+    jitter_ns: NotNegative | None = Field(default=None, alias="jitter")
+    offset_ns: NotNegative = Field(default=0, alias="offset")
+
+
+class TaskFile(BaseModel):
+    """What a task set's file may hold."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(default="", max_length=80, strict=True)
+    description: str = Field(default="", strict=True)
+    task: list[dict[str, Any]] = Field(default_factory=list)
+
+
+KEYS = [field.alias or name for name, field in TaskEntry.model_fields.items()]
+
+
+def read_task_set(path: Path) -> TaskSet:
+    """Read and check the file. Raises InputError with one line that names the task and what is wrong."""
+    what = f"task set {path}"
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise InputError(f"{what} is larger than {MAX_BYTES} bytes; is it the right file?")
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(f"there is no task set {path}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{what} is not TOML: {error}") from None
+    except OSError as error:
+        raise InputError(f"{what} cannot be read: {error.strerror}") from None
+    return parse_task_set(text, what, path.stem)
+
+
+def parse_task_set(text: str, what: str, name: str = "task set") -> TaskSet:
+    """Check TOML text; `what` names it in errors, `name` is what to call a set that has no name. Raises InputError."""
+    try:
+        written = tomllib.loads(text)
+    except RecursionError:
+        raise InputError(f"{what} is not a task set: it is nested too deeply") from None
+    except ValueError as error:  # TOMLDecodeError, and what Python says of a number with thousands of digits
+        raise InputError(f"{what} is not TOML: {_shown(str(error))}") from None
+    try:
+        content = TaskFile.model_validate(written)
+    except ValidationError as error:
+        raise _one_line(explain(error, what, list(TaskFile.model_fields))) from None
+    if not content.task:
+        raise InputError(f"{what} has no task; give it a [[task]] with name, period and execution")
+    entries = [_entry(entry, f"{what}, task {number}") for number, entry in enumerate(content.task, 1)]
+    _check_together(entries, what)
+    return TaskSet(
+        _printable(content.name, what) or name,
+        tuple(_task(entry, priority) for entry, priority in zip(entries, _priorities(entries), strict=True)),
+        rate_monotonic=all(entry.priority is None for entry in entries),
+        jitter_given=frozenset(entry.name for entry in entries if entry.jitter_ns is not None),
+    )
+
+
+def _shown(text: str) -> str:
+    """What cannot be shown in one line, or would command a terminal, as an escape."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def _one_line(error: InputError) -> InputError:
+    return InputError(_shown(str(error)))
+
+
+def _printable(name: str, what: str) -> str:
+    if not name.isprintable():
+        raise InputError(f"{what}: name {ascii(name)} has characters that cannot be shown")
+    return name
+
+
+def _entry(written: dict[str, Any], what: str) -> TaskEntry:
+    name = written.get("name")
+    if isinstance(name, str) and name.isprintable() and 0 < len(name) <= 40:
+        what += f" ('{name}')"
+    for key in written:
+        if key not in KEYS:
+            raise InputError(f"{what}: unknown key {ascii(key)}{nearest(key, KEYS)}")
+    for key, example in NEEDED.items():
+        if key not in written:
+            raise InputError(f"{what} has no {key}; write for example {key} = {example}")
+    try:
+        entry = TaskEntry.model_validate(written)
+    except ValidationError as error:
+        raise _one_line(explain(error, what, KEYS)) from None
+    if not entry.name.strip() or not entry.name.isprintable():
+        raise InputError(f"{what}: name {ascii(entry.name)} is empty or has characters that cannot be shown")
+    deadline_ns = entry.deadline_ns or entry.period_ns
+    if entry.execution_ns > deadline_ns:
+        which = "deadline" if entry.deadline_ns is not None else "period, which is its deadline"
+        raise InputError(
+            f"{what}: execution {format_duration(entry.execution_ns)} is longer than the {which} ({format_duration(deadline_ns)}): it can never be in time"
+        )
+    return entry
+
+
+def _check_together(entries: list[TaskEntry], what: str) -> None:
+    name, times = Counter(entry.name for entry in entries).most_common(1)[0]
+    if times > 1:
+        raise InputError(f"{what}: {times} tasks are called '{name}'; give each a name of its own")
+    crowded, count = Counter(entry.cpu for entry in entries).most_common(1)[0]
+    if count > HIGHEST_PRIORITY:
+        raise InputError(f"{what}: {count} tasks on CPU {crowded}, which has {HIGHEST_PRIORITY} priorities; put some on another CPU")
+    without = [entry.name for entry in entries if entry.priority is None]
+    if without and len(without) < len(entries):
+        raise InputError(f"{what}: '{without[0]}' has no priority and others have; give every task one, or none for rate-monotonic priorities")
+    holder: dict[tuple[int, int], str] = {}
+    for entry in entries:
+        if entry.priority is not None:
+            other = holder.setdefault((entry.cpu, entry.priority), entry.name)
+            if other != entry.name:
+                raise InputError(f"{what}: '{other}' and '{entry.name}' both have priority {entry.priority} on CPU {entry.cpu}; the analysis needs an order")
+
+
+def _priorities(entries: list[TaskEntry]) -> list[int]:
+    """As written; or rate-monotonic from 99 downwards on each CPU, of equal periods the one written first."""
+    ranked: dict[int, int] = {}
+    for cpu in {entry.cpu for entry in entries}:
+        mine = sorted((i for i, entry in enumerate(entries) if entry.cpu == cpu), key=lambda i: entries[i].period_ns)
+        ranked |= {i: HIGHEST_PRIORITY - rank for rank, i in enumerate(mine)}
+    return [ranked[i] if entry.priority is None else entry.priority for i, entry in enumerate(entries)]
+
+
+def _task(entry: TaskEntry, priority: int) -> Task:
+    return Task(
+        name=entry.name,
+        period_ns=entry.period_ns,
+        execution_ns=entry.execution_ns,
+        deadline_ns=entry.deadline_ns or entry.period_ns,
+        priority=priority,
+        cpu=entry.cpu,
+        blocking_ns=entry.blocking_ns,
+        jitter_ns=entry.jitter_ns or 0,
+        offset_ns=entry.offset_ns,
+    )

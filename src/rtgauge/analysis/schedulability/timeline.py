@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+"""The schedule of one CPU as it unfolds: who runs when, from time 0 over one hyperperiod."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rtgauge.errors import InputError
+from rtgauge.units import MAX_NS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.analysis.schedulability.task import Task
+
+MAX_ACTIVATIONS = 10_000
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A stretch in which a task runs without a break. `activation` counts from 1."""
+
+    task: str
+    activation: int
+    start_ns: int
+    end_ns: int
+
+
+@dataclass
+class Activation:
+    """One activation; `finish_ns` is None where it is not done at the timeline's end."""
+
+    task: str
+    activation: int
+    release_ns: int
+    deadline_ns: int
+    finish_ns: int | None = None
+    left_ns: int = field(default=0, repr=False)
+
+    def missed(self, end_ns: int) -> bool:
+        """Whether the deadline passed before it was done, as far as can be seen until `end_ns`."""
+        return self.deadline_ns < (end_ns if self.finish_ns is None else self.finish_ns)
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Segments and activations of one CPU from 0 to `end_ns`, in order of time."""
+
+    cpu: int
+    hyperperiod_ns: int
+    end_ns: int
+    tasks: list[str]
+    segments: list[Segment]
+    activations: list[Activation]
+
+    @property
+    def misses(self) -> list[Activation]:
+        """The activations that were late."""
+        return [one for one in self.activations if one.missed(self.end_ns)]
+
+
+def hyperperiod_ns(tasks: Sequence[Task]) -> int:
+    """The least common multiple of the periods."""
+    return math.lcm(*(task.period_ns for task in tasks))
+
+
+def horizon_ns(ordered: Sequence[Task], hyperperiods: int = 1) -> int:
+    """The last first release plus so many hyperperiods. Raises InputError, in words, where that is too long or has too many activations to draw."""
+    end_ns = max(task.offset_ns for task in ordered) + hyperperiods * hyperperiod_ns(ordered)
+    where = f"the hyperperiod of CPU {ordered[0].cpu}"
+    if end_ns > MAX_NS:
+        raise InputError(f"{where} is longer than 292 years: there is no timeline of it (the analysis does not need it)")
+    count = sum(-(-end_ns // task.period_ns) for task in ordered)
+    if count > MAX_ACTIVATIONS:
+        raise InputError(f"{where} has {count} activations, more than {MAX_ACTIVATIONS}: there is no timeline of it (the analysis does not need it)")
+    return end_ns
+
+
+def timeline(ordered: Sequence[Task], hyperperiods: int = 1) -> Timeline:
+    """Run the tasks of one CPU, the highest priority first, pre-emptively, from their offsets, each for its whole execution time.
+
+    Without jitter and blocking, which are bounds and no schedule. Late activations run on; those of one task run in order. Raises InputError
+    as `horizon_ns`.
+    """
+    end_ns = horizon_ns(ordered, hyperperiods)
+    releases = [(task.offset_ns, rank) for rank, task in enumerate(ordered) if task.offset_ns < end_ns]
+    heapq.heapify(releases)
+    waiting: list[deque[Activation]] = [deque() for _ in ordered]
+    counts = [0] * len(ordered)
+    ready: list[int] = []  # ranks that have something waiting; may name one twice
+    activations: list[Activation] = []
+    segments: list[Segment] = []
+    now_ns = 0
+    while now_ns < end_ns:
+        while releases and releases[0][0] <= now_ns:
+            release_ns, rank = heapq.heappop(releases)
+            task = ordered[rank]
+            counts[rank] += 1
+            activation = Activation(task.name, counts[rank], release_ns, release_ns + task.deadline_ns, left_ns=task.execution_ns)
+            activations.append(activation)
+            waiting[rank].append(activation)
+            heapq.heappush(ready, rank)
+            if release_ns + task.period_ns < end_ns:
+                heapq.heappush(releases, (release_ns + task.period_ns, rank))
+        while ready and not waiting[ready[0]]:
+            heapq.heappop(ready)
+        next_ns = releases[0][0] if releases else end_ns
+        if not ready:
+            now_ns = next_ns
+            continue
+        running = waiting[ready[0]][0]
+        until_ns = min(next_ns, end_ns, now_ns + running.left_ns)
+        _extend(segments, running, now_ns, until_ns)
+        running.left_ns -= until_ns - now_ns
+        now_ns = until_ns
+        if running.left_ns == 0:
+            running.finish_ns = now_ns
+            waiting[ready[0]].popleft()
+    return Timeline(ordered[0].cpu, hyperperiod_ns(ordered), end_ns, [task.name for task in ordered], segments, activations)
+
+
+def _extend(segments: list[Segment], running: Activation, start_ns: int, end_ns: int) -> None:
+    """Add the stretch, joined to the last segment where that is the same activation's."""
+    last = segments[-1] if segments else None
+    if last is not None and (last.task, last.activation, last.end_ns) == (running.task, running.activation, start_ns):
+        segments[-1] = Segment(last.task, last.activation, last.start_ns, end_ns)
+    else:
+        segments.append(Segment(running.task, running.activation, start_ns, end_ns))
+
+
+def preemptions(segments: Sequence[Segment]) -> list[Segment]:
+    """The gaps within each activation: begun, not done, and somebody else ran."""
+    last: dict[tuple[str, int], int] = {}
+    gaps: list[Segment] = []
+    for one in segments:
+        key = (one.task, one.activation)
+        if key in last:
+            gaps.append(Segment(one.task, one.activation, last[key], one.start_ns))
+        last[key] = one.end_ns
+    return gaps

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""`rtgauge sched`: does a task set meet its deadlines, by calculation?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rtgauge.analysis.schedulability.result import SetResult
+
+
+def sched(
+    file: Annotated[Path | None, typer.Argument(help="The task set: TOML with a [[task]] of name, period and execution for each task.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+    figure: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the timeline, or the curve of --random: .svg, .png, .pdf or .html.")] = None,
+    jitter_from: Annotated[Path | None, typer.Option(metavar="RECORD", help="Release jitter of the tasks: the largest latency on their CPU.")] = None,
+    random: Annotated[int | None, typer.Option(min=1, max=1_000_000, metavar="N", help="In place of a file: N random sets at each utilisation.")] = None,
+    tasks: Annotated[int, typer.Option(min=1, max=99, help="Tasks in each random set.")] = 20,
+    utilisation: Annotated[str, typer.Option(metavar="LOW:HIGH[:STEP]", help="Of the random sets.")] = "0.5:1.0",
+    periods: Annotated[str, typer.Option(metavar="LOW:HIGH", help="Of the random sets, drawn log-uniformly.")] = "10ms:1s",
+    seed: Annotated[int, typer.Option(min=0, help="Of the random sets, to have the same again.")] = 1,
+    growth: Annotated[bool, typer.Option("--growth", help="Also by how much the execution times of the random sets could grow.")] = False,
+) -> None:
+    """Calculate whether a set of periodic tasks meets its deadlines under fixed priorities, and by how much.
+
+    Exit status: 0 schedulable, 1 not, 2 wrong input, 4 cannot tell.
+    """
+    from rtgauge.errors import InputError
+
+    if (file is None) == (random is None):
+        raise InputError("name the file of a task set, or ask for random ones with --random N (see rtgauge sched --help)")
+    if figure is not None:
+        from rtgauge.report.figures.file import figure_form
+
+        figure_form(figure)
+    if file is not None:
+        raise typer.Exit(_one(file, jitter_from, figure, as_json=json))
+    if jitter_from is not None:
+        raise InputError("--jitter-from is for the tasks of a file; random tasks have no jitter")
+    assert random is not None  # noqa: S101 - one of the two, see above
+    _many(random, tasks, utilisation, periods, seed, figure, growth=growth, as_json=json)
+
+
+def _one(file: Path, jitter_from: Path | None, figure: Path | None, *, as_json: bool) -> int:
+    from rtgauge.analysis.schedulability.analyse import analyse
+    from rtgauge.analysis.schedulability.file import read_task_set
+
+    task_set, notes = read_task_set(file), list[str]()
+    if jitter_from is not None:
+        from rtgauge.analysis.schedulability.jitter import jitter_from_record
+        from rtgauge.record.reader import Record
+
+        task_set, notes = jitter_from_record(task_set, Record.open(jitter_from))
+    result = analyse(task_set)
+    result.notes = notes
+    if as_json:
+        typer.echo(result.model_dump_json(indent=1))
+    else:
+        from rich.console import Console
+
+        from rtgauge.report.schedule import print_set
+
+        print_set(result, Console())
+    if figure is not None:
+        from rtgauge.report.figures.file import write_figure
+        from rtgauge.report.figures.schedule import timeline_figure
+
+        write_figure(timeline_figure(result), figure, _subtitle(result))
+    return _status(result)
+
+
+def _subtitle(result: SetResult) -> str:
+    return f"{result.answer}; triangles are releases, dashed red is pre-empted; without jitter and blocking"
+
+
+def _status(result: SetResult) -> int:
+    from rtgauge.analysis.schedulability.result import Answer
+    from rtgauge.errors import EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK
+
+    return {Answer.SCHEDULABLE: EXIT_OK, Answer.NOT_SCHEDULABLE: EXIT_FAILS, Answer.CANNOT_TELL: EXIT_CANNOT_TELL}[result.answer]
+
+
+def _many(sets: int, tasks: int, utilisation: str, periods: str, seed: int, figure: Path | None, *, growth: bool, as_json: bool) -> None:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from rtgauge.analysis.schedulability.random_options import parse_periods, parse_utilisations
+    from rtgauge.analysis.schedulability.ratio import schedulability_ratio
+    from rtgauge.report.schedule import print_ratio
+
+    shares, periods_ns = parse_utilisations(utilisation), parse_periods(periods, tasks)
+    terminal = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.completed:.0f}/{task.total:.0f} sets"), TimeRemainingColumn())
+    with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as progress:
+        bar = progress.add_task("random sets", total=sets * len(shares))
+        result = schedulability_ratio(sets, tasks, shares, periods_ns=periods_ns, seed=seed, growth=growth, progress=lambda done: progress.advance(bar, done))
+    if as_json:
+        typer.echo(result.model_dump_json(indent=1))
+    else:
+        print_ratio(result, Console())
+    if figure is not None:
+        from rtgauge.report.figures.file import write_figure
+        from rtgauge.report.figures.schedule import ratio_figure
+
+        write_figure(ratio_figure(result), figure, f"UUniFast, periods {periods}, rate-monotonic, seed {seed}; vertical lines: 95 % confidence interval")

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: MIT
+"""What the terminal shows of a schedulability analysis. Nothing heavy is imported here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from rtgauge.analysis.schedulability.result import Answer
+from rtgauge.report.timeline_text import timeline_lines
+from rtgauge.units import format_duration
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from rtgauge.analysis.schedulability.ratio import RatioResult
+    from rtgauge.analysis.schedulability.result import BoundResult, CpuResult, GrowthResult, SetResult, TaskResult
+
+WIDE = 76
+STYLE = {Answer.SCHEDULABLE: "bold green", Answer.NOT_SCHEDULABLE: "bold red", Answer.CANNOT_TELL: "bold yellow"}
+
+
+def exact_time(ns: int | None) -> str:
+    """A calculated time with all its digits: 12500000 -> "12.5 ms". None -> "-"."""
+    if ns is None:
+        return "-"
+    for size, digits, unit in ((10**10, 9, "s"), (10**6, 6, "ms"), (10**3, 3, "us")):
+        if abs(ns) >= size:
+            whole, rest = divmod(abs(ns), 10**digits)
+            return f"{'-' if ns < 0 else ''}{whole}.{rest:0{digits}d}".rstrip("0").removesuffix(".") + f" {unit}"
+    return f"{ns} ns"
+
+
+def print_set(result: SetResult, console: Console) -> None:
+    """Every CPU with its tasks, bounds, growth and timeline, then the answer."""
+    for cpu in result.cpus:
+        _print_cpu(cpu, console)
+    for note in result.notes:
+        console.print(Text(f"note: {note}"))
+    console.print(Text.assemble((result.answer.value.upper(), STYLE[result.answer]), f"  {result.name}"))
+
+
+def _print_cpu(cpu: CpuResult, console: Console) -> None:
+    kinds = f"{', harmonic' if cpu.harmonic and len(cpu.tasks) > 1 else ''}{', rate-monotonic' if cpu.rate_monotonic else ''}"
+    console.print(Text.assemble((f"CPU {cpu.cpu}", "bold"), f"  utilisation {cpu.utilisation:.2%}{kinds}"))
+    console.print(_table(cpu.tasks, console.width))
+    for task in cpu.tasks:
+        if task.answer is not Answer.SCHEDULABLE:
+            console.print(Text.assemble((task.answer.value, STYLE[task.answer]), f": {task.name}: {_why(task)}"))
+    for bound in cpu.bounds:
+        console.print(Text(_bound(bound)))
+    console.print(Text(_growth(cpu.growth)))
+    console.print()
+    if cpu.timeline is None:
+        console.print(Text(f"no timeline: {cpu.no_timeline}"))
+    else:
+        plain = "utf" not in (console.encoding or "").lower()
+        for line in timeline_lines(cpu.timeline, [task.name for task in cpu.tasks], console.width, plain=plain):
+            console.print(Text(line), soft_wrap=True)
+        if any(task.jitter_ns or task.blocking_ns for task in cpu.tasks):
+            console.print(Text("The timeline is without jitter and blocking."))
+    console.print()
+
+
+def _table(tasks: list[TaskResult], width: int) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2 if width >= 76 else 1, 0, 0), header_style="dim")
+    table.add_column("task", overflow="fold", min_width=4)
+    wide = width >= WIDE
+    extra = [name for name in ("blocking", "jitter", "offset") if wide and any(getattr(task, f"{name}_ns") for task in tasks)]
+    headings = ["prio", "period", "execution", "deadline", *extra, "response", "left", "eq. 1"] if wide else ["prio", "deadline", "response", "left"]
+    for heading in headings:
+        table.add_column(heading, justify="right", overflow="fold")
+    for task in tasks:
+        late = task.late_by_ns
+        style = "red" if task.answer is Answer.NOT_SCHEDULABLE else "yellow" if task.answer is Answer.CANNOT_TELL else ""
+        cells = {
+            "prio": str(task.priority),
+            "period": exact_time(task.period_ns),
+            "execution": exact_time(task.execution_ns),
+            "deadline": exact_time(task.deadline_ns),
+            "blocking": exact_time(task.blocking_ns),
+            "jitter": exact_time(task.jitter_ns),
+            "offset": exact_time(task.offset_ns),
+            "response": exact_time(task.response_ns) if task.response_ns is not None else "no bound",
+            "left": exact_time(None if late is None else -late),
+            "eq. 1": exact_time(task.equation_1_ns) if task.equation_1_ns is not None else "no bound",
+        }
+        table.add_row(Text(task.name), *(Text(cells[heading], style=style if heading in {"response", "left"} else "") for heading in headings))
+    return table
+
+
+def _why(task: TaskResult) -> str:
+    parts: list[str] = []
+    if task.late_by_ns is not None and task.late_by_ns > 0:
+        which = f", in activation {task.worst_activation} of the busy period" if task.worst_activation > 1 else ""
+        parts.append(f"response {exact_time(task.response_ns)}, {exact_time(task.late_by_ns)} beyond the deadline{which}")
+    if task.reason:
+        parts.append(task.reason)
+    return "; ".join(parts)
+
+
+def _bound(bound: BoundResult) -> str:
+    if bound.within is None:
+        return f"{bound.name} bound: does not apply, {bound.reason}"
+    sign = "<=" if bound.within else ">"
+    return f"{bound.name} bound: {bound.value:.4f} {sign} {bound.bound:.4f}, " + ("so schedulable" if bound.within else "which says nothing")
+
+
+def _growth(growth: GrowthResult) -> str:
+    if growth.factor is None:
+        return f"growth: not known, {growth.reason}"
+    if growth.factor >= 1:
+        return f"growth: execution times could grow by a factor of {growth.factor:.6f}; then {growth.limited_by} fails first"
+    if growth.factor == 0:
+        return f"growth: shorter execution times do not help {growth.limited_by}"
+    return f"growth: execution times would have to shrink by a factor of {growth.factor:.6f}; the limit is {growth.limited_by}"
+
+
+def print_ratio(result: RatioResult, console: Console) -> None:
+    """A row a utilisation."""
+    low, high = (format_duration(period) for period in result.periods_ns)
+    console.print(Text(f"{result.sets} random sets of {result.tasks} tasks at each utilisation, periods {low} ... {high}, seed {result.seed}"))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    headings = ["utilisation", "exact", "95 % interval", "hyperbolic", "Liu-Layland"]
+    growth = any(point.growth_median is not None for point in result.points)
+    for heading in [*headings, "growth"] if growth else headings:
+        table.add_column(heading, justify="right", overflow="fold")
+    for point in result.points:
+        cells = [
+            f"{point.utilisation:.3f}",
+            f"{point.exact / point.sets:.2%}",
+            f"{point.exact_low:.2%} .. {point.exact_high:.2%}",
+            f"{point.hyperbolic / point.sets:.2%}",
+            f"{point.liu_layland / point.sets:.2%}",
+        ]
+        if growth:
+            cells.append("-" if point.growth_median is None else f"{point.growth_median:.4f}")
+        table.add_row(*cells)
+    console.print(table)
+    if growth:
+        console.print(Text("growth: median of the largest factor for the execution times", style="dim"))

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""`rtgauge sched` from the outside: what it prints and its exit status."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+TABLE_6 = """
+[[task]]
+name = "τ1"
+period = "10ms"
+execution = "3ms"
+priority = 99
+[[task]]
+name = "τ2"
+period = "20ms"
+execution = "5ms"
+priority = 80
+[[task]]
+name = "τ3"
+period = "40ms"
+execution = "10ms"
+priority = 50
+"""
+PAIR = '[[task]]\nname = "a"\nperiod = "4ms"\nexecution = "2ms"\ndeadline = "2ms"\n[[task]]\nname = "b"\nperiod = "4ms"\nexecution = "2ms"\ndeadline = "2ms"\n'
+
+
+def sched(*arguments) -> subprocess.CompletedProcess[str]:
+    code = "from rtgauge.cli.main import main; main()"
+    return subprocess.run([sys.executable, "-X", "utf8", "-c", code, "sched", *map(str, arguments)], capture_output=True, text=True, encoding="utf-8", check=False)
+
+
+@pytest.fixture(name="file")
+def a_file(tmp_path):
+    def write(text):
+        path = tmp_path / "set.toml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_the_papers_table_6(file, tmp_path):
+    done = sched(file(TABLE_6), "--json", "--figure", tmp_path / "fig5.svg")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    (cpu,) = document["cpus"]
+    assert [task["response_ns"] for task in cpu["tasks"]] == [3_000_000, 8_000_000, 29_000_000]
+    assert [task["equation_1_ns"] for task in cpu["tasks"]] == [3_000_000, 8_000_000, 29_000_000]
+    assert cpu["growth"]["factor"] == 1.25
+    assert cpu["hyperperiod_ns"] == 40_000_000
+    assert (tmp_path / "fig5.svg").read_bytes().startswith(b"<svg")
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "word"),
+    [
+        (TABLE_6, 0, "SCHEDULABLE"),
+        (PAIR, 1, "NOT SCHEDULABLE"),
+        (PAIR + 'offset = "2ms"\n', 4, "CANNOT TELL"),
+    ],
+)
+def test_the_exit_status_is_the_answer(file, text, status, word):
+    done = sched(file(text))
+    assert done.returncode == status, done.stderr
+    assert done.stdout.splitlines()[-1].startswith(word)
+    assert done.stderr == ""
+
+
+def test_wrong_input_is_one_line(file, tmp_path):
+    path = file(TABLE_6)
+    for arguments, words in (
+        ([], "name the file"),
+        ([path, "--random", 5], "name the file"),
+        ([tmp_path / "none.toml"], "there is no task set"),
+        ([path, "--figure", "x.gif"], "ends in .png"),
+        ([path, "--figure", tmp_path / "no" / "x.svg"], "cannot be written"),
+        ([path, "--jitter-from", tmp_path], "run.json is missing"),
+        (["--random", 5, "--jitter-from", tmp_path], "--jitter-from"),
+        (["--random", 5, "--utilisation", "2"], "--utilisation"),
+    ):
+        done = sched(*arguments)
+        assert done.returncode == 2, arguments
+        assert done.stderr.startswith("rtgauge: ")
+        assert words in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+def test_random_sets(tmp_path):
+    arguments = ("--random", 100, "--tasks", 5, "--utilisation", "0.6:1:0.2", "--seed", 3, "--json")
+    first, again = sched(*arguments, "--figure", tmp_path / "ratio.png"), sched(*arguments)
+    assert first.returncode == 0, first.stderr
+    assert first.stdout == again.stdout
+    points = json.loads(first.stdout)["points"]
+    assert [point["utilisation"] for point in points] == [0.6, 0.8, 1.0]
+    assert points[0]["exact"] == 100
+    assert (tmp_path / "ratio.png").read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""What is said of a whole set, in the terminal and in figures."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from rtgauge.analysis.schedulability.analyse import analyse
+from rtgauge.analysis.schedulability.ratio import schedulability_ratio
+from rtgauge.analysis.schedulability.task import Task, TaskSet
+from rtgauge.errors import InputError
+from rtgauge.report.figures.file import write_figure
+from rtgauge.report.figures.schedule import ratio_figure, timeline_figure
+from rtgauge.report.schedule import exact_time, print_ratio, print_set
+
+from .test_response import tasks_of
+
+MS = 1_000_000
+TABLE_6 = tasks_of((10 * MS, 3 * MS), (20 * MS, 5 * MS), (40 * MS, 10 * MS))
+SET_A = tasks_of((30 * MS, 10 * MS), (40 * MS, 10 * MS), (50 * MS, 12 * MS))
+
+
+def analysed(*tasks):
+    return analyse(TaskSet("x", tuple(tasks), rate_monotonic=True))
+
+
+def text(result, width, *, encoding="utf-8"):
+    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
+    print_set(result, Console(file=out, width=width))
+    out.seek(0)
+    return out.read()
+
+
+def test_every_cpu_by_itself_and_the_worst_is_the_sets():
+    result = analysed(*TABLE_6, *(Task(f"u{i}", t.period_ns, t.execution_ns, t.deadline_ns, t.priority, 1) for i, t in enumerate(SET_A)))
+    assert [cpu.answer for cpu in result.cpus] == ["schedulable", "not schedulable"]
+    assert result.answer == "not schedulable"
+    assert [task.response_ns for task in result.cpus[0].tasks] == [3 * MS, 8 * MS, 29 * MS]
+    assert result.cpus[1].tasks[2].late_by_ns == 2 * MS
+
+
+def test_offsets_that_save_a_set_are_not_taken_for_proof():
+    pair = [Task("a", 4, 2, 2, 99), Task("b", 4, 2, 2, 98, offset_ns=2)]
+    found = analysed(*pair).cpus[0]
+    assert found.answer == "cannot tell"
+    assert "from these offsets on it is in time" in found.tasks[1].reason
+    assert analysed(pair[0], Task("b", 4, 2, 2, 98, offset_ns=1)).answer == "not schedulable"
+    assert analysed(pair[0], Task("b", 4, 2, 2, 98)).answer == "not schedulable"
+    long = [Task("a", 1_000_003, 500_000, 500_000, 99), Task("b", 1_000_033, 500_000, 500_000, 98, offset_ns=2)]
+    assert "too long to try" in analysed(*long).cpus[0].tasks[1].reason
+    # the same offset for all is no offset at all
+    assert analysed(*(Task(n, 4, 2, 2, p, offset_ns=7) for n, p in (("a", 99), ("b", 98)))).answer == "not schedulable"
+
+
+def test_overload_is_not_schedulable_even_with_offsets():
+    assert analysed(Task("a", 4, 3, 4, 99), Task("b", 8, 3, 8, 98, offset_ns=3)).answer == "not schedulable"
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+def test_the_terminal_says_every_response_and_fits(width):
+    shown = text(analysed(*TABLE_6), width)
+    for response in ("3 ms", "8 ms", "29 ms"):
+        assert response in shown
+    assert "SCHEDULABLE" in shown
+    assert "factor of 1.250000" in " ".join(shown.split())
+    assert all(len(line) <= width for line in shown.splitlines())
+    assert ("eq. 1" in shown) == (width >= 76)
+
+
+def test_the_terminal_says_by_how_much_a_task_fails():
+    shown = text(analysed(*SET_A), 120)
+    assert "not schedulable: t2: response 52 ms, 2 ms beyond the deadline" in shown
+    assert "shrink by a factor of 0.961538" in shown
+    assert "NOT SCHEDULABLE" in shown
+    grows = text(analysed(Task("a", 10, 6, 10, 99), Task("b", 10, 6, 10, 98)), 120)
+    assert "no bound" in grows
+    assert "grows without end" in grows
+
+
+def test_without_block_characters():
+    shown = text(analysed(*TABLE_6), 100, encoding="ascii")
+    assert "###" in shown
+    assert "?" not in shown
+
+
+@pytest.mark.parametrize(
+    ("ns", "shown"),
+    [(None, "-"), (0, "0 ns"), (999, "999 ns"), (1_500, "1.5 us"), (29 * MS, "29 ms"), (12_345_678, "12.345678 ms"), (-2 * MS, "-2 ms"), (10**10 + 1, "10.000000001 s"), (2 * 10**9, "2000 ms")],
+)  # fmt: skip
+def test_times_keep_every_digit(ns, shown):
+    assert exact_time(ns) == shown
+
+
+@pytest.mark.parametrize(("form", "begins"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("pdf", b"%PDF"), ("html", b"<!DOCTYPE html>")])
+def test_figures_in_every_form(tmp_path, form, begins):
+    two = [*TABLE_6, Task("alone", 10 * MS, 5 * MS, 10 * MS, 99, 1)]
+    for name, tasks in (("one", TABLE_6), ("two", two)):
+        path = tmp_path / f"{name}.{form}"
+        write_figure(timeline_figure(analysed(*tasks)), path, "subtitle")
+        assert path.read_bytes().lstrip().startswith(begins)
+    write_figure(ratio_figure(schedulability_ratio(50, 3, [0.5, 1.0], periods_ns=(MS, 9 * MS), seed=1)), tmp_path / f"ratio.{form}", "subtitle")
+
+
+def test_a_figure_shows_every_segment_and_miss_and_needs_no_network(tmp_path):
+    write_figure(timeline_figure(analysed(*SET_A)), tmp_path / "a.svg", "subtitle")
+    svg = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert "missed" in svg
+    assert "time (ms)" in svg
+    write_figure(timeline_figure(analysed(*TABLE_6)), tmp_path / "b.html", "subtitle")
+    assert "<script src" not in (tmp_path / "b.html").read_text(encoding="utf-8")
+    assert "missed</text>" not in (tmp_path / "b.html").read_text(encoding="utf-8")
+
+
+def test_figures_that_cannot_be():
+    with pytest.raises(InputError, match="292 years"):
+        timeline_figure(analysed(*tasks_of(*((period, 1) for period in (999999937, 999999893, 999999883, 999999797)))))
+    with pytest.raises(InputError, match="segments, more than"):
+        timeline_figure(analysed(*tasks_of((1_000, 1), (5_000_000, 2_600))))
+
+
+def test_the_ratio_as_a_table():
+    out = io.StringIO()
+    print_ratio(schedulability_ratio(50, 3, [0.5, 1.0], periods_ns=(MS, 9 * MS), seed=1, growth=True), Console(file=out, width=100))
+    rows = [line.split() for line in out.getvalue().splitlines()]
+    assert rows[2][:2] == ["0.500", "100.00%"]
+    assert rows[3][0] == "1.000"
+    assert "growth" in rows[1]
