@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 import polars as pl
@@ -20,10 +19,6 @@ CPU = min(os.sched_getaffinity(0))
 SHORT = ("--warm-up", "100ms", "--duration", "500ms")
 
 
-def left_behind() -> set[Path]:
-    return {entry for entry in Path(tempfile.gettempdir()).iterdir() if "rtgauge-" in entry.name and "pytest" not in entry.name}
-
-
 def test_the_example_of_the_documentation_is_one_document() -> None:
     done = good(rtgauge("probe", "wakeup", "--cpu", CPU, "--interval", "200us", "--duration", "1s", "--priority", 98, "--json"))
     found = document(done.stdout)
@@ -36,10 +31,12 @@ def test_the_example_of_the_documentation_is_one_document() -> None:
 
 
 def test_it_leaves_nothing_behind(tmp_path: Path) -> None:
-    before = left_behind()
-    done = good(rtgauge("probe", "wakeup", *SHORT, cwd=tmp_path))
-    assert list(tmp_path.iterdir()) == []
-    assert left_behind() == before
+    here, temporary = tmp_path / "here", tmp_path / "temporary"
+    here.mkdir()
+    temporary.mkdir()
+    done = good(rtgauge("probe", "wakeup", *SHORT, cwd=here, env={"TMPDIR": str(temporary)}))
+    assert list(here.iterdir()) == []
+    assert list(temporary.iterdir()) == []
     assert "record" not in done.stdout.splitlines()[-1]
     assert "/tmp" not in done.stdout
 

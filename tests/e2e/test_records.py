@@ -18,6 +18,8 @@ from rtgauge.record.model import RunDocument
 from tests.e2e.cli import error_line, good, rtgauge
 from tests.e2e.conftest import document
 
+DATA = Path(__file__).parent.parent / "data" / "cyclictest"
+
 pytestmark = [pytest.mark.engine, pytest.mark.root]
 
 READERS = (("show",), ("report",), ("export",), ("export", "--format", "json"))
@@ -173,3 +175,22 @@ def test_the_reader_may_go(real_record: Path, words: tuple[str, ...]) -> None:
     done = rtgauge(words[0], real_record.parent if words[0] == "list" else real_record, *words[1:], stdout=write)
     os.close(write)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_import_takes_what_the_file_does_not_say(tmp_path: Path) -> None:
+    source = DATA / "h.txt"
+    good(rtgauge("import", "cyclictest", source, "--out", tmp_path / "runs", "--interval", "1ms"))
+    (record,) = (tmp_path / "runs").iterdir()
+    (step,) = document(good(rtgauge("show", record, "--json")).stdout)["steps"]
+    assert step["parameters"]["interval_ns"] == 1_000_000
+    good(rtgauge("import", "cyclictest", DATA / "ns.txt", "--out", tmp_path / "ns", "--ns"))
+    (record,) = (tmp_path / "ns").iterdir()
+    (step,) = document(good(rtgauge("show", record, "--json")).stdout)["steps"]
+    assert all(series["max_ns"] % 1000 for series in step["series"])
+
+
+@pytest.mark.parametrize("interval", ["0s", "-1ms", "5", "soon"])
+def test_an_import_refuses_what_is_no_interval(tmp_path: Path, interval: str) -> None:
+    done = rtgauge("import", "cyclictest", DATA / "h.txt", "--out", tmp_path / "runs", f"--interval={interval}")
+    assert "--interval" in error_line(done, 2)
+    assert not (tmp_path / "runs").exists()

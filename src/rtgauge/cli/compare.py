@@ -48,16 +48,11 @@ def compare(
     from rtgauge.analysis.comparison import compare as compare_sides
     from rtgauge.analysis.selection import Scale
     from rtgauge.analysis.sides import pairs, sides_of
+    from rtgauge.cli.durations import duration_option
     from rtgauge.errors import InputError
     from rtgauge.record.reader import Record
-    from rtgauge.units import parse_duration_ns
 
-    try:
-        within_ns = parse_duration_ns(within)
-    except ValueError as error:
-        raise InputError(f"--within: {error}") from None
-    if within_ns < 0:
-        raise InputError(f"--within {within} is negative; write it like 2us")
+    within_ns = duration_option("--within", within)
     if not 0 < alpha < 1:
         raise InputError(f"--alpha {alpha:g} is not between 0 and 1; 0.05 is usual")
     if scale not in set(Scale):
