@@ -57,7 +57,7 @@ bench: $(VENV)/.installed
 	@$(BIN)/python bench/run.py
 
 docs: $(VENV)/.tools $(VENV)/.installed
-	@$(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo 'site/index.html'
 
 clean:
