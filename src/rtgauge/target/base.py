@@ -75,7 +75,7 @@ class Target(Protocol):
         ...
 
     def hand(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
-        """`set`, `gather` or `restore` for this run: its answers, line by line. Raises MeasureError where it did nothing."""
+        """`set`, `gather` or `restore` for this run (`restore --stale`: of dead runs): its answers, line by line. Raises MeasureError where it did nothing."""
         ...
 
     def check(self) -> None:

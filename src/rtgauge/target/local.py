@@ -192,10 +192,11 @@ class LocalTarget:
         return self.start([str(engine_path()), *arguments], group=group)
 
     def hand(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
-        """`set`, `gather` or `restore` for this run; the session's guard owns what is set."""
+        """`set`, `gather` or `restore` for this run (with --stale not only for this one); the session's guard owns what is set."""
+        run = [] if "--stale" in arguments else ["--run", self.run_id]
         owner = ["--owner-pid", str(self._session.pid)] if verb == "set" else []
         done = subprocess.run(
-            [str(engine_path()), verb, "--run", self.run_id, *owner, *arguments],
+            [str(engine_path()), verb, *run, *owner, *arguments],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=HAND_PATIENCE_S,

@@ -15,7 +15,7 @@ from rtgauge.system.deployment.settings import STAGES
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from rtgauge.system.deployment.actions import Action
     from rtgauge.system.deployment.words import Deployment
@@ -48,22 +48,23 @@ class Applied:
     isolated: list[int] = field(default_factory=list[int])
 
 
+def read_files(read: Callable[[Iterable[str]], Mapping[str, dict[str, Any]]], *, threads: bool = False) -> dict[str, Any]:
+    """What a deployment has to know, in two or three batches of `read`."""
+    files = dict(read([*MACHINE_PATHS, *(THREAD_PATHS if threads else [])]))
+    files |= read(more_paths(files))
+    # where version 2 is mounted its controllers are known only now, and with them where the groups are
+    return files | dict(read(more_paths(files)))
+
+
 def read_machine(target: Target, *, threads: bool = False) -> Machine:
-    """What a deployment has to know, in two batches."""
-    files = dict(target.read([*MACHINE_PATHS, *(THREAD_PATHS if threads else [])]))
-    first = Machine.of(files)
-    more = more_paths(files)
-    if more:
-        files |= target.read(more)
-        # the controllers of version 2 are known only now, and with them where the groups are
-        if first.cpuset is None:
-            files |= target.read(more_paths(files))
-    return Machine.of(files)
+    """A target's machine as it is now."""
+    return Machine(read_files(target.read, threads=threads))
 
 
 def explain_refusal(made: SettingMade) -> str:
     """`/sys/...: it is read-only`."""
-    reason = WHY.get(made.error or "", made.error or "")
+    managed = made.path.startswith("/proc/irq/") and made.error in ("EPERM", "EIO")
+    reason = "the kernel manages this interrupt itself" if managed else WHY.get(made.error or "", made.error or "")
     now = f" ({made.now})" if made.error == "differs" and made.now is not None else ""
     return f"{made.path} = {made.wanted}: {reason}{now}"
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 JOURNAL = "/var/lib/rtgauge/journal.ndjson"
 """Where root's is: without root nothing can be applied."""
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
 PREFIX = "deploy-"
 
 

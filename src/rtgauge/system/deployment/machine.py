@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rtgauge.system.cpus import cpu_list
 from rtgauge.system.interrupts import DEFAULT, WORKQUEUES
 from rtgauge.system.reading import Files, integer
+from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -89,12 +90,16 @@ def more_paths(files: Mapping[str, Any]) -> list[str]:
 class Machine:
     """The texts of MACHINE_PATHS and more, and what they say."""
 
-    files: Files
+    raw: Mapping[str, Any]
 
-    @staticmethod
-    def of(files: Mapping[str, Any]) -> Machine:
-        """From what the engine's `read` gave."""
-        return Machine(Files(files))
+    @cached_property
+    def files(self) -> Files:
+        """What the engine's `read` gave."""
+        return Files(self.raw)
+
+    def expecting(self, online: list[int]) -> Machine:
+        """The same machine, as it will be when only these CPUs are online."""
+        return Machine({**self.raw, f"{CPU}/online": {"text": format_cpu_list(online)}})
 
     def text(self, path: str) -> str | None:
         """A file's text, None where it could not be read."""

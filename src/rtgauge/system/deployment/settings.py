@@ -120,3 +120,10 @@ def isolation(deployment: Deployment, machine: Machine) -> list[Action]:
 
 
 STAGES: tuple[Callable[[Deployment, Machine], list[Action]], ...] = (notes, smt, cores, tuning, isolation)
+
+
+def preview(deployment: Deployment, machine: Machine) -> list[Action]:
+    """All stages as far as they can be told before anything is changed: of CPUs that come online nothing more is known yet."""
+    before = [action for stage in (notes, smt, cores) for action in stage(deployment, machine)]
+    after = machine.expecting(kept_cpus(deployment, machine))
+    return before + [action for stage in (tuning, isolation) for action in stage(deployment, after)]
