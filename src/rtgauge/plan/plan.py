@@ -19,11 +19,12 @@ from rtgauge.load import registry as loads
 from rtgauge.nearest import nearest
 from rtgauge.plan.model import STEP_KEYS, PlanFile, plan_keys
 from rtgauge.probe import registry as probes
-from rtgauge.probe.base import key_names, normalise
+from rtgauge.probe.base import Probe, key_names, normalise
 from rtgauge.record.model import StepKey
+from rtgauge.system.deployment.words import AS_IS, Deployment, parse_deployment
 from rtgauge.validation import explain
 
-DEPLOYMENTS = ("as-is",)
+DMA_LATENCY = "dma-latency"
 TARGET = "local"
 SELF = "self"
 MAX_STEPS = 10_000
@@ -36,6 +37,7 @@ class Overrides:
 
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
     loads: list[str] | None = None
+    deployments: list[str] | None = None
     repeats: int | None = None
     seed: int | None = None
     require: str | None = None
@@ -86,17 +88,24 @@ def _step_key(entry: dict[str, Any], what: str) -> StepKey:
         probe = probes.get(str(entry.get("probe", "wakeup")))
         load = str(entry.get("load", "idle"))
         loads.get(load)
+        deployment = parse_deployment(str(entry.get("deployment", AS_IS)))
     except InputError as error:
         raise InputError(f"{what}: {error}") from None
-    deployment = str(entry.get("deployment", "as-is"))
-    if deployment not in DEPLOYMENTS:
-        raise InputError(f"{what}: unknown deployment '{deployment}'{nearest(deployment, DEPLOYMENTS)}")
     written = {name: value for name, value in entry.items() if name not in STEP_KEYS}
     for name in written:
         if name not in key_names(probe):
             raise InputError(f"{what}: unknown key '{name}'{nearest(name, [*STEP_KEYS, *key_names(probe)])}")
+    _keep_c_states(deployment, written, probe, what)
     parameters = normalise(probe, written, what)
-    return StepKey(probe=probe.name, parameters=parameters, load=load, deployment=deployment, targets={SELF: TARGET}, repeat=1)
+    return StepKey(probe=probe.name, parameters=parameters, load=load, deployment=deployment.name, targets={SELF: TARGET}, repeat=1)
+
+
+def _keep_c_states(deployment: Deployment, written: dict[str, Any], probe: Probe, what: str) -> None:
+    """A deployment with C-states on is measured with them: the probe does not hold them off by itself."""
+    if deployment.c_states != "on" or DMA_LATENCY not in key_names(probe):
+        return
+    if written.setdefault(DMA_LATENCY, "off") != "off":
+        raise InputError(f"{what}: {DMA_LATENCY}={written[DMA_LATENCY]} holds C-states off, and the deployment {deployment.name} has them on; leave it out")
 
 
 def _over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
@@ -153,6 +162,8 @@ def make_plan(written: dict[str, Any], what: str, overrides: Overrides) -> Plan:
     entries += [(_over(plan.defaults, entry), f"{what}, matrix") for entry in _combinations(plan.matrix, what)]
     if overrides.loads is not None:
         entries = [({**entry, "load": load}, place) for entry, place in entries[:1] for load in overrides.loads]
+    if overrides.deployments is not None:
+        entries = [({**entry, "deployment": one}, place) for entry, place in entries for one in overrides.deployments]
     if not entries:
         raise InputError(f"{what} has no step: give it a [[step]] or a [matrix]")
     repeats = overrides.repeats or plan.repeats

@@ -70,9 +70,7 @@ def refusals(report: DeploymentReport) -> list[str]:
     said = [f"{one.path} = {one.wanted}: refused ({one.error})" for one in report.refused]
     if report.not_moved_count:
         more = ", ..." if report.not_moved_count > 5 else ""
-        said.append(
-            f"{plural(report.not_moved_count, 'kernel thread or task', 'kernel threads or tasks')} would not move: {', '.join(report.not_moved[:5])}{more}"
-        )
+        said.append(f"{plural(report.not_moved_count, 'task')} would not move: {', '.join(report.not_moved[:5])}{more}")
     return said
 
 
