@@ -121,7 +121,7 @@ static int set_items(const char *dir, struct item *items, size_t count, bool not
 		items[i].entry = kept[n++];
 		/* What was noted stays asked, so that it is put back whatever stands there then. */
 		if (note)
-			items[i].now = strdup(items[i].old);
+			items[i].now = items[i].old ? strdup(items[i].old) : NULL;
 		else
 			write_item(&journal, &items[i]);
 	}

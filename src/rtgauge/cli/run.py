@@ -23,6 +23,8 @@ def _overrides(
     require: str | None,
     cross_check: str | None,
     settings: list[str],
+    controller: bool,
+    raised: list[str],
 ) -> Overrides:
     from rtgauge.errors import InputError
     from rtgauge.plan.plan import Overrides
@@ -44,6 +46,8 @@ def _overrides(
         seed=seed,
         require=require,
         cross_check=cross_check,
+        controller=controller,
+        raised=raised,
     )
 
 
@@ -67,6 +71,8 @@ def run(
     ] = None,
     require: Annotated[str | None, typer.Option(metavar="TEXT", help='What is asked of the machine, e.g. "period=1ms latency<=200us hardness=100%".')] = None,
     cross_check: Annotated[str | None, typer.Option(metavar="NAME", help="Let another tool measure the same, in turn: cyclictest or rtla.")] = None,
+    controller: Annotated[bool, typer.Option("--controller", help="rtgauge itself at FIFO 10, other real-time threads capped at 80; all put back.")] = False,
+    raised: Annotated[list[str] | None, typer.Option("--raise", metavar="DEVICE", help="... and the IRQ threads of this device at 99 (PREEMPT_RT).")] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the probe for every step.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Of the random order, to have the same again.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with PLAN (a record ending in .partial), or with the newest one in --out.")] = False,
@@ -121,7 +127,7 @@ def run(
                 "--require": require,
                 "--cross-check": cross_check,
             }
-            _refuse_with_resume({**given, "--set": settings, "--seed": seed})
+            _refuse_with_resume({**given, "--set": settings, "--seed": seed, "--controller": controller or None, "--raise": raised})
             folder = find_partial(out) if plan == "quick" else Path(plan)
             with display:
                 path, result, _ = resume_run(folder, options, display, interrupt)

@@ -21,6 +21,7 @@ from rtgauge.plan.model import STEP_KEYS, PlanFile, plan_keys
 from rtgauge.probe import registry as probes
 from rtgauge.probe.base import Probe, key_names, normalise
 from rtgauge.record.model import StepKey
+from rtgauge.system.controller import Controller
 from rtgauge.system.deployment.words import AS_IS, Deployment, parse_deployment
 from rtgauge.validation import explain
 
@@ -42,6 +43,8 @@ class Overrides:
     seed: int | None = None
     require: str | None = None
     cross_check: str | None = None
+    controller: bool = False
+    raised: list[str] = field(default_factory=list[str])
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ class Plan:
     require: str | None
     cross_check: str | None
     load_warm_up_ns: int
+    controller: Controller | None
     steps: list[StepKey]
     written: dict[str, Any]
 
@@ -178,6 +182,8 @@ def make_plan(written: dict[str, Any], what: str, overrides: Overrides) -> Plan:
         if plan.order == "random":
             generator.shuffle(block)
         ordered += block
+    raised = [*plan.raised, *overrides.raised]
+    controller = Controller(tuple(raised)) if plan.controller or overrides.controller or raised else None
     unique = {step.model_dump_json(): step for step in ordered}
     tool = overrides.cross_check or plan.cross_check
     return Plan(
@@ -187,6 +193,7 @@ def make_plan(written: dict[str, Any], what: str, overrides: Overrides) -> Plan:
         require=overrides.require if overrides.require is not None else plan.require,
         cross_check=tool,
         load_warm_up_ns=plan.load_warm_up_ns,
+        controller=controller,
         steps=_with_cross_checks(list(unique.values()), tool),
         written=written,
     )

@@ -160,6 +160,8 @@ class DeploymentReport(Model):
     not_moved: list[SystemText] = Field(default_factory=list, description="the first tasks that refused, with the reason")
     not_moved_count: int = 0
     not_put_back: list[SystemText] = Field(default_factory=list)
+    controller: bool = Field(default=False, description="priorities of the controller, of other real-time threads and of IRQ threads were set too")
+    not_found: list[SystemText] = Field(default_factory=list, description="devices that have no IRQ thread to raise")
 
     @property
     def refused(self) -> list[SettingMade]:

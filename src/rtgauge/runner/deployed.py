@@ -9,14 +9,17 @@ from contextlib import contextmanager
 from rtgauge.errors import MeasureError
 from rtgauge.record.model import LeftOut, Mark, Severity, Step, StepKey
 from rtgauge.runner.step import Context
+from rtgauge.system.controller import CONTROLLER_PATHS, controller_actions
 from rtgauge.system.cpus import cpu_list
 from rtgauge.system.deployment.ability import Cannot, isolated_cpus, kept_cpus, why_not
-from rtgauge.system.deployment.apply import Applied, Refused, apply, put_back, read_machine
+from rtgauge.system.deployment.apply import Applied, Refused, apply, apply_actions, put_back, read_machine
 from rtgauge.system.deployment.held import BOOT_ID, JOURNAL, Held, find_held
 from rtgauge.system.deployment.machine import Machine
 from rtgauge.system.deployment.words import AS_IS, Deployment, parse_deployment
 from rtgauge.target.base import Target
 from rtgauge.units import format_cpu_list, parse_cpu_list
+
+MOST_PRIORITY = 99
 
 
 def left_out(name: str, cannot: Cannot | Refused) -> LeftOut:
@@ -72,19 +75,34 @@ def take_over_held(steps: Sequence[StepKey], context: Context) -> Held | None:
     return held
 
 
+def _control(key: StepKey, context: Context, applied: Applied) -> None:
+    """The controller's priorities, where they were asked for."""
+    if context.controller is None:
+        return
+    priority = key.parameters.get("priority")
+    measured = priority if isinstance(priority, int) and key.parameters.get("policy") != "other" else MOST_PRIORITY
+    actions, missing = controller_actions(context.controller, context.target.read(CONTROLLER_PATHS), own=context.target.controllers, measured=measured)
+    apply_actions(actions, applied, context.target)
+    applied.report.controller = True
+    applied.report.not_found = missing
+
+
 @contextmanager
 def deployed(key: StepKey, context: Context) -> Generator[Applied | None]:
     """The step's deployment is in force while this is entered. Raises Refused where the machine refuses it after all."""
-    if key.deployment == AS_IS:
+    if key.deployment == AS_IS and context.controller is None:
         yield None
         return
     context.progress.phase(f"deployment {key.deployment}")
+    before = context.group, context.isolated
     applied = apply(parse_deployment(key.deployment), context.target)
-    context.group, context.isolated = applied.group, applied.isolated
     try:
+        if applied.group is not None:
+            context.group, context.isolated = applied.group, applied.isolated
+        _control(key, context, applied)
         yield applied
     finally:
-        context.group, context.isolated = None, []
+        context.group, context.isolated = before
         context.progress.phase(f"deployment {key.deployment} is put back")
         put_back(applied, context.target)
         context.not_put_back += applied.report.not_put_back
@@ -102,6 +120,9 @@ def with_deployment(step: Step, applied: Applied | None, left_before: Sequence[s
     if report.refused or report.not_moved_count:
         detail = f"{report.name}: {len(report.refused)} of {len(report.settings)} settings were refused, {report.not_moved_count} tasks would not move"
         marks.append(Mark(name="deployment-incomplete", severity=Severity.NOTE, detail=detail))
+    if report.not_found:
+        detail = f"no IRQ thread of {', '.join(report.not_found)} was found to raise: only PREEMPT_RT and threadirqs have them for every device"
+        marks.append(Mark(name="nothing-to-raise", severity=Severity.NOTE, detail=detail))
     if report.not_put_back:
         marks.append(Mark(name="not-put-back", severity=Severity.NOTE, detail=f"could not be put back: {'; '.join(report.not_put_back[:3])}"))
     return step.model_copy(update={"deployment": report, "marks": marks})

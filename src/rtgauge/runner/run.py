@@ -25,6 +25,7 @@ from rtgauge.runner import cross_check, deployed
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.progress import Progress
 from rtgauge.runner.step import STOPPED_EARLY, Abandoned, Context, LoadFailed, calibrate, check_permission, measure_step, now_utc
+from rtgauge.system.controller import Controller
 from rtgauge.system.deployment.apply import Refused
 from rtgauge.system.deployment.words import AS_IS
 from rtgauge.system.facts import FACT_PATHS, facts, more_fact_paths
@@ -94,6 +95,7 @@ def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: In
         if not steps:
             raise MeasureError(f"no step of the plan can be measured here: {left_out[0].reason}; {left_out[0].remedy}")
         context = _context(target, plan.load_warm_up_ns, progress, interrupt)
+        context.controller = plan.controller
         held = _held_marks(steps, context)
         _check_all(steps, context)
         writer = RecordWriter.create(options.out, host=_host(context.facts), name=plan.name)
@@ -103,7 +105,7 @@ def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: In
             state="partial",
             rtgauge=rtgauge.__version__,
             command=list(options.command),
-            plan={**plan.written, "load-warm-up-ns": plan.load_warm_up_ns},
+            plan={**plan.written, "load-warm-up-ns": plan.load_warm_up_ns, **_controller_keys(plan.controller)},
             targets=[target.name],
             seed=plan.seed,
             requirement=plan.require,
@@ -129,6 +131,8 @@ def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt:
         finished = [step for step in record.steps if step.end_reason not in STOPPED_EARLY]
         run = record.run.model_copy(update={"steps": [step.id for step in finished]})
         context = _context(target, run.plan.get("load-warm-up-ns", 0), progress, interrupt)
+        raised = run.plan.get("raise", [])
+        context.controller = Controller(tuple(raised)) if run.plan.get("controller") or raised else None
         held = _held_marks(_remaining(run, finished), context)
         _check_all(_remaining(run, finished), context)
         for step in record.steps:
@@ -182,6 +186,11 @@ def _restored_marks(target: LocalTarget) -> list[Mark]:
         return []
     detail = ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))
     return [Mark(name="restored-before", severity=Severity.NOTE, detail=f"settings that an earlier run had left were put back first: {detail}")]
+
+
+def _controller_keys(controller: Controller | None) -> dict[str, Any]:
+    """What a resumed run has to know of the controller."""
+    return {} if controller is None else {"controller": True, "raise": list(controller.raised)}
 
 
 def _held_marks(steps: Sequence[StepKey], context: Context) -> list[Mark]:

@@ -24,6 +24,7 @@ from rtgauge.record.windows import WindowTable
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.progress import Progress
 from rtgauge.system.changes import CHANGE_PATHS, changes
+from rtgauge.system.controller import Controller
 from rtgauge.system.marks import marks as change_marks
 from rtgauge.system.starvation import throttled
 from rtgauge.target.base import Guarded, Target
@@ -51,6 +52,7 @@ class Context:
     interrupt: Interrupt
     load_warm_up_s: float
     calibrations: list[Calibration] = field(default_factory=list[Calibration])
+    controller: Controller | None = None
     group: str | None = None
     """The control group to measure in, while CPUs are set aside."""
     isolated: list[int] = field(default_factory=list[int])

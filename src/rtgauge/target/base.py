@@ -50,6 +50,11 @@ class Target(Protocol):
 
     name: str
 
+    @property
+    def controllers(self) -> list[int]:
+        """Process ids, on the target, of what controls the measurement."""
+        ...
+
     def read(self, paths: Iterable[str]) -> Mapping[str, dict[str, Any]]:
         """Files and globs in one batch, as the `read` hand answers: path -> {"text": ...} or {"error": ...}."""
         ...

@@ -159,6 +159,11 @@ class LocalTarget:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def controllers(self) -> list[int]:
+        """This process and its session's guard."""
+        return [os.getpid(), self._session.pid]
+
     def read(self, paths: Iterable[str]) -> Mapping[str, dict[str, Any]]:
         """Files and globs in one batch."""
         return read_local(paths)

@@ -131,6 +131,11 @@ def apply(deployment: Deployment, target: Target, *, held: bool = False) -> Appl
     return applied
 
 
+def apply_actions(actions: Iterable[Action], applied: Applied, target: Target) -> None:
+    """More settings for a step, into the same report; they are put back together."""
+    _Doing(target, applied.report, ()).all(actions)
+
+
 def put_back(applied: Applied, target: Target, *, held: bool = False) -> None:
     """Put back what this run set, the newest first; the report says what became of each setting."""
     answers = [answer for answer in target.hand("restore", *(("--held",) if held else ())) if answer.get("type") == "restore"]
