@@ -143,6 +143,8 @@ def run(
                     require=require,
                     cross_check=cross_check,
                     settings=settings or [],
+                    controller=controller,
+                    raised=raised or [],
                 ),
             )
             if chosen.require is not None:
