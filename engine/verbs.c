@@ -7,6 +7,8 @@ const struct verb verbs[] = {
 	{"read", verb_read, "files and globs into one JSON object"},
 	{"set", verb_set, "write settings, their old values in a journal first"},
 	{"restore", verb_restore, "put settings back"},
+	{"gather", verb_gather, "move the tasks of a control group into a new one below it"},
+	{"enter", verb_enter, "run a program in a control group"},
 	{"guard", verb_guard,
 	 "run a program under a lease; end it and put settings back when the lease ends"},
 };

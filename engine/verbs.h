@@ -22,6 +22,8 @@ int verb_calibrate(int argc, char **argv);
 int verb_read(int argc, char **argv);
 int verb_set(int argc, char **argv);
 int verb_restore(int argc, char **argv);
+int verb_gather(int argc, char **argv);
+int verb_enter(int argc, char **argv);
 int verb_guard(int argc, char **argv);
 
 #endif

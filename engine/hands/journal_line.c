@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "hands/args.h"
 #include "hands/journal.h"
+#include "hands/knob.h"
 #include "hands/scan.h"
 
 #define STATE_AT 10 /* behind {"state":" */
@@ -98,6 +99,6 @@ bool journal_parse(char *line, size_t len, struct entry *entry)
 	scan_literal(&scan, ",\"wanted\":");
 	entry->wanted = scan_text(&scan);
 	scan_literal(&scan, tail);
-	return !scan.wrong && !*scan.at && entry->path[0] == '/' && args_is_id(entry->run) &&
+	return !scan.wrong && !*scan.at && knob_is_name(entry->path) && args_is_id(entry->run) &&
 	       args_is_id(entry->boot);
 }

@@ -12,13 +12,20 @@
 
 #include "hands/errname.h"
 #include "hands/file.h"
+#include "hands/knob_group.h"
+#include "hands/knob_thread.h"
+
+bool knob_is_name(const char *path)
+{
+	return path[0] == '/' || knob_thread_is(path) || knob_group_is(path);
+}
 
 bool knob_is_volatile(const char *path)
 {
 	static const char *const trees[] = {"/proc/", "/sys/", "/dev/", "/run/"};
-	char *real = realpath(path, NULL);
+	char *real = path[0] == '/' ? realpath(path, NULL) : NULL;
 	const char *place = real ? real : path;
-	bool found = false;
+	bool found = path[0] != '/';
 
 	for (size_t i = 0; i < sizeof(trees) / sizeof(trees[0]); i++)
 		found |= !strncmp(place, trees[i], strlen(trees[i]));
@@ -46,10 +53,15 @@ char *knob_selected(const char *text)
 const char *knob_read(const char *path, bool is_volatile, char **value)
 {
 	struct bytes bytes;
-	int error = file_read(path, KNOB_MOST, &bytes);
+	int error = 0;
 	char *word;
 
 	*value = NULL;
+	if (path[0] != '/') {
+		error = knob_thread_is(path) ? knob_thread_read(path, value) : knob_group_read(path, value);
+		return error ? errname(error) : NULL;
+	}
+	error = file_read(path, KNOB_MOST, &bytes);
 	if (error)
 		return errname(error);
 	if (bytes.more)
@@ -87,6 +99,10 @@ const char *knob_write(const char *path, bool is_volatile, const char *value)
 	int error = 0;
 	int fd;
 
+	if (path[0] != '/') {
+		error = knob_thread_is(path) ? knob_thread_write(path, value) : knob_group_write(path, value);
+		return error ? errname(error) : NULL;
+	}
 	if (stat(path, &st))
 		return errname(errno);
 	if (!S_ISREG(st.st_mode))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One setting that the kernel shows as a file: how it is read, written and compared. */
+/* One setting: how it is read, written and compared. Most are files that the kernel shows; threads
+ * (knob_thread.h) and control groups (knob_group.h) have names of their own. */
 #ifndef RTGAUGE_KNOB_H
 #define RTGAUGE_KNOB_H
 
@@ -7,6 +8,9 @@
 #include <stddef.h>
 
 #define KNOB_MOST 4096
+
+/* A path, or the name of a thread's or a group's setting. */
+bool knob_is_name(const char *path);
 
 /* Below /proc, /sys, /dev or /run: gone after a reboot. */
 bool knob_is_volatile(const char *path);

@@ -11,6 +11,7 @@
 #include "hands/errname.h"
 #include "hands/journal.h"
 #include "hands/knob.h"
+#include "hands/knob_group.h"
 #include "verbs.h"
 
 struct outcome {
@@ -44,11 +45,41 @@ static bool is_under_another(const struct journal *journal, size_t index)
 	return false;
 }
 
+/* A file of a group that this journal is going to remove: it goes with the group, and could not be emptied
+ * while there are tasks in it. */
+static bool goes_with_group(const struct journal *journal, size_t index)
+{
+	for (size_t i = 0; i < index; i++) {
+		const struct entry *earlier = &journal->entries[i];
+		const char *dir = knob_group_dir(earlier->path);
+		size_t len = dir ? strlen(dir) : 0;
+
+		if (dir && earlier->state != STATE_OVER && !strcmp(earlier->old, "absent") &&
+		    !strcmp(earlier->run, journal->entries[index].run) &&
+		    !strncmp(journal->entries[index].path, dir, len) &&
+		    journal->entries[index].path[len] == '/')
+			return true;
+	}
+	return false;
+}
+
+/* What ended or was removed since has no setting to be put back. A file of /sys/devices may come again with
+ * its CPU, and is waited for. */
+static bool is_gone(const struct entry *entry, const char *error)
+{
+	if (error && !strcmp(error, "ESRCH"))
+		return true;
+	return error && !strcmp(error, "ENOENT") && entry->is_volatile &&
+	       (!strncmp(entry->path, "/proc/", 6) || !strncmp(entry->path, "/sys/fs/cgroup/", 15));
+}
+
 static struct outcome put_back(const struct entry *entry)
 {
 	struct outcome outcome = {.action = "failed"};
 
 	outcome.error = knob_read(entry->path, entry->is_volatile, &outcome.now);
+	if (is_gone(entry, outcome.error))
+		return (struct outcome){.action = "gone", .over = true};
 	if (outcome.error)
 		return outcome;
 	if (!knob_same(outcome.now, entry->old)) {
@@ -123,6 +154,8 @@ static struct outcome restore_entry(struct journal *journal, size_t index, const
 		outcome = (struct outcome){.action = "dropped-after-reboot", .over = true};
 	else if (is_under_another(journal, index))
 		outcome = (struct outcome){.action = "left-under-another"};
+	else if (goes_with_group(journal, index))
+		outcome = (struct outcome){.action = "gone", .over = true};
 	else
 		outcome = put_back(entry);
 	if (outcome.over) {

@@ -92,8 +92,9 @@ static int no_journal(const char *dir, int error)
 			  dir, errname(error));
 }
 
-/* Reads all old values, keeps them, and only then writes. Returns the exit status. */
-static int set_items(const char *dir, struct item *items, size_t count)
+/* Reads all old values, keeps them, and only then writes, or with `note` does not. Returns the exit status.
+ */
+static int set_items(const char *dir, struct item *items, size_t count, bool note)
 {
 	struct entry *kept = calloc(count, sizeof(*kept));
 	struct journal journal;
@@ -107,6 +108,8 @@ static int set_items(const char *dir, struct item *items, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		items[i].error = knob_read(items[i].entry.path, items[i].entry.is_volatile, &items[i].old);
 		items[i].entry.old = items[i].old;
+		if (note && items[i].old)
+			items[i].entry.wanted = items[i].old;
 		if (!items[i].error)
 			kept[n++] = items[i].entry;
 	}
@@ -116,24 +119,30 @@ static int set_items(const char *dir, struct item *items, size_t count)
 		if (items[i].error)
 			continue;
 		items[i].entry = kept[n++];
-		write_item(&journal, &items[i]);
+		/* What was noted stays asked, so that it is put back whatever stands there then. */
+		if (note)
+			items[i].now = items[i].old ? strdup(items[i].old) : NULL;
+		else
+			write_item(&journal, &items[i]);
 	}
 	journal_close(&journal);
 	free(kept);
 	return error ? no_journal(dir, error) : 0;
 }
 
-static int check_items(int argc, char **argv)
+static int check_items(int argc, char **argv, bool note)
 {
-	if (argc < 2 || argc % 2)
+	if (!note && (argc < 2 || argc % 2))
 		return usage_error("set takes pairs: set --run ID -- PATH VALUE [PATH VALUE...]");
-	for (int i = 0; i < argc; i += 2) {
-		if (argv[i][0] != '/' || !args_is_plain(argv[i], PATH_MAX - 1))
-			return usage_error("'%.100s' is not a path; it begins with / and is UTF-8 without "
-					   "control characters, "
+	if (note && argc < 1)
+		return usage_error("set --note takes paths: set --run ID --note -- PATH [PATH...]");
+	for (int i = 0; i < argc; i += note ? 1 : 2) {
+		if (!knob_is_name(argv[i]) || !args_is_plain(argv[i], PATH_MAX - 1))
+			return usage_error("'%.100s' is not a path; it begins with / (or is a setting of a "
+					   "thread or a group) and is UTF-8 without control characters, "
 					   "at most %d bytes",
 					   argv[i], PATH_MAX - 1);
-		if (!args_is_plain(argv[i + 1], KNOB_MOST - 1))
+		if (!note && !args_is_plain(argv[i + 1], KNOB_MOST - 1))
 			return usage_error(
 				"the value for %.200s is not one line of UTF-8 of at most %d bytes", argv[i],
 				KNOB_MOST - 1);
@@ -141,9 +150,9 @@ static int check_items(int argc, char **argv)
 	return 0;
 }
 
-static int set_all(const char *dir, const struct entry *common, int argc, char **argv)
+static int set_all(const char *dir, const struct entry *common, int argc, char **argv, bool note)
 {
-	size_t count = (size_t)argc / 2;
+	size_t step = note ? 1 : 2, count = (size_t)argc / step;
 	struct item *items = calloc(count, sizeof(*items));
 	bool failed = false;
 	struct json j;
@@ -153,11 +162,11 @@ static int set_all(const char *dir, const struct entry *common, int argc, char *
 		return error_line(STATUS_CANNOT_MEASURE, "internal", "out of memory");
 	for (size_t i = 0; i < count; i++) {
 		items[i].entry = *common;
-		items[i].entry.path = argv[2 * i];
-		items[i].entry.wanted = argv[2 * i + 1];
-		items[i].entry.is_volatile = knob_is_volatile(argv[2 * i]);
+		items[i].entry.path = argv[step * i];
+		items[i].entry.wanted = note ? "" : argv[step * i + 1];
+		items[i].entry.is_volatile = knob_is_volatile(argv[step * i]);
 	}
-	status = set_items(dir, items, count);
+	status = set_items(dir, items, count, note);
 	json_start(&j, stdout);
 	for (size_t i = 0; i < count; i++) {
 		if (!status)
@@ -175,11 +184,11 @@ int verb_set(int argc, char **argv)
 	struct entry common = {0};
 	const char *journal = NULL;
 	int64_t pid = getppid();
+	bool note = false;
 	const struct option_spec specs[] = {
-		{"--run", OPT_TEXT, &common.run, 0, 0},
-		{"--held", OPT_FLAG, &common.held, 0, 0},
-		{"--journal", OPT_TEXT, &journal, 0, 0},
-		{"--owner-pid", OPT_INT, &pid, 1, INT_MAX},
+		{"--run", OPT_TEXT, &common.run, 0, 0},	 {"--held", OPT_FLAG, &common.held, 0, 0},
+		{"--journal", OPT_TEXT, &journal, 0, 0}, {"--owner-pid", OPT_INT, &pid, 1, INT_MAX},
+		{"--note", OPT_FLAG, &note, 0, 0},
 	};
 	struct process owner = {0};
 	char boot[BOOT_ID_SIZE], *dir;
@@ -187,7 +196,7 @@ int verb_set(int argc, char **argv)
 	int rest, status = args_parse(argc, argv, specs, sizeof(specs) / sizeof(specs[0]), &rest, &dashes);
 
 	if (!status)
-		status = check_items(argc - rest, argv + rest);
+		status = check_items(argc - rest, argv + rest, note);
 	if (status)
 		return status;
 	if (!common.run || !args_is_id(common.run))
@@ -205,7 +214,7 @@ int verb_set(int argc, char **argv)
 	common.start = owner.start;
 	/* A reader that is gone must not stop this between writing a setting and noting it. */
 	signal(SIGPIPE, SIG_IGN);
-	status = set_all(dir, &common, argc - rest, argv + rest);
+	status = set_all(dir, &common, argc - rest, argv + rest, note);
 	free(dir);
 	return status;
 }

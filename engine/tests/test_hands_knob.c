@@ -107,6 +107,35 @@ static void kernel_files_are_volatile(void **state)
 	assert_false(knob_is_volatile("/system"));
 }
 
+static void threads_and_groups_have_names(void **state)
+{
+	static const char *const names[] = {"/proc/x", "thread:1:0:policy", "thread:77:123:affinity",
+					    "group:/sys/fs/cgroup/a", "controller:cpuset:/sys/fs/cgroup"};
+	static const char *const others[] = {"",
+					     "proc/x",
+					     "thread:",
+					     "thread:0:1:policy",
+					     "thread:1:policy",
+					     "thread:1:2:nice",
+					     "thread:1:2:policy:",
+					     "thread:-1:2:policy",
+					     "thread:99999999999:2:policy",
+					     "thread:1:99999999999999999999:policy",
+					     "group:",
+					     "group:a/b",
+					     "controller:/sys",
+					     "controller:CPU:/sys",
+					     "controller:cpuset:sys"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_true(knob_is_name(names[i]));
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_false(knob_is_name(others[i]));
+	assert_true(knob_is_volatile("thread:1:0:policy"));
+	assert_true(knob_is_volatile("group:/sys/fs/cgroup/a"));
+}
+
 static void several_lines_of_a_kernel_file_are_refused(void **state)
 {
 	char *value;
@@ -126,6 +155,7 @@ int main(void)
 		cmocka_unit_test(a_selector_gives_its_word),
 		cmocka_unit_test(a_file_on_disk_keeps_every_byte),
 		cmocka_unit_test(kernel_files_are_volatile),
+		cmocka_unit_test(threads_and_groups_have_names),
 		cmocka_unit_test(several_lines_of_a_kernel_file_are_refused),
 	};
 

@@ -19,7 +19,8 @@ from rtgauge.units import format_time
 def _title(key: StepKey) -> str:
     tool = "" if key.tool == "rtgauge" else f" by {key.tool}"
     repeat = f" #{key.repeat}" if key.repeat > 1 else ""
-    return f"{key.probe} {key.load}{tool}{repeat}"
+    deployment = f" {key.deployment}" if key.deployment != "as-is" else ""
+    return f"{key.probe} {key.load}{deployment}{tool}{repeat}"
 
 
 def _span(seconds: float) -> str:

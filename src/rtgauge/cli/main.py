@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import typer
 
-from rtgauge.cli import compare, export, importing, probe, report, run, sched, show, system
+from rtgauge.cli import compare, deploy, export, importing, probe, report, run, sched, show, system
 from rtgauge.cli.streams import make_patient
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INPUT, EXIT_INTERRUPTED, RtgaugeError
 
@@ -52,6 +52,8 @@ app.command("run", no_args_is_help=False)(run.run)
 app.add_typer(probe.app, name="probe")
 app.command("system")(system.system)
 app.command("audit")(system.audit)
+app.add_typer(deploy.app, name="deploy")
+app.command("restore")(deploy.restore)
 app.command("show")(show.show)
 app.command("list")(show.list_records)
 app.command("report")(report.report)

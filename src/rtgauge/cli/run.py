@@ -14,10 +14,21 @@ if TYPE_CHECKING:
 
 
 def _overrides(
-    *, duration: str | None, load: str | None, repeats: int | None, seed: int | None, require: str | None, cross_check: str | None, settings: list[str]
+    *,
+    duration: str | None,
+    load: str | None,
+    deployment: str | None,
+    repeats: int | None,
+    seed: int | None,
+    require: str | None,
+    cross_check: str | None,
+    settings: list[str],
+    controller: bool,
+    raised: list[str],
 ) -> Overrides:
     from rtgauge.errors import InputError
     from rtgauge.plan.plan import Overrides
+    from rtgauge.system.deployment.words import split_deployments
 
     parameters: dict[str, object] = {}
     for setting in settings:
@@ -30,10 +41,13 @@ def _overrides(
     return Overrides(
         parameters=parameters,
         loads=[name.strip() for name in load.split(",")] if load is not None else None,
+        deployments=split_deployments(deployment) if deployment is not None else None,
         repeats=repeats,
         seed=seed,
         require=require,
         cross_check=cross_check,
+        controller=controller,
+        raised=raised,
     )
 
 
@@ -52,8 +66,13 @@ def run(
     duration: Annotated[str | None, typer.Option(metavar="TIME", help="Measured time of each step, e.g. 10s, 5min, 1h.")] = None,
     repeats: Annotated[int | None, typer.Option(min=1, max=1000, metavar="N", help="Measure every step so often, in a randomised order.")] = None,
     load: Annotated[str | None, typer.Option(metavar="NAMES", help="Loads in place of the plan's, e.g. idle,cpu,network.")] = None,
+    deployment: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Measure in each: CHM,HM,HMI,M,MI,Single, as-is, or words as in `rtgauge deploy`; parted by , or ;")
+    ] = None,
     require: Annotated[str | None, typer.Option(metavar="TEXT", help='What is asked of the machine, e.g. "period=1ms latency<=200us hardness=100%".')] = None,
     cross_check: Annotated[str | None, typer.Option(metavar="NAME", help="Let another tool measure the same, in turn: cyclictest or rtla.")] = None,
+    controller: Annotated[bool, typer.Option("--controller", help="rtgauge itself at FIFO 10, other real-time threads capped at 80; all put back.")] = False,
+    raised: Annotated[list[str] | None, typer.Option("--raise", metavar="DEVICE", help="... and the IRQ threads of this device at 99 (PREEMPT_RT).")] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the probe for every step.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Of the random order, to have the same again.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with PLAN (a record ending in .partial), or with the newest one in --out.")] = False,
@@ -71,6 +90,8 @@ def run(
           the papers' settings, shorter
       rtgauge run --load idle,cpu --set interval=100us --set cpu=1
           one CPU, idle and loaded, every 100 us
+      rtgauge run --deployment M,MI,Single --repeats 3
+          three uses of the cores, in a random order; all is put back
       rtgauge run arm.toml --repeats 3
           a plan of your own, in a random order, three times
       rtgauge run --resume
@@ -98,14 +119,33 @@ def run(
     display = make_display()
     with Interrupt(display.stopping) as interrupt:
         if resume:
-            given = {"--duration": duration, "--repeats": repeats, "--load": load, "--require": require, "--cross-check": cross_check}
-            _refuse_with_resume({**given, "--set": settings, "--seed": seed})
+            given = {
+                "--duration": duration,
+                "--repeats": repeats,
+                "--load": load,
+                "--deployment": deployment,
+                "--require": require,
+                "--cross-check": cross_check,
+            }
+            _refuse_with_resume({**given, "--set": settings, "--seed": seed, "--controller": controller or None, "--raise": raised})
             folder = find_partial(out) if plan == "quick" else Path(plan)
             with display:
                 path, result, _ = resume_run(folder, options, display, interrupt)
         else:
             chosen = load_plan(
-                plan, _overrides(duration=duration, load=load, repeats=repeats, seed=seed, require=require, cross_check=cross_check, settings=settings or [])
+                plan,
+                _overrides(
+                    duration=duration,
+                    load=load,
+                    deployment=deployment,
+                    repeats=repeats,
+                    seed=seed,
+                    require=require,
+                    cross_check=cross_check,
+                    settings=settings or [],
+                    controller=controller,
+                    raised=raised or [],
+                ),
             )
             if chosen.require is not None:
                 parse_requirement(chosen.require)

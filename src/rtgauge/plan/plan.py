@@ -19,11 +19,13 @@ from rtgauge.load import registry as loads
 from rtgauge.nearest import nearest
 from rtgauge.plan.model import STEP_KEYS, PlanFile, plan_keys
 from rtgauge.probe import registry as probes
-from rtgauge.probe.base import key_names, normalise
+from rtgauge.probe.base import Probe, key_names, normalise
 from rtgauge.record.model import StepKey
+from rtgauge.system.controller import Controller
+from rtgauge.system.deployment.words import AS_IS, Deployment, parse_deployment
 from rtgauge.validation import explain
 
-DEPLOYMENTS = ("as-is",)
+DMA_LATENCY = "dma-latency"
 TARGET = "local"
 SELF = "self"
 MAX_STEPS = 10_000
@@ -36,10 +38,13 @@ class Overrides:
 
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
     loads: list[str] | None = None
+    deployments: list[str] | None = None
     repeats: int | None = None
     seed: int | None = None
     require: str | None = None
     cross_check: str | None = None
+    controller: bool = False
+    raised: list[str] = field(default_factory=list[str])
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,7 @@ class Plan:
     require: str | None
     cross_check: str | None
     load_warm_up_ns: int
+    controller: Controller | None
     steps: list[StepKey]
     written: dict[str, Any]
 
@@ -86,17 +92,24 @@ def _step_key(entry: dict[str, Any], what: str) -> StepKey:
         probe = probes.get(str(entry.get("probe", "wakeup")))
         load = str(entry.get("load", "idle"))
         loads.get(load)
+        deployment = parse_deployment(str(entry.get("deployment", AS_IS)))
     except InputError as error:
         raise InputError(f"{what}: {error}") from None
-    deployment = str(entry.get("deployment", "as-is"))
-    if deployment not in DEPLOYMENTS:
-        raise InputError(f"{what}: unknown deployment '{deployment}'{nearest(deployment, DEPLOYMENTS)}")
     written = {name: value for name, value in entry.items() if name not in STEP_KEYS}
     for name in written:
         if name not in key_names(probe):
             raise InputError(f"{what}: unknown key '{name}'{nearest(name, [*STEP_KEYS, *key_names(probe)])}")
+    _keep_c_states(deployment, written, probe, what)
     parameters = normalise(probe, written, what)
-    return StepKey(probe=probe.name, parameters=parameters, load=load, deployment=deployment, targets={SELF: TARGET}, repeat=1)
+    return StepKey(probe=probe.name, parameters=parameters, load=load, deployment=deployment.name, targets={SELF: TARGET}, repeat=1)
+
+
+def _keep_c_states(deployment: Deployment, written: dict[str, Any], probe: Probe, what: str) -> None:
+    """A deployment with C-states on is measured with them: the probe does not hold them off by itself."""
+    if deployment.c_states != "on" or DMA_LATENCY not in key_names(probe):
+        return
+    if written.setdefault(DMA_LATENCY, "off") != "off":
+        raise InputError(f"{what}: {DMA_LATENCY}={written[DMA_LATENCY]} holds C-states off, and the deployment {deployment.name} has them on; leave it out")
 
 
 def _over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
@@ -153,6 +166,8 @@ def make_plan(written: dict[str, Any], what: str, overrides: Overrides) -> Plan:
     entries += [(_over(plan.defaults, entry), f"{what}, matrix") for entry in _combinations(plan.matrix, what)]
     if overrides.loads is not None:
         entries = [({**entry, "load": load}, place) for entry, place in entries[:1] for load in overrides.loads]
+    if overrides.deployments is not None:
+        entries = [({**entry, "deployment": one}, place) for entry, place in entries for one in overrides.deployments]
     if not entries:
         raise InputError(f"{what} has no step: give it a [[step]] or a [matrix]")
     repeats = overrides.repeats or plan.repeats
@@ -167,6 +182,8 @@ def make_plan(written: dict[str, Any], what: str, overrides: Overrides) -> Plan:
         if plan.order == "random":
             generator.shuffle(block)
         ordered += block
+    raised = [*plan.raised, *overrides.raised]
+    controller = Controller(tuple(raised)) if plan.controller or overrides.controller or raised else None
     unique = {step.model_dump_json(): step for step in ordered}
     tool = overrides.cross_check or plan.cross_check
     return Plan(
@@ -176,6 +193,7 @@ def make_plan(written: dict[str, Any], what: str, overrides: Overrides) -> Plan:
         require=overrides.require if overrides.require is not None else plan.require,
         cross_check=tool,
         load_warm_up_ns=plan.load_warm_up_ns,
+        controller=controller,
         steps=_with_cross_checks(list(unique.values()), tool),
         written=written,
     )

@@ -137,6 +137,38 @@ class LeftOut(Model):
     remedy: str
 
 
+class SettingMade(Model):
+    """One setting that was changed for a step. `error` is None where the machine took it; `put_back` says what became of it afterwards."""
+
+    path: SystemText = Field(description="a file, or thread:TID:START:policy, group:DIR, ... (docs/formats/hands.md)")
+    old: SystemText | None
+    wanted: SystemText
+    now: SystemText | None
+    error: str | None = None
+    put_back: str | None = Field(default=None, description="restored, gone, left-changed-by-other, failed, ...; None: not yet")
+
+
+class DeploymentReport(Model):
+    """A deployment as it was brought about for a step, and put back."""
+
+    name: str
+    words: str
+    isolated: str = Field(default="", description="CPUs that were set aside for measuring")
+    settings: list[SettingMade] = Field(default_factory=list)
+    noted: int = Field(default=0, description="settings that hotplug or moves may change, noted before and put back after")
+    moved: int = Field(default=0, description="tasks that were moved off the isolated CPUs")
+    not_moved: list[SystemText] = Field(default_factory=list, description="the first tasks that refused, with the reason")
+    not_moved_count: int = 0
+    not_put_back: list[SystemText] = Field(default_factory=list)
+    controller: bool = Field(default=False, description="priorities of the controller, of other real-time threads and of IRQ threads were set too")
+    not_found: list[SystemText] = Field(default_factory=list, description="devices that have no IRQ thread to raise")
+
+    @property
+    def refused(self) -> list[SettingMade]:
+        """Settings that the machine did not take."""
+        return [one for one in self.settings if one.error is not None]
+
+
 class Calibration(Model):
     """Resolution of one clock and the cost of reading it (ns)."""
 
@@ -183,6 +215,7 @@ class Step(Model):
     clock: dict[str, Any] = Field(default_factory=dict)
     calibrations: list[Calibration] = Field(default_factory=list)
     load: LoadReport
+    deployment: DeploymentReport | None = Field(default=None, description="what was set for the step; None: nothing was")
     series: list[SeriesSummary]
     total: SeriesSummary | None = Field(description="all CPUs together; None for a probe without a latency series")
     outliers: list[Outlier]

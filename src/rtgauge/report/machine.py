@@ -79,6 +79,13 @@ def _power(facts: Mapping[str, Any]) -> Rows:
     return rows + [(f"Frequency {name[:1].lower()}{name[1:]}", text) for name, text in _simple(frequency)]
 
 
+def _deployment(facts: Mapping[str, Any]) -> Rows:
+    part = _map(facts, "deployment")
+    named = value(part.get("name")) + (" (none of the paper's six)" if part.get("of_the_six") is False else "")
+    features = [("C-states", "c_states"), ("SMT (hyper-threading)", "smt"), ("Multicore", "multicore"), ("Isolated CPUs", "isolated")]
+    return [("Deployment", named), *((label, value(part.get(key))) for label, key in features), ("Held by deploy apply", value(part.get("held")))]
+
+
 def _with_unit(number: Any, unit: str) -> str:
     return quantity(unit, number)[1] if isinstance(number, int) else value(number)
 
@@ -137,6 +144,7 @@ def groups(facts: Mapping[str, Any]) -> Iterator[tuple[str, Rows]]:
     yield "Machine", [*rows, *_simple(_map(facts, "machine")), ("Steal since boot", _with_unit(facts.get("steal_ns_since_boot"), "ns"))]
     yield "Kernel", _kernel(facts)
     yield "Processors", _processors(facts)
+    yield "Deployment", _deployment(facts)
     yield "Idle states and frequency", _power(facts)
     clock = [(f"Clock source {key}", value(item)) for key, item in _map(facts, "clock_source").items()]
     yield "Clock", [*clock, *[(f"Timer {name.lower()}", text) for name, text in _simple(_map(facts, "timers"))]]

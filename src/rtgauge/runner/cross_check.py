@@ -42,8 +42,11 @@ def left_out(tool: str, target: Target) -> LeftOut | None:
     return None
 
 
-def _cpus(key: StepKey, target: Target) -> list[int]:
+def _cpus(key: StepKey, context: Context) -> list[int]:
     asked = key.parameters["cpu"]
+    if asked is None and context.isolated:
+        return context.isolated
+    target = context.target
     return parse_cpu_list(asked if asked is not None else str(target.read([ONLINE])[ONLINE].get("text", "0")))
 
 
@@ -80,12 +83,12 @@ def rtla_argv(key: StepKey, cpus: list[int]) -> list[str]:
 
 def _run(key: StepKey, context: Context, folder: Path) -> Measurement:
     """Let the tool measure; gives what it found. Raises MeasureError."""
-    cpus = _cpus(key, context.target)
+    cpus = _cpus(key, context)
     result = folder / f"{key.tool}.json"
     output = folder / f"{key.tool}.txt"
     argv = cyclictest_argv(key, cpus, result) if key.tool == "cyclictest" else rtla_argv(key, cpus)
     with output.open("wb") as log:
-        program = context.target.start(argv, log)
+        program = context.target.start(argv, log, group=context.group)
         context.interrupt.stop_by(program.stop)
         try:
             status = program.wait(_seconds(key) * 2 + 60)
@@ -127,7 +130,7 @@ def measure(step_id: str, key: StepKey, context: Context, folder: Path) -> tuple
         started=started,
         ended=now_utc(),
         interval_ns=key.parameters["interval_ns"],
-        marks=[note, *load_marks(report), *change_marks(changed, _cpus(key, target))],
+        marks=[note, *load_marks(report), *change_marks(changed, _cpus(key, context))],
         tool=key.tool,
     )
     return step.model_copy(update={"end_reason": "count", "start_ns": begin_ns, "end_ns": end_ns, "changes": changed}), windows

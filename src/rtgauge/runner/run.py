@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import shlex
 from collections import Counter
@@ -20,15 +21,20 @@ from rtgauge.probe import registry as probes
 from rtgauge.record.model import LeftOut, Mark, Run, Severity, Step, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import PARTIAL, RecordWriter
-from rtgauge.runner import cross_check
+from rtgauge.runner import cross_check, deployed
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.progress import Progress
 from rtgauge.runner.step import STOPPED_EARLY, Abandoned, Context, LoadFailed, calibrate, check_permission, measure_step, now_utc
+from rtgauge.system.controller import Controller
+from rtgauge.system.deployment.apply import Refused
+from rtgauge.system.deployment.words import AS_IS
 from rtgauge.system.facts import FACT_PATHS, facts, more_fact_paths
 from rtgauge.target.base import Target
 from rtgauge.target.local import LocalTarget
+from rtgauge.units import format_cpu_list
 
 STEP_OVERHEAD_S = 0.6
+DEPLOYMENT_S = 0.3
 
 
 @dataclass(frozen=True)
@@ -43,14 +49,16 @@ class RunOptions:
 def expected_s(key: StepKey, load_warm_up_ns: int) -> float:
     """How long a step takes, about, in s."""
     measured = (probes.get(key.probe).expected_ns(key.parameters) or 0) / 1e9
-    return measured + STEP_OVERHEAD_S + (0.0 if key.load == "idle" else load_warm_up_ns / 1e9 + STEP_OVERHEAD_S)
+    deploying = 0.0 if key.deployment == AS_IS else DEPLOYMENT_S
+    return measured + STEP_OVERHEAD_S + deploying + (0.0 if key.load == "idle" else load_warm_up_ns / 1e9 + STEP_OVERHEAD_S)
 
 
 def _possible(steps: Sequence[StepKey], target: LocalTarget) -> tuple[list[StepKey], list[LeftOut]]:
     """The steps that this target can take, and what is left out and why."""
-    left_out: dict[str, LeftOut] = {}
+    takeable, missing_deployments = deployed.possible(steps, target)
+    left_out: dict[str, LeftOut] = {one.what: one for one in missing_deployments}
     possible: list[StepKey] = []
-    for key in steps:
+    for key in takeable:
         missing = loads.left_out(loads.get(key.load), target)
         if missing is None and key.tool != "rtgauge":
             missing = cross_check.left_out(key.tool, target)
@@ -67,6 +75,7 @@ def _step_ids(steps: Sequence[StepKey]) -> list[str]:
     names: list[str] = []
     for number, key in enumerate(steps, 1):
         parts = [f"{number:02d}", key.probe, key.load]
+        parts += [re.sub(r"[^A-Za-z0-9]+", "-", key.deployment)[:60]] if key.deployment != AS_IS else []
         parts += [key.tool] if key.tool != "rtgauge" else []
         parts += [f"r{key.repeat}"] if repeats else []
         names.append("-".join(parts))
@@ -86,6 +95,8 @@ def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: In
         if not steps:
             raise MeasureError(f"no step of the plan can be measured here: {left_out[0].reason}; {left_out[0].remedy}")
         context = _context(target, plan.load_warm_up_ns, progress, interrupt)
+        context.controller = plan.controller
+        held = _held_marks(steps, context)
         _check_all(steps, context)
         writer = RecordWriter.create(options.out, host=_host(context.facts), name=plan.name)
         run = Run(
@@ -94,13 +105,13 @@ def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: In
             state="partial",
             rtgauge=rtgauge.__version__,
             command=list(options.command),
-            plan={**plan.written, "load-warm-up-ns": plan.load_warm_up_ns},
+            plan={**plan.written, "load-warm-up-ns": plan.load_warm_up_ns, **_controller_keys(plan.controller)},
             targets=[target.name],
             seed=plan.seed,
             requirement=plan.require,
             planned=steps,
             left_out=left_out,
-            marks=_restored_marks(target),
+            marks=[*_restored_marks(target), *held],
         )
         writer.write_run(run)
         with _saying_how_to_go_on(writer, options):
@@ -120,11 +131,18 @@ def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt:
         finished = [step for step in record.steps if step.end_reason not in STOPPED_EARLY]
         run = record.run.model_copy(update={"steps": [step.id for step in finished]})
         context = _context(target, run.plan.get("load-warm-up-ns", 0), progress, interrupt)
+        raised = run.plan.get("raise", [])
+        context.controller = Controller(tuple(raised)) if run.plan.get("controller") or raised else None
+        held = _held_marks(_remaining(run, finished), context)
         _check_all(_remaining(run, finished), context)
         for step in record.steps:
             if step not in finished:
                 writer.remove_step(step.id)
-        run.marks += [Mark(name="resumed", severity=Severity.NOTE, detail=f"measured in more than one session; gone on {now_utc()}"), *_restored_marks(target)]
+        run.marks += [
+            Mark(name="resumed", severity=Severity.NOTE, detail=f"measured in more than one session; gone on {now_utc()}"),
+            *_restored_marks(target),
+            *held,
+        ]
         writer.write_run(run)
         with _saying_how_to_go_on(writer, options):
             return _go_on(writer, run, finished, context)
@@ -170,6 +188,19 @@ def _restored_marks(target: LocalTarget) -> list[Mark]:
     return [Mark(name="restored-before", severity=Severity.NOTE, detail=f"settings that an earlier run had left were put back first: {detail}")]
 
 
+def _controller_keys(controller: Controller | None) -> dict[str, Any]:
+    """What a resumed run has to know of the controller."""
+    return {} if controller is None else {"controller": True, "raise": list(controller.raised)}
+
+
+def _held_marks(steps: Sequence[StepKey], context: Context) -> list[Mark]:
+    held = deployed.take_over_held(steps, context)
+    if held is None:
+        return []
+    where = f", on CPU {format_cpu_list(context.isolated)}" if context.isolated else ""
+    return [Mark(name="deployment-held", severity=Severity.NOTE, detail=f"measured in the deployment {held.name}, which `deploy apply` holds{where}")]
+
+
 @contextmanager
 def _saying_how_to_go_on(writer: RecordWriter, options: RunOptions) -> Generator[None]:
     """Whatever ends a run early says how to go on with it."""
@@ -198,12 +229,19 @@ def _go_on(writer: RecordWriter, run: Run, finished: Sequence[Step], context: Co
         folder = writer.step_folder(step_id)
         try:
             measure = measure_step if key.tool == "rtgauge" else cross_check.measure
-            step, windows = measure(step_id, key, context, folder)
+            left_before = list(context.not_put_back)
+            with deployed.deployed(key, context) as applied:
+                step, windows = measure(step_id, key, context, folder)
+            step = deployed.with_deployment(step, applied, left_before)
             writer.commit_step(step, windows)
         except Abandoned:
             break
         except LoadFailed as error:
-            _leave_out(writer, key, error, context.progress)
+            how = f"try it alone: rtgauge probe {key.probe} --load {key.load} --duration 2s"
+            _leave_out(writer, LeftOut(what=f"load {key.load}", reason=str(error), remedy=how), context.progress)
+            continue
+        except Refused as error:
+            _leave_out(writer, deployed.left_out(key.deployment, error), context.progress)
             continue
         finally:
             writer.drop_step(step_id)
@@ -218,11 +256,10 @@ def _go_on(writer: RecordWriter, run: Run, finished: Sequence[Step], context: Co
     return path, final if final is not None else run, steps
 
 
-def _leave_out(writer: RecordWriter, key: StepKey, error: LoadFailed, progress: Progress) -> None:
-    """A step whose load could not be started is said to be missing; the run goes on."""
-    missing = LeftOut(what=f"load {key.load}", reason=str(error), remedy=f"try it alone: rtgauge probe {key.probe} --load {key.load} --duration 2s")
+def _leave_out(writer: RecordWriter, missing: LeftOut, progress: Progress) -> None:
+    """A step that cannot be measured is said to be missing; the run goes on."""
     progress.left_out(missing)
-    if writer.run is not None:
+    if writer.run is not None and missing not in writer.run.left_out:
         writer.write_run(writer.run.model_copy(update={"left_out": [*writer.run.left_out, missing]}))
 
 

@@ -24,6 +24,7 @@ from rtgauge.record.windows import WindowTable
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.progress import Progress
 from rtgauge.system.changes import CHANGE_PATHS, changes
+from rtgauge.system.controller import Controller
 from rtgauge.system.marks import marks as change_marks
 from rtgauge.system.starvation import throttled
 from rtgauge.target.base import Guarded, Target
@@ -51,6 +52,12 @@ class Context:
     interrupt: Interrupt
     load_warm_up_s: float
     calibrations: list[Calibration] = field(default_factory=list[Calibration])
+    controller: Controller | None = None
+    group: str | None = None
+    """The control group to measure in, while CPUs are set aside."""
+    isolated: list[int] = field(default_factory=list[int])
+    not_put_back: list[str] = field(default_factory=list[str])
+    """Settings of earlier steps that could not be put back."""
 
 
 def now_utc() -> str:
@@ -105,7 +112,7 @@ def follow(program: Guarded, context: Context, load: RunningLoad | None, log: Pa
 def check_permission(key: StepKey, context: Context) -> None:
     """Arm the probe and stop it again: what the engine refuses is known before anything else is done."""
     probe = probes.get(key.probe)
-    program = context.target.engine(*probe.arguments(key.parameters, None))
+    program = context.target.engine(*probe.arguments(key.parameters, None), group=context.group)
     error: ErrorLine | None = None
     for text in program.lines():
         line = parse_line(text)
@@ -197,7 +204,7 @@ def measure_step(step_id: str, key: StepKey, context: Context, folder: Path) -> 
     try:
         if context.interrupt.asked:
             raise Abandoned
-        result, frame = follow(target.engine(*probe.arguments(key.parameters, samples_dir)), context, load, folder / "stream.ndjson")
+        result, frame = follow(target.engine(*probe.arguments(key.parameters, samples_dir), group=context.group), context, load, folder / "stream.ndjson")
     finally:
         if load is not None:
             context.progress.phase(f"load {key.load} ends")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.system import cpus, extension, firmware, interrupts, kernel, limits, scheduling, tasks, topology, virtual
 from rtgauge.system.changes import cpu_times
+from rtgauge.system.deployment.held import JOURNAL, find_held
+from rtgauge.system.deployment.recognise import recognise
 from rtgauge.system.reading import UNKNOWN, Files, chosen, known
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ FACT_PATHS: list[str] = list(
             "/proc/meminfo",
             "/proc/swaps",
             "/proc/stat",
+            JOURNAL,
             f"{CLOCKSOURCE}/current_clocksource",
             f"{CLOCKSOURCE}/available_clocksource",
             *OS_RELEASE,
@@ -93,13 +96,15 @@ def facts(files: Mapping[str, Any], hello: Mapping[str, Any] | None = None) -> d
     read = Files(files)
     times = cpu_times(read.text("/proc/stat"))
     taken, isolated = interrupts.facts(read), cpus.cpu_list(read.text(f"{cpus.CPU}/isolated"))
+    boot_id, processors = read.text("/proc/sys/kernel/random/boot_id"), cpus.facts(read) | {"topology": topology.facts(read)}
     on_isolated = interrupts.in_use_on(taken, set(isolated)) if isolated is not None else None
     return {
         "host": known(read.text("/proc/sys/kernel/hostname")),
         "os": known(pretty_name(read)),
-        "boot_id": known(read.text("/proc/sys/kernel/random/boot_id")),
+        "boot_id": known(boot_id),
         "kernel": kernel.facts(read, hello) | {"extension": extension.facts(read)},
-        "cpu": cpus.facts(read) | {"topology": topology.facts(read)},
+        "cpu": processors,
+        "deployment": recognise(processors, find_held(files, boot_id)),
         "memory": memory(read) | {"swaps": swaps(read.text("/proc/swaps"))},
         "clock_source": {
             "current": known(read.text(f"{CLOCKSOURCE}/current_clocksource")),

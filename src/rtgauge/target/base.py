@@ -50,6 +50,11 @@ class Target(Protocol):
 
     name: str
 
+    @property
+    def controllers(self) -> list[int]:
+        """Process ids, on the target, of what controls the measurement."""
+        ...
+
     def read(self, paths: Iterable[str]) -> Mapping[str, dict[str, Any]]:
         """Files and globs in one batch, as the `read` hand answers: path -> {"text": ...} or {"error": ...}."""
         ...
@@ -66,12 +71,16 @@ class Target(Protocol):
         """Run a short command to its end; one that cannot be started or does not end in time has a status other than 0."""
         ...
 
-    def start(self, argv: Sequence[str], log: BinaryIO | None = None) -> Guarded:
-        """Run a program under guard. Its standard output is read by `lines`, or goes to `log` with its standard error."""
+    def start(self, argv: Sequence[str], log: BinaryIO | None = None, group: str | None = None) -> Guarded:
+        """Run a program under guard, in a control group where one is named. Its output is read by `lines`, or goes to `log` with its standard error."""
         ...
 
-    def engine(self, *arguments: str) -> Guarded:
-        """Run a verb of the engine under guard."""
+    def engine(self, *arguments: str, group: str | None = None) -> Guarded:
+        """Run a verb of the engine under guard, in a control group where one is named."""
+        ...
+
+    def hand(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
+        """`set`, `gather` or `restore` for this run (`restore --stale`: of dead runs): its answers, line by line. Raises MeasureError where it did nothing."""
         ...
 
     def check(self) -> None:

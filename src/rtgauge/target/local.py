@@ -21,6 +21,7 @@ from rtgauge.target.lease import LEASE_NS, LeaseKeeper
 PIPE_BYTES = 1 << 20
 GRACE_S = 2.0
 END_PATIENCE_S = 8.0
+HAND_PATIENCE_S = 60.0
 SET_UP_FAILED = 127
 LABEL_BYTES = 256
 """The longest label that the guard takes."""
@@ -158,6 +159,11 @@ class LocalTarget:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def controllers(self) -> list[int]:
+        """This process and its session's guard."""
+        return [os.getpid(), self._session.pid]
+
     def read(self, paths: Iterable[str]) -> Mapping[str, dict[str, Any]]:
         """Files and globs in one batch."""
         return read_local(paths)
@@ -178,16 +184,37 @@ class LocalTarget:
             return Completed(SET_UP_FAILED, str(error))
         return Completed(done.returncode, done.stdout)
 
-    def start(self, argv: Sequence[str], log: BinaryIO | None = None) -> LocalGuarded:
+    def start(self, argv: Sequence[str], log: BinaryIO | None = None, group: str | None = None) -> LocalGuarded:
         """Run a program under guard."""
         self._running = [one for one in self._running if not one.over]
-        program = LocalGuarded(argv, self.run_id, self._keeper, log)
+        within = [str(engine_path()), "enter", group] if group is not None else []
+        program = LocalGuarded([*within, *argv], self.run_id, self._keeper, log)
         self._running.append(program)
         return program
 
-    def engine(self, *arguments: str) -> LocalGuarded:
+    def engine(self, *arguments: str, group: str | None = None) -> LocalGuarded:
         """Run a verb of the engine under guard."""
-        return self.start([str(engine_path()), *arguments])
+        return self.start([str(engine_path()), *arguments], group=group)
+
+    def hand(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
+        """`set`, `gather` or `restore` for this run (with --stale not only for this one); the session's guard owns what is set."""
+        run = [] if "--stale" in arguments else ["--run", self.run_id]
+        owner = ["--owner-pid", str(self._session.pid)] if verb == "set" else []
+        done = subprocess.run(
+            [str(engine_path()), verb, *run, *owner, *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=HAND_PATIENCE_S,
+            check=False,
+        )
+        try:
+            answers: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.split(b"\n") if line]
+        except ValueError:
+            raise MeasureError(f"the engine's {verb} hand failed (exit status {done.returncode})") from None
+        for answer in answers:
+            if answer.get("type") == "error":
+                raise MeasureError(str(answer.get("message")))
+        return answers
 
     def close(self) -> None:
         """End what still runs, put settings back, give the machine free."""

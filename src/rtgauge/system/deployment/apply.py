@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""Brings a deployment about on a target, through the engine's journal, and puts it back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rtgauge.errors import MeasureError
+from rtgauge.record.model import DeploymentReport, SettingMade
+from rtgauge.system.deployment.ability import ISOLATED, isolated_cpus
+from rtgauge.system.deployment.actions import Gather, Note, Write
+from rtgauge.system.deployment.machine import MACHINE_PATHS, THREAD_PATHS, Machine, more_paths
+from rtgauge.system.deployment.settings import STAGES
+from rtgauge.units import format_cpu_list
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from rtgauge.system.deployment.actions import Action
+    from rtgauge.system.deployment.words import Deployment
+    from rtgauge.target.base import Target
+
+MOST_AT_ONCE = 1000
+"""Paths that are noted by one call: a command line has its limits."""
+WHY = {
+    "EACCES": "not allowed: run as root",
+    "EPERM": "not allowed: run as root, outside of a container",
+    "EROFS": "it is read-only, as in a container",
+    "EBUSY": "it is busy",
+    "ENOENT": "it is not there",
+    "EIO": "the kernel keeps it to itself",
+    "differs": "the kernel made something else of it",
+}
+
+
+class Refused(MeasureError):  # noqa: N818 - reads as what it is
+    """The machine refused something without which the deployment is not what its name says. All was put back."""
+
+
+@dataclass
+class Applied:
+    """A deployment that is in force: where to measure, and what was done. `group`: the control group to measure in, None for none."""
+
+    deployment: Deployment
+    report: DeploymentReport
+    group: str | None = None
+    isolated: list[int] = field(default_factory=list[int])
+
+
+def read_files(read: Callable[[Iterable[str]], Mapping[str, dict[str, Any]]], *, threads: bool = False) -> dict[str, Any]:
+    """What a deployment has to know, in two or three batches of `read`."""
+    files = dict(read([*MACHINE_PATHS, *(THREAD_PATHS if threads else [])]))
+    files |= read(more_paths(files))
+    # where version 2 is mounted its controllers are known only now, and with them where the groups are
+    return files | dict(read(more_paths(files)))
+
+
+def read_machine(target: Target, *, threads: bool = False) -> Machine:
+    """A target's machine as it is now."""
+    return Machine(read_files(target.read, threads=threads))
+
+
+def explain_refusal(made: SettingMade) -> str:
+    """`/sys/...: it is read-only`."""
+    managed = made.path.startswith("/proc/irq/") and made.error in ("EPERM", "EIO")
+    reason = "the kernel manages this interrupt itself" if managed else WHY.get(made.error or "", made.error or "")
+    now = f" ({made.now})" if made.error == "differs" and made.now is not None else ""
+    return f"{made.path} = {made.wanted}: {reason}{now}"
+
+
+class _Doing:
+    """The actions of one deployment, and what came of them."""
+
+    def __init__(self, target: Target, report: DeploymentReport, options: tuple[str, ...]) -> None:
+        self._target = target
+        self._report = report
+        self._options = options
+
+    def all(self, actions: Iterable[Action]) -> None:
+        """Raises Refused at the first essential setting that is refused."""
+        for action in actions:
+            if isinstance(action, Write):
+                self._write(action)
+            elif isinstance(action, Note):
+                self._note(action)
+            else:
+                self._gather(action)
+
+    def _write(self, action: Write) -> None:
+        pairs = [word for one in action.settings for word in (one.path, one.value)]
+        answers = self._target.hand("set", *self._options, "--", *pairs)
+        for setting, answer in zip(action.settings, answers, strict=True):
+            made = SettingMade(path=setting.path, old=answer.get("old"), wanted=setting.value, now=answer.get("now"), error=answer.get("error"))
+            self._report.settings.append(made)
+            if made.path.startswith("group:") and made.old == "present":
+                raise Refused(f"{made.path.removeprefix('group:')} is there already, of somebody else")
+            if made.error is not None and setting.essential:
+                raise Refused(explain_refusal(made))
+
+    def _note(self, action: Note) -> None:
+        for begin in range(0, len(action.paths), MOST_AT_ONCE):
+            answers = self._target.hand("set", "--note", *self._options, "--", *action.paths[begin : begin + MOST_AT_ONCE])
+            # a thread may have ended since it was seen: nothing of it needs to be put back
+            self._report.noted += sum(answer.get("error") is None for answer in answers)
+
+    def _gather(self, action: Gather) -> None:
+        answer: dict[str, Any] = self._target.hand("gather", "--", action.group)[0]
+        self._report.moved = int(answer.get("moved", 0))
+        self._report.not_moved_count = int(answer.get("refused", 0))
+        self._report.not_moved = [f"{one.get('name') or one.get('task')}: {one.get('error')}" for one in answer.get("refusals", [])]
+
+
+def apply(deployment: Deployment, target: Target, *, held: bool = False) -> Applied:
+    """Bring it about, stage by stage. Raises Refused, and then what was set so far has been put back."""
+    report = DeploymentReport(name=deployment.name, words=deployment.words)
+    applied = Applied(deployment, report)
+    doing = _Doing(target, report, ("--held",) if held else ())
+    try:
+        for number, stage in enumerate(STAGES):
+            machine = read_machine(target, threads=number == 0)
+            doing.all(stage(deployment, machine))
+        machine = read_machine(target)
+        applied.isolated = isolated_cpus(deployment, machine) if machine.cpuset is not None else []
+        report.isolated = format_cpu_list(applied.isolated)
+        if applied.isolated and machine.cpuset is not None:
+            applied.group = f"{machine.cpuset.mount}/{ISOLATED}"
+    except BaseException:
+        put_back(applied, target, held=held)
+        raise
+    return applied
+
+
+def apply_actions(actions: Iterable[Action], applied: Applied, target: Target) -> None:
+    """More settings for a step, into the same report; they are put back together."""
+    _Doing(target, applied.report, ()).all(actions)
+
+
+def put_back(applied: Applied, target: Target, *, held: bool = False) -> None:
+    """Put back what this run set, the newest first; the report says what became of each setting."""
+    answers = [answer for answer in target.hand("restore", *(("--held",) if held else ())) if answer.get("type") == "restore"]
+    actions = {(str(answer.get("path")), answer.get("old")): str(answer.get("action")) for answer in answers}
+    for made in applied.report.settings:
+        made.put_back = actions.get((made.path, made.old), made.put_back)
+    failed = [answer for answer in answers if answer.get("error") is not None]
+    applied.report.not_put_back = [f"{answer.get('path')}: {WHY.get(str(answer.get('error')), answer.get('error'))}" for answer in failed]

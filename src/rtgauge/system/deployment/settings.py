@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""From a deployment and a machine to what has to be set, stage by stage: each stage looks at the machine that the one before left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rtgauge.system.deployment.ability import ISOLATED, OTHERS, isolated_cpus, kept_cpus
+from rtgauge.system.deployment.actions import Action, Gather, Note, Setting, Write, mask
+from rtgauge.system.deployment.machine import CPU, RT_RUNTIME, SMT_CONTROL, TIMER_MIGRATION, Cpuset, Machine
+from rtgauge.system.deployment.words import ALL
+from rtgauge.system.interrupts import DEFAULT, WORKQUEUES
+from rtgauge.units import format_cpu_list
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from rtgauge.system.deployment.words import Deployment
+
+DEFAULT_RT_RUNTIME = "950000"
+"""us of each second that the kernel gives to real-time tasks unless told otherwise."""
+
+
+def _write(machine: Machine, settings: Iterable[Setting]) -> list[Action]:
+    """Those that are not so already."""
+    wanted = tuple(one for one in settings if machine.text(one.path) != one.value)
+    return [Write(wanted)] if wanted else []
+
+
+def notes(deployment: Deployment, machine: Machine) -> list[Action]:
+    """What hotplug and moving tasks will change unasked.
+
+    They are put back in reverse order, last of all: the CPUs, the groups from the top down, interrupts, and then the threads.
+    """
+    leaving = set(machine.online) - set(kept_cpus(deployment, machine))
+    paths: list[str] = []
+    if leaving or (deployment.isolates and machine.cpuset is not None and machine.cpuset.version == 1):
+        paths += [thread.name for thread in machine.bound_threads()]
+    if leaving:
+        paths += [path for path, cpus in machine.irqs.items() if cpus & leaving]
+        if machine.cpuset is not None and machine.cpuset.version == 1:
+            paths += [f"{group}/{machine.cpuset.prefix}cpus" for group, cpus in machine.cpuset_groups.items() if cpus & leaving]
+    if deployment.smt is not None and machine.smt_control in ("on", "off"):
+        paths += [f"{CPU}/cpu{cpu}/online" for cpu in sorted(machine.hotpluggable)]
+    return [Note(tuple(paths))] if paths else []
+
+
+def smt(deployment: Deployment, machine: Machine) -> list[Action]:
+    """Threads of a core, by the control file; where there is none, by switching off all but the first of each core."""
+    if deployment.smt is not None and machine.smt_control in ("on", "off"):
+        return _write(machine, [Setting(SMT_CONTROL, deployment.smt)])
+    if deployment.smt == "off":
+        others = [cpu for core in machine.cores for cpu in core[1:]]
+        return _write(machine, [Setting(f"{CPU}/cpu{cpu}/online", "0") for cpu in others])
+    return []
+
+
+def cores(deployment: Deployment, machine: Machine) -> list[Action]:
+    """Cores, by CPU hotplug."""
+    if deployment.cores == ALL:
+        if machine.smt_control in ("off", "forceoff"):
+            return []  # what is offline are threads of cores that are online, and the kernel keeps them so
+        siblings = machine.offline if deployment.smt != "off" or not machine.has_smt else []
+        return _write(machine, [Setting(f"{CPU}/cpu{cpu}/online", "1") for cpu in siblings])
+    leaving = sorted(set(machine.online) - set(kept_cpus(deployment, machine)))
+    return _write(machine, [Setting(f"{CPU}/cpu{cpu}/online", "0") for cpu in leaving])
+
+
+def tuning(deployment: Deployment, machine: Machine) -> list[Action]:
+    """C-states, frequency governor, real-time throttling."""
+    settings: list[Setting] = []
+    if deployment.c_states is not None:
+        settings += [Setting(path, "1" if deployment.c_states == "off" else "0") for _, path, _, _ in machine.idle_states]
+    if deployment.governor is not None:
+        paths = [f"{CPU}/cpu{cpu}/cpufreq/scaling_governor" for cpu in machine.online]
+        settings += [Setting(path, deployment.governor, essential=False) for path in paths if machine.text(path) is not None]
+    runtime = machine.text(RT_RUNTIME)
+    if deployment.throttling == "off" and runtime is not None:
+        settings.append(Setting(RT_RUNTIME, "-1", essential=False))
+    if deployment.throttling == "on" and runtime == "-1":
+        settings.append(Setting(RT_RUNTIME, DEFAULT_RT_RUNTIME, essential=False))
+    return _write(machine, settings)
+
+
+def _groups_v1(cpuset: Cpuset, machine: Machine, isolated: list[int], others: list[int]) -> list[Action]:
+    """An exclusive cpuset that takes no part in load balancing, and one for everything else."""
+    mems = machine.text(f"{cpuset.mount}/{cpuset.prefix}mems") or "0"
+    actions: list[Action] = []
+    for name, cpus, more in ((ISOLATED, isolated, (("cpu_exclusive", "1"), ("sched_load_balance", "0"))), (OTHERS, others, ())):
+        group = f"{cpuset.mount}/{name}"
+        values = (("mems", mems), ("cpus", format_cpu_list(cpus)), *more)
+        actions.append(Write((Setting(f"group:{group}", "present"),)))
+        actions.append(Write(tuple(Setting(f"{group}/{cpuset.prefix}{key}", value) for key, value in values)))
+    actions.append(Write((Setting(f"{cpuset.mount}/{cpuset.prefix}sched_load_balance", "0"),)))
+    return [*actions, Gather(f"{cpuset.mount}/{OTHERS}")]
+
+
+def _groups_v2(cpuset: Cpuset, isolated: list[int]) -> list[Action]:
+    """A partition of its own: the kernel takes these CPUs from every other group."""
+    group = f"{cpuset.mount}/{ISOLATED}"
+    values = (("cpus", format_cpu_list(isolated)), ("cpus.partition", "isolated"))
+    return [
+        Write((Setting(f"controller:cpuset:{cpuset.mount}", "on"),)),
+        Write((Setting(f"group:{group}", "present"),)),
+        Write(tuple(Setting(f"{group}/{cpuset.prefix}{key}", value) for key, value in values)),
+    ]
+
+
+def isolation(deployment: Deployment, machine: Machine) -> list[Action]:
+    """CPUs set aside: control groups, then interrupts, workqueues and timers off them."""
+    isolated = isolated_cpus(deployment, machine)
+    if not isolated or machine.cpuset is None:
+        return []
+    others = [cpu for cpu in machine.online if cpu not in isolated]
+    groups = _groups_v1(machine.cpuset, machine, isolated, others) if machine.cpuset.version == 1 else _groups_v2(machine.cpuset, isolated)
+    lists = [Setting(path, format_cpu_list(others), essential=False) for path, cpus in machine.irqs.items() if cpus & set(isolated)]
+    masks = [Setting(path, mask(others), essential=False) for path in (DEFAULT, WORKQUEUES) if machine.text(path) is not None]
+    timers = [Setting(TIMER_MIGRATION, "0", essential=False)] if machine.text(TIMER_MIGRATION) is not None else []
+    return [*groups, *_write(machine, [*lists, *masks, *timers])]
+
+
+STAGES: tuple[Callable[[Deployment, Machine], list[Action]], ...] = (notes, smt, cores, tuning, isolation)
+
+
+def preview(deployment: Deployment, machine: Machine) -> list[Action]:
+    """All stages as far as they can be told before anything is changed: of CPUs that come online nothing more is known yet."""
+    before = [action for stage in (notes, smt, cores) for action in stage(deployment, machine)]
+    after = machine.expecting(kept_cpus(deployment, machine))
+    return before + [action for stage in (tuning, isolation) for action in stage(deployment, after)]

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+"""What a deployment is, by its name or in words: `HMI`, or `c-states=off,smt=on,isolate=2-3`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+from rtgauge.errors import InputError
+from rtgauge.nearest import nearest
+from rtgauge.units import format_cpu_list, parse_cpu_list
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+AS_IS = "as-is"
+ALL = "all"
+EXAMPLE = "c-states=off,smt=off,cores=all,isolate=1"
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """A set of wishes; None leaves a thing as it is.
+
+    `c_states`, `smt`, `throttling`: on or off. `cores`: how many, or all. `isolate`: off, all (but the first CPU), or a CPU list.
+    """
+
+    name: str
+    c_states: str | None = None
+    smt: str | None = None
+    cores: str | None = None
+    isolate: str | None = None
+    governor: str | None = None
+    throttling: str | None = None
+
+    @property
+    def words(self) -> str:
+        """The wishes as they are written; empty for as-is."""
+        wishes = ((field.name.replace("_", "-"), getattr(self, field.name)) for field in fields(self) if field.name != "name")
+        return ",".join(f"{key}={value}" for key, value in wishes if value is not None)
+
+    @property
+    def isolates(self) -> bool:
+        """Whether CPUs are set aside for measuring."""
+        return self.isolate not in (None, "off")
+
+
+COMMON = {"governor": "performance", "throttling": "off"}
+"""The same in all six: the paper varies four features and leaves the rest alone."""
+NAMED: dict[str, Deployment] = {
+    "CHM": Deployment("CHM", c_states="on", smt="on", cores=ALL, isolate="off", **COMMON),
+    "HM": Deployment("HM", c_states="off", smt="on", cores=ALL, isolate="off", **COMMON),
+    "HMI": Deployment("HMI", c_states="off", smt="on", cores=ALL, isolate=ALL, **COMMON),
+    "M": Deployment("M", c_states="off", smt="off", cores=ALL, isolate="off", **COMMON),
+    "MI": Deployment("MI", c_states="off", smt="off", cores=ALL, isolate=ALL, **COMMON),
+    "Single": Deployment("Single", c_states="off", smt="off", cores="1", isolate="off", **COMMON),
+}
+"""Delgado & Choi 2020, table 1."""
+
+
+def _on_off(key: str, value: str) -> str:
+    if value not in ("on", "off"):
+        raise InputError(f"deployment: {key} is on or off, not '{value}'")
+    return value
+
+
+def _cores(key: str, value: str) -> str:
+    if value != ALL and not re.fullmatch(r"[1-9][0-9]{0,3}", value):
+        raise InputError(f"deployment: {key} is all or a number from 1, not '{value}'")
+    return value
+
+
+def _isolate(key: str, value: str) -> str:
+    if value in ("off", ALL):
+        return value
+    try:
+        return format_cpu_list(parse_cpu_list(value))
+    except ValueError:
+        raise InputError(f"deployment: {key} is off, all (but the first CPU) or CPUs like 1 or 2-3, not '{value}'") from None
+
+
+def _governor(key: str, value: str) -> str:
+    if not re.fullmatch(r"[a-z][a-z_]{0,30}", value):
+        raise InputError(f"deployment: {key} is a frequency governor such as performance, not '{value}'")
+    return value
+
+
+CHECKS = {"c-states": _on_off, "smt": _on_off, "cores": _cores, "isolate": _isolate, "governor": _governor, "throttling": _on_off}
+
+
+def _custom(wishes: Mapping[str, str]) -> Deployment:
+    chosen = {key.replace("-", "_"): CHECKS[key](key, value) for key, value in wishes.items()}
+    words = Deployment("", **chosen).words
+    return Deployment(words, **chosen)
+
+
+def parse_deployment(text: str) -> Deployment:
+    """`"HMI"`, `"as-is"` or `"c-states=off,isolate=1"` -> the deployment; one in words is named by its words in their fixed order.
+
+    Raises InputError.
+    """
+    text = text.strip()
+    if text == AS_IS:
+        return Deployment(AS_IS)
+    if "=" not in text:
+        for name, deployment in NAMED.items():
+            if name.lower() == text.lower():
+                return deployment
+        raise InputError(f"unknown deployment '{text}'{nearest(text, [*NAMED, AS_IS])}, or in words such as {EXAMPLE}")
+    wishes: dict[str, str] = {}
+    # a CPU list has commas too: what has no = belongs to the word before it
+    for part in text.split(","):
+        key, sign, value = (piece.strip() for piece in part.partition("="))
+        if not sign and wishes:
+            last = next(reversed(wishes))
+            wishes[last] += f",{key}"
+            continue
+        if key not in CHECKS:
+            raise InputError(f"deployment: unknown word '{key}'{nearest(key, CHECKS)}")
+        if key in wishes:
+            raise InputError(f"deployment: {key} is said twice; sets of words are parted by a semicolon")
+        wishes[key] = value
+    return _custom(wishes)
+
+
+def split_deployments(text: str) -> list[str]:
+    """`"HM,MI;c-states=off,cores=1"` -> HM, MI and one in words: names are parted by commas, sets of words by semicolons."""
+    found: list[str] = []
+    for chunk in text.split(";"):
+        words: list[str] = []
+        for part in (part.strip() for part in chunk.split(",")):
+            known = part == AS_IS or part.lower() in {name.lower() for name in NAMED}
+            if "=" in part or (words and not known):
+                words.append(part)
+            elif part:
+                found.append(part)
+        if words:
+            found.append(",".join(words))
+    return found
