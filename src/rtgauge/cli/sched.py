@@ -26,6 +26,12 @@ def sched(
 ) -> None:
     """Calculate whether a set of periodic tasks meets its deadlines under fixed priorities, and by how much.
 
+    \b
+    Examples:
+      rtgauge sched control.toml --figure timeline.svg
+      rtgauge sched control.toml --jitter-from rtgauge-runs/RECORD
+      rtgauge sched --random 1000 --tasks 20 --utilisation 0.6:1.0:0.02 --figure ratio.svg
+
     Exit status: 0 schedulable, 1 not, 2 wrong input, 4 cannot tell.
     """
     from rtgauge.errors import InputError
