@@ -52,7 +52,7 @@ def sched(
 
 def _one(file: Path, jitter_from: Path | None, figure: Path | None, *, as_json: bool) -> int:
     from rtgauge.analysis.schedulability.analyse import analyse
-    from rtgauge.analysis.schedulability.file import read_task_set
+    from rtgauge.taskset.file import read_task_set
 
     task_set, notes = read_task_set(file), list[str]()
     if jitter_from is not None:

@@ -10,11 +10,11 @@ from rich.console import Console
 
 from rtgauge.analysis.schedulability.analyse import analyse
 from rtgauge.analysis.schedulability.ratio import schedulability_ratio
-from rtgauge.analysis.schedulability.task import Task, TaskSet
 from rtgauge.errors import InputError
 from rtgauge.report.figures.file import write_figure
 from rtgauge.report.figures.schedule import ratio_figure, timeline_figure
 from rtgauge.report.schedule import exact_time, print_ratio, print_set
+from rtgauge.taskset.task import Task, TaskSet
 
 from .test_response import tasks_of
 

@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from rtgauge.analysis.schedulability.bounds import hyperbolic_product, liu_layland_bound, why_not_applicable, within_hyperbolic, within_liu_layland
 from rtgauge.analysis.schedulability.response import Budget
 from rtgauge.analysis.schedulability.sensitivity import largest_growth
-from rtgauge.analysis.schedulability.task import Task
+from rtgauge.taskset.task import Task
 
 from .simulator import run, task_sets
 from .test_response import responses, tasks_of

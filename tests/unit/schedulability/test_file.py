@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtgauge.analysis.schedulability.file import parse_task_set, read_task_set
-from rtgauge.analysis.schedulability.task import Task
 from rtgauge.errors import InputError
+from rtgauge.taskset.file import parse_task_set, read_task_set
+from rtgauge.taskset.task import Task
 
 GOOD = {"name": '"a"', "period": '"10ms"', "execution": '"3ms"'}
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 import pytest
 
 from rtgauge.analysis.schedulability.jitter import jitter_from_record
-from rtgauge.analysis.schedulability.task import Task, TaskSet
 from rtgauge.errors import InputError
 from rtgauge.record.model import Severity
 from rtgauge.record.reader import Record
+from rtgauge.taskset.task import Task, TaskSet
 from tests.unit.records import mark, run, step
 
 MS = 1_000_000

@@ -20,14 +20,14 @@ from rtgauge.analysis.schedulability.result import (
     worst,
 )
 from rtgauge.analysis.schedulability.sensitivity import PARTS, largest_growth
-from rtgauge.analysis.schedulability.task import is_harmonic, is_rate_monotonic, utilisation
 from rtgauge.analysis.schedulability.timeline import Timeline, hyperperiod_ns, preemptions, timeline
 from rtgauge.errors import InputError
+from rtgauge.taskset.task import is_harmonic, is_rate_monotonic, utilisation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.analysis.schedulability.task import Task, TaskSet
+    from rtgauge.taskset.task import Task, TaskSet
 
 
 def analyse(task_set: TaskSet) -> SetResult:

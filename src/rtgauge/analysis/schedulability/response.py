@@ -12,12 +12,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from rtgauge.analysis.schedulability.task import utilisation
+from rtgauge.taskset.task import utilisation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.analysis.schedulability.task import Task
+    from rtgauge.taskset.task import Task
 
 TERMS = 2_000_000
 """Terms of the sum that one analysis may work out; about a second."""
