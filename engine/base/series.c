@@ -195,7 +195,7 @@ void series_announce(const struct series *s, struct json *j)
 	json_str(j, "type", "series");
 	json_uint(j, "series", s->id);
 	json_str(j, "metric", s->metric ? s->metric : "latency");
-	json_str(j, "unit", "ns");
+	json_str(j, "unit", s->unit ? s->unit : "ns");
 	json_open(j, "labels", '{');
 	if (s->cpu >= 0)
 		json_int(j, "cpu", s->cpu);

@@ -49,6 +49,7 @@ struct series {
 	unsigned int id;
 	int cpu;			    /* -1: it belongs to none */
 	const char *metric;		    /* NULL: latency */
+	const char *unit;		    /* NULL: ns */
 	struct label labels[SERIES_LABELS]; /* beside the CPU; name NULL: none */
 
 	/* set before the first sample; of a timed one by series_timed */

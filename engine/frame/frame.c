@@ -37,7 +37,10 @@ static struct watchdog dog = {.stop = &frame_shared.stop, .progress = &drain_pro
 static int try_permission(void)
 {
 	char text[512];
-	int error = policy_try((enum policy)frame_wanted.policy, (int)frame_wanted.priority);
+	/* The kernel decides on a deadline task by its numbers: it is tried on the thread itself. */
+	int error = frame_wanted.policy == POLICY_DEADLINE
+			    ? 0
+			    : policy_try((enum policy)frame_wanted.policy, (int)frame_wanted.priority);
 
 	if (error)
 		return error_line(STATUS_CANNOT_MEASURE, "permission-rt", "%s",
@@ -146,6 +149,8 @@ static void write_hello(struct frame *f)
 	probe_cpus_json(&f->cpus, j);
 	write_clock(j);
 	write_dma_latency(f, j);
+	if (f->hello)
+		f->hello(j);
 	json_close(j, '}');
 	json_line(j);
 	for (unsigned int i = 0; i < f->series_count; i++)
@@ -218,6 +223,7 @@ void frame_watch(struct frame *f, int64_t length_ns)
 	dog.threads = watched;
 	dog.count = f->thread_count < PROBE_CPUS_MOST ? f->thread_count : PROBE_CPUS_MOST;
 	dog.limit_ns = length_ns;
+	dog.hog_percent = f->hog_percent;
 	pthread_getcpuclockid(pthread_self(), &dog.drain_clock);
 	if (frame_wanted.policy != POLICY_OTHER && watchdog_start(&dog))
 		stream_mark(&f->j, "watchdog", SEVERITY_NOTE, -1,

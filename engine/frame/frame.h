@@ -22,6 +22,9 @@ struct frame {
 	const char *name;
 	const struct option_entry *table;
 	size_t options;
+	void (*hello)(struct json *j); /* members of its own in `hello`; or NULL */
+	int hog_percent; /* of its CPU that a thread may take before the watchdog ends the probe; 0: the usual
+			  */
 	int (*check)(void); /* numbers that do not go together: 0, or the exit status after an `error` line */
 
 	/* the probe's, before frame_start and frame_arm */

@@ -34,6 +34,11 @@ extern const char *const frame_on_off[];
 		.name = "policy", .kind = OPTION_CHOICE, .value = &frame_wanted.policy,                      \
 		.choices = policy_names, .help = "scheduling"                                                \
 	}
+#define FRAME_OPTION_POLICY_ALL                                                                              \
+	{                                                                                                    \
+		.name = "policy", .kind = OPTION_CHOICE, .value = &frame_wanted.policy,                      \
+		.choices = policy_all_names, .help = "scheduling"                                            \
+	}
 #define FRAME_OPTION_PRIORITY                                                                                \
 	{                                                                                                    \
 		.name = "priority", .kind = OPTION_INT, .value = &frame_wanted.priority, .min = 1,           \

@@ -26,9 +26,12 @@ static void *run(void *arg)
 	cpuset_clear(&own);
 	cpuset_add(&own, (unsigned int)t->cpu);
 	t->tid = gettid();
-	t->error = cpuset_pin(&own);
-	if (!t->error)
-		t->error = policy_set(t->policy, t->priority);
+	t->error = t->free ? 0 : cpuset_pin(&own);
+	if (!t->error) {
+		t->error = t->policy == POLICY_DEADLINE ? deadline_set(&t->deadline)
+							: policy_set(t->policy, t->priority);
+		t->policy_refused = t->error != 0;
+	}
 	if (!t->error && t->prepare)
 		t->error = t->prepare(t);
 	t->schedstat = usage_open();
@@ -39,7 +42,7 @@ static void *run(void *arg)
 		;
 	if (!t->error && !atomic_load(&frame_shared.stop))
 		t->measure(t);
-	t->moved = t->usage_known && sched_getcpu() != t->cpu;
+	t->moved = t->usage_known && !t->free && sched_getcpu() != t->cpu;
 	atomic_store(&t->done, true);
 	return NULL;
 }
@@ -60,6 +63,7 @@ static bool wait_ready(const struct frame_thread *t)
 int frame_thread_start(struct frame_thread *t)
 {
 	pthread_attr_t attr;
+	char text[512];
 	int error;
 
 	pthread_attr_init(&attr);
@@ -76,6 +80,10 @@ int frame_thread_start(struct frame_thread *t)
 				  "CPU %d did not run its measuring thread for 5 s: something of a higher "
 				  "priority takes it; end that, or choose other CPUs with --cpu",
 				  t->cpu);
+	if (t->policy_refused && t->policy == POLICY_DEADLINE)
+		return error_line(
+			STATUS_CANNOT_MEASURE, "deadline", "%s",
+			deadline_refusal(t->error, &t->deadline, t->free ? -1 : t->cpu, text, sizeof(text)));
 	if (t->error)
 		return error_line(STATUS_CANNOT_MEASURE, "internal", "CPU %d cannot be measured: %s", t->cpu,
 				  strerror(t->error));

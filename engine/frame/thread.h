@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/ring.h"
+#include "rt/deadline.h"
 #include "rt/policy.h"
 #include "rt/usage.h"
 
@@ -23,11 +24,13 @@ struct frame_thread {
 						    before */
 	int cpu, priority;
 	enum policy policy;
+	struct deadline deadline; /* for POLICY_DEADLINE */
+	bool free;		  /* not pinned to its CPU */
 
 	/* the frame's; `measure` may use them */
 	int schedstat, error;
 	struct usage before, after; /* what was counted between the two is told where usage_known */
-	bool usage_known, moved;
+	bool usage_known, moved, policy_refused;
 	pthread_t thread;
 	pid_t tid;
 	clockid_t cpu_clock;

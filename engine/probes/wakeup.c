@@ -23,8 +23,9 @@
 #define RING_LEAST 1024
 #define RING_SPAN_NS (4 * NS_PER_S)
 #define DRAIN_NS (NS_PER_S / 5)
-#define LEAD_NS (NS_PER_S / 50) /* from `go` to the first release: every thread waits by then */
-#define ROOM_NS (NS_PER_S / 5)	/* between two looks whether a full ring has room again */
+#define LEAD_NS (NS_PER_S / 50)	     /* from `go` to the first release: every thread waits by then */
+#define RUNTIME_NS (NS_PER_S / 5000) /* budget of an activation under SCHED_DEADLINE */
+#define ROOM_NS (NS_PER_S / 5)	     /* between two looks whether a full ring has room again */
 
 enum timer { TIMER_NANOSLEEP, TIMER_TIMERFD };
 enum phase { PHASE_RANDOM, PHASE_FIXED };
@@ -46,7 +47,7 @@ static const struct option_entry table[] = {
 	 .min = INT64_MIN,
 	 .max = 3600 * NS_PER_S,
 	 .help = "between two releases (1000000)"},
-	FRAME_OPTION_POLICY,
+	FRAME_OPTION_POLICY_ALL,
 	FRAME_OPTION_PRIORITY,
 	{.name = "timer",
 	 .kind = OPTION_CHOICE,
@@ -257,6 +258,12 @@ static int64_t divide_up(int64_t a, int64_t b)
 	return a / b + (a % b != 0);
 }
 
+/* Far more than an activation takes, and at most half of the CPU. */
+static int64_t deadline_runtime_ns(void)
+{
+	return wanted.interval_ns / 2 < RUNTIME_NS ? wanted.interval_ns / 2 : RUNTIME_NS;
+}
+
 static struct task *make_task(unsigned int id, int cpu)
 {
 	struct task *t = memory_get(sizeof(*t));
@@ -279,6 +286,7 @@ static struct task *make_task(unsigned int id, int cpu)
 	t->thread.cpu = cpu;
 	t->thread.policy = (enum policy)frame_wanted.policy;
 	t->thread.priority = (int)frame_wanted.priority;
+	t->thread.deadline = (struct deadline){deadline_runtime_ns(), wanted.interval_ns, wanted.interval_ns};
 	t->thread.prepare = prepare;
 	t->thread.measure = measure_all;
 	t->series.id = id;
