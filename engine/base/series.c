@@ -245,8 +245,7 @@ void series_feed(struct series *s, int64_t value, struct json *j)
 
 bool series_feed_timed(struct series *s, int64_t time_ns, int64_t value_ns, struct json *j)
 {
-	const int64_t sample[] = {time_ns, value_ns};
-	int64_t position = time_ns > s->start_ns ? time_ns - s->start_ns : 0;
+	int64_t sample[2], position = time_ns > s->start_ns ? time_ns - s->start_ns : 0;
 
 	if (position >= s->total_count)
 		return false;
@@ -257,6 +256,8 @@ bool series_feed_timed(struct series *s, int64_t time_ns, int64_t value_ns, stru
 		s->impossible++;
 		return true;
 	}
+	sample[0] = release_ns(s, s->position);
+	sample[1] = value_ns;
 	if (s->samples && fwrite(sample, sizeof(sample), 1, s->samples) != 1)
 		s->unwritable = true;
 	take_sample(s, value_ns);

@@ -184,7 +184,9 @@ class Step(Model):
     calibrations: list[Calibration] = Field(default_factory=list)
     load: LoadReport
     series: list[SeriesSummary]
-    total: SeriesSummary | None = Field(description="all CPUs together; None for a probe without a latency series")
+    total: SeriesSummary | None = Field(
+        description="all series of the main metric (latency, else that of the first series) together; None for a probe without series"
+    )
     outliers: list[Outlier]
     marks: list[Mark]
     changes: dict[str, Any] = Field(default_factory=dict, description="what changed over the step on the target: interrupts, softirqs, ...")
