@@ -42,7 +42,7 @@ def _cpu(cpu: int, ordered: list[Task]) -> CpuResult:
     tasks = [_task(task, ordered[:rank], late) for rank, task in enumerate(ordered)]
     drawn, no_timeline = None, ""
     try:
-        drawn = _drawn(timeline(ordered))
+        drawn = timeline_result(timeline(ordered))
     except InputError as error:
         no_timeline = str(error)
     growth = largest_growth(ordered)
@@ -137,7 +137,8 @@ def _answer(task: Task, higher: Sequence[Task], response: Response, late: set[st
     return Answer.CANNOT_TELL, "late when all are released together; from these offsets on it is in time, if releases have no jitter and nothing blocks"
 
 
-def _drawn(found: Timeline) -> TimelineResult:
+def timeline_result(found: Timeline) -> TimelineResult:
+    """A schedule as the document has it."""
     return TimelineResult(
         end_ns=found.end_ns,
         segments=[SegmentResult(**vars(one)) for one in found.segments],
