@@ -31,9 +31,8 @@ def one_probe(
     requirement = parse_requirement(require) if require is not None else None
     if samples is not None:
         check_samples_path(samples)
-    plan = make_plan(
-        {"name": f"probe-{name}", "step": [{"probe": name, "load": load, **(needed or {})}]}, f"probe {name}", Overrides(parameters=written, require=require)
-    )
+    step = {"probe": name, "load": load, **(needed or {})}
+    plan = make_plan({"name": f"probe-{name}", "step": [step]}, f"probe {name}", Overrides(parameters=written, require=require))
     display = make_display()
     # Raw samples may be large: they are written where the user has room for them.
     with tempfile.TemporaryDirectory(prefix=".rtgauge-", dir=samples.parent if samples is not None else None) as folder:
@@ -56,11 +55,6 @@ def one_probe(
 def _print(record: Record, name: str, *, as_json: bool) -> None:
     if as_json:
         typer.echo(RunDocument(run=record.run, steps=record.steps, systems=record.systems, record=None).model_dump_json(indent=1))
-    elif name == "taskset" and record.steps:
-        from rtgauge.report.taskset import print_taskset
-
-        print_summary(record, Console(), kept=False)
-        print_taskset(record.steps[0], Console())
     elif name == "calibrate" and record.steps:
         print_calibrations(record.steps[0].calibrations, Console())
     else:

@@ -118,7 +118,9 @@ def taskset(
         "memory-lock": memory_lock,
         "samples": samples is not None,
     }
-    needed: dict[str, object] = {"file": file, "force": force, "duration": duration, "warm-up": warm_up} | ({"cpu": cpu} if cpu is not None else {})
+    needed: dict[str, object] = {"file": file, "force": force, "duration": duration, "warm-up": warm_up}
+    if cpu is not None:
+        needed["cpu"] = cpu
     raise typer.Exit(one_probe("taskset", written, load=load, samples=samples, require=None, as_json=json, needed=needed))
 
 

@@ -53,7 +53,6 @@ def parameter_rows(measured: MeasuredSet, group: str = "") -> list[TaskRow]:
     for task in measured.tasks:
         known, counts = task.calculated, task.counts
         response = task.series.get("response")
-        over = response is not None and response.max_ns is not None and known.response_ns is not None and response.max_ns > known.response_ns
         cells = {
             "task": known.name,
             "P": exact_time(known.period_ns),
@@ -64,15 +63,18 @@ def parameter_rows(measured: MeasuredSet, group: str = "") -> list[TaskRow]:
             "R calculated": exact_time(known.response_ns) if known.response_ns is not None else "no bound",
             "R eq. 1": exact_time(known.equation_1_ns) if known.equation_1_ns is not None else "no bound",
             "R measured, max (ms)": ms(response.max_ns if response is not None else None),
-            "above calculated (ms)": ms(response.max_ns - known.response_ns)
-            if response and response.max_ns is not None and over and known.response_ns
-            else "0",
+            "measured - calculated (ms)": _above(response, known.response_ns),
             "activations": whole(counts.activations, group=group),
             "deadline misses": whole(counts.deadline_misses, group=group),
             "pre-emptions": whole(counts.preemptions, group=group),
         }
         rows.append(TaskRow(cells, late=counts.deadline_misses > 0))
     return rows
+
+
+def _above(response: SeriesSummary | None, calculated_ns: int | None) -> str:
+    """How far the largest measured response lies above the calculated one, negative where it lies below."""
+    return ms(None if response is None or response.max_ns is None or calculated_ns is None else response.max_ns - calculated_ns)
 
 
 def figure_rows(task: MeasuredTask) -> list[dict[str, str]]:
@@ -99,9 +101,8 @@ def _table(rows: Sequence[dict[str, str]], headings: Sequence[str], late: Sequen
     for heading in headings:
         table.add_column(heading, justify="left" if heading in {"", "task"} else "right", overflow="fold")
     for i, row in enumerate(rows):
-        table.add_row(
-            *(Text(printable(row[heading]), style="red" if heading == "deadline misses" and late[i : i + 1] == [True] else "") for heading in headings)
-        )
+        alarm = late[i : i + 1] == [True]
+        table.add_row(*(Text(printable(row[heading]), style="red" if alarm and heading == "late" else "") for heading in headings))
     return table
 
 
@@ -111,8 +112,9 @@ def print_taskset(step: Step, console: Console) -> None:
 
     measured = measured_set(step)
     rows = parameter_rows(measured)
-    console.print(_table([row.cells for row in rows], ["task", "P", "D", "C", "pr", "R calculated", "R measured, max (ms)", "deadline misses", "pre-emptions"],
-                         [row.late for row in rows]))  # fmt: skip
+    short = {"task": "task", "P": "P", "D": "D", "C": "C", "pr": "pr", "R calculated": "R calc.", "R measured, max (ms)": "R max (ms)"}
+    short |= {"deadline misses": "late", "pre-emptions": "pre-empted"}
+    console.print(_table([{heading: row.cells[key] for key, heading in short.items()} for row in rows], list(short.values()), [row.late for row in rows]))
     for task in measured.tasks:
         console.print()
         console.print(Text(f"{printable(task.counts.task)} (ms)", style="bold"))

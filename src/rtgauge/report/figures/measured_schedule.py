@@ -55,22 +55,17 @@ def _chart(cpu: CpuResult, seen: TimelineResult, calculated: TimelineResult | No
         return [(one.task, one.activation, one.start_ns / divisor, one.end_ns / divisor) for one in found]
 
     marks = [(one.task, one.activation, one.release_ns / divisor, one.deadline_ns / divisor) for one in seen.activations]
-    missed = [
-        (one.task, one.activation, one.deadline_ns / divisor, one.deadline_ns / divisor)
-        for one in seen.activations
-        if one.missed and one.deadline_ns <= seen.end_ns
-    ]
+    late = [one for one in seen.activations if one.missed and one.deadline_ns <= seen.end_ns]
+    missed = [(one.task, one.activation, one.deadline_ns / divisor, one.deadline_ns / divisor) for one in late]
     x = alt.X("start:Q", scale=alt.Scale(domain=[0, end], nice=False), axis=alt.Axis(title=f"time ({unit})", tickCount=10))
     y = alt.Y("task:N", sort=order, scale=alt.Scale(domain=order), axis=alt.Axis(title=None, grid=False, ticks=False, domain=False, labelFontSize=12))
     colour = alt.Color("task:N", sort=order, scale=alt.Scale(domain=order), legend=None)
     tooltip = [alt.Tooltip("task:N"), alt.Tooltip("activation:Q"), alt.Tooltip("start:Q", title=f"from ({unit})"), alt.Tooltip("end:Q", title=f"to ({unit})")]
+    below = alt.Chart(csv(COLUMNS, rows(calculated, "segments"))).mark_bar(height=8, yOffset=11, style="muted", opacity=0.55)
+    gaps = alt.Chart(csv(COLUMNS, rows(seen, "preemptions"))).mark_rule(strokeDash=[4, 3], strokeWidth=1.5, yOffset=-5, style="alarm")
     layers = [
-        alt.Chart(csv(COLUMNS, rows(calculated, "segments")))
-        .mark_bar(height=8, yOffset=11, style="muted", opacity=0.55)
-        .encode(x=x, x2="end:Q", y=y, tooltip=tooltip),
-        alt.Chart(csv(COLUMNS, rows(seen, "preemptions")))
-        .mark_rule(strokeDash=[4, 3], strokeWidth=1.5, yOffset=-5, style="alarm")
-        .encode(x=x, x2="end:Q", y=y),
+        below.encode(x=x, x2="end:Q", y=y, tooltip=tooltip),
+        gaps.encode(x=x, x2="end:Q", y=y),
         alt.Chart(csv(COLUMNS, rows(seen, "segments"))).mark_bar(height=20, yOffset=-5).encode(x=x, x2="end:Q", y=y, color=colour, tooltip=tooltip),
         alt.Chart(csv(COLUMNS, marks)).mark_point(shape="triangle-up", filled=True, size=36, opacity=1, yOffset=21, style="ink").encode(x=x, y=y),
         alt.Chart(csv(COLUMNS, missed)).mark_tick(thickness=2, size=36, style="alarm").encode(x=x, y=y),
