@@ -19,6 +19,7 @@ import footprint
 import instructions
 import latency_by_turns
 import latency_together
+import schedulability
 import short_interval
 import startup
 import summarise_samples
@@ -52,6 +53,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Findings]] = {
     "instructions": lambda chosen: instructions.measure(chosen.cpu),
     "interval": lambda _: short_interval.measure(),
     "summarise": lambda chosen: summarise_samples.measure(chosen.cpu),
+    "schedulability": lambda chosen: schedulability.measure(chosen.cpu),
     "startup": lambda _: startup.measure(),
     "footprint": lambda _: footprint.measure(),
 }

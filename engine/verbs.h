@@ -19,6 +19,7 @@ extern const size_t verb_count;
 
 int verb_wakeup(int argc, char **argv);
 int verb_calibrate(int argc, char **argv);
+int verb_taskset(int argc, char **argv);
 int verb_read(int argc, char **argv);
 int verb_set(int argc, char **argv);
 int verb_restore(int argc, char **argv);

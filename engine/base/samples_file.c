@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #define LOST_OFFSET 48
+#define FLAG_TIMED 1
 
 struct header {
 	char magic[8];
@@ -40,7 +41,8 @@ void samples_begin(const struct series *s)
 		.length = sizeof(header),
 		.series = s->id,
 		.cpu = s->cpu,
-		.interval_ns = s->interval_ns,
+		.flags = s->timed ? FLAG_TIMED : 0,
+		.interval_ns = s->timed ? 0 : s->interval_ns,
 		.start_ns = s->start_ns,
 		.warm_up_ns = s->warm_up_count * s->interval_ns,
 		.duration_ns = s->measured_ns == INT64_MAX ? 0 : s->measured_ns,

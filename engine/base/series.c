@@ -178,6 +178,34 @@ static void take_sample(struct series *s, int64_t value)
 		keep_outlier(s, value, release_ns(s, s->position));
 }
 
+/* To the windows a timed series is one with a release each ns. */
+void series_timed(struct series *s, int64_t start_ns, int64_t warm_up_ns, int64_t measured_ns)
+{
+	s->timed = true;
+	s->interval_ns = 1;
+	s->start_ns = start_ns;
+	s->warm_up_count = warm_up_ns;
+	s->measured_ns = measured_ns;
+	s->total_count = saturating_add(warm_up_ns, measured_ns);
+}
+
+void series_announce(const struct series *s, struct json *j)
+{
+	json_open(j, NULL, '{');
+	json_str(j, "type", "series");
+	json_uint(j, "series", s->id);
+	json_str(j, "metric", s->metric ? s->metric : "latency");
+	json_str(j, "unit", s->unit ? s->unit : "ns");
+	json_open(j, "labels", '{');
+	if (s->cpu >= 0)
+		json_int(j, "cpu", s->cpu);
+	for (size_t i = 0; i < SERIES_LABELS && s->labels[i].name; i++)
+		json_str(j, s->labels[i].name, s->labels[i].text);
+	json_close(j, '}');
+	json_close(j, '}');
+	json_line(j);
+}
+
 void series_begin(struct series *s)
 {
 	s->measuring = s->warm_up_count == 0;
@@ -215,9 +243,43 @@ void series_feed(struct series *s, int64_t value, struct json *j)
 	}
 }
 
+bool series_feed_timed(struct series *s, int64_t time_ns, int64_t value_ns, struct json *j)
+{
+	int64_t sample[2], position = time_ns > s->start_ns ? time_ns - s->start_ns : 0;
+
+	if (position >= s->total_count)
+		return false;
+	if (position > s->position)
+		s->position = position;
+	roll(s, s->position, j);
+	if (value_ns < 0) {
+		s->impossible++;
+		return true;
+	}
+	sample[0] = release_ns(s, s->position);
+	sample[1] = value_ns;
+	if (s->samples && fwrite(sample, sizeof(sample), 1, s->samples) != 1)
+		s->unwritable = true;
+	take_sample(s, value_ns);
+	return true;
+}
+
+/* A timed series ends after its last sample, and not before the time until which it was measured. */
+static void reach(struct series *s)
+{
+	int64_t reached = s->reached_ns - s->start_ns;
+
+	if (s->total.count || s->window.count || s->warm_up_done)
+		s->position++;
+	if (reached > s->position)
+		s->position = reached < s->total_count ? reached : s->total_count;
+}
+
 void series_end(struct series *s, bool stopped, struct json *j)
 {
-	if (stopped) {
+	if (s->timed)
+		reach(s);
+	if (s->total_count == INT64_MAX || (stopped && s->position < s->total_count)) {
 		if (s->position)
 			roll(s, s->position - 1, j);
 		if (release_ns(s, s->position) < s->window.end_ns)

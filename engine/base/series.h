@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One measured quantity on its way from samples to windows, totals and outliers (docs/formats/stream.md). Fed
- * by the thread that drains; knows when each activation was to be released, and so where missed ones belong.
+ * by the thread that drains. Two kinds: one on a grid of releases knows when each activation was to be
+ * released, and so where missed ones belong; a timed one has samples that bring their own time, and misses
+ * nothing.
  */
 #ifndef RTGAUGE_SERIES_H
 #define RTGAUGE_SERIES_H
@@ -15,6 +17,7 @@
 #include "rt/usage.h"
 
 #define SERIES_OUTLIERS 20
+#define SERIES_LABELS 4
 #define SERIES_WINDOW_NS INT64_C(1000000000)
 
 /* What a measuring thread pushes: a latency >= 0, or one of these. */
@@ -37,19 +40,30 @@ struct outlier {
 	int64_t time_ns, value_ns;
 };
 
+struct label {
+	const char *name, *text;
+};
+
 struct series {
-	/* set before the first sample */
+	/* set before it is announced */
 	unsigned int id;
-	int cpu;
+	int cpu;			    /* -1: it belongs to none */
+	const char *metric;		    /* NULL: latency */
+	const char *unit;		    /* NULL: ns */
+	struct label labels[SERIES_LABELS]; /* beside the CPU; name NULL: none */
+
+	/* set before the first sample; of a timed one by series_timed */
+	bool timed;
 	int64_t interval_ns, start_ns;
 	int64_t warm_up_count; /* activations */
 	int64_t total_count;   /* warm-up and measured activations; INT64_MAX: until stopped */
 	int64_t measured_ns;   /* length of the measured phase; INT64_MAX: until stopped */
 	FILE *samples;	       /* NULL: none are kept */
 
-	int64_t position; /* activations accounted for */
-	bool measuring;	  /* the window is one of the measured phase */
-	bool unwritable;  /* the samples file took no more */
+	int64_t position;   /* activations accounted for */
+	int64_t reached_ns; /* timed, set before series_end: measured until then; 0: until the last sample */
+	bool measuring;	    /* the window is one of the measured phase */
+	bool unwritable;    /* the samples file took no more */
 	struct window window;
 	struct moments total;
 	int64_t missed, lost, impossible;
@@ -58,13 +72,27 @@ struct series {
 	unsigned int outlier_count;
 };
 
+/* Makes it a timed one: the times before start_ns + warm_up_ns are warm-up, measured_ns (INT64_MAX: until
+ * stopped) after that are measured. */
+void series_timed(struct series *s, int64_t start_ns, int64_t warm_up_ns, int64_t measured_ns);
+
+/* Writes its `series` line. */
+void series_announce(const struct series *s, struct json *j);
+
 /* Begins; start_ns, interval_ns and the counts are set. */
 void series_begin(struct series *s);
 
 /* One value from the ring; whole windows are written to j. */
 void series_feed(struct series *s, int64_t value, struct json *j);
 
-/* Ends: writes the open window, cut where activations end if the probe was stopped before its time. */
+/*
+ * One sample of a timed series, not before the one before it; whole windows are written to j. A negative
+ * value counts as impossible. What comes after the measured phase is not taken: false.
+ */
+bool series_feed_timed(struct series *s, int64_t time_ns, int64_t value_ns, struct json *j);
+
+/* Ends: writes the open window, cut where activations end (of a timed series: where it has reached) if the
+ * probe was stopped before its time or had no time set. */
 void series_end(struct series *s, bool stopped, struct json *j);
 
 /* Writes the outliers and the summary. usage: what the kernel counted; NULL: unknown. */

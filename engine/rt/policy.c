@@ -14,6 +14,7 @@
 #define CAP_SYS_NICE_BIT 23
 
 const char *const policy_names[] = {"fifo", "rr", "other", NULL};
+const char *const policy_all_names[] = {"fifo", "rr", "other", "deadline", NULL};
 
 int policy_sched_setscheduler(pid_t tid, int kernel_policy, const struct sched_param *param)
 {
@@ -42,7 +43,7 @@ int policy_try(enum policy policy, int priority)
 	return error;
 }
 
-static bool has_cap_sys_nice(void)
+bool policy_may_nice(void)
 {
 	char line[256];
 	uint64_t effective = 0;
@@ -122,7 +123,7 @@ char *policy_refusal(int error, int priority, char *text, size_t size)
 			 path);
 		return text;
 	}
-	if (has_cap_sys_nice()) {
+	if (policy_may_nice()) {
 		snprintf(text, size,
 			 "real-time scheduling is refused although this process has CAP_SYS_NICE: a "
 			 "container's or "

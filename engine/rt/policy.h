@@ -4,12 +4,14 @@
 #define RTGAUGE_POLICY_H
 
 #include <sched.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
-enum policy { POLICY_FIFO, POLICY_RR, POLICY_OTHER };
+enum policy { POLICY_FIFO, POLICY_RR, POLICY_OTHER, POLICY_DEADLINE };
 
-extern const char *const policy_names[];
+extern const char *const policy_names[]; /* without deadline, which has no priority (rt/deadline.h) */
+extern const char *const policy_all_names[];
 
 /*
  * The kernel's call for one thread (tid 0: the calling one); -1 and errno. The C library's own is not for
@@ -17,7 +19,11 @@ extern const char *const policy_names[];
  */
 int policy_sched_setscheduler(pid_t tid, int kernel_policy, const struct sched_param *param);
 
-/* Gives the calling thread this policy. 0 or an errno. priority is not looked at for POLICY_OTHER. */
+/* Whether this process has CAP_SYS_NICE. */
+bool policy_may_nice(void);
+
+/* Gives the calling thread this policy, which is not POLICY_DEADLINE. 0 or an errno. priority is not looked
+ * at for POLICY_OTHER. */
 int policy_set(enum policy policy, int priority);
 
 /* Tries the policy and goes back. 0, or the errno. */

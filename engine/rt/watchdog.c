@@ -7,45 +7,27 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/commands.h"
 #include "rt/clock.h"
+#include "rt/deadline.h"
 #include "rt/policy.h"
 
 #define TICK_NS (NS_PER_S / 2)
 #define HOG_TICKS 4
-#define HOG_PERCENT 90
 #define DRAIN_TICKS 10
 #define DRAIN_LIVES_NS (NS_PER_S / 1000)
 #define PATIENCE_TICKS 4
 #define OVERTIME_NS (30 * NS_PER_S)
 #define WATCHED_MAX 1024
 
-struct deadline_attr {
-	uint32_t size;
-	uint32_t policy;
-	uint64_t flags;
-	int32_t nice;
-	uint32_t priority;
-	uint64_t runtime_ns;
-	uint64_t deadline_ns;
-	uint64_t period_ns;
-};
-
 static void rise(void)
 {
-	struct deadline_attr attr = {
-		.size = sizeof(attr),
-		.policy = 6, /* SCHED_DEADLINE */
-		.runtime_ns = 1000000,
-		.deadline_ns = 100000000,
-		.period_ns = 100000000,
-	};
+	static const struct deadline tick = {1000000, 100000000, 100000000};
 	struct sched_param highest = {.sched_priority = sched_get_priority_max(SCHED_FIFO)};
 
-	if (syscall(SYS_sched_setattr, 0, &attr, 0))
+	if (deadline_set(&tick))
 		policy_sched_setscheduler(0, SCHED_FIFO, &highest);
 }
 
@@ -132,6 +114,7 @@ static void *watch(void *arg)
 	static unsigned int hogged[WATCHED_MAX];
 	int64_t began_ns = clock_now_ns(CLOCK_MONOTONIC), then_ns = began_ns;
 	int64_t limit_ns = dog->limit_ns;
+	int hog_percent = dog->hog_percent ? dog->hog_percent : WATCHDOG_HOG_PERCENT;
 	struct drain_watch drain = {.progress = atomic_load(dog->progress)};
 
 	commands_leave_to_main();
@@ -144,7 +127,7 @@ static void *watch(void *arg)
 		for (unsigned int i = 0; i < dog->count && i < WATCHED_MAX; i++) {
 			int64_t used = cpu_time_ns(&dog->threads[i]);
 
-			if (used - used_ns[i] > (now_ns - then_ns) / 100 * HOG_PERCENT)
+			if (used - used_ns[i] > (now_ns - then_ns) / 100 * hog_percent)
 				hogged[i]++;
 			else
 				hogged[i] = 0;
@@ -154,7 +137,7 @@ static void *watch(void *arg)
 					 "a measuring thread used more than %d %% of its CPU for 2 s: the "
 					 "interval is "
 					 "too short for this machine",
-					 HOG_PERCENT);
+					 hog_percent);
 				bite(dog);
 				return NULL;
 			}

@@ -16,6 +16,8 @@
 #include <sys/types.h>
 #include <time.h>
 
+#define WATCHDOG_HOG_PERCENT 90
+
 struct watched {
 	pid_t tid;
 	clockid_t cpu_clock;
@@ -25,6 +27,7 @@ struct watched {
 struct watchdog {
 	const struct watched *threads;
 	unsigned int count;
+	int hog_percent;	    /* 0: WATCHDOG_HOG_PERCENT; above 100: a thread may take all */
 	int64_t limit_ns;	    /* from start to the latest end; INT64_MAX: none */
 	_Atomic bool *stop;	    /* set to ask the probe to end */
 	_Atomic uint64_t *progress; /* moves as long as the drain lives */

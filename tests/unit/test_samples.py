@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from rtgauge.errors import RecordError
 from rtgauge.record import samples_summary
-from rtgauge.record.samples import SamplesHeader, read_header, read_samples, write_samples
+from rtgauge.record.samples import HEADER, MAGIC, SamplesHeader, read_header, read_samples, write_samples
+from rtgauge.record.samples_export import samples_table
 from rtgauge.record.samples_summary import summarise_samples
 from rtgauge.record.summary import QUANTILES
 
@@ -128,7 +129,10 @@ def test_read_back(tmp_path):
         (b"rtgauge\x01" + bytes(20), "cut short"),
         (b"rtgauge\x01" + bytes(56), "damaged"),
         (SamplesHeader(0, 0, 1000, 0, 0).pack() + b"12345", "cut short"),
-        (SamplesHeader(0, 0, 0, 0, 0).pack(), "damaged"),
+        (HEADER.pack(MAGIC, HEADER.size, 0, 0, 0, 0, 0, 0, 0, 0), "damaged"),
+        (HEADER.pack(MAGIC, HEADER.size, 0, 0, 1, 1000, 0, 0, 0, 0), "damaged"),
+        (HEADER.pack(MAGIC, HEADER.size, 0, 0, 2, 0, 0, 0, 0, 0), "damaged"),
+        (SamplesHeader(0, 0, 0, 0, 0).pack() + bytes(8), "cut short"),
         (SamplesHeader(0, 0, 1, -1, 0).pack(), "damaged"),
     ],
 )
@@ -160,3 +164,37 @@ def test_hostile_bytes_end_in_a_record_error_or_a_summary(tmp_path_factory, head
         summarise_samples(path)
     except RecordError as error:
         assert "\n" not in str(error)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    gaps=st.lists(st.integers(0, 3 * 10**8), max_size=60),
+    values=st.lists(st.integers(0, 3 * 10**6), min_size=60, max_size=60),
+    warm_up=st.integers(0, 2 * 10**9),
+)
+def test_samples_with_their_own_times_are_placed_by_them(tmp_path_factory, gaps, values, warm_up):
+    path = tmp_path_factory.mktemp("t") / "x.i64"
+    start = 10**12
+    times = start + np.cumsum(np.array([0, *gaps], dtype=np.int64))[1:]
+    own = np.array(values[: len(times)], dtype=np.int64)
+    write_samples(path, SamplesHeader(3, 1, 0, start, warm_up), np.column_stack([times, own]))
+    summary = summarise_samples(path)
+    measured = times >= start + warm_up
+    assert summary.header.timed
+    assert (summary.distribution.count, summary.warm_up.count, summary.missed) == (int(measured.sum()), int((~measured).sum()), 0)
+    assert summary.distribution.max_ns == (int(own[measured].max()) if measured.any() else None)
+    assert summary.windows.count.sum() == measured.sum()
+    for start_ns, count, largest in zip(summary.windows.start_ns, summary.windows.count, summary.windows.max_ns, strict=True):
+        inside = own[(times >= start_ns) & (times < start_ns + 10**9)]
+        assert (count, largest) == (len(inside), inside.max(initial=-1))
+    table = samples_table(path)
+    assert table.columns == ["series", "cpu", "phase", "time_ns", "value_ns"]
+    assert table["time_ns"].to_list() == times.tolist()
+    assert (table["phase"] == "measure").to_list() == measured.tolist()
+
+
+def test_times_that_go_back_are_damage(tmp_path):
+    path = tmp_path / "x.i64"
+    write_samples(path, SamplesHeader(0, 0, 0, 0, 0), [[10, 1], [9, 1]])
+    with pytest.raises(RecordError, match="go backwards"):
+        summarise_samples(path)

@@ -26,6 +26,12 @@ def sched(
 ) -> None:
     """Calculate whether a set of periodic tasks meets its deadlines under fixed priorities, and by how much.
 
+    \b
+    Examples:
+      rtgauge sched control.toml --figure timeline.svg
+      rtgauge sched control.toml --jitter-from rtgauge-runs/RECORD
+      rtgauge sched --random 1000 --tasks 20 --utilisation 0.6:1.0:0.02 --figure ratio.svg
+
     Exit status: 0 schedulable, 1 not, 2 wrong input, 4 cannot tell.
     """
     from rtgauge.errors import InputError
@@ -46,7 +52,7 @@ def sched(
 
 def _one(file: Path, jitter_from: Path | None, figure: Path | None, *, as_json: bool) -> int:
     from rtgauge.analysis.schedulability.analyse import analyse
-    from rtgauge.analysis.schedulability.file import read_task_set
+    from rtgauge.taskset.file import read_task_set
 
     task_set, notes = read_task_set(file), list[str]()
     if jitter_from is not None:

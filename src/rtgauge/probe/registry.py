@@ -7,9 +7,10 @@ from rtgauge.errors import InputError
 from rtgauge.nearest import nearest
 from rtgauge.probe.base import Probe
 from rtgauge.probe.calibrate import Calibrate
+from rtgauge.probe.taskset import Taskset
 from rtgauge.probe.wakeup import Wakeup
 
-PROBES: dict[str, Probe] = {probe.name: probe for probe in (Wakeup(), Calibrate())}
+PROBES: dict[str, Probe] = {probe.name: probe for probe in (Wakeup(), Taskset(), Calibrate())}
 
 
 def get(name: str) -> Probe:

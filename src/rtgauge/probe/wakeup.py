@@ -15,7 +15,8 @@ NO_LIMIT_US = 2**31 - 1
 LONGEST = "3650d"
 
 
-def _dma_latency(value: Any) -> Any:
+def dma_latency(value: Any) -> Any:
+    """`"off"` -> -1, `"20"` or `"20us"` -> 20. Raises ValueError."""
     if value == "off":
         return -1
     text = str(value).removesuffix("us")
@@ -24,7 +25,8 @@ def _dma_latency(value: Any) -> Any:
     return int(text)
 
 
-def _memory_lock(value: Any) -> Any:
+def on_off(value: Any) -> Any:
+    """`"on"` -> True, `"off"` -> False. Raises ValueError."""
     if isinstance(value, bool):
         return value
     if value not in ("on", "off"):
@@ -37,7 +39,7 @@ class WakeupParameters(Parameters):
 
     cpu: CpuList | None = Field(default=None, alias="cpu", description="CPUs to measure, e.g. 0-3,6; default all that may be used")
     interval_ns: DurationNs = Field(default=1_000_000, alias="interval", description="between two releases")
-    policy: Literal["fifo", "rr", "other"] = Field(default="fifo", alias="policy", description="scheduling policy")
+    policy: Literal["fifo", "rr", "other", "deadline"] = Field(default="fifo", alias="policy", description="scheduling policy")
     priority: int = Field(default=98, alias="priority", ge=1, le=99, description="real-time priority")
     timer: Literal["nanosleep", "timerfd"] = Field(default="nanosleep", alias="timer", description="how the thread waits")
     phase: Literal["random", "fixed"] = Field(default="random", alias="phase", description="of the first release against the tick and the other CPUs")
@@ -45,10 +47,10 @@ class WakeupParameters(Parameters):
     count: int | None = Field(default=None, alias="count", ge=1, le=2**60, description="activations a CPU, in place of a duration")
     warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(default=500_000_000, alias="warm-up", description="set aside at the beginning")
     stop_at_ns: Annotated[DurationNs, between("1ns", LONGEST)] | None = Field(default=None, alias="stop-at", description="end when a latency is larger")
-    dma_latency_us: Annotated[int, BeforeValidator(_dma_latency)] = Field(
+    dma_latency_us: Annotated[int, BeforeValidator(dma_latency)] = Field(
         default=0, alias="dma-latency", description="keep to C-states that are left within this many us; off: leave C-states as they are"
     )
-    memory_lock: Annotated[bool, BeforeValidator(_memory_lock)] = Field(default=True, alias="memory-lock", description="lock memory")
+    memory_lock: Annotated[bool, BeforeValidator(on_off)] = Field(default=True, alias="memory-lock", description="lock memory")
     samples: bool = Field(default=False, alias="samples", description="keep every raw sample")
 
     @model_validator(mode="after")

@@ -107,6 +107,25 @@ class Outlier(Model):
     cpu: int | None
 
 
+class RunSegment(Model):
+    """A stretch in which a task ran without a break; times from time 0 of its task set."""
+
+    task: str
+    activation: int = Field(description="from 1")
+    start_ns: int
+    end_ns: int
+
+
+class TaskCounts(Model):
+    """What was counted of one task over the measured phase; times are in its series."""
+
+    task: str
+    cpu: int | None
+    activations: int
+    deadline_misses: int
+    preemptions: int | None = Field(description="involuntary switches while it was at work")
+
+
 class LoadPart(Model):
     """One program of a load: what it was asked and what it did reach."""
 
@@ -217,9 +236,13 @@ class Step(Model):
     load: LoadReport
     deployment: DeploymentReport | None = Field(default=None, description="what was set for the step; None: nothing was")
     series: list[SeriesSummary]
-    total: SeriesSummary | None = Field(description="all CPUs together; None for a probe without a latency series")
+    total: SeriesSummary | None = Field(
+        description="all series of the main metric (latency, else that of the first series) together; None for a probe without series"
+    )
     outliers: list[Outlier]
     marks: list[Mark]
+    tasks: list[TaskCounts] = Field(default_factory=list[TaskCounts], description="taskset: a task each, in the set's order")
+    segments: list[RunSegment] = Field(default_factory=list[RunSegment], description="taskset: who ran when over the first hyperperiods")
     changes: dict[str, Any] = Field(default_factory=dict, description="what changed over the step on the target: interrupts, softirqs, ...")
 
     @property

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MAGIC = b"rtgauge\x01"
 HEADER = struct.Struct("<8sIIiIqqqqq")
 SAMPLE = np.dtype("<i8")
+FLAG_TIMED = 1
 MAX_TIME_NS = 1 << 62
 CHUNK = 1 << 18
 """Samples read at a time: 2 MiB, so that a piece stays in the second-level cache while it is worked on."""
@@ -27,7 +28,7 @@ CHUNK = 1 << 18
 
 @dataclass(frozen=True)
 class SamplesHeader:
-    """What the header says. Times in ns on the target's CLOCK_MONOTONIC; `cpu` is None where none."""
+    """What the header says. Times in ns on the target's CLOCK_MONOTONIC; `cpu` is None where none; `interval_ns` is 0 where samples bring their own time."""
 
     series: int
     cpu: int | None
@@ -37,10 +38,21 @@ class SamplesHeader:
     lost: int = 0
     duration_ns: int = 0
 
+    @property
+    def timed(self) -> bool:
+        """Whether a sample is a pair of time and value."""
+        return self.interval_ns == 0
+
+    @property
+    def sample_bytes(self) -> int:
+        """Length of a sample in the file."""
+        return SAMPLE.itemsize * (2 if self.timed else 1)
+
     def pack(self) -> bytes:
         """The 64 bytes of the file."""
         cpu = -1 if self.cpu is None else self.cpu
-        return HEADER.pack(MAGIC, HEADER.size, self.series, cpu, 0, self.interval_ns, self.start_ns, self.warm_up_ns, self.lost, self.duration_ns)
+        flags = FLAG_TIMED if self.timed else 0
+        return HEADER.pack(MAGIC, HEADER.size, self.series, cpu, flags, self.interval_ns, self.start_ns, self.warm_up_ns, self.lost, self.duration_ns)
 
 
 def unpack_header(data: bytes, path: Path) -> SamplesHeader:
@@ -54,9 +66,9 @@ def unpack_header(data: bytes, path: Path) -> SamplesHeader:
     if len(data) < HEADER.size:
         raise RecordError(f"{path} is cut short: its header has {len(data)} of {HEADER.size} bytes")
     _, length, series, cpu, flags, interval, start, warm_up, lost, duration = HEADER.unpack(data)
-    if length != HEADER.size or flags != 0 or cpu < -1:
+    if length != HEADER.size or flags not in (0, FLAG_TIMED) or cpu < -1:
         raise RecordError(f"{path} is damaged: its header says length {length}, flags {flags}, CPU {cpu}")
-    if interval <= 0 or min(start, warm_up, lost, duration) < 0 or start + warm_up + duration > MAX_TIME_NS:
+    if (interval != 0 if flags else interval <= 0) or min(start, warm_up, lost, duration) < 0 or start + warm_up + duration > MAX_TIME_NS:
         raise RecordError(f"{path} is damaged: its header says interval {interval} ns, start {start}, warm-up {warm_up}, lost {lost}, duration {duration}")
     return SamplesHeader(series, None if cpu == -1 else cpu, interval, start, warm_up, lost, duration)
 
@@ -69,18 +81,22 @@ def read_header(path: Path) -> SamplesHeader:
             body = path.stat().st_size - HEADER.size
     except OSError as error:
         raise RecordError(f"{path} cannot be read: {error.strerror}") from None
-    if body % SAMPLE.itemsize:
-        raise RecordError(f"{path} is cut short: its last sample has {body % SAMPLE.itemsize} of {SAMPLE.itemsize} bytes")
+    if body % header.sample_bytes:
+        raise RecordError(_cut_short(path, body, header))
     return header
 
 
-def chunks(path: Path, size: int = CHUNK) -> Iterator[npt.NDArray[np.int64]]:
-    """The samples (ns) in pieces of at most `size`. Each piece is the same memory again: use it before asking for the next.
+def _cut_short(path: Path, length: int, header: SamplesHeader) -> str:
+    return f"{path} is cut short: its last sample has {length % header.sample_bytes} of {header.sample_bytes} bytes"
 
-    Raises RecordError.
+
+def pieces(path: Path, size: int = CHUNK) -> Iterator[tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int64]]]:
+    """The samples in pieces of at most `size`: (times or None, values), ns. Times are None where they follow from the releases.
+
+    Each piece is the same memory again: use it before asking for the next. Raises RecordError.
     """
-    read_header(path)
-    buffer = np.empty(size, dtype=SAMPLE)
+    header = read_header(path)
+    buffer = np.empty(size * header.sample_bytes // SAMPLE.itemsize, dtype=SAMPLE)
     memory = memoryview(buffer.data).cast("B")
     try:
         with path.open("rb", buffering=0) as file:
@@ -92,24 +108,37 @@ def chunks(path: Path, size: int = CHUNK) -> Iterator[npt.NDArray[np.int64]]:
                     if not n:
                         break
                     got += n
-                if got % SAMPLE.itemsize:
-                    raise RecordError(f"{path} is cut short: its last sample has {got % SAMPLE.itemsize} of {SAMPLE.itemsize} bytes")
+                if got % header.sample_bytes:
+                    raise RecordError(_cut_short(path, got, header))
                 if got == 0:
                     return
-                yield buffer[: got // SAMPLE.itemsize]
+                piece = buffer[: got // SAMPLE.itemsize]
+                yield (piece[0::2], piece[1::2]) if header.timed else (None, piece)
     except OSError as error:
         raise RecordError(f"{path} cannot be read: {error.strerror}") from None
 
 
+def chunks(path: Path, size: int = CHUNK) -> Iterator[npt.NDArray[np.int64]]:
+    """The values (ns) of `pieces`."""
+    for _, values in pieces(path, size):
+        yield values
+
+
 def read_samples(path: Path) -> tuple[SamplesHeader, npt.NDArray[np.int64]]:
-    """The whole of a small file: header and samples (ns), warm-up included. Raises RecordError."""
+    """The whole of a small file: header and values (ns), warm-up included. Raises RecordError."""
     header = read_header(path)
-    pieces = [piece.copy() for piece in chunks(path)]
-    return header, np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int64)
+    found = [piece.copy() for piece in chunks(path)]
+    return header, np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+
+
+def read_times(path: Path) -> npt.NDArray[np.int64]:
+    """The time of each sample of a small file whose samples bring it. Raises RecordError."""
+    found = [times.copy() for times, _ in pieces(path) if times is not None]
+    return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
 
 
 def write_samples(path: Path, header: SamplesHeader, samples: npt.ArrayLike) -> None:
-    """Write a samples file (the engine writes its own; this is for imports and tests). Raises OSError."""
+    """Write a samples file (the engine writes its own; this is for imports and tests): values, or (time, value) rows. Raises OSError."""
     with path.open("wb") as file:
         file.write(header.pack())
         file.write(np.asarray(samples, dtype=SAMPLE).tobytes())

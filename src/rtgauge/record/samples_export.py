@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from rtgauge.errors import InputError
-from rtgauge.record.samples import SamplesHeader, read_samples
+from rtgauge.record.samples import SamplesHeader, read_samples, read_times
 from rtgauge.record.storage import clear_errors
 
 TABLES = (".csv", ".parquet")
@@ -36,12 +36,15 @@ def check_samples_path(path: Path) -> None:
 
 
 def samples_table(source: Path) -> pl.DataFrame:
-    """One row a sample of one file: cpu, phase, release_ns (CLOCK_MONOTONIC of the target), latency_ns."""
-    header, latencies = read_samples(source)
-    releases = _releases(header, latencies)
-    phase = np.where(releases < header.start_ns + header.warm_up_ns, "warm-up", "measure")
-    cpu = pl.lit(header.cpu, dtype=pl.Int32)
-    return pl.DataFrame({"phase": phase, "release_ns": releases, "latency_ns": latencies}).select(cpu.alias("cpu"), "phase", "release_ns", "latency_ns")
+    """One row a sample of one file: cpu, phase, release_ns (CLOCK_MONOTONIC of the target), latency_ns; time_ns, value_ns where samples have no release."""
+    header, values = read_samples(source)
+    times = read_times(source) if header.timed else _releases(header, values)
+    phase = np.where(times < header.start_ns + header.warm_up_ns, "warm-up", "measure")
+    names = ("time_ns", "value_ns") if header.timed else ("release_ns", "latency_ns")
+    series = pl.lit(header.series, dtype=pl.UInt32).alias("series")
+    cpu = pl.lit(header.cpu, dtype=pl.Int32).alias("cpu")
+    table = pl.DataFrame({"phase": phase, names[0]: times, names[1]: values})
+    return table.select(*([series] if header.timed else []), cpu, "phase", *names)
 
 
 def _releases(header: SamplesHeader, latencies: np.ndarray[tuple[int], np.dtype[np.int64]]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

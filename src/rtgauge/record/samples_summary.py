@@ -12,16 +12,14 @@ cache (1.5 times). readinto costs 0.5 ns, the maxima 0.15 ns, looking for missed
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rtgauge.errors import RecordError
 from rtgauge.record.merge import merge_moments
-from rtgauge.record.model import WarmUp
-from rtgauge.record.samples import CHUNK, SamplesHeader, chunks, read_header
+from rtgauge.record.samples import CHUNK, SamplesHeader, chunks, pieces, read_header
+from rtgauge.record.samples_course import GridCourse, SampleWindows, TimedCourse
 from rtgauge.record.summary import EMPTY, QUANTILES, nearest_rank, standard_deviation
 
 if TYPE_CHECKING:
@@ -29,26 +27,11 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from rtgauge.record.model import Distribution, SeriesSummary
+    from rtgauge.record.model import Distribution, SeriesSummary, WarmUp
 
 FINE_BITS = (17, 21)
 KEPT = 1 << 23
-SECOND_NS = 10**9
-MAX_WINDOWS = 10_000_000
 REFINE_BITS = 17
-
-
-@dataclass(frozen=True)
-class SampleWindows:
-    """The course over time: one entry a second of the measured phase, by release time; `max_ns` is -1 where `count` is 0.
-
-    `count` holds every sample of the file that was released in that second, impossible ones too.
-    """
-
-    start_ns: npt.NDArray[np.int64]
-    count: npt.NDArray[np.int64]
-    missed: npt.NDArray[np.int64]
-    max_ns: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -98,7 +81,7 @@ class _Fine:
         lowest, highest = int(tail.min()), int(tail.max())
         self.minimum = lowest if self.minimum is None else min(self.minimum, lowest)
         self.maximum = highest if self.maximum is None else max(self.maximum, highest)
-        total = int(tail.sum())  # within 64 bits: _Course refuses what reaches over more than 2 * 10^16 ns
+        total = int(tail.sum())  # within 64 bits: GridCourse refuses what reaches over more than 2 * 10^16 ns
         self.tail_moments.append((len(tail), total, float(((tail - total / len(tail)) ** 2).sum())))
         if len(self.tail_moments) >= 4096:
             self.tail_moments = [_merged(self.tail_moments)]
@@ -129,78 +112,6 @@ class _Fine:
 
 def _merged(moments: list[tuple[int, int, float]]) -> tuple[int, int, float]:
     return merge_moments([n for n, _, _ in moments], [s for _, s, _ in moments], [m for _, _, m in moments])
-
-
-class _Course:
-    """Which window each sample of the file belongs to, with what was missed in between."""
-
-    def __init__(self, header: SamplesHeader, path: Path) -> None:
-        self.interval = header.interval_ns
-        self.warm_up = header.warm_up_ns
-        self.path = path
-        self.release = 0
-        """Release number of the next sample."""
-        self.first = self.edge(0)
-        """Release number of the first one of the measured phase."""
-        self.end = None if header.duration_ns == 0 else -(-(header.warm_up_ns + header.duration_ns) // header.interval_ns)
-        self.counts: Counter[int] = Counter()
-        self.maxima: dict[int, int] = {}
-
-    def edge(self, window: int) -> int:
-        """Release number of the first one at or after the beginning of `window` (window -1: the warm-up)."""
-        return 0 if window < 0 else -(-(self.warm_up + window * SECOND_NS) // self.interval)
-
-    def window_of(self, release: int) -> int:
-        since = release * self.interval - self.warm_up
-        window = since // SECOND_NS if since >= 0 else -1
-        if window >= MAX_WINDOWS:
-            raise RecordError(f"{self.path} is damaged: its samples reach over {window} seconds")
-        return window
-
-    def add(self, values: npt.NDArray[np.int64]) -> int:
-        """Take the next piece of the file; answers how many of its samples are warm-up."""
-        late = np.flatnonzero(values > self.interval)
-        extra = (values[late] - 1) // self.interval
-        if len(extra) and float(extra.sum(dtype=np.float64)) * self.interval > MAX_WINDOWS * SECOND_NS:
-            raise RecordError(f"{self.path} is damaged: it has a latency of {int(values.max())} ns")
-        after = np.cumsum(extra)
-        missed = int(after[-1]) if len(after) else 0
-        base = self.release
-        # Release number of each late sample: what was missed before it counts as well.
-        numbers = base + late + after - extra
-        last = base + len(values) - 1 + (missed if not len(late) or late[-1] != len(values) - 1 else missed - int(extra[-1]))
-        first_window, last_window = self.window_of(base), self.window_of(last)
-        self.release = base + len(values) + missed
-        edges = np.array([self.edge(window) for window in range(first_window + 1, last_window + 1)], dtype=np.int64)
-        # The first sample that is released at or after each edge; an edge among missed ones is that of the sample after them.
-        before = np.searchsorted(numbers, edges, side="left")
-        position = edges - base - np.concatenate([[0], after])[before]
-        floor = np.concatenate([[0], late + 1])[before]
-        starts = np.concatenate([[0], np.maximum(position, floor)]).astype(np.int64)
-        lengths = np.diff(np.append(starts, len(values)))
-        filled = np.flatnonzero(lengths)
-        maxima = np.maximum.reduceat(values, starts[filled])
-        for window, length, maximum in zip((filled + first_window).tolist(), lengths[filled].tolist(), maxima.tolist(), strict=True):
-            self.counts[window] += length
-            self.maxima[window] = max(self.maxima.get(window, -1), maximum)
-        return int(starts[1]) if first_window < 0 <= last_window else len(values) if last_window < 0 else 0
-
-    def missed_in(self, releases: int, window: int) -> int:
-        """Missed activations among the releases of one window, when there were `releases` in all."""
-        return max(0, min(self.edge(window + 1), releases) - min(self.edge(window), releases)) - self.counts[window]
-
-    def finish(self, start_ns: int) -> tuple[WarmUp, SampleWindows]:
-        # What is missed after the end of the measured phase is not part of it.
-        releases = self.release if self.end is None else max(min(self.release, self.end), 0)
-        windows = 0 if releases <= self.first else self.window_of(releases - 1) + 1
-        index = np.arange(windows, dtype=np.int64)
-        warm_up = WarmUp(count=self.counts[-1], missed=self.missed_in(releases, -1), max_ns=self.maxima.get(-1))
-        return warm_up, SampleWindows(
-            start_ns=start_ns + self.warm_up + index * SECOND_NS,
-            count=np.array([self.counts[w] for w in range(windows)], dtype=np.int64),
-            missed=np.array([max(0, self.missed_in(releases, w)) for w in range(windows)], dtype=np.int64),
-            max_ns=np.array([self.maxima.get(w, -1) for w in range(windows)], dtype=np.int64),
-        )
 
 
 def _narrow(path: Path, skip: int, ranks: list[int], low: int, high: int) -> dict[int, int]:
@@ -263,13 +174,13 @@ def summarise_samples(path: Path) -> SamplesSummary:
     measured phase are not counted. Raises RecordError for a foreign, damaged or truncated file.
     """
     header = read_header(path)
-    course = _Course(header, path)
+    course = TimedCourse(header, path) if header.timed else GridCourse(header, path)
     fine = _Fine(_limit(path))
     skipped = 0
-    for piece in chunks(path, max(CHUNK, fine.limit)):
-        warm_up = course.add(piece)
+    for times, values in pieces(path, max(CHUNK, fine.limit)):
+        warm_up = course.add(values, times)
         skipped += warm_up
-        fine.add(piece[warm_up:])
+        fine.add(values[warm_up:])
     warm, windows = course.finish(header.start_ns)
     count = fine.count
     if count == 0:

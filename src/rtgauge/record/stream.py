@@ -36,6 +36,7 @@ class Hello(Line):
     cpus_not_measured: list[dict[str, Any]] = Field(default_factory=list)
     clock: dict[str, Any] = Field(default_factory=dict)
     dma_latency: dict[str, Any] | None = None
+    busy_loop: list[dict[str, Any]] = Field(default_factory=list, description="taskset: what its busy loop costs, a task")
 
 
 class SeriesLine(Line):
@@ -113,6 +114,16 @@ class MarkLine(Mark):
     type: Literal["mark"]
 
 
+class SegmentLine(Line):
+    """`taskset`: a stretch in which a task ran without a break; `series` is one of that task's."""
+
+    type: Literal["segment"]
+    series: int
+    activation: int = Field(ge=1)
+    start_ns: int
+    end_ns: int
+
+
 class CalibrationLine(Calibration):
     """One clock."""
 
@@ -139,7 +150,7 @@ class ErrorLine(Line):
 
 
 AnyLine = Annotated[
-    Hello | SeriesLine | Armed | Started | Window | OutlierLine | Summary | MarkLine | CalibrationLine | End | ErrorLine,
+    Hello | SeriesLine | Armed | Started | Window | OutlierLine | Summary | MarkLine | SegmentLine | CalibrationLine | End | ErrorLine,
     Field(discriminator="type"),
 ]
 
@@ -171,6 +182,7 @@ class StreamResult:
         self.summaries: list[Summary] = []
         self.marks: list[Mark] = []
         self.calibrations: list[Calibration] = []
+        self.segments: list[SegmentLine] = []
         self.end: End | None = None
         self.error: ErrorLine | None = None
 
@@ -193,6 +205,8 @@ class StreamResult:
                 self.marks.append(Mark.model_validate(line.model_dump(exclude={"type"})))
             case CalibrationLine():
                 self.calibrations.append(Calibration.model_validate(line.model_dump(exclude={"type"})))
+            case SegmentLine():
+                self.segments.append(line)
             case End():
                 self.end = line
             case ErrorLine():

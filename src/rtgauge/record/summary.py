@@ -29,6 +29,8 @@ QUANTILES = {
 }
 """Name of a figure -> the share of the samples that do not exceed it; fractions, so that the rank is exact."""
 
+LATENCY = "latency"
+
 EMPTY = Distribution(count=0, min_ns=None, mean_ns=None, std_ns=None, p50_ns=None, p95_ns=None, p99_ns=None, p99_9_ns=None, p99_99_ns=None, max_ns=None)
 
 
@@ -144,7 +146,7 @@ def filled_distribution(merged: Merged, *, resolution_ns: int = 1) -> Distributi
 
 @dataclass(frozen=True)
 class StepSummary:
-    """What a step says: its series, all CPUs together (None where no series has the metric), and marks on what does not add up."""
+    """What a step says: its series, those of its main metric together (None where there is no series), and marks on what does not add up."""
 
     series: list[SeriesSummary]
     total: SeriesSummary | None
@@ -221,12 +223,11 @@ def summarise_step(
     series_info: Sequence[Mapping[str, Any]],
     summaries: Sequence[Mapping[str, Any]] = (),
     *,
-    total_metric: str = "latency",
     resolution_ns: int = 1,
     limits_ns: Mapping[int, int] | None = None,
     unplaced_allowed: bool = False,
 ) -> StepSummary:
-    """Every series of a step, and all series of `total_metric` together.
+    """Every series of a step, and all series of its main metric together: latency, or where there is none the metric of the first series.
 
     `windows`: columns as in docs/formats/record.md. `series_info`: the engine's `series` lines (series, metric, unit, labels).
     `summaries`: its `summary` lines, none for an import or a killed engine. Where windows, bins and summaries do not
@@ -253,15 +254,16 @@ def summarise_step(
     foreign = sorted(set(windows["series"].to_list()) - known)
     if foreign:
         marks.append(Mark(name="windows-disagree", severity=Severity.INVALID, detail=f"windows of series that were never announced: {foreign}"))
-    together = [info for info in series_info if info["metric"] == total_metric]
-    if not together:
+    if not series_info:
         return StepSummary(result, None, marks)
+    main = next((info["metric"] for info in series_info if info["metric"] == LATENCY), series_info[0]["metric"])
+    together = [info for info in series_info if info["metric"] == main]
     numbers = [info["series"] for info in together]
     lines = [by_series[number] for number in numbers if number in by_series]
     engine: dict[str, Any] = {name: sum(line.get(name, 0) for line in lines) for name in ("lost", "impossible")}
     engine["thread"] = _add_thread(lines) if len(lines) == len(numbers) else None
     total = summarise(
-        windows.filter(pl.col("series").is_in(numbers)), None, metric=total_metric, unit=together[0]["unit"], labels={}, engine=engine,
+        windows.filter(pl.col("series").is_in(numbers)), None, metric=main, unit=together[0]["unit"], labels={}, engine=engine,
         resolution_ns=resolution_ns, limits_ns=limits_ns,
     )  # fmt: skip
     return StepSummary(result, total, marks)

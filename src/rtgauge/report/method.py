@@ -17,6 +17,8 @@ PROBES = {
     "wakeup": "One measuring thread a CPU sleeps until an absolute time, reads the clock as soon as it runs again, and keeps the actual minus the expected "
     "release time: the latency. An activation whose release time passed before the thread came back to wait for it is counted as missed; "
     "it has no latency of its own.",
+    "taskset": "Each task waits for its release by absolute time, reads the clock, burns its execution time in a busy loop, and reads the clock again. "
+    "All are released together at time 0 (and their offset later). A late activation is run late; none is skipped, so none is missed.",
 }
 COMMON = (
     "Nothing was taken off a latency, not the cost of reading the clock either. The largest values are exact. Quantiles are nearest-rank, from a "

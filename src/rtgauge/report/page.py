@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from rtgauge.analysis.schedulability.measured import measured_set
 from rtgauge.errors import InputError
 from rtgauge.record.model import Severity
-from rtgauge.report import method, tables
+from rtgauge.report import method, tables, taskset
 from rtgauge.report.changes import change_tables
 from rtgauge.report.conditions import ordered_steps, step_labels
 from rtgauge.report.facts import all_rows, hosts, short_rows, system_lines
 from rtgauge.report.figures.collect import figures
+from rtgauge.report.figures.measured_schedule import figure_name
 from rtgauge.report.figures.save import VEGALITE
 from rtgauge.report.figures.source import Source
 from rtgauge.report.figures.theme import config
@@ -77,15 +79,15 @@ def _in_short(marks: list[_Shown]) -> str:
 def _largest(record: Record) -> str | None:
     """A sentence about the largest latency of the run; None where nothing was measured."""
     names = step_labels(record)
-    totals = [(step.total.max_ns, step) for step in record.steps if step.total is not None and step.total.max_ns is not None]
+    totals = [(step.total.max_ns, step) for step in record.steps if step.total is not None and step.total.max_ns is not None and not step.tasks]
     if not totals:
         return None
     value, step = max(totals, key=lambda pair: pair[0])
     series = [s for s in step.series if s.max_ns == value]
     where = f" on {tables.series_name(series[0])}" if series else ""
-    missed = sum(step.total.missed for step in record.steps if step.total is not None)
-    count = sum(step.total.count for step in record.steps if step.total is not None)
-    nothing = " None was missed." if all(tables.missed_known(step) for step in record.steps) else " How many were missed is not known."
+    missed = sum(step.total.missed for _, step in totals if step.total is not None)
+    count = sum(step.total.count for _, step in totals if step.total is not None)
+    nothing = " None was missed." if all(tables.missed_known(step) for _, step in totals) else " How many were missed is not known."
     tail = f" {whole(missed, group=NARROW_SPACE)} more were missed." if missed else nothing
     return f"The largest of {whole(count, group=NARROW_SPACE)} latencies is {us(value, group=NARROW_SPACE)} us{where}, under {names[step.id]}.{tail}"
 
@@ -148,6 +150,22 @@ def _figure(figure: Figure, source: Source) -> dict[str, Any]:
     return {"name": figure.name, "title": figure.title, "notes": notes, "charts": charts}
 
 
+def _taskset(step: Step, name: str, drawn: dict[str, Figure]) -> dict[str, Any]:
+    """Tables 6, 7 (idle) and 8 (loaded) and figure 5 of Delgado et al. 2020, for this machine."""
+    measured = measured_set(step)
+    latencies = step.model_copy(update={"series": [one for one in step.series if one.metric == "latency"]})
+    return {
+        "name": name,
+        "step": step,
+        "answer": measured.result.answer.value,
+        "parameters": [(row.cells, row.late) for row in taskset.parameter_rows(measured, NARROW_SPACE)],
+        "figures": [(task.counts.task, taskset.figure_rows(task)) for task in measured.tasks],
+        "words": taskset.words(measured),
+        "figure": figure_name(step) if figure_name(step) in drawn else None,
+        "threads": _thread(latencies),
+    }
+
+
 def _context(record: Record) -> dict[str, Any]:
     source = Source.of(record)
     drawn = figures(source)
@@ -168,8 +186,9 @@ def _context(record: Record) -> dict[str, Any]:
         "load_rows": tables.load_rows(record, NARROW_SPACE),
         "figures": {name: _figure(figure, source) for name, figure in drawn.items()},
         "cpus": source.cpus,
-        "detail": [(names[step.id], step, tables.series_rows(step, NARROW_SPACE), _thread(step)) for step in steps],
-        "late": [(names[step.id], tables.outlier_rows(step, group=NARROW_SPACE)) for step in steps if step.outliers],
+        "detail": [(names[step.id], step, tables.series_rows(step, NARROW_SPACE), _thread(step)) for step in steps if not step.tasks],
+        "tasksets": [_taskset(step, names[step.id], drawn) for step in steps if step.tasks],
+        "late": [(names[step.id], tables.outlier_rows(step, group=NARROW_SPACE)) for step in steps if step.outliers and not step.tasks],
         "loads": [_load(step, names[step.id]) for step in steps],
         "marks": marks,
         "marks_in_short": _in_short(marks),

@@ -58,9 +58,10 @@ def _rows(step: Step, name: str, summary: SeriesSummary, marks: list[Mark], grou
 
 
 def load_rows(record: Record, group: str = "") -> list[Row]:
-    """All CPUs together, a line a step, idle first; one more line where activations were missed."""
+    """All CPUs together, a line a step, idle first; one more line where activations were missed. Without task sets, which have tables of their own."""
     names = step_labels(record)
-    return [row for step in ordered_steps(record) if step.total is not None for row in _rows(step, names[step.id], step.total, step.marks, group)]
+    totals = [(step, step.total) for step in ordered_steps(record) if step.total is not None and not step.tasks]
+    return [row for step, total in totals for row in _rows(step, names[step.id], total, step.marks, group)]
 
 
 def series_name(summary: SeriesSummary) -> str:

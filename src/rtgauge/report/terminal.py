@@ -55,6 +55,8 @@ def _lines(record: Record) -> list[tuple[Text, Row]]:
         name = name if row.filled else row.name
         totals.setdefault(name, []).append(row)
     for step in ordered_steps(record):
+        if step.tasks:
+            continue
         for row in totals.get(names[step.id], []):
             only = f", {series_name(step.series[0])}" if len(step.series) == 1 else ""
             label = Text("  filled in", style="dim") if row.filled else Text(printable(row.name + only) + ("*" if step.marks else ""), style="bold")
@@ -104,9 +106,17 @@ def print_summary(record: Record, console: Console, *, kept: bool = True) -> Non
     for line in system_lines(record):
         console.print(Text(printable(line), style="dim"))
     console.print()
-    if record.steps:
+    if any(not step.tasks for step in record.steps):
         console.print(_table(record, console.width))
-    else:
+    if any(step.tasks for step in record.steps):
+        from rtgauge.report.taskset import print_taskset
+
+        names = step_labels(record)
+        for step in ordered_steps(record):
+            if step.tasks:
+                console.print(Text(printable(names[step.id]) + ("*" if step.marks else ""), style="bold"))
+                print_taskset(step, console)
+    if not record.steps:
         console.print("No step was finished.")
     if any(row.filled for row in load_rows(record)):
         console.print(Text("filled in: with the latencies that missed activations would have had", style="dim"))

@@ -23,6 +23,7 @@ from rtgauge.record.summary import summarise_step
 from rtgauge.record.windows import WindowTable
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.progress import Progress
+from rtgauge.runner.tasks import highest, run_segments, task_counts
 from rtgauge.system.changes import CHANGE_PATHS, changes
 from rtgauge.system.controller import Controller
 from rtgauge.system.marks import marks as change_marks
@@ -241,7 +242,7 @@ def _put_together(
         parameters=hello.parameters,
         cpus=hello.cpus,
         cpus_not_measured=hello.cpus_not_measured,
-        clock=hello.clock,
+        clock=hello.clock | ({"busy_loop": hello.busy_loop} if hello.busy_loop else {}),
         calibrations=result.calibrations or context.calibrations,
         load=report,
         series=summary.series,
@@ -249,6 +250,8 @@ def _put_together(
         outliers=result.outliers,
         marks=marks,
         changes=changed,
+        tasks=task_counts(summary.series, frame),
+        segments=run_segments(result),
     )
     step.marks += change_marks(changed, step.cpus)
     step.marks += _throttle_marks(step, context.facts)
@@ -257,5 +260,5 @@ def _put_together(
 
 def _throttle_marks(step: Step, facts: dict[str, Any]) -> list[Mark]:
     policy = str(step.parameters.get("policy", "other"))
-    found = [throttled(one.thread, facts, max_latency_ns=one.max_ns, policy=policy, series=one.series) for one in step.series]
+    found = [throttled(one.thread, facts, max_latency_ns=one.max_ns, policy=policy, series=one.series) for one in highest(step)]
     return [mark for mark in found if mark is not None]

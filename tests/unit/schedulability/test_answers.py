@@ -10,11 +10,11 @@ from rich.console import Console
 
 from rtgauge.analysis.schedulability.analyse import analyse
 from rtgauge.analysis.schedulability.ratio import schedulability_ratio
-from rtgauge.analysis.schedulability.task import Task, TaskSet
 from rtgauge.errors import InputError
 from rtgauge.report.figures.file import write_figure
 from rtgauge.report.figures.schedule import ratio_figure, timeline_figure
 from rtgauge.report.schedule import exact_time, print_ratio, print_set
+from rtgauge.taskset.task import Task, TaskSet
 
 from .test_response import tasks_of
 
@@ -88,7 +88,10 @@ def test_without_block_characters():
 
 @pytest.mark.parametrize(
     ("ns", "shown"),
-    [(None, "-"), (0, "0 ns"), (999, "999 ns"), (1_500, "1.5 us"), (29 * MS, "29 ms"), (12_345_678, "12.345678 ms"), (-2 * MS, "-2 ms"), (10**10 + 1, "10.000000001 s"), (2 * 10**9, "2000 ms")],
+    [
+        (None, "-"), (0, "0 ns"), (999, "999 ns"), (1_500, "1.5 us"), (29 * MS, "29 ms"), (12_345_678, "12.345678 ms"), (-2 * MS, "-2 ms"),
+        (10**10 + 1, "10.000000001 s"), (2 * 10**9, "2000 ms"),
+    ],
 )  # fmt: skip
 def test_times_keep_every_digit(ns, shown):
     assert exact_time(ns) == shown

@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from rtgauge.analysis.schedulability.bounds import hyperbolic_product, liu_layland_bound, why_not_applicable, within_hyperbolic, within_liu_layland
 from rtgauge.analysis.schedulability.response import Budget
 from rtgauge.analysis.schedulability.sensitivity import largest_growth
-from rtgauge.analysis.schedulability.task import Task
+from rtgauge.taskset.task import Task
 
 from .simulator import run, task_sets
 from .test_response import responses, tasks_of
@@ -86,11 +86,26 @@ def test_growth_with_jitter_blocking_and_late_deadlines_says_the_same_as_the_sch
     assume(tasks)
     late = False
     for rank, task in enumerate(tasks):
-        ran = run(tasks[: rank + 1], 3 * math.lcm(*(t.period_ns for t in tasks)) + 120, blocked=task.blocking_ns)
-        late |= any(job.finish is not None and job.finish - job.arrival > task.deadline_ns for job in ran.jobs[rank])
+        ticks = 3 * math.lcm(*(t.period_ns for t in tasks)) + 120
+        ran = run(tasks[: rank + 1], ticks, blocked=task.blocking_ns)
+        late |= any((ticks if job.finish is None else job.finish) - job.arrival > task.deadline_ns for job in ran.jobs[rank])
     millionths = largest_growth(tasks).millionths
     assert millionths is not None
     assert (millionths >= 10**6) == (not late)
+
+
+def test_growth_where_a_busy_period_that_never_ends_needs_but_one_hyperperiod():
+    tasks = [Task("a", 2, 1, 100, 99, jitter_ns=3), Task("b", 3, 1, 100, 98, blocking_ns=5)]  # late deadlines: up to a utilisation of 1
+    assert largest_growth(tasks, Budget(5_000)).millionths == 1_200_000
+
+
+def test_a_task_that_starves_for_long_has_its_late_response():
+    tasks = [
+        Task("a", 5, 2, 4, 99, jitter_ns=9, blocking_ns=4), Task("b", 10, 5, 30, 98, jitter_ns=12, blocking_ns=5),
+        Task("c", 10, 1, 11, 97, jitter_ns=17, blocking_ns=5),
+    ]  # fmt: skip
+    assert responses(tasks)[2] == 183
+    assert largest_growth(tasks).millionths < 10**6
 
 
 def test_growth_names_who_fails_first_and_what_no_factor_mends():

@@ -14,8 +14,8 @@ from rtgauge.analysis.schedulability.random_options import parse_periods, parse_
 from rtgauge.analysis.schedulability.ratio import schedulability_ratio
 from rtgauge.analysis.schedulability.response import Budget, meets_deadline
 from rtgauge.analysis.schedulability.sensitivity import largest_growth as largest_growth_of_one
-from rtgauge.analysis.schedulability.task import Task
 from rtgauge.errors import InputError
+from rtgauge.taskset.task import Task
 
 MS = 1_000_000
 

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rtgauge.analysis.schedulability.response import Budget, exact_response, meets_deadline, paper_response
-from rtgauge.analysis.schedulability.task import Task, utilisation
+from rtgauge.taskset.task import Task, utilisation
 
 from .simulator import run, task_sets
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from rtgauge.analysis.schedulability.analyse import analyse
-from rtgauge.analysis.schedulability.task import Task, TaskSet
 from rtgauge.analysis.schedulability.timeline import Segment, preemptions, timeline
 from rtgauge.errors import InputError
 from rtgauge.report.timeline_text import cell_ns, timeline_lines
+from rtgauge.taskset.task import Task, TaskSet
 
 from .simulator import run, task_sets
 from .test_response import tasks_of

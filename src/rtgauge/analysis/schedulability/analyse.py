@@ -20,14 +20,14 @@ from rtgauge.analysis.schedulability.result import (
     worst,
 )
 from rtgauge.analysis.schedulability.sensitivity import PARTS, largest_growth
-from rtgauge.analysis.schedulability.task import is_harmonic, is_rate_monotonic, utilisation
 from rtgauge.analysis.schedulability.timeline import Timeline, hyperperiod_ns, preemptions, timeline
 from rtgauge.errors import InputError
+from rtgauge.taskset.task import is_harmonic, is_rate_monotonic, utilisation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.analysis.schedulability.task import Task, TaskSet
+    from rtgauge.taskset.task import Task, TaskSet
 
 
 def analyse(task_set: TaskSet) -> SetResult:
@@ -42,7 +42,7 @@ def _cpu(cpu: int, ordered: list[Task]) -> CpuResult:
     tasks = [_task(task, ordered[:rank], late) for rank, task in enumerate(ordered)]
     drawn, no_timeline = None, ""
     try:
-        drawn = _drawn(timeline(ordered))
+        drawn = timeline_result(timeline(ordered))
     except InputError as error:
         no_timeline = str(error)
     growth = largest_growth(ordered)
@@ -137,7 +137,8 @@ def _answer(task: Task, higher: Sequence[Task], response: Response, late: set[st
     return Answer.CANNOT_TELL, "late when all are released together; from these offsets on it is in time, if releases have no jitter and nothing blocks"
 
 
-def _drawn(found: Timeline) -> TimelineResult:
+def timeline_result(found: Timeline) -> TimelineResult:
+    """A schedule as the document has it."""
     return TimelineResult(
         end_ns=found.end_ns,
         segments=[SegmentResult(**vars(one)) for one in found.segments],

@@ -11,9 +11,9 @@ from rtgauge.record.model import Severity
 from rtgauge.units import format_cpu_list, format_time
 
 if TYPE_CHECKING:
-    from rtgauge.analysis.schedulability.task import TaskSet
     from rtgauge.record.model import SeriesSummary
     from rtgauge.record.reader import Record
+    from rtgauge.taskset.task import TaskSet
 
 
 def _largest_ns(series: SeriesSummary) -> int | None:

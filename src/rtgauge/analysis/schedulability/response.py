@@ -12,12 +12,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from rtgauge.analysis.schedulability.task import utilisation
+from rtgauge.taskset.task import utilisation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.analysis.schedulability.task import Task
+    from rtgauge.taskset.task import Task
 
 TERMS = 2_000_000
 """Terms of the sum that one analysis may work out; about a second."""
@@ -59,28 +59,26 @@ def _demand(own_ns: int, window_ns: int, higher: Sequence[Task], budget: Budget)
     return own_ns + sum(-(-(window_ns + task.jitter_ns) // task.period_ns) * task.execution_ns for task in higher)
 
 
-def _activations_to_see(task: Task, higher: Sequence[Task]) -> int | None:
-    """How many activations the busy period can need; None: until it ends.
+def _activations_to_see(everyone: Sequence[Task], task: Task) -> int:
+    """The activations of one hyperperiod: none after them has a worse response, however long the busy period lasts.
 
-    At a utilisation of exactly 1 with jitter or blocking it never ends, but the responses repeat with the hyperperiod.
+    At a utilisation of at most 1 a window that is a hyperperiod H longer holds at most H more demand, so that w(q + H / T) <= w(q) + H.
     """
-    everyone = [task, *higher]
-    if utilisation(everyone) == 1 and (task.blocking_ns or any(one.jitter_ns for one in everyone)):
-        return math.lcm(*(one.period_ns for one in everyone)) // task.period_ns
-    return None
+    return math.lcm(*(one.period_ns for one in everyone)) // task.period_ns
 
 
 def exact_response(task: Task, higher: Sequence[Task], budget: Budget | None = None, *, enough_ns: int | None = None) -> Response:
     """The worst response of `task` beneath `higher`, the tasks of higher priority on its CPU, over every activation of the busy period.
 
-    w(q) = q C + B + sum of ceil((w(q) + Jj) / Tj) Cj, R = max of w(q) + J - (q - 1) T, q = 1, 2, ... until w(q) + J <= q T. Goes on beyond
-    the deadline, so that it can be said by how much a task fails; ends early where a response is above `enough_ns`. Offsets are not
+    w(q) = q C + B + sum of ceil((w(q) + Jj) / Tj) Cj, R = max of w(q) + J - (q - 1) T, q = 1, 2, ... until w(q) + J <= q T or a hyperperiod
+    was seen. Goes on beyond the deadline, so that it can be said by how much a task fails; ends early where a response is above `enough_ns`. Offsets are not
     used: all tasks are released together, which is the worst case.
     """
     budget = budget or Budget()
-    if utilisation([task, *higher]) > 1:
+    everyone = [task, *higher]
+    if utilisation(everyone) > 1:
         return Response(None, "diverges", task.execution_ns + task.blocking_ns + task.jitter_ns)
-    last = _activations_to_see(task, higher)
+    last = _activations_to_see(everyone, task)
     worst_ns, at, number = 0, 1, 1
     own_ns = window_ns = task.execution_ns + task.blocking_ns
     start_ns = 0  # of this activation's period

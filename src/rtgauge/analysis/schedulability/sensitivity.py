@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rtgauge.analysis.schedulability.response import Budget, TooLong, meets_deadline
-from rtgauge.analysis.schedulability.task import utilisation
+from rtgauge.taskset.task import utilisation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.analysis.schedulability.task import Task
+    from rtgauge.taskset.task import Task
 
 PARTS = 1_000_000
 """The factor is a whole number of millionths."""

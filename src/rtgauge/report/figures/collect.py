@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rtgauge.report.figures.course import course_figure
 from rtgauge.report.figures.exceedance import exceedance_figure
 from rtgauge.report.figures.histogram import histogram
+from rtgauge.report.figures.measured_schedule import measured_figure
 from rtgauge.report.figures.spread import spread_figure
 
 if TYPE_CHECKING:
@@ -18,4 +19,5 @@ if TYPE_CHECKING:
 def figures(source: Source) -> dict[str, Figure]:
     """Name -> figure, in the page's order; those that the record has nothing for are absent."""
     drawn = [spread_figure(source), histogram(source), exceedance_figure(source), course_figure(source)]
+    drawn += [measured_figure(step) for step in source.record.steps if step.segments]
     return {figure.name: figure for figure in drawn if figure is not None}

@@ -19,7 +19,8 @@ ROW = 46
 UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns"))
 
 
-def _unit(end_ns: int) -> tuple[int, str]:
+def time_unit(end_ns: int) -> tuple[int, str]:
+    """(ns, name) of the unit for an axis that ends there."""
     return next(unit for unit in UNITS if end_ns >= unit[0])
 
 
@@ -37,7 +38,7 @@ def _chart(cpu: CpuResult) -> dict[str, Any]:
         raise InputError(cpu.no_timeline)
     if len(drawn.segments) > MAX_SEGMENTS:
         raise InputError(f"the timeline of CPU {cpu.cpu} has {len(drawn.segments)} segments, more than {MAX_SEGMENTS}: no figure could show them; use --json")
-    divisor, unit = _unit(drawn.end_ns)
+    divisor, unit = time_unit(drawn.end_ns)
     end = drawn.end_ns / divisor
     order = [task.name for task in cpu.tasks]
     columns = {"task": "string", "activation": "number", "start": "number", "end": "number"}

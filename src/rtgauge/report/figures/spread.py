@@ -25,7 +25,7 @@ def _lines(source: Source) -> list[tuple[str, str, Step, Distribution]]:
     found: list[tuple[str, str, Step, Distribution]] = []
     for label, condition in source.conditions.items():
         for step in condition.steps:
-            if step.total is not None and step.total.unit == "ns" and step.total.count:
+            if step.total is not None and not step.tasks and step.total.unit == "ns" and step.total.count:
                 found.append((names[step.id], label, step, step.total))
                 if step.total.missed:
                     found.append((f"{names[step.id]}, filled in", label, step, step.total.filled))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rtgauge.analysis.schedulability.task import HIGHEST_PRIORITY, Task, TaskSet
 from rtgauge.errors import InputError
 from rtgauge.nearest import nearest
+from rtgauge.taskset.task import HIGHEST_PRIORITY, Task, TaskSet
 from rtgauge.units import MAX_CPU, format_duration
 from rtgauge.validation import DurationNs, between, explain
 
@@ -56,6 +56,11 @@ KEYS = [field.alias or name for name, field in TaskEntry.model_fields.items()]
 
 def read_task_set(path: Path) -> TaskSet:
     """Read and check the file. Raises InputError with one line that names the task and what is wrong."""
+    return check_task_set(read_written(path), f"task set {path}", path.stem)
+
+
+def read_written(path: Path) -> dict[str, Any]:
+    """The file's TOML, not yet checked. Raises InputError."""
     what = f"task set {path}"
     try:
         if path.stat().st_size > MAX_BYTES:
@@ -67,17 +72,25 @@ def read_task_set(path: Path) -> TaskSet:
         raise InputError(f"{what} is not TOML: {error}") from None
     except OSError as error:
         raise InputError(f"{what} cannot be read: {error.strerror}") from None
-    return parse_task_set(text, what, path.stem)
+    return _toml(text, what)
 
 
 def parse_task_set(text: str, what: str, name: str = "task set") -> TaskSet:
     """Check TOML text; `what` names it in errors, `name` is what to call a set that has no name. Raises InputError."""
+    return check_task_set(_toml(text, what), what, name)
+
+
+def _toml(text: str, what: str) -> dict[str, Any]:
     try:
-        written = tomllib.loads(text)
+        return tomllib.loads(text)
     except RecursionError:
         raise InputError(f"{what} is not a task set: it is nested too deeply") from None
     except ValueError as error:  # TOMLDecodeError, and what Python says of a number with thousands of digits
         raise InputError(f"{what} is not TOML: {_shown(str(error))}") from None
+
+
+def check_task_set(written: dict[str, Any], what: str, name: str = "task set") -> TaskSet:
+    """Check what a file or a plan holds; as `parse_task_set`."""
     try:
         content = TaskFile.model_validate(written)
     except ValidationError as error:

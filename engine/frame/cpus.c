@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "probes/cpus.h"
+#include "frame/cpus.h"
 
 #include "base/error.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "probes/clock_cost.h"
+#include "frame/clock_cost.h"
 
 #include <errno.h>
 #include <math.h>

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
+
+from .cli import rtgauge
 
 TABLE_6 = """
 [[task]]
@@ -29,11 +29,8 @@ priority = 50
 PAIR = '[[task]]\nname = "a"\nperiod = "4ms"\nexecution = "2ms"\ndeadline = "2ms"\n[[task]]\nname = "b"\nperiod = "4ms"\nexecution = "2ms"\ndeadline = "2ms"\n'
 
 
-def sched(*arguments) -> subprocess.CompletedProcess[str]:
-    code = "from rtgauge.cli.main import main; main()"
-    return subprocess.run(
-        [sys.executable, "-X", "utf8", "-c", code, "sched", *map(str, arguments)], capture_output=True, text=True, encoding="utf-8", check=False
-    )
+def sched(*arguments):
+    return rtgauge("sched", *arguments, env={"PYTHONUTF8": "1"})
 
 
 @pytest.fixture(name="file")

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -61,10 +61,10 @@ def utilisation(tasks: Iterable[Task]) -> Fraction:
 
 def is_rate_monotonic(ordered: Sequence[Task]) -> bool:
     """Whether no task, the highest priority first, has a longer period than a lower one."""
-    return all(high.period_ns <= low.period_ns for high, low in pairwise(ordered))
+    return all(high.period_ns <= low.period_ns for high, low in itertools.pairwise(ordered))
 
 
 def is_harmonic(tasks: Iterable[Task]) -> bool:
     """Whether every period is a multiple of every shorter one."""
     periods = sorted({task.period_ns for task in tasks})
-    return all(longer % shorter == 0 for shorter, longer in pairwise(periods))
+    return all(longer % shorter == 0 for shorter, longer in itertools.pairwise(periods))

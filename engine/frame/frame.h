@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What every measuring probe does around its measured path, in the order of a probe's life: options and
+ * permission, threads that wait at a gate, `hello` to `armed`, go, drain, summaries to `end`.
+ */
+#ifndef RTGAUGE_FRAME_H
+#define RTGAUGE_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/json.h"
+#include "base/options.h"
+#include "base/series.h"
+#include "frame/cpus.h"
+#include "frame/options.h"
+#include "frame/thread.h"
+
+struct frame {
+	/* the probe's, constant */
+	const char *name;
+	const struct option_entry *table;
+	size_t options;
+	void (*hello)(struct json *j); /* members of its own in `hello`; or NULL */
+	int hog_percent; /* of its CPU that a thread may take before the watchdog ends the probe; 0: the usual
+			  */
+	int (*check)(void); /* numbers that do not go together: 0, or the exit status after an `error` line */
+
+	/* the probe's, before frame_start and frame_arm */
+	struct frame_thread **threads;
+	unsigned int thread_count;
+	struct series **series;
+	struct frame_thread **measurers; /* of each series: whose usage is told with it; or NULL */
+	unsigned int series_count;
+
+	/* the frame's */
+	struct json j;
+	struct probe_cpus cpus;
+	int64_t asleep_ns;
+	int dma_error;
+};
+
+/* Options, CPUs, permission, memory lock. 0, the exit status after an `error` line, or -1: help was printed.
+ */
+int frame_open(struct frame *f, int argc, char **argv);
+
+/* The `error` line of a probe that has no memory; gives the exit status. */
+int frame_no_memory(void);
+
+/* Whether it is this user's limit on locked memory that refuses more of it. */
+bool frame_memory_limited(void);
+
+/* Starts the threads; the caller becomes the thread that drains. 0, or the exit status after an `error` line.
+ */
+int frame_start(struct frame *f);
+
+/* `hello`, `series`, `armed`; waits for `go`; opens the files of raw samples. 0: go; an exit status after an
+ * `error` line; -1: stopped before, and the end is written. */
+int frame_arm(struct frame *f);
+
+/* Opens the gate for every thread, then begins the series, whose start_ns is set. */
+void frame_go(struct frame *f);
+
+/* Starts the watchdog where the policy is one that can take the machine. length_ns: of the whole probe;
+ * INT64_MAX: until stopped. */
+void frame_watch(struct frame *f, int64_t length_ns);
+
+/* Tells the threads to end where the host, a signal, the watchdog or a full disk asks for it. true: they were
+ * told. */
+bool frame_stopping(struct frame *f);
+
+/* Sleeps for this long or until there is a command; says to the watchdog that the drain lives. */
+void frame_pause(int64_t ns);
+
+/* Calls take, which gives false when all threads have ended, until then, and once more for what came since.
+ */
+void frame_drain(struct frame *f, bool (*take)(struct json *j), int64_t pause_ns);
+
+/* Joins the threads; last windows, summaries, marks, `end` (reason: where nothing else ended it). Gives the
+ * exit status. */
+int frame_finish(struct frame *f, const char *reason);
+
+#endif

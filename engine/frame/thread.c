@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#include "frame/thread.h"
+
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/commands.h"
+#include "base/cpuset.h"
+#include "base/error.h"
+#include "frame/frame.h"
+#include "rt/clock.h"
+
+#define READY_NS (5 * NS_PER_S)
+
+struct frame_shared frame_shared;
+
+static void *run(void *arg)
+{
+	struct frame_thread *t = arg;
+	struct cpuset own;
+
+	commands_leave_to_main();
+	cpuset_clear(&own);
+	cpuset_add(&own, (unsigned int)t->cpu);
+	t->tid = gettid();
+	t->error = t->free ? 0 : cpuset_pin(&own);
+	if (!t->error) {
+		t->error = t->policy == POLICY_DEADLINE ? deadline_set(&t->deadline)
+							: policy_set(t->policy, t->priority);
+		t->policy_refused = t->error != 0;
+	}
+	if (!t->error && t->prepare)
+		t->error = t->prepare(t);
+	t->schedstat = usage_open();
+	usage_read(t->schedstat, &t->before); /* so that the first that counts is quick */
+	pthread_getcpuclockid(pthread_self(), &t->cpu_clock);
+	atomic_store(&t->ready, true);
+	while (sem_wait(&frame_shared.gate))
+		;
+	if (!t->error && !atomic_load(&frame_shared.stop))
+		t->measure(t);
+	t->moved = t->usage_known && !t->free && sched_getcpu() != t->cpu;
+	atomic_store(&t->done, true);
+	return NULL;
+}
+
+/* A thread that is not ready within this time is kept from its CPU by somebody above it. */
+static bool wait_ready(const struct frame_thread *t)
+{
+	int64_t give_up_ns = clock_now_ns(CLOCK_MONOTONIC) + READY_NS;
+
+	while (!atomic_load(&t->ready)) {
+		if (clock_now_ns(CLOCK_MONOTONIC) > give_up_ns)
+			return false;
+		clock_pause_ns(NS_PER_S / 1000);
+	}
+	return true;
+}
+
+int frame_thread_start(struct frame_thread *t)
+{
+	pthread_attr_t attr;
+	char text[512];
+	int error;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, PTHREAD_STACK_MIN + 49152);
+	error = pthread_create(&t->thread, &attr, run, t);
+	pthread_attr_destroy(&attr);
+	if (error && frame_memory_limited())
+		return frame_no_memory();
+	if (error)
+		return error_line(STATUS_CANNOT_MEASURE, "internal", "no thread for CPU %d: %s", t->cpu,
+				  strerror(error));
+	if (!wait_ready(t))
+		return error_line(STATUS_CANNOT_MEASURE, "cpu-busy",
+				  "CPU %d did not run its measuring thread for 5 s: something of a higher "
+				  "priority takes it; end that, or choose other CPUs with --cpu",
+				  t->cpu);
+	if (t->policy_refused && t->policy == POLICY_DEADLINE)
+		return error_line(
+			STATUS_CANNOT_MEASURE, "deadline", "%s",
+			deadline_refusal(t->error, &t->deadline, t->free ? -1 : t->cpu, text, sizeof(text)));
+	if (t->error)
+		return error_line(STATUS_CANNOT_MEASURE, "internal", "CPU %d cannot be measured: %s", t->cpu,
+				  strerror(t->error));
+	return 0;
+}
+
+void frame_threads_stop(struct frame_thread *const *threads, unsigned int count)
+{
+	atomic_store(&frame_shared.stop, true);
+	for (unsigned int i = 0; i < count; i++) {
+		if (!atomic_load(&threads[i]->done))
+			pthread_kill(threads[i]->thread, SIGUSR1);
+	}
+}

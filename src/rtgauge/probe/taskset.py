@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""taskset: a set of periodic tasks runs as it is written (Delgado & Choi 2020, algorithm 2; the tables 6, 7 and 8)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from rtgauge.errors import InputError
+from rtgauge.probe.base import Parameters, Probe
+from rtgauge.probe.wakeup import LONGEST, dma_latency, on_off
+from rtgauge.taskset.file import check_task_set, read_written
+from rtgauge.taskset.task import Task, TaskSet, utilisation
+from rtgauge.units import MAX_CPU, format_duration
+from rtgauge.validation import DurationNs, between
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+OnOff = Annotated[bool, BeforeValidator(on_off)]
+MOST_TASKS = 64
+MOST_SHARE = Fraction(95, 100)
+"""Of a CPU; what Linux itself leaves to real-time tasks by default."""
+FORCED_NS = 10 * 10**9
+SHORTEST_NS = 1_000
+LONGEST_NS = 3600 * 10**9
+DRAWN = 400
+"""Activations in the measured timeline, about."""
+
+
+def _checked(written: Any) -> Any:
+    """`file`, or `task` as in the file, becomes the checked tasks with all that was left out."""
+    if not isinstance(written, dict):
+        return written
+    given = cast("dict[str, Any]", written)
+    what = "the task set"
+    content: dict[str, Any] = {key: given[key] for key in ("name", "task") if key in given}
+    if isinstance(given.get("file"), str):
+        if "task" in given:
+            raise ValueError("give a file or [[task]], not both")
+        what = f"task set {given['file']}"
+        content = read_written(Path(given["file"]))
+        content.setdefault("name", Path(given["file"]).stem[:80])
+    elif "task" not in given:
+        raise ValueError('it needs a task set: file = "FILE.toml", or [[task]] with name, period and execution')
+    tasks = content.get("task")
+    if isinstance(given.get("cpu"), int) and isinstance(tasks, list):
+        content["task"] = [{**task, "cpu": given["cpu"]} if isinstance(task, dict) else task for task in cast("list[Any]", tasks)]
+    found = check_task_set(content, what, "task set")
+    return {**given, "name": found.name, "task": [asdict(task) for task in found.tasks]}
+
+
+def _before(written: Any) -> Any:
+    try:
+        return _checked(written)
+    except InputError as error:
+        raise ValueError(str(error)) from None
+
+
+def task_set_of(parameters: Mapping[str, Any]) -> TaskSet:
+    """The task set in a step's normalised parameters."""
+    tasks = tuple(Task(**task) for task in parameters["tasks"])
+    return TaskSet(str(parameters["name"]), tasks, rate_monotonic=False, jitter_given=frozenset(task.name for task in tasks))
+
+
+class TasksetParameters(Parameters):
+    """Parameters of `taskset`."""
+
+    file: str | None = Field(default=None, alias="file", description="TOML file with a [[task]] for each task, as for rtgauge sched")
+    name: str = Field(default="", alias="name", description="of the set")
+    tasks: list[dict[str, Any]] = Field(alias="task", description="the tasks, in place of a file")
+    cpu: int | None = Field(default=None, alias="cpu", ge=0, le=MAX_CPU, description="all tasks on this CPU, whatever the file says")
+    policy: Literal["fifo", "rr", "deadline"] = Field(default="fifo", alias="policy", description="scheduling policy")
+    execution: Literal["wall", "cpu"] = Field(default="wall", alias="execution", description="what a busy loop burns: wall time as the paper's, or CPU time")
+    pin: OnOff = Field(default=True, alias="pin", description="hold each task on its CPU; off: for deadline tasks that may run on all")
+    force: bool = Field(default=False, alias="force", description="run a set that overloads its CPU, for 10 s at the most")
+    duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(default=10_000_000_000, alias="duration", description="of the measured phase")
+    warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(default=500_000_000, alias="warm-up", description="set aside at the beginning")
+    dma_latency_us: Annotated[int, BeforeValidator(dma_latency)] = Field(
+        default=0, alias="dma-latency", description="keep to C-states that are left within this many us; off: leave C-states as they are"
+    )
+    memory_lock: OnOff = Field(default=True, alias="memory-lock", description="lock memory")
+    samples: bool = Field(default=False, alias="samples", description="keep every raw value")
+
+    _read = model_validator(mode="before")(_before)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        found = task_set_of({"name": self.name, "tasks": self.tasks})
+        if len(found.tasks) > MOST_TASKS:
+            raise ValueError(f"{len(found.tasks)} tasks are too many to be run; the most is {MOST_TASKS}")
+        for task in found.tasks:
+            if not SHORTEST_NS <= task.period_ns <= LONGEST_NS or max(task.deadline_ns, task.offset_ns) > LONGEST_NS:
+                raise ValueError(f"task '{task.name}': to be run, a period is 1us to 1h, and deadline and offset are at most 1h")
+            if self.policy == "deadline" and task.deadline_ns > task.period_ns:
+                raise ValueError(f"task '{task.name}': policy deadline takes no deadline ({format_duration(task.deadline_ns)}) beyond the period")
+        if not self.pin and self.policy != "deadline":
+            raise ValueError("pin = off is for policy deadline: tasks of other policies have their CPUs")
+        self._check_load(found)
+        return self
+
+    def _check_load(self, found: TaskSet) -> None:
+        for cpu in found.cpus:
+            share = utilisation(found.on(cpu))
+            if share <= MOST_SHARE:
+                continue
+            if not self.force:
+                raise ValueError(
+                    f"the tasks want {float(share):.1%} of CPU {cpu}, above {float(MOST_SHARE):.0%}: the rest of the machine would starve; "
+                    f"force runs them for {format_duration(FORCED_NS)} at the most"
+                )
+            if self.duration_ns + self.warm_up_ns > FORCED_NS:
+                raise ValueError(
+                    f"the tasks overload CPU {cpu} ({float(share):.1%}): such a set is run for {format_duration(FORCED_NS)} at the most, "
+                    "warm-up included; give a shorter duration"
+                )
+
+
+def timeline_ns(found: TaskSet) -> int:
+    """How much of the beginning is drawn: two hyperperiods after the last offset, one where that is much, or as many activations as can be seen."""
+    hyperperiod = math.lcm(*(task.period_ns for task in found.tasks))
+    offset = max(task.offset_ns for task in found.tasks)
+    density = sum(Fraction(1, task.period_ns) for task in found.tasks)
+    for wanted in (offset + 2 * hyperperiod, offset + hyperperiod):
+        if wanted * density <= DRAWN:
+            return min(wanted, LONGEST_NS)
+    return min(int(DRAWN / density), LONGEST_NS)
+
+
+class Taskset(Probe):
+    """Period, response, jitter, release latency, deadline misses and preemptions of every task."""
+
+    name = "taskset"
+    help = "a set of periodic tasks: period, response, jitter, latency, deadline misses, preemptions"
+    parameters = TasksetParameters
+    alternatives = (frozenset({"file", "task"}),)
+
+    def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
+        """The engine's command line."""
+        found = task_set_of(parameters)
+        lines = [f"{t.cpu} {t.priority} {t.period_ns} {t.execution_ns} {t.deadline_ns} {t.offset_ns} {t.name}" for t in found.tasks]
+        options = {
+            "tasks": "\n".join(lines),
+            "policy": parameters["policy"],
+            "execution": parameters["execution"],
+            "pin": "on" if parameters["pin"] else "off",
+            "timeline-ns": timeline_ns(found),
+            "duration-ns": parameters["duration_ns"],
+            "warm-up-ns": parameters["warm_up_ns"],
+            "dma-latency-us": parameters["dma_latency_us"],
+            "memory-lock": "on" if parameters["memory_lock"] else "off",
+            "samples-dir": samples_dir,
+        }
+        force = ["--force"] if parameters["force"] else []
+        return [self.name, *(f"--{name}={value}" for name, value in options.items() if value is not None), *force]
+
+    def expected_ns(self, parameters: dict[str, Any]) -> int:
+        """Warm-up and measured phase."""
+        return int(parameters["duration_ns"]) + int(parameters["warm_up_ns"])

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+"""The tables of a measured task set, in the form of Delgado et al. 2020, tables 6, 7 and 8: the page and the terminal print the same numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from rtgauge.analysis.schedulability.measured import measured_set, measured_timeline
+from rtgauge.report.schedule import exact_time
+from rtgauge.report.text import NONE, printable, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from rtgauge.analysis.schedulability.measured import MeasuredSet, MeasuredTask
+    from rtgauge.record.model import SeriesSummary, Step
+
+FIGURES = {"mean": "mean_ns", "max": "max_ns", "min": "min_ns", "std": "std_ns"}
+"""Row of the paper's tables 7 and 8 -> field."""
+METRICS = {
+    "period": "period",
+    "response": "response",
+    "jitter": "jitter",
+    "latency": "release latency",
+    "response-from-start": "response from start",
+    "execution": "execution",
+}
+"""Metric -> heading; the first three are the paper's columns."""
+
+
+def ms(ns: float | None) -> str:
+    """A time in ms with three decimals, as the paper prints them; a dash for None."""
+    return NONE if ns is None else f"{ns / 1e6:.3f}"
+
+
+@dataclass(frozen=True)
+class TaskRow:
+    """Cells of one line by heading; `late`: a deadline was missed or the calculation does not hold."""
+
+    cells: dict[str, str]
+    late: bool = False
+
+
+def parameter_rows(measured: MeasuredSet, group: str = "") -> list[TaskRow]:
+    """Table 6: the parameters of every task, the calculated response (exact, and by the paper's eq. 1), and the counts beside it."""
+    rows: list[TaskRow] = []
+    for task in measured.tasks:
+        known, counts = task.calculated, task.counts
+        response = task.series.get("response")
+        cells = {
+            "task": known.name,
+            "P": exact_time(known.period_ns),
+            "D": exact_time(known.deadline_ns),
+            "C": exact_time(known.execution_ns),
+            "pr": str(known.priority),
+            "CPU": str(counts.cpu),
+            "R calculated": exact_time(known.response_ns) if known.response_ns is not None else "no bound",
+            "R eq. 1": exact_time(known.equation_1_ns) if known.equation_1_ns is not None else "no bound",
+            "R measured, max (ms)": ms(response.max_ns if response is not None else None),
+            "measured - calculated (ms)": _above(response, known.response_ns),
+            "activations": whole(counts.activations, group=group),
+            "deadline misses": whole(counts.deadline_misses, group=group),
+            "pre-emptions": whole(counts.preemptions, group=group),
+        }
+        rows.append(TaskRow(cells, late=counts.deadline_misses > 0))
+    return rows
+
+
+def _above(response: SeriesSummary | None, calculated_ns: int | None) -> str:
+    """How far the largest measured response lies above the calculated one, negative where it lies below."""
+    return ms(None if response is None or response.max_ns is None or calculated_ns is None else response.max_ns - calculated_ns)
+
+
+def figure_rows(task: MeasuredTask) -> list[dict[str, str]]:
+    """Tables 7 and 8 for one task: a line a figure, a column a metric, in ms."""
+    return [{"": name} | {heading: _figure(task.series.get(metric), field) for metric, heading in METRICS.items()} for name, field in FIGURES.items()]
+
+
+def _figure(series: SeriesSummary | None, field: str) -> str:
+    return ms(None if series is None else getattr(series, field))
+
+
+def words(measured: MeasuredSet) -> str:
+    """What a reader has to know of how the busy loops counted."""
+    if measured.step.key.parameters.get("execution") == "cpu":
+        return "Busy loops burnt CPU time."
+    return (
+        "Busy loops burnt wall time, as the paper's: time in which a task is pre-empted in the middle of one of its loops of 1 ms counts as "
+        "execution, so that it runs a little less than it should."
+    )
+
+
+def _table(rows: Sequence[dict[str, str]], headings: Sequence[str], late: Sequence[bool] = ()) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in {"", "task"} else "right", overflow="fold")
+    for i, row in enumerate(rows):
+        alarm = late[i : i + 1] == [True]
+        table.add_row(*(Text(printable(row[heading]), style="red" if alarm and heading == "late" else "") for heading in headings))
+    return table
+
+
+def print_taskset(step: Step, console: Console) -> None:
+    """Table 6 with the calculated and the measured response, then table 7 for every task, and the measured timeline."""
+    from rtgauge.report.timeline_text import timeline_lines
+
+    measured = measured_set(step)
+    rows = parameter_rows(measured)
+    short = {"task": "task", "P": "P", "D": "D", "C": "C", "pr": "pr", "R calculated": "R calc.", "R measured, max (ms)": "R max (ms)"}
+    short |= {"deadline misses": "late", "pre-emptions": "pre-empted"}
+    console.print(_table([{heading: row.cells[key] for key, heading in short.items()} for row in rows], list(short.values()), [row.late for row in rows]))
+    for task in measured.tasks:
+        console.print()
+        console.print(Text(f"{printable(task.counts.task)} (ms)", style="bold"))
+        figures = figure_rows(task)
+        console.print(_table(figures, list(figures[0])))
+    console.print()
+    for cpu in measured.result.cpus:
+        drawn = measured_timeline(measured, cpu.cpu)
+        if drawn is not None:
+            console.print(Text(f"CPU {cpu.cpu}, measured"))
+            plain = "utf" not in (console.encoding or "").lower()
+            for line in timeline_lines(drawn, [task.name for task in cpu.tasks], console.width, plain=plain):
+                console.print(Text(line), soft_wrap=True)
+    console.print(Text(words(measured), style="dim"))
