@@ -276,7 +276,7 @@ def test_masks_are_written_as_the_kernel_takes_them(cpus: list[int], text: str) 
         (
             "HMI",
             "intel_idle.max_cstate=0 processor.max_cstate=1 idle=poll isolcpus=managed_irq,domain,1-3 nohz_full=1-3 rcu_nocbs=1-3 irqaffinity=0"
-            + " cpufreq.default_governor=performance",
+            " cpufreq.default_governor=performance",
         ),
         ("Single", "intel_idle.max_cstate=0 processor.max_cstate=1 idle=poll nosmt maxcpus=1 cpufreq.default_governor=performance"),
     ],
