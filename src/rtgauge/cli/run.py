@@ -12,6 +12,9 @@ import typer
 if TYPE_CHECKING:
     from rtgauge.plan.plan import Overrides
 
+STUDIES = ("delgado2020",)
+"""Plans that look at their results before they go on."""
+
 
 def _overrides(
     *,
@@ -61,7 +64,10 @@ def _refuse_with_resume(options: dict[str, object]) -> None:
 
 
 def run(
-    plan: Annotated[str, typer.Argument(metavar="PLAN", help="A preset (quick, standard, papers) or a plan's TOML file; with --resume a record.")] = "quick",
+    plan: Annotated[
+        str,
+        typer.Argument(metavar="PLAN", help="A preset (quick, standard, papers, jo2022), a study (delgado2020) or a plan's TOML file; with --resume a record."),
+    ] = "quick",
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder that holds records.")] = Path("rtgauge-runs"),
     duration: Annotated[str | None, typer.Option(metavar="TIME", help="Measured time of each step, e.g. 10s, 5min, 1h.")] = None,
     repeats: Annotated[int | None, typer.Option(min=1, max=1000, metavar="N", help="Measure every step so often, in a randomised order.")] = None,
@@ -92,6 +98,8 @@ def run(
           one CPU, idle and loaded, every 100 us
       rtgauge run --deployment M,MI,Single --repeats 3
           three uses of the cores, in a random order; all is put back
+      rtgauge run delgado2020 --duration 1min
+          the paper's experiment: every deployment, the best one, and that one under load
       rtgauge run arm.toml --repeats 3
           a plan of your own, in a random order, three times
       rtgauge run --resume
@@ -116,6 +124,22 @@ def run(
     if require is not None:
         parse_requirement(require)
     options = RunOptions(out=out, command=["rtgauge", *sys.argv[1:]])
+    overrides = _overrides(
+        duration=duration,
+        load=load,
+        deployment=deployment,
+        repeats=repeats,
+        seed=seed,
+        require=require,
+        cross_check=cross_check,
+        settings=settings or [],
+        controller=controller,
+        raised=raised or [],
+    )
+    if plan in STUDIES and not resume:
+        from rtgauge.cli.study import run_study
+
+        raise typer.Exit(run_study(overrides, options, as_json=json))
     display = make_display()
     with Interrupt(display.stopping) as interrupt:
         if resume:
@@ -132,21 +156,7 @@ def run(
             with display:
                 path, result, _ = resume_run(folder, options, display, interrupt)
         else:
-            chosen = load_plan(
-                plan,
-                _overrides(
-                    duration=duration,
-                    load=load,
-                    deployment=deployment,
-                    repeats=repeats,
-                    seed=seed,
-                    require=require,
-                    cross_check=cross_check,
-                    settings=settings or [],
-                    controller=controller,
-                    raised=raised or [],
-                ),
-            )
+            chosen = load_plan(plan, overrides)
             if chosen.require is not None:
                 parse_requirement(chosen.require)
             with display:

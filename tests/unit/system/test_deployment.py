@@ -268,17 +268,16 @@ def test_masks_are_written_as_the_kernel_takes_them(cpus: list[int], text: str) 
     assert mask(cpus) == text
 
 
+NO_C_STATES, FAST = "intel_idle.max_cstate=0 processor.max_cstate=1 idle=poll", "cpufreq.default_governor=performance"
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("CHM", "cpufreq.default_governor=performance"),
-        ("HM", "intel_idle.max_cstate=0 processor.max_cstate=1 idle=poll cpufreq.default_governor=performance"),
-        (
-            "HMI",
-            "intel_idle.max_cstate=0 processor.max_cstate=1 idle=poll isolcpus=managed_irq,domain,1-3 nohz_full=1-3 rcu_nocbs=1-3 irqaffinity=0"
-            " cpufreq.default_governor=performance",
-        ),
-        ("Single", "intel_idle.max_cstate=0 processor.max_cstate=1 idle=poll nosmt maxcpus=1 cpufreq.default_governor=performance"),
+        ("CHM", FAST),
+        ("HM", f"{NO_C_STATES} {FAST}"),
+        ("HMI", f"{NO_C_STATES} isolcpus=managed_irq,domain,1-3 nohz_full=1-3 rcu_nocbs=1-3 irqaffinity=0 {FAST}"),
+        ("Single", f"{NO_C_STATES} nosmt maxcpus=1 {FAST}"),
     ],
 )
 def test_boot_parameters(name: str, words: str) -> None:
