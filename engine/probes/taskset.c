@@ -115,6 +115,7 @@ static struct frame_thread *threads[TASK_LIST_MOST];
 static struct frame_thread *measurers[TASK_LIST_MOST * METRICS];
 static struct series *series[TASK_LIST_MOST * METRICS];
 static bool overloaded;
+static _Atomic int through; /* tasks that are done with their measured activations */
 
 static int check_overload(void)
 {
@@ -234,8 +235,12 @@ static void run_task(struct frame_thread *thread)
 	}
 	usage_read(thread->schedstat, &thread->after);
 	thread->usage_known = measuring;
+	atomic_fetch_add(&through, 1);
 	if (t->total != INT64_MAX && !atomic_load(&frame_shared.stop))
 		t->unfinished = t->total - number;
+	/* Others are still at work on what was released before the end: they are pre-empted as before. */
+	while (number < INT64_MAX && atomic_load(&through) < task_count && activate(t, number, &sample))
+		number++;
 	atomic_store_explicit(&t->traced, true, memory_order_release);
 }
 

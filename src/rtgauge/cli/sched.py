@@ -17,6 +17,9 @@ def sched(
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
     figure: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the timeline, or the curve of --random: .svg, .png, .pdf or .html.")] = None,
     jitter_from: Annotated[Path | None, typer.Option(metavar="RECORD", help="Release jitter of the tasks: the largest latency on their CPU.")] = None,
+    execution_from: Annotated[
+        Path | None, typer.Option(metavar="RECORD", help="Execution times: the largest that the probe taskset measured for the task of that name.")
+    ] = None,
     random: Annotated[int | None, typer.Option(min=1, max=1_000_000, metavar="N", help="In place of a file: N random sets at each utilisation.")] = None,
     tasks: Annotated[int, typer.Option(min=1, max=99, help="Tasks in each random set.")] = 20,
     utilisation: Annotated[str, typer.Option(metavar="LOW:HIGH[:STEP]", help="Of the random sets.")] = "0.5:1.0",
@@ -43,14 +46,14 @@ def sched(
 
         figure_form(figure)
     if file is not None:
-        raise typer.Exit(_one(file, jitter_from, figure, as_json=json))
-    if jitter_from is not None:
-        raise InputError("--jitter-from is for the tasks of a file; random tasks have no jitter")
+        raise typer.Exit(_one(file, jitter_from, execution_from, figure, as_json=json))
+    if jitter_from is not None or execution_from is not None:
+        raise InputError("--jitter-from and --execution-from are for the tasks of a file, not for random ones")
     assert random is not None  # noqa: S101 - one of the two, see above
     _many(random, tasks, utilisation, periods, seed, figure, growth=growth, as_json=json)
 
 
-def _one(file: Path, jitter_from: Path | None, figure: Path | None, *, as_json: bool) -> int:
+def _one(file: Path, jitter_from: Path | None, execution_from: Path | None, figure: Path | None, *, as_json: bool) -> int:
     from rtgauge.analysis.schedulability.analyse import analyse
     from rtgauge.taskset.file import read_task_set
 
@@ -60,6 +63,12 @@ def _one(file: Path, jitter_from: Path | None, figure: Path | None, *, as_json: 
         from rtgauge.record.reader import Record
 
         task_set, notes = jitter_from_record(task_set, Record.open(jitter_from))
+    if execution_from is not None:
+        from rtgauge.analysis.schedulability.measured import execution_from_record
+        from rtgauge.record.reader import Record
+
+        task_set, more = execution_from_record(task_set, Record.open(execution_from))
+        notes += more
     result = analyse(task_set)
     result.notes = notes
     if as_json:
