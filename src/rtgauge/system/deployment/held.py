@@ -29,7 +29,8 @@ class Held:
 
 def find_held(files: Mapping[str, Any], boot_id: str | None) -> Held | None:
     """From a `read` of JOURNAL. What an earlier boot held is held no longer."""
-    text = files.get(JOURNAL, {}).get("text", "")
+    journal: Any = files.get(JOURNAL)
+    text = journal.get("text", "") if isinstance(journal, dict) else ""
     paths: list[str] = []
     run = ""
     for line in str(text).split("\n"):
