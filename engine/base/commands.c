@@ -18,6 +18,8 @@ _Atomic bool commands_stopped;
 static const int stop_signals[] = {SIGINT, SIGTERM, SIGHUP};
 #define STOP_SIGNALS (sizeof(stop_signals) / sizeof(stop_signals[0]))
 
+_Thread_local volatile sig_atomic_t commands_woken;
+
 static bool listening, going;
 static char line[LINE_MAX_BYTES];
 static size_t line_length;
@@ -32,6 +34,7 @@ static void on_signal(int number)
 static void on_wake(int number)
 {
 	(void)number;
+	commands_woken = 1;
 }
 
 void commands_begin(bool listen)

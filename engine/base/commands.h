@@ -3,12 +3,19 @@
 #ifndef RTGAUGE_COMMANDS_H
 #define RTGAUGE_COMMANDS_H
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 /* Set by `stop`, by the end of input and by SIGINT, SIGTERM, SIGHUP. */
 extern _Atomic bool commands_stopped;
+
+/*
+ * Set in the thread whose sleep SIGUSR1 interrupts: the frame sends it so that a sleeping thread sees the
+ * stop flag, anybody may send it for no reason, and the kernel then picks the thread.
+ */
+extern _Thread_local volatile sig_atomic_t commands_woken;
 
 /*
  * Installs the signal handlers. listen: standard input is read; else only signals stop. A signal that the

@@ -10,6 +10,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/commands.h"
 #include "base/error.h"
 #include "base/ring.h"
 #include "base/series.h"
@@ -100,13 +101,17 @@ static struct task *task_of(struct frame_thread *thread)
 
 /*
  * The rare half of an activation: the sample reaches the limit or the ring was full. Gives how many
- * activations are over with it, at least 1. As long as activations wait to be told as lost the limit is 0:
- * none may overtake them.
+ * activations are over with it; 0: it is still to come. As long as activations wait to be told as lost the
+ * limit is 0: none may overtake them.
  */
 static __attribute__((noinline)) int64_t look_closer(struct task *t, int64_t latency)
 {
 	int64_t missed, left = t->total_count - t->position - 1;
 
+	if (latency < 0 && commands_woken) {
+		commands_woken = 0;
+		return 0; /* somebody's signal ended the sleep: sleep on */
+	}
 	if (t->pending_lost) {
 		if (ring_push(&t->ring, SAMPLE_LOST(t->pending_lost))) {
 			t->pending_lost = 0;

@@ -3,21 +3,20 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import os
 import signal
 import struct
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rtgauge.record.histogram import bin_of
 from tests.engine.stream import CPUS, POLICY, REAL_TIME, Live, Stream, run, wakeup
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.engine
 real_time = pytest.mark.skipif(not REAL_TIME, reason="real-time scheduling is not permitted here")
@@ -226,6 +225,10 @@ def test_every_way_to_stop(engine: Path, how: str, when: str) -> None:
             check_windows(stream, series)
 
 
+tgkill = ctypes.CDLL(None).tgkill
+"""To one thread: the kernel picks any thread for a signal to the process, now and then a measuring one."""
+
+
 def test_many_signals_make_no_impossible_latency(engine: Path) -> None:
     """A signal may interrupt the sleep of no measuring thread before its time."""
     with Live(engine, "wakeup", f"--policy={POLICY}", "--duration-ns=1000000000", "--warm-up-ns=0") as live:
@@ -235,6 +238,8 @@ def test_many_signals_make_no_impossible_latency(engine: Path) -> None:
             live.signal(signal.SIGUSR1)
             live.signal(signal.SIGWINCH)
             live.signal(signal.SIGCONT)
+            for thread in Path(f"/proc/{live.process.pid}/task").iterdir():
+                tgkill(live.process.pid, int(thread.name), signal.SIGUSR1)
             time.sleep(0.005)
         stream = live.finish()
     assert stream.reason == "duration"
