@@ -3,8 +3,8 @@
 
 const struct verb verbs[] = {
 	{"wakeup", verb_wakeup, "latency from the expected release to the first instruction, a thread a CPU"},
-	{"taskset", verb_taskset, "a set of periodic tasks: period, response, jitter, deadline misses"},
 	{"calibrate", verb_calibrate, "resolution of each clock and the cost of reading it"},
+	{"taskset", verb_taskset, "a set of periodic tasks: period, response, jitter, deadline misses"},
 	{"read", verb_read, "files and globs into one JSON object"},
 	{"set", verb_set, "write settings, their old values in a journal first"},
 	{"restore", verb_restore, "put settings back"},
