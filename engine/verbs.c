@@ -3,6 +3,7 @@
 
 const struct verb verbs[] = {
 	{"wakeup", verb_wakeup, "latency from the expected release to the first instruction, a thread a CPU"},
+	{"switch", verb_switch, "cost of a task switch: tasks of equal priority yield to each other"},
 	{"calibrate", verb_calibrate, "resolution of each clock and the cost of reading it"},
 	{"read", verb_read, "files and globs into one JSON object"},
 	{"set", verb_set, "write settings, their old values in a journal first"},
