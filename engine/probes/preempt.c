@@ -59,7 +59,7 @@ static const struct option_entry table[] = {
 };
 
 static struct rounds_task *tasks[3];
-static struct series series = {.metric = "preemption"};
+static struct series series;
 static int64_t preempted, events; /* in all rounds */
 static struct {
 	_Alignas(CACHE_LINE) _Atomic bool over;
@@ -221,6 +221,7 @@ static int make_tasks(struct probe_cpus *cpus)
 		tasks[LOW]->thread.prepare = be_nice;
 	else
 		tasks[LOW]->thread.priority--;
+	series.metric = "preemption";
 	series.cpu = cpu;
 	series.labels[0] = (struct label){"event", event_names[event]};
 	if (event == EVENT_WAKE_UP)

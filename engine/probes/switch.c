@@ -41,7 +41,7 @@ static const struct option_entry table[] = {
 };
 
 static struct rounds_task *tasks[TASKS_MOST];
-static struct series series = {.metric = "switch"};
+static struct series series;
 static int64_t kept_the_cpu; /* yields after which the same task went on */
 static struct {
 	_Alignas(CACHE_LINE) _Atomic bool over;
@@ -148,6 +148,7 @@ int verb_switch(int argc, char **argv)
 	status = placement_choose(&frame.cpus, PLACEMENT_SAME_CPU, &series.cpu, &series.cpu);
 	if (status)
 		return status;
+	series.metric = "switch";
 	for (unsigned int i = 0; i < task_count; i++) {
 		tasks[i] = rounds_task_new(series.cpu, ROOM, work);
 		if (!tasks[i])
