@@ -20,7 +20,7 @@
 #include "frame/placement.h"
 #include "frame/rounds.h"
 #include "rt/clock.h"
-#include "rt/lock.h"
+#include "rt/anylock.h"
 #include "rt/memory.h"
 #include "verbs.h"
 
@@ -71,7 +71,7 @@ static const struct option_entry table[] = {
 
 /* A kind of lock and what became of its trials. */
 struct kind {
-	enum lock_kind lock;
+	enum anylock_kind lock;
 	int error; /* there is no such lock here */
 	struct series series;
 	int64_t done, starved, gave_up, wait_most_ns, held_most_ns;
@@ -80,7 +80,7 @@ struct kind {
 static struct kind *kinds[LOCKS_MOST];
 static unsigned int kind_count, kind_now;
 static struct rounds_task *tasks[TASKS];
-static struct lock lock_now;
+static struct anylock lock_now;
 
 /* What the three of a trial share. */
 static struct {
@@ -104,14 +104,14 @@ static void run_low(struct rounds_task *t)
 {
 	(void)t;
 	rounds_meet();
-	lock_take(&lock_now, 0);
+	anylock_take(&lock_now, 0);
 	trial.taken_ns = clock_now_ns(CLOCK_MONOTONIC);
 	trial.ready_ns = trial.taken_ns;
 	sem_post(&trial.high);
 	sem_post(&trial.middle);
 	hold();
 	trial.released_ns = clock_now_ns(CLOCK_MONOTONIC);
-	lock_give(&lock_now);
+	anylock_give(&lock_now);
 }
 
 static void run_middle(struct rounds_task *t)
@@ -139,11 +139,11 @@ static void run_high(struct rounds_task *t)
 	rounds_meet();
 	while (sem_wait(&trial.high))
 		;
-	has_it = lock_take(&lock_now, trial.ready_ns + limit_ns);
+	has_it = anylock_take(&lock_now, trial.ready_ns + limit_ns);
 	trial.ended_ns = clock_now_ns(CLOCK_MONOTONIC);
 	atomic_store(&trial.high_has_it, true);
 	if (has_it) {
-		lock_give(&lock_now);
+		anylock_give(&lock_now);
 	} else {
 		trial.starved = true;
 		trial.gave_up = true;
@@ -154,7 +154,7 @@ static void ready(void)
 {
 	struct kind *kind = kinds[kind_now];
 
-	lock_make(&lock_now, kind->lock, (int)frame_wanted.priority);
+	anylock_make(&lock_now, kind->lock, (int)frame_wanted.priority);
 	sem_init(&trial.middle, 0, 0);
 	sem_init(&trial.high, 0, 0);
 	trial.starved = trial.gave_up = false;
@@ -174,7 +174,7 @@ static bool take(struct json *j)
 		kind->wait_most_ns = wait_ns;
 	if (held_ns > kind->held_most_ns)
 		kind->held_most_ns = held_ns;
-	lock_end(&lock_now);
+	anylock_end(&lock_now);
 	/* The kinds in turn, so that a disturbance does not meet one of them only. */
 	do {
 		kind_now = (kind_now + 1) % kind_count;
@@ -209,24 +209,24 @@ static void conclude(struct json *j)
 	}
 }
 
-static int make_kind(enum lock_kind lock_kind, int cpu)
+static int make_kind(enum anylock_kind anylock_kind, int cpu)
 {
 	struct kind *kind = memory_get(sizeof(*kind));
 
 	if (!kind)
 		return frame_no_memory();
-	kind->lock = lock_kind;
-	kind->error = lock_make(&lock_now, lock_kind, (int)frame_wanted.priority);
+	kind->lock = anylock_kind;
+	kind->error = anylock_make(&lock_now, anylock_kind, (int)frame_wanted.priority);
 	if (!kind->error)
-		lock_end(&lock_now);
+		anylock_end(&lock_now);
 	else if (lock != LOCK_ALL)
 		return error_line(STATUS_CANNOT_MEASURE, "method",
-				  "there is no %s here (%s); choose another --lock", lock_names[lock_kind],
+				  "there is no %s here (%s); choose another --lock", lock_names[anylock_kind],
 				  strerror(kind->error));
 	kind->series.id = kind_count;
 	kind->series.metric = "wait";
 	kind->series.cpu = cpu;
-	kind->series.labels[0] = (struct label){"lock", lock_names[lock_kind]};
+	kind->series.labels[0] = (struct label){"lock", lock_names[anylock_kind]};
 	kinds[kind_count++] = kind;
 	return 0;
 }
@@ -238,7 +238,7 @@ static int make_all(struct probe_cpus *cpus)
 
 	for (int i = 1; lock_names[i] && !status; i++) {
 		if (lock == LOCK_ALL || lock == i)
-			status = make_kind((enum lock_kind)i, cpu);
+			status = make_kind((enum anylock_kind)i, cpu);
 	}
 	for (int i = 0; i < TASKS && !status; i++) {
 		tasks[i] = rounds_task_new(cpu, 1, run[i]);
