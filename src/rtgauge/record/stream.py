@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from rtgauge.errors import RecordError
-from rtgauge.record.model import Calibration, Mark, Outlier, ThreadCounts, WarmUp
+from rtgauge.record.model import Calibration, Mark, Outlier, Result, ThreadCounts, WarmUp
 
 STREAM_VERSION = 1
 
@@ -120,6 +120,13 @@ class CalibrationLine(Calibration):
     type: Literal["calibration"]
 
 
+class ResultLine(Result):
+    """An answer that is no distribution."""
+
+    model_config = ConfigDict(extra="ignore")
+    type: Literal["result"]
+
+
 class End(Line):
     """The last line of a stream that went well."""
 
@@ -139,7 +146,7 @@ class ErrorLine(Line):
 
 
 AnyLine = Annotated[
-    Hello | SeriesLine | Armed | Started | Window | OutlierLine | Summary | MarkLine | CalibrationLine | End | ErrorLine,
+    Hello | SeriesLine | Armed | Started | Window | OutlierLine | Summary | MarkLine | CalibrationLine | ResultLine | End | ErrorLine,
     Field(discriminator="type"),
 ]
 
@@ -171,6 +178,7 @@ class StreamResult:
         self.summaries: list[Summary] = []
         self.marks: list[Mark] = []
         self.calibrations: list[Calibration] = []
+        self.results: list[Result] = []
         self.end: End | None = None
         self.error: ErrorLine | None = None
 
@@ -193,6 +201,8 @@ class StreamResult:
                 self.marks.append(Mark.model_validate(line.model_dump(exclude={"type"})))
             case CalibrationLine():
                 self.calibrations.append(Calibration.model_validate(line.model_dump(exclude={"type"})))
+            case ResultLine():
+                self.results.append(Result.model_validate(line.model_dump(exclude={"type"})))
             case End():
                 self.end = line
             case ErrorLine():

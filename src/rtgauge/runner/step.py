@@ -240,6 +240,7 @@ def _put_together(
         series=summary.series,
         total=summary.total,
         outliers=result.outliers,
+        results=result.results,
         marks=marks,
         changes=changed,
     )
