@@ -3,8 +3,14 @@
 
 const struct verb verbs[] = {
 	{"wakeup", verb_wakeup, "latency from the expected release to the first instruction, a thread a CPU"},
-	{"taskset", verb_taskset, "a set of periodic tasks: period, response, jitter, deadline misses"},
+	{"noise", verb_noise, "gaps in a task that only reads the clock, and what the kernel knows of each"},
+	{"switch", verb_switch, "cost of a task switch: tasks of equal priority yield to each other"},
+	{"preempt", verb_preempt, "from an event to the first instruction of a task, while a lower one runs"},
+	{"semaphore", verb_semaphore, "from one task's post to the other's return from wait"},
+	{"inversion", verb_inversion,
+	 "does a high task starve that waits for a lock of a low one, by kind of lock"},
 	{"calibrate", verb_calibrate, "resolution of each clock and the cost of reading it"},
+	{"taskset", verb_taskset, "a set of periodic tasks: period, response, jitter, deadline misses"},
 	{"read", verb_read, "files and globs into one JSON object"},
 	{"set", verb_set, "write settings, their old values in a journal first"},
 	{"restore", verb_restore, "put settings back"},

@@ -18,6 +18,11 @@ extern const struct verb verbs[];
 extern const size_t verb_count;
 
 int verb_wakeup(int argc, char **argv);
+int verb_noise(int argc, char **argv);
+int verb_switch(int argc, char **argv);
+int verb_preempt(int argc, char **argv);
+int verb_semaphore(int argc, char **argv);
+int verb_inversion(int argc, char **argv);
 int verb_calibrate(int argc, char **argv);
 int verb_taskset(int argc, char **argv);
 int verb_read(int argc, char **argv);

@@ -75,6 +75,21 @@ void stream_mark(struct json *j, const char *name, enum severity severity, int s
 	json_line(j);
 }
 
+void stream_result(struct json *j, const char *name)
+{
+	json_open(j, NULL, '{');
+	json_str(j, "type", "result");
+	json_str(j, "name", name);
+	json_open(j, "labels", '{');
+}
+
+void stream_result_end(struct json *j)
+{
+	json_close(j, '}');
+	json_close(j, '}');
+	json_line(j);
+}
+
 void stream_end(struct json *j, const char *reason, int status)
 {
 	json_open(j, NULL, '{');

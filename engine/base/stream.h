@@ -24,6 +24,13 @@ void stream_hello(struct json *j, const char *probe, const struct option_entry *
 __attribute__((format(printf, 5, 6))) void
 stream_mark(struct json *j, const char *name, enum severity severity, int series, const char *format, ...);
 
+/*
+ * A line with an answer that is no distribution. The caller writes its labels, closes that object, opens
+ * `values`, writes them and ends the line by stream_result_end.
+ */
+void stream_result(struct json *j, const char *name);
+void stream_result_end(struct json *j);
+
 void stream_end(struct json *j, const char *reason, int status);
 
 /* false: standard output took no more (a closed pipe, a full disk). */

@@ -39,7 +39,6 @@ static inline __attribute__((always_inline)) int64_t spin_until(struct run *run,
 			run->begun_ns = now_ns;
 		}
 		run->last_ns = now_ns;
-		atomic_thread_fence(memory_order_seq_cst);
 		if (passes)
 			++*passes;
 	} while (now_ns < end_ns);

@@ -328,6 +328,8 @@ int frame_finish(struct frame *f, const char *reason)
 	}
 	for (unsigned int i = 0; i < f->series_count; i++)
 		write_summary(f, i);
+	if (f->conclude)
+		f->conclude(j);
 	if (clock_now_ns(CLOCK_BOOTTIME) - clock_now_ns(CLOCK_MONOTONIC) - f->asleep_ns > NS_PER_S / 1000)
 		stream_mark(j, "clock-changed", SEVERITY_INVALID, -1,
 			    "the machine was suspended while it was measured");

@@ -27,6 +27,8 @@ struct frame {
 			  */
 	int (*check)(void); /* numbers that do not go together: 0, or the exit status after an `error` line */
 
+	void (*conclude)(struct json *j); /* results and marks of its own, after the summaries; or NULL */
+
 	/* the probe's, before frame_start and frame_arm */
 	struct frame_thread **threads;
 	unsigned int thread_count;

@@ -4,7 +4,8 @@
  * Delgado & Choi 2020, algorithm 2). Late activations are run late, none is skipped.
  */
 #include <inttypes.h>
-#include <string.h>
+#include <stdatomic.h>
+#include <stddef.h>
 #include <sys/resource.h>
 
 #include "base/error.h"

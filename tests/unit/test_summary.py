@@ -97,16 +97,17 @@ def test_missed_beyond_ten_seconds_make_lower_bounds():
     assert result.filled.max_ns == 25_000_000_000
 
 
-def test_all_cpus_together_are_of_the_main_metric():
+def test_together_are_the_series_of_the_main_metric_only():
     windows = frame(row([100, 200], series=0), row([900], series=1), row([7], series=2))
     step = summarise_step(windows, [info(0), info(1), info(2, "switch")], [engine_line([100, 200]), engine_line([900], series=1), engine_line([7], series=2)])
     assert [s.max_ns for s in step.series] == [200, 900, 7]
     assert step.total is not None
     assert (step.total.series, step.total.count, step.total.min_ns, step.total.max_ns, step.total.labels) == (None, 3, 100, 900, {})
     assert step.marks == []
-    alone = summarise_step(windows.filter(pl.col("series") == 2), [info(2, "switch")]).total
+    alone = summarise_step(windows.filter(pl.col("series") > 0), [info(2, "switch"), info(1, "other")]).total
     assert alone is not None
-    assert (alone.metric, alone.count, alone.max_ns) == ("switch", 1, 7)
+    assert (alone.metric, alone.max_ns) == ("switch", 7)
+    assert summarise_step(windows.clear(), []).total is None
 
 
 def test_thread_counts_and_lost_come_from_the_engine():

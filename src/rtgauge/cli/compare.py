@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from rtgauge.record.reader import Record
 
 DEFAULT_RESAMPLES = 1_999
 
@@ -26,6 +28,26 @@ def _progress() -> tuple[Callable[[str, int, int], None] | None, Callable[[], No
     task = bar.add_task("reading", total=None)
     bar.start()
     return (lambda what, done, total: bar.update(task, description=what, completed=done, total=total)), bar.stop
+
+
+def _operations(records: Sequence[Record], *, as_json: bool, page: Path | None, figures: Path | None) -> None:
+    """Records of several operations, which have no common scale: the table of what each costs on each system."""
+    from rtgauge.analysis.microbenchmarks import microbenchmarks
+    from rtgauge.errors import InputError
+
+    for option, value in (("--out", page), ("--figures", figures)):
+        if value is not None:
+            raise InputError(f"{option}: records of several operations are compared in a table only; leave {option} away, or see each record's own page")
+    found = microbenchmarks(records)
+    if as_json:
+        typer.echo(found.model_dump_json(indent=1))
+        return
+    from rich.console import Console
+
+    from rtgauge.report.compare.terminal import print_grids
+    from rtgauge.report.microbenchmarks import grids
+
+    print_grids(grids(found), Console())
 
 
 def compare(
@@ -46,6 +68,7 @@ def compare(
     """Compare what was measured: figures, settings that differ, the selection of the papers, differences of quantiles with intervals, and tails."""
     from rtgauge.analysis.comparison import Options
     from rtgauge.analysis.comparison import compare as compare_sides
+    from rtgauge.analysis.microbenchmarks import has_several_operations
     from rtgauge.analysis.selection import Scale
     from rtgauge.analysis.sides import pairs, sides_of
     from rtgauge.cli.durations import duration_option
@@ -57,7 +80,11 @@ def compare(
         raise InputError(f"--alpha {alpha:g} is not between 0 and 1; 0.05 is usual")
     if scale not in set(Scale):
         raise InputError(f"--scale {scale} is neither percent nor counts")
-    sides = sides_of([Record.open(record) for record in records])
+    opened = [Record.open(record) for record in records]
+    if has_several_operations(opened):
+        _operations(opened, as_json=json, page=out, figures=figures)
+        return
+    sides = sides_of(opened)
     chosen = pairs(sides, baseline)
     progress, end = _progress()
     try:

@@ -8,6 +8,9 @@ from typing import Annotated
 
 import typer
 
+from rtgauge.cli import microbenchmarks
+from rtgauge.cli.probe_options import Json
+
 HELP = """Measure one thing, without a plan.
 
 Nothing is kept but what is asked for.
@@ -20,7 +23,8 @@ Examples:
 
 app = typer.Typer(help=HELP)
 
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output; the rest on standard error.")]
+for command in (microbenchmarks.noise, microbenchmarks.switch, microbenchmarks.preempt, microbenchmarks.semaphore, microbenchmarks.inversion):
+    app.command(command.__name__)(command)
 
 
 @app.command("wakeup")

@@ -119,10 +119,22 @@ def _over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in below.items() if key not in replaced} | above
 
 
-def _checked(entry: dict[str, Any], place: str, parameters: dict[str, Any]) -> StepKey:
+def _checked(entry: dict[str, Any], place: str, parameters: dict[str, Any], entries: list[dict[str, Any]]) -> StepKey:
     """A step of the plan with what the command line says over it; an error names the one that is wrong."""
     key = _step_key(entry, place)
-    return _step_key(_over(entry, parameters), COMMAND_LINE) if parameters else key
+    fitting = _fitting(parameters, entry, entries)
+    return _step_key(_over(entry, fitting), COMMAND_LINE) if fitting else key
+
+
+def _names(entry: dict[str, Any]) -> set[str]:
+    probe = probes.PROBES.get(str(entry.get("probe", "wakeup")))
+    return {*STEP_KEYS, *(key_names(probe) if probe is not None else ())}
+
+
+def _fitting(said: dict[str, Any], entry: dict[str, Any], entries: list[dict[str, Any]]) -> dict[str, Any]:
+    """Of what is said for every step, what this one's probe knows; a key that no step of the plan knows stays, to be refused."""
+    elsewhere = set[str]().union(*(_names(other) for other in entries)) - _names(entry)
+    return {key: value for key, value in said.items() if key not in elsewhere}
 
 
 def _combinations(matrix: dict[str, Any], what: str) -> list[dict[str, Any]]:
@@ -162,8 +174,13 @@ def make_plan(written: dict[str, Any], what: str, overrides: Overrides) -> Plan:
         plan = PlanFile.model_validate(written)
     except ValidationError as error:
         raise explain(error, what, plan_keys()) from None
-    entries = [(_over(plan.defaults, entry), f"{what}, step {i}") for i, entry in enumerate(plan.step, 1)]
-    entries += [(_over(plan.defaults, entry), f"{what}, matrix") for entry in _combinations(plan.matrix, what)]
+    bare = [
+        *((entry, f"{what}, step {i}") for i, entry in enumerate(plan.step, 1)),
+        *((entry, f"{what}, matrix") for entry in _combinations(plan.matrix, what)),
+    ]
+    # Which probe a step has may be said by the defaults alone.
+    said = [{"probe": plan.defaults.get("probe", "wakeup"), **entry} for entry, _ in bare]
+    entries = [(_over(_fitting(plan.defaults, own, said), entry), place) for own, (entry, place) in zip(said, bare, strict=True)]
     if overrides.loads is not None:
         entries = [({**entry, "load": load}, place) for entry, place in entries[:1] for load in overrides.loads]
     if overrides.deployments is not None:
@@ -175,7 +192,8 @@ def make_plan(written: dict[str, Any], what: str, overrides: Overrides) -> Plan:
         raise InputError(f"{what}: {repeats} repeats of {len(entries)} steps are more than {MAX_STEPS}")
     seed = overrides.seed if overrides.seed is not None else plan.seed if plan.seed is not None else secrets.randbelow(2**32)
     generator = random.Random(seed)  # noqa: S311 - an order to be told again, not a secret
-    keys = [_checked(entry, place, overrides.parameters) for entry, place in entries]
+    written_entries = [entry for entry, _ in entries]
+    keys = [_checked(entry, place, overrides.parameters, written_entries) for entry, place in entries]
     ordered: list[StepKey] = []
     for repeat in range(1, repeats + 1):
         block = [key.model_copy(update={"repeat": repeat}) for key in keys]

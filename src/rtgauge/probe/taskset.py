@@ -9,11 +9,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from rtgauge.errors import InputError
 from rtgauge.probe.base import Parameters, Probe
-from rtgauge.probe.wakeup import LONGEST, dma_latency, on_off
+from rtgauge.probe.measuring import LONGEST, DmaLatencyUs, OnOff
 from rtgauge.taskset.file import check_task_set, read_written
 from rtgauge.taskset.task import Task, TaskSet, utilisation
 from rtgauge.units import MAX_CPU, format_duration
@@ -22,7 +22,6 @@ from rtgauge.validation import DurationNs, between
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-OnOff = Annotated[bool, BeforeValidator(on_off)]
 MOST_TASKS = 64
 MOST_SHARE = Fraction(95, 100)
 """Of a CPU; what Linux itself leaves to real-time tasks by default."""
@@ -81,7 +80,7 @@ class TasksetParameters(Parameters):
     force: bool = Field(default=False, alias="force", description="run a set that overloads its CPU, for 10 s at the most")
     duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(default=10_000_000_000, alias="duration", description="of the measured phase")
     warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(default=500_000_000, alias="warm-up", description="set aside at the beginning")
-    dma_latency_us: Annotated[int, BeforeValidator(dma_latency)] = Field(
+    dma_latency_us: DmaLatencyUs = Field(
         default=0, alias="dma-latency", description="keep to C-states that are left within this many us; off: leave C-states as they are"
     )
     memory_lock: OnOff = Field(default=True, alias="memory-lock", description="lock memory")

@@ -5,33 +5,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from rtgauge.probe.base import Parameters, Probe
+from rtgauge.probe.measuring import LONGEST, DmaLatencyUs, OnOff
 from rtgauge.units import parse_duration_ns
 from rtgauge.validation import CpuList, DurationNs, between
-
-NO_LIMIT_US = 2**31 - 1
-LONGEST = "3650d"
-
-
-def dma_latency(value: Any) -> Any:
-    """`"off"` -> -1, `"20"` or `"20us"` -> 20. Raises ValueError."""
-    if value == "off":
-        return -1
-    text = str(value).removesuffix("us")
-    if not (text.isascii() and text.isdigit()) or len(text) > 10 or int(text) > NO_LIMIT_US:
-        raise ValueError("write a latency in us such as 0, or off")
-    return int(text)
-
-
-def on_off(value: Any) -> Any:
-    """`"on"` -> True, `"off"` -> False. Raises ValueError."""
-    if isinstance(value, bool):
-        return value
-    if value not in ("on", "off"):
-        raise ValueError("write on or off")
-    return value == "on"
 
 
 class WakeupParameters(Parameters):
@@ -47,10 +26,10 @@ class WakeupParameters(Parameters):
     count: int | None = Field(default=None, alias="count", ge=1, le=2**60, description="activations a CPU, in place of a duration")
     warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(default=500_000_000, alias="warm-up", description="set aside at the beginning")
     stop_at_ns: Annotated[DurationNs, between("1ns", LONGEST)] | None = Field(default=None, alias="stop-at", description="end when a latency is larger")
-    dma_latency_us: Annotated[int, BeforeValidator(dma_latency)] = Field(
+    dma_latency_us: DmaLatencyUs = Field(
         default=0, alias="dma-latency", description="keep to C-states that are left within this many us; off: leave C-states as they are"
     )
-    memory_lock: Annotated[bool, BeforeValidator(on_off)] = Field(default=True, alias="memory-lock", description="lock memory")
+    memory_lock: OnOff = Field(default=True, alias="memory-lock", description="lock memory")
     samples: bool = Field(default=False, alias="samples", description="keep every raw sample")
 
     @model_validator(mode="after")

@@ -204,6 +204,14 @@ class Calibration(Model):
     error: str | None = None
 
 
+class Result(Model):
+    """An answer that is no distribution, as of `inversion`: which one, of what, and its values."""
+
+    name: str
+    labels: dict[str, str | int] = Field(default_factory=dict)
+    values: dict[str, bool | int | float | str | None]
+
+
 class StepKey(Model):
     """What makes a step the step it is; it does not change when the plan around it does."""
 
@@ -240,6 +248,7 @@ class Step(Model):
         description="all series of the main metric (latency, else that of the first series) together; None for a probe without series"
     )
     outliers: list[Outlier]
+    results: list[Result] = Field(default_factory=list, description="answers that are no distribution (docs/formats/stream.md, `result`)")
     marks: list[Mark]
     tasks: list[TaskCounts] = Field(default_factory=list[TaskCounts], description="taskset: a task each, in the set's order")
     segments: list[RunSegment] = Field(default_factory=list[RunSegment], description="taskset: who ran when over the first hyperperiods")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from rtgauge.errors import RecordError
-from rtgauge.record.model import Calibration, Mark, Outlier, ThreadCounts, WarmUp
+from rtgauge.record.model import Calibration, Mark, Outlier, Result, ThreadCounts, WarmUp
 
 STREAM_VERSION = 1
 
@@ -131,6 +131,13 @@ class CalibrationLine(Calibration):
     type: Literal["calibration"]
 
 
+class ResultLine(Result):
+    """An answer that is no distribution."""
+
+    model_config = ConfigDict(extra="ignore")
+    type: Literal["result"]
+
+
 class End(Line):
     """The last line of a stream that went well."""
 
@@ -150,7 +157,7 @@ class ErrorLine(Line):
 
 
 AnyLine = Annotated[
-    Hello | SeriesLine | Armed | Started | Window | OutlierLine | Summary | MarkLine | SegmentLine | CalibrationLine | End | ErrorLine,
+    Hello | SeriesLine | Armed | Started | Window | OutlierLine | Summary | MarkLine | CalibrationLine | SegmentLine | ResultLine | End | ErrorLine,
     Field(discriminator="type"),
 ]
 
@@ -183,6 +190,7 @@ class StreamResult:
         self.marks: list[Mark] = []
         self.calibrations: list[Calibration] = []
         self.segments: list[SegmentLine] = []
+        self.results: list[Result] = []
         self.end: End | None = None
         self.error: ErrorLine | None = None
 
@@ -207,6 +215,8 @@ class StreamResult:
                 self.calibrations.append(Calibration.model_validate(line.model_dump(exclude={"type"})))
             case SegmentLine():
                 self.segments.append(line)
+            case ResultLine():
+                self.results.append(Result.model_validate(line.model_dump(exclude={"type"})))
             case End():
                 self.end = line
             case ErrorLine():

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from rtgauge.analysis.microbenchmarks import microbenchmarks
 from rtgauge.analysis.schedulability.measured import measured_set
 from rtgauge.errors import InputError
 from rtgauge.record.model import Severity
+from rtgauge.record.summary import LATENCY
 from rtgauge.report import method, tables, taskset
 from rtgauge.report.changes import change_tables
 from rtgauge.report.conditions import ordered_steps, step_labels
@@ -21,6 +23,7 @@ from rtgauge.report.figures.measured_schedule import figure_name
 from rtgauge.report.figures.save import VEGALITE
 from rtgauge.report.figures.source import Source
 from rtgauge.report.figures.theme import config
+from rtgauge.report.microbenchmarks import grids
 from rtgauge.report.text import NARROW_SPACE, plural, quantity, us, whole
 
 if TYPE_CHECKING:
@@ -79,15 +82,16 @@ def _in_short(marks: list[_Shown]) -> str:
 def _largest(record: Record) -> str | None:
     """A sentence about the largest latency of the run; None where nothing was measured."""
     names = step_labels(record)
-    totals = [(step.total.max_ns, step) for step in record.steps if step.total is not None and step.total.max_ns is not None and not step.tasks]
+    steps = [step for step in record.steps if step.total is not None and step.total.metric == LATENCY and not step.tasks]
+    totals = [(step.total.max_ns, step) for step in steps if step.total is not None and step.total.max_ns is not None]
     if not totals:
         return None
     value, step = max(totals, key=lambda pair: pair[0])
     series = [s for s in step.series if s.max_ns == value]
     where = f" on {tables.series_name(series[0])}" if series else ""
-    missed = sum(step.total.missed for _, step in totals if step.total is not None)
-    count = sum(step.total.count for _, step in totals if step.total is not None)
-    nothing = " None was missed." if all(tables.missed_known(step) for _, step in totals) else " How many were missed is not known."
+    missed = sum(step.total.missed for step in steps if step.total is not None)
+    count = sum(step.total.count for step in steps if step.total is not None)
+    nothing = " None was missed." if all(tables.missed_known(step) for step in steps) else " How many were missed is not known."
     tail = f" {whole(missed, group=NARROW_SPACE)} more were missed." if missed else nothing
     return f"The largest of {whole(count, group=NARROW_SPACE)} latencies is {us(value, group=NARROW_SPACE)} us{where}, under {names[step.id]}.{tail}"
 
@@ -158,7 +162,8 @@ def _taskset(step: Step, name: str, drawn: dict[str, Figure]) -> dict[str, Any]:
         "name": name,
         "step": step,
         "answer": measured.result.answer.value,
-        "parameters": [(row.cells, row.late) for row in taskset.parameter_rows(measured, NARROW_SPACE)],
+        "rows": taskset.parameter_rows(measured, NARROW_SPACE),
+        "tables": [("table 6", taskset.WRITTEN), ("outcome", taskset.OUTCOME)],
         "figures": [(task.counts.task, taskset.figure_rows(task)) for task in measured.tasks],
         "words": taskset.words(measured),
         "figure": figure_name(step) if figure_name(step) in drawn else None,
@@ -183,6 +188,8 @@ def _context(record: Record) -> dict[str, Any]:
         "largest": _largest(record),
         "unfinished": None if record.run.state == "complete" else f"{len(record.run.steps)} of {plural(len(record.run.planned), 'planned step')} are here.",
         "headings": list(tables.FIGURES.values()),
+        "what": "latency" if all(step.total is None or step.total.metric == LATENCY for step in steps) else "time",
+        "micro_grids": grids(microbenchmarks([record]), NARROW_SPACE),
         "load_rows": tables.load_rows(record, NARROW_SPACE),
         "figures": {name: _figure(figure, source) for name, figure in drawn.items()},
         "cpus": source.cpus,

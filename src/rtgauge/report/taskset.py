@@ -39,6 +39,12 @@ def ms(ns: float | None) -> str:
     return NONE if ns is None else f"{ns / 1e6:.3f}"
 
 
+WRITTEN = ("task", "P", "D", "C", "pr", "CPU", "R calculated", "R eq. 1")
+"""Headings of table 6 with what was calculated."""
+OUTCOME = ("task", "R calculated", "R measured, max (ms)", "measured - calculated (ms)", "activations", "deadline misses", "pre-emptions")
+"""Headings of what came of it."""
+
+
 @dataclass(frozen=True)
 class TaskRow:
     """Cells of one line by heading; `late`: a deadline was missed or the calculation does not hold."""

@@ -101,6 +101,19 @@ def _marks(record: Record) -> Iterable[Text]:
             yield Text.assemble((mark.severity.value, MARK_STYLE[mark.severity]), f": {printable(where)}: {printable(mark.name)}: {printable(mark.detail)}")
 
 
+def _print_microbenchmarks(record: Record, console: Console) -> None:
+    """The paper's tables, where the record holds such steps."""
+    from rtgauge.analysis.microbenchmarks import PROBES, microbenchmarks
+
+    if not any(step.key.probe in PROBES for step in record.steps):
+        return
+    from rtgauge.report.compare.terminal import print_grids
+    from rtgauge.report.microbenchmarks import grids
+
+    print_grids(grids(microbenchmarks([record])), console)
+    console.print()
+
+
 def print_summary(record: Record, console: Console, *, kept: bool = True) -> None:
     """The system, a table of latencies by load and CPU, marks, what was left out, the verdict, and where the record is (if it is kept)."""
     for line in system_lines(record):
@@ -121,6 +134,7 @@ def print_summary(record: Record, console: Console, *, kept: bool = True) -> Non
     if any(row.filled for row in load_rows(record)):
         console.print(Text("filled in: with the latencies that missed activations would have had", style="dim"))
     console.print()
+    _print_microbenchmarks(record, console)
     for mark in _marks(record):
         console.print(Text.assemble("* ", mark))
     for item in record.run.left_out:

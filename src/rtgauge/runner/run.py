@@ -24,7 +24,7 @@ from rtgauge.record.writer import PARTIAL, RecordWriter
 from rtgauge.runner import cross_check, deployed
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.progress import Progress
-from rtgauge.runner.step import STOPPED_EARLY, Abandoned, Context, LoadFailed, calibrate, check_permission, measure_step, now_utc
+from rtgauge.runner.step import STOPPED_EARLY, Abandoned, Context, LoadFailed, NotHere, calibrate, check_permission, measure_step, now_utc
 from rtgauge.system.controller import Controller
 from rtgauge.system.deployment.apply import Refused
 from rtgauge.system.deployment.words import AS_IS
@@ -97,7 +97,12 @@ def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: In
         context = _context(target, plan.load_warm_up_ns, progress, interrupt)
         context.controller = plan.controller
         held = _held_marks(steps, context)
-        _check_all(steps, context)
+        steps, not_here = _check_all(steps, context)
+        for what in not_here:
+            progress.left_out(what)
+        left_out += not_here
+        if not steps:
+            raise MeasureError(f"{left_out[-1].what}: {left_out[-1].reason}; {left_out[-1].remedy}")
         writer = RecordWriter.create(options.out, host=_host(context.facts), name=plan.name)
         run = Run(
             id=writer.id,
@@ -170,14 +175,20 @@ def _context(target: LocalTarget, load_warm_up_ns: int, progress: Progress, inte
     return context
 
 
-def _check_all(steps: Sequence[StepKey], context: Context) -> None:
-    """Let the engine refuse each kind of step before anything is measured."""
-    seen: set[str] = set()
+def _check_all(steps: Sequence[StepKey], context: Context) -> tuple[list[StepKey], list[LeftOut]]:
+    """Let the engine refuse each kind of step before anything is measured; gives the steps that it takes, and what this machine cannot do."""
+    refused: dict[str, LeftOut | None] = {}
     for key in steps:
         kind = f"{key.probe} {key.parameters}"
-        if kind not in seen and key.tool == "rtgauge":
-            seen.add(kind)
-            check_permission(key, context)
+        if kind not in refused and key.tool == "rtgauge":
+            refused[kind] = None
+            try:
+                check_permission(key, context)
+            except NotHere as error:
+                reason, _, remedy = str(error).partition("; ")
+                refused[kind] = LeftOut(what=f"{key.probe}, {reason.partition(':')[0]}", reason=reason.partition(": ")[2] or reason, remedy=remedy)
+    possible = [key for key in steps if refused.get(f"{key.probe} {key.parameters}") is None]
+    return possible, [what for what in refused.values() if what is not None]
 
 
 def _restored_marks(target: LocalTarget) -> list[Mark]:

@@ -43,6 +43,14 @@ class LoadFailed(MeasureError):  # noqa: N818 - reads as what it is
     """The load could not be started; the other steps can be measured all the same."""
 
 
+class NotHere(MeasureError):  # noqa: N818 - reads as what it is
+    """This machine has not what the step needs; the other steps can be measured all the same."""
+
+
+NOT_HERE = ("placement", "method")
+"""The engine's codes for that (docs/formats/stream.md)."""
+
+
 @dataclass
 class Context:
     """What every step of a run shares."""
@@ -68,6 +76,8 @@ def now_utc() -> str:
 
 def fail(error: ErrorLine) -> MeasureError | InputError:
     """The engine's error as ours."""
+    if error.code in NOT_HERE:
+        return NotHere(error.message)
     return InputError(error.message) if error.status == EXIT_INPUT else MeasureError(error.message)
 
 
@@ -248,6 +258,7 @@ def _put_together(
         series=summary.series,
         total=summary.total,
         outliers=result.outliers,
+        results=result.results,
         marks=marks,
         changes=changed,
         tasks=task_counts(summary.series, frame),

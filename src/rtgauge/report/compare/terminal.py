@@ -12,6 +12,8 @@ from rtgauge.report.compare.tables import grids
 from rtgauge.report.text import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
     from rtgauge.analysis.comparison import Comparison
@@ -25,7 +27,7 @@ NUMBERS = {"count", "missed", "average", "maximum", "minimum", "std", "chi-squar
 def _table(grid: Grid) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for i, column in enumerate(grid.columns):
-        numeric = column in NUMBERS or column.startswith(("critical", "Wasserstein", "Cramer"))
+        numeric = column in NUMBERS or (grid.title.endswith("(ns)") and i > 0) or column.startswith(("critical", "Wasserstein", "Cramer"))
         table.add_column(column, justify="right" if numeric else "left", no_wrap=numeric, style="bold" if i == 0 else "", overflow="fold")
     for row in grid.rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
@@ -40,7 +42,12 @@ def _settings(grid: Grid) -> tuple[Grid, int]:
 
 def print_comparison(result: Comparison, console: Console) -> None:
     """Every table with its notes."""
-    for i, grid in enumerate(grids(result)):
+    print_grids(grids(result), console)
+
+
+def print_grids(tables: Sequence[Grid], console: Console) -> None:
+    """Tables one after the other, each with its title and its notes."""
+    for i, grid in enumerate(tables):
         shown, more = _settings(grid) if grid.title.startswith("Settings") else (grid, 0)
         if i:
             console.print()

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+/*
+ * inversion: does a task of high priority starve that waits for a lock which a low task holds, while a middle
+ * one computes (paper row G2; Garre et al. 2014, sec. 3.2, fig. 2)? Three FIFO tasks on one CPU, a trial a
+ * round: low takes the lock and makes high ready, which asks for the lock; low makes middle ready and goes on
+ * in its critical section, which is so much time of its own on the CPU. Middle computes until high has the
+ * lock, or to the limit of the probe: high has starved then. High waits from the moment at which it was made
+ * ready.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/series.h"
+#include "base/stream.h"
+#include "frame/frame.h"
+#include "frame/placement.h"
+#include "frame/rounds.h"
+#include "rt/clock.h"
+#include "rt/anylock.h"
+#include "rt/memory.h"
+#include "verbs.h"
+
+enum { LOW, MIDDLE, HIGH, TASKS };
+
+static const char *const lock_names[] = {
+	"all", "pi-mutex", "mutex", "ceiling-mutex", "semaphore", "futex", "spin", NULL,
+};
+#define LOCK_ALL 0
+#define LOCKS_MOST 6
+
+static int lock = LOCK_ALL;
+static int64_t section_ns = 2000000, limit_ns = 100000000, trials = 3;
+
+static const struct option_entry table[] = {
+	FRAME_OPTION_CPU,
+	{.name = "lock",
+	 .kind = OPTION_CHOICE,
+	 .value = &lock,
+	 .choices = lock_names,
+	 .help = "that the low task holds"},
+	{.name = "section-ns",
+	 .kind = OPTION_INT,
+	 .value = &section_ns,
+	 .min = 10000,
+	 .max = 100000000,
+	 .help = "of the low task on the CPU with the lock (2000000)"},
+	{.name = "limit-ns",
+	 .kind = OPTION_INT,
+	 .value = &limit_ns,
+	 .min = 1000000,
+	 .max = 500000000,
+	 .help = "after which the high task has starved (100000000)"},
+	{.name = "trials",
+	 .kind = OPTION_INT,
+	 .value = &trials,
+	 .min = 1,
+	 .max = 1000,
+	 .help = "with each lock (3)"},
+	{.name = "priority",
+	 .kind = OPTION_INT,
+	 .value = &frame_wanted.priority,
+	 .min = 3,
+	 .max = 99,
+	 .help = "of the high task; the others have one and two less (98)"},
+	FRAME_OPTIONS_MACHINE,
+};
+
+/* A kind of lock and what became of its trials. */
+struct kind {
+	enum anylock_kind lock;
+	int error; /* there is no such lock here */
+	struct series series;
+	int64_t done, starved, gave_up, wait_most_ns, held_most_ns;
+};
+
+static struct kind *kinds[LOCKS_MOST];
+static unsigned int kind_count, kind_now;
+static struct rounds_task *tasks[TASKS];
+static struct anylock lock_now;
+
+/* What the three of a trial share. */
+static struct {
+	sem_t middle, high;
+	int64_t ready_ns, ended_ns, taken_ns, released_ns;
+	bool starved, gave_up;
+	_Alignas(CACHE_LINE) _Atomic bool high_has_it;
+} trial;
+
+/* The critical section: so much time on the CPU, whoever takes it away meanwhile. The middle task ends at the
+ * limit, so that this one comes to its end. */
+static void hold(void)
+{
+	int64_t began_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	while (clock_now_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns < section_ns)
+		;
+}
+
+static void run_low(struct rounds_task *t)
+{
+	(void)t;
+	rounds_meet();
+	anylock_take(&lock_now, 0);
+	trial.taken_ns = clock_now_ns(CLOCK_MONOTONIC);
+	trial.ready_ns = trial.taken_ns;
+	sem_post(&trial.high);
+	sem_post(&trial.middle);
+	hold();
+	trial.released_ns = clock_now_ns(CLOCK_MONOTONIC);
+	anylock_give(&lock_now);
+}
+
+static void run_middle(struct rounds_task *t)
+{
+	int64_t end_ns;
+
+	(void)t;
+	rounds_meet();
+	while (sem_wait(&trial.middle))
+		;
+	end_ns = trial.ready_ns + limit_ns;
+	while (!atomic_load(&trial.high_has_it)) {
+		if (clock_now_ns(CLOCK_MONOTONIC) >= end_ns) {
+			trial.starved = true;
+			return;
+		}
+	}
+}
+
+static void run_high(struct rounds_task *t)
+{
+	bool has_it;
+
+	(void)t;
+	rounds_meet();
+	while (sem_wait(&trial.high))
+		;
+	has_it = anylock_take(&lock_now, trial.ready_ns + limit_ns);
+	trial.ended_ns = clock_now_ns(CLOCK_MONOTONIC);
+	atomic_store(&trial.high_has_it, true);
+	if (has_it) {
+		anylock_give(&lock_now);
+	} else {
+		trial.starved = true;
+		trial.gave_up = true;
+	}
+}
+
+static void ready(void)
+{
+	struct kind *kind = kinds[kind_now];
+
+	anylock_make(&lock_now, kind->lock, (int)frame_wanted.priority);
+	sem_init(&trial.middle, 0, 0);
+	sem_init(&trial.high, 0, 0);
+	trial.starved = trial.gave_up = false;
+	atomic_store(&trial.high_has_it, false);
+}
+
+static bool take(struct json *j)
+{
+	struct kind *kind = kinds[kind_now];
+	int64_t wait_ns = trial.ended_ns - trial.ready_ns, held_ns = trial.released_ns - trial.taken_ns;
+
+	series_feed_timed(&kind->series, trial.ready_ns, wait_ns, j);
+	kind->done++;
+	kind->starved += trial.starved;
+	kind->gave_up += trial.gave_up;
+	if (wait_ns > kind->wait_most_ns)
+		kind->wait_most_ns = wait_ns;
+	if (held_ns > kind->held_most_ns)
+		kind->held_most_ns = held_ns;
+	anylock_end(&lock_now);
+	/* The kinds in turn, so that a disturbance does not meet one of them only. */
+	do {
+		kind_now = (kind_now + 1) % kind_count;
+		if (kinds[kind_now]->done < trials && !kinds[kind_now]->error)
+			return true;
+	} while (kinds[kind_now] != kind);
+	return false;
+}
+
+static void conclude(struct json *j)
+{
+	for (unsigned int i = 0; i < kind_count; i++) {
+		const struct kind *kind = kinds[i];
+
+		stream_result(j, "inversion");
+		json_str(j, "lock", lock_names[kind->lock]);
+		json_close(j, '}');
+		json_open(j, "values", '{');
+		json_str(j, "answer",
+			 kind->error	 ? "not-available"
+			 : kind->starved ? "starved"
+			 : kind->done	 ? "not-starved"
+					 : "not-tried");
+		json_int(j, "trials", kind->done);
+		json_int(j, "starved", kind->starved);
+		json_int(j, "gave_up", kind->gave_up);
+		json_int(j, "wait_max_ns", kind->wait_most_ns);
+		json_int(j, "held_max_ns", kind->held_most_ns);
+		json_int(j, "section_ns", section_ns);
+		json_int(j, "limit_ns", limit_ns);
+		stream_result_end(j);
+	}
+}
+
+static int make_kind(enum anylock_kind anylock_kind, int cpu)
+{
+	struct kind *kind = memory_get(sizeof(*kind));
+
+	if (!kind)
+		return frame_no_memory();
+	kind->lock = anylock_kind;
+	kind->error = anylock_make(&lock_now, anylock_kind, (int)frame_wanted.priority);
+	if (!kind->error)
+		anylock_end(&lock_now);
+	else if (lock != LOCK_ALL)
+		return error_line(STATUS_CANNOT_MEASURE, "method",
+				  "there is no %s here (%s); choose another --lock", lock_names[anylock_kind],
+				  strerror(kind->error));
+	kind->series.id = kind_count;
+	kind->series.metric = "wait";
+	kind->series.cpu = cpu;
+	kind->series.labels[0] = (struct label){"lock", lock_names[anylock_kind]};
+	kinds[kind_count++] = kind;
+	return 0;
+}
+
+static int make_all(struct probe_cpus *cpus)
+{
+	static void (*const run[])(struct rounds_task *) = {run_low, run_middle, run_high};
+	int cpu, status = placement_choose(cpus, PLACEMENT_SAME_CPU, &cpu, &cpu);
+
+	for (int i = 1; lock_names[i] && !status; i++) {
+		if (lock == LOCK_ALL || lock == i)
+			status = make_kind((enum anylock_kind)i, cpu);
+	}
+	for (int i = 0; i < TASKS && !status; i++) {
+		tasks[i] = rounds_task_new(cpu, 1, run[i]);
+		if (!tasks[i])
+			return frame_no_memory();
+		tasks[i]->thread.priority = (int)frame_wanted.priority - (HIGH - i);
+	}
+	while (kind_now < kind_count - 1 && kinds[kind_now]->error)
+		kind_now++;
+	return status;
+}
+
+int verb_inversion(int argc, char **argv)
+{
+	static struct series *series[LOCKS_MOST];
+	static struct frame frame = {
+		.name = "inversion",
+		.table = table,
+		.options = sizeof(table) / sizeof(table[0]),
+		.series = series,
+		.conclude = conclude,
+	};
+	static struct rounds rounds = {
+		.frame = &frame, .tasks = tasks, .task_count = TASKS, .ready = ready, .take = take};
+	int status = frame_open(&frame, argc, argv);
+
+	if (!status)
+		status = make_all(&frame.cpus);
+	if (status)
+		return status < 0 ? STATUS_OK : status;
+	for (unsigned int i = 0; i < kind_count; i++)
+		series[i] = &kinds[i]->series;
+	frame.series_count = kind_count;
+	frame_wanted.warm_up_ns = 0;
+	frame_wanted.count = trials;
+	rounds.work_ns = limit_ns + 2 * section_ns;
+	rounds.rest_ns = rounds.work_ns / 2;
+	return rounds_run(&rounds);
+}

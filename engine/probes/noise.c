@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+/*
+ * noise: a task that does nothing but read the clock sees each time that its CPU was taken from it as a gap
+ * between two readings. After each gap the kernel's counts for the task and the CPU tell what the kernel
+ * knows of it; where it knows of nothing, the gap came from below: hardware, firmware, a hypervisor.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/series.h"
+#include "base/stream.h"
+#include "frame/frame.h"
+#include "frame/rounds.h"
+#include "rt/clock.h"
+#include "rt/interrupts.h"
+#include "rt/memory.h"
+#include "rt/usage.h"
+#include "verbs.h"
+
+#define ROOM (3 * 8192)
+#define READ_COST_MOST_NS 100000 /* a count of interrupts that costs more would be what is measured */
+#define BUSY_PERCENT_MOST 80
+
+/* Where interrupts are not counted, those gaps and the ones from below are one series, by another name. */
+enum cause { CAUSE_TASK, CAUSE_INTERRUPT, CAUSE_BELOW, CAUSES };
+
+static const char *const cause_names[] = {"task", "interrupt", "below"};
+static const char *const not_told = "not-told";
+
+static int64_t threshold_ns = 1000, round_ns = 100000000, busy_ns = 75000000;
+static int count_interrupts = 1;
+
+static const struct option_entry table[] = {
+	FRAME_OPTION_CPU,
+	{.name = "threshold-ns",
+	 .kind = OPTION_INT,
+	 .value = &threshold_ns,
+	 .min = 100,
+	 .max = NS_PER_S,
+	 .help = "what is shorter is no gap (1000)"},
+	{.name = "round-ns",
+	 .kind = OPTION_INT,
+	 .value = &round_ns,
+	 .min = 1000000,
+	 .max = NS_PER_S,
+	 .help = "from one busy stretch to the next (100000000)"},
+	{.name = "busy-ns",
+	 .kind = OPTION_INT,
+	 .value = &busy_ns,
+	 .min = 100000,
+	 .max = NS_PER_S,
+	 .help = "of each round; at most 80 % of it (75000000)"},
+	{.name = "interrupts",
+	 .kind = OPTION_CHOICE,
+	 .value = &count_interrupts,
+	 .choices = frame_on_off,
+	 .help = "count them after each gap, where that is cheap"},
+	FRAME_OPTION_POLICY,
+	FRAME_OPTION_PRIORITY,
+	FRAME_OPTION_DURATION,
+	FRAME_OPTION_COUNT("gaps to measure on a CPU, in place of a duration"),
+	FRAME_OPTION_WARM_UP,
+	FRAME_OPTIONS_MACHINE,
+};
+
+/* A CPU: its task and a series for each cause. */
+struct watched_cpu {
+	struct rounds_task *task;
+	struct series series[CAUSES];
+	struct interrupts interrupts;
+	bool interrupts_told;
+	int64_t read_cost_ns;
+	/* of the round, in ns; and of all measured rounds */
+	int64_t observed_ns, observed_all_ns;
+	int64_t lost;
+};
+
+static struct watched_cpu *cpus[PROBE_CPUS_MOST];
+static struct rounds_task *tasks[PROBE_CPUS_MOST];
+static struct series *series[PROBE_CPUS_MOST * CAUSES];
+static struct frame_thread *measurers[PROBE_CPUS_MOST * CAUSES];
+static unsigned int cpu_count, series_count;
+
+/* What the kernel counted up to now. */
+struct counted {
+	int64_t switches, interrupts;
+};
+
+static void count_now(struct watched_cpu *c, struct counted *counted)
+{
+	struct usage usage;
+
+	usage_read(-1, &usage);
+	counted->switches = usage.involuntary_switches + usage.voluntary_switches;
+	counted->interrupts = c->interrupts_told ? interrupts_read(&c->interrupts) : 0;
+}
+
+static enum cause cause_of(const struct watched_cpu *c, const struct counted *before,
+			   const struct counted *after)
+{
+	if (after->switches != before->switches)
+		return CAUSE_TASK;
+	if (!c->interrupts_told || after->interrupts != before->interrupts)
+		return CAUSE_INTERRUPT;
+	return CAUSE_BELOW;
+}
+
+/* The measured path: read the clock until the difference to the reading before is long. */
+static void work(struct rounds_task *t)
+{
+	struct watched_cpu *c = cpus[t->number];
+	int64_t limit_ns = rounds_limit_ns, last_ns, now_ns;
+	struct counted before, after;
+	size_t count = 0;
+
+	rounds_meet(); /* so that none keeps the first thread from opening the gates of the others */
+	count_now(c, &before);
+	c->observed_ns = 0;
+	last_ns = clock_now_ns(CLOCK_MONOTONIC);
+	for (int64_t begin_ns = last_ns; last_ns < limit_ns; begin_ns = last_ns) {
+		do {
+			now_ns = last_ns;
+			last_ns = clock_now_ns(CLOCK_MONOTONIC);
+		} while (last_ns - now_ns < threshold_ns && last_ns < limit_ns);
+		c->observed_ns += last_ns - begin_ns;
+		if (last_ns - now_ns < threshold_ns)
+			break;
+		count_now(c, &after);
+		if (count + 3 <= t->room) {
+			t->times[count++] = now_ns;
+			t->times[count++] = last_ns - now_ns;
+			t->times[count++] = cause_of(c, &before, &after);
+		} else {
+			c->lost++;
+		}
+		before = after;
+		last_ns = clock_now_ns(CLOCK_MONOTONIC);
+	}
+	t->count = count;
+}
+
+static bool take(struct json *j)
+{
+	bool more = !frame_wanted.count;
+
+	for (unsigned int i = 0; i < cpu_count; i++) {
+		struct watched_cpu *c = cpus[i];
+		const int64_t *gap = c->task->times;
+		int64_t gaps = 0;
+
+		for (size_t n = 0; n + 3 <= c->task->count; n += 3)
+			series_feed_timed(&c->series[gap[n + 2]], gap[n], gap[n + 1], j);
+		if (rounds_measuring())
+			c->observed_all_ns += c->observed_ns;
+		c->series[CAUSE_TASK].lost = c->lost;
+		for (unsigned int cause = 0; cause < CAUSES; cause++)
+			gaps += c->series[cause].total.count +
+				c->series[cause].measuring * c->series[cause].window.count;
+		more |= gaps < frame_wanted.count;
+	}
+	return more;
+}
+
+static void conclude(struct json *j)
+{
+	for (unsigned int i = 0; i < cpu_count; i++) {
+		struct watched_cpu *c = cpus[i];
+		int64_t taken_ns = 0;
+
+		for (unsigned int cause = 0; cause < CAUSES; cause++)
+			taken_ns += c->series[cause].total.sum_ns;
+		stream_result(j, "noise");
+		json_int(j, "cpu", c->task->thread.cpu);
+		json_close(j, '}');
+		json_open(j, "values", '{');
+		json_int(j, "observed_ns", c->observed_all_ns);
+		json_int(j, "taken_ns", taken_ns);
+		json_bool(j, "interrupts_counted", c->interrupts_told);
+		json_int(j, "counting_costs_ns", c->read_cost_ns);
+		stream_result_end(j);
+	}
+}
+
+/* Whether a count of interrupts is cheap enough to follow each gap; on its own CPU, as the task. */
+static int prepare(struct frame_thread *thread)
+{
+	struct watched_cpu *c = NULL;
+
+	for (unsigned int i = 0; i < cpu_count; i++) {
+		if (&cpus[i]->task->thread == thread)
+			c = cpus[i];
+	}
+	if (!c)
+		return 0;
+	c->series[CAUSE_INTERRUPT].labels[0].text = not_told;
+	if (!count_interrupts || interrupts_open(&c->interrupts, thread->cpu))
+		return 0;
+	for (int i = 0; i < 5; i++) {
+		int64_t began_ns = clock_now_ns(CLOCK_MONOTONIC), took_ns;
+
+		interrupts_read(&c->interrupts);
+		took_ns = clock_now_ns(CLOCK_MONOTONIC) - began_ns;
+		if (i == 0 || took_ns < c->read_cost_ns)
+			c->read_cost_ns = took_ns;
+	}
+	c->interrupts_told = c->read_cost_ns <= READ_COST_MOST_NS;
+	if (c->interrupts_told)
+		c->series[CAUSE_INTERRUPT].labels[0].text = cause_names[CAUSE_INTERRUPT];
+	return 0;
+}
+
+static int check_numbers(void)
+{
+	if (busy_ns > round_ns / 100 * BUSY_PERCENT_MOST)
+		return error_line(STATUS_USAGE, "usage",
+				  "busy for %" PRId64 " ns of %" PRId64
+				  " ns leaves the machine to nobody else: %d %% is the most",
+				  busy_ns, round_ns, BUSY_PERCENT_MOST);
+	return 0;
+}
+
+static int make_cpus(const struct cpuset *measured)
+{
+	for (int cpu = cpuset_next(measured, 0); cpu >= 0;
+	     cpu = cpuset_next(measured, (unsigned int)cpu + 1)) {
+		struct watched_cpu *c = memory_get(sizeof(*c));
+
+		if (!c)
+			return frame_no_memory();
+		c->task = rounds_task_new(cpu, ROOM, work);
+		if (!c->task)
+			return frame_no_memory();
+		c->task->thread.prepare = prepare;
+		for (unsigned int cause = 0; cause < CAUSES; cause++) {
+			struct series *s = &c->series[cause];
+
+			s->id = series_count;
+			s->metric = "gap";
+			s->cpu = cpu;
+			s->labels[0] = (struct label){"cause", cause_names[cause]};
+			measurers[series_count] = cause == CAUSE_TASK ? &c->task->thread : NULL;
+			series[series_count++] = s;
+		}
+		cpus[cpu_count] = c;
+		tasks[cpu_count++] = c->task;
+	}
+	return 0;
+}
+
+int verb_noise(int argc, char **argv)
+{
+	static struct frame frame = {
+		.name = "noise",
+		.table = table,
+		.options = sizeof(table) / sizeof(table[0]),
+		.check = check_numbers,
+		.series = series,
+		.measurers = measurers,
+		.conclude = conclude,
+	};
+	static struct rounds rounds = {.frame = &frame, .tasks = tasks, .take = take};
+	int status = frame_open(&frame, argc, argv);
+
+	if (!status)
+		status = make_cpus(&frame.cpus.measured);
+	if (status)
+		return status < 0 ? STATUS_OK : status;
+	frame.series_count = series_count;
+	rounds.task_count = cpu_count;
+	rounds.work_ns = busy_ns;
+	rounds.rest_ns = round_ns - busy_ns;
+	return rounds_run(&rounds);
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+/*
+ * preempt: a task of high priority becomes ready while one of low priority runs on its CPU; from the event to
+ * its first instruction (paper row G1; Garre et al. 2014, sec. 3.1). The event is the time for which a timer
+ * was set, or the moment just before a task on another CPU posts a semaphore.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/series.h"
+#include "base/stream.h"
+#include "frame/frame.h"
+#include "frame/placement.h"
+#include "frame/rounds.h"
+#include "rt/clock.h"
+#include "rt/usage.h"
+#include "rt/wait.h"
+#include "verbs.h"
+
+#define WORK_NS (NS_PER_S / 20)
+#define REST_NS (NS_PER_S / 50)
+#define LEAST_INTERVAL_NS 20000
+#define PREEMPTED_PERCENT 90
+
+enum event { EVENT_TIMER, EVENT_WAKE_UP };
+enum role { LOW, HIGH, WAKER };
+
+static const char *const event_names[] = {"timer", "wake-up", NULL};
+static int event, placement = PLACEMENT_OTHER_CORE;
+static int64_t interval_ns = 200000;
+
+static const struct option_entry table[] = {
+	FRAME_OPTION_CPU,
+	{.name = "event",
+	 .kind = OPTION_CHOICE,
+	 .value = &event,
+	 .choices = event_names,
+	 .help = "that makes the high task ready"},
+	{.name = "placement",
+	 .kind = OPTION_CHOICE,
+	 .value = &placement,
+	 .choices = placement_names,
+	 .help = "of the task that wakes it (other-core)"},
+	{.name = "interval-ns",
+	 .kind = OPTION_INT,
+	 .value = &interval_ns,
+	 .min = LEAST_INTERVAL_NS,
+	 .max = WORK_NS / 5,
+	 .help = "between two events (200000)"},
+	FRAME_OPTION_POLICY,
+	FRAME_OPTION_PRIORITY,
+	FRAME_OPTION_DURATION,
+	FRAME_OPTION_COUNT("events in the measured phase, in place of a duration"),
+	FRAME_OPTION_WARM_UP,
+	FRAME_OPTIONS_MACHINE,
+};
+
+static struct rounds_task *tasks[3];
+static struct series series;
+static int64_t preempted, events; /* in all rounds */
+static struct {
+	_Alignas(CACHE_LINE) _Atomic bool over;
+	_Alignas(CACHE_LINE) sem_t wake;
+} round_now;
+
+/* The low task computes until the others have ended, and not for longer than the round. */
+static void run_low(struct rounds_task *t)
+{
+	struct usage before, after;
+
+	rounds_meet();
+	usage_read(-1, &before);
+	while (!atomic_load_explicit(&round_now.over, memory_order_relaxed) &&
+	       clock_now_ns(CLOCK_MONOTONIC) < rounds_limit_ns)
+		;
+	usage_read(-1, &after);
+	t->times[0] = after.involuntary_switches - before.involuntary_switches;
+	t->count = 1;
+}
+
+/* The measured path: wait until a time, read the clock, store both. */
+static void run_high_by_timer(struct rounds_task *t)
+{
+	int64_t next_ns, limit_ns = rounds_limit_ns;
+	size_t count = 0;
+
+	rounds_meet();
+	next_ns = clock_now_ns(CLOCK_MONOTONIC) + interval_ns;
+	while (next_ns < limit_ns && count + 2 <= t->room) {
+		struct timespec next = ns_timespec(next_ns), now;
+
+		wait_until_monotonic(&next);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		t->times[count++] = next_ns;
+		t->times[count++] = timespec_ns(&now);
+		next_ns = timespec_ns(&now) + interval_ns;
+	}
+	atomic_store(&round_now.over, true);
+	t->count = count;
+}
+
+/* The measured path: come back from wait, read the clock, store. */
+static void run_high_by_wake_up(struct rounds_task *t)
+{
+	struct timespec now;
+	size_t count = 0;
+
+	rounds_meet();
+	for (;;) {
+		while (sem_wait(&round_now.wake))
+			;
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		if (atomic_load_explicit(&round_now.over, memory_order_relaxed) || count == t->room)
+			break;
+		t->times[count++] = timespec_ns(&now);
+	}
+	t->count = count;
+}
+
+static void run_waker(struct rounds_task *t)
+{
+	int64_t next_ns, limit_ns = rounds_limit_ns;
+	size_t count = 0;
+
+	rounds_meet();
+	next_ns = clock_now_ns(CLOCK_MONOTONIC) + interval_ns;
+	while (next_ns < limit_ns && count < t->room) {
+		struct timespec next = ns_timespec(next_ns), now;
+
+		wait_until_monotonic(&next);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		t->times[count++] = timespec_ns(&now);
+		sem_post(&round_now.wake);
+		next_ns = timespec_ns(&now) + interval_ns;
+	}
+	/* The last one must have been measured before the high task is told to end. */
+	clock_pause_ns(interval_ns);
+	atomic_store(&round_now.over, true);
+	sem_post(&round_now.wake);
+	t->count = count;
+}
+
+static void ready(void)
+{
+	atomic_store(&round_now.over, false);
+	sem_init(&round_now.wake, 0, 0);
+}
+
+static bool take(struct json *j)
+{
+	const struct rounds_task *high = tasks[HIGH], *waker = tasks[WAKER];
+	size_t count = event == EVENT_TIMER ? high->count / 2 : high->count;
+
+	preempted += tasks[LOW]->times[0];
+	events += (int64_t)count;
+	for (size_t i = 0; i < count; i++) {
+		int64_t from_ns = event == EVENT_TIMER ? high->times[2 * i] : waker->times[i];
+		int64_t to_ns = event == EVENT_TIMER ? high->times[2 * i + 1] : high->times[i];
+
+		if (!rounds_feed(&series, from_ns, to_ns - from_ns, j))
+			return false;
+	}
+	/* A post that came before the high task waited again ended two waits as one could. */
+	if (event == EVENT_WAKE_UP && count < waker->count)
+		series.lost += (int64_t)(waker->count - count);
+	return true;
+}
+
+static void conclude(struct json *j)
+{
+	stream_result(j, "preemptions");
+	json_close(j, '}');
+	json_open(j, "values", '{');
+	json_int(j, "events", events);
+	json_int(j, "preempted", preempted);
+	stream_result_end(j);
+	if (preempted < events / 100 * PREEMPTED_PERCENT)
+		stream_mark(j, "not-preempted", SEVERITY_DOUBTFUL, 0,
+			    "the low task was preempted %" PRId64 " times at %" PRId64
+			    " events: at the others it did not run",
+			    preempted, events);
+}
+
+static int check_numbers(void)
+{
+	if (frame_wanted.policy != POLICY_OTHER && frame_wanted.priority < 2)
+		return error_line(STATUS_USAGE, "usage",
+				  "the low task has one priority less: give --priority 2 or more");
+	if (event == EVENT_WAKE_UP && placement == PLACEMENT_SAME_CPU)
+		return error_line(STATUS_USAGE, "usage",
+				  "the low task keeps its CPU: the one that wakes the high task cannot be "
+				  "there; give --placement other-core or same-core");
+	return 0;
+}
+
+/* Without real-time priorities, what is low is nice. */
+static int be_nice(struct frame_thread *t)
+{
+	return setpriority(PRIO_PROCESS, (id_t)t->tid, 19) ? errno : 0;
+}
+
+static int make_tasks(struct probe_cpus *cpus)
+{
+	const size_t room = 2 * WORK_NS / LEAST_INTERVAL_NS;
+	int cpu, partner, status;
+
+	status = placement_choose(cpus, event == EVENT_TIMER ? PLACEMENT_SAME_CPU : (enum placement)placement,
+				  &cpu, &partner);
+	if (status)
+		return status;
+	tasks[LOW] = rounds_task_new(cpu, room, run_low);
+	tasks[HIGH] =
+		rounds_task_new(cpu, room, event == EVENT_TIMER ? run_high_by_timer : run_high_by_wake_up);
+	tasks[WAKER] = rounds_task_new(partner, room, run_waker);
+	if (!tasks[LOW] || !tasks[HIGH] || !tasks[WAKER])
+		return frame_no_memory();
+	if (frame_wanted.policy == POLICY_OTHER)
+		tasks[LOW]->thread.prepare = be_nice;
+	else
+		tasks[LOW]->thread.priority--;
+	series.metric = "preemption";
+	series.cpu = cpu;
+	series.labels[0] = (struct label){"event", event_names[event]};
+	if (event == EVENT_WAKE_UP)
+		series.labels[1] = (struct label){"placement", placement_names[placement]};
+	return 0;
+}
+
+int verb_preempt(int argc, char **argv)
+{
+	static struct series *all_series[] = {&series};
+	static struct frame frame = {
+		.name = "preempt",
+		.table = table,
+		.options = sizeof(table) / sizeof(table[0]),
+		.check = check_numbers,
+		.series = all_series,
+		.series_count = 1,
+		.conclude = conclude,
+	};
+	static struct rounds rounds = {
+		.frame = &frame,
+		.tasks = tasks,
+		.work_ns = WORK_NS,
+		.rest_ns = REST_NS,
+		.ready = ready,
+		.take = take,
+	};
+	int status = frame_open(&frame, argc, argv);
+
+	if (!status)
+		status = make_tasks(&frame.cpus);
+	if (status)
+		return status < 0 ? STATUS_OK : status;
+	rounds.task_count = event == EVENT_TIMER ? 2 : 3;
+	return rounds_run(&rounds);
+}

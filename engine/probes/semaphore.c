@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: MIT
+/*
+ * semaphore: two tasks wake each other in turn; from one task's post to the other's return from wait (paper
+ * row G1; Garre et al. 2014, sec. 3.1, IPC). The same with the other means of a program to wait for another.
+ * Each task stores the time at which it comes back and then posts at once, so that one reading of the clock
+ * is both the end of a hand-over and the beginning of the next.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <mqueue.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/series.h"
+#include "base/stream.h"
+#include "frame/frame.h"
+#include "frame/placement.h"
+#include "frame/rounds.h"
+#include "rt/clock.h"
+#include "rt/usage.h"
+#include "verbs.h"
+
+#define WORK_NS (NS_PER_S / 50)
+#define REST_NS (NS_PER_S / 50)
+#define ROOM 16384
+
+enum method {
+	METHOD_SEMAPHORE,
+	METHOD_MUTEX,
+	METHOD_CONDITION,
+	METHOD_EVENTFD,
+	METHOD_PIPE,
+	METHOD_MQUEUE,
+	METHOD_SIGNAL,
+};
+
+static const char *const method_names[] = {"semaphore", "mutex",  "condition", "eventfd",
+					   "pipe",	"mqueue", "signal",    NULL};
+
+static int method, placement = PLACEMENT_SAME_CPU;
+
+static const struct option_entry table[] = {
+	FRAME_OPTION_CPU,
+	{.name = "method",
+	 .kind = OPTION_CHOICE,
+	 .value = &method,
+	 .choices = method_names,
+	 .help = "how a task waits for the other"},
+	{.name = "placement",
+	 .kind = OPTION_CHOICE,
+	 .value = &placement,
+	 .choices = placement_names,
+	 .help = "of the second task"},
+	FRAME_OPTION_POLICY,
+	FRAME_OPTION_PRIORITY,
+	FRAME_OPTION_DURATION,
+	FRAME_OPTION_COUNT("hand-overs in the measured phase, in place of a duration"),
+	FRAME_OPTION_WARM_UP,
+	FRAME_OPTIONS_MACHINE,
+};
+
+static struct rounds_task *tasks[2];
+static struct series series;
+static int64_t hand_overs, slept; /* in all rounds */
+static int64_t slept_in_round[2];
+static struct {
+	_Alignas(CACHE_LINE) _Atomic bool over;
+} round_now;
+
+/* What the two share; [n] is what task n waits for, unless it is said otherwise. */
+static sem_t semaphores[2];
+static pthread_mutex_t mutexes[3] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+				     PTHREAD_MUTEX_INITIALIZER};
+static pthread_mutex_t turn_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t turn_changed[2] = {PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER};
+static unsigned int turn;
+static int readable[2], writable[2];
+static mqd_t queues[2];
+static sigset_t wake_signal;
+
+/* `post` wakes the other task and `wait` waits for it; turn_number counts the hand-overs of the round, 0 is
+ * the first by task 0. What is interrupted is tried again. */
+
+static inline void semaphore_post(unsigned int other, size_t turn_number)
+{
+	(void)turn_number;
+	sem_post(&semaphores[other]);
+}
+
+static inline void semaphore_wait(unsigned int own, size_t turn_number)
+{
+	(void)turn_number;
+	while (sem_wait(&semaphores[own]))
+		;
+}
+
+/*
+ * A mutex is given back by who holds it, so that two tasks need three of them: at each turn the one that runs
+ * holds two, gives one back, for which the other waits, and waits for the third, which the other holds.
+ */
+static inline void mutex_post(unsigned int other, size_t turn_number)
+{
+	(void)other;
+	pthread_mutex_unlock(&mutexes[turn_number % 3]);
+}
+
+static inline void mutex_wait(unsigned int own, size_t turn_number)
+{
+	(void)own;
+	pthread_mutex_lock(&mutexes[turn_number % 3]);
+}
+
+static inline void condition_post(unsigned int other, size_t turn_number)
+{
+	(void)turn_number;
+	pthread_mutex_lock(&turn_lock);
+	turn = other;
+	pthread_cond_signal(&turn_changed[other]);
+	pthread_mutex_unlock(&turn_lock);
+}
+
+static inline void condition_wait(unsigned int own, size_t turn_number)
+{
+	(void)turn_number;
+	pthread_mutex_lock(&turn_lock);
+	while (turn != own)
+		pthread_cond_wait(&turn_changed[own], &turn_lock);
+	pthread_mutex_unlock(&turn_lock);
+}
+
+/* eventfd and pipe; a byte would be enough for a pipe, eight are for both. */
+static inline void file_post(unsigned int other, size_t turn_number)
+{
+	const uint64_t one = 1;
+
+	(void)turn_number;
+	while (write(writable[other], &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+}
+
+static inline void file_wait(unsigned int own, size_t turn_number)
+{
+	uint64_t value;
+
+	(void)turn_number;
+	while (read(readable[own], &value, sizeof(value)) < 0 && errno == EINTR)
+		;
+}
+
+static inline void mqueue_post(unsigned int other, size_t turn_number)
+{
+	(void)turn_number;
+	while (mq_send(queues[other], "", 1, 0) && errno == EINTR)
+		;
+}
+
+static inline void mqueue_wait(unsigned int own, size_t turn_number)
+{
+	char message[1];
+
+	(void)turn_number;
+	while (mq_receive(queues[own], message, sizeof(message), NULL) < 0 && errno == EINTR)
+		;
+}
+
+static inline void signal_post(unsigned int other, size_t turn_number)
+{
+	(void)turn_number;
+	pthread_kill(tasks[other]->thread.thread, SIGRTMIN);
+}
+
+static inline void signal_wait(unsigned int own, size_t turn_number)
+{
+	(void)own;
+	(void)turn_number;
+	while (sigwaitinfo(&wake_signal, NULL) < 0)
+		;
+}
+
+typedef void (*step)(unsigned int task, size_t turn_number);
+
+/* The measured path: come back from wait, read the clock, store, post. Task 0 says when it is over. */
+static inline __attribute__((always_inline)) void take_turns(struct rounds_task *t, step post, step wait)
+{
+	unsigned int own = t->number, other = 1 - own;
+	int64_t limit_ns = rounds_limit_ns;
+	size_t count = 0;
+	struct timespec now;
+
+	rounds_meet();
+	if (own == 1)
+		wait(own, 0);
+	for (;;) {
+		size_t turn_number = 2 * count + own;
+
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		if (atomic_load_explicit(&round_now.over, memory_order_relaxed))
+			break;
+		t->times[count++] = timespec_ns(&now);
+		if (own == 0 && (count == t->room || t->times[count - 1] >= limit_ns)) {
+			atomic_store(&round_now.over, true);
+			post(other, turn_number);
+			break;
+		}
+		post(other, turn_number);
+		wait(own, turn_number + 1);
+	}
+	t->count = count;
+}
+
+/* Task 0 begins with the first and the third mutex, task 1 with the second. */
+static void take_turns_by_mutex(struct rounds_task *t)
+{
+	pthread_mutex_lock(&mutexes[t->number]);
+	if (t->number == 0)
+		pthread_mutex_lock(&mutexes[2]);
+	take_turns(t, mutex_post, mutex_wait);
+	if (t->number == 0) {
+		/* It has given the one of its last turn back, and holds the one before it. */
+		pthread_mutex_unlock(&mutexes[(2 * (t->count - 1) + 2) % 3]);
+	} else {
+		/* It was given the one of task 0's last turn, and holds the one after it. */
+		pthread_mutex_unlock(&mutexes[2 * t->count % 3]);
+		pthread_mutex_unlock(&mutexes[(2 * t->count + 1) % 3]);
+	}
+}
+
+static void work_by_method(struct rounds_task *t)
+{
+	switch ((enum method)method) {
+	case METHOD_SEMAPHORE:
+		take_turns(t, semaphore_post, semaphore_wait);
+		break;
+	case METHOD_MUTEX:
+		take_turns_by_mutex(t);
+		break;
+	case METHOD_CONDITION:
+		take_turns(t, condition_post, condition_wait);
+		break;
+	case METHOD_EVENTFD:
+	case METHOD_PIPE:
+		take_turns(t, file_post, file_wait);
+		break;
+	case METHOD_MQUEUE:
+		take_turns(t, mqueue_post, mqueue_wait);
+		break;
+	case METHOD_SIGNAL:
+		take_turns(t, signal_post, signal_wait);
+		break;
+	}
+}
+
+/* Beside the times: how often the task slept, as the kernel counted. */
+static void work(struct rounds_task *t)
+{
+	struct usage before, after;
+
+	usage_read(-1, &before);
+	work_by_method(t);
+	usage_read(-1, &after);
+	slept_in_round[t->number] = after.voluntary_switches - before.voluntary_switches;
+}
+
+/* The signal is waited for, not handled. */
+static int block_signal(struct frame_thread *t)
+{
+	(void)t;
+	return pthread_sigmask(SIG_BLOCK, &wake_signal, NULL);
+}
+
+static int open_queue(unsigned int n)
+{
+	struct mq_attr attr = {.mq_maxmsg = 1, .mq_msgsize = 1};
+	char name[64];
+
+	snprintf(name, sizeof(name), "/rtgauge-%d-%u", (int)getpid(), n);
+	queues[n] = mq_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600, &attr);
+	if (queues[n] == (mqd_t)-1)
+		return errno;
+	mq_unlink(name); /* it lives as long as it is open */
+	return 0;
+}
+
+/* What one task waits for. 0 or an errno. */
+static int open_method(unsigned int n)
+{
+	int ends[2];
+
+	switch ((enum method)method) {
+	case METHOD_EVENTFD:
+		readable[n] = writable[n] = eventfd(0, EFD_CLOEXEC);
+		return readable[n] < 0 ? errno : 0;
+	case METHOD_PIPE:
+		if (pipe2(ends, O_CLOEXEC))
+			return errno;
+		readable[n] = ends[0];
+		writable[n] = ends[1];
+		return 0;
+	case METHOD_MQUEUE:
+		return open_queue(n);
+	default:
+		return sem_init(&semaphores[n], 0, 0) ? errno : 0;
+	}
+}
+
+static void ready(void)
+{
+	atomic_store(&round_now.over, false);
+	turn = 0;
+}
+
+/* The times of the two alternate: which one ends a hand-over follows from its number, not from clocks of CPUs
+ * that may differ. */
+static bool take(struct json *j)
+{
+	hand_overs += (int64_t)(tasks[0]->count + tasks[1]->count) - 1;
+	slept += slept_in_round[0] + slept_in_round[1];
+	for (size_t i = 1; i < tasks[0]->count + tasks[1]->count; i++) {
+		int64_t from_ns = tasks[(i - 1) % 2]->times[(i - 1) / 2];
+
+		if (!rounds_feed(&series, from_ns, tasks[i % 2]->times[i / 2] - from_ns, j))
+			return false;
+	}
+	return true;
+}
+
+/* On two CPUs a task may be posted before it sleeps: such a hand-over is short. */
+static void conclude(struct json *j)
+{
+	stream_result(j, "hand-overs");
+	json_close(j, '}');
+	json_open(j, "values", '{');
+	json_int(j, "hand_overs", hand_overs);
+	json_int(j, "slept", slept < hand_overs ? slept : hand_overs);
+	stream_result_end(j);
+}
+
+static int make_tasks(struct probe_cpus *cpus)
+{
+	int cpu[2];
+	int status = placement_choose(cpus, (enum placement)placement, &cpu[0], &cpu[1]);
+
+	sigemptyset(&wake_signal);
+	sigaddset(&wake_signal, SIGRTMIN);
+	for (unsigned int i = 0; i < 2 && !status; i++) {
+		int error = open_method(i);
+
+		if (error)
+			return error_line(STATUS_CANNOT_MEASURE, "method",
+					  "there is no %s here (%s); choose another --method",
+					  method_names[method], strerror(error));
+		tasks[i] = rounds_task_new(cpu[i], ROOM, work);
+		if (!tasks[i])
+			return frame_no_memory();
+		tasks[i]->thread.prepare = block_signal;
+	}
+	series.metric = "hand-over";
+	series.cpu = cpu[0];
+	series.labels[0] = (struct label){"method", method_names[method]};
+	series.labels[1] = (struct label){"placement", placement_names[placement]};
+	return status;
+}
+
+int verb_semaphore(int argc, char **argv)
+{
+	static struct series *all_series[] = {&series};
+	static struct frame frame = {
+		.name = "semaphore",
+		.table = table,
+		.options = sizeof(table) / sizeof(table[0]),
+		.series = all_series,
+		.series_count = 1,
+		.conclude = conclude,
+	};
+	static struct rounds rounds = {
+		.frame = &frame,
+		.tasks = tasks,
+		.task_count = 2,
+		.work_ns = WORK_NS,
+		.rest_ns = REST_NS,
+		.ready = ready,
+		.take = take,
+	};
+	int status = frame_open(&frame, argc, argv);
+
+	if (!status)
+		status = make_tasks(&frame.cpus);
+	if (status)
+		return status < 0 ? STATUS_OK : status;
+	return rounds_run(&rounds);
+}

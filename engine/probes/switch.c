@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+/*
+ * switch: tasks of equal priority on one CPU hand it over by sched_yield; the cost of one switch (paper row
+ * G1; Garre et al. 2014, sec. 3.1). Each task stores the time before each of its yields. What lies between a
+ * time of one task and the next time of any is a yield, a switch where that is another task's, and one
+ * reading of the clock.
+ */
+#include <inttypes.h>
+#include <sched.h>
+
+#include "base/error.h"
+#include "base/series.h"
+#include "base/stream.h"
+#include "frame/frame.h"
+#include "frame/placement.h"
+#include "frame/rounds.h"
+#include "rt/clock.h"
+#include "verbs.h"
+
+#define TASKS_MOST 64
+#define WORK_NS (NS_PER_S / 50)
+#define REST_NS (NS_PER_S / 50)
+#define ROOM 32768
+
+static int64_t task_count = 2;
+
+static const struct option_entry table[] = {
+	FRAME_OPTION_CPU,
+	{.name = "tasks",
+	 .kind = OPTION_INT,
+	 .value = &task_count,
+	 .min = 2,
+	 .max = TASKS_MOST,
+	 .help = "that take turns (2)"},
+	FRAME_OPTION_POLICY,
+	FRAME_OPTION_PRIORITY,
+	FRAME_OPTION_DURATION,
+	FRAME_OPTION_COUNT("switches in the measured phase, in place of a duration"),
+	FRAME_OPTION_WARM_UP,
+	FRAME_OPTIONS_MACHINE,
+};
+
+static struct rounds_task *tasks[TASKS_MOST];
+static struct series series;
+static int64_t kept_the_cpu; /* yields after which the same task went on */
+static struct {
+	_Alignas(CACHE_LINE) _Atomic bool over;
+} round_now;
+
+/* The measured path: read the clock, store, yield. */
+static void work(struct rounds_task *t)
+{
+	struct timespec now;
+	int64_t limit_ns = rounds_limit_ns;
+	size_t count = 0;
+
+	rounds_meet();
+	for (;;) {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		/* A task that has ended gave the CPU up by its sleep: what follows was no yield. */
+		if (atomic_load_explicit(&round_now.over, memory_order_relaxed))
+			break;
+		t->times[count++] = timespec_ns(&now);
+		if (count == t->room || t->times[count - 1] >= limit_ns)
+			break;
+		sched_yield();
+	}
+	atomic_store(&round_now.over, true);
+	t->count = count;
+}
+
+static void ready(void)
+{
+	atomic_store(&round_now.over, false);
+}
+
+/* The task whose next time is the earliest; -1: there is none. */
+static int earliest(const size_t *at)
+{
+	int first = -1;
+
+	for (int i = 0; i < task_count; i++) {
+		if (at[i] < tasks[i]->count &&
+		    (first < 0 || tasks[i]->times[at[i]] < tasks[first]->times[at[first]]))
+			first = i;
+	}
+	return first;
+}
+
+static bool take(struct json *j)
+{
+	size_t at[TASKS_MOST] = {0};
+	int64_t before_ns = 0;
+	int last = -1, next;
+
+	while ((next = earliest(at)) >= 0) {
+		int64_t time_ns = tasks[next]->times[at[next]++];
+
+		if (last == next && series.measuring)
+			kept_the_cpu++;
+		else if (last >= 0 && last != next &&
+			 !rounds_feed(&series, before_ns, time_ns - before_ns, j))
+			return false;
+		last = next;
+		before_ns = time_ns;
+	}
+	return true;
+}
+
+static void conclude(struct json *j)
+{
+	stream_result(j, "yields");
+	json_close(j, '}');
+	json_open(j, "values", '{');
+	json_int(j, "switched", series.total.count);
+	json_int(j, "kept_the_cpu", kept_the_cpu);
+	stream_result_end(j);
+	if (kept_the_cpu > series.total.count)
+		stream_mark(j, "few-switches", SEVERITY_NOTE, 0,
+			    "after %" PRId64 " of %" PRId64
+			    " yields the same task went on: this policy does not hand the CPU over at each",
+			    kept_the_cpu, kept_the_cpu + series.total.count);
+}
+
+int verb_switch(int argc, char **argv)
+{
+	static struct series *all_series[] = {&series};
+	static struct frame frame = {
+		.name = "switch",
+		.table = table,
+		.options = sizeof(table) / sizeof(table[0]),
+		.series = all_series,
+		.series_count = 1,
+		.conclude = conclude,
+	};
+	static struct rounds rounds = {
+		.frame = &frame,
+		.tasks = tasks,
+		.work_ns = WORK_NS,
+		.rest_ns = REST_NS,
+		.ready = ready,
+		.take = take,
+	};
+	int status = frame_open(&frame, argc, argv);
+
+	if (status)
+		return status < 0 ? STATUS_OK : status;
+	status = placement_choose(&frame.cpus, PLACEMENT_SAME_CPU, &series.cpu, &series.cpu);
+	if (status)
+		return status;
+	series.metric = "switch";
+	for (unsigned int i = 0; i < task_count; i++) {
+		tasks[i] = rounds_task_new(series.cpu, ROOM, work);
+		if (!tasks[i])
+			return frame_no_memory();
+	}
+	rounds.task_count = (unsigned int)task_count;
+	return rounds_run(&rounds);
+}

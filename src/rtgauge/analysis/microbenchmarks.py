@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""The tables of Garre et al. 2014 for any records: what a switch, a preemption and a hand-over cost (tab. 1, 2), who starves at which lock (sec. 3.2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from rtgauge.record.model import Model, Severity
+from rtgauge.system.brief import brief
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rtgauge.record.model import Step
+    from rtgauge.record.reader import Record
+
+COSTS = ("switch", "preempt", "semaphore")
+PROBES = (*COSTS, "inversion")
+SEVERITIES = list(Severity)
+
+
+class Cost(Model):
+    """What one operation cost on one system: figures in ns; repeats put together (the maximum is the largest, the mean that of all)."""
+
+    operation: str = Field(description="e.g. 'task switch', 'preemption (timer)', 'semaphore (same-cpu)'")
+    steps: list[str]
+    count: int
+    mean_ns: float
+    p99_ns: int = Field(description="of several repeats the largest")
+    max_ns: int
+    worst_mark: Severity | None
+
+
+class System(Model):
+    """A line of the table: one record under one policy and load."""
+
+    record: str
+    name: str
+    policy: str
+    load: str
+    clock_cost_ns: float | None = Field(description="what one reading of the clock costs; each figure holds one (paper sec. 3.4)")
+    costs: list[Cost]
+
+
+class LockAnswer(Model):
+    """What became of the high task at one kind of lock. Times in ns."""
+
+    record: str
+    name: str
+    load: str
+    lock: str
+    answer: str
+    trials: int
+    starved: int
+    gave_up: int
+    wait_max_ns: int
+    section_ns: int
+    limit_ns: int
+
+
+class Microbenchmarks(Model):
+    """Everything about these records that the paper's microbenchmark asks."""
+
+    systems: list[System]
+    inversion: list[LockAnswer]
+
+    @property
+    def operations(self) -> list[str]:
+        """Every operation that was measured, in the paper's order."""
+        order = ("task switch", "preemption", "semaphore")
+        found = dict.fromkeys(cost.operation for system in self.systems for cost in system.costs)
+        return sorted(found, key=lambda name: (next((i for i, word in enumerate(order) if name.startswith(word)), len(order)), name))
+
+
+def _operation(step: Step) -> str:
+    parameters = step.key.parameters
+    match step.key.probe:
+        case "switch":
+            return "task switch" if parameters["tasks"] == 2 else f"task switch ({parameters['tasks']} tasks)"
+        case "preempt":
+            where = f", {parameters['placement']}" if parameters["event"] == "wake-up" and parameters["placement"] != "other-core" else ""
+            return f"preemption ({parameters['event']}{where})"
+        case _:
+            return f"{parameters['method']} ({parameters['placement']})"
+
+
+def _worst(steps: Iterable[Step]) -> Severity | None:
+    return max((step.worst for step in steps if step.worst is not None), key=SEVERITIES.index, default=None)
+
+
+def _cost(operation: str, steps: Sequence[Step]) -> Cost | None:
+    totals = [step.total for step in steps if step.total is not None]
+    count = sum(total.count for total in totals)
+    if not count:
+        return None
+    return Cost(
+        operation=operation,
+        steps=[step.id for step in steps],
+        count=count,
+        mean_ns=sum(total.count * (total.mean_ns or 0.0) for total in totals) / count,
+        p99_ns=max(total.p99_ns or 0 for total in totals),
+        max_ns=max(total.max_ns or 0 for total in totals),
+        worst_mark=_worst(steps),
+    )
+
+
+def system_name(record: Record, step: Step) -> str:
+    """Host and kernel, as the paper names its systems by their kernels."""
+    target = next(iter(step.key.targets.values()), "local")
+    short = brief(record.systems.get(target, {}))
+    return f"{short['hostname'] or target}, {short['kernel'] or 'kernel unknown'}"
+
+
+def _systems(record: Record) -> list[System]:
+    groups: dict[tuple[str, str, str], dict[str, list[Step]]] = {}
+    for step in record.steps:
+        if step.key.probe in COSTS:
+            line = (system_name(record, step), str(step.key.parameters["policy"]), step.key.load)
+            groups.setdefault(line, {}).setdefault(_operation(step), []).append(step)
+    found: list[System] = []
+    for (name, policy, load), operations in groups.items():
+        costs = [cost for cost in (_cost(operation, steps) for operation, steps in operations.items()) if cost is not None]
+        clocks = [step.clock.get("cost_mean_ns") for steps in operations.values() for step in steps]
+        known = [float(cost) for cost in clocks if isinstance(cost, int | float)]
+        mean = sum(known) / len(known) if known else None
+        found.append(System(record=str(record.path), name=name, policy=policy, load=load, clock_cost_ns=mean, costs=costs))
+    return found
+
+
+def _inversion(record: Record) -> list[LockAnswer]:
+    answers: list[LockAnswer] = []
+    for step in record.steps:
+        for result in step.results if step.key.probe == "inversion" else []:
+            values = {key: value for key, value in result.values.items() if key in LockAnswer.model_fields}
+            answers.append(
+                LockAnswer.model_validate(
+                    {"record": str(record.path), "name": system_name(record, step), "load": step.key.load, "lock": result.labels["lock"], **values}
+                )
+            )
+    return answers
+
+
+def microbenchmarks(records: Sequence[Record]) -> Microbenchmarks:
+    """What these records say; empty where they hold none of these probes."""
+    return Microbenchmarks(
+        systems=[system for record in records for system in _systems(record)],
+        inversion=[answer for record in records for answer in _inversion(record)],
+    )
+
+
+def has_several_operations(records: Sequence[Record]) -> bool:
+    """Whether steps of these probes are there and differ in what they measured, so that their distributions cannot be compared side by side."""
+    probes = {step.key.probe for record in records for step in record.steps}
+    operations = {_operation(step) for record in records for step in record.steps if step.key.probe in COSTS}
+    return bool(probes & set(PROBES)) and (len(probes) > 1 or len(operations) > 1 or "inversion" in probes)

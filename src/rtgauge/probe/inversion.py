@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+"""inversion: does a high task starve that waits for a lock which a low one holds (Garre et al. 2014, sec. 3.2, fig. 2)?"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from rtgauge.probe.measuring import MachineParameters, MeasuringProbe
+from rtgauge.validation import DurationNs, between
+
+KINDS = 6
+
+
+class InversionParameters(MachineParameters):
+    """Parameters of `inversion`."""
+
+    lock: Literal["all", "pi-mutex", "mutex", "ceiling-mutex", "semaphore", "futex", "spin"] = Field(
+        default="all", alias="lock", description="kind of lock that the low task holds"
+    )
+    section_ns: Annotated[DurationNs, between("10us", "100ms")] = Field(
+        default=2_000_000, alias="section", description="the low task's time on the CPU with it"
+    )
+    limit_ns: Annotated[DurationNs, between("1ms", "500ms")] = Field(default=100_000_000, alias="limit", description="after which the high task has starved")
+    trials: int = Field(default=3, alias="trials", ge=1, le=1000, description="with each kind of lock")
+    priority: int = Field(default=98, alias="priority", ge=3, le=99, description="of the high task; the others have one and two less")
+
+
+class Inversion(MeasuringProbe):
+    """Three FIFO tasks on one CPU and a lock."""
+
+    name = "inversion"
+    help = "does a high task starve that waits for a lock of a low one, by kind of lock"
+    parameters = InversionParameters
+    alternatives = ()
+
+    def expected_ns(self, parameters: dict[str, Any]) -> int:
+        """Where every trial goes to its limit, with the rests."""
+        kinds = KINDS if parameters["lock"] == "all" else 1
+        rounds: int = parameters["trials"] * kinds * (parameters["limit_ns"] + 2 * parameters["section_ns"]) * 3 // 2
+        return rounds

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""What every measuring probe takes: CPUs, policy, length, how the machine is held still."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from rtgauge.probe.base import Parameters, Probe
+from rtgauge.validation import CpuList, DurationNs, between
+
+NO_LIMIT_US = 2**31 - 1
+LONGEST = "3650d"
+
+
+def _dma_latency(value: Any) -> Any:
+    if value == "off":
+        return -1
+    text = str(value).removesuffix("us")
+    if not (text.isascii() and text.isdigit()) or len(text) > 10 or int(text) > NO_LIMIT_US:
+        raise ValueError("write a latency in us such as 0, or off")
+    return int(text)
+
+
+def _on_off(value: Any) -> Any:
+    if isinstance(value, bool):
+        return value
+    if value not in ("on", "off"):
+        raise ValueError("write on or off")
+    return value == "on"
+
+
+DmaLatencyUs = Annotated[int, BeforeValidator(_dma_latency)]
+"""A latency in us, or `off` (-1 inside)."""
+OnOff = Annotated[bool, BeforeValidator(_on_off)]
+"""`on` or `off`; a bool inside."""
+
+
+class MachineParameters(Parameters):
+    """Where a probe measures, and how the machine is held still meanwhile."""
+
+    cpu: CpuList | None = Field(default=None, alias="cpu", description="CPUs to measure, e.g. 0-3,6; default all that may be used")
+    dma_latency_us: DmaLatencyUs = Field(
+        default=0, alias="dma-latency", description="keep to C-states that are left within this many us; off: leave C-states as they are"
+    )
+    memory_lock: OnOff = Field(default=True, alias="memory-lock", description="lock memory")
+    samples: bool = Field(default=False, alias="samples", description="keep every raw sample")
+
+
+class MeasuringParameters(MachineParameters):
+    """Parameters of a probe that measures the cost of something again and again."""
+
+    policy: Literal["fifo", "rr", "other"] = Field(default="fifo", alias="policy", description="scheduling policy")
+    priority: int = Field(default=98, alias="priority", ge=1, le=99, description="real-time priority")
+    duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(default=5_000_000_000, alias="duration", description="of the measured phase")
+    count: int | None = Field(default=None, alias="count", ge=1, le=2**60, description="samples, in place of a duration")
+    warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(default=200_000_000, alias="warm-up", description="set aside at the beginning")
+
+    @model_validator(mode="after")
+    def _check_length(self) -> Self:
+        if self.count is not None and "duration_ns" in self.model_fields_set:
+            raise ValueError("give duration or count, not both")
+        return self
+
+
+class MeasuringProbe(Probe):
+    """A probe with the parameters above and more; the engine has an option of the same name for each."""
+
+    alternatives = (frozenset({"duration", "count"}),)
+    count_lasts_ns = 10_000
+    """About how long one sample takes, with the rests; for the time that is left only."""
+
+    def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
+        """The engine's command line."""
+        given = {name: value for name, value in parameters.items() if value is not None and name != "samples"}
+        if "count" in given:
+            del given["duration_ns"]
+        if samples_dir is not None:
+            given["samples_dir"] = samples_dir
+        written = {name: ("on" if value else "off") if isinstance(value, bool) else value for name, value in given.items()}
+        return [self.name, *(f"--{name.replace('_', '-')}={value}" for name, value in written.items())]
+
+    def expected_ns(self, parameters: dict[str, Any]) -> int:
+        """Warm-up and measured phase."""
+        measured: int = parameters["count"] * self.count_lasts_ns if parameters["count"] else parameters["duration_ns"]
+        return measured + int(parameters["warm_up_ns"])

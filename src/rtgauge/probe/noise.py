@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+"""noise: the gaps that a task sees which only reads the clock, and what the kernel knows of each."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from rtgauge.probe.measuring import MeasuringParameters, MeasuringProbe, OnOff
+from rtgauge.validation import DurationNs, between
+
+BUSY_MOST = 0.8
+"""The engine's bound: so much of each round at the most, so that the machine stays usable."""
+
+
+class NoiseParameters(MeasuringParameters):
+    """Parameters of `noise`."""
+
+    threshold_ns: Annotated[DurationNs, between("100ns", "1s")] = Field(default=1_000, alias="threshold", description="what is shorter is no gap")
+    round_ns: Annotated[DurationNs, between("1ms", "1s")] = Field(default=100_000_000, alias="round", description="from one busy stretch to the next")
+    busy_ns: Annotated[DurationNs, between("100us", "1s")] = Field(default=75_000_000, alias="busy", description="busy time of each round; at most 80 % of it")
+    interrupts: OnOff = Field(default=True, alias="interrupts", description="count interrupts after each gap, where that is cheap")
+
+    @model_validator(mode="after")
+    def _check_busy(self) -> Self:
+        if self.busy_ns > self.round_ns // 100 * round(100 * BUSY_MOST):
+            raise ValueError(f"busy may be {BUSY_MOST:.0%} of round at the most, so that the machine stays usable")
+        return self
+
+
+class Noise(MeasuringProbe):
+    """Gaps, a task a CPU."""
+
+    name = "noise"
+    help = "gaps in a task that only reads the clock, and what the kernel knows of each"
+    parameters = NoiseParameters
+    count_lasts_ns = 5_000_000

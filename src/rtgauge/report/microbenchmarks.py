@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""The tables of the microbenchmarks, as text: page, terminal and comparison print the same numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rtgauge.report.compare.tables import Grid
+from rtgauge.report.text import NONE, whole
+from rtgauge.units import format_duration, format_time
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rtgauge.analysis.microbenchmarks import Cost, LockAnswer, Microbenchmarks, System
+
+ANSWERS = {"starved": "starved", "not-starved": "not starved", "not-available": "no such lock here", "not-tried": "not tried"}
+
+
+def _names(found: Microbenchmarks) -> list[str]:
+    """What each line is called: policy and load always and where they differ; the record where nothing else tells two apart."""
+    loads = len({system.load for system in found.systems}) > 1
+    names = [f"{system.name}, {system.policy}" + (f", {system.load}" if loads else "") for system in found.systems]
+    return [name if names.count(name) == 1 else f"{name} ({system.record})" for name, system in zip(names, found.systems, strict=True)]
+
+
+def _cell(system: System, operation: str, figure: Callable[[Cost], float], group: str) -> str:
+    cost = next((one for one in system.costs if one.operation == operation), None)
+    if cost is None:
+        return NONE
+    return whole(round(figure(cost)), group=group) + ("*" if cost.worst_mark is not None and cost.worst_mark.value != "note" else "")
+
+
+def cost_grids(found: Microbenchmarks, group: str = "") -> list[Grid]:
+    """Worst case (the form of tables 1 and 2 of the paper), average and 99 % of each operation, in ns, a line a system."""
+    if not found.systems:
+        return []
+    figures: tuple[tuple[str, Callable[[Cost], float]], ...] = (
+        ("Worst case (ns)", lambda cost: cost.max_ns),
+        ("Average (ns)", lambda cost: cost.mean_ns),
+        ("99 % (ns)", lambda cost: cost.p99_ns),
+    )
+    names = _names(found)
+    costs = [system.clock_cost_ns for system in found.systems if system.clock_cost_ns is not None]
+    clock = f"Each figure holds one reading of the clock, about {min(costs):.0f} ns." if costs else "What reading the clock costs is not known."
+    marked = [
+        f"* {name}: {cost.operation} is marked {cost.worst_mark.value}"
+        for name, system in zip(names, found.systems, strict=True)
+        for cost in system.costs
+        if cost.worst_mark is not None and cost.worst_mark.value != "note"
+    ]
+    return [
+        Grid(
+            title,
+            ["", *found.operations],
+            [[name, *(_cell(system, operation, figure, group) for operation in found.operations)] for name, system in zip(names, found.systems, strict=True)],
+            [clock, *marked] if title.startswith("Worst") else [],
+        )
+        for title, figure in figures
+    ]
+
+
+def _answer(one: LockAnswer) -> list[str]:
+    tried = bool(one.trials)
+    how = " (its own spin)" if one.gave_up else ""
+    return [
+        one.lock,
+        ANSWERS.get(one.answer, one.answer) + how,
+        f"{one.starved} of {one.trials}",
+        format_time(one.wait_max_ns) if tried else NONE,
+        format_duration(one.section_ns),
+        f"{one.wait_max_ns / one.section_ns:.1f}" if tried else NONE,
+    ]
+
+
+def inversion_grid(found: Microbenchmarks) -> Grid | None:
+    """Whether the high task starved, by kind of lock; None where it was not measured."""
+    if not found.inversion:
+        return None
+    several = len({(one.record, one.load) for one in found.inversion}) > 1
+    names = len({one.name for one in found.inversion}) > 1
+    rows = [[*([f"{one.name if names else one.record}, {one.load}"] if several else []), *_answer(one)] for one in found.inversion]
+    limits = ", ".join(dict.fromkeys(format_duration(one.limit_ns) for one in found.inversion))
+    columns = ["lock", "the high task", "starved", "longest wait", "critical section", "wait / section"]
+    notes = [
+        f"Starved: it did not have the lock within the probe's own limit of {limits}; without a limit it would wait for as long as the middle task computes."
+    ]
+    return Grid("Priority inversion", [*(["system"] if several else []), *columns], rows, notes)
+
+
+def grids(found: Microbenchmarks, group: str = "") -> list[Grid]:
+    """Every table there is."""
+    inversion = inversion_grid(found)
+    return [*cost_grids(found, group), *([inversion] if inversion is not None else [])]
