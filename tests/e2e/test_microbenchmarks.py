@@ -61,7 +61,12 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     found: list[Path] = []
     for _ in range(2):
         words = ["--duration", "60ms", "--set", "warm-up=10ms", "--set", "trials=1", "--set", "limit=20ms", "--json"]
-        document = json.loads(good(rtgauge("run", "garre2014-micro", "-o", out, *words)).stdout)
+        done = rtgauge("run", "garre2014-micro", "-o", out, *words)
+        document = json.loads(done.stdout)
+        # What disturbs this machine meanwhile may mark a step; what the probes themselves could do wrong may not.
+        invalid = {mark["name"] for step in document["steps"] for mark in step["marks"] if mark["severity"] == "invalid"}
+        assert invalid <= {"cpu-lost", "cpu-offline", "steal", "throttled", "clock-changed", "load-died"}, invalid
+        good(done, 3 if invalid else 0)
         assert document["run"]["state"] == "complete"
         found.append(out / document["run"]["id"])
     return found
@@ -77,7 +82,7 @@ def test_the_plan_has_a_page_with_the_papers_tables(records: list[Path]) -> None
     for words in ("Worst case (ns)", "Average (ns)", "task switch", "preemption (timer)", "semaphore (same-cpu)", "Priority inversion", "pi-mutex"):
         assert words in page
     shown = good(rtgauge("show", records[0])).stdout
-    assert "Worst case (ns)" in shown
+    assert "Cost (ns)" in shown  # 80 columns: a line each, so that no number is cut
     assert "Priority inversion" in shown
 
 
