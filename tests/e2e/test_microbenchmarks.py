@@ -87,7 +87,7 @@ def test_the_plan_has_a_page_with_the_papers_tables(records: list[Path]) -> None
 
 
 def test_compare_makes_the_papers_table_of_any_records(records: list[Path]) -> None:
-    shown = good(rtgauge("compare", *records, env={"COLUMNS": "200"})).stdout
+    shown = good(rtgauge("compare", *records, env={"COLUMNS": "300"})).stdout
     assert shown.count("Worst case (ns)") == 1
     found = json.loads(good(rtgauge("compare", *records, "--json")).stdout)
     assert {(system["record"], system["policy"]) for system in found["systems"]} == {

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rtgauge.report.compare.tables import Grid
@@ -21,7 +22,7 @@ def _names(found: Microbenchmarks) -> list[str]:
     """What each line is called: policy and load always and where they differ; the record where nothing else tells two apart."""
     loads = len({system.load for system in found.systems}) > 1
     names = [f"{system.name}, {system.policy}" + (f", {system.load}" if loads else "") for system in found.systems]
-    return [name if names.count(name) == 1 else f"{name} ({system.record})" for name, system in zip(names, found.systems, strict=True)]
+    return [name if names.count(name) == 1 else f"{name} ({Path(system.record).name})" for name, system in zip(names, found.systems, strict=True)]
 
 
 def _cell(system: System, operation: str, figure: Callable[[Cost], float], group: str) -> str:
