@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rtgauge.analysis.comparison import Comparison, Pair, Selection, SideFigures, Test
+from rtgauge.analysis.comparison import Comparison, Pair, Selection, SideFigures
+from rtgauge.analysis.comparison import Test as Outcome
 from rtgauge.analysis.selection import Convention, Scale
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.plan.plan import Overrides, load_plan
@@ -31,9 +32,9 @@ def comparison(statistics: dict[str, float | None], critical: float = 33.924) ->
             label=f"idle, {name}", record="r", steps=[], traits={"deployment": name}, baseline=None, missed=0, worst_mark=None, measured=NOTHING, filled=NOTHING
         )
 
-    def test(convention: Convention, value: float | None) -> Test:
+    def test(convention: Convention, value: float | None) -> Outcome:
         rejected = value is not None and value > critical
-        return Test(
+        return Outcome(
             convention=convention,
             scale=Scale.PERCENT,
             statistic=value,
