@@ -8,7 +8,6 @@
 #include "base/json.h"
 #include "hands/args.h"
 #include "hands/journal.h"
-#include "hands/knob.h"
 #include "hands/scan.h"
 
 #define STATE_AT 10 /* behind {"state":" */
@@ -58,6 +57,15 @@ char *journal_line(const struct entry *entry, size_t *len)
 	return text;
 }
 
+/* A path, or a name of a kind of setting, perhaps one that a newer engine knows: that is kept for it, and not
+ * damaged. */
+static bool is_name(const char *path)
+{
+	size_t len = strspn(path, "abcdefghijklmnopqrstuvwxyz");
+
+	return path[0] == '/' || (len && path[len] == ':');
+}
+
 bool journal_parse(char *line, size_t len, struct entry *entry)
 {
 	struct scan scan = {.at = line};
@@ -99,6 +107,6 @@ bool journal_parse(char *line, size_t len, struct entry *entry)
 	scan_literal(&scan, ",\"wanted\":");
 	entry->wanted = scan_text(&scan);
 	scan_literal(&scan, tail);
-	return !scan.wrong && !*scan.at && knob_is_name(entry->path) && args_is_id(entry->run) &&
+	return !scan.wrong && !*scan.at && is_name(entry->path) && args_is_id(entry->run) &&
 	       args_is_id(entry->boot);
 }

@@ -262,3 +262,21 @@ def test_what_to_boot_with_is_one_line() -> None:
     assert done.stdout.count("\n") == 1
     assert "cpufreq.default_governor=performance" in done.stdout
     assert "sysctl" in done.stderr
+
+
+@several_cpus
+def test_the_study_chooses_and_measures_the_choice_under_load(tmp_path: Path, unchanged: dict[str, Any]) -> None:
+    words = ("run", "delgado2020", "--deployment", "M,Single", "--load", "cpu", "--duration", "500ms", "--set", "warm-up=0s", "--out", tmp_path)
+    done = rtgauge(*words)
+    if done.returncode == 3:  # a machine with a single core, or whose CPUs cannot be switched off
+        assert "left out" in done.stderr
+        return
+    good(done)
+    first, second = sorted(tmp_path.iterdir())
+    chosen = re.search(r"^chosen +(\S+): ", done.stdout, re.MULTILINE)
+    assert chosen is not None
+    steps = [document(path.read_text()) for path in second.glob("steps/*/step.json")]
+    assert [(step["key"]["deployment"], step["key"]["load"]) for step in steps] == [(chosen[1], "cpu")]
+    assert (first / "compare.html").is_file()
+    assert "Selection against Single" in done.stdout
+    assert state() == unchanged

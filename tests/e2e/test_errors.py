@@ -103,8 +103,11 @@ def test_the_output_folder_cannot_be_written(tmp_path: Path, real_record: Path) 
     assert file.read_text() == "mine"
 
 
+DEPLOY = ("restore", "deploy", "deploy show", "deploy apply", "deploy restore", "deploy cmdline")
+
+
 def test_every_command_has_help_for_a_stranger() -> None:
-    for words in ("", "run", "probe", "probe wakeup", "probe calibrate", "show", "list", "report", "export", "import", "import cyclictest"):
+    for words in ("", "run", "probe", "probe wakeup", "probe calibrate", "show", "list", "report", "export", "import", "import cyclictest", *DEPLOY):
         done = good(rtgauge(*words.split(), "--help"))
         assert done.stdout.startswith("Usage: rtgauge")
         assert "rtgauge" in done.stdout.partition("\n")[2], f"no example in the help of '{words}'"

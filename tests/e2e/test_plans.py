@@ -32,7 +32,7 @@ WRONG = [
     ("[[step]]\ncount = 5\nduration = '1s'\n", "duration or count, not both"),
     ("[[step]]\nprobe = 'wakeupp'\n", "unknown probe 'wakeupp'; did you mean 'wakeup'?"),
     ("[[step]]\nload = 'cpuu'\n", "unknown load 'cpuu'; did you mean 'cpu'?"),
-    ("[[step]]\ndeployment = 'HM'\n", "unknown deployment 'HM'"),
+    ("[[step]]\ndeployment = 'HX'\n", "unknown deployment 'HX'"),
     ("[[step]]\npriority = '98'\n", "'98' is not a whole number"),
     ("[[step]]\npriority = true\n", "'True' is not a whole number"),
     ("[[step]]\ndma-latency = [1]\n", "such as 0, or off"),

@@ -238,6 +238,21 @@ def test_after_a_power_cut_threads_and_groups_are_dropped(hands: Hands, group: P
     assert policy(sleeper.pid) == (os.SCHED_FIFO, 3)  # a reboot would have undone it: here it shows that nothing was touched
 
 
+def test_a_setting_of_a_kind_that_a_newer_engine_made_is_kept_for_it(hands: Hands) -> None:
+    before = KNOB.read_text().strip()
+    try:
+        assert hands.set(KNOB, str(int(before) + 1))[0] == 0
+        rewrite(hands, path="quantum:7:spin")
+        status, said = hands.restore("--run", "r1")
+        assert (status, said[0]["action"], said[0]["error"]) == (3, "failed", "EINVAL")
+        assert "quantum:7:spin" in hands.file.read_text()
+        rewrite(hands, path=str(KNOB))
+        assert hands.restore("--run", "r1")[0] == 0
+        assert KNOB.read_text().strip() == before
+    finally:
+        KNOB.write_text(before)
+
+
 def test_a_program_runs_in_its_group(hands: Hands, group: Path) -> None:
     done = hands.call("enter", group, "cat", "/proc/self/cgroup")
     assert (done.returncode, done.stderr) == (0, "")

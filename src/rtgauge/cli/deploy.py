@@ -17,7 +17,8 @@ app = typer.Typer(
 
 \b
 Names (Delgado & Choi 2020, table 1): CHM HM HMI M MI Single.
-In words: c-states=on|off  smt=on|off  cores=all|N  isolate=off|all|CPUS  governor=NAME  throttling=on|off
+In words: c-states=on|off  smt=on|off  cores=all|N  isolate=off|all|CPUS
+          governor=NAME  throttling=on|off
 
 \b
 Examples:
@@ -50,7 +51,13 @@ def _machine(*, threads: bool = False) -> tuple[Machine, Any]:
 
 @app.command()
 def show(name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="What this one would change; without it all six.")] = None) -> None:
-    """Say which deployments this machine can take, and what one would change. Changes nothing."""
+    """Say which deployments this machine can take, and what one would change. Changes nothing.
+
+    \b
+    Examples:
+      rtgauge deploy show
+      rtgauge deploy show MI
+    """
     from rich.console import Console
 
     from rtgauge.report.deployment import print_deployments, print_settings
@@ -69,7 +76,13 @@ def show(name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="What
 
 @app.command()
 def apply(name: Name) -> None:
-    """Bring a deployment about and hold it until `rtgauge deploy restore`. A reboot undoes it too."""
+    """Bring a deployment about and hold it until `rtgauge deploy restore`. A reboot undoes it too.
+
+    \b
+    Examples:
+      rtgauge deploy apply MI
+      rtgauge deploy apply c-states=off,isolate=1
+    """
     from rich.console import Console
 
     from rtgauge.errors import InputError, MeasureError
@@ -115,7 +128,7 @@ def _put_back(*options: str) -> None:
 
 @app.command("restore")
 def restore_held() -> None:
-    """Take back the deployment that `deploy apply` holds, and what dead runs left."""
+    """Take back the deployment that `rtgauge deploy apply` holds, and what dead runs left."""
     _put_back("--stale", "--held")
 
 
@@ -123,14 +136,27 @@ def restore() -> None:
     """Put back what a run left that was killed, or cut off by a power failure. What `deploy apply` holds stays.
 
     \b
-    The next run does the same by itself. Exit status 3 where something could not be put back.
+    Examples:
+      rtgauge restore
+          the next run does the same by itself
+      rtgauge deploy restore
+          what is held as well
+
+    \b
+    Exit status 3: something could not be put back.
     """
     _put_back()
 
 
 @app.command()
 def cmdline(name: Name) -> None:
-    """Print what to boot with to have a deployment from the beginning: one line on standard output, hints on standard error."""
+    """Print what to boot with to have a deployment from the beginning: one line on standard output, hints on standard error.
+
+    \b
+    Examples:
+      rtgauge deploy cmdline MI
+      rtgauge deploy cmdline c-states=off,isolate=2-3
+    """
     from rtgauge.system.deployment.ability import why_not
     from rtgauge.system.deployment.cmdline import command_line, not_by_boot
     from rtgauge.system.deployment.words import parse_deployment

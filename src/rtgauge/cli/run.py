@@ -99,7 +99,7 @@ def run(
       rtgauge run --deployment M,MI,Single --repeats 3
           three uses of the cores, in a random order; all is put back
       rtgauge run delgado2020 --duration 1min
-          the paper's experiment: every deployment, the best one, and that one under load
+          a paper's experiment: every deployment, then the best one under load
       rtgauge run arm.toml --repeats 3
           a plan of your own, in a random order, three times
       rtgauge run --resume

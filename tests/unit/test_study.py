@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""The study delgado2020: its plans, and the choice as the paper makes it (sec. IV), on made-up comparisons and without measuring."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rtgauge.analysis.comparison import Comparison, Pair, Selection, SideFigures
+from rtgauge.analysis.comparison import Test as Outcome
+from rtgauge.analysis.selection import Convention, Scale
+from rtgauge.errors import InputError, MeasureError
+from rtgauge.plan.plan import Overrides, load_plan
+from rtgauge.record.model import Distribution, Run
+from rtgauge.study.delgado2020 import Choice, choose, idle_plan, loaded_plan, run_study
+from rtgauge.system.deployment.words import NAMED
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rtgauge.plan.plan import Plan
+
+NOTHING = Distribution(count=0, min_ns=None, mean_ns=None, std_ns=None, p50_ns=None, p95_ns=None, p99_ns=None, p99_9_ns=None, p99_99_ns=None, max_ns=None)
+
+
+def comparison(statistics: dict[str, float | None], critical: float = 33.924) -> Comparison:
+    """The paper's table 4: deployment -> its statistic against Single, None where there is no test."""
+
+    def side(name: str) -> SideFigures:
+        return SideFigures(
+            label=f"idle, {name}", record="r", steps=[], traits={"deployment": name}, baseline=None, missed=0, worst_mark=None, measured=NOTHING, filled=NOTHING
+        )
+
+    def test(convention: Convention, value: float | None) -> Outcome:
+        rejected = value is not None and value > critical
+        return Outcome(
+            convention=convention,
+            scale=Scale.PERCENT,
+            statistic=value,
+            critical=critical,
+            rejected=rejected,
+            cannot="the sample is empty" if value is None else None,
+        )
+
+    pairs = [
+        Pair(
+            side=f"idle, {name}",
+            baseline="idle, Single",
+            paper=test(Convention.PAPER, value),
+            textbook=test(Convention.TEXTBOOK, value),
+            wasserstein_us=None,
+            cramers_v=None,
+        )
+        for name, value in statistics.items()
+    ]
+    kept = {f"idle, {name}": value for name, value in statistics.items() if value is not None and value <= critical}
+    best = min(kept, key=lambda name: kept[name]) if kept else None
+    return Comparison(
+        alpha=0.05,
+        within_ns=2000,
+        resamples=0,
+        seed=1,
+        sides=[side(name) for name in [*statistics, "Single"]],
+        settings={},
+        pairs=pairs,
+        selections=[Selection(baseline="idle, Single", convention=convention, best=best) for convention in Convention],
+        quantiles=[],
+        tails=[],
+    )
+
+
+def test_the_papers_own_numbers_choose_mi() -> None:
+    assert choose(comparison({"HM": 51.13, "HMI": 65.12, "M": 43.98, "MI": 23.26})).deployment == "MI"
+
+
+def test_where_all_are_rejected_the_nearest_goes_on_and_it_is_said() -> None:
+    choice = choose(comparison({"HM": 90.0, "M": 70.5, "MI": None}))
+    assert choice.deployment == "M"
+    assert "every deployment is rejected" in choice.reason
+    assert "70.5" in choice.reason
+
+
+def test_without_any_test_there_is_no_choice() -> None:
+    with pytest.raises(MeasureError, match="the sample is empty"):
+        choose(comparison({"M": None}))
+
+
+def test_the_first_part_is_every_deployment_idle_with_the_papers_settings() -> None:
+    plan = idle_plan(Overrides(seed=1))
+    assert {key.deployment for key in plan.steps} == set(NAMED)
+    for key in plan.steps:
+        p = key.parameters
+        assert (key.load, p["interval_ns"], p["priority"], p["phase"], p["duration_ns"]) == ("idle", 100_000, 99, "fixed", 600 * 10**9)
+        assert p["dma_latency_us"] == (-1 if key.deployment == "CHM" else 0)
+    assert [key.deployment for key in plan.steps] != [key.deployment for key in idle_plan(Overrides(seed=2)).steps]
+
+
+def test_duration_repeats_and_deployments_follow_the_command_line() -> None:
+    overrides = Overrides(parameters={"duration": "2s"}, repeats=2, deployments=["M", "Single"], loads=["cpu"], seed=1)
+    first = idle_plan(overrides)
+    assert len(first.steps) == 4
+    assert {(key.deployment, key.load, key.parameters["duration_ns"]) for key in first.steps} == {("M", "idle", 2 * 10**9), ("Single", "idle", 2 * 10**9)}
+    second = loaded_plan(Choice("M", ""), overrides)
+    assert [(key.deployment, key.load) for key in second.steps] == [("M", "cpu"), ("M", "cpu")]
+    assert loaded_plan(Choice("MI", ""), Overrides()).steps[0].load == "papers"
+
+
+def test_a_study_that_was_stopped_makes_no_choice(tmp_path: Path) -> None:
+    measured: list[Plan] = []
+
+    def measure(plan: Plan) -> tuple[Path, Run]:
+        measured.append(plan)
+        return tmp_path, Run(id="x", created="", state="interrupted", rtgauge="0", command=[], plan={}, targets=[])
+
+    found = run_study(measure, Overrides(), lambda _: pytest.fail("chosen"))
+    assert (len(measured), found.choice, found.comparison) == (1, None, None)
+
+
+def test_jo2022_is_a_preset() -> None:
+    plan = load_plan("jo2022", Overrides(seed=1))
+    assert {(key.load, key.deployment, key.parameters["duration_ns"]) for key in plan.steps} == {("idle", "MI", 100 * 10**9), ("papers", "MI", 100 * 10**9)}
+
+
+def test_c_states_are_not_held_off_where_they_are_to_be_on() -> None:
+    with pytest.raises(InputError, match="holds C-states off"):
+        idle_plan(Overrides(parameters={"dma-latency": 0}, deployments=["CHM"]))
