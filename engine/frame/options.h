@@ -52,7 +52,7 @@ extern const char *const frame_on_off[];
 #define FRAME_OPTION_COUNT(what)                                                                             \
 	{                                                                                                    \
 		.name = "count", .kind = OPTION_INT, .value = &frame_wanted.count, .min = 0,                 \
-		.max = INT64_MAX / 4, .help = what                                                           \
+		.max = INT64_MAX / 4, .help = (what)                                                         \
 	}
 #define FRAME_OPTION_WARM_UP                                                                                 \
 	{                                                                                                    \

@@ -87,7 +87,7 @@ static struct {
 	sem_t middle, high;
 	int64_t ready_ns, ended_ns, taken_ns, released_ns;
 	bool starved, gave_up;
-	_Alignas(CACHE_LINE) _Atomic bool high_has_it;
+	_Atomic bool high_has_it;
 } trial;
 
 /* The critical section: so much time on the CPU, whoever takes it away meanwhile. The middle task ends at the

@@ -18,7 +18,7 @@
 #include "rt/usage.h"
 #include "verbs.h"
 
-#define ROOM (3 * 8192)
+#define ROOM ((size_t)3 * 8192)
 #define READ_COST_MOST_NS 100000 /* a count of interrupts that costs more would be what is measured */
 #define BUSY_PERCENT_MOST 80
 

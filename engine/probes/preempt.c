@@ -63,6 +63,7 @@ static struct series series;
 static int64_t preempted, events; /* in all rounds */
 static struct {
 	_Alignas(CACHE_LINE) _Atomic bool over;
+	size_t posts; /* set before over is */
 	_Alignas(CACHE_LINE) sem_t wake;
 } round_now;
 
@@ -113,7 +114,9 @@ static void run_high_by_wake_up(struct rounds_task *t)
 		while (sem_wait(&round_now.wake))
 			;
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		if (atomic_load_explicit(&round_now.over, memory_order_relaxed) || count == t->room)
+		/* The post that says that it is over comes after all others, which may still wait to be seen.
+		 */
+		if (atomic_load_explicit(&round_now.over, memory_order_acquire) && count == round_now.posts)
 			break;
 		t->times[count++] = timespec_ns(&now);
 	}
@@ -136,8 +139,8 @@ static void run_waker(struct rounds_task *t)
 		sem_post(&round_now.wake);
 		next_ns = timespec_ns(&now) + interval_ns;
 	}
-	/* The last one must have been measured before the high task is told to end. */
 	clock_pause_ns(interval_ns);
+	round_now.posts = count;
 	atomic_store(&round_now.over, true);
 	sem_post(&round_now.wake);
 	t->count = count;
@@ -163,9 +166,6 @@ static bool take(struct json *j)
 		if (!rounds_feed(&series, from_ns, to_ns - from_ns, j))
 			return false;
 	}
-	/* A post that came before the high task waited again ended two waits as one could. */
-	if (event == EVENT_WAKE_UP && count < waker->count)
-		series.lost += (int64_t)(waker->count - count);
 	return true;
 }
 

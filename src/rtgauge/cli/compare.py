@@ -45,9 +45,10 @@ def _operations(records: Sequence[Record], *, as_json: bool, page: Path | None, 
     from rich.console import Console
 
     from rtgauge.report.compare.terminal import print_grids
-    from rtgauge.report.microbenchmarks import grids
+    from rtgauge.report.microbenchmarks import terminal_grids
 
-    print_grids(grids(found), Console())
+    console = Console()
+    print_grids(terminal_grids(found, console.width), console)
 
 
 def compare(

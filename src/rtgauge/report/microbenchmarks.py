@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rtgauge.report.compare.tables import Grid
@@ -21,7 +22,7 @@ def _names(found: Microbenchmarks) -> list[str]:
     """What each line is called: policy and load always and where they differ; the record where nothing else tells two apart."""
     loads = len({system.load for system in found.systems}) > 1
     names = [f"{system.name}, {system.policy}" + (f", {system.load}" if loads else "") for system in found.systems]
-    return [name if names.count(name) == 1 else f"{name} ({system.record})" for name, system in zip(names, found.systems, strict=True)]
+    return [name if names.count(name) == 1 else f"{name} ({Path(system.record).name})" for name, system in zip(names, found.systems, strict=True)]
 
 
 def _cell(system: System, operation: str, figure: Callable[[Cost], float], group: str) -> str:
@@ -31,15 +32,23 @@ def _cell(system: System, operation: str, figure: Callable[[Cost], float], group
     return whole(round(figure(cost)), group=group) + ("*" if cost.worst_mark is not None and cost.worst_mark.value != "note" else "")
 
 
+def _worst(cost: Cost) -> float:
+    return cost.max_ns
+
+
+def _mean(cost: Cost) -> float:
+    return cost.mean_ns
+
+
+def _p99(cost: Cost) -> float:
+    return cost.p99_ns
+
+
 def cost_grids(found: Microbenchmarks, group: str = "") -> list[Grid]:
     """Worst case (the form of tables 1 and 2 of the paper), average and 99 % of each operation, in ns, a line a system."""
     if not found.systems:
         return []
-    figures: tuple[tuple[str, Callable[[Cost], float]], ...] = (
-        ("Worst case (ns)", lambda cost: cost.max_ns),
-        ("Average (ns)", lambda cost: cost.mean_ns),
-        ("99 % (ns)", lambda cost: cost.p99_ns),
-    )
+    figures = (("Worst case (ns)", _worst), ("Average (ns)", _mean), ("99 % (ns)", _p99))
     names = _names(found)
     costs = [system.clock_cost_ns for system in found.systems if system.clock_cost_ns is not None]
     clock = f"Each figure holds one reading of the clock, about {min(costs):.0f} ns." if costs else "What reading the clock costs is not known."
@@ -60,9 +69,33 @@ def cost_grids(found: Microbenchmarks, group: str = "") -> list[Grid]:
     ]
 
 
+def long_cost_grid(found: Microbenchmarks) -> Grid:
+    """The same with a line for each operation of each system, for where the paper's form is too wide."""
+    rows = [
+        [name if not number else "", cost.operation, *(_cell(system, cost.operation, figure, "") for figure in (_worst, _mean, _p99))]
+        for name, system in zip(_names(found), found.systems, strict=True)
+        for number, cost in enumerate(sorted(system.costs, key=lambda one: found.operations.index(one.operation)))
+    ]
+    return Grid("Cost (ns)", ["", "operation", "worst", "average", "99 %"], rows, cost_grids(found)[0].notes)
+
+
+def terminal_grids(found: Microbenchmarks, width: int) -> list[Grid]:
+    """Every table in a form whose numbers fit into so many columns."""
+    costs = cost_grids(found)
+    if any(_width(grid) > width for grid in costs):
+        costs = [long_cost_grid(found)]
+    inversion = inversion_grid(found)
+    return [*costs, *([inversion] if inversion is not None else [])]
+
+
+def _width(grid: Grid) -> int:
+    lines = [grid.columns, *grid.rows]
+    return sum(max(len(line[at]) for line in lines) + 2 for at in range(len(grid.columns)))
+
+
 def _answer(one: LockAnswer) -> list[str]:
     tried = bool(one.trials)
-    how = " (its own spin)" if one.gave_up else ""
+    how = ", by its spin" if one.gave_up else ""
     return [
         one.lock,
         ANSWERS.get(one.answer, one.answer) + how,
@@ -81,9 +114,10 @@ def inversion_grid(found: Microbenchmarks) -> Grid | None:
     names = len({one.name for one in found.inversion}) > 1
     rows = [[*([f"{one.name if names else one.record}, {one.load}"] if several else []), *_answer(one)] for one in found.inversion]
     limits = ", ".join(dict.fromkeys(format_duration(one.limit_ns) for one in found.inversion))
-    columns = ["lock", "the high task", "starved", "longest wait", "critical section", "wait / section"]
+    columns = ["lock", "high task", "starved", "longest wait", "section", "sections"]
     notes = [
-        f"Starved: it did not have the lock within the probe's own limit of {limits}; without a limit it would wait for as long as the middle task computes."
+        f"Starved: it did not have the lock within the probe's own limit of {limits}; without a limit it would wait for as long as the middle task computes.",
+        "sections: the longest wait in critical sections of the low task.",
     ]
     return Grid("Priority inversion", [*(["system"] if several else []), *columns], rows, notes)
 

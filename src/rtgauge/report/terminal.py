@@ -108,9 +108,9 @@ def _print_microbenchmarks(record: Record, console: Console) -> None:
     if not any(step.key.probe in PROBES for step in record.steps):
         return
     from rtgauge.report.compare.terminal import print_grids
-    from rtgauge.report.microbenchmarks import grids
+    from rtgauge.report.microbenchmarks import terminal_grids
 
-    print_grids(grids(microbenchmarks([record])), console)
+    print_grids(terminal_grids(microbenchmarks([record]), console.width), console)
     console.print()
 
 

@@ -27,7 +27,9 @@ NUMBERS = {"count", "missed", "average", "maximum", "minimum", "std", "chi-squar
 def _table(grid: Grid) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for i, column in enumerate(grid.columns):
-        numeric = column in NUMBERS or (grid.title.endswith("(ns)") and i > 0) or column.startswith(("critical", "Wasserstein", "Cramer"))
+        numeric = (
+            column in NUMBERS or (grid.title.endswith("(ns)") and i > 0 and column != "operation") or column.startswith(("critical", "Wasserstein", "Cramer"))
+        )
         table.add_column(column, justify="right" if numeric else "left", no_wrap=numeric, style="bold" if i == 0 else "", overflow="fold")
     for row in grid.rows:
         table.add_row(*(Text(printable(cell)) for cell in row))

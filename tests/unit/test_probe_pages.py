@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""A probe is three files: engine/probes/x.c, src/rtgauge/probe/x.py, docs/probes/x.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtgauge.errors import InputError
+from rtgauge.probe.base import key_names, normalise
+from rtgauge.probe.registry import PROBES
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_each_probe_of_the_engine_has_its_page_and_its_module():
+    sources = {path.stem for path in (ROOT / "engine" / "probes").glob("*.c")}
+    assert sources == set(PROBES)
+    for name in sources:
+        text = (ROOT / "docs" / "probes" / f"{name}.md").read_text()
+        assert text.startswith(f"# {name}\n")
+        assert f"probes/{name}.md" in (ROOT / "mkdocs.yml").read_text()
+        assert (ROOT / "src" / "rtgauge" / "probe" / f"{name}.py").is_file()
+
+
+@pytest.mark.parametrize("name", PROBES)
+def test_defaults_are_a_command_line(name):
+    probe = PROBES[name]
+    parameters = normalise(probe, {}, "x")
+    words = probe.arguments(parameters, "/s")
+    assert words[0] == name
+    assert all(word.startswith("--") and "=" in word and "None" not in word for word in words[1:])
+    assert probe.expected_ns(parameters) > 0
+
+
+@pytest.mark.parametrize("name", [name for name in PROBES if name not in ("calibrate", "inversion")])
+def test_a_count_takes_the_place_of_the_duration(name):
+    words = PROBES[name].arguments(normalise(PROBES[name], {"count": 7}, "x"), None)
+    assert "--count=7" in words
+    assert not any(word.startswith(("--duration", "--samples")) for word in words)
+    with pytest.raises(InputError, match="not both"):
+        normalise(PROBES[name], {"count": 7, "duration": "1s"}, "x")
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "words"),
+    [
+        ("noise", {"busy": "90ms"}, "80% of round"),
+        ("noise", {"round": "10ms"}, "80% of round"),
+        ("switch", {"tasks": 1}, "tasks"),
+        ("preempt", {"priority": 1}, "priority of 2 or more"),
+        ("preempt", {"placement": "same-cpu"}, "same-cpu"),
+        ("semaphore", {"method": "smoke"}, "smoke"),
+        ("inversion", {"limit": "1s"}, "too long"),
+        ("inversion", {"policy": "other"}, "policy"),
+        ("inversion", {"duration": "1s"}, "duration"),
+    ],
+)
+def test_wrong_parameters_are_one_line(name, written, words):
+    with pytest.raises(InputError, match=words) as error:
+        normalise(PROBES[name], written, "plan x, step 1")
+    assert "\n" not in str(error.value)
+
+
+@given(
+    st.sampled_from(sorted(PROBES)),
+    st.dictionaries(st.text(max_size=12), st.one_of(st.text(max_size=12), st.integers(), st.booleans(), st.none()), max_size=4),
+    st.data(),
+)
+def test_hostile_parameters_end_in_an_input_error(name, written, data):
+    known = data.draw(st.dictionaries(st.sampled_from(key_names(PROBES[name])), st.one_of(st.text(max_size=12), st.integers(), st.booleans()), max_size=4))
+    try:
+        parameters = normalise(PROBES[name], {**written, **known}, "x")
+    except InputError as error:
+        assert "\n" not in str(error)
+    else:
+        assert PROBES[name].arguments(parameters, None)[0] == name
