@@ -21,7 +21,7 @@ from rtgauge.plan.model import STEP_KEYS, PlanFile, plan_keys
 from rtgauge.probe import registry as probes
 from rtgauge.probe.base import key_names, normalise
 from rtgauge.record.model import StepKey
-from rtgauge.validation import explain
+from rtgauge.validation import explain, one_line
 
 DEPLOYMENTS = ("as-is",)
 TARGET = "local"
@@ -94,7 +94,7 @@ def _step_key(entry: dict[str, Any], what: str) -> StepKey:
     written = {name: value for name, value in entry.items() if name not in STEP_KEYS}
     for name in written:
         if name not in key_names(probe):
-            raise InputError(f"{what}: unknown key '{name}'{nearest(name, [*STEP_KEYS, *key_names(probe)])}")
+            raise InputError(one_line(f"{what}: unknown key '{name}'{nearest(name, [*STEP_KEYS, *key_names(probe)])}"))
     parameters = normalise(probe, written, what)
     return StepKey(probe=probe.name, parameters=parameters, load=load, deployment=deployment, targets={SELF: TARGET}, repeat=1)
 
