@@ -46,7 +46,7 @@ static void hello_says_who_speaks(void **state)
 	assert_true(field_is(line, "probe", "\"probe-name\""));
 	assert_int_equal(field_int(line, "pid"), getpid());
 	assert_int_equal(field_int(line, "a_number"), 5);
-	assert_non_null(strstr(line, "\"capabilities\":[\"wakeup\",\"calibrate\","));
+	assert_non_null(strstr(line, "\"capabilities\":[\"wakeup\",\"noise\","));
 	assert_non_null(strstr(line, "\"boot_id\":\""));
 	free(line);
 }

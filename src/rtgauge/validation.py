@@ -80,12 +80,17 @@ def _message(first: Mapping[str, Any]) -> str:
             return str(first["msg"]).removeprefix("Value error, ")
 
 
+def one_line(text: str) -> str:
+    """What was written may hold line ends and control characters, which an error shows as a replacement."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
 def explain(error: ValidationError, what: str, known: list[str]) -> InputError:
     """The first complaint as an InputError: `what` names the thing (`plan x.toml, step 2`), `known` its keys."""
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         key = str(first["loc"][-1])
-        return InputError(f"{what}: unknown key '{key}'{nearest(key, known)}")
+        return InputError(one_line(f"{what}: unknown key '{key}'{nearest(key, known)}"))
     message = _message(first)
-    return InputError(f"{what}: {where}: {message}" if where else f"{what}: {message}")
+    return InputError(one_line(f"{what}: {where}: {message}" if where else f"{what}: {message}"))

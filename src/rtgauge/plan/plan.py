@@ -23,7 +23,7 @@ from rtgauge.probe.base import Probe, key_names, normalise
 from rtgauge.record.model import StepKey
 from rtgauge.system.controller import Controller
 from rtgauge.system.deployment.words import AS_IS, Deployment, parse_deployment
-from rtgauge.validation import explain
+from rtgauge.validation import explain, one_line
 
 DMA_LATENCY = "dma-latency"
 TARGET = "local"
@@ -98,7 +98,7 @@ def _step_key(entry: dict[str, Any], what: str) -> StepKey:
     written = {name: value for name, value in entry.items() if name not in STEP_KEYS}
     for name in written:
         if name not in key_names(probe):
-            raise InputError(f"{what}: unknown key '{name}'{nearest(name, [*STEP_KEYS, *key_names(probe)])}")
+            raise InputError(one_line(f"{what}: unknown key '{name}'{nearest(name, [*STEP_KEYS, *key_names(probe)])}"))
     _keep_c_states(deployment, written, probe, what)
     parameters = normalise(probe, written, what)
     return StepKey(probe=probe.name, parameters=parameters, load=load, deployment=deployment.name, targets={SELF: TARGET}, repeat=1)
