@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.system.deployment.ability import ISOLATED
+from rtgauge.system.reading import Files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,11 +30,10 @@ class Held:
 
 def find_held(files: Mapping[str, Any], boot_id: str | None) -> Held | None:
     """From a `read` of JOURNAL. What an earlier boot held is held no longer."""
-    journal: Any = files.get(JOURNAL)
-    text = journal.get("text", "") if isinstance(journal, dict) else ""
+    text = Files(files).text(JOURNAL) or ""
     paths: list[str] = []
     run = ""
-    for line in str(text).split("\n"):
+    for line in text.split("\n"):
         try:
             entry: Any = json.loads(line)
         except ValueError:
