@@ -81,6 +81,10 @@ engine_runs() {
 		engine "$folder" wakeup --go --count 2000 --interval-ns 200000 --policy "$policy" --timer "$timer" "$@"
 	done
 	engine "$folder" calibrate
+	for probe in noise switch preempt 'semaphore --method mutex' 'semaphore --method condition'; do
+		# shellcheck disable=SC2086 # a probe with its options
+		engine "$folder" $probe --go --duration-ns 100000000 --policy "$policy" --memory-lock off
+	done
 	engine "$folder" read /proc/self/stat /proc/version '/sys/devices/system/cpu/cpu*/online' /nothing/here
 }
 
