@@ -89,6 +89,10 @@ engine_runs() {
 		done
 	fi
 	engine "$folder" calibrate
+	for probe in noise switch preempt 'semaphore --method mutex' 'semaphore --method condition'; do
+		# shellcheck disable=SC2086 # a probe with its options
+		engine "$folder" $probe --go --duration-ns 100000000 --policy "$policy" --memory-lock off
+	done
 	engine "$folder" read /proc/self/stat /proc/version '/sys/devices/system/cpu/cpu*/online' /nothing/here
 }
 
