@@ -9,5 +9,6 @@ const struct verb verbs[] = {
 	{"restore", verb_restore, "put settings back"},
 	{"guard", verb_guard,
 	 "run a program under a lease; end it and put settings back when the lease ends"},
+	{"attach", verb_attach, "follow a guarded program that outlives its connection"},
 };
 const size_t verb_count = sizeof(verbs) / sizeof(verbs[0]);

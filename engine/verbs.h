@@ -23,5 +23,6 @@ int verb_read(int argc, char **argv);
 int verb_set(int argc, char **argv);
 int verb_restore(int argc, char **argv);
 int verb_guard(int argc, char **argv);
+int verb_attach(int argc, char **argv);
 
 #endif
