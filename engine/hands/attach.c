@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "hands/args.h"
 #include "hands/errname.h"
 #include "hands/file.h"
@@ -197,6 +198,22 @@ static int timeout_ms(const struct attach *a)
 	return (int)(ms < most ? ms : most);
 }
 
+/* Tells this verb's own words from the program's: the first line of all, and the last one, on standard error.
+ */
+static void say(FILE *out, const char *event, int status)
+{
+	struct json j;
+
+	json_start(&j, out);
+	json_open(&j, NULL, '{');
+	json_str(&j, "type", "attach");
+	json_str(&j, "event", event);
+	if (status >= 0)
+		json_int(&j, "status", status);
+	json_close(&j, '}');
+	json_line(&j);
+}
+
 /* Until the guard has ended and all it wrote is carried, or the host is gone. Returns the exit status. */
 static int carry(struct attach *a)
 {
@@ -207,8 +224,12 @@ static int carry(struct attach *a)
 		/* First whether it has ended, then what it wrote: nothing comes after. */
 		ended = ended || over(a);
 		fill(a);
-		if (ended && a->drained && a->piece_done == a->piece_len)
-			return told_status(a);
+		if (ended && a->drained && a->piece_done == a->piece_len) {
+			int status = told_status(a);
+
+			say(stderr, "ended", status);
+			return status;
+		}
 		struct pollfd fds[] = {
 			{.fd = STDIN_FILENO, .events = POLLIN},
 			{.fd = STDOUT_FILENO, .events = a->piece_len > a->piece_done ? POLLOUT : 0},
@@ -257,5 +278,6 @@ int verb_attach(int argc, char **argv)
 	a.pid = (pid_t)pid;
 	a.heard = now_ns();
 	watch(&a, folder);
+	say(stdout, "attached", -1);
 	return carry(&a);
 }

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Protocol
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Protocol, Self
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,11 @@ class Guarded(Protocol):
     @property
     def pid(self) -> int:
         """Process id on the target of the guard; every process of the program descends from it."""
+        ...
+
+    @property
+    def kept(self) -> dict[str, Any] | None:
+        """What `Target.attach` of another process takes; None where it does not outlive this one."""
         ...
 
     def lines(self) -> Iterator[bytes]:
@@ -49,6 +56,18 @@ class Target(Protocol):
     """A machine that is measured."""
 
     name: str
+    restored_before: list[dict[str, Any]]
+    """What dead runs had left on it and was put back as it was opened: the lines of the `restore` hand."""
+
+    @property
+    def machine(self) -> str:
+        """What `uname -m` says."""
+        ...
+
+    @property
+    def session(self) -> dict[str, Any] | None:
+        """What `open_target` of another process needs to go on where this one is cut off; None where everything ends with it."""
+        ...
 
     def read(self, paths: Iterable[str]) -> Mapping[str, dict[str, Any]]:
         """Files and globs in one batch, as the `read` hand answers: path -> {"text": ...} or {"error": ...}."""
@@ -74,8 +93,32 @@ class Target(Protocol):
         """Run a verb of the engine under guard."""
         ...
 
+    def attach(self, kept: Mapping[str, Any], log: BinaryIO | None = None) -> Guarded:
+        """Follow a program that another process had started (`Guarded.kept`), from the beginning of its output. Raises MeasureError."""
+        ...
+
+    def files_folder(self, folder: Path) -> str:
+        """A folder on the target for files that belong into the host's `folder`; `fetch` brings them."""
+        ...
+
+    def use_files_folder(self, folder: Path, place: str) -> None:
+        """`files_folder(folder)` was `place` in the process that is gone on from."""
+        ...
+
+    def fetch(self, folder: Path) -> None:
+        """Bring the files that programs wrote into `files_folder(folder)` to the host. Raises MeasureError."""
+        ...
+
     def check(self) -> None:
         """Raises MeasureError where the target is no longer held by this run."""
+        ...
+
+    def __enter__(self) -> Self:
+        """It was opened by its constructor."""
+        ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /) -> None:
+        """`close`; but where the connection broke, what outlives it is left to be gone on with."""
         ...
 
     def close(self) -> None:

@@ -71,7 +71,11 @@ def _cache() -> Path:
 def _fingerprint(source: Path) -> str:
     """Of all that the engine is made from: a changed source is built again."""
     digest = hashlib.sha256()
-    files = [source / "meson.build", source / "meson.options", *(path for path in (source / "engine").rglob("*") if path.suffix in {".c", ".h", ".build", ".ini"})]
+    files = [
+        source / "meson.build",
+        source / "meson.options",
+        *(path for path in (source / "engine").rglob("*") if path.suffix in {".c", ".h", ".build", ".ini"}),
+    ]
     for path in sorted(files):
         digest.update(str(path.relative_to(source)).encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
