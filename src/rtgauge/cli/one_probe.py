@@ -24,12 +24,14 @@ from rtgauge.verdict.decision import exit_status, judge_run
 from rtgauge.verdict.requirement import parse_requirement
 
 
-def one_probe(name: str, written: dict[str, Any], *, load: str, samples: Path | None, require: str | None, as_json: bool) -> int:
+def one_probe(name: str, written: dict[str, Any], *, load: str, target: str, samples: Path | None, require: str | None, as_json: bool) -> int:
     """Measure, print, and give the exit status. `written` are the parameters as a plan has them."""
     requirement = parse_requirement(require) if require is not None else None
     if samples is not None:
         check_samples_path(samples)
-    plan = make_plan({"name": f"probe-{name}", "step": [{"probe": name, "load": load}]}, f"probe {name}", Overrides(parameters=written, require=require))
+    plan = make_plan(
+        {"name": f"probe-{name}", "step": [{"probe": name, "load": load}]}, f"probe {name}", Overrides(parameters=written, require=require, targets=[target])
+    )
     display = make_display()
     # Raw samples may be large: they are written where the user has room for them.
     with tempfile.TemporaryDirectory(prefix=".rtgauge-", dir=samples.parent if samples is not None else None) as folder:

@@ -16,10 +16,12 @@ Nothing is kept but what is asked for.
 Examples:
   rtgauge probe wakeup --cpu 1 --interval 200us --duration 5s
   rtgauge probe calibrate
+  rtgauge probe wakeup --target ssh://root@board
 """
 
 app = typer.Typer(help=HELP)
 
+Target = Annotated[str, typer.Option(metavar="NAME", help="The machine to measure: local, or ssh://[user@]host[:port].")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output; the rest on standard error.")]
 
 
@@ -38,6 +40,7 @@ def wakeup(
     dma_latency: Annotated[str, typer.Option(metavar="US|off", help="Keep CPUs out of sleep states that take more us to leave; off: leave them alone.")] = "0",
     memory_lock: Annotated[str, typer.Option(metavar="on|off", help="Lock the memory of the measuring program: on or off.")] = "on",
     load: Annotated[str, typer.Option(metavar="NAME", help="What the machine does meanwhile: idle, cpu, memory, network, scheduler, papers.")] = "idle",
+    target: Target = "local",
     samples: Annotated[Path | None, typer.Option(metavar="FILE", help="Every single latency into FILE: .csv, .parquet, or else binary, a file a CPU.")] = None,
     require: Annotated[str | None, typer.Option(metavar="TEXT", help='What is asked of the machine, e.g. "latency<=200us".')] = None,
     json: Json = False,
@@ -73,12 +76,13 @@ def wakeup(
     }
     optional = {"cpu": cpu, "count": count, "stop-at": stop_at, "duration": duration}
     written |= {name: value for name, value in optional.items() if value is not None}
-    raise typer.Exit(one_probe("wakeup", written, load=load, samples=samples, require=require, as_json=json))
+    raise typer.Exit(one_probe("wakeup", written, load=load, target=target, samples=samples, require=require, as_json=json))
 
 
 @app.command("calibrate")
 def calibrate(
     count: Annotated[int, typer.Option(min=1, max=100_000_000, metavar="N", help="Readings of each clock.")] = 100_000,
+    target: Target = "local",
     json: Json = False,
 ) -> None:
     """Clocks: the resolution of each, and what it costs to read it.
@@ -89,4 +93,4 @@ def calibrate(
     """
     from rtgauge.cli.one_probe import one_probe
 
-    raise typer.Exit(one_probe("calibrate", {"count": count}, load="idle", samples=None, require=None, as_json=json))
+    raise typer.Exit(one_probe("calibrate", {"count": count}, load="idle", target=target, samples=None, require=None, as_json=json))

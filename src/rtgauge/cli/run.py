@@ -9,12 +9,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+LONGEST_WAIT_NS = 7 * 86400 * 10**9
+
 if TYPE_CHECKING:
     from rtgauge.plan.plan import Overrides
 
 
 def _overrides(
-    *, duration: str | None, load: str | None, repeats: int | None, seed: int | None, require: str | None, cross_check: str | None, settings: list[str]
+    *,
+    duration: str | None,
+    load: str | None,
+    repeats: int | None,
+    seed: int | None,
+    require: str | None,
+    cross_check: str | None,
+    settings: list[str],
+    targets: list[str] | None,
 ) -> Overrides:
     from rtgauge.errors import InputError
     from rtgauge.plan.plan import Overrides
@@ -34,7 +44,21 @@ def _overrides(
         seed=seed,
         require=require,
         cross_check=cross_check,
+        targets=targets,
     )
+
+
+def _wait_ns(text: str) -> int:
+    from rtgauge.errors import InputError
+    from rtgauge.units import parse_duration_ns
+
+    try:
+        wait_ns = parse_duration_ns(text)
+    except ValueError as error:
+        raise InputError(f"--wait {text}: {error}") from None
+    if not 0 < wait_ns <= LONGEST_WAIT_NS:
+        raise InputError(f"--wait {text}: give more than 0 and at most 7d")
+    return wait_ns
 
 
 def _refuse_with_resume(options: dict[str, object]) -> None:
@@ -48,6 +72,9 @@ def _refuse_with_resume(options: dict[str, object]) -> None:
 
 def run(
     plan: Annotated[str, typer.Argument(metavar="PLAN", help="A preset (quick, standard, papers) or a plan's TOML file; with --resume a record.")] = "quick",
+    target: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A machine to measure: local, or ssh://[user@]host[:port]; several: one after the other.")
+    ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder that holds records.")] = Path("rtgauge-runs"),
     duration: Annotated[str | None, typer.Option(metavar="TIME", help="Measured time of each step, e.g. 10s, 5min, 1h.")] = None,
     repeats: Annotated[int | None, typer.Option(min=1, max=1000, metavar="N", help="Measure every step so often, in a randomised order.")] = None,
@@ -56,6 +83,9 @@ def run(
     cross_check: Annotated[str | None, typer.Option(metavar="NAME", help="Let another tool measure the same, in turn: cyclictest or rtla.")] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the probe for every step.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Of the random order, to have the same again.")] = None,
+    wait: Annotated[
+        str, typer.Option(metavar="TIME", help="How long another machine goes on, beyond its longest step, when its connection is lost and nobody resumes.")
+    ] = "15min",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with PLAN (a record ending in .partial), or with the newest one in --out.")] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output; the rest on standard error.")] = False,
 ) -> None:
@@ -73,6 +103,8 @@ def run(
           one CPU, idle and loaded, every 100 us
       rtgauge run arm.toml --repeats 3
           a plan of your own, in a random order, three times
+      rtgauge run --target ssh://root@board --target local
+          another machine and this one, side by side
       rtgauge run --resume
           go on where a run was cut off
 
@@ -94,18 +126,21 @@ def run(
 
     if require is not None:
         parse_requirement(require)
-    options = RunOptions(out=out, command=["rtgauge", *sys.argv[1:]])
+    options = RunOptions(out=out, command=["rtgauge", *sys.argv[1:]], wait_ns=_wait_ns(wait))
     display = make_display()
     with Interrupt(display.stopping) as interrupt:
         if resume:
             given = {"--duration": duration, "--repeats": repeats, "--load": load, "--require": require, "--cross-check": cross_check}
-            _refuse_with_resume({**given, "--set": settings, "--seed": seed})
+            _refuse_with_resume({**given, "--set": settings, "--seed": seed, "--target": target})
             folder = find_partial(out) if plan == "quick" else Path(plan)
             with display:
                 path, result, _ = resume_run(folder, options, display, interrupt)
         else:
             chosen = load_plan(
-                plan, _overrides(duration=duration, load=load, repeats=repeats, seed=seed, require=require, cross_check=cross_check, settings=settings or [])
+                plan,
+                _overrides(
+                    duration=duration, load=load, repeats=repeats, seed=seed, require=require, cross_check=cross_check, settings=settings or [], targets=target
+                ),
             )
             if chosen.require is not None:
                 parse_requirement(chosen.require)

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Protocol, Self
 
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
+
 
 @dataclass(frozen=True)
 class Completed:
@@ -16,6 +18,13 @@ class Completed:
 
     returncode: int
     stdout: str
+
+
+class ProgramPlace(TypedDict):
+    """Where a program is that outlives the process that started it: its folder on the target, and the process id of its guard."""
+
+    folder: str
+    pid: int
 
 
 class Guarded(Protocol):
@@ -27,7 +36,12 @@ class Guarded(Protocol):
         ...
 
     @property
-    def kept(self) -> dict[str, Any] | None:
+    def reconnections(self) -> int:
+        """How often the connection to it broke and was made again."""
+        ...
+
+    @property
+    def kept(self) -> ProgramPlace | None:
         """What `Target.attach` of another process takes; None where it does not outlive this one."""
         ...
 
@@ -58,6 +72,9 @@ class Target(Protocol):
     name: str
     restored_before: list[dict[str, Any]]
     """What dead runs had left on it and was put back as it was opened: the lines of the `restore` hand."""
+
+    picked_up: bool
+    """It was opened by going on with a session that had outlived its process."""
 
     @property
     def machine(self) -> str:
@@ -93,7 +110,7 @@ class Target(Protocol):
         """Run a verb of the engine under guard."""
         ...
 
-    def attach(self, kept: Mapping[str, Any], log: BinaryIO | None = None) -> Guarded:
+    def attach(self, kept: ProgramPlace, log: BinaryIO | None = None) -> Guarded:
         """Follow a program that another process had started (`Guarded.kept`), from the beginning of its output. Raises MeasureError."""
         ...
 
@@ -107,6 +124,10 @@ class Target(Protocol):
 
     def fetch(self, folder: Path) -> None:
         """Bring the files that programs wrote into `files_folder(folder)` to the host. Raises MeasureError."""
+        ...
+
+    def end_others(self, kept: Sequence[str]) -> None:
+        """End what the process that is gone on from had started, but for the programs whose folders are in `kept`."""
         ...
 
     def check(self) -> None:

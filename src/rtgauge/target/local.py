@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from rtgauge.errors import MeasureError
-from rtgauge.target.base import Completed
+from rtgauge.target.base import Completed, ProgramPlace
 from rtgauge.target.engine_path import engine_path
 from rtgauge.target.label import plain_label
 from rtgauge.target.lease import LEASE_NS, LeaseKeeper
@@ -55,7 +55,12 @@ class LocalGuarded:
         return self._process.pid
 
     @property
-    def kept(self) -> dict[str, Any] | None:
+    def reconnections(self) -> int:
+        """There is no connection that could break."""
+        return 0
+
+    @property
+    def kept(self) -> ProgramPlace | None:
         """None: it does not outlive rtgauge."""
         return None
 
@@ -108,6 +113,7 @@ class LocalTarget:
     """This machine. While it is open it is locked: a second run on it is refused."""
 
     name = "local"
+    picked_up = False
 
     def __init__(self, run_id: str, label: str) -> None:
         """Lock the machine for the run `run_id`; `label` is what a refused second run is told. Raises MeasureError."""
@@ -199,7 +205,7 @@ class LocalTarget:
         """None: nothing outlives rtgauge here."""
         return None
 
-    def attach(self, kept: Mapping[str, Any], log: BinaryIO | None = None) -> LocalGuarded:  # noqa: ARG002 - as every target has it
+    def attach(self, kept: ProgramPlace, log: BinaryIO | None = None) -> LocalGuarded:  # noqa: ARG002 - as every target has it
         """Nothing outlives rtgauge here. Raises MeasureError."""
         raise MeasureError("nothing that an earlier rtgauge had started on this machine still runs")
 
@@ -212,6 +218,9 @@ class LocalTarget:
 
     def fetch(self, folder: Path) -> None:
         """All is there."""
+
+    def end_others(self, kept: Sequence[str]) -> None:
+        """Nothing outlives rtgauge here."""
 
     def close(self) -> None:
         """End what still runs, put settings back, give the machine free."""

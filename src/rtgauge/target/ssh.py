@@ -25,9 +25,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rtgauge.target.address import SshAddress
+    from rtgauge.target.base import ProgramPlace
 
 READ = 'exec "$1" read -'
-WHICH = 'PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin; command -v -- "$1"'
+WHICH = """
+set -f
+IFS=:
+for folder in $PATH /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin; do
+	[ -f "$folder/$1" ] && [ -x "$folder/$1" ] && echo "$folder/$1" && exit 0
+done
+exit 1
+"""
 RUN = 'cd / && engine=$1 run=$2 lease=$3 && shift 3 && exec "$engine" guard --run "$run" --lease-ns "$lease" -- "$@"'
 GIVE = 'exec cat -- "$1"'
 MAKE = 'umask 077; mkdir "$1"'
@@ -229,9 +237,9 @@ class SshTarget:
         """Run a verb of the engine under guard."""
         return self.start([self._here.engine, *arguments])
 
-    def attach(self, kept: Mapping[str, Any], log: BinaryIO | None = None) -> SshGuarded:
+    def attach(self, kept: ProgramPlace, log: BinaryIO | None = None) -> SshGuarded:
         """Follow a program of a session that was picked up, from the beginning of its output. Raises MeasureError where it is gone."""
-        place = Place(str(kept["folder"]), int(kept["pid"]))
+        place = Place(kept["folder"], kept["pid"])
         program = attach(self._connection, self._here.engine, place, keeper=self._keeper, log=log)
         self._running.append(program)
         return program

@@ -10,8 +10,8 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO
 
 from rtgauge.errors import MeasureError
 from rtgauge.target.ssh_errors import ConnectionBroken, explain_ssh
@@ -19,10 +19,12 @@ from rtgauge.target.ssh_errors import ConnectionBroken, explain_ssh
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rtgauge.target.base import ProgramPlace
     from rtgauge.target.lease import LeaseKeeper
     from rtgauge.target.ssh_connection import Channel, SshConnection
 
 ATTACHED = b'{"type":"attach","event":"attached"}\n'
+FULL = "No space left on device"
 END_PATIENCE_S = 10.0
 RECONNECT_S = 30.0
 RETRY_S = 1.0
@@ -33,6 +35,7 @@ FOLLOW = """
 "$engine" attach --folder "$folder" --pid "$pid" --from "$from"
 status=$?
 cat "$folder/errors" 2>/dev/null >&2
+[ "$status" = 0 ] || [ ! -d "$folder" ] || echo full >"$folder/room"
 exit "$status"
 """
 PREPARE = """
@@ -116,9 +119,9 @@ class SshGuarded:
         return self.place.pid
 
     @property
-    def kept(self) -> dict[str, Any] | None:
+    def kept(self) -> ProgramPlace | None:
         """For `attach_kept`."""
-        return asdict(self.place)
+        return {"folder": self.place.folder, "pid": self.place.pid}
 
     @property
     def over(self) -> bool:
@@ -152,6 +155,10 @@ class SshGuarded:
         if told is not None:
             self._status = int(told[1])
             said = said.replace(told[0], "", 1)
+            if FULL in said:
+                # Its last words were lost with that: what it said before looks whole, and is not.
+                self._error = MeasureError(f"{self._connection.address.name}: disk full on the target: {self.place.folder} cannot be written; free space there")
+                raise self._error
             if said.strip():
                 sys.stderr.write(said)
             return True
