@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from rtgauge.load.kept import KeptLoad
@@ -23,13 +23,13 @@ class Kept(TypedDict):
     load: KeptLoad | None
 
 
-KEPT = TypeAdapter(Kept, config=ConfigDict(strict=True))
+KEPT = TypeAdapter(Kept)
 
 
 def read_kept(found: object) -> Kept | None:
     """What a record says; None where it is nothing that could be gone on with."""
     try:
-        return KEPT.validate_python(found)
+        return KEPT.validate_python(found, strict=True)
     except ValidationError:
         return None
 
