@@ -27,7 +27,8 @@ def over_ssh(machine: Machine, *words: object, **options: Any) -> Done:
 
 def left_on(machine: Machine) -> str:
     """What a run has left there: folders, and processes of its engine."""
-    return machine.run("ls -d /tmp/rtgauge-* /var/tmp/rtgauge-* /root/rtgauge-* 2>/dev/null; for p in /proc/[0-9]*/exe; do readlink $p | grep 'rtgauge-................/engine'; done")
+    folders = "ls -d /tmp/rtgauge-* /var/tmp/rtgauge-* /root/rtgauge-* 2>/dev/null"
+    return machine.run(f"{folders}; for p in /proc/[0-9]*/exe; do readlink $p | grep 'rtgauge-................/engine'; done")
 
 
 @pytest.fixture(scope="module")
