@@ -123,4 +123,4 @@ def test_the_temporary_folder_has_a_long_name(board: Machine, tmp_path: Path) ->
     folder = tmp_path / ("long" * 30)
     folder.mkdir()
     good(over_ssh(board, *PROBE, board.target, env={"TMPDIR": str(folder)}))
-    assert not list(folder.glob("rtgauge-*"))
+    assert not list(folder.glob("rtg-*"))

@@ -110,7 +110,7 @@ def _control_folder() -> Path:
     """A private folder whose path is short enough for a socket."""
     for parent in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"):  # noqa: S108 - mkdtemp makes a private folder in it
         if parent is not None and "%" not in parent and len(parent) < LONGEST_CONTROL_PATH and os.access(parent, os.W_OK):
-            return Path(tempfile.mkdtemp(prefix="rtgauge-", dir=parent))
+            return Path(tempfile.mkdtemp(prefix="rtg-ssh-", dir=parent))
     raise MeasureError("there is no folder with a short name for the ssh connection's socket: set TMPDIR to one, such as /tmp")
 
 
