@@ -186,3 +186,13 @@ def test_resume_takes_no_target(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["0s", "-1s", "8d", "x", ""])
 def test_wait_is_a_time(tmp_path: Path, text: str) -> None:
     assert "--wait" in error_line(rtgauge("run", "--wait", text, cwd=tmp_path), 2)
+
+
+@pytest.mark.slow
+def test_another_tool_checks_it_there(tmp_path: Path) -> None:
+    with Machine(tmp_path, "cart", busybox=False) as cart:
+        words = ("run", "--target", cart.target, "--out", tmp_path / "out", "--cross-check", "cyclictest", "--load", "idle", "--duration", "1s", "--json")
+        found = document(good(over_ssh(cart, *words)).stdout)
+        assert [step["key"]["tool"] for step in found["steps"]] == ["rtgauge", "cyclictest"]
+        assert all(step["total"]["count"] > 0 for step in found["steps"])
+        assert left_on(cart) == ""
