@@ -18,5 +18,6 @@ const struct verb verbs[] = {
 	{"enter", verb_enter, "run a program in a control group"},
 	{"guard", verb_guard,
 	 "run a program under a lease; end it and put settings back when the lease ends"},
+	{"attach", verb_attach, "follow a guarded program that outlives its connection"},
 };
 const size_t verb_count = sizeof(verbs) / sizeof(verbs[0]);

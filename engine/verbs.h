@@ -31,5 +31,6 @@ int verb_restore(int argc, char **argv);
 int verb_gather(int argc, char **argv);
 int verb_enter(int argc, char **argv);
 int verb_guard(int argc, char **argv);
+int verb_attach(int argc, char **argv);
 
 #endif

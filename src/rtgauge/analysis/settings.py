@@ -31,7 +31,7 @@ def settings_of(side: Side) -> dict[str, str]:
     """Every fact of its target and every parameter of its first step, by a dotted name."""
     step = side.steps[0]
     target = next(iter(step.key.targets.values()), "local")
-    facts: Mapping[str, Any] = side.record.systems.get(target, {})
+    facts: Mapping[str, Any] = side.record.system(target)
     own = {"load": step.key.load, "deployment": step.key.deployment, "tool": step.tool, "target": target, "cpus": ", ".join(map(str, step.cpus))}
     return {**_flat("", facts), **_flat("parameter", step.parameters), **own}
 

@@ -106,7 +106,7 @@ def _parameters(step: Step) -> dict[str, Any]:
 
 
 def _traits(record: Record, step: Step, target: str) -> dict[str, str]:
-    short = brief(record.systems.get(target, {}))
+    short = brief(record.system(target))
     parameters = {name: value for name, value in step.key.parameters.items() if name != "interval_ns"}
     return {
         "host": str(short["hostname"] or target),

@@ -160,11 +160,11 @@ def cmdline(name: Name) -> None:
     from rtgauge.system.deployment.ability import why_not
     from rtgauge.system.deployment.cmdline import command_line, not_by_boot
     from rtgauge.system.deployment.words import parse_deployment
-    from rtgauge.system.local import read_this_machine
+    from rtgauge.system.whole import read_machine
 
     deployment = parse_deployment(name)
     machine, _ = _machine()
-    facts, _ = read_this_machine()
+    facts, _ = read_machine("local")
     kernel = facts["kernel"]
     xenomai = kernel["extension"].get("name") == "Xenomai Cobalt"
     typer.echo(" ".join(command_line(deployment, machine, architecture=str(kernel["architecture"]), xenomai=xenomai)))

@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from rtgauge.cli.probe_options import Count, Cpu, DmaLatency, Duration, FirstCpu, Json, Load, MemoryLock, Policy, Priority, Samples, WarmUp
+from rtgauge.cli.probe_options import Count, Cpu, DmaLatency, Duration, FirstCpu, Json, Load, MemoryLock, Policy, Priority, Samples, Target, WarmUp
 
 _Placed = Annotated[str, typer.Option(metavar="NAME", help="Where the second task runs: same-cpu, same-core or other-core.")]
 
 
-def _measure(name: str, written: dict[str, object], *, load: str, samples: Path | None, json: bool) -> int:
+def _measure(name: str, written: dict[str, object], *, load: str, target: str, samples: Path | None, json: bool) -> int:
     """`written`: parameters as a plan has them; what is None was not given."""
     from rtgauge.cli.one_probe import one_probe
     from rtgauge.errors import InputError
@@ -21,7 +21,7 @@ def _measure(name: str, written: dict[str, object], *, load: str, samples: Path 
     given = {key: value for key, value in written.items() if value is not None}
     if "duration" in given and "count" in given:
         raise InputError("give --duration or --count, not both")
-    return one_probe(name, {**given, "samples": samples is not None}, load=load, samples=samples, require=None, as_json=json)
+    return one_probe(name, {**given, "samples": samples is not None}, load=load, target=target, samples=samples, require=None, as_json=json)
 
 
 def noise(
@@ -39,6 +39,7 @@ def noise(
     memory_lock: MemoryLock = "on",
     load: Load = "idle",
     samples: Samples = None,
+    target: Target = "local",
     json: Json = False,
 ) -> None:
     """Noise: how often and for how long a CPU is taken from a task that wants nothing but to run.
@@ -54,7 +55,7 @@ def noise(
     """
     written: dict[str, object] = {"cpu": cpu, "threshold": threshold, "round": round_, "busy": busy, "interrupts": interrupts, "duration": duration}
     written |= {"count": count, "priority": priority, "policy": policy, "warm-up": warm_up, "dma-latency": dma_latency, "memory-lock": memory_lock}
-    raise typer.Exit(_measure("noise", written, load=load, samples=samples, json=json))
+    raise typer.Exit(_measure("noise", written, load=load, target=target, samples=samples, json=json))
 
 
 def switch(
@@ -69,6 +70,7 @@ def switch(
     memory_lock: MemoryLock = "on",
     load: Load = "idle",
     samples: Samples = None,
+    target: Target = "local",
     json: Json = False,
 ) -> None:
     """Task switch: tasks of equal priority on one CPU yield to each other.
@@ -82,7 +84,7 @@ def switch(
     """
     written: dict[str, object] = {"cpu": cpu, "tasks": tasks, "duration": duration, "count": count, "priority": priority}
     written |= {"policy": policy, "warm-up": warm_up, "dma-latency": dma_latency, "memory-lock": memory_lock}
-    raise typer.Exit(_measure("switch", written, load=load, samples=samples, json=json))
+    raise typer.Exit(_measure("switch", written, load=load, target=target, samples=samples, json=json))
 
 
 def preempt(
@@ -99,6 +101,7 @@ def preempt(
     memory_lock: MemoryLock = "on",
     load: Load = "idle",
     samples: Samples = None,
+    target: Target = "local",
     json: Json = False,
 ) -> None:
     """Preemption: a task of high priority becomes ready while one of low priority runs on its CPU.
@@ -112,7 +115,7 @@ def preempt(
     """
     written: dict[str, object] = {"cpu": cpu, "event": event, "placement": placement, "interval": interval, "duration": duration, "count": count}
     written |= {"priority": priority, "policy": policy, "warm-up": warm_up, "dma-latency": dma_latency, "memory-lock": memory_lock}
-    raise typer.Exit(_measure("preempt", written, load=load, samples=samples, json=json))
+    raise typer.Exit(_measure("preempt", written, load=load, target=target, samples=samples, json=json))
 
 
 def semaphore(
@@ -128,6 +131,7 @@ def semaphore(
     memory_lock: MemoryLock = "on",
     load: Load = "idle",
     samples: Samples = None,
+    target: Target = "local",
     json: Json = False,
 ) -> None:
     """Semaphore: from one task's post to the other's return from wait, and the same by other means.
@@ -141,7 +145,7 @@ def semaphore(
     """
     written: dict[str, object] = {"cpu": cpu, "method": method, "placement": placement, "duration": duration, "count": count}
     written |= {"priority": priority, "policy": policy, "warm-up": warm_up, "dma-latency": dma_latency, "memory-lock": memory_lock}
-    raise typer.Exit(_measure("semaphore", written, load=load, samples=samples, json=json))
+    raise typer.Exit(_measure("semaphore", written, load=load, target=target, samples=samples, json=json))
 
 
 def inversion(
@@ -155,6 +159,7 @@ def inversion(
     memory_lock: MemoryLock = "on",
     load: Load = "idle",
     samples: Samples = None,
+    target: Target = "local",
     json: Json = False,
 ) -> None:
     """Priority inversion: does a high task starve that waits for a lock which a low one holds, while a middle one computes?
@@ -168,4 +173,4 @@ def inversion(
     """
     written: dict[str, object] = {"cpu": cpu, "lock": lock, "section": section, "limit": limit, "trials": trials, "priority": priority}
     written |= {"dma-latency": dma_latency, "memory-lock": memory_lock}
-    raise typer.Exit(_measure("inversion", written, load=load, samples=samples, json=json))
+    raise typer.Exit(_measure("inversion", written, load=load, target=target, samples=samples, json=json))

@@ -25,14 +25,23 @@ from rtgauge.verdict.requirement import parse_requirement
 
 
 def one_probe(
-    name: str, written: dict[str, Any], *, load: str, samples: Path | None, require: str | None, as_json: bool, needed: dict[str, Any] | None = None
+    name: str,
+    written: dict[str, Any],
+    *,
+    load: str,
+    target: str,
+    samples: Path | None,
+    require: str | None,
+    as_json: bool,
+    needed: dict[str, Any] | None = None,
 ) -> int:
     """Measure, print, and give the exit status. `written` are the parameters as a plan has them, `needed` those without which there is no step."""
     requirement = parse_requirement(require) if require is not None else None
     if samples is not None:
         check_samples_path(samples)
     step = {"probe": name, "load": load, **(needed or {})}
-    plan = make_plan({"name": f"probe-{name}", "step": [step]}, f"probe {name}", Overrides(parameters=written, require=require))
+    said = Overrides(parameters=written, require=require, targets=[target])
+    plan = make_plan({"name": f"probe-{name}", "step": [step]}, f"probe {name}", said)
     display = make_display()
     # Raw samples may be large: they are written where the user has room for them.
     with tempfile.TemporaryDirectory(prefix=".rtgauge-", dir=samples.parent if samples is not None else None) as folder:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from rtgauge.cli import microbenchmarks
-from rtgauge.cli.probe_options import Json
+from rtgauge.cli.probe_options import Json, Target
 
 HELP = """Measure one thing, without a plan.
 
@@ -19,6 +19,7 @@ Nothing is kept but what is asked for.
 Examples:
   rtgauge probe wakeup --cpu 1 --interval 200us --duration 5s
   rtgauge probe calibrate
+  rtgauge probe wakeup --target ssh://root@board
 """
 
 app = typer.Typer(help=HELP)
@@ -42,6 +43,7 @@ def wakeup(
     dma_latency: Annotated[str, typer.Option(metavar="US|off", help="Keep CPUs out of sleep states that take more us to leave; off: leave them alone.")] = "0",
     memory_lock: Annotated[str, typer.Option(metavar="on|off", help="Lock the memory of the measuring program: on or off.")] = "on",
     load: Annotated[str, typer.Option(metavar="NAME", help="What the machine does meanwhile: idle, cpu, memory, network, scheduler, papers.")] = "idle",
+    target: Target = "local",
     samples: Annotated[Path | None, typer.Option(metavar="FILE", help="Every single latency into FILE: .csv, .parquet, or else binary, a file a CPU.")] = None,
     require: Annotated[str | None, typer.Option(metavar="TEXT", help='What is asked of the machine, e.g. "latency<=200us".')] = None,
     json: Json = False,
@@ -77,7 +79,7 @@ def wakeup(
     }
     optional = {"cpu": cpu, "count": count, "stop-at": stop_at, "duration": duration}
     written |= {name: value for name, value in optional.items() if value is not None}
-    raise typer.Exit(one_probe("wakeup", written, load=load, samples=samples, require=require, as_json=json))
+    raise typer.Exit(one_probe("wakeup", written, load=load, target=target, samples=samples, require=require, as_json=json))
 
 
 @app.command("taskset")
@@ -93,6 +95,7 @@ def taskset(
     dma_latency: Annotated[str, typer.Option(metavar="US|off", help="Keep CPUs out of sleep states that take more us to leave; off: leave them alone.")] = "0",
     memory_lock: Annotated[str, typer.Option(metavar="on|off", help="Lock the memory of the measuring program: on or off.")] = "on",
     load: Annotated[str, typer.Option(metavar="NAME", help="What the machine does meanwhile: idle, cpu, memory, network, scheduler, papers.")] = "idle",
+    target: Target = "local",
     samples: Annotated[Path | None, typer.Option(metavar="FILE", help="Every single value into FILE: .csv, .parquet, or else binary, a file a series.")] = None,
     json: Json = False,
 ) -> None:
@@ -125,12 +128,13 @@ def taskset(
     needed: dict[str, object] = {"file": file, "force": force, "duration": duration, "warm-up": warm_up}
     if cpu is not None:
         needed["cpu"] = cpu
-    raise typer.Exit(one_probe("taskset", written, load=load, samples=samples, require=None, as_json=json, needed=needed))
+    raise typer.Exit(one_probe("taskset", written, load=load, target=target, samples=samples, require=None, as_json=json, needed=needed))
 
 
 @app.command("calibrate")
 def calibrate(
     count: Annotated[int, typer.Option(min=1, max=100_000_000, metavar="N", help="Readings of each clock.")] = 100_000,
+    target: Target = "local",
     json: Json = False,
 ) -> None:
     """Clocks: the resolution of each, and what it costs to read it.
@@ -141,4 +145,4 @@ def calibrate(
     """
     from rtgauge.cli.one_probe import one_probe
 
-    raise typer.Exit(one_probe("calibrate", {"count": count}, load="idle", samples=None, require=None, as_json=json))
+    raise typer.Exit(one_probe("calibrate", {"count": count}, load="idle", target=target, samples=None, require=None, as_json=json))

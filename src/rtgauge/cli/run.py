@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+LONGEST_WAIT_NS = 7 * 86400 * 10**9
+
 if TYPE_CHECKING:
     from rtgauge.plan.plan import Overrides
 
@@ -28,6 +30,7 @@ def _overrides(
     settings: list[str],
     controller: bool,
     raised: list[str],
+    targets: list[str] | None,
 ) -> Overrides:
     from rtgauge.errors import InputError
     from rtgauge.plan.plan import Overrides
@@ -51,7 +54,21 @@ def _overrides(
         cross_check=cross_check,
         controller=controller,
         raised=raised,
+        targets=targets,
     )
+
+
+def _wait_ns(text: str) -> int:
+    from rtgauge.errors import InputError
+    from rtgauge.units import parse_duration_ns
+
+    try:
+        wait_ns = parse_duration_ns(text)
+    except ValueError as error:
+        raise InputError(f"--wait {text}: {error}") from None
+    if not 0 < wait_ns <= LONGEST_WAIT_NS:
+        raise InputError(f"--wait {text}: give more than 0 and at most 7d")
+    return wait_ns
 
 
 def _refuse_with_resume(options: dict[str, object]) -> None:
@@ -68,6 +85,9 @@ def run(
         str,
         typer.Argument(metavar="PLAN", help="A preset (quick, standard, papers, jo2022), a study (delgado2020) or a plan's TOML file; with --resume a record."),
     ] = "quick",
+    target: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A machine to measure: local, or ssh://[user@]host[:port]; several: one after the other.")
+    ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder that holds records.")] = Path("rtgauge-runs"),
     duration: Annotated[str | None, typer.Option(metavar="TIME", help="Measured time of each step, e.g. 10s, 5min, 1h.")] = None,
     repeats: Annotated[int | None, typer.Option(min=1, max=1000, metavar="N", help="Measure every step so often, in a randomised order.")] = None,
@@ -81,6 +101,9 @@ def run(
     raised: Annotated[list[str] | None, typer.Option("--raise", metavar="DEVICE", help="... and the IRQ threads of this device at 99 (PREEMPT_RT).")] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the probe for every step.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Of the random order, to have the same again.")] = None,
+    wait: Annotated[
+        str, typer.Option(metavar="TIME", help="How long another machine goes on, beyond its longest step, when its connection is lost and nobody resumes.")
+    ] = "15min",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with PLAN (a record ending in .partial), or with the newest one in --out.")] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output; the rest on standard error.")] = False,
 ) -> None:
@@ -102,6 +125,8 @@ def run(
           a paper's experiment: every deployment, then the best one under load
       rtgauge run arm.toml --repeats 3
           a plan of your own, in a random order, three times
+      rtgauge run --target ssh://root@board --target local
+          another machine and this one, side by side
       rtgauge run --resume
           go on where a run was cut off
 
@@ -123,7 +148,7 @@ def run(
 
     if require is not None:
         parse_requirement(require)
-    options = RunOptions(out=out, command=["rtgauge", *sys.argv[1:]])
+    options = RunOptions(out=out, command=["rtgauge", *sys.argv[1:]], wait_ns=_wait_ns(wait))
     overrides = _overrides(
         duration=duration,
         load=load,
@@ -135,6 +160,7 @@ def run(
         settings=settings or [],
         controller=controller,
         raised=raised or [],
+        targets=target,
     )
     if plan in STUDIES and not resume:
         from rtgauge.cli.study import run_study
@@ -150,6 +176,7 @@ def run(
                 "--deployment": deployment,
                 "--require": require,
                 "--cross-check": cross_check,
+                "--target": target,
             }
             _refuse_with_resume({**given, "--set": settings, "--seed": seed, "--controller": controller or None, "--raise": raised})
             folder = find_partial(out) if plan == "quick" else Path(plan)

@@ -8,15 +8,16 @@ from typing import Annotated
 
 import typer
 
+Target = Annotated[str, typer.Option(metavar="NAME", help="The machine: local, or ssh://[user@]host[:port].")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 PURPOSES = ("xenomai", "preempt-rt", "stock")
 
 
-def system(json: Json = False) -> None:
+def system(target: Target = "local", json: Json = False) -> None:
     """Say what this machine is and how it is set: kernel, processors, interrupts, clocks, memory, limits."""
-    from rtgauge.system.local import read_this_machine
+    from rtgauge.system.whole import read_machine
 
-    facts, _ = read_this_machine()
+    facts, _ = read_machine(target)
     if json:
         from json import dumps
 
@@ -33,6 +34,7 @@ def audit(
     for_: Annotated[str | None, typer.Option("--for", metavar="KERNEL", help="xenomai, preempt-rt or stock; by default what runs now.")] = None,
     rules: Annotated[Path | None, typer.Option(help="A file of rules of your own, in place of those that come with rtgauge.")] = None,
     show_all: Annotated[bool, typer.Option("--all", help="Show every rule, also what is as it should be or does not apply.")] = False,
+    target: Target = "local",
     json: Json = False,
 ) -> None:
     """Hold this machine's settings against what real-time wants. Exit status 1 where something serious differs."""
@@ -41,13 +43,13 @@ def audit(
     from rtgauge.nearest import nearest
     from rtgauge.system.audit import audit as hold
     from rtgauge.system.audit import exit_status
-    from rtgauge.system.local import read_this_machine
     from rtgauge.system.rules import read_rules, rule_paths
+    from rtgauge.system.whole import read_machine
 
     if for_ is not None and for_ not in PURPOSES:
         raise InputError(f"unknown kernel '{for_}' for --for{nearest(for_, PURPOSES)}")
     chosen = read_rules(rules)
-    facts, files = read_this_machine(rule_paths(chosen))
+    facts, files = read_machine(target, rule_paths(chosen))
     document = hold(chosen, facts, files, for_, version=__version__)
     if json:
         typer.echo(document.model_dump_json(indent=1))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from rtgauge.load.processes import ProcessStat
-    from rtgauge.target.base import Completed
+    from rtgauge.target.base import Completed, ProgramPlace
 
 
 class Handle(Protocol):
@@ -22,6 +22,11 @@ class Handle(Protocol):
     @property
     def pid(self) -> int:
         """Process id on the target of the guard or of the program; every process of the load descends from it."""
+        ...
+
+    @property
+    def kept(self) -> ProgramPlace | None:
+        """What `LoadTarget.attach` of another process takes; None where it ends with this one."""
         ...
 
     def poll(self) -> int | None:
@@ -38,6 +43,10 @@ class LoadTarget(Protocol):
 
     def start(self, argv: Sequence[str], log: BinaryIO) -> Handle:
         """Start a program, its standard output and error to `log` (a file of the host), standard input empty."""
+        ...
+
+    def attach(self, kept: ProgramPlace, log: BinaryIO) -> Handle:
+        """Follow a program that an earlier process has started. Raises MeasureError."""
         ...
 
     def run(self, argv: Sequence[str], timeout_s: float) -> Completed:

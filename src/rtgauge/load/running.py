@@ -7,11 +7,13 @@ import os
 import re
 import tempfile
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
 
 from rtgauge.errors import MeasureError
 from rtgauge.load.base import Load, LoadContext, LoadTarget, PartSpec, PartState
 from rtgauge.load.context import make_context
+from rtgauge.load.kept import KeptLoad, KeptPart
 from rtgauge.load.processes import STAT_GLOB, USER_HZ, count_alive, descendants, parse_all, resident_bytes, total_ticks
 from rtgauge.record.model import LoadPart, LoadReport
 
@@ -78,6 +80,35 @@ class RunningLoad:
             running.stop()
             raise
         return running
+
+    @classmethod
+    def pick_up(cls, target: LoadTarget, load: Load, log_path: Path | None, *, expected_s: float, state: KeptLoad) -> Self:
+        """Go on with a load that another process had started on the target, from what its `state` said. Raises MeasureError."""
+        context = make_context(target, expected_s)
+        running = cls(target, load, context, log_path)
+        running._started_ns, running._warm_ns, running._begin_ns = state["started_ns"], state["warm_ns"], state["begin_ns"]
+        specs = load.parts(context)
+        for spec, part in zip(specs, state["parts"], strict=True):
+            log = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115 - closed in stop()
+            try:
+                handle = target.attach(part["kept"], log)
+            except BaseException:
+                log.close()
+                raise
+            same = replace(spec, argv=part["argv"], wanted=part["wanted"], notes=tuple(part["notes"]))
+            running._parts.append(PartState(same, handle, log, pids=part["pids"], cpu_ticks_begin=part["cpu_ticks_begin"]))
+        return running
+
+    def state(self) -> KeptLoad | None:
+        """For `pick_up`, once it has begun; None where the load ends with this process."""
+        parts: list[KeptPart] = []
+        for part in self._parts:
+            kept = part.handle.kept
+            if kept is None:
+                return None
+            spec = part.spec
+            parts.append(KeptPart(kept=kept, argv=spec.argv, wanted=spec.wanted, notes=list(spec.notes), pids=part.pids, cpu_ticks_begin=part.cpu_ticks_begin))
+        return KeptLoad(started_ns=self._started_ns, warm_ns=self._warm_ns, begin_ns=self._begin_ns, parts=parts)
 
     def __enter__(self) -> Self:
         return self

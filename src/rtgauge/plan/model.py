@@ -22,6 +22,7 @@ class PlanFile(BaseModel):
     repeats: int = Field(default=1, ge=1, le=1000)
     order: Literal["random", "as-written"] = "random"
     seed: int | None = Field(default=None, ge=0, lt=2**63)
+    targets: list[str] = Field(default_factory=lambda: ["local"], min_length=1, max_length=100, description="machines to measure, one after the other")
     require: str | None = None
     cross_check: Literal["cyclictest", "rtla"] | None = Field(default=None, alias="cross-check")
     load_warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(default=1_500_000_000, alias="load-warm-up")

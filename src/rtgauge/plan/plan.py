@@ -21,12 +21,13 @@ from rtgauge.plan.model import STEP_KEYS, PlanFile, plan_keys
 from rtgauge.probe import registry as probes
 from rtgauge.probe.base import Probe, key_names, normalise
 from rtgauge.record.model import StepKey
+from rtgauge.record.names import clean_name
 from rtgauge.system.controller import Controller
 from rtgauge.system.deployment.words import AS_IS, Deployment, parse_deployment
+from rtgauge.target.address import LOCAL, target_name
 from rtgauge.validation import explain, one_line
 
 DMA_LATENCY = "dma-latency"
-TARGET = "local"
 SELF = "self"
 MAX_STEPS = 10_000
 COMMAND_LINE = "command line"
@@ -45,6 +46,7 @@ class Overrides:
     cross_check: str | None = None
     controller: bool = False
     raised: list[str] = field(default_factory=list[str])
+    targets: list[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class Plan:
     cross_check: str | None
     load_warm_up_ns: int
     controller: Controller | None
+    targets: list[str]
     steps: list[StepKey]
     written: dict[str, Any]
 
@@ -101,7 +104,7 @@ def _step_key(entry: dict[str, Any], what: str) -> StepKey:
             raise InputError(one_line(f"{what}: unknown key '{name}'{nearest(name, [*STEP_KEYS, *key_names(probe)])}"))
     _keep_c_states(deployment, written, probe, what)
     parameters = normalise(probe, written, what)
-    return StepKey(probe=probe.name, parameters=parameters, load=load, deployment=deployment.name, targets={SELF: TARGET}, repeat=1)
+    return StepKey(probe=probe.name, parameters=parameters, load=load, deployment=deployment.name, targets={SELF: LOCAL}, repeat=1)
 
 
 def _keep_c_states(deployment: Deployment, written: dict[str, Any], probe: Probe, what: str) -> None:
@@ -162,6 +165,32 @@ def _with_cross_checks(steps: list[StepKey], tool: str | None) -> list[StepKey]:
     return paired
 
 
+def _targets(written: list[str], what: str) -> list[str]:
+    """The targets' names, checked. Raises InputError."""
+    names: dict[str, str] = {}
+    for text in written:
+        try:
+            name = target_name(text)
+        except InputError as error:
+            raise InputError(f"{what}: {error}") from None
+        if (other := names.setdefault(clean_name(name), name)) != name:
+            raise InputError(f"{what}: the targets {other} and {name} would have one folder in the record; give one another name in ~/.ssh/config")
+    if len(names) < len(written):
+        raise InputError(f"{what}: a target is named twice; name each once, and measure more often with repeats")
+    return list(names.values())
+
+
+def _ordered(keys: list[StepKey], target: str, repeats: int, generator: random.Random | None) -> list[StepKey]:
+    """The steps of one target: each repeat in an order of its own, or as written where there is no generator."""
+    ordered: list[StepKey] = []
+    for repeat in range(1, repeats + 1):
+        block = [key.model_copy(update={"repeat": repeat, "targets": {SELF: target}}) for key in keys]
+        if generator is not None:
+            generator.shuffle(block)
+        ordered += block
+    return ordered
+
+
 def load_plan(source: str, overrides: Overrides) -> Plan:
     """Read and check the preset or file `source`. Raises InputError with one line that names the place."""
     written, what = _written(source)
@@ -188,18 +217,14 @@ def make_plan(written: dict[str, Any], what: str, overrides: Overrides) -> Plan:
     if not entries:
         raise InputError(f"{what} has no step: give it a [[step]] or a [matrix]")
     repeats = overrides.repeats or plan.repeats
-    if len(entries) * repeats > MAX_STEPS:
-        raise InputError(f"{what}: {repeats} repeats of {len(entries)} steps are more than {MAX_STEPS}")
+    targets = _targets(overrides.targets, COMMAND_LINE) if overrides.targets else _targets(plan.targets, what)
+    if len(entries) * repeats * len(targets) > MAX_STEPS:
+        raise InputError(f"{what}: {repeats} repeats of {len(entries)} steps on {len(targets)} target(s) are more than {MAX_STEPS}")
     seed = overrides.seed if overrides.seed is not None else plan.seed if plan.seed is not None else secrets.randbelow(2**32)
     generator = random.Random(seed)  # noqa: S311 - an order to be told again, not a secret
     written_entries = [entry for entry, _ in entries]
     keys = [_checked(entry, place, overrides.parameters, written_entries) for entry, place in entries]
-    ordered: list[StepKey] = []
-    for repeat in range(1, repeats + 1):
-        block = [key.model_copy(update={"repeat": repeat}) for key in keys]
-        if plan.order == "random":
-            generator.shuffle(block)
-        ordered += block
+    ordered = [step for target in targets for step in _ordered(keys, target, repeats, generator if plan.order == "random" else None)]
     raised = [*plan.raised, *overrides.raised]
     controller = Controller(tuple(raised)) if plan.controller or overrides.controller or raised else None
     unique = {step.model_dump_json(): step for step in ordered}
@@ -212,6 +237,7 @@ def make_plan(written: dict[str, Any], what: str, overrides: Overrides) -> Plan:
         cross_check=tool,
         load_warm_up_ns=plan.load_warm_up_ns,
         controller=controller,
+        targets=targets,
         steps=_with_cross_checks(list(unique.values()), tool),
         written=written,
     )

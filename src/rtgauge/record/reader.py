@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from rtgauge.errors import RecordError
 from rtgauge.record.model import SCHEMA_VERSION, Model, Run, Step
+from rtgauge.record.names import clean_name
 from rtgauge.record.storage import check_name
 
 if TYPE_CHECKING:
@@ -77,6 +78,10 @@ class Record:
                 raise RecordError(f"{path / 'steps' / step_id / 'step.json'} is of another step ({step.id}): the record is damaged")
         systems = {file.parent.name: _facts(file) for file in sorted(path.glob("targets/*/system.json"))}
         return cls(path, run, steps, systems)
+
+    def system(self, target: str) -> dict[str, Any]:
+        """The facts of a target by the name that a step's key has; empty where the record has none."""
+        return self.systems.get(target) or self.systems.get(clean_name(target), {})
 
     def folder(self, step: Step) -> Path:
         """The folder of one step."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import secrets
 import shutil
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rtgauge.errors import InputError, RecordError
 from rtgauge.record.model import Run, Step
-from rtgauge.record.reader import STEP_ID, Record, read_model
+from rtgauge.record.names import clean_name
+from rtgauge.record.reader import STEP_ID, Record, read_json, read_model
 from rtgauge.record.storage import check_name, clear_errors, sync_folder, sync_tree, write_whole
 
 if TYPE_CHECKING:
@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 PARTIAL = ".partial"
-
-
-def clean_name(text: str) -> str:
-    """A host's or plan's name as part of a file name: letters, digits, `.`, `_` and `-`, at most 40."""
-    return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.")[:40].strip("-.") or "unnamed"
 
 
 def record_id(host: str, name: str, now: datetime) -> str:
@@ -113,6 +108,27 @@ class RecordWriter:
             folder.mkdir(exist_ok=True)
             write_whole(folder / "system.json", (json.dumps(facts, indent=1, ensure_ascii=False) + "\n").encode())
             sync_folder(folder.parent)
+
+    def _session_file(self, name: str) -> Path:
+        return self.path / "targets" / clean_name(name) / "session.json"
+
+    def write_session(self, name: str, session: dict[str, Any] | None) -> None:
+        """Keep what another process needs to go on with what runs on the target `name`; None: nothing runs there. Raises InputError or MeasureError."""
+        file = self._session_file(name)
+        with clear_errors(file, self.path):
+            if session is None:
+                file.unlink(missing_ok=True)
+                return
+            file.parent.mkdir(exist_ok=True)
+            write_whole(file, json.dumps(session).encode())
+
+    def read_session(self, name: str) -> dict[str, Any] | None:
+        """What `write_session` has kept; None where there is nothing, or nothing whole."""
+        try:
+            session = read_json(self._session_file(name))
+        except RecordError:
+            return None
+        return cast("dict[str, Any]", session) if isinstance(session, dict) else None
 
     def _aside(self, step_id: str) -> Path:
         if not STEP_ID.fullmatch(step_id) or step_id.endswith(".tmp"):

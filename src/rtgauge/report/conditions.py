@@ -44,7 +44,14 @@ def _different_parameters(keys: Sequence[StepKey]) -> list[str]:
     return [name for name in names if len({json.dumps(key.parameters.get(name), sort_keys=True) for key in keys}) > 1]
 
 
-def _label(key: StepKey, keys: Sequence[StepKey]) -> str:
+def _machines(record: Record, keys: Sequence[StepKey]) -> dict[str, str]:
+    """Target -> the name of its machine, or the target itself where two machines have one name."""
+    targets = sorted({target for key in keys for target in key.targets.values()})
+    hosts = {target: str(record.system(target).get("host") or target) for target in targets}
+    return {target: host if list(hosts.values()).count(host) == 1 and host != "unknown" else target for target, host in hosts.items()}
+
+
+def _label(key: StepKey, keys: Sequence[StepKey], machines: dict[str, str]) -> str:
     from rtgauge.report.text import quantity
 
     parts = [key.load]
@@ -53,7 +60,7 @@ def _label(key: StepKey, keys: Sequence[StepKey]) -> str:
     if len({other.probe for other in keys}) > 1:
         parts.append(key.probe)
     if len({json.dumps(other.targets, sort_keys=True) for other in keys}) > 1:
-        parts.append(" ".join(key.targets.values()))
+        parts.append(" ".join(machines[target] for target in key.targets.values()))
     # A parameter is named only where the rest does not tell two conditions apart already.
     alike = [other for other in keys if _coarse(other) == _coarse(key)]
     different = [quantity(name, key.parameters[name]) if name in key.parameters else (name, "not set") for name in _different_parameters(alike)]
@@ -69,7 +76,8 @@ def conditions(record: Record) -> list[Condition]:
     for step in record.steps:
         groups.setdefault(_identity(step.key), []).append(step)
     keys = [steps[0].key for steps in groups.values()]
-    found = [Condition(_label(steps[0].key, keys), tuple(sorted(steps, key=lambda s: s.key.repeat))) for steps in groups.values()]
+    machines = _machines(record, keys)
+    found = [Condition(_label(steps[0].key, keys, machines), tuple(sorted(steps, key=lambda s: s.key.repeat))) for steps in groups.values()]
     return sorted(found, key=lambda c: (c.steps[0].key.load != "idle", c.label))
 
 

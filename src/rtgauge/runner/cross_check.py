@@ -57,7 +57,7 @@ def _seconds(key: StepKey) -> int:
     return max(1, -(-length_ns // 10**9))
 
 
-def cyclictest_argv(key: StepKey, cpus: list[int], result: Path) -> list[str]:
+def cyclictest_argv(key: StepKey, cpus: list[int], result: str | Path) -> list[str]:
     """cyclictest with the step's settings. Raises InputError for what it does not have."""
     p = key.parameters
     if p["interval_ns"] % NS_PER_US:
@@ -84,11 +84,13 @@ def rtla_argv(key: StepKey, cpus: list[int]) -> list[str]:
 def _run(key: StepKey, context: Context, folder: Path) -> Measurement:
     """Let the tool measure; gives what it found. Raises MeasureError."""
     cpus = _cpus(key, context)
+    target = context.target
     result = folder / f"{key.tool}.json"
+    there = f"{target.files_folder(folder)}/{result.name}"
     output = folder / f"{key.tool}.txt"
-    argv = cyclictest_argv(key, cpus, result) if key.tool == "cyclictest" else rtla_argv(key, cpus)
+    argv = cyclictest_argv(key, cpus, there) if key.tool == "cyclictest" else rtla_argv(key, cpus)
     with output.open("wb") as log:
-        program = context.target.start(argv, log, group=context.group)
+        program = target.start(argv, log, group=context.group)
         context.interrupt.stop_by(program.stop)
         try:
             status = program.wait(_seconds(key) * 2 + 60)
@@ -100,6 +102,7 @@ def _run(key: StepKey, context: Context, folder: Path) -> Measurement:
     if status != 0:
         said = output.read_text(errors="replace").strip().splitlines()
         raise MeasureError(f"{key.tool} ended with status {status}: {said[-1] if said else 'it said nothing'}")
+    target.fetch(folder)
     return read_cyclictest(result) if key.tool == "cyclictest" else parse_rtla(output.read_text(errors="replace"), str(output))
 
 

@@ -17,6 +17,7 @@ from rtgauge.system.deployment.held import BOOT_ID, JOURNAL, Held, find_held
 from rtgauge.system.deployment.machine import Machine
 from rtgauge.system.deployment.words import AS_IS, Deployment, parse_deployment
 from rtgauge.target.base import Target
+from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.units import format_cpu_list, parse_cpu_list
 
 MOST_PRIORITY = 99
@@ -87,6 +88,13 @@ def _control(key: StepKey, context: Context, applied: Applied) -> None:
     applied.report.not_found = missing
 
 
+def _end(key: StepKey, context: Context, applied: Applied, before: tuple[str | None, list[int]]) -> None:
+    context.group, context.isolated = before
+    context.progress.phase(f"deployment {key.deployment} is put back")
+    put_back(applied, context.target)
+    context.not_put_back += applied.report.not_put_back
+
+
 @contextmanager
 def deployed(key: StepKey, context: Context) -> Generator[Applied | None]:
     """The step's deployment is in force while this is entered. Raises Refused where the machine refuses it after all."""
@@ -101,11 +109,12 @@ def deployed(key: StepKey, context: Context) -> Generator[Applied | None]:
             context.group, context.isolated = applied.group, applied.isolated
         _control(key, context, applied)
         yield applied
-    finally:
-        context.group, context.isolated = before
-        context.progress.phase(f"deployment {key.deployment} is put back")
-        put_back(applied, context.target)
-        context.not_put_back += applied.report.not_put_back
+    except ConnectionBroken:
+        raise  # nothing can be put back from here: the guard does it there when its lease is over
+    except BaseException:
+        _end(key, context, applied, before)
+        raise
+    _end(key, context, applied, before)
 
 
 def with_deployment(step: Step, applied: Applied | None, left_before: Sequence[str]) -> Step:

@@ -7,8 +7,8 @@ import re
 import secrets
 import shlex
 from collections import Counter
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,13 @@ from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeEr
 from rtgauge.load import registry as loads
 from rtgauge.plan.plan import Plan
 from rtgauge.probe import registry as probes
-from rtgauge.record.model import LeftOut, Mark, Run, Severity, Step, StepKey
+from rtgauge.record.model import Calibration, LeftOut, Mark, Run, Severity, Step, StepKey
+from rtgauge.record.names import clean_name
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import PARTIAL, RecordWriter
 from rtgauge.runner import cross_check, deployed
 from rtgauge.runner.interrupt import Interrupt
+from rtgauge.runner.kept import Kept, kept_folders, read_kept
 from rtgauge.runner.progress import Progress
 from rtgauge.runner.step import STOPPED_EARLY, Abandoned, Context, LoadFailed, NotHere, calibrate, check_permission, measure_step, now_utc
 from rtgauge.system.controller import Controller
@@ -30,7 +32,8 @@ from rtgauge.system.deployment.apply import Refused
 from rtgauge.system.deployment.words import AS_IS
 from rtgauge.system.facts import FACT_PATHS, facts, more_fact_paths
 from rtgauge.target.base import Target
-from rtgauge.target.local import LocalTarget
+from rtgauge.target.lease import LEASE_NS
+from rtgauge.target.opening import open_target
 from rtgauge.units import format_cpu_list
 
 STEP_OVERHEAD_S = 0.6
@@ -44,6 +47,8 @@ class RunOptions:
     out: Path
     command: Sequence[str]
     kept: bool = True
+    wait_ns: int = 15 * 60 * 10**9
+    """How long another machine goes on and waits, beyond its longest step, where the connection broke and nobody resumes."""
 
 
 def expected_s(key: StepKey, load_warm_up_ns: int) -> float:
@@ -53,7 +58,7 @@ def expected_s(key: StepKey, load_warm_up_ns: int) -> float:
     return measured + STEP_OVERHEAD_S + deploying + (0.0 if key.load == "idle" else load_warm_up_ns / 1e9 + STEP_OVERHEAD_S)
 
 
-def _possible(steps: Sequence[StepKey], target: LocalTarget) -> tuple[list[StepKey], list[LeftOut]]:
+def _possible(steps: Sequence[StepKey], target: Target) -> tuple[list[StepKey], list[LeftOut]]:
     """The steps that this target can take, and what is left out and why."""
     takeable, missing_deployments = deployed.possible(steps, target)
     left_out: dict[str, LeftOut] = {one.what: one for one in missing_deployments}
@@ -72,14 +77,26 @@ def _possible(steps: Sequence[StepKey], target: LocalTarget) -> tuple[list[StepK
 def _step_ids(steps: Sequence[StepKey]) -> list[str]:
     """A folder name a step: number, probe, load, and what else tells it from the others."""
     repeats = max((key.repeat for key in steps), default=1) > 1
+    several = len({key.targets["self"] for key in steps}) > 1
     names: list[str] = []
     for number, key in enumerate(steps, 1):
-        parts = [f"{number:02d}", key.probe, key.load]
+        parts = [f"{number:02d}", *([clean_name(key.targets["self"].removeprefix("ssh://"))] if several else []), key.probe, key.load]
         parts += [re.sub(r"[^A-Za-z0-9]+", "-", key.deployment)[:60]] if key.deployment != AS_IS else []
         parts += [key.tool] if key.tool != "rtgauge" else []
         parts += [f"r{key.repeat}"] if repeats else []
         names.append("-".join(parts))
     return names
+
+
+def _lease_ns(steps: Sequence[StepKey], load_warm_up_ns: int, options: RunOptions) -> int:
+    """How long a target may hear nothing of this run."""
+    longest_s = max((expected_s(key, load_warm_up_ns) for key in steps), default=0.0)
+    return round(longest_s * 1e9) + options.wait_ns if options.kept else LEASE_NS
+
+
+def _of(steps: Sequence[StepKey], name: str) -> list[StepKey]:
+    """The steps on that target."""
+    return [key for key in steps if key.targets["self"] == name]
 
 
 def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: Interrupt) -> tuple[Path, Run, list[Step]]:
@@ -88,22 +105,36 @@ def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: In
     Gives the record's folder, its run.json and its steps. Raises InputError or MeasureError; what was measured until then is in the folder
     whose name ends in `.partial`.
     """
-    with LocalTarget(f"{plan.name}-{secrets.token_hex(4)}", shlex.join(options.command)) as target:
-        steps, left_out = _possible(plan.steps, target)
+    identity, label = f"{plan.name}-{secrets.token_hex(4)}", shlex.join(options.command)
+    lease_ns = _lease_ns(plan.steps, plan.load_warm_up_ns, options)
+    with ExitStack() as stack:
+        # All are held from the beginning: what cannot be measured is known before anything is.
+        targets = {name: stack.enter_context(open_target(name, identity, label, lease_ns=lease_ns)) for name in plan.targets}
+        steps: list[StepKey] = []
+        left_out: list[LeftOut] = []
+        for name, target in targets.items():
+            possible, missing = _possible(_of(plan.steps, name), target)
+            steps += possible
+            left_out += [_on(what, name, targets) for what in missing]
         for what in left_out:
             progress.left_out(what)
         if not steps:
             raise MeasureError(f"no step of the plan can be measured here: {left_out[0].reason}; {left_out[0].remedy}")
-        context = _context(target, plan.load_warm_up_ns, progress, interrupt)
-        context.controller = plan.controller
-        held = _held_marks(steps, context)
-        steps, not_here = _check_all(steps, context)
-        for what in not_here:
-            progress.left_out(what)
-        left_out += not_here
+        contexts = {name: _context(target, plan.load_warm_up_ns, progress, interrupt) for name, target in targets.items()}
+        held: list[Mark] = []
+        checked: list[StepKey] = []
+        for name, context in contexts.items():
+            context.controller = plan.controller
+            held += _held_marks(_of(steps, name), context)
+            takeable, not_here = _check_all(_of(steps, name), context)
+            checked += takeable
+            for what in not_here:
+                left_out.append(_on(what, name, targets))
+                progress.left_out(left_out[-1])
+        steps = checked
         if not steps:
             raise MeasureError(f"{left_out[-1].what}: {left_out[-1].reason}; {left_out[-1].remedy}")
-        writer = RecordWriter.create(options.out, host=_host(context.facts), name=plan.name)
+        writer = RecordWriter.create(options.out, host=_host(contexts[plan.targets[0]].facts), name=plan.name)
         run = Run(
             id=writer.id,
             created=now_utc(),
@@ -111,46 +142,81 @@ def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: In
             rtgauge=rtgauge.__version__,
             command=list(options.command),
             plan={**plan.written, "load-warm-up-ns": plan.load_warm_up_ns, **_controller_keys(plan.controller)},
-            targets=[target.name],
+            targets=list(targets),
             seed=plan.seed,
             requirement=plan.require,
             planned=steps,
             left_out=left_out,
-            marks=[*_restored_marks(target), *held],
+            marks=[*_restored_marks(targets), *held],
         )
         writer.write_run(run)
         with _saying_how_to_go_on(writer, options):
-            return _go_on(writer, run, [], context)
+            return _go_on(writer, run, [], contexts)
 
 
 def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt: Interrupt) -> tuple[Path, Run, list[Step]]:
-    """Go on with a record whose name ends in `.partial`: finished steps stay as they are, the others are measured."""
+    """Go on with a record whose name ends in `.partial`: finished steps stay as they are, the others are measured.
+
+    What went on by itself on another machine, where only the connection or rtgauge had ended, is picked up.
+    """
     found = Record.open(folder).run
     if found.state == "complete" and folder.name.endswith(PARTIAL):
         # It ended between its last word and its new name.
         return RecordWriter(folder, found.id, found).finish("complete"), found, []
-    # The machine is locked before the record is touched: the run that is resumed may be going on.
-    with LocalTarget(found.id, shlex.join(options.command)) as target:
+    if found.rtgauge != rtgauge.__version__:
+        raise InputError(f"{folder} was begun with rtgauge {found.rtgauge}, this is {rtgauge.__version__}: resume it with that version, or start a new run")
+    load_warm_up_ns = found.plan.get("load-warm-up-ns", 0)
+    lease_ns = _lease_ns(found.planned, load_warm_up_ns, options)
+    label = shlex.join(options.command)
+    kept = RecordWriter(folder, found.id)
+    with ExitStack() as stack:
+        # The machine is locked before the record is touched: the run that is resumed may be going on.
+        sessions = {name: kept.read_session(name) or {} for name in found.targets}
+        targets = {
+            name: stack.enter_context(open_target(name, found.id, label, lease_ns=lease_ns, session=sessions[name].get("session"))) for name in found.targets
+        }
         writer = RecordWriter.open_partial(folder)
         record = writer.record()
         finished = [step for step in record.steps if step.end_reason not in STOPPED_EARLY]
         run = record.run.model_copy(update={"steps": [step.id for step in finished]})
-        context = _context(target, run.plan.get("load-warm-up-ns", 0), progress, interrupt)
         raised = run.plan.get("raise", [])
-        context.controller = Controller(tuple(raised)) if run.plan.get("controller") or raised else None
-        held = _held_marks(_remaining(run, finished), context)
-        _check_all(_remaining(run, finished), context)
+        controller = Controller(tuple(raised)) if run.plan.get("controller") or raised else None
+        contexts: dict[str, Context] = {}
+        held: list[Mark] = []
+        for name, target in targets.items():
+            remaining = _of(_remaining(run, finished), name)
+            earlier = _to_pick_up(sessions[name].get("step"), target)
+            if earlier is not None:
+                # It measures at this moment, and is not asked again what it has said before.
+                known = record.system(name)
+                calibrations = [Calibration.model_validate(one) for one in known.pop("calibrations", [])]
+                contexts[name] = Context(target, known, progress, interrupt, load_warm_up_ns / 1e9, calibrations, earlier=earlier)
+            else:
+                contexts[name] = _context(target, load_warm_up_ns, progress, interrupt)
+                held += _held_marks(remaining, contexts[name])
+                _check_all(remaining, contexts[name])
+            contexts[name].controller = controller
         for step in record.steps:
             if step not in finished:
                 writer.remove_step(step.id)
-        run.marks += [
-            Mark(name="resumed", severity=Severity.NOTE, detail=f"measured in more than one session; gone on {now_utc()}"),
-            *_restored_marks(target),
-            *held,
-        ]
+        resumed = Mark(name="resumed", severity=Severity.NOTE, detail=f"measured in more than one session; gone on {now_utc()}")
+        run.marks += [resumed, *_restored_marks(targets), *held]
         writer.write_run(run)
         with _saying_how_to_go_on(writer, options):
-            return _go_on(writer, run, finished, context)
+            return _go_on(writer, run, finished, contexts)
+
+
+def _to_pick_up(kept: Any, target: Target) -> Kept | None:
+    """What goes on by itself on a target of an earlier session, to be followed; what is not followed is ended there."""
+    if not target.picked_up:
+        return None
+    earlier = read_kept(kept)
+    if earlier is not None and StepKey.model_validate_json(earlier["key"]).deployment != AS_IS:
+        earlier = None  # its deployment would have to be told apart from the next one's: it is measured again
+    target.end_others(kept_folders(earlier))
+    if earlier is None:
+        target.hand("restore")
+    return earlier
 
 
 def _remaining(run: Run, finished: Sequence[Step]) -> list[StepKey]:
@@ -162,14 +228,14 @@ def read_facts(target: Target) -> dict[str, Any]:
     """The facts of a target: what it is and how it is set."""
     files = dict(target.read(FACT_PATHS))
     files |= target.read(more_fact_paths(files))
-    return dict(facts(files))
+    return dict(facts(files, {"machine": target.machine}))
 
 
 def _host(facts: dict[str, Any]) -> str:
     return str(facts.get("host", "machine"))
 
 
-def _context(target: LocalTarget, load_warm_up_ns: int, progress: Progress, interrupt: Interrupt) -> Context:
+def _context(target: Target, load_warm_up_ns: int, progress: Progress, interrupt: Interrupt) -> Context:
     context = Context(target, read_facts(target), progress, interrupt, load_warm_up_ns / 1e9)
     context.calibrations = calibrate(target)
     return context
@@ -191,12 +257,21 @@ def _check_all(steps: Sequence[StepKey], context: Context) -> tuple[list[StepKey
     return possible, [what for what in refused.values() if what is not None]
 
 
-def _restored_marks(target: LocalTarget) -> list[Mark]:
-    counts = Counter(str(line.get("action")) for line in target.restored_before)
-    if not counts:
-        return []
-    detail = ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))
-    return [Mark(name="restored-before", severity=Severity.NOTE, detail=f"settings that an earlier run had left were put back first: {detail}")]
+def _on(what: LeftOut, name: str, targets: Mapping[str, Target]) -> LeftOut:
+    """Says where, in a run on several machines."""
+    return what if len(targets) == 1 else what.model_copy(update={"what": f"{what.what} on {name}"})
+
+
+def _restored_marks(targets: Mapping[str, Target]) -> list[Mark]:
+    marks: list[Mark] = []
+    for name, target in targets.items():
+        counts = Counter(str(line.get("action")) for line in target.restored_before)
+        if counts:
+            where = "" if len(targets) == 1 else f" on {name}"
+            what = ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))
+            detail = f"settings that an earlier run had left{where} were put back first: {what}"
+            marks.append(Mark(name="restored-before", severity=Severity.NOTE, detail=detail))
+    return marks
 
 
 def _controller_keys(controller: Controller | None) -> dict[str, Any]:
@@ -224,18 +299,37 @@ def _saying_how_to_go_on(writer: RecordWriter, options: RunOptions) -> Generator
         raise type(error)(f"{error}{how}", error.status) from None
 
 
-def _go_on(writer: RecordWriter, run: Run, finished: Sequence[Step], context: Context) -> tuple[Path, Run, list[Step]]:
+def _keep_sessions(writer: RecordWriter, contexts: Mapping[str, Context]) -> None:
+    """Write down, and keep up to date, what another process needs to go on with what runs on other machines."""
+    for name, context in contexts.items():
+        if context.target.session is None:
+            continue
+
+        def keep(kept: Kept | None, name: str = name, target: Target = context.target) -> None:
+            writer.write_session(name, {"session": target.session, "step": kept})
+
+        context.keep = keep
+        keep(context.earlier)
+
+
+def _go_on(writer: RecordWriter, run: Run, finished: Sequence[Step], contexts: Mapping[str, Context]) -> tuple[Path, Run, list[Step]]:
     """Measure what is planned and not done. Ends early, in order, when the user asks; the record then keeps its `.partial`."""
-    writer.write_system(context.target.name, {**context.facts, "calibrations": [one.model_dump() for one in context.calibrations]})
+    for name, context in contexts.items():
+        writer.write_system(name, {**context.facts, "calibrations": [one.model_dump() for one in context.calibrations]})
+    _keep_sessions(writer, contexts)
+    any_context = next(iter(contexts.values()))
+    progress, interrupt = any_context.progress, any_context.interrupt
+    targets = {name: context.target for name, context in contexts.items()}
     ids = dict(zip((key.model_dump_json() for key in run.planned), _step_ids(run.planned), strict=True))
     remaining = _remaining(run, finished)
     steps = list(finished)
-    context.progress.run_begins(remaining, [expected_s(key, round(context.load_warm_up_s * 1e9)) for key in remaining])
+    progress.run_begins(remaining, [expected_s(key, round(any_context.load_warm_up_s * 1e9)) for key in remaining])
     for number, key in enumerate(remaining):
-        if context.interrupt.asked:
+        if interrupt.asked:
             break
+        context = contexts[key.targets["self"]]
         context.target.check()
-        context.progress.step_begins(number, key)
+        progress.step_begins(number, key)
         step_id = ids[key.model_dump_json()]
         folder = writer.step_folder(step_id)
         try:
@@ -249,16 +343,19 @@ def _go_on(writer: RecordWriter, run: Run, finished: Sequence[Step], context: Co
             break
         except LoadFailed as error:
             how = f"try it alone: rtgauge probe {key.probe} --load {key.load} --duration 2s"
-            _leave_out(writer, LeftOut(what=f"load {key.load}", reason=str(error), remedy=how), context.progress)
+            _leave_out(writer, _on(LeftOut(what=f"load {key.load}", reason=str(error), remedy=how), context.target.name, targets), progress)
             continue
         except Refused as error:
-            _leave_out(writer, deployed.left_out(key.deployment, error), context.progress)
+            _leave_out(writer, _on(deployed.left_out(key.deployment, error), context.target.name, targets), progress)
             continue
         finally:
             writer.drop_step(step_id)
+        context.keep(None)
         steps.append(step)
-        context.progress.step_ends(step)
-    if not context.interrupt.asked or (len(steps) == len(run.planned) and all(step.end_reason not in STOPPED_EARLY for step in steps)):
+        progress.step_ends(step)
+    for name in contexts:
+        writer.write_session(name, None)
+    if not interrupt.asked or (len(steps) == len(run.planned) and all(step.end_reason not in STOPPED_EARLY for step in steps)):
         path = writer.finish("complete")
     else:
         writer.close_partial()

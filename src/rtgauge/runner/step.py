@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +23,7 @@ from rtgauge.record.stream import Armed, ErrorLine, StreamResult, Window, parse_
 from rtgauge.record.summary import summarise_step
 from rtgauge.record.windows import WindowTable
 from rtgauge.runner.interrupt import Interrupt
+from rtgauge.runner.kept import Kept
 from rtgauge.runner.progress import Progress
 from rtgauge.runner.tasks import highest, run_segments, task_counts
 from rtgauge.system.changes import CHANGE_PATHS, changes
@@ -29,6 +31,7 @@ from rtgauge.system.controller import Controller
 from rtgauge.system.marks import marks as change_marks
 from rtgauge.system.starvation import throttled
 from rtgauge.target.base import Guarded, Target
+from rtgauge.target.ssh_errors import ConnectionBroken
 
 LOAD_CHECK_S = 1.0
 STOPPED_EARLY = ("stopped", "died")
@@ -51,6 +54,10 @@ NOT_HERE = ("placement", "method")
 """The engine's codes for that (docs/formats/stream.md)."""
 
 
+def _keep_nothing(_kept: Kept | None) -> None:
+    """For a target where nothing outlives this process."""
+
+
 @dataclass
 class Context:
     """What every step of a run shares."""
@@ -67,6 +74,8 @@ class Context:
     isolated: list[int] = field(default_factory=list[int])
     not_put_back: list[str] = field(default_factory=list[str])
     """Settings of earlier steps that could not be put back."""
+    keep: Callable[[Kept | None], None] = _keep_nothing
+    earlier: Kept | None = None
 
 
 def now_utc() -> str:
@@ -81,8 +90,10 @@ def fail(error: ErrorLine) -> MeasureError | InputError:
     return InputError(error.message) if error.status == EXIT_INPUT else MeasureError(error.message)
 
 
-def follow(program: Guarded, context: Context, load: RunningLoad | None, log: Path) -> tuple[StreamResult, pl.DataFrame]:
-    """Read a probe's stream to its end: `go` when it is armed, `stop` when the user says so.
+def follow(
+    program: Guarded, context: Context, load: RunningLoad | None, log: Path, *, begin: Callable[[], None] | None = None
+) -> tuple[StreamResult, pl.DataFrame]:
+    """Read a probe's stream to its end: `go` when it is armed, `stop` when the user says so. `begin` is called before `go` (None: the load has begun).
 
     Gives what it said, its windows as a frame. Raises what the engine refused.
     """
@@ -103,8 +114,8 @@ def follow(program: Guarded, context: Context, load: RunningLoad | None, log: Pa
                 else:
                     result.take(line)
                 if isinstance(line, Armed):
-                    if load is not None:
-                        load.begin()
+                    if begin is not None:
+                        begin()
                     program.say("go")
                     context.progress.phase("measuring")
                 if load is not None and time.monotonic() - checked_s > LOAD_CHECK_S:
@@ -196,6 +207,51 @@ def start_load(key: StepKey, context: Context, folder: Path, expected_s: float) 
     return load
 
 
+def _samples_dir(key: StepKey, context: Context, folder: Path) -> str | None:
+    return context.target.files_folder(folder) if key.parameters.get("samples") else None
+
+
+def _expected_s(key: StepKey) -> float:
+    return (probes.get(key.probe).expected_ns(key.parameters) or 0) / 1e9
+
+
+_Begun = tuple[str, dict[str, Any], Guarded | None, RunningLoad | None]
+"""When it began, what the target said before, the program where it runs already, the load."""
+
+
+def _begin(key: StepKey, context: Context, folder: Path) -> _Begun:
+    started, before = now_utc(), dict(context.target.read(CHANGE_PATHS))
+    return started, before, None, start_load(key, context, folder, _expected_s(key)) if key.load != "idle" else None
+
+
+def _pick_up(key: StepKey, context: Context, folder: Path) -> _Begun | None:
+    """Go on with what an earlier process had begun to measure, where this step is the one and it can be had still."""
+    earlier, context.earlier = context.earlier, None
+    if earlier is None or earlier["key"] != key.model_dump_json():
+        return None
+    context.progress.phase("goes on with what is measured there")
+    target = context.target
+    if earlier["files"] is not None:
+        target.use_files_folder(folder, earlier["files"])
+    program = target.attach(earlier["program"])
+    load: RunningLoad | None = None
+    if earlier["load"] is not None:
+        expected_s = _expected_s(key) + context.load_warm_up_s
+        load = RunningLoad.pick_up(target, loads.get(key.load), folder / "load.log", expected_s=expected_s, state=earlier["load"])
+    return earlier["started"], earlier["before"], program, load
+
+
+def _connection_marks(program: Guarded, *, picked_up: bool) -> list[Mark]:
+    marks: list[Mark] = []
+    if picked_up:
+        detail = "rtgauge or its connection ended while this was measured; the target went on by itself, and it was picked up from there"
+        marks.append(Mark(name="picked-up", severity=Severity.NOTE, detail=detail))
+    if program.reconnections:
+        detail = f"the connection to the target broke {program.reconnections} time(s) while this was measured; nothing that was measured is lost by it"
+        marks.append(Mark(name="connection-broken", severity=Severity.NOTE, detail=detail))
+    return marks
+
+
 def measure_step(step_id: str, key: StepKey, context: Context, folder: Path) -> tuple[Step, pl.DataFrame]:
     """Measure one step with the engine.
 
@@ -203,29 +259,44 @@ def measure_step(step_id: str, key: StepKey, context: Context, folder: Path) -> 
     Raises InputError or MeasureError where the engine or the load refuses.
     """
     target = context.target
-    probe = probes.get(key.probe)
-    started = now_utc()
-    expected_s = (probe.expected_ns(key.parameters) or 0) / 1e9
-    before = target.read(CHANGE_PATHS)
-    load: RunningLoad | None = None
+    started, before, program, load = _pick_up(key, context, folder) or _begin(key, context, folder)
     report = LoadReport(name=key.load)
-    samples_dir = str(folder) if key.parameters.get("samples") else None
-    if key.load != "idle":
-        load = start_load(key, context, folder, expected_s)
+    picked_up = program is not None
     try:
         if context.interrupt.asked:
             raise Abandoned
-        result, frame = follow(target.engine(*probe.arguments(key.parameters, samples_dir), group=context.group), context, load, folder / "stream.ndjson")
-    finally:
+        if program is None:
+            arguments = probes.get(key.probe).arguments(key.parameters, _samples_dir(key, context, folder))
+            program = target.engine(*arguments, group=context.group)
+        running = program
+
+        def begin() -> None:
+            if load is not None:
+                load.begin()
+            if running.kept is not None:
+                files = _samples_dir(key, context, folder)
+                kept_load = load.state() if load is not None else None
+                context.keep(Kept(key=key.model_dump_json(), started=started, before=before, program=running.kept, files=files, load=kept_load))
+
+        result, frame = follow(program, context, load, folder / "stream.ndjson", begin=None if picked_up else begin)
+    except ConnectionBroken:
+        # There it goes on, and is picked up: the load is left to it.
+        raise
+    except BaseException:
         if load is not None:
-            context.progress.phase(f"load {key.load} ends")
-            report = load.stop()
+            load.stop()
+        raise
+    if load is not None:
+        context.progress.phase(f"load {key.load} ends")
+        report = load.stop()
     if frame.is_empty() and context.interrupt.asked:
         raise Abandoned
     after = target.read(CHANGE_PATHS)
     changed = changes(before, after)
+    result.marks += _connection_marks(program, picked_up=picked_up)
     step = _put_together(step_id, key, context, said=(result, frame), report=report, started=started, changed=changed)
-    if samples_dir is not None:
+    if key.parameters.get("samples"):
+        target.fetch(folder)
         step.series = [with_samples(one, summarise_samples(folder / f"samples-{one.series}.i64")) for one in step.series]
     return step, frame
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Protocol
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Protocol, Self
+
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 
 @dataclass(frozen=True)
@@ -16,12 +20,29 @@ class Completed:
     stdout: str
 
 
+class ProgramPlace(TypedDict):
+    """Where a program is that outlives the process that started it: its folder on the target, and the process id of its guard."""
+
+    folder: str
+    pid: int
+
+
 class Guarded(Protocol):
     """A program that runs on a target under the engine's guard: it ends, with all its children, when its lease does."""
 
     @property
     def pid(self) -> int:
         """Process id on the target of the guard; every process of the program descends from it."""
+        ...
+
+    @property
+    def reconnections(self) -> int:
+        """How often the connection to it broke and was made again."""
+        ...
+
+    @property
+    def kept(self) -> ProgramPlace | None:
+        """What `Target.attach` of another process takes; None where it does not outlive this one."""
         ...
 
     def lines(self) -> Iterator[bytes]:
@@ -49,6 +70,21 @@ class Target(Protocol):
     """A machine that is measured."""
 
     name: str
+    restored_before: list[dict[str, Any]]
+    """What dead runs had left on it and was put back as it was opened: the lines of the `restore` hand."""
+
+    picked_up: bool
+    """It was opened by going on with a session that had outlived its process."""
+
+    @property
+    def machine(self) -> str:
+        """What `uname -m` says."""
+        ...
+
+    @property
+    def session(self) -> dict[str, Any] | None:
+        """What `open_target` of another process needs to go on where this one is cut off; None where everything ends with it."""
+        ...
 
     @property
     def controllers(self) -> list[int]:
@@ -83,8 +119,36 @@ class Target(Protocol):
         """`set`, `gather` or `restore` for this run (`restore --stale`: of dead runs): its answers, line by line. Raises MeasureError where it did nothing."""
         ...
 
+    def attach(self, kept: ProgramPlace, log: BinaryIO | None = None) -> Guarded:
+        """Follow a program that another process had started (`Guarded.kept`), from the beginning of its output. Raises MeasureError."""
+        ...
+
+    def files_folder(self, folder: Path) -> str:
+        """A folder on the target for files that belong into the host's `folder`; `fetch` brings them."""
+        ...
+
+    def use_files_folder(self, folder: Path, place: str) -> None:
+        """`files_folder(folder)` was `place` in the process that is gone on from."""
+        ...
+
+    def fetch(self, folder: Path) -> None:
+        """Bring the files that programs wrote into `files_folder(folder)` to the host. Raises MeasureError."""
+        ...
+
+    def end_others(self, kept: Sequence[str]) -> None:
+        """End what the process that is gone on from had started, but for the programs whose folders are in `kept`."""
+        ...
+
     def check(self) -> None:
         """Raises MeasureError where the target is no longer held by this run."""
+        ...
+
+    def __enter__(self) -> Self:
+        """It was opened by its constructor."""
+        ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /) -> None:
+        """`close`; but where the connection broke, what outlives it is left to be gone on with."""
         ...
 
     def close(self) -> None:

@@ -1,19 +1,106 @@
 # SPDX-License-Identifier: MIT
-"""Where the engine for this machine is."""
+"""Where the engine is: for this machine, and for a target of another architecture."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 from rtgauge.errors import MeasureError
 
+PACKAGE = Path(__file__).resolve().parent.parent
+NAME = "rtgauge-engine"
+MACHINES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64", "armv7l": "armhf", "armv8l": "armhf"}
+"""What `uname -m` says -> the architecture."""
+COMPILERS = {"x86_64": "x86_64-linux-gnu-gcc", "aarch64": "aarch64-linux-gnu-gcc", "armhf": "arm-linux-gnueabihf-gcc"}
+PACKAGES = {"x86_64": "gcc-x86-64-linux-gnu", "aarch64": "gcc-aarch64-linux-gnu", "armhf": "gcc-arm-linux-gnueabihf"}
+BUILD_S = 300
+
 
 def engine_path() -> Path:
-    """Path of the engine: $RTGAUGE_ENGINE, else the one that was installed with the package. Raises MeasureError."""
+    """Path of the engine for this machine: $RTGAUGE_ENGINE, else the one that was installed with the package. Raises MeasureError."""
     named = os.environ.get("RTGAUGE_ENGINE")
-    path = Path(named) if named else Path(__file__).resolve().parent.parent / "bin" / "rtgauge-engine"
+    path = Path(named) if named else PACKAGE / "bin" / NAME
     if not os.access(path, os.X_OK):
         where = "RTGAUGE_ENGINE names" if named else "the package should hold"
         raise MeasureError(f"the engine is missing: {where} {path}; install rtgauge again (pip install .) or set RTGAUGE_ENGINE")
     return path
+
+
+def engine_for(machine: str) -> Path:
+    """Path of the engine for a target whose `uname -m` says `machine`.
+
+    This machine's own, the one that the package holds, or the one that was built on first need into the user's cache.
+    Raises MeasureError where the architecture has none, or where it cannot be built here.
+    """
+    architecture = MACHINES.get(machine)
+    if architecture is None:
+        shown = "".join(c if c.isprintable() else "?" for c in machine[:40])
+        raise MeasureError(f"there is no engine for the architecture {shown} of the target: rtgauge knows x86-64 (x86_64), arm64 (aarch64) and armhf (armv7l)")
+    if architecture == MACHINES.get(platform.machine()):
+        return engine_path()
+    shipped = PACKAGE / "bin" / f"{NAME}-{architecture}"
+    if os.access(shipped, os.X_OK):
+        return shipped
+    source = _source(architecture)
+    built = _cache() / _fingerprint(source) / f"{NAME}-{architecture}"
+    if not os.access(built, os.X_OK):
+        _build(source, architecture, built)
+    return built
+
+
+def _source(architecture: str) -> Path:
+    """The folder of the engine's build: installed with the package, or the checkout."""
+    for folder in (PACKAGE / "source", PACKAGE.parent.parent):
+        if (folder / "meson.build").is_file() and (folder / "engine" / "cross" / f"{architecture}.ini").is_file():
+            return folder
+    raise MeasureError(f"the package holds no engine for {architecture} and no sources to build it from: install rtgauge again (pip install .)")
+
+
+def _cache() -> Path:
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(given) if given.startswith("/") else Path.home() / ".cache") / "rtgauge" / "engines"
+
+
+def _fingerprint(source: Path) -> str:
+    """Of all that the engine is made from: a changed source is built again."""
+    digest = hashlib.sha256()
+    files = [
+        source / "meson.build",
+        source / "meson.options",
+        *(path for path in (source / "engine").rglob("*") if path.suffix in {".c", ".h", ".build", ".ini"}),
+    ]
+    for path in sorted(files):
+        digest.update(str(path.relative_to(source)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def _build(source: Path, architecture: str, place: Path) -> None:
+    """Build with Debian's cross compiler. Raises MeasureError."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    packages = {COMPILERS[architecture]: PACKAGES[architecture], "meson": "meson", "ninja": "ninja-build"}
+    missing = [package for program, package in packages.items() if shutil.which(program, path=path) is None]
+    if missing:
+        raise MeasureError(f"the package holds no engine for {architecture}, and it cannot be built here: apt-get install {' '.join(missing)}")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=place.parent, prefix=".build-") as folder:
+            cross = source / "engine" / "cross" / f"{architecture}.ini"
+            options = ["--buildtype=release", "-Db_lto=true", "--cross-file", str(cross)]
+            for command in (["meson", "setup", folder, str(source), *options], ["ninja", "-C", folder, f"engine/{NAME}"]):
+                environment = {**os.environ, "PATH": path}
+                done = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", timeout=BUILD_S, check=False)
+                if done.returncode:
+                    said = (done.stdout + done.stderr).strip().splitlines()
+                    raise MeasureError(f"the engine for {architecture} could not be built ({said[-1] if said else 'no message'}): try {' '.join(command)}")
+            (Path(folder) / "engine" / NAME).replace(place)
+    except OSError as error:
+        raise MeasureError(f"the engine for {architecture} cannot be kept in {place.parent} ({error.strerror}): set XDG_CACHE_HOME to another folder") from None
+    except subprocess.TimeoutExpired:
+        raise MeasureError(f"the engine for {architecture} was not built within {BUILD_S} s") from None

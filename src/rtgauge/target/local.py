@@ -7,15 +7,18 @@ import contextlib
 import fcntl
 import json
 import os
+import platform
 import shutil
 import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from rtgauge.errors import MeasureError
-from rtgauge.target.base import Completed
+from rtgauge.target.base import Completed, ProgramPlace
 from rtgauge.target.engine_path import engine_path
+from rtgauge.target.label import plain_label
 from rtgauge.target.lease import LEASE_NS, LeaseKeeper
 
 PIPE_BYTES = 1 << 20
@@ -23,8 +26,6 @@ GRACE_S = 2.0
 END_PATIENCE_S = 8.0
 HAND_PATIENCE_S = 60.0
 SET_UP_FAILED = 127
-LABEL_BYTES = 256
-"""The longest label that the guard takes."""
 
 
 class LocalGuarded:
@@ -53,6 +54,16 @@ class LocalGuarded:
     def pid(self) -> int:
         """Process id of the guard; the program is its child."""
         return self._process.pid
+
+    @property
+    def reconnections(self) -> int:
+        """There is no connection that could break."""
+        return 0
+
+    @property
+    def kept(self) -> ProgramPlace | None:
+        """None: it does not outlive rtgauge."""
+        return None
 
     def lines(self) -> Iterator[bytes]:
         """Standard output, line by line, until it ends."""
@@ -99,16 +110,11 @@ class LocalGuarded:
             self._stdin.close()
 
 
-def _label(text: str) -> str:
-    """One line that a guard takes as its label: printable, and cut where it is too long."""
-    plain = "".join(c if c.isprintable() else " " for c in text)
-    return plain if len(plain.encode()) <= LABEL_BYTES else plain.encode()[: LABEL_BYTES - 3].decode(errors="ignore") + "..."
-
-
 class LocalTarget:
     """This machine. While it is open it is locked: a second run on it is refused."""
 
     name = "local"
+    picked_up = False
 
     def __init__(self, run_id: str, label: str) -> None:
         """Lock the machine for the run `run_id`; `label` is what a refused second run is told. Raises MeasureError."""
@@ -117,7 +123,7 @@ class LocalTarget:
         self._running: list[LocalGuarded] = []
         self.restored_before: list[dict[str, Any]] = []
         self._session = subprocess.Popen(
-            [str(engine_path()), "guard", "--run", run_id, "--label", _label(label), "--lock", "--restore", "--lease-ns", str(LEASE_NS)],
+            [str(engine_path()), "guard", "--run", run_id, "--label", plain_label(label), "--lock", "--restore", "--lease-ns", str(LEASE_NS)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
@@ -215,6 +221,33 @@ class LocalTarget:
             if answer.get("type") == "error":
                 raise MeasureError(str(answer.get("message")))
         return answers
+
+    @property
+    def machine(self) -> str:
+        """What `uname -m` says."""
+        return platform.machine()
+
+    @property
+    def session(self) -> dict[str, Any] | None:
+        """None: nothing outlives rtgauge here."""
+        return None
+
+    def attach(self, kept: ProgramPlace, log: BinaryIO | None = None) -> LocalGuarded:  # noqa: ARG002 - as every target has it
+        """Nothing outlives rtgauge here. Raises MeasureError."""
+        raise MeasureError("nothing that an earlier rtgauge had started on this machine still runs")
+
+    def files_folder(self, folder: Path) -> str:
+        """The folder itself."""
+        return str(folder)
+
+    def use_files_folder(self, folder: Path, place: str) -> None:
+        """Nothing to be known."""
+
+    def fetch(self, folder: Path) -> None:
+        """All is there."""
+
+    def end_others(self, kept: Sequence[str]) -> None:
+        """Nothing outlives rtgauge here."""
 
     def close(self) -> None:
         """End what still runs, put settings back, give the machine free."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from rtgauge.analysis.confidence import activations_needed, lower_bound, upper_bound
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK
 from rtgauge.record.model import Severity, Step, Verdict, VerdictWord
-from rtgauge.record.writer import clean_name
 from rtgauge.units import format_duration, format_time
 from rtgauge.verdict.advice import next_for_doubt, next_for_failure, next_for_invalid, next_when_close, next_when_held, next_with_more
 from rtgauge.verdict.requirement import Requirement, format_percent
@@ -248,7 +247,7 @@ def judge_run(requirement: Requirement, record: Record) -> list[Verdict]:
     verdicts: list[Verdict] = []
     for step in measured:
         target = step.key.targets.get("self", "")
-        facts = record.systems.get(target) or record.systems.get(clean_name(target))
+        facts = record.system(target) or None
         verdicts.append(judge(requirement, step, record.windows(step), facts))
     decisive = worst(verdicts)
     if decisive is None:

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""A target by its name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rtgauge.target.address import parse_address
+from rtgauge.target.lease import LEASE_NS
+from rtgauge.target.local import LocalTarget, read_local
+from rtgauge.target.ssh import Session, SshTarget, read_files
+from rtgauge.target.ssh_connection import SshConnection
+from rtgauge.target.ssh_folder import REMOVE, install
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Mapping
+
+    from rtgauge.target.base import Target
+
+from contextlib import contextmanager
+
+
+def open_target(name: str, run_id: str, label: str, *, lease_ns: int = LEASE_NS, session: Any = None) -> Target:
+    """Open and lock a target: `local`, `ssh://...`.
+
+    `lease_ns`: how long what runs on another machine outlives a broken connection. `session`: what `Target.session` of the process was that is gone on
+    from. Raises InputError for a name that is none, MeasureError where it cannot be opened.
+    """
+    address = parse_address(name)
+    if address is None:
+        return LocalTarget(run_id, label)
+    return SshTarget(address, run_id, label, lease_ns=lease_ns, session=Session.from_json(session) if session is not None else None)
+
+
+@contextmanager
+def reader(name: str) -> Generator[tuple[str, Callable[[Iterable[str]], Mapping[str, Any]]]]:
+    """`uname -m` of a target and its `read` hand, without holding it. Raises InputError or MeasureError."""
+    address = parse_address(name)
+    if address is None:
+        import platform
+
+        yield platform.machine(), read_local
+        return
+    connection = SshConnection(address)
+    try:
+        here = install(connection)
+        try:
+            yield here.machine, lambda paths: read_files(connection, here.engine, paths)["files"]
+        finally:
+            connection.run(REMOVE, [here.folder])
+    finally:
+        connection.close()

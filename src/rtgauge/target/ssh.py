@@ -1,0 +1,363 @@
+# SPDX-License-Identifier: MIT
+"""A machine over SSH as a target. Nothing is installed there: the engine lives in a temporary folder as long as the session."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import secrets
+import time
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
+
+from rtgauge.errors import MeasureError
+from rtgauge.target.base import Completed
+from rtgauge.target.label import plain_label
+from rtgauge.target.lease import LEASE_NS, LeaseKeeper
+from rtgauge.target.ssh_connection import Answer, SshConnection
+from rtgauge.target.ssh_errors import ConnectionBroken
+from rtgauge.target.ssh_folder import REMOVE, Installed, install
+from rtgauge.target.ssh_guarded import Place, SshGuarded, attach, launch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from rtgauge.target.address import SshAddress
+    from rtgauge.target.base import ProgramPlace
+
+READ = 'exec "$1" read -'
+WHICH = """
+set -f
+IFS=:
+for folder in $PATH /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin; do
+	[ -f "$folder/$1" ] && [ -x "$folder/$1" ] && echo "$folder/$1" && exit 0
+done
+exit 1
+"""
+RUN = 'cd / && engine=$1 run=$2 lease=$3 && shift 3 && exec "$engine" guard --run "$run" --lease-ns "$lease" -- "$@"'
+GIVE = 'exec cat -- "$1"'
+MAKE = 'umask 077; mkdir "$1"'
+FILES_TIMEOUT_S = 24 * 3600.0
+SET_UP_FAILED = 127
+SESSION = "session"
+PROGRAM, FILES = "program", "files"
+STARTED = re.compile(r'\{"type":"guard","event":"started","guard":([0-9]{1,10}),')
+LEAVE_S = 15.0
+OTHERS_END_S = 20.0
+"""How long another end of a broken connection is waited for; it gives up after 15 s without a word."""
+
+
+@dataclass(frozen=True)
+class Session:
+    """What another process has to know to go on with a session on a target."""
+
+    run_id: str
+    folder: str
+    machine: str
+    guard_pid: int
+    boot_id: str
+    lease_ns: int
+
+    @classmethod
+    def from_json(cls, found: Any) -> Session | None:
+        """From a record; None where it is none."""
+        try:
+            session = cls(**found)
+        except TypeError:
+            return None
+        texts: list[Any] = [session.run_id, session.folder, session.machine, session.boot_id]
+        numbers: list[Any] = [session.guard_pid, session.lease_ns]
+        good = all(isinstance(text, str) for text in texts) and all(type(number) is int and number > 0 for number in numbers)
+        return session if good and session.folder.startswith("/") else None
+
+
+def read_files(connection: SshConnection, engine: str, paths: Iterable[str]) -> dict[str, Any]:
+    """The answer of the `read` hand on the target. Raises MeasureError."""
+    answer = connection.run(READ, [engine], "\0".join([*paths, ""]).encode(errors="surrogateescape"))
+    try:
+        read: dict[str, Any] = json.loads(answer.stdout)
+        if not isinstance(read["files"], dict) or not isinstance(read["time_ns"], int):
+            raise ValueError
+    except (ValueError, KeyError, TypeError):
+        raise MeasureError(f"{connection.address.name}: the engine's read hand failed (exit status {answer.status})") from None
+    return read
+
+
+class SshTarget:
+    """A machine over SSH. While it is open it is locked: a second run on it is refused."""
+
+    def __init__(self, address: SshAddress, run_id: str, label: str, *, lease_ns: int = LEASE_NS, session: Session | None = None) -> None:
+        """Connect, copy the engine, lock the target for the run `run_id`; or go on with `session` where that still lives.
+
+        `label`: what a refused second run is told. `lease_ns`: how long everything goes on there when the connection breaks and does not come back.
+        Raises MeasureError.
+        """
+        self.name = address.name
+        self.run_id = run_id
+        self.restored_before: list[dict[str, Any]] = []
+        self.picked_up = False
+        self._lease_ns = lease_ns
+        self._running: list[SshGuarded] = []
+        self._folders: dict[Path, str] = {}
+        self._boot_id = ""
+        self._keeper = LeaseKeeper()
+        self._connection = SshConnection(address)
+        self._guard: SshGuarded | None = None
+        self._installed: Installed | None = None
+        try:
+            if session is None or not self._pick_up(session):
+                self._lock(label)
+        except BaseException as error:
+            # What another process has started, or a connection that broke, is no reason to end what goes on there.
+            if self._installed is not None and self._guard is None and session is None:
+                self._remove()
+            self.let_go() if session is not None or isinstance(error, ConnectionBroken) else self.close()
+            raise
+
+    def _lock(self, label: str) -> None:
+        """Copy the engine, wait until the machine is ours and what an earlier run had left is put back. Raises MeasureError."""
+        here = install(self._connection)
+        self._installed = here
+        words = [here.engine, "guard", "--run", self.run_id, "--label", plain_label(label), "--lock", "--restore"]
+        words += ["--lease-ns", str(self._lease_ns), "--detach"]
+        self._guard = launch(self._connection, here.engine, f"{here.folder}/{SESSION}", words, keeper=self._keeper, log=None, home=here.folder)
+        self._take_answers(self._guard)
+
+    def _take_answers(self, guard: SshGuarded) -> None:
+        for text in guard.lines():
+            try:
+                line: dict[str, Any] = json.loads(text)
+            except ValueError:
+                break
+            if line.get("type") == "restore":
+                self.restored_before.append(line)
+            if line.get("type") == "error":
+                raise MeasureError(f"{self.name}: {line.get('message')}")
+            if line.get("type") == "guard":
+                self._boot_id = self._read_boot_id(self._here)
+                return
+        raise MeasureError(f"{self.name}: the engine does not answer like the one that came with this rtgauge")
+
+    def _read_boot_id(self, here: Installed) -> str:
+        return str(read_files(self._connection, here.engine, [])["boot_id"])
+
+    def _pick_up(self, session: Session) -> bool:
+        """Go on with an earlier session; False: it has ended there. Raises MeasureError where another process follows it."""
+        here = Installed(session.folder, session.machine)
+        deadline = time.monotonic() + OTHERS_END_S
+        while True:
+            try:
+                if self._read_boot_id(here) != session.boot_id:
+                    return False
+                place = Place(f"{here.folder}/{SESSION}", session.guard_pid)
+                guard = attach(self._connection, here.engine, place, keeper=self._keeper, log=None)
+                break
+            except ConnectionBroken:
+                # The other end of a connection that broke may take some seconds to see it.
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(1)
+            except MeasureError:
+                return False
+        if not _lives(guard):
+            return False
+        self._guard, self._installed = guard, here
+        self.run_id, self._lease_ns, self._boot_id = session.run_id, session.lease_ns, session.boot_id
+        self.picked_up = True
+        return True
+
+    @property
+    def _here(self) -> Installed:
+        assert self._installed is not None  # noqa: S101 - set before anything is run
+        return self._installed
+
+    @property
+    def machine(self) -> str:
+        """What `uname -m` says on the target."""
+        return self._here.machine
+
+    @property
+    def session(self) -> dict[str, Any] | None:
+        """For who goes on with it: a Session."""
+        return None if self._guard is None else asdict(Session(self.run_id, self._here.folder, self.machine, self._guard.pid, self._boot_id, self._lease_ns))
+
+    def check(self) -> None:
+        """Raises MeasureError where the target is ours no longer."""
+        if self._guard is None or not self._guard.followed():
+            raise MeasureError(f"{self.name}: the guard of this run has ended: it was killed, or it did not hear of rtgauge for the time of its lease")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, *_: object) -> None:
+        if isinstance(error, ConnectionBroken):
+            self.let_go()
+        else:
+            self.close()
+
+    def read(self, paths: Iterable[str]) -> Mapping[str, dict[str, Any]]:
+        """Files and globs in one batch."""
+        files: dict[str, dict[str, Any]] = read_files(self._connection, self._here.engine, paths)["files"]
+        return files
+
+    def monotonic_ns(self) -> int:
+        """CLOCK_MONOTONIC of the target."""
+        time_ns: int = read_files(self._connection, self._here.engine, ["/proc/uptime"])["time_ns"]
+        return time_ns
+
+    def which(self, program: str) -> str | None:
+        """Path of a program on the target."""
+        answer = self._connection.run(WHICH, [program])
+        path = answer.stdout.decode(errors="surrogateescape").rstrip("\n")
+        return path if answer.status == 0 and path.startswith("/") else None
+
+    def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
+        """Run a short command to its end; what does not end in time is ended there."""
+        words = [self._here.engine, self.run_id, str(max(1_000_000, round(timeout_s * 1e9))), *argv]
+        channel = self._connection.channel(RUN, words)
+        # Its standard input stays open, since its end would end the command; the lease is its time limit.
+        assert channel.process.stdout is not None  # noqa: S101 - Popen was asked for a pipe
+        found = channel.skip_to_mark()
+        output = channel.process.stdout.read() if found else b""
+        status, _ = channel.finish()
+        return Completed(SET_UP_FAILED if status is None else status, output.decode(errors="replace"))
+
+    @property
+    def controllers(self) -> list[int]:
+        """The session's guard: rtgauge itself runs elsewhere."""
+        return [] if self._guard is None else [self._guard.pid]
+
+    def start(self, argv: Sequence[str], log: BinaryIO | None = None, group: str | None = None) -> SshGuarded:
+        """Run a program under guard, which goes on when the connection breaks."""
+        here = self._here
+        argv = argv if group is None else [here.engine, "enter", group, *argv]
+        words = [here.engine, "guard", "--run", self.run_id, "--lease-ns", str(self._lease_ns), "--detach", "--status-fd", "3", "--", *argv]
+        program = launch(self._connection, here.engine, f"{here.folder}/{_new_name(PROGRAM)}", words, keeper=self._keeper, log=log)
+        self._running = [one for one in self._running if not one.over]
+        self._running.append(program)
+        return program
+
+    def engine(self, *arguments: str, group: str | None = None) -> SshGuarded:
+        """Run a verb of the engine under guard."""
+        return self.start([self._here.engine, *arguments], group=group)
+
+    def hand(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
+        """`set` or `restore` for this run (`restore --stale`: of dead runs): its answers, line by line. The session's guard owns what is set.
+
+        Raises MeasureError where it did nothing.
+        """
+        run = [] if "--stale" in arguments else ["--run", self.run_id]
+        owner = ["--owner-pid", str(self._guard.pid)] if verb == "set" and self._guard is not None else []
+        answer = self._connection.run('exec "$@"', [self._here.engine, verb, *run, *owner, *arguments])
+        try:
+            answers: list[dict[str, Any]] = [json.loads(line) for line in answer.stdout.split(b"\n") if line]
+        except ValueError:
+            raise MeasureError(f"{self.name}: the engine's {verb} hand failed (exit status {answer.status})") from None
+        for line in answers:
+            if line.get("type") == "error":
+                raise MeasureError(f"{self.name}: {line.get('message')}")
+        return answers
+
+    def attach(self, kept: ProgramPlace, log: BinaryIO | None = None) -> SshGuarded:
+        """Follow a program of a session that was picked up, from the beginning of its output. Raises MeasureError where it is gone."""
+        place = Place(kept["folder"], kept["pid"])
+        program = attach(self._connection, self._here.engine, place, keeper=self._keeper, log=log)
+        self._running.append(program)
+        return program
+
+    def files_folder(self, folder: Path) -> str:
+        """A folder on the target for files that belong into `folder`."""
+        if folder not in self._folders:
+            place = f"{self._here.folder}/{_new_name('files')}"
+            self._checked(self._connection.run(MAKE, [place]))
+            self._folders[folder] = place
+        return self._folders[folder]
+
+    def use_files_folder(self, folder: Path, place: str) -> None:
+        """As `files_folder` has answered an earlier process."""
+        self._folders[folder] = place
+
+    def fetch(self, folder: Path) -> None:
+        """Bring what programs wrote into `files_folder(folder)` here. Raises MeasureError."""
+        place = self._folders.get(folder)
+        if place is None:
+            return
+        names = self.read([place]).get(place, {}).get("directory", [])
+        for name in names:
+            if "/" in name or name in {".", ".."}:
+                raise MeasureError(f"{self.name}: the target names a file '{name[:100]!r}', which no folder holds")
+            with (folder / name).open("wb") as file:
+                channel = self._connection.channel(GIVE, [f"{place}/{name}"])
+                assert channel.process.stdout is not None  # noqa: S101 - Popen was asked for a pipe
+                if channel.skip_to_mark():
+                    while piece := channel.process.stdout.read(1 << 20):
+                        file.write(piece)
+                status, said = channel.finish()
+                if status is None:
+                    raise ConnectionBroken(f"{self.name}: the connection broke while {name} was fetched")
+                if status:
+                    raise MeasureError(f"{self.name}: {name} cannot be fetched: {said.strip()[:200]}")
+        self._connection.run(REMOVE, [place])
+        del self._folders[folder]
+
+    def _checked(self, answer: Answer) -> None:
+        if answer.status:
+            raise MeasureError(f"{self.name}: {answer.stderr.strip()[:200] or f'a command ended with status {answer.status}'}")
+
+    def end_others(self, kept: Sequence[str]) -> None:
+        """End what an earlier process had started in this session, but for the programs whose folders are in `kept`."""
+        folder = self._here.folder
+        names = self.read([folder]).get(folder, {}).get("directory", [])
+        places = [f"{folder}/{name}" for name in names if str(name).startswith(PROGRAM) and f"{folder}/{name}" not in kept]
+        statuses = self.read([f"{place}/status" for place in places]) if places else {}
+        pids = [
+            found[1] for file in statuses.values() if (found := re.match(r'\{"type":"guard","event":"started","guard":([0-9]{1,10}),', str(file.get("text"))))
+        ]
+        # A number may be somebody else's by now: a guard of ours is known by the path of its engine, which holds our random folder.
+        lines = self.read([f"/proc/{pid}/cmdline" for pid in pids]) if pids else {}
+        ours = [pid for pid in pids if str(lines.get(f"/proc/{pid}/cmdline", {}).get("text", "")).startswith(f"{self._here.engine}\0guard\0")]
+        if ours:
+            self._connection.run('kill "$@"', ours)
+
+    def let_go(self) -> None:
+        """Leave everything as it is on the target: it goes on until its lease is over, or somebody picks it up."""
+        for program in [*self._running, *([self._guard] if self._guard is not None else [])]:
+            program.let_go()
+        self._running.clear()
+        self._guard = None
+        self._keeper.close()
+        self._connection.close()
+
+    def close(self) -> None:
+        """End what still runs, put settings back, give the machine free, remove the folder."""
+        for program in self._running:
+            program.stop()
+        if self._guard is not None:
+            # At its end the target removes the folder. Where it cannot be told, the end of its lease tells it.
+            with contextlib.suppress(MeasureError):
+                if self._guard.followed():
+                    self._guard.say("stop")
+            self._guard.wait(LEAVE_S)
+        self.let_go()
+
+    def _remove(self) -> None:
+        with contextlib.suppress(MeasureError):
+            self._connection.run(REMOVE, [self._here.folder])
+
+
+def _lives(guard: SshGuarded) -> bool:
+    """Whether the session that was attached to still holds its target: what it said so far has no end."""
+    for text in guard.lines():
+        if b'"event":"ended"' in text:
+            guard.let_go()
+            return False
+        if b'"event":"started"' in text:
+            return guard.followed()
+    return False
+
+
+def _new_name(kind: str) -> str:
+    """Of a folder in the session's."""
+    return f"{kind}-{secrets.token_hex(4)}"

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+"""What the OpenSSH client says when it fails, as one line that says what to do."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from rtgauge.errors import MeasureError
+
+if TYPE_CHECKING:
+    from rtgauge.target.address import SshAddress
+
+
+class ConnectionBroken(MeasureError):  # noqa: N818 - reads as what it is
+    """The connection to a target ended before its time."""
+
+
+def _login(address: SshAddress) -> str:
+    port = f"-p {address.port} " if address.port is not None else ""
+    return f"ssh {port}{address.user + '@' if address.user is not None else ''}{address.host}"
+
+
+def _known_as(address: SshAddress) -> str:
+    return f"'[{address.host}]:{address.port}'" if address.port not in (None, 22) else address.host
+
+
+def explain_ssh(said: str, address: SshAddress) -> ConnectionBroken:
+    """The error for what ssh printed as it failed to connect or lost its connection."""
+    name, login = address.name, _login(address)
+    if "REMOTE HOST IDENTIFICATION HAS CHANGED" in said:
+        return ConnectionBroken(
+            f"{name}: its host key is not the one that is known: another machine answers, or it was installed anew; "
+            f"make sure which, then forget the old key: ssh-keygen -R {_known_as(address)}"
+        )
+    if "Host key verification failed" in said or "host key is known for" in said:
+        return ConnectionBroken(f"{name}: its host key is not known yet: log in once by hand ({login}) and look at the key")
+    if "Permission denied" in said or "Too many authentication failures" in said:
+        return ConnectionBroken(f"{name}: the target does not let this user in: check user and key by hand ({login})")
+    if "Could not resolve hostname" in said:
+        return ConnectionBroken(f"{name}: there is no host of this name: check the spelling, or write a Host entry into ~/.ssh/config")
+    reason = re.search(r"No route to host|Network is unreachable|Connection refused|(?:Connection|Operation) timed out", said)
+    if reason is not None:
+        hint = "is sshd running there, on this port?" if reason[0] == "Connection refused" else "is it switched on, and in this network?"
+        return ConnectionBroken(f"{name} cannot be reached: {reason[0]}; {hint}")
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    last = "".join(c if c.isprintable() else "?" for c in lines[-1])[:300] if lines else "ssh said nothing"
+    return ConnectionBroken(f"{name}: the connection failed ({last}); try by hand: {login}")

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""The temporary folder on a target that holds the engine and what it writes."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import rtgauge
+from rtgauge.errors import MeasureError
+from rtgauge.target.engine_path import engine_for
+
+if TYPE_CHECKING:
+    from rtgauge.target.ssh_connection import SshConnection
+
+PLACES = ("tmp", "/var/tmp", "home")  # noqa: S108 - a folder of our own, 0700, with a name that nobody knows before
+ENGINE = "engine"
+
+NO_FOLDER, NO_ROOM, NO_EXEC = 10, 11, 12
+REASONS = {NO_FOLDER: "no folder can be made", NO_ROOM: "no room", NO_EXEC: "programs cannot be run from it"}
+
+UNAME = "uname -m"
+INSTALL = f"""
+case $1 in
+tmp) base=${{TMPDIR:-/tmp}} ;;
+home) base=$HOME ;;
+*) base=$1 ;;
+esac
+folder=$base/$2
+echo "$folder"
+umask 077
+mkdir "$folder" || exit {NO_FOLDER}
+cat >"$folder/{ENGINE}" && chmod 700 "$folder/{ENGINE}" || {{ rm -rf "$folder"; exit {NO_ROOM}; }}
+"$folder/{ENGINE}" version || {{ rm -rf "$folder"; exit {NO_EXEC}; }}
+"""
+REMOVE = 'rm -rf "$1"'
+
+
+@dataclass(frozen=True)
+class Installed:
+    """Where the engine is on the target, and the target's `uname -m`."""
+
+    folder: str
+    machine: str
+
+    @property
+    def engine(self) -> str:
+        """The engine's path on the target."""
+        return f"{self.folder}/{ENGINE}"
+
+
+def _check_version(said: str, name: str) -> None:
+    version = said.removeprefix("rtgauge-engine ")
+    if version != rtgauge.__version__:
+        raise MeasureError(
+            f"{name}: the engine is of version {version[:40] or '(none)'}, this rtgauge {rtgauge.__version__}: "
+            "unset RTGAUGE_ENGINE, or install rtgauge again (pip install .)"
+        )
+
+
+def install(connection: SshConnection) -> Installed:
+    """Copy the engine that fits the target into a new folder there.
+
+    Tries the target's $TMPDIR or /tmp, /var/tmp and the home folder. Raises MeasureError where none will do, ConnectionBroken where nobody answers.
+    """
+    name = connection.address.name
+    asked = connection.run(UNAME)
+    machine = asked.stdout.decode(errors="replace").strip()
+    if asked.status or not machine:
+        raise MeasureError(f"{name}: the target has no shell that can be used (`uname -m` ended with status {asked.status})")
+    path = engine_for(machine)
+    refused: list[str] = []
+    token = f"rtgauge-{secrets.token_hex(8)}"
+    for place in PLACES:
+        with path.open("rb") as engine:
+            answer = connection.run(INSTALL, [place, token], engine)
+        folder, _, said = answer.stdout.decode(errors="replace").rstrip("\n").partition("\n")
+        if answer.status == 0 and folder.startswith("/") and folder.endswith(f"/{token}"):
+            try:
+                _check_version(said, name)
+            except MeasureError:
+                connection.run(REMOVE, [folder])
+                raise
+            return Installed(folder, machine)
+        reason = answer.stderr.strip().splitlines()
+        if answer.status == NO_EXEC and not any("ermission denied" in line for line in reason):
+            raise MeasureError(f"{name}: the engine for {machine} does not run there ({_plain(reason)}): is its kernel of this architecture?")
+        base = folder.removesuffix(f"/{token}")
+        refused.append(f"{base}: {REASONS.get(answer.status, f'status {answer.status}')} ({_plain(reason)})")
+    raise MeasureError(f"{name}: there is no place for the engine on the target: {'; '.join(refused)}; free space there, or mount /tmp without noexec")
+
+
+def _plain(lines: list[str]) -> str:
+    """The last line, without what could disturb a terminal."""
+    return "".join(c if c.isprintable() else "?" for c in lines[-1])[-160:] if lines else "no message"

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: MIT
+"""A program under guard on a target, which outlives the connection that it is followed by."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO
+
+from rtgauge.errors import MeasureError
+from rtgauge.target.ssh_errors import ConnectionBroken, explain_ssh
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rtgauge.target.base import ProgramPlace
+    from rtgauge.target.lease import LeaseKeeper
+    from rtgauge.target.ssh_connection import Channel, SshConnection
+
+ATTACHED = b'{"type":"attach","event":"attached"}\n'
+FULL = "No space left on device"
+END_PATIENCE_S = 10.0
+RECONNECT_S = 30.0
+RETRY_S = 1.0
+
+# The guard is not the connection's child in any way that its end could reach: files for what it reads and writes, a
+# session of its own (--detach). `attach` joins the connection to these files.
+FOLLOW = """
+"$engine" attach --folder "$folder" --pid "$pid" --from "$from"
+status=$?
+cat "$folder/errors" 2>/dev/null >&2
+[ "$status" = 0 ] || [ ! -d "$folder" ] || echo full >"$folder/room"
+exit "$status"
+"""
+PREPARE = """
+engine=$1 folder=$2 merge=$3 from=0
+shift 3
+umask 077
+mkdir "$folder" && mkfifo "$folder/input" && : >"$folder/output" && : >"$folder/errors" && : >"$folder/status" || exit 1
+cd / || exit 1
+"""
+LAUNCH = (
+    PREPARE
+    + """
+if [ "$merge" = merge ]; then
+	"$@" <>"$folder/input" >>"$folder/output" 2>&1 3>>"$folder/status" &
+else
+	"$@" <>"$folder/input" >>"$folder/output" 2>>"$folder/errors" 3>>"$folder/status" &
+fi
+pid=$!
+echo "$pid"
+"""
+    + FOLLOW
+)
+LAUNCH_SESSION = (
+    PREPARE
+    + """
+home=$1
+shift
+(
+	"$@" <>"$folder/input" >>"$folder/output" 2>>"$folder/errors" 3>>"$folder/status"
+	rm -rf "$home"
+) </dev/null >/dev/null 2>&1 &
+pid=$!
+echo "$pid"
+"""
+    + FOLLOW
+)
+"""For the guard of the whole session: at its end, however that comes, the folder `home` goes too."""
+ATTACH = (
+    """
+engine=$1 folder=$2 pid=$3 from=$4
+[ -d "$folder" ] || { echo "it has ended" >&2; exit 3; }
+echo "$pid"
+"""
+    + FOLLOW
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a guarded program is on the target: its folder there, and the process id of its guard."""
+
+    folder: str
+    pid: int
+
+
+class SshGuarded:
+    """A program under guard on a target. A connection that breaks is made again for `RECONNECT_S`; nothing of the output is lost by that."""
+
+    def __init__(self, connection: SshConnection, engine: str, channel: Channel, folder: str, *, keeper: LeaseKeeper, log: BinaryIO | None) -> None:
+        """Follow what `channel` has started or attached to. Raises MeasureError where that failed."""
+        self._connection = connection
+        self._engine = engine
+        self._keeper = keeper
+        self._log = log
+        self._status: int | None = None
+        self._error: MeasureError | None = None
+        self._taken = 0
+        self.reconnections = 0
+        self._ending = False
+        self._channel = channel
+        self.place = Place(folder, self._begin(channel))
+        self._ended = threading.Event()
+        self._copier: threading.Thread | None = None
+        if log is not None:
+            self._copier = threading.Thread(target=self._copy, args=(log,), name="log", daemon=True)
+            self._copier.start()
+
+    @property
+    def pid(self) -> int:
+        """Process id of the guard on the target."""
+        return self.place.pid
+
+    @property
+    def kept(self) -> ProgramPlace | None:
+        """For `attach_kept`."""
+        return {"folder": self.place.folder, "pid": self.place.pid}
+
+    @property
+    def over(self) -> bool:
+        """It has ended, or it can be reached no more."""
+        return self._status is not None or self._error is not None
+
+    def _begin(self, channel: Channel) -> int:
+        """Read what a channel says first; gives the guard's process id. Raises MeasureError, ConnectionBroken where trying again may help."""
+        name = self._connection.address.name
+        assert channel.process.stdin is not None and channel.process.stdout is not None  # noqa: S101 - Popen was asked for pipes
+        first = channel.process.stdout.readline().strip() if channel.skip_to_mark() else b""
+        answer = channel.process.stdout.readline() if first.isdigit() else b""
+        if first.isdigit() and answer == ATTACHED:
+            self._keeper.add(channel.process.stdin.fileno())
+            return int(first)
+        status, said = channel.finish()
+        if status is None:
+            raise explain_ssh(said, self._connection.address)
+        if b'"code":"attached"' in answer:
+            raise ConnectionBroken(f"{name}: another rtgauge follows what runs there: is that run still going on?")
+        lines = [line for line in said.splitlines() if line.strip()]
+        raise MeasureError(f"{name}: the target cannot start a program ({lines[-1][:200] if lines else f'status {status}'}); is its disk full?")
+
+    def _over(self) -> bool:
+        """The output of the channel is at its end: was that the program's end (True), or was the connection made again (False)? Raises MeasureError."""
+        channel = self._channel
+        self._release(channel)
+        _, said = channel.finish()
+        # Without this word it was not the program that has ended, but the connection, or `attach` that had heard nothing for too long.
+        told = re.search(r'^\{"type":"attach","event":"ended","status":([0-9]{1,3})\}\n', said, re.MULTILINE)
+        if told is not None:
+            self._status = int(told[1])
+            said = said.replace(told[0], "", 1)
+            if FULL in said:
+                # Its last words were lost with that: what it said before looks whole, and is not.
+                self._error = MeasureError(f"{self._connection.address.name}: disk full on the target: {self.place.folder} cannot be written; free space there")
+                raise self._error
+            if said.strip():
+                sys.stderr.write(said)
+            return True
+        self._error = explain_ssh(said, self._connection.address)
+        if self._ending:
+            raise self._error
+        self._attach_again()
+        return False
+
+    def _attach_again(self) -> None:
+        deadline = time.monotonic() + RECONNECT_S
+        while True:
+            try:
+                channel = self._connection.channel(ATTACH, [self._engine, self.place.folder, str(self.place.pid), str(self._taken)])
+                self._begin(channel)
+            except ConnectionBroken as error:
+                self._error = error
+                if self._ending or time.monotonic() > deadline:
+                    raise
+                time.sleep(RETRY_S)
+                continue
+            self._channel, self._error = channel, None
+            self.reconnections += 1
+            return
+
+    def _release(self, channel: Channel) -> None:
+        if channel.process.stdin is not None and not channel.process.stdin.closed:
+            self._keeper.remove(channel.process.stdin.fileno())
+
+    def _pieces(self) -> Iterator[bytes]:
+        """Output line by line, over broken connections; the last line may be a part of one."""
+        while self._status is None:
+            assert self._channel.process.stdout is not None  # noqa: S101 - Popen was asked for a pipe
+            rest = b""
+            for line in self._channel.process.stdout:
+                if not line.endswith(b"\n"):
+                    rest = line
+                    break
+                self._taken += len(line)
+                yield line
+            if self._over() and rest:
+                self._taken += len(rest)
+                yield rest
+
+    def lines(self) -> Iterator[bytes]:
+        """Standard output, line by line, until it ends. Raises ConnectionBroken where the target cannot be reached for `RECONNECT_S`."""
+        try:
+            yield from self._pieces()
+        except MeasureError as error:
+            self._error = error
+            self._ended.set()
+            raise
+        self._ended.set()
+
+    def followed(self) -> bool:
+        """Whether it still runs, for one that says nothing as long as it does; a connection that broke is made again. Raises ConnectionBroken."""
+        if self._status is None and self._channel.process.poll() is not None and self._over():
+            self._ended.set()
+        return self._status is None
+
+    def _copy(self, log: BinaryIO) -> None:
+        with contextlib.suppress(MeasureError, OSError, ValueError):
+            for line in self.lines():
+                log.write(line)
+                log.flush()
+        self._ended.set()
+
+    def say(self, word: str) -> None:
+        """Send one line; a program that has gone is not an error. May be called from a signal handler."""
+        stdin = self._channel.process.stdin
+        if stdin is not None:
+            with contextlib.suppress(OSError, ValueError):
+                os.write(stdin.fileno(), word.encode() + b"\n")
+
+    def poll(self) -> int | None:
+        """Exit status, None while it runs. Raises ConnectionBroken where the target cannot be reached."""
+        if self._status is None and self._error is not None and self._ended.is_set():
+            raise self._error
+        return self._status
+
+    def wait(self, timeout_s: float | None = None) -> int | None:
+        """Wait for its end; exit status, or None when the time is over or the target cannot be reached."""
+        if self._copier is None and not self.over and not self._ended.is_set():
+            # nobody reads: what it prints is of no interest
+            self._copier = threading.Thread(target=self._drain, name="drain", daemon=True)
+            self._copier.start()
+        self._ended.wait(timeout_s)
+        return self._status
+
+    def _drain(self) -> None:
+        with contextlib.suppress(MeasureError):
+            for _ in self.lines():
+                pass
+
+    def stop(self, grace_s: float = 2.0) -> int | None:
+        """End it with all its children and wait; None where the target cannot be reached: its lease ends it then."""
+        self._ending = True
+        if not self.over:
+            self.say("end")
+        if self.wait(grace_s + END_PATIENCE_S) is None:
+            self.let_go()
+        return self._status
+
+    def let_go(self) -> None:
+        """Follow it no longer; on the target it goes on."""
+        self._ending = True
+        self._release(self._channel)
+        with contextlib.suppress(OSError):
+            self._channel.process.kill()
+        if self._copier is not None:
+            self._copier.join(END_PATIENCE_S)
+
+
+def launch(
+    connection: SshConnection, engine: str, folder: str, command: Sequence[str], *, keeper: LeaseKeeper, log: BinaryIO | None, home: str | None = None
+) -> SshGuarded:
+    """Start `command` (the engine's guard with its options) in the new folder `folder` of the target. Raises MeasureError.
+
+    `home`: the folder that goes when the command ends.
+    """
+    body, words = (LAUNCH, list(command)) if home is None else (LAUNCH_SESSION, [home, *command])
+    channel = connection.channel(body, [engine, folder, "merge" if log is not None else "apart", *words], subprocess.PIPE)
+    return SshGuarded(connection, engine, channel, folder, keeper=keeper, log=log)
+
+
+def attach(connection: SshConnection, engine: str, place: Place, *, keeper: LeaseKeeper, log: BinaryIO | None) -> SshGuarded:
+    """Follow a program that an earlier connection has started, from the beginning of its output. Raises MeasureError."""
+    channel = connection.channel(ATTACH, [engine, place.folder, str(place.pid), "0"])
+    return SshGuarded(connection, engine, channel, place.folder, keeper=keeper, log=log)
