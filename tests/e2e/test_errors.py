@@ -34,7 +34,7 @@ CPUS = sorted(os.sched_getaffinity(0))
         ("probe wakeup --cpu 1-0", "runs backwards"),
         ("probe wakeup --priority 0", "priority: 0 is too small; the least is 1"),
         ("probe wakeup --priority 100", "the most is 99"),
-        ("probe wakeup --policy fofi", "there are 'fifo', 'rr' or 'other'"),
+        ("probe wakeup --policy fofi", "there are 'fifo', 'rr', 'other' or 'deadline'"),
         ("probe wakeup --timer sundial", "nanosleep"),
         ("probe wakeup --phase moon", "random"),
         ("probe wakeup --dma-latency -1", "such as 0, or off"),
