@@ -7,7 +7,7 @@ import fcntl
 import hashlib
 import json
 import shutil
-import tempfile
+import secrets
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
@@ -16,22 +16,25 @@ from typing import TYPE_CHECKING, Any
 from rtgauge.errors import MeasureError
 from rtgauge.lab import places
 from rtgauge.lab.cpio import CpioWriter
+from rtgauge.lab.disk import make_disk_of
 from rtgauge.lab.guest import SUITE
 from rtgauge.lab.kernel import bootable
 from rtgauge.lab.key import public_key
-from rtgauge.lab.modules import WANTED, find_modules, write_modules
+from rtgauge.lab.modules import WANTED, find_modules, with_needs
 from rtgauge.lab.packages import fetch
-from rtgauge.lab.userland import FILES, PACKAGES, PROGRAMS, write_userland
+from rtgauge.lab.userland import FILES, PACKAGES, PROGRAMS, pick
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Mapping
     from pathlib import Path
+    from typing import BinaryIO
 
     from rtgauge.lab.guest import Architecture, Guest
 
 KERNEL_TOOLS = "tiny-initramfs"
 """Debian's kernel packages ask for something that makes an initramfs; this is the smallest, and it is not used."""
 BUILDING = ".build-"
+KERNEL, INITRD, ABOUT, USR, BUSYBOX = "kernel", "initrd", "about.json", "usr.ext4", "busybox"
 PASSWD = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"
 GROUP = "root:x:0:\ntty:x:5:\nnogroup:x:65534:\n"
 
@@ -46,12 +49,17 @@ class Image:
     @property
     def kernel(self) -> Path:
         """What QEMU takes as `-kernel`."""
-        return self.folder / "kernel"
+        return self.folder / KERNEL
 
     @property
     def initrd(self) -> Path:
         """What QEMU takes as `-initrd`."""
-        return self.folder / "initrd"
+        return self.folder / INITRD
+
+    @property
+    def programs(self) -> Path:
+        """The disk that the guest mounts as /usr."""
+        return self.folder / USR
 
 
 def _digest(content: object) -> str:
@@ -73,7 +81,7 @@ def _guest_file(name: str) -> bytes:
 def _sources() -> list[Any]:
     """The parts of rtgauge that make an image."""
     own = resources.files("rtgauge.lab")
-    return [hashlib.sha256((own / name).read_bytes()).hexdigest() for name in ("image.py", "modules.py", "kernel.py", "guest_files/init", "guest_files/inittab")]
+    return [hashlib.sha256((own / name).read_bytes()).hexdigest() for name in ("image.py", "kernel.py", "guest_files/init", "guest_files/inittab")]
 
 
 def _place(guest: Guest) -> Path:
@@ -85,7 +93,7 @@ def find_image(guest: Guest) -> Image | None:
     """The image of a guest, None where it is not built yet or was made of something else than there is now."""
     folder = _place(guest)
     try:
-        about = json.loads((folder / "about.json").read_text())
+        about = json.loads((folder / ABOUT).read_text())
         return Image(folder, str(about["release"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -102,43 +110,74 @@ def _building(parent: Path) -> Generator[Path]:
             raise MeasureError("another image of the lab is being built at this moment: wait for it") from None
         for left in parent.glob(f"{BUILDING}*"):
             shutil.rmtree(left, ignore_errors=True)
-        folder = places.private(parent / f"{BUILDING}{next(tempfile._get_candidate_names())}")  # type: ignore[attr-defined]
+        folder = places.private(parent / f"{BUILDING}{secrets.token_hex(4)}")
         try:
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _userland(architecture: Architecture, folder: Path, say: Callable[[str], None], *, fresh: bool) -> Path:
-    """The archive with the programs, shared by all guests of an architecture."""
+def _userland_place(architecture: Architecture) -> Path:
     sources = hashlib.sha256((resources.files("rtgauge.lab") / "userland.py").read_bytes()).hexdigest()
-    place = places.cache() / "userland" / f"{architecture}-{_digest([SUITE, PACKAGES, PROGRAMS, FILES, sources])}.cpio"
-    if place.is_file() and not fresh:
+    return places.cache() / "userland" / f"{architecture}-{_digest([SUITE, PACKAGES, PROGRAMS, FILES, sources])}"
+
+
+def _userland(architecture: Architecture, folder: Path, say: Callable[[str], None], *, fresh: bool) -> Path:
+    """The folder with the disk of programs, shared by all guests of an architecture, and with BusyBox."""
+    place = _userland_place(architecture)
+    if (place / USR).is_file() and not fresh:
         return place
     say(f"programs for {architecture}: {', '.join(PACKAGES)}")
     tree = fetch(PACKAGES, architecture, places.private(folder / "userland"), say)
+    chosen, new = folder / "chosen", places.private(folder / "new")
+    pick(tree, chosen)
+    make_disk_of(chosen / "usr", new / USR)
+    shutil.copyfile(chosen / "usr/bin" / BUSYBOX, new / BUSYBOX)
     place.parent.mkdir(parents=True, exist_ok=True)
-    new = folder / "userland.cpio"
-    with new.open("wb") as file:
-        write_userland(tree, file)
-    shutil.rmtree(tree)
-    new.replace(place)
+    if place.exists():
+        shutil.rmtree(place)
+    new.rename(place)
     return place
 
 
-def _own_part(guest: Guest, found: dict[str, Path], wanted: list[str], file: Any) -> None:
-    """What differs between the guests: modules, settings, the key, the overlay."""
+def _kernel_package(guest: Guest, package: str, folder: Path, say: Callable[[str], None], *, fresh: bool) -> Path:
+    """The folder with Debian's kernel, named by its release, and with the modules that are wanted, unpacked."""
+    place = places.cache() / "kernels" / f"{package}-{_digest([SUITE, WANTED])}"
+    if place.is_dir() and not fresh:
+        return place
+    say(f"kernel: {package}")
+    tree = fetch([package, KERNEL_TOOLS], guest.architecture, places.private(folder / "package"), say)
+    new = places.private(folder / "new-kernel")
+    shutil.copy(sorted((tree / "boot").glob("vmlinuz-*"))[-1], new)
+    for name, content in with_needs(find_modules(tree / "usr/lib/modules"), WANTED).items():
+        (new / f"{name}.ko").write_bytes(content)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if place.exists():
+        shutil.rmtree(place)
+    new.rename(place)
+    return place
+
+
+def _write_initrd(guest: Guest, busybox: bytes, modules: Mapping[str, bytes], file: BinaryIO) -> None:
+    """BusyBox, the modules, the settings, the key, the overlay."""
     cpio = CpioWriter(file)
-    write_modules(found, wanted, cpio)
-    cpio.file("init", _guest_file("init"), 0o755)
-    cpio.link("usr/bin/sh", "busybox")
+    for name, content in modules.items():
+        cpio.file(f"modules/{name}.ko", content)
+    files = {
+        "modules.list": "".join(f"/modules/{name}.ko\n" for name in modules),
+        "passwd": PASSWD,
+        "group": GROUP,
+        "shells": "/bin/sh\n",
+        "hostname": f"{guest.name}\n",
+        "hosts": f"127.0.0.1 localhost {guest.name}\n",
+    }
+    for name, text in files.items():
+        cpio.file(f"etc/{name}", text.encode())
     cpio.file("etc/inittab", _guest_file("inittab"))
-    cpio.file("etc/passwd", PASSWD.encode())
-    cpio.file("etc/group", GROUP.encode())
-    cpio.file("etc/shells", b"/bin/sh\n")
-    cpio.link("etc/os-release", "../usr/lib/os-release")
-    cpio.file("etc/hostname", f"{guest.name}\n".encode())
-    cpio.file("etc/hosts", f"127.0.0.1 localhost {guest.name}\n".encode())
+    cpio.file("init", _guest_file("init"), 0o755)
+    cpio.file("bin/busybox", busybox, 0o755)
+    for link, points_to in (("sbin", "bin"), ("lib", "usr/lib"), ("lib64", "usr/lib64"), ("etc/os-release", "../usr/lib/os-release")):
+        cpio.link(link, points_to)
     cpio.folder("root", 0o700)
     cpio.folder("root/.ssh", 0o700)
     cpio.file("root/.ssh/authorized_keys", public_key().encode(), 0o600)
@@ -148,7 +187,7 @@ def _own_part(guest: Guest, found: dict[str, Path], wanted: list[str], file: Any
 
 
 def build(guest: Guest, say: Callable[[str], None], *, fresh: bool = False) -> Image:
-    """The image of a guest, built where it is missing, or (`fresh`) again with Debian's newest packages. Raises MeasureError, InputError."""
+    """The image of a guest, built where it is missing, or (`fresh`) again with Debian's newest packages. Raises MeasureError."""
     image = find_image(guest)
     if image is not None and not fresh:
         return image
@@ -156,24 +195,28 @@ def build(guest: Guest, say: Callable[[str], None], *, fresh: bool = False) -> I
     with _building(place.parent) as folder:
         userland = _userland(guest.architecture, folder, say, fresh=fresh)
         if guest.package is not None:
-            say(f"kernel: {guest.package}")
-            tree = fetch([guest.package, KERNEL_TOOLS], guest.architecture, places.private(folder / "kernel-package"), say)
-            kernel = sorted((tree / "boot").glob("vmlinuz-*"))[-1]
-            release, found, wanted = kernel.name.removeprefix("vmlinuz-"), find_modules(tree / "usr/lib/modules"), list(WANTED)
+            kept = _kernel_package(guest, guest.package, folder, say, fresh=fresh)
+            kernel = next(kept.glob("vmlinuz-*"))
+            release, modules, wanted = kernel.name.removeprefix("vmlinuz-"), kept, WANTED
         else:
             assert guest.kernel is not None  # noqa: S101 - a guest has a package or a kernel
-            kernel, release = guest.kernel, guest.kernel.name
-            found = find_modules(guest.modules) if guest.modules is not None else {}
-            wanted = [*(name for name in WANTED if name in found), *found]
+            kernel, release, modules, wanted = guest.kernel, guest.kernel.name, guest.modules, ()
         say("putting the image together")
         new = places.private(folder / "image")
-        bootable(kernel, guest.architecture, new / "kernel")
-        with (new / "initrd").open("wb") as file:
-            file.write(userland.read_bytes())
-            _own_part(guest, found, wanted, file)
-        (new / "about.json").write_text(json.dumps({"release": release, "package": guest.package, "suite": SUITE}) + "\n")
-        old = [one for one in place.parent.glob(f"{guest.name}-????????????????") if one.is_dir()]
-        for one in old:
-            shutil.rmtree(one)
+        bootable(kernel, guest.architecture, new / KERNEL)
+        found = find_modules(modules) if modules is not None else {}
+        with (new / INITRD).open("wb") as file:
+            _write_initrd(guest, (userland / BUSYBOX).read_bytes(), with_needs(found, [*wanted, *found]), file)
+        (new / USR).hardlink_to(userland / USR)
+        (new / ABOUT).write_text(json.dumps({"release": release, "package": guest.package, "suite": SUITE}) + "\n")
+        remove_images(guest.name)
         new.rename(place)
     return Image(place, release)
+
+
+def remove_images(name: str) -> bool:
+    """Remove what was built for the guest of this name; False: there was nothing."""
+    found = [one for one in (places.cache() / "images").glob(f"{name}-*") if one.name.removeprefix(f"{name}-").isalnum() and len(one.name) == len(name) + 17]
+    for one in found:
+        shutil.rmtree(one)
+    return found != []

@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-import stat
+import shutil
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import MeasureError
-from rtgauge.lab.cpio import CpioWriter
 from rtgauge.lab.elf import needed_libraries, resolve
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from typing import BinaryIO
 
-PACKAGES = ("base-files", "busybox-static", "dropbear-bin", "iperf3", "iproute2", "rt-tests", "stress-ng", "tzdata-legacy-")
+PACKAGES = ("base-files", "busybox-static", "dropbear-bin", "iperf3", "iproute2", "rt-tests", "stress-ng")
 PROGRAMS = (
     "usr/bin/busybox",
     "usr/sbin/dropbear",
@@ -39,8 +37,8 @@ def _find_library(tree: Path, name: str) -> list[str]:
     return []
 
 
-def write_userland(tree: Path, file: BinaryIO) -> None:
-    """From unpacked packages to an archive for the kernel. Raises MeasureError where a program or a library is missing."""
+def pick(tree: Path, place: Path) -> None:
+    """Copy the programs and what they need from unpacked packages to the new folder `place`. Raises MeasureError where something is missing."""
     waiting = [(name, resolve(tree, name)) for name in (*PROGRAMS, *FILES)]
     taken: set[str] = set()
     while waiting:
@@ -51,14 +49,6 @@ def write_userland(tree: Path, file: BinaryIO) -> None:
         taken.update(new)
         if new and names[-1] in new:
             waiting += [(library, _find_library(tree, library)) for library in needed_libraries((tree / names[-1]).read_bytes())]
-    cpio = CpioWriter(file)
-    for link, place in (("bin", "usr/bin"), ("sbin", "usr/sbin"), ("lib", "usr/lib"), ("lib64", "usr/lib64")):
-        cpio.folder(place)
-        cpio.link(link, place)
     for name in sorted(taken):
-        path = tree / name
-        if path.is_symlink():
-            cpio.link(name, str(path.readlink()))
-        else:
-            cpio.file(name, path.read_bytes(), stat.S_IMODE(path.stat().st_mode) & 0o755)
-    cpio.close()
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(tree / name, place / name, follow_symlinks=False)
