@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 KERNEL_TOOLS = "tiny-initramfs"
 """Debian's kernel packages ask for something that makes an initramfs; this is the smallest, and it is not used."""
 BUILDING = ".build-"
+CONFIG = "config-"
 KERNEL, INITRD, ABOUT, USR, BUSYBOX = "kernel", "initrd", "about.json", "usr.ext4", "busybox"
 PASSWD = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"
 GROUP = "root:x:0:\ntty:x:5:\nnogroup:x:65534:\n"
@@ -142,13 +143,15 @@ def _userland(architecture: Architecture, folder: Path, say: Callable[[str], Non
 
 def _kernel_package(guest: Guest, package: str, folder: Path, say: Callable[[str], None], *, fresh: bool) -> Path:
     """The folder with Debian's kernel, named by its release, and with the modules that are wanted, unpacked."""
-    place = places.cache() / "kernels" / f"{package}-{_digest([SUITE, WANTED])}"
+    place = places.cache() / "kernels" / f"{package}-{_digest([SUITE, WANTED, CONFIG])}"
     if place.is_dir() and not fresh:
         return place
     say(f"kernel: {package}")
     tree = fetch([package, KERNEL_TOOLS], guest.architecture, places.private(folder / "package"), say)
     new = places.private(folder / "new-kernel")
-    shutil.copy(sorted((tree / "boot").glob("vmlinuz-*"))[-1], new)
+    kernel = sorted((tree / "boot").glob("vmlinuz-*"))[-1]
+    shutil.copy(kernel, new)
+    shutil.copy(tree / "boot" / kernel.name.replace("vmlinuz-", CONFIG), new)
     for name, content in with_needs(find_modules(tree / "usr/lib/modules"), WANTED).items():
         (new / f"{name}.ko").write_bytes(content)
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -158,9 +161,11 @@ def _kernel_package(guest: Guest, package: str, folder: Path, say: Callable[[str
     return place
 
 
-def _write_initrd(guest: Guest, busybox: bytes, modules: Mapping[str, bytes], file: BinaryIO) -> None:
-    """BusyBox, the modules, the settings, the key, the overlay."""
+def _write_initrd(guest: Guest, busybox: bytes, modules: Mapping[str, bytes], configuration: Path | None, file: BinaryIO) -> None:
+    """BusyBox, the modules, the kernel's configuration for the audit to read, the settings, the key, the overlay."""
     cpio = CpioWriter(file)
+    if configuration is not None:
+        cpio.file(f"boot/{configuration.name}", configuration.read_bytes())
     for name, content in modules.items():
         cpio.file(f"modules/{name}.ko", content)
     files = {
@@ -198,15 +203,17 @@ def build(guest: Guest, say: Callable[[str], None], *, fresh: bool = False) -> I
             kept = _kernel_package(guest, guest.package, folder, say, fresh=fresh)
             kernel = next(kept.glob("vmlinuz-*"))
             release, modules, wanted = kernel.name.removeprefix("vmlinuz-"), kept, WANTED
+            configuration = kept / f"{CONFIG}{release}"
         else:
             assert guest.kernel is not None  # noqa: S101 - a guest has a package or a kernel
             kernel, release, modules, wanted = guest.kernel, guest.kernel.name, guest.modules, ()
+            configuration = None
         say("putting the image together")
         new = places.private(folder / "image")
         bootable(kernel, guest.architecture, new / KERNEL)
         found = find_modules(modules) if modules is not None else {}
         with (new / INITRD).open("wb") as file:
-            _write_initrd(guest, (userland / BUSYBOX).read_bytes(), with_needs(found, [*wanted, *found]), file)
+            _write_initrd(guest, (userland / BUSYBOX).read_bytes(), with_needs(found, [*wanted, *found]), configuration, file)
         (new / USR).hardlink_to(userland / USR)
         (new / ABOUT).write_text(json.dumps({"release": release, "package": guest.package, "suite": SUITE}) + "\n")
         remove_images(guest.name)
