@@ -39,6 +39,7 @@ def compare(
     scale: Annotated[str, typer.Option(metavar="percent|counts", help="What the paper's chi-square statistic is computed from.")] = "percent",
     resamples: Annotated[int, typer.Option(min=0, help="Resamples of the bootstrap; 0: no intervals.")] = DEFAULT_RESAMPLES,
     tails: Annotated[bool, typer.Option("--tails/--no-tails", help="Estimate the latency exceeded once in a million activations and rarer.")] = True,
+    force: Annotated[bool, typer.Option("--force", help="Also compare emulated machines with others.")] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE.html", help="Also write a page with the figures.")] = None,
     figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write every figure as PNG, SVG and PDF into this folder.")] = None,
@@ -62,7 +63,7 @@ def compare(
         raise InputError(f"--alpha {alpha:g} is not between 0 and 1; 0.05 is usual")
     if scale not in set(Scale):
         raise InputError(f"--scale {scale} is neither percent nor counts")
-    sides = sides_of([Record.open(record) for record in records])
+    sides = sides_of([Record.open(record) for record in records], force=force)
     chosen = pairs(sides, baseline)
     progress, end = _progress()
     try:

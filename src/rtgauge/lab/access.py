@@ -30,7 +30,7 @@ def ready_guest(name: str) -> Running:
     image = find_image(guest)
     if image is None:
         raise InputError(f"lab:{name} is not built yet: rtgauge lab build {name}")
-    running = boot(guest, image, BootOptions(), _say)
+    running = boot(guest, image, BootOptions(), _say, or_running=True)
     _say(f"lab:{name} was booted in {running.boot_s} s and goes on running; rtgauge lab stop {name} ends it")
     return running
 

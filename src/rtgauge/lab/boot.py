@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import re
 import socket
 import subprocess
@@ -33,14 +34,23 @@ ROOM_MIB = 128
 """What QEMU needs for itself, about."""
 
 
-def boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str], None]) -> Running:
-    """Boot a guest and wait until its SSH server answers. Raises InputError, MeasureError."""
+def boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str], None], *, or_running: bool = False) -> Running:
+    """Boot a guest and wait until its SSH server answers. `or_running`: one that runs already will do. Raises InputError, MeasureError."""
     name, folder = guest.name, places.private(folder_of(guest.name))
-    running = find_running(name)
-    if running is not None:
-        raise InputError(f"lab:{name} runs already (process {running.pid}): rtgauge lab stop {name} ends it")
-    if process_of(name) is not None:
-        raise InputError(f"lab:{name} is being booted by somebody else: wait for it, or end it with rtgauge lab stop {name}")
+    with (folder / "lock").open("w") as lock:
+        # who wants the same guest at the same time waits until it is up
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        running = find_running(name)
+        if running is not None and or_running:
+            return running
+        if running is not None:
+            raise InputError(f"lab:{name} runs already (process {running.pid}): rtgauge lab stop {name} ends it")
+        kill(name)  # what a boot that was itself killed has left
+        return _boot(guest, image, options, say)
+
+
+def _boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str], None]) -> Running:
+    name, folder = guest.name, folder_of(guest.name)
     _check_memory(options.memory_mib)
     accelerator = options.accelerator or choose(guest, image, say)
     disk = folder / "disk"

@@ -6,8 +6,8 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
-import shutil
 import secrets
+import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
@@ -36,7 +36,7 @@ KERNEL_TOOLS = "tiny-initramfs"
 BUILDING = ".build-"
 CONFIG = "config-"
 KERNEL, INITRD, ABOUT, USR, BUSYBOX = "kernel", "initrd", "about.json", "usr.ext4", "busybox"
-PASSWD = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"
+ACCOUNTS = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"
 GROUP = "root:x:0:\ntty:x:5:\nnogroup:x:65534:\n"
 
 
@@ -149,7 +149,7 @@ def _kernel_package(guest: Guest, package: str, folder: Path, say: Callable[[str
     say(f"kernel: {package}")
     tree = fetch([package, KERNEL_TOOLS], guest.architecture, places.private(folder / "package"), say)
     new = places.private(folder / "new-kernel")
-    kernel = sorted((tree / "boot").glob("vmlinuz-*"))[-1]
+    kernel = max((tree / "boot").glob("vmlinuz-*"))
     shutil.copy(kernel, new)
     shutil.copy(tree / "boot" / kernel.name.replace("vmlinuz-", CONFIG), new)
     for name, content in with_needs(find_modules(tree / "usr/lib/modules"), WANTED).items():
@@ -170,7 +170,7 @@ def _write_initrd(guest: Guest, busybox: bytes, modules: Mapping[str, bytes], co
         cpio.file(f"modules/{name}.ko", content)
     files = {
         "modules.list": "".join(f"/modules/{name}.ko\n" for name in modules),
-        "passwd": PASSWD,
+        "passwd": ACCOUNTS,
         "group": GROUP,
         "shells": "/bin/sh\n",
         "hostname": f"{guest.name}\n",

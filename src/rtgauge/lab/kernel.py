@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rtgauge.lab.guest import Architecture
 
 SECTOR = 512
-PHYS32_ENTRY = 18
+PHYS32_ENTRY = "18"
 """The note of a kernel that can be entered without its boot code (xen/include/public/elfnote.h)."""
 
 
@@ -69,6 +69,8 @@ def _has_entry(content: bytes) -> bool:
     """Whether an ELF kernel says where it can be entered directly."""
     if not content.startswith(ELF):
         return False
-    from elftools.elf.elffile import ELFFile  # pyright: ignore[reportMissingTypeStubs]
+    from elftools.elf.elffile import ELFFile
+    from elftools.elf.segments import NoteSegment
 
-    return any(note["n_type"] == PHYS32_ENTRY for segment in ELFFile(io.BytesIO(content)).iter_segments("PT_NOTE") for note in segment.iter_notes())
+    segments = [segment for segment in ELFFile(io.BytesIO(content)).iter_segments() if isinstance(segment, NoteSegment)]
+    return any(str(note["n_type"]) == PHYS32_ENTRY and note["n_name"] == "Xen" for segment in segments for note in segment.iter_notes())
