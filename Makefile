@@ -6,13 +6,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src engine -type f -not -name '*.pyc') pyproject.toml meson.build meson.options
 
-.PHONY: help run install test test-engine test-python test-browser lint bench docs clean packages
+.PHONY: engines help run install test test-engine test-python test-browser lint bench docs clean packages
 
 help:
 	@echo 'make run    measure this machine (about a minute; installs what is missing)'
 	@echo 'make test   every test, as CI runs them'
 	@echo 'make lint   formatting, types, static analysis, layers'
 	@echo 'make bench  side by side with cyclictest and jitterdebugger'
+	@echo 'make engines  the engines for arm64 and armhf, to be part of the package'
 	@echo 'make docs   the documentation as pages in site/'
 
 run: $(VENV)/.installed
@@ -47,6 +48,16 @@ test-engine: $(VENV)/.tools
 test-python: $(VENV)/.tools $(VENV)/.installed
 	@echo '--- host: unit tests, then end to end on this machine, then the page in Chromium'
 	@$(BIN)/pytest
+
+# The engines of other architectures, to be part of the package from the next install on.
+engines: $(VENV)/.ready
+	@for architecture in aarch64 armhf; do \
+		echo "--- engine for $$architecture"; \
+		[ -f build-$$architecture/build.ninja ] || $(BIN)/meson setup build-$$architecture --buildtype=release -Db_lto=true \
+			--cross-file engine/cross/$$architecture.ini >/dev/null || exit 1; \
+		PATH="$(CURDIR)/$(BIN):$$PATH" ninja -C build-$$architecture --quiet engine/rtgauge-engine || exit 1; \
+		install -D build-$$architecture/engine/rtgauge-engine src/rtgauge/bin/rtgauge-engine-$$architecture || exit 1; \
+	done
 
 lint: $(VENV)/.tools $(VENV)/.installed
 	@echo '--- lint'

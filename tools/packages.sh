@@ -3,8 +3,8 @@
 # Installs the Debian packages that `run`, `test` or `bench` want; where it may not, prints the command and goes on.
 set -eu
 
-run="python3-venv gcc libc6-dev stress-ng iperf3 rt-tests iproute2"
-test="$run clang clang-format clang-tidy libcmocka-dev libclang-rt-dev valgrind chromium chromium-driver"
+run="python3-venv gcc libc6-dev stress-ng iperf3 rt-tests iproute2 openssh-client"
+test="$run clang clang-format clang-tidy libcmocka-dev libclang-rt-dev valgrind chromium chromium-driver openssh-server busybox-static qemu-user-static gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf libc6-dev-arm64-cross libc6-dev-armhf-cross"
 bench="$run valgrind jitterdebugger"
 
 case "${1:-run}" in

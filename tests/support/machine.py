@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
@@ -34,24 +35,38 @@ def make_key(path: Path) -> Path:
 
 
 class Machine:
-    """Use as a context. `tmp` are mount options of its /tmp, `elsewhere` of all else that could be written."""
+    """Use as a context.
 
-    def __init__(self, folder: Path, name: str = "board", *, busybox: bool = False, tmp: str | None = None, user: str = "root", script: str = "") -> None:
+    `tmp`: mount options of its /tmp. `others`: those of /var/tmp and the home folder. `script`: what else is done as it is set up ($1 is its folder).
+    `become`: a command that those who log in become somebody else by. `noise`: what their login shell prints.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        name: str = "board",
+        *,
+        busybox: bool = True,
+        tmp: str = "size=16m",
+        others: str = "size=16m",
+        script: str = "",
+        become: str = "",
+        noise: str = "",
+    ) -> None:
         self.folder = folder / name
         self.folder.mkdir(parents=True)
         self.name = name
         self.port = free_port()
-        self.user = user
         self.key = make_key(self.folder / "key")
         self.host_key = make_key(self.folder / "host_key")
-        self._busybox, self._tmp, self._script = busybox, tmp, script
+        self._busybox, self._tmp, self._others, self._script, self._become, self._noise = busybox, tmp, others, script, become, noise
         self._space: subprocess.Popen[bytes] | None = None
         self._sshd: subprocess.Popen[bytes] | None = None
 
     @property
     def target(self) -> str:
         """Its name for --target."""
-        return f"ssh://{self.user}@127.0.0.1:{self.port}"
+        return f"ssh://root@127.0.0.1:{self.port}"
 
     def __enter__(self) -> Self:
         self._make_space()
@@ -72,11 +87,10 @@ class Machine:
                 (root / part).mkdir(parents=True)
             shutil.copy("/bin/busybox", root / "bin" / "busybox")
             lines += [f'mount --rbind /{part} "$1/root/{part}"' for part in ("proc", "sys", "dev")]
-            lines += ['chroot "$1/root" /bin/busybox --install -s /bin', 'mount -t tmpfs tmpfs "$1/root/root"', 'mkdir "$1/root/var/tmp"']
-        place = '"$1/root/tmp"' if self._busybox else "/tmp"
-        if self._tmp is not None:
-            lines += [f"mount -t tmpfs -o {self._tmp} tmpfs {place}"]
-        lines += [self._script, 'echo ready', "exec sleep 100000"]
+            lines += ['chroot "$1/root" /bin/busybox --install -s /bin', 'mkdir "$1/root/var/tmp"']
+            lines += [f'mount -t tmpfs -o {self._others} tmpfs "$1/root/{part}"' for part in ("root", "var/tmp")]
+            lines += [f'mount -t tmpfs -o {self._tmp} tmpfs "$1/root/tmp"']
+        lines += [self._script, "echo ready", "exec sleep 100000"]
         command = ["unshare", "--net", "--uts", "--mount", "sh", "-c", "\n".join(lines), "sh", str(self.folder)]
         with (self.folder / "space.log").open("wb") as log:
             self._space = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -89,7 +103,13 @@ class Machine:
         Path("/run/sshd").mkdir(exist_ok=True)
         inside = ["nsenter", "-t", str(self._space.pid), "--net", "--uts", "--mount"]
         shell = f"chroot {self.folder}/root /bin/sh" if self._busybox else "sh"
-        (self.folder / "enter").write_text(f'#!/bin/sh\nexec {" ".join(inside)} {shell} -c "$SSH_ORIGINAL_COMMAND"\n')
+        lines = [
+            "#!/bin/sh",
+            *([f"echo '{self._noise}'"] if self._noise else []),
+            f'exec {" ".join(inside)} {self._become} {shell} -c "$SSH_ORIGINAL_COMMAND"',
+            "",
+        ]
+        (self.folder / "enter").write_text("\n".join(lines))
         (self.folder / "enter").chmod(0o755)
         config = {
             "Port": self.port,
@@ -102,9 +122,8 @@ class Machine:
             "PermitRootLogin": "yes",
             "PasswordAuthentication": "no",
             "KbdInteractiveAuthentication": "no",
+            "ForceCommand": self.folder / "enter",
         }
-        if self.user == "root":
-            config["ForceCommand"] = self.folder / "enter"
         (self.folder / "sshd_config").write_text("".join(f"{name} {value}\n" for name, value in config.items()))
         log = self.folder / "sshd.log"
         self._sshd = subprocess.Popen(["/usr/sbin/sshd", "-D", "-E", str(log), "-f", str(self.folder / "sshd_config")], stdin=subprocess.DEVNULL)
@@ -145,17 +164,17 @@ class Machine:
     def run(self, command: str) -> str:
         """What a command prints there."""
         done = subprocess.run(
-            [self.client() / "ssh", "-p", str(self.port), f"{self.user}@127.0.0.1", command],
+            [self.client() / "ssh", "-p", str(self.port), "root@127.0.0.1", command],
             capture_output=True,
             text=True,
             check=False,
             stdin=subprocess.DEVNULL,
         )
-        return done.stdout
+        return done.stdout.removeprefix(f"{self._noise}\n" if self._noise else "")
 
-    def _wait(self, condition: object, log: Path) -> None:
+    def _wait(self, condition: Callable[[], bool], log: Path) -> None:
         deadline = time.monotonic() + READY_S
-        while not condition():  # type: ignore[operator]
+        while not condition():
             assert time.monotonic() < deadline, log.read_text()
             assert self._space is None or self._space.poll() is None, log.read_text()
             time.sleep(0.02)

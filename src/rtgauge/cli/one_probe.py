@@ -29,9 +29,8 @@ def one_probe(name: str, written: dict[str, Any], *, load: str, target: str, sam
     requirement = parse_requirement(require) if require is not None else None
     if samples is not None:
         check_samples_path(samples)
-    plan = make_plan(
-        {"name": f"probe-{name}", "step": [{"probe": name, "load": load}]}, f"probe {name}", Overrides(parameters=written, require=require, targets=[target])
-    )
+    said = Overrides(parameters=written, require=require, targets=[target])
+    plan = make_plan({"name": f"probe-{name}", "step": [{"probe": name, "load": load}]}, f"probe {name}", said)
     display = make_display()
     # Raw samples may be large: they are written where the user has room for them.
     with tempfile.TemporaryDirectory(prefix=".rtgauge-", dir=samples.parent if samples is not None else None) as folder:

@@ -312,8 +312,10 @@ class SshTarget:
         for program in self._running:
             program.stop()
         if self._guard is not None:
-            # At its end the target removes the folder.
-            self._guard.say("stop")
+            # At its end the target removes the folder. Where it cannot be told, the end of its lease tells it.
+            with contextlib.suppress(MeasureError):
+                if self._guard.followed():
+                    self._guard.say("stop")
             self._guard.wait(LEAVE_S)
         self.let_go()
 

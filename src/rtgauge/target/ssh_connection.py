@@ -36,6 +36,10 @@ LONGEST_CONTROL_PATH = 80
 WRAPPER = 'echo "$0"; export LC_ALL=C; ( {body}\n); echo "$0 $?" >&2'
 
 
+# Said where two commands begin at once after a break: one shares the other's connection, or has its own.
+NOISE = re.compile(r"^ControlSocket .* already exists, disabling multiplexing\r?\n", re.MULTILINE)
+
+
 @dataclass(frozen=True)
 class Answer:
     """A command on the target that has ended: its exit status and what it printed."""
@@ -92,6 +96,7 @@ class Channel:
         self._errors.seek(0)
         said = self._errors.read().decode(errors="replace")
         self._errors.close()
+        said = NOISE.sub("", said)
         found = re.search(rf"{self.mark} ([0-9]{{1,3}})\n", said)
         return (int(found[1]), said.replace(found[0], "")) if found is not None else (None, said)
 
@@ -105,7 +110,7 @@ def _control_folder() -> Path:
     """A private folder whose path is short enough for a socket."""
     for parent in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"):  # noqa: S108 - mkdtemp makes a private folder in it
         if parent is not None and "%" not in parent and len(parent) < LONGEST_CONTROL_PATH and os.access(parent, os.W_OK):
-            return Path(tempfile.mkdtemp(prefix="rtgauge-", dir=parent))
+            return Path(tempfile.mkdtemp(prefix="rtg-ssh-", dir=parent))
     raise MeasureError("there is no folder with a short name for the ssh connection's socket: set TMPDIR to one, such as /tmp")
 
 

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: MIT
+"""Targets over SSH: a machine behind an sshd of our own that has BusyBox and nothing else."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.cli import Done, error_line, good, rtgauge
+from tests.e2e.conftest import document
+from tests.support.machine import Machine, client
+
+pytestmark = [pytest.mark.engine, pytest.mark.root]
+QUICK = ("--set", "warm-up=100ms", "--load", "idle", "--duration", "500ms")
+UNCHANGED = "/proc/sys/kernel/sched_rr_timeslice_ms"
+
+
+def over_ssh(machine: Machine, *words: object, **options: Any) -> Done:
+    """rtgauge with an `ssh` that knows the machine."""
+    return rtgauge(*words, env={"PATH": f"{machine.client()}:{os.environ['PATH']}"} | options.pop("env", {}), **options)
+
+
+def left_on(machine: Machine) -> str:
+    """What a run has left there: folders, and processes of its engine."""
+    folders = "ls -d /tmp/rtgauge-* /var/tmp/rtgauge-* /root/rtgauge-* 2>/dev/null"
+    return machine.run(f"{folders}; for p in /proc/[0-9]*/exe; do readlink $p | grep 'rtgauge-................/engine'; done")
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    """A machine that is left as it was by every test."""
+    with Machine(tmp_path_factory.mktemp("board"), noise="Welcome to the board") as machine:
+        yield machine
+        assert left_on(machine) == ""
+
+
+def test_a_probe(board: Machine) -> None:
+    done = good(over_ssh(board, "probe", "wakeup", "--target", board.target, "--duration", "500ms", "--warm-up", "100ms", "--json"))
+    found = document(done.stdout)
+    (step,) = found["steps"]
+    assert step["key"]["targets"] == {"self": board.target}
+    assert step["total"]["count"] + step["total"]["missed"] == 500 * len(step["cpus"])
+    (facts,) = found["systems"].values()
+    assert facts["host"] == "board"
+    assert left_on(board) == ""
+
+
+def test_samples_are_fetched(board: Machine, tmp_path: Path) -> None:
+    file = tmp_path / "latencies.csv"
+    good(over_ssh(board, "probe", "wakeup", "--target", board.target, "--count", "200", "--warm-up", "0s", "--samples", file))
+    # one line a sample, and one of names
+    assert len(file.read_text().splitlines()) > 100
+    assert left_on(board) == ""
+
+
+def test_clocks_are_those_of_the_target(board: Machine) -> None:
+    found = document(good(over_ssh(board, "probe", "calibrate", "--target", board.target, "--count", "1000", "--json")).stdout)
+    assert {one["clock"] for one in found["steps"][0]["calibrations"]} >= {"CLOCK_MONOTONIC", "CLOCK_REALTIME"}
+
+
+def test_facts_and_audit(board: Machine) -> None:
+    facts = document(good(over_ssh(board, "system", "--target", board.target, "--json")).stdout)
+    assert facts["host"] == "board"
+    audit = over_ssh(board, "audit", "--target", board.target, "--json")
+    assert audit.returncode in {0, 1}
+    assert document(audit.stdout)
+    assert left_on(board) == ""
+
+
+@pytest.mark.slow
+def test_two_machines_in_one_record_and_compared(board: Machine, tmp_path: Path) -> None:
+    with Machine(tmp_path, "cart", busybox=False) as cart:
+        plan = tmp_path / "plan.toml"
+        plan.write_text(
+            f'targets = ["{board.target}/", "{cart.target}"]\n[[step]]\nduration = "400ms"\nwarm-up = "0s"\n[[step]]\nload = "cpu"\nduration = "400ms"\n'
+        )
+        env: dict[str, str | None] = {"PATH": f"{client(tmp_path, [board, cart])}:{os.environ['PATH']}"}
+        out = tmp_path / "out"
+        found = document(good(rtgauge("run", plan, "--out", out, "--json", env=env)).stdout)
+        assert found["run"]["targets"] == [board.target, cart.target]
+        assert sorted(facts["host"] for facts in found["systems"].values()) == ["board", "cart"]
+        measured = [(step["key"]["targets"]["self"], step["key"]["load"]) for step in found["steps"]]
+        # the board has no stress-ng, which is said; the other machine comes after it
+        assert measured[0] == (board.target, "idle")
+        assert sorted(measured[1:]) == [(cart.target, "cpu"), (cart.target, "idle")]
+        assert [one["what"] for one in found["run"]["left_out"]] == [f"load cpu on {board.target}"]
+        (record,) = out.iterdir()
+        assert not list(record.glob("targets/*/session.json"))
+        shown = good(rtgauge("show", record)).stdout
+        assert "idle, board" in shown
+        assert "cpu, cart" in shown
+        compared = good(rtgauge("compare", record)).stdout
+        assert "board" in compared
+        assert "cart" in compared
+        assert left_on(cart) == ""
+
+
+def test_this_machine_and_another(board: Machine, tmp_path: Path) -> None:
+    done = over_ssh(board, "run", "--target", "local", "--target", board.target, "--out", tmp_path / "out", "--json", *QUICK)
+    found = document(good(done).stdout)
+    assert [step["key"]["targets"]["self"] for step in found["steps"]] == ["local", board.target]
+
+
+def test_a_target_that_is_held_names_who_holds_it(board: Machine, tmp_path: Path) -> None:
+    env: dict[str, str | None] = {"PATH": f"{board.client()}:{os.environ['PATH']}"}
+    from rtgauge.target.opening import open_target
+
+    before = os.environ["PATH"]
+    os.environ["PATH"] = str(env["PATH"])
+    try:
+        with open_target(board.target, "other-run", "the other's label"):
+            done = rtgauge("run", "--target", board.target, "--out", tmp_path / "out", *QUICK, env=env, wait_for_lock=False)
+    finally:
+        os.environ["PATH"] = before
+    line = error_line(done, 3)
+    assert "held by run other-run" in line
+    assert "the other's label" in line
+    assert board.target in line
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_a_dead_run_left_is_put_back(board: Machine, tmp_path: Path) -> None:
+    """The journal is the target's own: a setting of a run that is dead is put back as the next one begins."""
+    here = Path(UNCHANGED).read_text().strip()
+    wanted = "50" if here != "50" else "60"
+    from rtgauge.target.engine_path import engine_path
+
+    there = board.folder / "root" / "engine"
+    there.write_bytes(engine_path().read_bytes())
+    there.chmod(0o755)
+    try:
+        said = board.run(f"sh -c '/engine set --run dead --owner-pid $$ -- {UNCHANGED} {wanted}'")
+        assert '"ok":true' in said
+        assert Path(UNCHANGED).read_text().strip() == wanted
+        done = over_ssh(board, "run", "--target", board.target, "--out", tmp_path / "out", "--json", *QUICK)
+        marks = document(good(done).stdout)["run"]["marks"]
+        assert [mark["name"] for mark in marks] == ["restored-before"]
+        assert Path(UNCHANGED).read_text().strip() == here
+    finally:
+        Path(UNCHANGED).write_text(here)
+
+
+def test_ctrl_c_ends_it_there_too_and_it_can_be_resumed(board: Machine, tmp_path: Path) -> None:
+    from tests.e2e.cli import end, start, wait_until
+
+    env: dict[str, str | None] = {"PATH": f"{board.client()}:{os.environ['PATH']}"}
+    out = tmp_path / "out"
+    process = start("run", "--target", board.target, "--out", out, "--load", "idle", "--duration", "20s", *QUICK[:2], env=env, log=tmp_path / "log")
+    try:
+        wait_until(lambda: '"step": {' in "".join(file.read_text() for file in out.glob("*/targets/*/session.json")), "the measurement to begin")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(40) == 130
+    finally:
+        end(process)
+    assert "--resume" in (tmp_path / "log").read_text()
+    assert left_on(board) == ""
+    (record,) = out.iterdir()
+    run = record / "run.json"
+    run.write_text(run.read_text().replace('"duration_ns": 20000000000', '"duration_ns": 300000000'))
+    good(over_ssh(board, "run", "--resume", record))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["ssh://-oProxyCommand=touch proof", "ssh://x;touch proof", "ssh://$(touch proof)", "ssh://a\nb", "ssh://root@", "board", "lab:debian", "ssh://a:pw@b"],
+)
+@pytest.mark.parametrize("command", [("run",), ("probe", "wakeup"), ("system",), ("audit",)], ids=lambda words: words[0])
+def test_what_is_no_target_is_refused(tmp_path: Path, name: str, command: tuple[str, ...]) -> None:
+    error_line(rtgauge(*command, "--target", name, cwd=tmp_path), 2)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_target_that_is_named_twice_is_refused(tmp_path: Path) -> None:
+    assert "twice" in error_line(rtgauge("run", "--target", "local", "--target", "local", cwd=tmp_path), 2)
+
+
+def test_resume_takes_no_target(tmp_path: Path) -> None:
+    assert "--target" in error_line(rtgauge("run", "--resume", tmp_path, "--target", "local"), 2)
+
+
+@pytest.mark.parametrize("text", ["0s", "-1s", "8d", "x", ""])
+def test_wait_is_a_time(tmp_path: Path, text: str) -> None:
+    assert "--wait" in error_line(rtgauge("run", "--wait", text, cwd=tmp_path), 2)
+
+
+@pytest.mark.slow
+def test_another_tool_checks_it_there(tmp_path: Path) -> None:
+    with Machine(tmp_path, "cart", busybox=False) as cart:
+        words = ("run", "--target", cart.target, "--out", tmp_path / "out", "--cross-check", "cyclictest", "--load", "idle", "--duration", "1s", "--json")
+        found = document(good(over_ssh(cart, *words)).stdout)
+        assert [step["key"]["tool"] for step in found["steps"]] == ["rtgauge", "cyclictest"]
+        assert all(step["total"]["count"] > 0 for step in found["steps"])
+        assert left_on(cart) == ""

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: MIT
+"""A connection that breaks, or an rtgauge that dies: the measurement goes on, is picked up, or ends by its lease with everything put back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.cli import end, error_line, good, only_error, rtgauge, start, wait_until
+from tests.e2e.conftest import document
+from tests.e2e.test_ssh import left_on
+from tests.support.machine import Machine
+
+pytestmark = [pytest.mark.engine, pytest.mark.root, pytest.mark.slow]
+SHORT = ("--set", "warm-up=100ms")
+
+
+def environment(machine: Machine) -> dict[str, str | None]:
+    return {"PATH": f"{machine.client()}:{os.environ['PATH']}"}
+
+
+def begin(machine: Machine, folder: Path, *, duration: str = "5s", load: str = "idle", wait: str = "1min", more: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+    """A run in the middle of its measurement."""
+    words = ["run", "--target", machine.target, "--out", folder / "out", "--load", load, "--duration", duration, "--wait", wait, *SHORT, *more]
+    process = start(*words, env=environment(machine), log=folder / "log")
+    try:
+        wait_until(lambda: '"step": {' in "".join(file.read_text() for file in (folder / "out").glob("*/targets/*/session.json")), "the measurement to begin")
+    except BaseException:
+        end(process)
+        raise
+    time.sleep(0.5)
+    return process
+
+
+def resume(machine: Machine, folder: Path) -> dict[str, Any]:
+    return document(good(rtgauge("run", "--resume", "--out", folder / "out", "--json", env=environment(machine))).stdout)
+
+
+def marks(step: dict[str, Any]) -> set[str]:
+    return {mark["name"] for mark in step["marks"]} & {"picked-up", "connection-broken", "engine-died", "load-died", "lease-lost", "stopped"}
+
+
+def complete(step: dict[str, Any], seconds: int) -> bool:
+    """Every activation of the whole time, in all that was kept."""
+    return bool(step["total"]["count"] + step["total"]["missed"] == 1000 * seconds * len(step["cpus"]))
+
+
+def test_the_connection_breaks_and_comes_back(tmp_path: Path) -> None:
+    with Machine(tmp_path) as board:
+        process = begin(board, tmp_path, more=("--json", "--set", "samples=true"))
+        try:
+            board.break_connections()
+            output, _ = process.communicate(timeout=80)
+        finally:
+            end(process)
+        assert process.returncode == 0, (tmp_path / "log").read_text()
+        (step,) = document(output)["steps"]
+        assert marks(step) == {"connection-broken"}
+        assert complete(step, 5)
+        assert left_on(board) == ""
+
+
+@pytest.mark.load
+@pytest.mark.parametrize("load", ["idle", "cpu"])
+def test_killed_and_picked_up(tmp_path: Path, load: str) -> None:
+    with Machine(tmp_path, busybox=load == "idle") as board:
+        process = begin(board, tmp_path, load=load, duration="6s", more=("--set", "samples=true"))
+        process.send_signal(signal.SIGKILL)
+        end(process)
+        found = resume(board, tmp_path)
+        (step,) = found["steps"]
+        assert marks(step) == {"picked-up"}
+        assert complete(step, 6)
+        assert step["series"][0]["exact_quantiles"]
+        if load == "cpu":
+            (part,) = step["load"]["parts"]
+            assert part["ended_early"] is None
+            assert part["reached"]["cpu_share"] > 0
+        (record,) = (tmp_path / "out").iterdir()
+        assert record.name == found["run"]["id"]
+        assert left_on(board) == ""
+
+
+def test_the_target_is_gone_for_long_and_its_measurement_is_picked_up(tmp_path: Path) -> None:
+    with Machine(tmp_path) as board:
+        process = begin(board, tmp_path, wait="2min")
+        try:
+            board.stop_sshd()
+            assert process.wait(90) == 3
+        finally:
+            end(process)
+        said = only_error((tmp_path / "log").read_text().partition("rtgauge: ")[2].join(["rtgauge: ", ""]))
+        assert "cannot be reached" in said
+        assert "rtgauge run --resume" in said
+        board.start_sshd()
+        (step,) = resume(board, tmp_path)["steps"]
+        assert marks(step) == {"picked-up"}
+        assert complete(step, 5)
+        assert left_on(board) == ""
+
+
+def test_a_run_that_goes_on_is_not_resumed_beside_it(tmp_path: Path) -> None:
+    with Machine(tmp_path) as board:
+        process = begin(board, tmp_path, duration="40s")
+        try:
+            done = rtgauge("run", "--resume", "--out", tmp_path / "out", env=environment(board), wait_for_lock=False)
+            assert "still going on" in error_line(done, 3)
+            assert process.poll() is None
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(30)
+            end(process)
+
+
+def test_nobody_comes_back_and_the_lease_puts_everything_back(tmp_path: Path) -> None:
+    with Machine(tmp_path) as board:
+        process = begin(board, tmp_path, duration="3s", wait="2s")
+        process.send_signal(signal.SIGKILL)
+        end(process)
+        wait_until(lambda: left_on(board) == "", "the lease to run out", 40)
+        # What was lost with it is measured again.
+        (step,) = resume(board, tmp_path)["steps"]
+        assert marks(step) == set()
+        assert complete(step, 3)
+        assert left_on(board) == ""
+
+
+def test_a_session_file_that_is_damaged_is_no_session(tmp_path: Path) -> None:
+    with Machine(tmp_path) as board:
+        process = begin(board, tmp_path, duration="2s", wait="1s")
+        process.send_signal(signal.SIGKILL)
+        end(process)
+        (file,) = (tmp_path / "out").glob("*/targets/*/session.json")
+        file.write_text('{"session": {"folder": "/tmp/$(touch /tmp/proof)", "run_id": 1}, "step": [')
+        wait_until(lambda: left_on(board) == "", "the lease to run out", 40)
+        (step,) = resume(board, tmp_path)["steps"]
+        assert complete(step, 2)
+        assert board.run("ls /tmp") == ""
+
+
+def test_the_target_runs_out_of_room_in_the_middle(tmp_path: Path) -> None:
+    with Machine(tmp_path, tmp="size=3m") as board:
+        process = begin(board, tmp_path, duration="20s")
+        try:
+            board.run("cat /dev/zero >/tmp/fill 2>/dev/null")
+            assert process.wait(60) == 3
+        finally:
+            end(process)
+        log = (tmp_path / "log").read_text()
+        assert "disk full on the target" in log
+        assert "Traceback" not in log
+        assert "rtgauge run --resume" in log
+        board.run("rm /tmp/fill")
+        assert left_on(board) == ""

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""The engine of other architectures: found or built once, started by QEMU's user emulation; else the command is named."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import rtgauge
+from rtgauge.errors import MeasureError
+from rtgauge.target import engine_path as module
+from rtgauge.target.engine_path import engine_for, engine_path
+
+EMULATORS = {"aarch64": "qemu-aarch64-static", "armv7l": "qemu-arm-static"}
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("machine", EMULATORS)
+def test_an_engine_is_built_once_and_runs_there(machine: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if platform.machine() == machine:
+        pytest.skip("this machine's own engine is tested everywhere else")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    path = engine_for(machine)
+    built = path.stat().st_mtime_ns
+    assert engine_for(machine) == path
+    assert path.stat().st_mtime_ns == built
+    assert path.stat().st_size < 1 << 20
+    run = subprocess.run([EMULATORS[machine], path, "version"], capture_output=True, text=True, check=True, timeout=30)
+    assert run.stdout == f"rtgauge-engine {rtgauge.__version__}\n"
+    read = subprocess.run([EMULATORS[machine], path, "read", "/proc/sys/kernel/ostype"], capture_output=True, text=True, check=True, timeout=30)
+    answer = json.loads(read.stdout)
+    assert answer["files"]["/proc/sys/kernel/ostype"] == {"text": "Linux\n"}
+    assert answer["time_ns"] > 0
+    assert answer["realtime_ns"] > 1_600_000_000 * 10**9, "64-bit time also on 32-bit machines"
+
+
+def test_one_that_the_package_holds_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = "aarch64" if platform.machine() == "x86_64" else "x86_64"
+    shipped = tmp_path / "bin" / f"rtgauge-engine-{other}"
+    shipped.parent.mkdir()
+    shipped.touch(mode=0o755)
+    monkeypatch.setattr(module, "PACKAGE", tmp_path)
+    assert engine_for(other) == shipped
+
+
+def test_this_machine_has_its_own() -> None:
+    assert engine_for(platform.machine()) == engine_path()
+
+
+@pytest.mark.parametrize("machine", ["riscv64", "armv6l", "i686", "", "x\x1b[2J\n$(id)"])
+def test_an_architecture_that_there_is_none_for_is_named(machine: str) -> None:
+    with pytest.raises(MeasureError, match="no engine for the architecture") as caught:
+        engine_for(machine)
+    assert str(caught.value).isprintable()
+
+
+def test_without_a_compiler_the_command_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MeasureError, match=r"apt-get install .*gcc-arm-linux-gnueabihf"):
+        engine_for("armv7l")
+
+
+def test_without_sources_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PACKAGE", tmp_path / "a" / "b")
+    with pytest.raises(MeasureError, match="no sources"):
+        engine_for("armv7l")
+
+
+@pytest.mark.slow
+def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "rtgauge").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(MeasureError, match="XDG_CACHE_HOME"):
+        engine_for("armv7l")
+
+
+@pytest.mark.slow
+def test_a_relative_cache_folder_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "cache")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert engine_for("armv7l").is_relative_to(tmp_path / ".cache")
+    assert not (tmp_path / "cache").exists()
