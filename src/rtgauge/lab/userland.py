@@ -12,7 +12,7 @@ from rtgauge.lab.elf import needed_libraries, resolve
 if TYPE_CHECKING:
     from pathlib import Path
 
-PACKAGES = ("base-files", "busybox-static", "dropbear-bin", "iperf3", "iproute2", "rt-tests", "stress-ng")
+PACKAGES = ("base-files", "busybox-static", "dash", "dropbear-bin", "iperf3", "iproute2", "rt-tests", "stress-ng", "util-linux")
 PROGRAMS = (
     "usr/bin/busybox",
     "usr/sbin/dropbear",
@@ -22,6 +22,12 @@ PROGRAMS = (
     "usr/bin/stress-ng",
     "usr/bin/cyclictest",
     "usr/bin/hackbench",
+    "usr/bin/dash",
+    "usr/bin/chrt",
+    "usr/bin/nsenter",
+    "usr/bin/setsid",
+    "usr/bin/taskset",
+    "usr/bin/unshare",
 )
 FILES = ("usr/lib/os-release",)
 LIBRARY_FOLDERS = ("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib", "usr/lib64")
