@@ -85,8 +85,13 @@ def _sources() -> list[Any]:
     return [hashlib.sha256((own / name).read_bytes()).hexdigest() for name in ("image.py", "kernel.py", "guest_files/init", "guest_files/inittab")]
 
 
+def _userland_place(architecture: Architecture) -> Path:
+    sources = hashlib.sha256((resources.files("rtgauge.lab") / "userland.py").read_bytes()).hexdigest()
+    return places.cache() / "userland" / f"{architecture}-{_digest([SUITE, PACKAGES, PROGRAMS, FILES, sources])}"
+
+
 def _place(guest: Guest) -> Path:
-    made_of = [guest.architecture, guest.package, _listing(guest.kernel), _listing(guest.modules), _listing(guest.overlay), public_key(), _sources()]
+    made_of = [_userland_place(guest.architecture).name, guest.package, guest.append, _listing(guest.kernel), _listing(guest.modules), _listing(guest.overlay), public_key(), _sources()]
     return places.cache() / "images" / f"{guest.name}-{_digest([SUITE, *made_of])}"
 
 
@@ -116,11 +121,6 @@ def _building(parent: Path) -> Generator[Path]:
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _userland_place(architecture: Architecture) -> Path:
-    sources = hashlib.sha256((resources.files("rtgauge.lab") / "userland.py").read_bytes()).hexdigest()
-    return places.cache() / "userland" / f"{architecture}-{_digest([SUITE, PACKAGES, PROGRAMS, FILES, sources])}"
 
 
 def _userland(architecture: Architecture, folder: Path, say: Callable[[str], None], *, fresh: bool) -> Path:
