@@ -91,7 +91,16 @@ def _userland_place(architecture: Architecture) -> Path:
 
 
 def _place(guest: Guest) -> Path:
-    made_of = [_userland_place(guest.architecture).name, guest.package, guest.append, _listing(guest.kernel), _listing(guest.modules), _listing(guest.overlay), public_key(), _sources()]
+    made_of = [
+        _userland_place(guest.architecture).name,
+        guest.package,
+        guest.append,
+        _listing(guest.kernel),
+        _listing(guest.modules),
+        _listing(guest.overlay),
+        public_key(),
+        _sources(),
+    ]
     return places.cache() / "images" / f"{guest.name}-{_digest([SUITE, *made_of])}"
 
 
@@ -123,6 +132,14 @@ def _building(parent: Path) -> Generator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def _replace(place: Path, new: Path) -> None:
+    """`new` takes the place of what was made there before, also of other ingredients."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    for old in place.parent.glob(f"{place.name.rpartition('-')[0]}-*"):
+        shutil.rmtree(old)
+    new.rename(place)
+
+
 def _userland(architecture: Architecture, folder: Path, say: Callable[[str], None], *, fresh: bool) -> Path:
     """The folder with the disk of programs, shared by all guests of an architecture, and with BusyBox."""
     place = _userland_place(architecture)
@@ -134,10 +151,7 @@ def _userland(architecture: Architecture, folder: Path, say: Callable[[str], Non
     pick(tree, chosen)
     make_disk_of(chosen / "usr", new / USR)
     shutil.copyfile(chosen / "usr/bin" / BUSYBOX, new / BUSYBOX)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    if place.exists():
-        shutil.rmtree(place)
-    new.rename(place)
+    _replace(place, new)
     return place
 
 
@@ -154,10 +168,7 @@ def _kernel_package(guest: Guest, package: str, folder: Path, say: Callable[[str
     shutil.copy(tree / "boot" / kernel.name.replace("vmlinuz-", CONFIG), new)
     for name, content in with_needs(find_modules(tree / "usr/lib/modules"), WANTED).items():
         (new / f"{name}.ko").write_bytes(content)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    if place.exists():
-        shutil.rmtree(place)
-    new.rename(place)
+    _replace(place, new)
     return place
 
 
