@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from rtgauge.lab.guest import Guest
     from rtgauge.lab.image import Image
+    from rtgauge.lab.qemu import Accelerator
 
 DISK_MIB = 2048
 READY = re.compile(rb"rtgauge-lab: ready (ssh-ed25519 [A-Za-z0-9+/=]{40,200})\r?\n")
@@ -32,6 +33,10 @@ PORT_TRIES = 5
 TAKEN = "Could not set up host forwarding rule"
 ROOM_MIB = 128
 """What QEMU needs for itself, about."""
+
+
+class QemuEnded(MeasureError):  # noqa: N818 - reads as what it is
+    """QEMU was there and is gone."""
 
 
 def boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str], None], *, or_running: bool = False) -> Running:
@@ -59,19 +64,11 @@ def _boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str],
         make_empty_disk(new, DISK_MIB)
         new.replace(disk)
     began = time.monotonic()
-    port = _start(guest, image, options, accelerator)
-    pid = process_of(name)
-    if pid is None:
-        raise MeasureError(f"lab:{name} ended at once; its console ends with: {last_words(name)}")
-    try:
-        key = _wait_until_ready(name, SLOWEST_BOOT_S)
-    except BaseException:
-        kill(name)
-        raise
+    port, key = _come_up(guest, image, options, accelerator, say)
     (folder / "known_hosts").write_text(f"rtgauge-lab-{name} {key}\n")
     running = Running(
         name=name,
-        pid=pid,
+        pid=process_of(name) or 0,
         port=port,
         accelerator=accelerator,
         append=options.append,
@@ -87,6 +84,22 @@ def boot_again(guest: Guest, image: Image, options: BootOptions, say: Callable[[
     """Boot a guest that may run, in order: for another kernel command line. Raises InputError, MeasureError."""
     stop(guest.name)
     return boot(guest, image, options, say)
+
+
+def _come_up(guest: Guest, image: Image, options: BootOptions, accelerator: Accelerator, say: Callable[[str], None]) -> tuple[int, str]:
+    """The port and the host key of the guest, which is up. QEMU itself can crash, which says nothing of the guest: then once more. Raises MeasureError."""
+    for last in (False, True):
+        port = _start(guest, image, options, accelerator)
+        try:
+            return port, _wait_until_ready(guest.name, SLOWEST_BOOT_S)
+        except QemuEnded as error:
+            if last:
+                raise
+            say(f"{error}; once more")
+        except BaseException:
+            kill(guest.name)
+            raise
+    raise AssertionError
 
 
 def _check_memory(wanted_mib: int) -> None:
@@ -105,7 +118,7 @@ def _free_port() -> int:
         return port
 
 
-def _start(guest: Guest, image: Image, options: BootOptions, accelerator: str) -> int:
+def _start(guest: Guest, image: Image, options: BootOptions, accelerator: Accelerator) -> int:
     """Start QEMU; gives the port. Raises MeasureError with what QEMU says."""
     folder = folder_of(guest.name)
     tries = 1 if options.port is not None else PORT_TRIES
@@ -113,7 +126,7 @@ def _start(guest: Guest, image: Image, options: BootOptions, accelerator: str) -
     for _ in range(tries):
         port = options.port or _free_port()
         console_of(guest.name).unlink(missing_ok=True)
-        words = command(guest, image, options, folder=folder, port=port, accelerator="kvm" if accelerator == "kvm" else "tcg")
+        words = command(guest, image, options, folder=folder, port=port, accelerator=accelerator)
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
         if done.returncode == 0:
             return port
@@ -142,7 +155,7 @@ def _wait_until_ready(name: str, timeout_s: float) -> str:
         if PANIC in said:
             raise MeasureError(f"the kernel of lab:{name} panicked as it booted; {where}")
         if ended:
-            raise MeasureError(f"lab:{name} ended as it booted; {where}")
+            raise QemuEnded(f"QEMU ended while lab:{name} booted; {where}")
         if time.monotonic() > deadline:
             raise MeasureError(f"lab:{name} did not come up within {timeout_s:g} s; {where}")
         time.sleep(0.05)
