@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import lzma
 import posixpath
+import zlib
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import MeasureError
@@ -36,12 +38,13 @@ def needed_libraries(content: bytes) -> list[str]:
 def module_content(path: Path) -> bytes:
     """A kernel module, unpacked. Raises MeasureError for a packing that is not known here."""
     content = path.read_bytes()
-    if path.suffix == ".xz":
-        return lzma.decompress(content)
-    if path.suffix == ".gz":
-        import gzip
-
-        return gzip.decompress(content)
+    try:
+        if path.suffix == ".xz":
+            return lzma.decompress(content)
+        if path.suffix == ".gz":
+            return gzip.decompress(content)
+    except (OSError, EOFError, lzma.LZMAError, zlib.error):
+        raise MeasureError(f"{path} is damaged: it cannot be unpacked") from None
     if path.suffix == ".ko":
         return content
     raise MeasureError(f"{path}: modules packed like this cannot be read here: unpack them (to .ko) and give that folder")

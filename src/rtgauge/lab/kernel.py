@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rtgauge.lab.guest import Architecture
 
 SECTOR = 512
+ZBOOT_HEADER = 64
 PHYS32_ENTRY = "18"
 """The note of a kernel that can be entered without its boot code (xen/include/public/elfnote.h)."""
 
@@ -45,7 +46,7 @@ def _unpack_x86(content: bytes) -> bytes | None:
 
 def _unpack_arm(content: bytes) -> bytes | None:
     """The kernel in a compressed EFI image (drivers/firmware/efi/libstub/zboot-header.S), None where it is none."""
-    if content[:2] != b"MZ" or content[4:8] != b"zimg":
+    if len(content) < ZBOOT_HEADER or content[:2] != b"MZ" or content[4:8] != b"zimg":
         return None
     offset, length = struct.unpack_from("<II", content, 8)
     return _unpack(content[offset : offset + length])
@@ -69,8 +70,12 @@ def _has_entry(content: bytes) -> bool:
     """Whether an ELF kernel says where it can be entered directly."""
     if not content.startswith(ELF):
         return False
+    from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
     from elftools.elf.segments import NoteSegment
 
-    segments = [segment for segment in ELFFile(io.BytesIO(content)).iter_segments() if isinstance(segment, NoteSegment)]
+    try:
+        segments = [segment for segment in ELFFile(io.BytesIO(content)).iter_segments() if isinstance(segment, NoteSegment)]
+    except ELFError:
+        return False
     return any(str(note["n_type"]) == PHYS32_ENTRY and note["n_name"] == "Xen" for segment in segments for note in segment.iter_notes())

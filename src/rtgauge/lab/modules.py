@@ -32,6 +32,8 @@ def find_modules(folder: Path) -> dict[str, Path]:
 
 def with_needs(found: Mapping[str, Path], wanted: Iterable[str]) -> dict[str, bytes]:
     """Those that are wanted and there, and all that they need, by name, in the order in which they are to be loaded. Raises MeasureError."""
+    from elftools.common.exceptions import ELFError
+
     contents: dict[str, bytes] = {}
 
     def add(name: str, asker: str) -> None:
@@ -40,7 +42,11 @@ def with_needs(found: Mapping[str, Path], wanted: Iterable[str]) -> dict[str, by
         if name not in found:
             raise MeasureError(f"the module {name}, which {asker} needs, is missing in the folder of modules")
         content = module_content(found[name])
-        for need in module_needs(content):
+        try:
+            needs = module_needs(content)
+        except ELFError:
+            raise MeasureError(f"{found[name]} is no kernel module") from None
+        for need in needs:
             add(need.replace("-", "_"), name)
         contents[name] = content
 

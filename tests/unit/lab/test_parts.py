@@ -110,6 +110,12 @@ def test_packed_modules_are_unpacked(tmp_path: Path) -> None:
     (tmp_path / "a-b.ko.gz").write_bytes(gzip.compress(b"module"))
     assert module_content(tmp_path / "a-b.ko.gz") == b"module"
     assert module_name(tmp_path / "a-b.ko.gz") == "a_b"
+    (tmp_path / "bad.ko").write_bytes(b"x")
+    with pytest.raises(MeasureError, match="no kernel module"):
+        with_needs(find_modules(tmp_path), ["bad"])
+    (tmp_path / "bad.ko.xz").write_bytes(b"x")
+    with pytest.raises(MeasureError, match="damaged"):
+        module_content(tmp_path / "bad.ko.xz")
     (tmp_path / "c.ko.zst").write_bytes(b"x")
     with pytest.raises(MeasureError, match=r"unpack them"):
         module_content(tmp_path / "c.ko.zst")
@@ -118,7 +124,7 @@ def test_packed_modules_are_unpacked(tmp_path: Path) -> None:
 @given(st.binary(max_size=2000))
 def test_what_is_no_known_kernel_is_left_as_it_is(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     folder = tmp_path_factory.getbasetemp()
-    for start in (b"", b"MZ\0\0zimg", b"\0" * 0x202 + b"HdrS"):
+    for start in (b"", b"MZ\0\0zimg", b"\0" * 0x202 + b"HdrS", b"\x7fELF"):
         (folder / "kernel").write_bytes(start + content)
         for architecture in ("x86_64", "aarch64"):
             bootable(folder / "kernel", architecture, folder / "booted")
