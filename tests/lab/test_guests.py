@@ -57,12 +57,13 @@ def test_facts_and_audit_know_the_guest(lab: Lab, name: str) -> None:
 
 def test_wakeup_idle_and_loaded(lab: Lab, measured: Measured, name: str) -> None:
     lab.boot(name)
-    document, _ = measured("--load", "idle,cpu", "--require", "period=10ms latency<=5s", *SHORT, status=4)
+    document, record = measured("--load", "idle,cpu", "--require", "period=10ms latency<=5s", *SHORT, status=4)
     assert [step["key"]["load"] for step in document["steps"]] == ["idle", "cpu"]
     for step in document["steps"]:
         assert step["total"]["count"] + step["total"]["missed"] >= 100
         assert step["key"]["targets"] == {"self": f"lab:{name}"}
     assert not document["run"]["left_out"]
+    assert "rtgauge-lab: ready" in (record / f"targets/lab-{name}/console.log").read_text()
     assert {verdict["word"] for verdict in document["run"]["verdicts"]} == {"cannot tell"}
 
 

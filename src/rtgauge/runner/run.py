@@ -6,7 +6,7 @@ from __future__ import annotations
 import secrets
 import shlex
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,7 @@ from rtgauge.runner.step import STOPPED_EARLY, Abandoned, Context, LoadFailed, c
 from rtgauge.system.facts import FACT_PATHS, facts, more_fact_paths
 from rtgauge.target.base import Target
 from rtgauge.target.lease import LEASE_NS
-from rtgauge.target.opening import open_target
+from rtgauge.target.opening import console, open_target
 
 STEP_OVERHEAD_S = 0.6
 
@@ -255,6 +255,18 @@ def _keep_sessions(writer: RecordWriter, contexts: Mapping[str, Context]) -> Non
         keep(context.earlier)
 
 
+@contextmanager
+def _consoles_kept(writer: RecordWriter, names: Iterable[str]) -> Generator[None]:
+    """However the measuring ends: what the lab's guests wrote on their consoles is in the record."""
+    try:
+        yield
+    finally:
+        for name in names:
+            said = console(name)
+            if said is not None:
+                writer.write_console(name, said)
+
+
 def _go_on(writer: RecordWriter, run: Run, finished: Sequence[Step], contexts: Mapping[str, Context]) -> tuple[Path, Run, list[Step]]:
     """Measure what is planned and not done. Ends early, in order, when the user asks; the record then keeps its `.partial`."""
     for name, context in contexts.items():
@@ -266,28 +278,29 @@ def _go_on(writer: RecordWriter, run: Run, finished: Sequence[Step], contexts: M
     remaining = _remaining(run, finished)
     steps = list(finished)
     progress.run_begins(remaining, [expected_s(key, round(any_context.load_warm_up_s * 1e9)) for key in remaining])
-    for number, key in enumerate(remaining):
-        if interrupt.asked:
-            break
-        context = contexts[key.targets["self"]]
-        context.target.check()
-        progress.step_begins(number, key)
-        step_id = ids[key.model_dump_json()]
-        folder = writer.step_folder(step_id)
-        try:
-            measure = measure_step if key.tool == "rtgauge" else cross_check.measure
-            step, windows = measure(step_id, key, context, folder)
-            writer.commit_step(step, windows)
-        except Abandoned:
-            break
-        except LoadFailed as error:
-            _leave_out(writer, key, error, progress)
-            continue
-        finally:
-            writer.drop_step(step_id)
-        context.keep(None)
-        steps.append(step)
-        progress.step_ends(step)
+    with _consoles_kept(writer, contexts):
+        for number, key in enumerate(remaining):
+            if interrupt.asked:
+                break
+            context = contexts[key.targets["self"]]
+            context.target.check()
+            progress.step_begins(number, key)
+            step_id = ids[key.model_dump_json()]
+            folder = writer.step_folder(step_id)
+            try:
+                measure = measure_step if key.tool == "rtgauge" else cross_check.measure
+                step, windows = measure(step_id, key, context, folder)
+                writer.commit_step(step, windows)
+            except Abandoned:
+                break
+            except LoadFailed as error:
+                _leave_out(writer, key, error, progress)
+                continue
+            finally:
+                writer.drop_step(step_id)
+            context.keep(None)
+            steps.append(step)
+            progress.step_ends(step)
     for name in contexts:
         writer.write_session(name, None)
     if not interrupt.asked or (len(steps) == len(run.planned) and all(step.end_reason not in STOPPED_EARLY for step in steps)):

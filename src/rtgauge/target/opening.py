@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
+from os import SEEK_END
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.target.address import parse_address
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from rtgauge.target.address import SshAddress
     from rtgauge.target.base import Target
+
+MOST_CONSOLE_BYTES = 1 << 20
 
 
 def open_target(name: str, run_id: str, label: str, *, lease_ns: int = LEASE_NS, session: Any = None) -> Target:
@@ -42,6 +45,21 @@ def located(address: SshAddress) -> SshAddress:
 
     running = ready_guest(address.guest)
     return replace(address, host="127.0.0.1", user="root", port=running.port, options=tuple(ssh_options(running.name).items()))
+
+
+def console(name: str) -> bytes | None:
+    """The end of what a guest of the lab wrote on its console; None for a target that is none, and where it cannot be read."""
+    address = parse_address(name)
+    if address is None or address.guest is None:
+        return None
+    from rtgauge.lab.running import console_of
+
+    try:
+        with console_of(address.guest).open("rb") as file:
+            file.seek(max(0, file.seek(0, SEEK_END) - MOST_CONSOLE_BYTES))
+            return file.read()
+    except OSError:
+        return None
 
 
 @contextmanager
