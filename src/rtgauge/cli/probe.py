@@ -21,7 +21,7 @@ Examples:
 
 app = typer.Typer(help=HELP)
 
-Target = Annotated[str, typer.Option(metavar="NAME", help="The machine to measure: local, or ssh://[user@]host[:port].")]
+Target = Annotated[str, typer.Option(metavar="NAME", help="The machine to measure: local, ssh://[user@]host[:port] or lab:NAME.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output; the rest on standard error.")]
 
 

@@ -73,7 +73,7 @@ def _refuse_with_resume(options: dict[str, object]) -> None:
 def run(
     plan: Annotated[str, typer.Argument(metavar="PLAN", help="A preset (quick, standard, papers) or a plan's TOML file; with --resume a record.")] = "quick",
     target: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A machine to measure: local, or ssh://[user@]host[:port]; several: one after the other.")
+        list[str] | None, typer.Option(metavar="NAME", help="A machine to measure: local, ssh://[user@]host[:port] or lab:NAME; several: one after the other.")
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder that holds records.")] = Path("rtgauge-runs"),
     duration: Annotated[str | None, typer.Option(metavar="TIME", help="Measured time of each step, e.g. 10s, 5min, 1h.")] = None,
