@@ -11,7 +11,11 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.cli import Done, error_line, good, rtgauge
+from rtgauge.errors import MeasureError
+from rtgauge.target.engine_path import engine_path
+from rtgauge.target.opening import open_target
+from rtgauge.target.ssh import SshTarget
+from tests.e2e.cli import Done, end, error_line, good, rtgauge, start, wait_until
 from tests.e2e.conftest import document
 from tests.support.machine import Machine, client
 
@@ -106,17 +110,10 @@ def test_this_machine_and_another(board: Machine, tmp_path: Path) -> None:
     assert [step["key"]["targets"]["self"] for step in found["steps"]] == ["local", board.target]
 
 
-def test_a_target_that_is_held_names_who_holds_it(board: Machine, tmp_path: Path) -> None:
-    env: dict[str, str | None] = {"PATH": f"{board.client()}:{os.environ['PATH']}"}
-    from rtgauge.target.opening import open_target
-
-    before = os.environ["PATH"]
-    os.environ["PATH"] = str(env["PATH"])
-    try:
-        with open_target(board.target, "other-run", "the other's label"):
-            done = rtgauge("run", "--target", board.target, "--out", tmp_path / "out", *QUICK, env=env, wait_for_lock=False)
-    finally:
-        os.environ["PATH"] = before
+def test_a_target_that_is_held_names_who_holds_it(board: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{board.client()}:{os.environ['PATH']}")
+    with open_target(board.target, "other-run", "the other's label"):
+        done = rtgauge("run", "--target", board.target, "--out", tmp_path / "out", *QUICK, wait_for_lock=False)
     line = error_line(done, 3)
     assert "held by run other-run" in line
     assert "the other's label" in line
@@ -128,8 +125,6 @@ def test_what_a_dead_run_left_is_put_back(board: Machine, tmp_path: Path) -> Non
     """The journal is the target's own: a setting of a run that is dead is put back as the next one begins."""
     here = Path(UNCHANGED).read_text().strip()
     wanted = "50" if here != "50" else "60"
-    from rtgauge.target.engine_path import engine_path
-
     there = board.folder / "root" / "engine"
     there.write_bytes(engine_path().read_bytes())
     there.chmod(0o755)
@@ -146,8 +141,6 @@ def test_what_a_dead_run_left_is_put_back(board: Machine, tmp_path: Path) -> Non
 
 
 def test_ctrl_c_ends_it_there_too_and_it_can_be_resumed(board: Machine, tmp_path: Path) -> None:
-    from tests.e2e.cli import end, start, wait_until
-
     env: dict[str, str | None] = {"PATH": f"{board.client()}:{os.environ['PATH']}"}
     out = tmp_path / "out"
     process = start("run", "--target", board.target, "--out", out, "--load", "idle", "--duration", "20s", *QUICK[:2], env=env, log=tmp_path / "log")
@@ -196,3 +189,25 @@ def test_another_tool_checks_it_there(tmp_path: Path) -> None:
         assert [step["key"]["tool"] for step in found["steps"]] == ["rtgauge", "cyclictest"]
         assert all(step["total"]["count"] > 0 for step in found["steps"])
         assert left_on(cart) == ""
+
+
+@pytest.mark.parametrize("how", ["close", "let go"])
+def test_settings_are_put_back_at_the_end_and_where_nobody_comes_back(board: Machine, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    monkeypatch.setenv("PATH", f"{board.client()}:{os.environ['PATH']}")
+    knob = Path(UNCHANGED)
+    here = knob.read_text().strip()
+    wanted = "50" if here != "50" else "60"
+    target = open_target(board.target, "setting", "a test", lease_ns=4_000_000_000)
+    assert isinstance(target, SshTarget)
+    try:
+        with pytest.raises(MeasureError, match="not a path"):
+            target.hand("set", "--", "relative", "1")
+        (answer,) = target.hand("set", "--", UNCHANGED, wanted)
+        assert answer["ok"]
+        assert knob.read_text().strip() == wanted
+        target.close() if how == "close" else target.let_go()
+        wait_until(lambda: left_on(board) == "", "the session to end")
+        assert knob.read_text().strip() == here
+    finally:
+        target.let_go()
+        knob.write_text(here)

@@ -12,7 +12,8 @@ from rtgauge.record.model import Severity, Verdict, VerdictWord
 from rtgauge.report.conditions import ordered_steps, step_labels
 from rtgauge.report.facts import hosts, system_lines
 from rtgauge.report.tables import Row, load_rows, series_name, series_rows
-from rtgauge.report.text import printable, us
+from rtgauge.report.text import printable
+from rtgauge.report.text import us
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -237,6 +237,23 @@ class SshTarget:
         """Run a verb of the engine under guard."""
         return self.start([self._here.engine, *arguments])
 
+    def hand(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
+        """`set` or `restore` for this run (`restore --stale`: of dead runs): its answers, line by line. The session's guard owns what is set.
+
+        Raises MeasureError where it did nothing.
+        """
+        run = [] if "--stale" in arguments else ["--run", self.run_id]
+        owner = ["--owner-pid", str(self._guard.pid)] if verb == "set" and self._guard is not None else []
+        answer = self._connection.run('exec "$@"', [self._here.engine, verb, *run, *owner, *arguments])
+        try:
+            answers: list[dict[str, Any]] = [json.loads(line) for line in answer.stdout.split(b"\n") if line]
+        except ValueError:
+            raise MeasureError(f"{self.name}: the engine's {verb} hand failed (exit status {answer.status})") from None
+        for line in answers:
+            if line.get("type") == "error":
+                raise MeasureError(f"{self.name}: {line.get('message')}")
+        return answers
+
     def attach(self, kept: ProgramPlace, log: BinaryIO | None = None) -> SshGuarded:
         """Follow a program of a session that was picked up, from the beginning of its output. Raises MeasureError where it is gone."""
         place = Place(kept["folder"], kept["pid"])
