@@ -31,9 +31,7 @@ PAIR = '[[task]]\nname = "a"\nperiod = "4ms"\nexecution = "2ms"\ndeadline = "2ms
 
 def sched(*arguments) -> subprocess.CompletedProcess[str]:
     code = "from rtgauge.cli.main import main; main()"
-    return subprocess.run(
-        [sys.executable, "-X", "utf8", "-c", code, "sched", *map(str, arguments)], capture_output=True, text=True, encoding="utf-8", check=False
-    )
+    return subprocess.run([sys.executable, "-X", "utf8", "-c", code, "sched", *map(str, arguments)], capture_output=True, text=True, encoding="utf-8", check=False)
 
 
 @pytest.fixture(name="file")

@@ -119,9 +119,7 @@ KEYS = st.sampled_from([*GOOD, "deadline", "priority", "blocking", "jitter", "of
 
 
 @settings(max_examples=300, deadline=None)
-@given(
-    st.lists(st.dictionaries(KEYS, VALUES, max_size=9).map(lambda more: {**GOOD, **more}), max_size=4).map(lambda tasks: written(*tasks)) | st.text(max_size=80)
-)
+@given(st.lists(st.dictionaries(KEYS, VALUES, max_size=9).map(lambda more: {**GOOD, **more}), max_size=4).map(lambda tasks: written(*tasks)) | st.text(max_size=80))
 def test_hostile_text_is_a_task_set_or_one_line(text):
     try:
         found = parse_task_set(text, "task set x.toml")

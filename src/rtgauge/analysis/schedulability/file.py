@@ -105,7 +105,7 @@ def _one_line(error: InputError) -> InputError:
 
 def _printable(name: str, what: str) -> str:
     if not name.isprintable():
-        raise InputError(f"{what}: name {name!a} has characters that cannot be shown")
+        raise InputError(f"{what}: name {ascii(name)} has characters that cannot be shown")
     return name
 
 
@@ -115,7 +115,7 @@ def _entry(written: dict[str, Any], what: str) -> TaskEntry:
         what += f" ('{name}')"
     for key in written:
         if key not in KEYS:
-            raise InputError(f"{what}: unknown key {key!a}{nearest(key, KEYS)}")
+            raise InputError(f"{what}: unknown key {ascii(key)}{nearest(key, KEYS)}")
     for key, example in NEEDED.items():
         if key not in written:
             raise InputError(f"{what} has no {key}; write for example {key} = {example}")
@@ -124,7 +124,7 @@ def _entry(written: dict[str, Any], what: str) -> TaskEntry:
     except ValidationError as error:
         raise _one_line(explain(error, what, KEYS)) from None
     if not entry.name.strip() or not entry.name.isprintable():
-        raise InputError(f"{what}: name {entry.name!a} is empty or has characters that cannot be shown")
+        raise InputError(f"{what}: name {ascii(entry.name)} is empty or has characters that cannot be shown")
     deadline_ns = entry.deadline_ns or entry.period_ns
     if entry.execution_ns > deadline_ns:
         which = "deadline" if entry.deadline_ns is not None else "period, which is its deadline"
