@@ -6,11 +6,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src engine -type f -not -name '*.pyc') pyproject.toml meson.build meson.options
 
-.PHONY: engines help run install test test-engine test-python test-browser lint bench docs clean packages
+.PHONY: engines help run install test test-engine test-python test-lab lint bench docs clean packages
 
 help:
 	@echo 'make run    measure this machine (about a minute; installs what is missing)'
 	@echo 'make test   every test, as CI runs them'
+	@echo 'make test-lab  real kernels in virtual machines (ten minutes more)'
 	@echo 'make lint   formatting, types, static analysis, layers'
 	@echo 'make bench  side by side with cyclictest and jitterdebugger'
 	@echo 'make engines  the engines for arm64 and armhf, to be part of the package'
@@ -58,6 +59,12 @@ engines: $(VENV)/.ready
 		PATH="$(CURDIR)/$(BIN):$$PATH" ninja -C build-$$architecture --quiet engine/rtgauge-engine || exit 1; \
 		install -D build-$$architecture/engine/rtgauge-engine src/rtgauge/bin/rtgauge-engine-$$architecture || exit 1; \
 	done
+
+# Not part of `test`: it fetches some hundred MB and boots emulated machines.
+test-lab: $(VENV)/.tools $(VENV)/.installed
+	@sh tools/packages.sh lab
+	@echo '--- real kernels in virtual machines'
+	@$(BIN)/pytest tests/lab
 
 lint: $(VENV)/.tools $(VENV)/.installed
 	@echo '--- lint'

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 MOST_STRETCHES = 1_000
 """More windows than this are put together for the bootstrap: its cost stays bounded, and longer stretches only keep more of the dependence."""
+EMULATED = "emulated"
 UNIPROCESSOR = "Single"
 """The deployment that the papers compare with."""
 
@@ -110,6 +111,7 @@ def _traits(record: Record, step: Step, target: str) -> dict[str, str]:
     parameters = {name: value for name, value in step.key.parameters.items() if name != "interval_ns"}
     return {
         "host": str(short["hostname"] or target),
+        "processor": EMULATED if short["emulated"] is True else "not emulated",
         "kernel": str(short["kernel"] or "kernel unknown"),
         "load": step.key.load,
         "deployment": step.key.deployment,
@@ -155,8 +157,11 @@ def _names(records: Sequence[Record]) -> list[str]:
     return names if len(set(names)) == len(names) else [str(record.path) for record in records]
 
 
-def sides_of(records: Sequence[Record]) -> list[Side]:
-    """Every condition of every record, idle first within a record. Raises InputError where two cannot be compared, RecordError for a damaged record."""
+def sides_of(records: Sequence[Record], *, force: bool = False) -> list[Side]:
+    """Every condition of every record, idle first within a record. `force`: also emulated machines beside others.
+
+    Raises InputError where two cannot be compared, RecordError for a damaged record.
+    """
     if len({record.path.resolve() for record in records}) < len(records):
         raise InputError("a record is named twice: a record compared with itself says nothing")
     found: list[tuple[Record, str, list[Step]]] = []
@@ -170,6 +175,8 @@ def sides_of(records: Sequence[Record]) -> list[Side]:
         found += [(record, name, steps) for steps in sorted(groups.values(), key=lambda steps: steps[0].key.load != "idle")]
     traits = [_traits(record, steps[0], next(iter(steps[0].key.targets.values()), "local")) for record, _, steps in found]
     labels = _labels(traits, [name for _, name, _ in found])
+    if not force:
+        _check_emulated(dict(zip(labels, traits, strict=True)))
     check_comparable([(label, steps[0]) for label, (_, _, steps) in zip(labels, found, strict=True)])
     sides: list[Side] = []
     for label, trait, (record, _, steps) in zip(labels, traits, found, strict=True):
@@ -177,6 +184,17 @@ def sides_of(records: Sequence[Record]) -> list[Side]:
         resolution = int(steps[0].parameters.get("resolution_ns") or 1)
         sides.append(Side(label, record, tuple(steps), trait, windows, merge(windows, limits_ns=_limits(steps[0])), resolution))
     return sides
+
+
+def _check_emulated(sides: Mapping[str, Mapping[str, str]]) -> None:
+    """Raises InputError where an emulated machine stands beside one that is not."""
+    emulated = [label for label, traits in sides.items() if traits["processor"] == EMULATED]
+    others = [label for label in sides if label not in emulated]
+    if emulated and others:
+        raise InputError(
+            f"these cannot be compared: the processor of '{emulated[0]}' is emulated, that of '{others[0]}' is not, and the times of an emulated machine "
+            "are not those of a real one; --force compares them all the same"
+        )
 
 
 def check_comparable(steps: Sequence[tuple[str, Step]]) -> None:

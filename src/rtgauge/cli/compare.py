@@ -62,6 +62,7 @@ def compare(
     scale: Annotated[str, typer.Option(metavar="percent|counts", help="What the paper's chi-square statistic is computed from.")] = "percent",
     resamples: Annotated[int, typer.Option(min=0, help="Resamples of the bootstrap; 0: no intervals.")] = DEFAULT_RESAMPLES,
     tails: Annotated[bool, typer.Option("--tails/--no-tails", help="Estimate the latency exceeded once in a million activations and rarer.")] = True,
+    force: Annotated[bool, typer.Option("--force", help="Also compare emulated machines with others.")] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE.html", help="Also write a page with the figures.")] = None,
     figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write every figure as PNG, SVG and PDF into this folder.")] = None,
@@ -85,7 +86,7 @@ def compare(
     if has_several_operations(opened):
         _operations(opened, as_json=json, page=out, figures=figures)
         return
-    sides = sides_of(opened)
+    sides = sides_of(opened, force=force)
     chosen = pairs(sides, baseline)
     progress, end = _progress()
     try:

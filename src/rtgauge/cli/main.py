@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import typer
 
-from rtgauge.cli import compare, deploy, export, importing, probe, report, run, sched, show, system
+from rtgauge.cli import compare, deploy, export, importing, lab, probe, report, run, sched, show, system
 from rtgauge.cli.streams import make_patient
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INPUT, EXIT_INTERRUPTED, RtgaugeError
 
@@ -61,6 +61,7 @@ app.command("compare")(compare.compare)
 app.command("export")(export.export)
 app.add_typer(importing.app, name="import")
 app.command("sched")(sched.sched)
+app.add_typer(lab.app, name="lab")
 
 
 def _told(message: str, status: int) -> int:

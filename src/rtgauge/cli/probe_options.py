@@ -20,4 +20,4 @@ DmaLatency = Annotated[str, typer.Option(metavar="US|off", help="Keep CPUs out o
 MemoryLock = Annotated[str, typer.Option(metavar="on|off", help="Lock the memory of the measuring program: on or off.")]
 Load = Annotated[str, typer.Option(metavar="NAME", help="What the machine does meanwhile: idle, cpu, memory, network, scheduler, papers.")]
 Samples = Annotated[Path | None, typer.Option(metavar="FILE", help="Every single sample into FILE: .csv, .parquet, or else binary, a file a series.")]
-Target = Annotated[str, typer.Option(metavar="NAME", help="The machine to measure: local, or ssh://[user@]host[:port].")]
+Target = Annotated[str, typer.Option(metavar="NAME", help="The machine to measure: local, ssh://[user@]host[:port] or lab:NAME.")]

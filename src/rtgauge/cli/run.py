@@ -86,7 +86,7 @@ def run(
         typer.Argument(metavar="PLAN", help="A preset (quick, standard, papers, jo2022), a study (delgado2020) or a plan's TOML file; with --resume a record."),
     ] = "quick",
     target: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A machine to measure: local, or ssh://[user@]host[:port]; several: one after the other.")
+        list[str] | None, typer.Option(metavar="NAME", help="A machine to measure: local, ssh://[user@]host[:port] or lab:NAME; several: one after the other.")
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder that holds records.")] = Path("rtgauge-runs"),
     duration: Annotated[str | None, typer.Option(metavar="TIME", help="Measured time of each step, e.g. 10s, 5min, 1h.")] = None,

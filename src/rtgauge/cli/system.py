@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-Target = Annotated[str, typer.Option(metavar="NAME", help="The machine: local, or ssh://[user@]host[:port].")]
+Target = Annotated[str, typer.Option(metavar="NAME", help="The machine: local, ssh://[user@]host[:port] or lab:NAME.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 PURPOSES = ("xenomai", "preempt-rt", "stock")
 

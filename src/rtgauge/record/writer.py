@@ -109,6 +109,12 @@ class RecordWriter:
             write_whole(folder / "system.json", (json.dumps(facts, indent=1, ensure_ascii=False) + "\n").encode())
             sync_folder(folder.parent)
 
+    def write_console(self, name: str, text: bytes) -> None:
+        """Put what the target `name`, a guest of the lab, wrote on its console into targets/NAME/console.log. Raises InputError or MeasureError."""
+        folder = self.path / "targets" / clean_name(name)
+        with clear_errors(folder, self.path):
+            write_whole(folder / "console.log", text)
+
     def _session_file(self, name: str) -> Path:
         return self.path / "targets" / clean_name(name) / "session.json"
 

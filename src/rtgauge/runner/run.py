@@ -7,7 +7,7 @@ import re
 import secrets
 import shlex
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +33,7 @@ from rtgauge.system.deployment.words import AS_IS
 from rtgauge.system.facts import FACT_PATHS, facts, more_fact_paths
 from rtgauge.target.base import Target
 from rtgauge.target.lease import LEASE_NS
-from rtgauge.target.opening import open_target
+from rtgauge.target.opening import console, open_target
 from rtgauge.units import format_cpu_list
 
 STEP_OVERHEAD_S = 0.6
@@ -312,18 +312,25 @@ def _keep_sessions(writer: RecordWriter, contexts: Mapping[str, Context]) -> Non
         keep(context.earlier)
 
 
-def _go_on(writer: RecordWriter, run: Run, finished: Sequence[Step], contexts: Mapping[str, Context]) -> tuple[Path, Run, list[Step]]:
-    """Measure what is planned and not done. Ends early, in order, when the user asks; the record then keeps its `.partial`."""
-    for name, context in contexts.items():
-        writer.write_system(name, {**context.facts, "calibrations": [one.model_dump() for one in context.calibrations]})
-    _keep_sessions(writer, contexts)
+@contextmanager
+def _consoles_kept(writer: RecordWriter, names: Iterable[str]) -> Generator[None]:
+    """However the measuring ends: what the lab's guests wrote on their consoles is in the record."""
+    try:
+        yield
+    finally:
+        for name in names:
+            said = console(name)
+            if said is not None:
+                writer.write_console(name, said)
+
+
+def _measure(writer: RecordWriter, run: Run, remaining: Sequence[StepKey], contexts: Mapping[str, Context], finished: Sequence[Step]) -> list[Step]:
+    """Measure the remaining steps, each written as soon as it is done; gives all that are done."""
+    targets = {name: context.target for name, context in contexts.items()}
     any_context = next(iter(contexts.values()))
     progress, interrupt = any_context.progress, any_context.interrupt
-    targets = {name: context.target for name, context in contexts.items()}
     ids = dict(zip((key.model_dump_json() for key in run.planned), _step_ids(run.planned), strict=True))
-    remaining = _remaining(run, finished)
     steps = list(finished)
-    progress.run_begins(remaining, [expected_s(key, round(any_context.load_warm_up_s * 1e9)) for key in remaining])
     for number, key in enumerate(remaining):
         if interrupt.asked:
             break
@@ -353,6 +360,20 @@ def _go_on(writer: RecordWriter, run: Run, finished: Sequence[Step], contexts: M
         context.keep(None)
         steps.append(step)
         progress.step_ends(step)
+    return steps
+
+
+def _go_on(writer: RecordWriter, run: Run, finished: Sequence[Step], contexts: Mapping[str, Context]) -> tuple[Path, Run, list[Step]]:
+    """Measure what is planned and not done. Ends early, in order, when the user asks; the record then keeps its `.partial`."""
+    for name, context in contexts.items():
+        writer.write_system(name, {**context.facts, "calibrations": [one.model_dump() for one in context.calibrations]})
+    _keep_sessions(writer, contexts)
+    any_context = next(iter(contexts.values()))
+    progress, interrupt = any_context.progress, any_context.interrupt
+    remaining = _remaining(run, finished)
+    progress.run_begins(remaining, [expected_s(key, round(any_context.load_warm_up_s * 1e9)) for key in remaining])
+    with _consoles_kept(writer, contexts):
+        steps = _measure(writer, run, remaining, contexts, finished)
     for name in contexts:
         writer.write_session(name, None)
     if not interrupt.asked or (len(steps) == len(run.planned) and all(step.end_reason not in STOPPED_EARLY for step in steps)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a target is called: `local`, or `ssh://[user@]host[:port]`."""
+"""What a target is called: `local`, `ssh://[user@]host[:port]`, or `lab:NAME`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from rtgauge.errors import InputError
 
 LOCAL = "local"
 SCHEME = "ssh://"
+LAB = "lab:"
+GUEST = re.compile(r"[a-z0-9][a-z0-9-]{0,31}", re.ASCII)
 USER = r"[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,63}"
 HOST = r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,252})"
 ADDRESS = r"[0-9A-Fa-f:.]{2,45}(?:%[A-Za-z0-9_.-]{1,32})?"
@@ -24,10 +26,16 @@ class SshAddress:
     host: str
     user: str | None = None
     port: int | None = None
+    guest: str | None = None
+    """Name of the lab's guest that is reached there; before `located` has asked the lab, the host is not known."""
+    options: tuple[tuple[str, str], ...] = ()
+    """Options of ssh that replace the user's own configuration."""
 
     @property
     def name(self) -> str:
         """As a plan and a record have it."""
+        if self.guest is not None:
+            return LAB + self.guest
         host = f"[{self.host}]" if ":" in self.host else self.host
         return SCHEME + (f"{self.user}@" if self.user is not None else "") + host + (f":{self.port}" if self.port is not None else "")
 
@@ -37,8 +45,12 @@ def parse_address(text: str) -> SshAddress | None:
     if text == LOCAL:
         return None
     shown = "".join(c if c.isprintable() else "?" for c in text[:100])
+    if text.startswith(LAB):
+        if GUEST.fullmatch(text.removeprefix(LAB)) is None:
+            raise InputError(f"target '{shown}' is no guest of the lab: rtgauge lab list says what there is")
+        return SshAddress("", guest=text.removeprefix(LAB))
     if not text.startswith(SCHEME):
-        raise InputError(f"unknown target '{shown}': write local, or {HOW.removeprefix('write ')}")
+        raise InputError(f"unknown target '{shown}': write local, lab:NAME, or {HOW.removeprefix('write ')}")
     match = WHOLE.fullmatch(text)
     if match is None:
         if re.match(r"ssh://[^@/]*:[^@/]*@", text):

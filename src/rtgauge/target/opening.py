@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from dataclasses import replace
+from os import SEEK_END
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.target.address import parse_address
@@ -15,13 +18,14 @@ from rtgauge.target.ssh_folder import REMOVE, install
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
 
+    from rtgauge.target.address import SshAddress
     from rtgauge.target.base import Target
 
-from contextlib import contextmanager
+MOST_CONSOLE_BYTES = 1 << 20
 
 
 def open_target(name: str, run_id: str, label: str, *, lease_ns: int = LEASE_NS, session: Any = None) -> Target:
-    """Open and lock a target: `local`, `ssh://...`.
+    """Open and lock a target: `local`, `ssh://...`, `lab:NAME` (booted where it does not run).
 
     `lease_ns`: how long what runs on another machine outlives a broken connection. `session`: what `Target.session` of the process was that is gone on
     from. Raises InputError for a name that is none, MeasureError where it cannot be opened.
@@ -29,7 +33,33 @@ def open_target(name: str, run_id: str, label: str, *, lease_ns: int = LEASE_NS,
     address = parse_address(name)
     if address is None:
         return LocalTarget(run_id, label)
-    return SshTarget(address, run_id, label, lease_ns=lease_ns, session=Session.from_json(session) if session is not None else None)
+    return SshTarget(located(address), run_id, label, lease_ns=lease_ns, session=Session.from_json(session) if session is not None else None)
+
+
+def located(address: SshAddress) -> SshAddress:
+    """Where the target is at the moment: a guest of the lab has another port each time that it is booted. Raises InputError or MeasureError."""
+    if address.guest is None:
+        return address
+    from rtgauge.lab.access import ready_guest
+    from rtgauge.lab.running import ssh_options
+
+    running = ready_guest(address.guest)
+    return replace(address, host="127.0.0.1", user="root", port=running.port, options=tuple(ssh_options(running.name).items()))
+
+
+def console(name: str) -> bytes | None:
+    """The end of what a guest of the lab wrote on its console; None for a target that is none, and where it cannot be read."""
+    address = parse_address(name)
+    if address is None or address.guest is None:
+        return None
+    from rtgauge.lab.running import console_of
+
+    try:
+        with console_of(address.guest).open("rb") as file:
+            file.seek(max(0, file.seek(0, SEEK_END) - MOST_CONSOLE_BYTES))
+            return file.read()
+    except OSError:
+        return None
 
 
 @contextmanager
@@ -41,7 +71,7 @@ def reader(name: str) -> Generator[tuple[str, Callable[[Iterable[str]], Mapping[
 
         yield platform.machine(), read_local
         return
-    connection = SshConnection(address)
+    connection = SshConnection(located(address))
     try:
         here = install(connection)
         try:

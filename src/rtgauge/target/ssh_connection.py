@@ -139,8 +139,10 @@ class SshConnection:
             "ClearAllForwardings": "yes",
             "LogLevel": "ERROR",
             **({} if ask else {"BatchMode": "yes"}),
+            **dict(self.address.options),
         }
-        command = ["ssh", *(word for name, value in options.items() for word in ("-o", f"{name}={value}"))]
+        own = ["-F", "none"] if self.address.options else []
+        command = ["ssh", *own, *(word for name, value in options.items() for word in ("-o", f"{name}={value}"))]
         command += ["-l", self.address.user] if self.address.user is not None else []
         command += ["-p", str(self.address.port)] if self.address.port is not None else []
         return [*command, "--", self.address.host]

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""From an image to a guest that answers."""
+
+from __future__ import annotations
+
+import fcntl
+import re
+import socket
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+from rtgauge.errors import InputError, MeasureError
+from rtgauge.lab import places
+from rtgauge.lab.accelerator import choose
+from rtgauge.lab.disk import make_empty_disk
+from rtgauge.lab.qemu import TOPOLOGY, BootOptions, command
+from rtgauge.lab.running import Running, console_of, find_running, folder_of, keep, kill, last_words, process_of, stop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rtgauge.lab.guest import Guest
+    from rtgauge.lab.image import Image
+    from rtgauge.lab.qemu import Accelerator
+
+DISK_MIB = 2048
+READY = re.compile(rb"rtgauge-lab: ready (ssh-ed25519 [A-Za-z0-9+/=]{40,200})\r?\n")
+PANIC = b"Kernel panic - not syncing"
+SLOWEST_BOOT_S = 180.0
+"""A machine that computes much else takes long to emulate another one."""
+PORT_TRIES = 5
+TAKEN = "Could not set up host forwarding rule"
+ROOM_MIB = 128
+"""What QEMU needs for itself, about."""
+
+
+class QemuEnded(MeasureError):  # noqa: N818 - reads as what it is
+    """QEMU was there and is gone."""
+
+
+def boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str], None], *, or_running: bool = False) -> Running:
+    """Boot a guest and wait until its SSH server answers. `or_running`: one that runs already will do. Raises InputError, MeasureError."""
+    name, folder = guest.name, places.private(folder_of(guest.name))
+    with (folder / "lock").open("w") as lock:
+        # who wants the same guest at the same time waits until it is up
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        running = find_running(name)
+        if running is not None and or_running:
+            return running
+        if running is not None:
+            raise InputError(f"lab:{name} runs already (process {running.pid}): rtgauge lab stop {name} ends it")
+        kill(name)  # what a boot that was itself killed has left
+        return _boot(guest, image, options, say)
+
+
+def _boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str], None]) -> Running:
+    name, folder = guest.name, folder_of(guest.name)
+    _check_memory(options.memory_mib)
+    accelerator = options.accelerator or choose(guest, image, say)
+    disk = folder / "disk"
+    if not disk.exists():
+        new = folder / "disk.new"
+        make_empty_disk(new, DISK_MIB)
+        new.replace(disk)
+    began = time.monotonic()
+    port, key = _come_up(guest, image, options, accelerator, say)
+    (folder / "known_hosts").write_text(f"rtgauge-lab-{name} {key}\n")
+    running = Running(
+        name=name,
+        pid=process_of(name) or 0,
+        port=port,
+        accelerator=accelerator,
+        append=options.append,
+        smp=options.smp or TOPOLOGY[guest.architecture],
+        release=image.release,
+        boot_s=round(time.monotonic() - began, 1),
+    )
+    keep(running)
+    return running
+
+
+def boot_again(guest: Guest, image: Image, options: BootOptions, say: Callable[[str], None]) -> Running:
+    """Boot a guest that may run, in order: for another kernel command line. Raises InputError, MeasureError."""
+    stop(guest.name)
+    return boot(guest, image, options, say)
+
+
+def _come_up(guest: Guest, image: Image, options: BootOptions, accelerator: Accelerator, say: Callable[[str], None]) -> tuple[int, str]:
+    """The port and the host key of the guest, which is up. QEMU itself can crash, which says nothing of the guest: then once more. Raises MeasureError."""
+    for last in (False, True):
+        port = _start(guest, image, options, accelerator)
+        try:
+            return port, _wait_until_ready(guest.name, SLOWEST_BOOT_S)
+        except QemuEnded as error:
+            if last:
+                raise
+            say(f"{error}; once more")
+        except BaseException:
+            kill(guest.name)
+            raise
+    raise AssertionError
+
+
+def _check_memory(wanted_mib: int) -> None:
+    with open("/proc/meminfo") as file:  # noqa: PTH123 - a file of the kernel
+        found = re.search(r"^MemAvailable:\s+([0-9]+) kB", file.read(), re.MULTILINE)
+    if found is not None and int(found[1]) // 1024 < wanted_mib + ROOM_MIB:
+        raise MeasureError(
+            f"there is no memory for the guest: it wants {wanted_mib} MiB, and {int(found[1]) // 1024} MiB are free; end something, or give it less (--memory)"
+        )
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def _start(guest: Guest, image: Image, options: BootOptions, accelerator: Accelerator) -> int:
+    """Start QEMU; gives the port. Raises MeasureError with what QEMU says."""
+    folder = folder_of(guest.name)
+    tries = 1 if options.port is not None else PORT_TRIES
+    said = ""
+    for _ in range(tries):
+        port = options.port or _free_port()
+        console_of(guest.name).unlink(missing_ok=True)
+        words = command(guest, image, options, folder=folder, port=port, accelerator=accelerator)
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
+        if done.returncode == 0:
+            return port
+        said = done.stderr
+        if TAKEN in said and options.port is not None:
+            raise MeasureError(f"port {port} is taken: name another one (--port), or leave it out and a free one is taken")
+        if TAKEN not in said:
+            break
+    lines = [line for line in said.strip().splitlines() if "warning" not in line.lower()]
+    raise MeasureError(f"QEMU does not start lab:{guest.name}: {lines[-1][-300:] if lines else 'it says nothing'}")
+
+
+def _wait_until_ready(name: str, timeout_s: float) -> str:
+    """The guest's host key, from its console: nobody else writes there. Raises MeasureError."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        ended = process_of(name) is None
+        try:
+            said = console_of(name).read_bytes()
+        except FileNotFoundError:
+            said = b""
+        ready = READY.search(said)
+        if ready is not None:
+            return ready[1].decode()
+        where = f"its console is in {console_of(name)} and ends with: {last_words(name)}"
+        if PANIC in said:
+            raise MeasureError(f"the kernel of lab:{name} panicked as it booted; {where}")
+        if ended:
+            raise QemuEnded(f"QEMU ended while lab:{name} booted; {where}")
+        if time.monotonic() > deadline:
+            raise MeasureError(f"lab:{name} did not come up within {timeout_s:g} s; {where}")
+        time.sleep(0.05)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""Writes the archive that Linux takes as its first root file system (Documentation/driver-api/early-userspace/buffer-format.rst, `newc`)."""
+
+from __future__ import annotations
+
+import stat
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LONGEST_NAME = 4096
+
+
+class CpioWriter:
+    """One archive. Everything in it belongs to root and has no time of change: the same content gives the same bytes.
+
+    Archives may follow one another in one file: the kernel unpacks all of them.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._number = 0
+        self._folders: set[str] = set()
+
+    def folder(self, name: str, mode: int = 0o755) -> None:
+        """A folder, and those that it is in."""
+        if name in self._folders or not name:
+            return
+        self.folder(name.rpartition("/")[0])
+        self._folders.add(name)
+        self._entry(name, stat.S_IFDIR | mode, b"")
+
+    def file(self, name: str, content: bytes, mode: int = 0o644) -> None:
+        """A plain file."""
+        self.folder(name.rpartition("/")[0])
+        self._entry(name, stat.S_IFREG | mode, content)
+
+    def link(self, name: str, points_to: str) -> None:
+        """A symbolic link."""
+        self.folder(name.rpartition("/")[0])
+        self._entry(name, stat.S_IFLNK | 0o777, points_to.encode())
+
+    def tree(self, root: Path) -> None:
+        """All that is below `root`: folders, plain files and links, with their modes."""
+        for path in sorted(root.rglob("*")):
+            name = path.relative_to(root).as_posix()
+            if path.is_symlink():
+                self.link(name, str(path.readlink()))
+            elif path.is_dir():
+                self.folder(name)
+            elif path.is_file():
+                self.file(name, path.read_bytes(), stat.S_IMODE(path.stat().st_mode) & 0o755)
+
+    def close(self) -> None:
+        """Write the end."""
+        self._number = -1
+        self._entry("TRAILER!!!", 0, b"")
+
+    def _entry(self, name: str, mode: int, content: bytes) -> None:
+        encoded = name.encode(errors="surrogateescape") + b"\0"
+        if len(encoded) > LONGEST_NAME or len(content) >= 1 << 32:
+            raise ValueError(f"{name[:80]}: too long for an archive of this form")
+        self._number += 1
+        fields = [self._number, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(encoded), 0]
+        header = b"070701" + b"".join(b"%08X" % field for field in fields)
+        self._file.write(_padded(header + encoded))
+        self._file.write(_padded(content))
+
+
+def _padded(content: bytes) -> bytes:
+    """Up to a multiple of 4 bytes."""
+    return content + b"\0" * (-len(content) % 4)

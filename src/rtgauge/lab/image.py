@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: MIT
+"""What a guest boots from: a kernel and a first root file system, kept by what went into them."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import secrets
+import shutil
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from rtgauge.errors import MeasureError
+from rtgauge.lab import places
+from rtgauge.lab.cpio import CpioWriter
+from rtgauge.lab.disk import make_disk_of
+from rtgauge.lab.guest import SUITE
+from rtgauge.lab.kernel import bootable
+from rtgauge.lab.key import public_key
+from rtgauge.lab.modules import WANTED, find_modules, with_needs
+from rtgauge.lab.packages import fetch
+from rtgauge.lab.userland import FILES, PACKAGES, PROGRAMS, pick
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping
+    from pathlib import Path
+    from typing import BinaryIO
+
+    from rtgauge.lab.guest import Architecture, Guest
+
+KERNEL_TOOLS = "tiny-initramfs"
+"""Debian's kernel packages ask for something that makes an initramfs; this is the smallest, and it is not used."""
+BUILDING = ".build-"
+CONFIG = "config-"
+KERNEL, INITRD, ABOUT, USR, BUSYBOX = "kernel", "initrd", "about.json", "usr.ext4", "busybox"
+ACCOUNTS = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"
+GROUP = "root:x:0:\ntty:x:5:\nnogroup:x:65534:\n"
+
+
+@dataclass(frozen=True)
+class Image:
+    """A built image: its folder, and the kernel's release as its package names it."""
+
+    folder: Path
+    release: str
+
+    @property
+    def kernel(self) -> Path:
+        """What QEMU takes as `-kernel`."""
+        return self.folder / KERNEL
+
+    @property
+    def initrd(self) -> Path:
+        """What QEMU takes as `-initrd`."""
+        return self.folder / INITRD
+
+    @property
+    def programs(self) -> Path:
+        """The disk that the guest mounts as /usr."""
+        return self.folder / USR
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _listing(path: Path | None) -> list[Any]:
+    """What tells one state of the user's own files from another."""
+    if path is None:
+        return []
+    files = sorted(one for one in path.rglob("*") if one.is_symlink() or one.is_file()) if path.is_dir() else [path]
+    return [[str(one), one.lstat().st_size, one.lstat().st_mtime_ns] for one in files]
+
+
+def _guest_file(name: str) -> bytes:
+    return (resources.files("rtgauge.lab") / "guest_files" / name).read_bytes()
+
+
+def _sources() -> list[Any]:
+    """The parts of rtgauge that make an image."""
+    own = resources.files("rtgauge.lab")
+    return [hashlib.sha256((own / name).read_bytes()).hexdigest() for name in ("image.py", "kernel.py", "guest_files/init", "guest_files/inittab")]
+
+
+def _userland_place(architecture: Architecture) -> Path:
+    sources = hashlib.sha256((resources.files("rtgauge.lab") / "userland.py").read_bytes()).hexdigest()
+    return places.cache() / "userland" / f"{architecture}-{_digest([SUITE, PACKAGES, PROGRAMS, FILES, sources])}"
+
+
+def _place(guest: Guest) -> Path:
+    made_of = [
+        _userland_place(guest.architecture).name,
+        guest.package,
+        guest.append,
+        _listing(guest.kernel),
+        _listing(guest.modules),
+        _listing(guest.overlay),
+        public_key(),
+        _sources(),
+    ]
+    return places.cache() / "images" / f"{guest.name}-{_digest([SUITE, *made_of])}"
+
+
+def find_image(guest: Guest) -> Image | None:
+    """The image of a guest, None where it is not built yet or was made of something else than there is now."""
+    folder = _place(guest)
+    try:
+        about = json.loads((folder / ABOUT).read_text())
+        return Image(folder, str(about["release"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+@contextmanager
+def _building(parent: Path) -> Generator[Path]:
+    """A folder that is gone afterwards, whatever happens; one build at a time, and what a killed one has left is removed first."""
+    parent.mkdir(parents=True, exist_ok=True)
+    with (parent / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise MeasureError("another image of the lab is being built at this moment: wait for it") from None
+        for left in parent.glob(f"{BUILDING}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        folder = places.private(parent / f"{BUILDING}{secrets.token_hex(4)}")
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _replace(place: Path, new: Path) -> None:
+    """`new` takes the place of what was made there before, also of other ingredients."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    for old in place.parent.glob(f"{place.name.rpartition('-')[0]}-*"):
+        shutil.rmtree(old)
+    new.rename(place)
+
+
+def _userland(architecture: Architecture, folder: Path, say: Callable[[str], None], *, fresh: bool) -> Path:
+    """The folder with the disk of programs, shared by all guests of an architecture, and with BusyBox."""
+    place = _userland_place(architecture)
+    if (place / USR).is_file() and not fresh:
+        return place
+    say(f"programs for {architecture}: {', '.join(PACKAGES)}")
+    tree = fetch(PACKAGES, architecture, places.private(folder / "userland"), say)
+    chosen, new = folder / "chosen", places.private(folder / "new")
+    pick(tree, chosen)
+    make_disk_of(chosen / "usr", new / USR)
+    shutil.copyfile(chosen / "usr/bin" / BUSYBOX, new / BUSYBOX)
+    _replace(place, new)
+    return place
+
+
+def _kernel_package(guest: Guest, package: str, folder: Path, say: Callable[[str], None], *, fresh: bool) -> Path:
+    """The folder with Debian's kernel, named by its release, and with the modules that are wanted, unpacked."""
+    place = places.cache() / "kernels" / f"{package}-{_digest([SUITE, WANTED, CONFIG])}"
+    if place.is_dir() and not fresh:
+        return place
+    say(f"kernel: {package}")
+    tree = fetch([package, KERNEL_TOOLS], guest.architecture, places.private(folder / "package"), say)
+    new = places.private(folder / "new-kernel")
+    kernel = max((tree / "boot").glob("vmlinuz-*"))
+    shutil.copy(kernel, new)
+    shutil.copy(tree / "boot" / kernel.name.replace("vmlinuz-", CONFIG), new)
+    for name, content in with_needs(find_modules(tree / "usr/lib/modules"), WANTED).items():
+        (new / f"{name}.ko").write_bytes(content)
+    _replace(place, new)
+    return place
+
+
+def _write_initrd(guest: Guest, busybox: bytes, modules: Mapping[str, bytes], configuration: Path | None, file: BinaryIO) -> None:
+    """BusyBox, the modules, the kernel's configuration for the audit to read, the settings, the key, the overlay."""
+    cpio = CpioWriter(file)
+    if configuration is not None:
+        cpio.file(f"boot/{configuration.name}", configuration.read_bytes())
+    for name, content in modules.items():
+        cpio.file(f"modules/{name}.ko", content)
+    files = {
+        "modules.list": "".join(f"/modules/{name}.ko\n" for name in modules),
+        "passwd": ACCOUNTS,
+        "group": GROUP,
+        "shells": "/bin/sh\n",
+        "hostname": f"{guest.name}\n",
+        "hosts": f"127.0.0.1 localhost {guest.name}\n",
+    }
+    for name, text in files.items():
+        cpio.file(f"etc/{name}", text.encode())
+    cpio.file("etc/inittab", _guest_file("inittab"))
+    cpio.file("init", _guest_file("init"), 0o755)
+    cpio.file("bin/busybox", busybox, 0o755)
+    for link, points_to in (("sbin", "bin"), ("lib", "usr/lib"), ("lib64", "usr/lib64"), ("etc/os-release", "../usr/lib/os-release")):
+        cpio.link(link, points_to)
+    cpio.folder("root", 0o700)
+    cpio.folder("root/.ssh", 0o700)
+    cpio.file("root/.ssh/authorized_keys", public_key().encode(), 0o600)
+    if guest.overlay is not None:
+        cpio.tree(guest.overlay)
+    cpio.close()
+
+
+def build(guest: Guest, say: Callable[[str], None], *, fresh: bool = False) -> Image:
+    """The image of a guest, built where it is missing, or (`fresh`) again with Debian's newest packages. Raises MeasureError."""
+    image = find_image(guest)
+    if image is not None and not fresh:
+        return image
+    place = _place(guest)
+    with _building(place.parent) as folder:
+        userland = _userland(guest.architecture, folder, say, fresh=fresh)
+        if guest.package is not None:
+            kept = _kernel_package(guest, guest.package, folder, say, fresh=fresh)
+            kernel = next(kept.glob("vmlinuz-*"))
+            release, modules, wanted = kernel.name.removeprefix("vmlinuz-"), kept, WANTED
+            configuration = kept / f"{CONFIG}{release}"
+        else:
+            assert guest.kernel is not None  # noqa: S101 - a guest has a package or a kernel
+            kernel, release, modules, wanted = guest.kernel, guest.kernel.name, guest.modules, ()
+            configuration = None
+        say("putting the image together")
+        new = places.private(folder / "image")
+        bootable(kernel, guest.architecture, new / KERNEL)
+        found = find_modules(modules) if modules is not None else {}
+        with (new / INITRD).open("wb") as file:
+            _write_initrd(guest, (userland / BUSYBOX).read_bytes(), with_needs(found, [*wanted, *found]), configuration, file)
+        (new / USR).hardlink_to(userland / USR)
+        (new / ABOUT).write_text(json.dumps({"release": release, "package": guest.package, "suite": SUITE}) + "\n")
+        remove_images(guest.name)
+        new.rename(place)
+    return Image(place, release)
+
+
+def remove_images(name: str) -> bool:
+    """Remove what was built for the guest of this name; False: there was nothing."""
+    found = [one for one in (places.cache() / "images").glob(f"{name}-*") if one.name.removeprefix(f"{name}-").isalnum() and len(one.name) == len(name) + 17]
+    for one in found:
+        shutil.rmtree(one)
+    return found != []

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: MIT
+"""Guests that run: who they are, how they are reached, how they end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rtgauge.errors import MeasureError
+from rtgauge.lab import places
+from rtgauge.lab.key import private_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+POWER_OFF_S = 10.0
+KILL_S = 5.0
+SSH_S = 10.0
+
+
+@dataclass(frozen=True)
+class Running:
+    """A guest that was booted: QEMU's process, the port on the loopback interface that leads to its SSH server, how it was booted."""
+
+    name: str
+    pid: int
+    port: int
+    accelerator: str
+    append: str
+    smp: str
+    release: str
+    boot_s: float
+
+
+def folder_of(name: str) -> Path:
+    """What belongs to one guest's machine: its disk, its console, its known host key."""
+    return places.home() / "machines" / name
+
+
+def console_of(name: str) -> Path:
+    """All that the guest wrote on its console since it was booted last."""
+    return folder_of(name) / "console.log"
+
+
+def ssh_options(name: str) -> dict[str, str]:
+    """What makes ssh trust just this guest, and takes nothing from the user's own configuration."""
+
+    def quoted(path: Path) -> str:
+        return '"' + str(path).replace("%", "%%") + '"'
+
+    return {
+        "IdentityFile": quoted(private_key()),
+        "IdentitiesOnly": "yes",
+        "IdentityAgent": "none",
+        "UserKnownHostsFile": quoted(folder_of(name) / "known_hosts"),
+        "GlobalKnownHostsFile": "/dev/null",
+        "StrictHostKeyChecking": "yes",
+        "HostKeyAlias": f"rtgauge-lab-{name}",
+        "CheckHostIP": "no",
+        "BatchMode": "yes",
+    }
+
+
+def ssh_command(running: Running) -> list[str]:
+    """The ssh client's command line, without a remote command."""
+    options = {**ssh_options(running.name), "LogLevel": "ERROR", "ConnectTimeout": str(round(SSH_S))}
+    return ["ssh", "-F", "none", *(word for name, value in options.items() for word in ("-o", f"{name}={value}")), "-p", str(running.port), "root@127.0.0.1"]
+
+
+def process_of(name: str) -> int | None:
+    """The process id of QEMU where it runs this guest's machine; a number that is somebody else's by now is none."""
+    with contextlib.suppress(OSError, ValueError):
+        pid = int((folder_of(name) / "pid").read_text())
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        if os.fsencode(folder_of(name) / "pid") in words:
+            return pid
+    return None
+
+
+def find_running(name: str) -> Running | None:
+    """The guest's machine, None where it does not run."""
+    pid = process_of(name)
+    try:
+        running = Running(**json.loads((folder_of(name) / "running.json").read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
+    return running if pid is not None and running.pid == pid else None
+
+
+def keep(running: Running) -> None:
+    """Write down how it is reached."""
+    place = folder_of(running.name) / "running.json"
+    new = place.with_suffix(".new")
+    new.write_text(json.dumps(asdict(running)) + "\n")
+    new.replace(place)
+
+
+def all_running() -> Iterator[Running]:
+    """Every guest whose machine runs."""
+    parent = places.home() / "machines"
+    for folder in sorted(parent.iterdir()) if parent.is_dir() else []:
+        running = find_running(folder.name)
+        if running is not None:
+            yield running
+
+
+def run_in(running: Running, script: str, timeout_s: float = SSH_S) -> subprocess.CompletedProcess[str] | None:
+    """Run a constant script in the guest's shell; None where it does not end in time."""
+    try:
+        return subprocess.run(
+            [*ssh_command(running), script], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=timeout_s, check=False
+        )
+    except FileNotFoundError:
+        raise MeasureError("the program ssh is missing on this machine: install it (apt-get install openssh-client)") from None
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def _gone(name: str, timeout_s: float) -> bool:
+    deadline = time.monotonic() + timeout_s
+    while process_of(name) is not None:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def stop(name: str) -> bool:
+    """Switch the guest off, in order where it answers; False: it did not run. Raises MeasureError where QEMU does not end."""
+    if process_of(name) is None:
+        return False
+    running = find_running(name)
+    if running is None or run_in(running, "poweroff") is None or not _gone(name, POWER_OFF_S):
+        kill(name)
+    for left in ("running.json", "pid"):
+        (folder_of(name) / left).unlink(missing_ok=True)
+    return True
+
+
+def kill(name: str) -> None:
+    """Switch it off as a power cut does. Raises MeasureError where QEMU does not end."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        pid = process_of(name)
+        if pid is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+        if _gone(name, KILL_S):
+            return
+    raise MeasureError(f"QEMU (process {process_of(name)}) does not end: look for it with ps, and end it by hand")
+
+
+def cut_power(running: Running) -> None:
+    """Begin anew at once, as after a power cut: what was not written to the disk is lost. The machine boots again by itself."""
+    run_in(running, "echo b >/proc/sysrq-trigger", 2.0)
+
+
+def last_words(name: str, lines: int = 5) -> str:
+    """The end of the guest's console, for a message."""
+    try:
+        text = console_of(name).read_text(errors="replace")
+    except OSError:
+        return "nothing"
+    plain = [re.sub(r"\x1b\[[0-9;]*[A-Za-z]|[^\x20-\x7e]", "", line).strip() for line in text.splitlines()]
+    return " | ".join([line[:160] for line in plain if line][-lines:]) or "nothing"

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""The programs of a guest: BusyBox, an SSH server and the loads, with just the libraries that they name."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+from rtgauge.errors import MeasureError
+from rtgauge.lab.elf import needed_libraries, resolve
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PACKAGES = ("base-files", "busybox-static", "dash", "dropbear-bin", "iperf3", "iproute2", "rt-tests", "stress-ng", "util-linux")
+PROGRAMS = (
+    "usr/bin/busybox",
+    "usr/sbin/dropbear",
+    "usr/bin/dropbearkey",
+    "usr/bin/ip",
+    "usr/bin/iperf3",
+    "usr/bin/stress-ng",
+    "usr/bin/cyclictest",
+    "usr/bin/hackbench",
+    "usr/bin/dash",
+    "usr/bin/chrt",
+    "usr/bin/nsenter",
+    "usr/bin/setsid",
+    "usr/bin/taskset",
+    "usr/bin/unshare",
+)
+FILES = ("usr/lib/os-release",)
+LIBRARY_FOLDERS = ("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib", "usr/lib64")
+
+
+def _find_library(tree: Path, name: str) -> list[str]:
+    if "/" in name:
+        return resolve(tree, name)
+    for folder in LIBRARY_FOLDERS:
+        found = resolve(tree, f"{folder}/{name}")
+        if found:
+            return found
+    return []
+
+
+def pick(tree: Path, place: Path) -> None:
+    """Copy the programs and what they need from unpacked packages to the new folder `place`. Raises MeasureError where something is missing."""
+    waiting = [(name, resolve(tree, name)) for name in (*PROGRAMS, *FILES)]
+    taken: set[str] = set()
+    while waiting:
+        asked, names = waiting.pop()
+        if not names:
+            raise MeasureError(f"Debian's packages hold no {asked}: they may be of another release than this rtgauge knows; try rtgauge lab build --fresh")
+        new = [name for name in names if name not in taken]
+        taken.update(new)
+        if new and names[-1] in new:
+            waiting += [(library, _find_library(tree, library)) for library in needed_libraries((tree / names[-1]).read_bytes())]
+    for name in sorted(taken):
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(tree / name, place / name, follow_symlinks=False)

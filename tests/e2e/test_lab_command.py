@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: MIT
+"""`rtgauge lab` where it cannot do what is asked; QEMU is a script here, real guests are in tests/lab."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from rtgauge.lab import image, places
+from rtgauge.lab.guest import BUILT_IN
+from tests.e2e.cli import error_line, good, rtgauge
+
+FAKE = """#!{python}
+import os, signal, sys, time
+words = dict(zip(sys.argv[1:], sys.argv[2:]))
+said = os.environ["FAKE_SAYS"]
+if said.startswith("error:"):
+    sys.exit(said.removeprefix("error:"))
+console = words["-chardev"].partition("path=")[2]
+if os.fork():
+    time.sleep(0.3)
+    os._exit(0)
+os.setsid()
+for descriptor in (0, 1, 2):
+    os.close(descriptor)
+with open(words["-pidfile"], "w") as file:
+    file.write(str(os.getpid()))
+with open(console, "w") as file:
+    file.write(said + "\\n")
+time.sleep(0.1 if "ends" in said else 30)
+"""
+KEY = "ssh-ed25519 " + "A" * 68
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str | None]:
+    """A lab with a built guest `debian` that holds nothing, and a QEMU that is a script."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = image._place(BUILT_IN["debian"])
+    folder.mkdir(parents=True)
+    (folder / "about.json").write_text('{"release": "6.12-fake"}')
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "qemu-system-x86_64").write_text(FAKE.format(python=sys.executable))
+    (programs / "qemu-system-x86_64").chmod(0o755)
+    return {"PATH": f"{programs}:{os.environ['PATH']}", "FAKE_SAYS": ""}
+
+
+def boot(lab: dict[str, str | None], said: str, *words: object, status: int = 3) -> str:
+    return error_line(rtgauge("lab", "boot", "debian", "--accel", "tcg", *words, env={**lab, "FAKE_SAYS": said}), status)
+
+
+def test_a_guest_that_comes_up_is_listed_refused_a_second_time_and_stopped(lab: dict[str, str | None]) -> None:
+    env = {**lab, "FAKE_SAYS": f"rtgauge-lab: ready {KEY}"}
+    good(rtgauge("lab", "boot", "debian", "--accel", "tcg", "--append", "isolcpus=1", env=env))
+    (debian,) = [guest for guest in json.loads(good(rtgauge("lab", "list", "--json", env=env)).stdout) if guest["name"] == "debian"]
+    assert (debian["kernel"], debian["running"]["append"], debian["running"]["accelerator"]) == ("6.12-fake", "isolcpus=1", "tcg")
+    assert "runs already" in error_line(rtgauge("lab", "boot", "debian", env=env), 2)
+    assert "runs" in error_line(rtgauge("lab", "rm", "debian", env=env), 2)
+    assert (places.home() / "machines/debian/known_hosts").read_text() == f"rtgauge-lab-debian {KEY}\n"
+    assert "is off" in good(rtgauge("lab", "stop", "debian", env=env)).stderr
+    assert "did not run" in good(rtgauge("lab", "stop", "debian", env=env)).stderr
+    assert "removed its image, its disk" in good(rtgauge("lab", "rm", "debian", env=env)).stderr
+
+
+def test_a_kernel_that_panics_is_told_with_the_end_of_its_console(lab: dict[str, str | None]) -> None:
+    line = boot(lab, "Kernel panic - not syncing: no \x1b[31minit")
+    assert "panicked" in line
+    assert "no init" in line
+    assert "console.log" in line
+    assert not (places.home() / "machines/debian/running.json").exists()
+
+
+def test_qemu_that_ends_is_begun_once_more_and_then_told(lab: dict[str, str | None]) -> None:
+    done = rtgauge("lab", "boot", "debian", "--accel", "tcg", env={**lab, "FAKE_SAYS": "ends"})
+    assert "once more" in done.stderr
+    assert "QEMU ended while lab:debian booted" in error_line(done, 3)
+
+
+def test_what_qemu_says_is_told(lab: dict[str, str | None]) -> None:
+    assert "cannot set up guest memory" in boot(lab, "error:qemu: warning: x\nqemu: cannot set up guest memory 'pc.ram'")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        said = f"error:qemu: Could not set up host forwarding rule 'tcp:127.0.0.1:{port}-:22'"
+        assert f"port {port} is taken" in boot(lab, said, "--port", port)
+
+
+def test_what_cannot_be_is_refused(lab: dict[str, str | None], tmp_path: Path) -> None:
+    assert "no memory" in boot(lab, "", "--memory", 1 << 20)
+    assert "processors" in boot(lab, "", "--smp", "4;reboot", status=2)
+    assert "command line" in boot(lab, "", "--append", "a\nb", status=2)
+    assert "--accel" in error_line(rtgauge("lab", "boot", "debian", "--accel", "xen", env=lab), 2)
+    assert "did you mean 'debian-rt'" in error_line(rtgauge("lab", "boot", "debian-tr", env=lab), 2)
+    assert "does not run" in error_line(rtgauge("lab", "shell", "debian", env=lab), 2)
+    assert "not built yet" in error_line(rtgauge("probe", "wakeup", "--target", "lab:debian-rt", env=lab), 2)
+    assert "no guest" in error_line(rtgauge("system", "--target", "lab:-oProxyCommand=x", env=lab), 2)
+    for words in (("debian",), ("Upper",), ("a" * 33,), ("../x",)):
+        assert "name" in error_line(rtgauge("lab", "add", *words, "--kernel", sys.executable, env=lab), 2)
+    assert "no kernel" in error_line(rtgauge("lab", "add", "own", "--kernel", tmp_path / "missing", env=lab), 2)
+    assert "is no folder" in error_line(rtgauge("lab", "add", "own", "--kernel", sys.executable, "--modules", sys.executable, env=lab), 2)
+
+
+def test_missing_programs_are_named_with_their_package(lab: dict[str, str | None], tmp_path: Path) -> None:
+    few = tmp_path / "few"
+    few.mkdir()
+    for program in ("ssh-keygen", "mke2fs"):
+        found = shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
+        assert found is not None
+        (few / program).symlink_to(found)
+    env = {**lab, "PATH": str(few)}
+    assert "apt-get install qemu-system-x86" in error_line(rtgauge("lab", "boot", "debian", "--accel", "tcg", env=env), 3)
+    assert "apt-get install mmdebstrap" in error_line(rtgauge("lab", "build", "debian-rt", env=env), 3)
+
+
+def test_a_build_that_fails_leaves_nothing(lab: dict[str, str | None], tmp_path: Path) -> None:
+    fake = tmp_path / "bin/mmdebstrap"
+    fake.write_text("#!/bin/sh\necho 'I: downloading packages with apt...' >&2\necho 'E: no such suite' >&2\nexit 1\n")
+    fake.chmod(0o755)
+    before = sorted(places.cache().rglob("*"))
+    (places.cache() / "images/.build-dead").mkdir()
+    done = rtgauge("lab", "build", "debian-rt", env=lab)
+    assert "downloading packages" in done.stderr
+    assert "no such suite" in error_line(done, 3)
+    assert [path for path in sorted(places.cache().rglob("*")) if path.name != ".lock"] == before
+
+
+def test_an_added_guest_is_kept_until_it_is_removed(lab: dict[str, str | None], tmp_path: Path) -> None:
+    kernel = tmp_path / "bzImage"
+    kernel.write_bytes(b"kernel")
+    good(rtgauge("lab", "add", "own", "--kernel", kernel, "--append", "quiet", env=lab))
+    assert "own" in [guest["name"] for guest in json.loads(good(rtgauge("lab", "list", "--json", env=lab)).stdout)]
+    good(rtgauge("lab", "rm", "own", env=lab))
+    assert "own" not in [guest["name"] for guest in json.loads(good(rtgauge("lab", "list", "--json", env=lab)).stdout)]
+    (places.home() / "guests/bad.json").write_text("{}")
+    assert "damaged" in error_line(rtgauge("lab", "list", env=lab), 3)

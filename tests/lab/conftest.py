@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""Guests for the tests: built once into the user's cache, booted with a home of their own, one at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.e2e.cli import good, rtgauge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+NEEDED = ("qemu-system-x86_64", "qemu-system-aarch64", "mmdebstrap", "mke2fs", "ssh")
+BUILD_S, BOOT_S = 900, 240
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.lab)
+            item.add_marker(pytest.mark.timeout(1200))
+
+
+class Lab:
+    """The command `rtgauge lab`; what its guests keep is in `home`."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.env = {"XDG_DATA_HOME": str(home)}
+        self.up: str | None = None
+        self.append = ""
+
+    def boot(self, name: str, append: str = "") -> None:
+        """Make sure that just this guest runs, with these words on its kernel's command line."""
+        if (self.up, self.append) == (name, append):
+            return
+        self.stop()
+        good(rtgauge("lab", "build", name, env=self.env, timeout=BUILD_S))
+        good(rtgauge("lab", "boot", name, "--accel", "tcg", "--append", append, env=self.env, timeout=BOOT_S))
+        self.up, self.append = name, append
+
+    def stop(self) -> None:
+        if self.up is not None:
+            good(rtgauge("lab", "stop", self.up, env=self.env, timeout=60))
+        self.up = None
+
+    def run_in(self, *words: str) -> str:
+        """What a command in the guest prints."""
+        assert self.up is not None
+        return good(rtgauge("lab", "shell", self.up, *words, env=self.env, timeout=60)).stdout
+
+    def listed(self, name: str) -> dict[str, Any]:
+        guests: list[dict[str, Any]] = json.loads(good(rtgauge("lab", "list", "--json", env=self.env)).stdout)
+        return next(guest for guest in guests if guest["name"] == name)
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    missing = [program for program in NEEDED if shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") is None]
+    assert not missing, f"the lab's tests need {', '.join(missing)}: sh tools/packages.sh test"
+    one = Lab(tmp_path_factory.mktemp("lab"))
+    try:
+        yield one
+    finally:
+        one.stop()
+
+
+@pytest.fixture
+def measured(lab: Lab, tmp_path: Path) -> Callable[..., tuple[dict[str, Any], Path]]:
+    """Runs a plan on the guest that is up; gives the JSON document and the record's folder."""
+
+    def run(*words: object, status: int = 0) -> tuple[dict[str, Any], Path]:
+        out = tmp_path / "records"
+        done = rtgauge("run", "--target", f"lab:{lab.up}", "--json", "--out", out, *words, env=lab.env, timeout=300)
+        good(done, status)
+        document: dict[str, Any] = json.loads(done.stdout)
+        return document, max(out.iterdir(), key=lambda path: path.stat().st_mtime_ns)
+
+    return run
