@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# make run | test | lint | bench | docs | clean
+# make run | test | test-lab | lint | bench | docs | clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -10,7 +10,7 @@ SOURCES := $(shell find src engine -type f -not -name '*.pyc') pyproject.toml me
 
 help:
 	@echo 'make run    measure this machine (about a minute; installs what is missing)'
-	@echo 'make test   every test, as CI runs them'
+	@echo 'make test   every test but those of the lab, as CI runs them'
 	@echo 'make test-lab  real kernels in virtual machines (ten minutes more)'
 	@echo 'make lint   formatting, types, static analysis, layers'
 	@echo 'make bench  side by side with cyclictest and jitterdebugger'

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Installs the Debian packages that `run`, `test` or `bench` want; where it may not, prints the command and goes on.
+# Installs the Debian packages that `run`, `test`, `lab` or `bench` want; where it may not, prints the command and goes on.
 set -eu
 
 run="python3-venv gcc libc6-dev stress-ng iperf3 rt-tests iproute2 openssh-client"
@@ -11,8 +11,9 @@ bench="$run valgrind jitterdebugger"
 case "${1:-run}" in
 run) wanted=$run ;;
 test) wanted=$test ;;
+lab) wanted=$lab ;;
 bench) wanted=$bench ;;
-*) echo "usage: $0 run|test|bench" >&2; exit 2 ;;
+*) echo "usage: $0 run|test|lab|bench" >&2; exit 2 ;;
 esac
 
 command -v dpkg-query >/dev/null 2>&1 || {
