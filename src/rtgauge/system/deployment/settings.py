@@ -107,7 +107,10 @@ def _groups_v2(cpuset: Cpuset, isolated: list[int]) -> list[Action]:
 
 
 def isolation(deployment: Deployment, machine: Machine) -> list[Action]:
-    """CPUs set aside: control groups, then interrupts, workqueues and timers off them."""
+    """CPUs set aside: interrupts, workqueues and timers off them, then control groups.
+
+    The kernel takes a version 2 partition's CPUs from the workqueues by itself: what their mask was has to be read before, and put back after.
+    """
     isolated = isolated_cpus(deployment, machine)
     if not isolated or machine.cpuset is None:
         return []
@@ -116,7 +119,7 @@ def isolation(deployment: Deployment, machine: Machine) -> list[Action]:
     lists = [Setting(path, format_cpu_list(others), essential=False) for path, cpus in machine.irqs.items() if cpus & set(isolated)]
     masks = [Setting(path, mask(others), essential=False) for path in (DEFAULT, WORKQUEUES) if machine.text(path) is not None]
     timers = [Setting(TIMER_MIGRATION, "0", essential=False)] if machine.text(TIMER_MIGRATION) is not None else []
-    return [*groups, *_write(machine, [*lists, *masks, *timers])]
+    return [*_write(machine, [*lists, *masks, *timers]), *groups]
 
 
 STAGES: tuple[Callable[[Deployment, Machine], list[Action]], ...] = (notes, smt, cores, tuning, isolation)

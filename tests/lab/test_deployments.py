@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""Deployments on a kernel with hyper-threads and version 2 control groups: live, after kill -9, and by boot parameters."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.e2e.cli import end, good, rtgauge, start, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.lab.conftest import Lab
+
+    Measured = Callable[..., tuple[dict[str, Any], Path]]
+
+SHORT = ("--load", "idle", "--set", "warm-up=100ms", "--set", "interval=10ms")
+STATE = (
+    "cat /sys/devices/system/cpu/online /sys/devices/system/cpu/smt/control /sys/fs/cgroup/cpuset.cpus.isolated"
+    " /sys/devices/virtual/workqueue/cpumask /proc/sys/kernel/timer_migration /proc/irq/default_smp_affinity; ls /sys/fs/cgroup"
+)
+PUT_BACK_S = 120
+
+
+def test_every_deployment_live_and_all_put_back(lab: Lab, measured: Measured) -> None:
+    lab.boot("debian")
+    before = lab.run_in(STATE)
+    document, _ = measured("--deployment", "CHM,HM,HMI,M,MI,Single", "--duration", "1s", *SHORT)
+    cpus = {step["key"]["deployment"]: step["cpus"] for step in document["steps"]}
+    assert cpus == {"HM": [0, 1, 2, 3], "HMI": [1, 2, 3], "M": [0, 2], "MI": [2], "Single": [0]}
+    (left_out,) = document["run"]["left_out"]
+    assert left_out["what"].startswith("deployment CHM")
+    settings = {one["path"] for step in document["steps"] if step["key"]["deployment"] == "MI" for one in step["deployment"]["settings"]}
+    assert any(path.endswith("cpuset.cpus.partition") for path in settings), settings
+    assert lab.run_in(STATE) == before
+
+
+def test_after_kill_9_the_guard_puts_everything_back(lab: Lab, tmp_path: Path) -> None:
+    lab.boot("debian")
+    before = lab.run_in(STATE)
+    process = start(
+        "run", "--target", "lab:debian", "--deployment", "MI", "--duration", "20s", "--wait", "1s", *SHORT, "--out", tmp_path / "out",
+        env=lab.env, log=tmp_path / "log",
+    )  # fmt: skip
+    try:
+        wait_until(lambda: "rtgauge-isolated" in lab.run_in(STATE), "the deployment", timeout_s=60)
+        assert lab.run_in(STATE).splitlines()[:3] == ["0,2", "off", "2"]
+        process.send_signal(signal.SIGKILL)
+    finally:
+        end(process)
+    deadline = time.monotonic() + PUT_BACK_S
+    while lab.run_in(STATE) != before:
+        assert time.monotonic() < deadline, lab.run_in(STATE)
+        time.sleep(1)
+
+
+@pytest.mark.parametrize(
+    ("append", "deployment"), [("nosmt isolcpus=managed_irq,domain,2 nohz_full=2 rcu_nocbs=2 irqaffinity=0", "MI"), ("maxcpus=1 nosmt", "Single")]
+)
+def test_a_deployment_by_boot_parameters_is_recognised(lab: Lab, append: str, deployment: str) -> None:
+    lab.boot("debian-rt", append)
+    facts = json.loads(good(rtgauge("system", "--target", "lab:debian-rt", "--json", env=lab.env, timeout=120)).stdout)
+    assert facts["deployment"]["name"] == deployment
