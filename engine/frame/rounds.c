@@ -126,6 +126,17 @@ bool rounds_feed(struct series *s, int64_t time_ns, int64_t value_ns, struct jso
 	return series_feed_timed(s, time_ns, value_ns, j);
 }
 
+/* What the round leaves to the rest of the machine; a signal makes it no shorter. */
+static void rest(struct rounds *r)
+{
+	int64_t end_ns = clock_now_ns(CLOCK_MONOTONIC) + r->rest_ns, left_ns = r->rest_ns;
+
+	do {
+		frame_pause(left_ns);
+		left_ns = end_ns - clock_now_ns(CLOCK_MONOTONIC);
+	} while (left_ns > 0 && !frame_stopping(r->frame));
+}
+
 /* Rounds until the time is over, enough was counted or we are stopped; false: a task is stuck. */
 static bool all_rounds(struct rounds *r)
 {
@@ -144,7 +155,7 @@ static bool all_rounds(struct rounds *r)
 			r->frame->series[i]->reached_ns = now_ns;
 		if (!r->take(&r->frame->j))
 			return true;
-		frame_pause(r->rest_ns);
+		rest(r);
 	} while (!frame_stopping(r->frame) && clock_now_ns(CLOCK_MONOTONIC) < end_ns);
 	return true;
 }

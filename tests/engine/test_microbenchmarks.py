@@ -219,3 +219,17 @@ def test_samples_bring_their_times(engine: Path, tmp_path: Path) -> None:
 )
 def test_wrong_input(engine: Path, words: list[str]) -> None:
     refused(engine, "usage", 2, *words)
+
+
+@real_time
+def test_many_signals_make_no_event_early(engine: Path) -> None:
+    """A signal may end the sleep of the high task no earlier than its timer."""
+    with Live(engine, "preempt", "--interval-ns=4000000", "--policy=fifo", "--warm-up-ns=0", "--duration-ns=800000000") as live:
+        live.read_until("armed")
+        live.say("go\n")
+        live.storm(60)
+        stream = live.finish()
+    assert stream.reason == "duration"
+    summary = stream.one("summary")
+    assert summary["count"] > 0
+    assert summary["impossible"] == 0
