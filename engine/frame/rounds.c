@@ -114,11 +114,6 @@ static void begin(struct rounds *r)
 	frame_watch(f, measured_ns == INT64_MAX ? INT64_MAX : frame_wanted.warm_up_ns + measured_ns);
 }
 
-bool rounds_measuring(void)
-{
-	return atomic_load(&measuring);
-}
-
 bool rounds_feed(struct series *s, int64_t time_ns, int64_t value_ns, struct json *j)
 {
 	if (frame_wanted.count && s->total.count + (s->measuring ? s->window.count : 0) >= frame_wanted.count)

@@ -97,6 +97,20 @@ def test_tasks_take_turns(engine: Path, tasks: int) -> None:
 
 
 @real_time
+@pytest.mark.parametrize(("warm_up", "duration"), [(10, 60), (0, 40), (130, 250)])
+def test_noise_observes_what_it_measures(engine: Path, warm_up: int, duration: int) -> None:
+    """Gaps and the time in which they could be seen are of the same phase, wherever in a round the phases begin and end."""
+    stream = micro(engine, "noise", f"--warm-up-ns={warm_up * 10**6}", f"--duration-ns={duration * 10**6}")
+    for result in stream.all("result"):
+        values = result["values"]
+        mine = [line["series"] for line in stream.all("series") if line["labels"]["cpu"] == result["labels"]["cpu"]]
+        assert values["taken_ns"] == sum(line["sum_ns"] for line in stream.all("summary") if line["series"] in mine)
+        longest = max([line["max_ns"] or 0 for line in stream.all("summary")])
+        assert values["taken_ns"] <= values["observed_ns"] <= duration * 10**6 + longest
+        assert values["observed_ns"] > 0
+
+
+@real_time
 @pytest.mark.parametrize("event", ["timer", "wake-up"])
 def test_the_low_task_is_preempted(engine: Path, event: str) -> None:
     if event == "wake-up" and len(CPUS) < 2:

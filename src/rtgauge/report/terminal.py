@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from rtgauge.record.model import Step
+    from rtgauge.record.model import SeriesSummary, Step
     from rtgauge.record.reader import Record
 
 WIDE = ("min", "mean", "p50", "p99", "p99.9", "p99.99", "max")
@@ -48,6 +48,12 @@ def _cells(row: Row, headings: tuple[str, ...]) -> list[Text]:
     return [Text(row.count), missed, *(Text(row.cells[heading]) for heading in headings)]
 
 
+def _only(series: SeriesSummary) -> str:
+    """The CPU of the one series of a step; its other labels are the step's parameters."""
+    cpu = series.labels.get("cpu")
+    return series_name(series) if cpu is None else f"CPU {cpu}"
+
+
 def _lines(record: Record, quantity: str) -> list[tuple[Text, Row]]:
     """Name and row of every line of the table of one quantity."""
     lines: list[tuple[Text, Row]] = []
@@ -61,7 +67,7 @@ def _lines(record: Record, quantity: str) -> list[tuple[Text, Row]]:
         if step.tasks or quantity_of(step) != quantity:
             continue
         for row in totals.get(names[step.id], []):
-            only = f", {series_name(step.series[0])}" if len(step.series) == 1 else ""
+            only = f", {_only(step.series[0])}" if len(step.series) == 1 else ""
             label = Text("  filled in", style="dim") if row.filled else Text(printable(row.name + only) + ("*" if step.marks else ""), style="bold")
             lines.append((label, row))
         if not has_distribution(step):
