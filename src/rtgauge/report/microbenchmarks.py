@@ -82,6 +82,13 @@ def long_cost_grid(found: Microbenchmarks) -> Grid:
 CAUSES = ("task", "interrupt", "below", "not-told")
 
 
+HAPPENED_NOTES = {
+    "switched": "switched: of the measured time; a yield that did not switch is no sample.",
+    "preempted the low task": "preempted: of the warm-up too; an event at which the low task did not run is a sample all the same.",
+    "slept until woken": "slept: of the warm-up too; a hand-over to a task that did not yet sleep is shorter, and a sample all the same.",
+}
+
+
 def _share(answer: NoiseAnswer, taken_ns: int) -> str:
     share = answer.share(taken_ns)
     return NONE if share is None else f"{share * 100:.3f} %"
@@ -139,12 +146,7 @@ def happened_grid(found: Microbenchmarks, group: str = "") -> Grid | None:
         ]
         for one in found.happened
     ]
-    notes = [
-        (
-            "Yields are of the measured time, the others of the warm-up too. Only what switched is a sample of task switch; "
-            "what found the low task not running, or a post already there, is a sample too and shorter."
-        )
-    ]
+    notes = [note for what, note in HAPPENED_NOTES.items() if any(one.what == what for one in found.happened)]
     return Grid("What happened", ["", "what", "so often", "share"], rows, notes)
 
 

@@ -23,7 +23,7 @@ from rtgauge.report.figures.save import VEGALITE
 from rtgauge.report.figures.source import Source
 from rtgauge.report.figures.theme import config
 from rtgauge.report.microbenchmarks import grids
-from rtgauge.report.quantity import LATENCY, capital, common_quantity, plural_of, quantities, quantity_of
+from rtgauge.report.quantity import LATENCY, asks_latency, capital, common_quantity, plural_of, quantities, quantity_of
 from rtgauge.report.text import NARROW_SPACE, plural, quantity, us, whole
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def _context(record: Record) -> dict[str, Any]:
         "system_lines": system_lines(record),
         "overall": overall or record.run.verdicts,
         "each_verdict": [(names.get(verdict.step, verdict.step), verdict) for verdict in record.run.verdicts if verdict.step is not None] if overall else [],
-        "example": EXAMPLE,
+        "example": EXAMPLE if asks_latency(steps) else None,
         "largest": _largest(record),
         "unfinished": None if record.run.state == "complete" else f"{len(record.run.steps)} of {plural(len(record.run.planned), 'planned step')} are here.",
         "headings": list(tables.FIGURES.values()),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from rtgauge.record.model import Step
 
@@ -30,6 +30,11 @@ def quantities(steps: Iterable[Step]) -> list[str]:
     """Every main quantity of these steps, latency first; task sets have tables and figures of their own."""
     found = dict.fromkeys(quantity_of(step) for step in steps if not step.tasks and step.total is not None)
     return sorted(found, key=lambda name: name != LATENCY)
+
+
+def asks_latency(steps: Sequence[Step]) -> bool:
+    """Whether a requirement, which bounds latencies, could be asked of these steps; also where there are none."""
+    return not steps or any(quantity_of(step) == LATENCY for step in steps)
 
 
 def common_quantity(steps: Iterable[Step]) -> str:
