@@ -18,6 +18,18 @@ extern _Atomic bool commands_stopped;
 extern _Thread_local volatile sig_atomic_t commands_woken;
 
 /*
+ * Whether a sleep until due_ns that ended at now_ns was cut short by somebody's signal: the thread has to
+ * sleep on. A sleep that ends too early by itself is no such case, and is told as it is.
+ */
+static inline bool commands_cut_short(int64_t due_ns, int64_t now_ns)
+{
+	if (__builtin_expect(now_ns >= due_ns, 1) || !commands_woken)
+		return false;
+	commands_woken = 0;
+	return true;
+}
+
+/*
  * Installs the signal handlers. listen: standard input is read; else only signals stop. A signal that the
  * process was started to ignore, as by nohup, stays ignored.
  */

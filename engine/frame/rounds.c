@@ -114,16 +114,22 @@ static void begin(struct rounds *r)
 	frame_watch(f, measured_ns == INT64_MAX ? INT64_MAX : frame_wanted.warm_up_ns + measured_ns);
 }
 
-bool rounds_measuring(void)
-{
-	return atomic_load(&measuring);
-}
-
 bool rounds_feed(struct series *s, int64_t time_ns, int64_t value_ns, struct json *j)
 {
 	if (frame_wanted.count && s->total.count + (s->measuring ? s->window.count : 0) >= frame_wanted.count)
 		return false;
 	return series_feed_timed(s, time_ns, value_ns, j);
+}
+
+/* What the round leaves to the rest of the machine; a signal makes it no shorter. */
+static void rest(struct rounds *r)
+{
+	int64_t end_ns = clock_now_ns(CLOCK_MONOTONIC) + r->rest_ns, left_ns = r->rest_ns;
+
+	do {
+		frame_pause(left_ns);
+		left_ns = end_ns - clock_now_ns(CLOCK_MONOTONIC);
+	} while (left_ns > 0 && !frame_stopping(r->frame));
 }
 
 /* Rounds until the time is over, enough was counted or we are stopped; false: a task is stuck. */
@@ -144,7 +150,7 @@ static bool all_rounds(struct rounds *r)
 			r->frame->series[i]->reached_ns = now_ns;
 		if (!r->take(&r->frame->j))
 			return true;
-		frame_pause(r->rest_ns);
+		rest(r);
 	} while (!frame_stopping(r->frame) && clock_now_ns(CLOCK_MONOTONIC) < end_ns);
 	return true;
 }

@@ -53,9 +53,6 @@ struct rounds_task *rounds_task_new(int cpu, size_t room, void (*work)(struct ro
  */
 int rounds_run(struct rounds *r);
 
-/* Whether the round that was taken was of the measured phase. */
-bool rounds_measuring(void);
-
 /* Feeds one sample and counts it where it was of the measured phase; false: as many as wanted are counted. */
 bool rounds_feed(struct series *s, int64_t time_ns, int64_t value_ns, struct json *j);
 

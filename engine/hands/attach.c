@@ -252,7 +252,8 @@ static int carry(struct attach *a)
 
 int verb_attach(int argc, char **argv)
 {
-	static struct attach a = {.idle_ns = 15 * NS_PER_S};
+	/* Large: were a value given here, all of it would lie in the program's file. */
+	static struct attach a;
 	const char *folder = NULL;
 	int64_t pid = 0, from = 0;
 	const struct option_spec specs[] = {
@@ -262,8 +263,10 @@ int verb_attach(int argc, char **argv)
 		{"--idle-ns", OPT_INT, &a.idle_ns, 1000000, INT64_MAX / 4},
 	};
 	bool dashes;
-	int rest, status = args_parse(argc, argv, specs, sizeof(specs) / sizeof(specs[0]), &rest, &dashes);
+	int rest, status;
 
+	a.idle_ns = 15 * NS_PER_S;
+	status = args_parse(argc, argv, specs, sizeof(specs) / sizeof(specs[0]), &rest, &dashes);
 	if (status)
 		return status;
 	if (!folder || !pid || rest < argc || strlen(folder) > PATH_MAX - 100)

@@ -71,7 +71,7 @@ struct watched_cpu {
 	struct interrupts interrupts;
 	bool interrupts_told;
 	int64_t read_cost_ns;
-	/* of the round, in ns; and of all measured rounds */
+	/* of the measured phase: in the round, and in all */
 	int64_t observed_ns, observed_all_ns;
 	int64_t lost;
 };
@@ -81,6 +81,7 @@ static struct rounds_task *tasks[PROBE_CPUS_MOST];
 static struct series *series[PROBE_CPUS_MOST * CAUSES];
 static struct frame_thread *measurers[PROBE_CPUS_MOST * CAUSES];
 static unsigned int cpu_count, series_count;
+static int64_t measured_from_ns, measured_until_ns; /* set before each round */
 
 /* What the kernel counted up to now. */
 struct counted {
@@ -106,6 +107,16 @@ static enum cause cause_of(const struct watched_cpu *c, const struct counted *be
 	return CAUSE_BELOW;
 }
 
+/* So much of a stretch is of the measured phase. */
+static int64_t measured_part(int64_t begin_ns, int64_t end_ns)
+{
+	if (begin_ns < measured_from_ns)
+		begin_ns = measured_from_ns;
+	if (end_ns > measured_until_ns)
+		end_ns = measured_until_ns;
+	return end_ns > begin_ns ? end_ns - begin_ns : 0;
+}
+
 /* The measured path: read the clock until the difference to the reading before is long. */
 static void work(struct rounds_task *t)
 {
@@ -123,9 +134,14 @@ static void work(struct rounds_task *t)
 			now_ns = last_ns;
 			last_ns = clock_now_ns(CLOCK_MONOTONIC);
 		} while (last_ns - now_ns < threshold_ns && last_ns < limit_ns);
-		c->observed_ns += last_ns - begin_ns;
-		if (last_ns - now_ns < threshold_ns)
+		c->observed_ns += measured_part(begin_ns, now_ns);
+		if (last_ns - now_ns < threshold_ns) {
+			c->observed_ns += measured_part(now_ns, last_ns);
 			break;
+		}
+		/* A gap counts whole, in the phase in which it begins. */
+		if (now_ns >= measured_from_ns && now_ns < measured_until_ns)
+			c->observed_ns += last_ns - now_ns;
 		count_now(c, &after);
 		if (count + 3 <= t->room) {
 			t->times[count++] = now_ns;
@@ -140,6 +156,13 @@ static void work(struct rounds_task *t)
 	t->count = count;
 }
 
+static void ready(void)
+{
+	measured_from_ns = series[0]->start_ns + frame_wanted.warm_up_ns;
+	measured_until_ns =
+		frame_wanted.duration_ns ? measured_from_ns + frame_wanted.duration_ns : INT64_MAX;
+}
+
 static bool take(struct json *j)
 {
 	bool more = !frame_wanted.count;
@@ -151,8 +174,7 @@ static bool take(struct json *j)
 
 		for (size_t n = 0; n + 3 <= c->task->count; n += 3)
 			series_feed_timed(&c->series[gap[n + 2]], gap[n], gap[n + 1], j);
-		if (rounds_measuring())
-			c->observed_all_ns += c->observed_ns;
+		c->observed_all_ns += c->observed_ns;
 		c->series[CAUSE_TASK].lost = c->lost;
 		for (unsigned int cause = 0; cause < CAUSES; cause++)
 			gaps += c->series[cause].total.count +
@@ -259,7 +281,7 @@ int verb_noise(int argc, char **argv)
 		.measurers = measurers,
 		.conclude = conclude,
 	};
-	static struct rounds rounds = {.frame = &frame, .tasks = tasks, .take = take};
+	static struct rounds rounds = {.frame = &frame, .tasks = tasks, .ready = ready, .take = take};
 	int status = frame_open(&frame, argc, argv);
 
 	if (!status)

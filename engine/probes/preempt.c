@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/commands.h"
 #include "base/error.h"
 #include "base/series.h"
 #include "base/stream.h"
@@ -93,8 +94,10 @@ static void run_high_by_timer(struct rounds_task *t)
 	while (next_ns < limit_ns && count + 2 <= t->room) {
 		struct timespec next = ns_timespec(next_ns), now;
 
-		wait_until_monotonic(&next);
-		clock_gettime(CLOCK_MONOTONIC, &now);
+		do {
+			wait_until_monotonic(&next);
+			clock_gettime(CLOCK_MONOTONIC, &now);
+		} while (commands_cut_short(next_ns, timespec_ns(&now)));
 		t->times[count++] = next_ns;
 		t->times[count++] = timespec_ns(&now);
 		next_ns = timespec_ns(&now) + interval_ns;

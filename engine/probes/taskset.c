@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <sys/resource.h>
 
+#include "base/commands.h"
 #include "base/error.h"
 #include "base/ring.h"
 #include "base/series.h"
@@ -192,10 +193,13 @@ static inline bool activate(struct task *t, int64_t number, struct sample *sampl
 	bool traced = release_ns < t->start_ns - t->entry->offset_ns + wanted.timeline_ns;
 	const struct timespec release = ns_timespec(release_ns);
 
-	wait_until_monotonic(&release);
-	sample->start_ns = clock_now_ns(CLOCK_MONOTONIC);
-	if (atomic_load_explicit(&frame_shared.stop, memory_order_relaxed) || sample->start_ns >= t->limit_ns)
-		return false;
+	do {
+		wait_until_monotonic(&release);
+		sample->start_ns = clock_now_ns(CLOCK_MONOTONIC);
+		if (atomic_load_explicit(&frame_shared.stop, memory_order_relaxed) ||
+		    sample->start_ns >= t->limit_ns)
+			return false;
+	} while (commands_cut_short(release_ns, sample->start_ns));
 	sample->number = number;
 	sample->finish_ns = burn((enum burn_by)wanted.execution, t->entry->execution_ns, sample->start_ns,
 				 t->limit_ns, &t->cost, traced ? &t->trace : NULL, number);

@@ -108,10 +108,8 @@ static __attribute__((noinline)) int64_t look_closer(struct task *t, int64_t lat
 {
 	int64_t missed, left = t->total_count - t->position - 1;
 
-	if (latency < 0 && commands_woken) {
-		commands_woken = 0;
-		return 0; /* somebody's signal ended the sleep: sleep on */
-	}
+	if (commands_cut_short(0, latency))
+		return 0;
 	if (t->pending_lost) {
 		if (ring_push(&t->ring, SAMPLE_LOST(t->pending_lost))) {
 			t->pending_lost = 0;

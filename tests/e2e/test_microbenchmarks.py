@@ -98,7 +98,42 @@ def test_compare_makes_the_papers_table_of_any_records(records: list[Path]) -> N
         assert {"task switch", "preemption (timer)", "semaphore (same-cpu)"} <= set(costs)
         assert all(cost["count"] and cost["mean_ns"] <= cost["max_ns"] for cost in costs.values())
     assert {answer["lock"] for answer in found["inversion"]} == {"pi-mutex", "mutex", "ceiling-mutex", "semaphore", "futex", "spin"}
-    assert "--out" in error_line(rtgauge("compare", *records, "-o", "x.html"), 2)
+
+
+def test_compare_draws_each_operation(records: list[Path], tmp_path: Path) -> None:
+    page, figures = tmp_path / "c.html", tmp_path / "figures"
+    good(rtgauge("compare", *records, "-o", page, "--figures", figures))
+    text = page.read_text()
+    for words in ("Worst case (ns)", "Task switch: histograms over each other", "Preemption (timer): exceedance curves", "switch (us)", "preemption x (us)"):
+        assert words in text
+    assert "latency (us)" not in text
+    for name in ("task-switch-histograms", "preemption-timer-exceedances", "semaphore-same-cpu-qq"):
+        assert {f.suffix for f in figures.glob(f"{name}.*")} == {".png", ".svg", ".pdf"}
+
+
+def test_every_figure_names_what_it_shows(records: list[Path]) -> None:
+    page = (records[0] / "report.html").read_text()
+    for quantity in ("gap", "switch", "preemption", "hand-over"):
+        assert f'"{quantity} (us)"' in page
+        assert f'"{quantity} x (us)"' in page
+    assert '"wait (us)"' in page
+    assert '"latency (us)"' not in page
+    shown = good(rtgauge("show", records[0])).stdout
+    for quantity in ("gap", "switch", "preemption", "hand-over", "wait"):
+        assert f"{quantity}, us" in shown
+
+
+def test_what_noise_took_is_the_sum_of_its_causes(records: list[Path]) -> None:
+    found = json.loads(good(rtgauge("compare", records[0], "--json")).stdout)
+    assert found["noise"]
+    for answer in found["noise"]:
+        assert sum(cause["taken_ns"] for cause in answer["causes"]) == pytest.approx(answer["taken_ns"], abs=10)
+        assert 0 <= answer["taken_ns"] <= answer["observed_ns"]
+    assert {one["what"] for one in found["happened"]} == {"switched", "preempted the low task", "slept until woken"}
+    assert all(one["met"] >= 0 for one in found["happened"])
+    page = (records[0] / "report.html").read_text()
+    for words in ("Noise: what was taken from each CPU", "What happened", "slept until woken"):
+        assert words in page
 
 
 def test_records_export(records: list[Path], tmp_path: Path) -> None:

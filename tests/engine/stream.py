@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import select
@@ -22,6 +23,8 @@ KINDS = {name: Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": SCHEMA[
 MAPPING = {kind: ref.rpartition("/")[2] for kind, ref in SCHEMA["discriminator"]["mapping"].items()}
 PATIENCE_S = 60
 """Only a bound on a test that hangs; the machine may be busy."""
+tgkill = ctypes.CDLL(None).tgkill
+"""To one thread: the kernel picks any thread for a signal to the process, now and then a measuring one."""
 
 
 def can_be_real_time() -> bool:
@@ -151,3 +154,15 @@ class Live:
 
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
+
+    def storm(self, times: int) -> None:
+        """Signals to the process and to every one of its threads, so many times, or until it ends."""
+        folder = Path(f"/proc/{self.process.pid}/task")
+        for _ in range(times):
+            if self.process.poll() is not None:
+                return
+            for number in (signal.SIGUSR1, signal.SIGWINCH, signal.SIGCONT):
+                self.signal(number)
+            for thread in sorted(folder.iterdir()) if folder.exists() else []:
+                tgkill(self.process.pid, int(thread.name), signal.SIGUSR1)
+            time.sleep(0.005)

@@ -97,6 +97,20 @@ def test_tasks_take_turns(engine: Path, tasks: int) -> None:
 
 
 @real_time
+@pytest.mark.parametrize(("warm_up", "duration"), [(10, 60), (0, 40), (130, 250)])
+def test_noise_observes_what_it_measures(engine: Path, warm_up: int, duration: int) -> None:
+    """Gaps and the time in which they could be seen are of the same phase, wherever in a round the phases begin and end."""
+    stream = micro(engine, "noise", f"--warm-up-ns={warm_up * 10**6}", f"--duration-ns={duration * 10**6}")
+    for result in stream.all("result"):
+        values = result["values"]
+        mine = [line["series"] for line in stream.all("series") if line["labels"]["cpu"] == result["labels"]["cpu"]]
+        assert values["taken_ns"] == sum(line["sum_ns"] for line in stream.all("summary") if line["series"] in mine)
+        longest = max([line["max_ns"] or 0 for line in stream.all("summary")])
+        assert values["taken_ns"] <= values["observed_ns"] <= duration * 10**6 + longest
+        assert values["observed_ns"] > 0
+
+
+@real_time
 @pytest.mark.parametrize("event", ["timer", "wake-up"])
 def test_the_low_task_is_preempted(engine: Path, event: str) -> None:
     if event == "wake-up" and len(CPUS) < 2:
@@ -219,3 +233,17 @@ def test_samples_bring_their_times(engine: Path, tmp_path: Path) -> None:
 )
 def test_wrong_input(engine: Path, words: list[str]) -> None:
     refused(engine, "usage", 2, *words)
+
+
+@real_time
+def test_many_signals_make_no_event_early(engine: Path) -> None:
+    """A signal may end the sleep of the high task no earlier than its timer."""
+    with Live(engine, "preempt", "--interval-ns=4000000", "--policy=fifo", "--warm-up-ns=0", "--duration-ns=800000000") as live:
+        live.read_until("armed")
+        live.say("go\n")
+        live.storm(60)
+        stream = live.finish()
+    assert stream.reason == "duration"
+    summary = stream.one("summary")
+    assert summary["count"] > 0
+    assert summary["impossible"] == 0

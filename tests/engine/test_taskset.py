@@ -157,3 +157,18 @@ def test_samples_are_kept_with_their_times(engine, tmp_path):
     stream = taskset(engine, TABLE_6[:1], f"--samples-dir={tmp_path}", duration=100)
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"samples-{n}.i64" for n in range(8)]
     assert summarise_samples(tmp_path / "samples-1.i64").distribution.max_ns == by_task(stream)["τ1"]["response"]["max_ns"]
+
+
+def test_many_signals_start_no_activation_early(engine):
+    """A signal may end the sleep of no task before its release."""
+    set_of_two = [(99, 20, 1, 20, 0, "fast"), (80, 50, 2, 50, 0, "slow")]
+    with Live(engine, "taskset", "--dma-latency-us=-1", f"--tasks={lines(set_of_two)}", "--warm-up-ns=0", f"--duration-ns={800 * MS}") as live:
+        live.read_until("armed")
+        live.say("go\n")
+        live.storm(60)
+        stream = live.finish()
+    assert stream.reason == "duration"
+    for _, period, _, _, _, name in set_of_two:
+        latency = by_task(stream)[name]["latency"]
+        assert (latency["count"], latency["impossible"]) == (800 // period, 0)
+        assert latency["min_ns"] >= 0

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import os
 import signal
@@ -225,22 +224,12 @@ def test_every_way_to_stop(engine: Path, how: str, when: str) -> None:
             check_windows(stream, series)
 
 
-tgkill = ctypes.CDLL(None).tgkill
-"""To one thread: the kernel picks any thread for a signal to the process, now and then a measuring one."""
-
-
 def test_many_signals_make_no_impossible_latency(engine: Path) -> None:
     """A signal may interrupt the sleep of no measuring thread before its time."""
     with Live(engine, "wakeup", f"--policy={POLICY}", "--duration-ns=1000000000", "--warm-up-ns=0") as live:
         live.read_until("armed")
         live.say("go\n")
-        for _ in range(60):
-            live.signal(signal.SIGUSR1)
-            live.signal(signal.SIGWINCH)
-            live.signal(signal.SIGCONT)
-            for thread in Path(f"/proc/{live.process.pid}/task").iterdir():
-                tgkill(live.process.pid, int(thread.name), signal.SIGUSR1)
-            time.sleep(0.005)
+        live.storm(60)
         stream = live.finish()
     assert stream.reason == "duration"
     for series in range(len(CPUS)):

@@ -140,6 +140,8 @@ class Comparison(Model):
     """The document that `rtgauge compare --json` prints."""
 
     schema_version: int = SCHEMA_VERSION
+    quantity: str = Field(default="latency", description="what is compared: latency, switch, ...; of a task set response, ...")
+    task: str | None = Field(default=None, description="of a task set: the task that is compared")
     alpha: float
     within_ns: int
     resamples: int
@@ -287,6 +289,7 @@ def compare(sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], options: 
             progress("tails", i, len(sides))
         tails.append(tail_estimate(side, confidence=1 - options.alpha))
     return Comparison(
+        quantity=sides[0].quantity,
         alpha=options.alpha,
         within_ns=options.within_ns,
         resamples=options.resamples,

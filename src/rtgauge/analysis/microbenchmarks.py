@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rtgauge.record.reader import Record
 
 COSTS = ("switch", "preempt", "semaphore")
-PROBES = (*COSTS, "inversion")
+PROBES = ("noise", *COSTS, "inversion")
 SEVERITIES = list(Severity)
 
 
@@ -60,10 +60,54 @@ class LockAnswer(Model):
     limit_ns: int
 
 
+class Taken(Model):
+    """What one cause took from a task that wanted nothing but to run. Times in ns."""
+
+    cause: str = Field(description="task, interrupt, below; not-told: interrupt or below")
+    gaps: int
+    taken_ns: int
+    max_ns: int | None
+
+
+class NoiseAnswer(Model):
+    """What was taken from one CPU. Times in ns."""
+
+    record: str
+    name: str
+    policy: str
+    load: str
+    repeat: int
+    cpu: int
+    observed_ns: int
+    taken_ns: int
+    causes: list[Taken]
+    worst_mark: Severity | None
+
+    def share(self, taken_ns: int) -> float | None:
+        """So much of what was observed; None where nothing was."""
+        return taken_ns / self.observed_ns if self.observed_ns else None
+
+
+class Happened(Model):
+    """How often the operation was what it is meant to be: a yield that switched, or, the warm-up included, a hand-over in which the task slept."""
+
+    record: str
+    name: str
+    policy: str
+    load: str
+    repeat: int
+    operation: str
+    tries: int
+    met: int
+    what: str = Field(description="what happened in `met` of the `tries`")
+
+
 class Microbenchmarks(Model):
     """Everything about these records that the paper's microbenchmark asks."""
 
     systems: list[System]
+    happened: list[Happened] = Field(default_factory=list[Happened])
+    noise: list[NoiseAnswer] = Field(default_factory=list[NoiseAnswer])
     inversion: list[LockAnswer]
 
     @property
@@ -74,7 +118,8 @@ class Microbenchmarks(Model):
         return sorted(found, key=lambda name: (next((i for i, word in enumerate(order) if name.startswith(word)), len(order)), name))
 
 
-def _operation(step: Step) -> str:
+def operation(step: Step) -> str:
+    """What a step measured the cost of, as the paper's tables call it: "task switch", "semaphore (same-cpu)"."""
     parameters = step.key.parameters
     match step.key.probe:
         case "switch":
@@ -118,7 +163,7 @@ def _systems(record: Record) -> list[System]:
     for step in record.steps:
         if step.key.probe in COSTS:
             line = (system_name(record, step), str(step.key.parameters["policy"]), step.key.load)
-            groups.setdefault(line, {}).setdefault(_operation(step), []).append(step)
+            groups.setdefault(line, {}).setdefault(operation(step), []).append(step)
     found: list[System] = []
     for (name, policy, load), operations in groups.items():
         costs = [cost for cost in (_cost(operation, steps) for operation, steps in operations.items()) if cost is not None]
@@ -142,10 +187,61 @@ def _inversion(record: Record) -> list[LockAnswer]:
     return answers
 
 
+def _place(record: Record, step: Step) -> dict[str, Any]:
+    return {
+        "record": str(record.path),
+        "name": system_name(record, step),
+        "policy": str(step.key.parameters["policy"]),
+        "load": step.key.load,
+        "repeat": step.key.repeat,
+    }
+
+
+def _noise(record: Record) -> list[NoiseAnswer]:
+    answers: list[NoiseAnswer] = []
+    for step in record.steps:
+        for result in step.results if step.key.probe == "noise" else []:
+            cpu = result.labels["cpu"]
+            causes = [
+                Taken(
+                    cause=str(one.labels["cause"]),
+                    gaps=one.count,
+                    taken_ns=round(one.count * (one.mean_ns or 0)),
+                    max_ns=one.max_ns,
+                )
+                for one in step.series
+                if one.labels.get("cpu") == cpu
+            ]
+            values = {key: result.values[key] for key in ("observed_ns", "taken_ns")}
+            answers.append(NoiseAnswer.model_validate({**_place(record, step), **values, "cpu": cpu, "causes": causes, "worst_mark": step.worst}))
+    return answers
+
+
+HAPPENED = {
+    "yields": ("switched", ("switched", "kept_the_cpu"), "switched"),
+    "preemptions": ("preempted", ("events",), "preempted the low task"),
+    "hand-overs": ("slept", ("hand_overs",), "slept until woken"),
+}
+"""Result -> the value that counts what was meant, those that add up to the tries, and what was meant."""
+
+
+def _happened(record: Record) -> list[Happened]:
+    found: list[Happened] = []
+    for step in record.steps:
+        for result in step.results if step.key.probe in COSTS else []:
+            if result.name in HAPPENED:
+                met, tries, what = HAPPENED[result.name]
+                counts = {"met": result.values[met], "tries": sum(int(result.values[key] or 0) for key in tries)}
+                found.append(Happened.model_validate({**_place(record, step), **counts, "operation": operation(step), "what": what}))
+    return found
+
+
 def microbenchmarks(records: Sequence[Record]) -> Microbenchmarks:
     """What these records say; empty where they hold none of these probes."""
     return Microbenchmarks(
         systems=[system for record in records for system in _systems(record)],
+        happened=[one for record in records for one in _happened(record)],
+        noise=[answer for record in records for answer in _noise(record)],
         inversion=[answer for record in records for answer in _inversion(record)],
     )
 
@@ -153,5 +249,5 @@ def microbenchmarks(records: Sequence[Record]) -> Microbenchmarks:
 def has_several_operations(records: Sequence[Record]) -> bool:
     """Whether steps of these probes are there and differ in what they measured, so that their distributions cannot be compared side by side."""
     probes = {step.key.probe for record in records for step in record.steps}
-    operations = {_operation(step) for record in records for step in record.steps if step.key.probe in COSTS}
-    return bool(probes & set(PROBES)) and (len(probes) > 1 or len(operations) > 1 or "inversion" in probes)
+    operations = {operation(step) for record in records for step in record.steps if step.key.probe in COSTS}
+    return bool(probes & {*COSTS, "inversion"}) and (len(probes) > 1 or len(operations) > 1 or "inversion" in probes)

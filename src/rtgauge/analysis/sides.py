@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from rtgauge.analysis.bootstrap import Stretches
+from rtgauge.analysis.parts import WHOLE, Part
 from rtgauge.errors import InputError
 from rtgauge.nearest import nearest
 from rtgauge.record.histogram import upper_ns
@@ -47,6 +48,7 @@ class Side:
     """The measured windows of its series; `stretch` numbers the stretches of time, the CPUs of one together."""
     merged: Merged
     resolution_ns: int
+    quantity: str = "latency"
 
     @cached_property
     def plain(self) -> Distribution:
@@ -106,9 +108,10 @@ def _parameters(step: Step) -> dict[str, Any]:
     return {**step.parameters, **step.key.parameters}
 
 
-def _traits(record: Record, step: Step, target: str) -> dict[str, str]:
+def _traits(record: Record, step: Step, target: str, different: set[str]) -> dict[str, str]:
+    """`different`: parameters that are not the same everywhere; the others would only make names long."""
     short = brief(record.system(target))
-    parameters = {name: value for name, value in step.key.parameters.items() if name != "interval_ns"}
+    parameters = {name: value for name, value in step.key.parameters.items() if name in different}
     return {
         "host": str(short["hostname"] or target),
         "processor": EMULATED if short["emulated"] is True else "not emulated",
@@ -125,12 +128,16 @@ def _identity(step: Step) -> str:
     return json.dumps(key, sort_keys=True)
 
 
-def _windows(record: Record, steps: Sequence[Step]) -> pl.DataFrame:
+def _different(steps: Sequence[Step]) -> set[str]:
+    every = [step.key.parameters for step in steps]
+    return {name for one in every for name in one if len({json.dumps(other.get(name), sort_keys=True) for other in every}) > 1}
+
+
+def _windows(record: Record, steps: Sequence[Step], part: Part) -> pl.DataFrame:
     frames: list[pl.DataFrame] = []
     offset = 0
     for step in steps:
-        metric = step.total.metric if step.total is not None else ""
-        numbers = [summary.series for summary in step.series if summary.metric == metric and summary.series is not None]
+        numbers = [summary.series for summary in part.series(step) if summary.series is not None]
         frame = record.windows(step).filter((pl.col("phase") == "measure") & pl.col("series").is_in(numbers))
         frame = frame.with_columns(stretch=pl.col("index").cast(pl.Int64) + offset)
         frames.append(frame)
@@ -157,8 +164,8 @@ def _names(records: Sequence[Record]) -> list[str]:
     return names if len(set(names)) == len(names) else [str(record.path) for record in records]
 
 
-def sides_of(records: Sequence[Record], *, force: bool = False) -> list[Side]:
-    """Every condition of every record, idle first within a record. `force`: also emulated machines beside others.
+def sides_of(records: Sequence[Record], part: Part = WHOLE, *, force: bool = False) -> list[Side]:
+    """Every condition of every record, idle first within a record, as far as it is of `part`. `force`: also emulated machines beside others.
 
     Raises InputError where two cannot be compared, RecordError for a damaged record.
     """
@@ -168,21 +175,23 @@ def sides_of(records: Sequence[Record], *, force: bool = False) -> list[Side]:
     for record, name in zip(records, _names(records), strict=True):
         groups: dict[str, list[Step]] = {}
         for step in record.steps:
-            if step.total is not None:
+            if part.has(step):
                 groups.setdefault(_identity(step), []).append(step)
-        if not groups:
+        if not groups and part is WHOLE:
             raise InputError(f"{record.path} holds no finished step with latencies: there is nothing to compare in it")
         found += [(record, name, steps) for steps in sorted(groups.values(), key=lambda steps: steps[0].key.load != "idle")]
-    traits = [_traits(record, steps[0], next(iter(steps[0].key.targets.values()), "local")) for record, _, steps in found]
+    different = _different([steps[0] for _, _, steps in found])
+    traits = [_traits(record, steps[0], next(iter(steps[0].key.targets.values()), "local"), different) for record, _, steps in found]
     labels = _labels(traits, [name for _, name, _ in found])
     if not force:
         _check_emulated(dict(zip(labels, traits, strict=True)))
-    check_comparable([(label, steps[0]) for label, (_, _, steps) in zip(labels, found, strict=True)])
+    if part.operation is None:
+        check_comparable([(label, steps[0]) for label, (_, _, steps) in zip(labels, found, strict=True)])
     sides: list[Side] = []
     for label, trait, (record, _, steps) in zip(labels, traits, found, strict=True):
-        windows = _windows(record, steps)
+        windows = _windows(record, steps, part)
         resolution = int(steps[0].parameters.get("resolution_ns") or 1)
-        sides.append(Side(label, record, tuple(steps), trait, windows, merge(windows, limits_ns=_limits(steps[0])), resolution))
+        sides.append(Side(label, record, tuple(steps), trait, windows, merge(windows, limits_ns=_limits(steps[0])), resolution, part.quantity(steps[0])))
     return sides
 
 

@@ -11,7 +11,11 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from rtgauge.analysis.comparison import Comparison
+    from rtgauge.analysis.parts import Part
+    from rtgauge.analysis.sides import Side
     from rtgauge.record.reader import Record
+    from rtgauge.report.compare.page import Chapter
 
 DEFAULT_RESAMPLES = 1_999
 
@@ -30,25 +34,44 @@ def _progress() -> tuple[Callable[[str, int, int], None] | None, Callable[[], No
     return (lambda what, done, total: bar.update(task, description=what, completed=done, total=total)), bar.stop
 
 
-def _operations(records: Sequence[Record], *, as_json: bool, page: Path | None, figures: Path | None) -> None:
-    """Records of several operations, which have no common scale: the table of what each costs on each system."""
-    from rtgauge.analysis.microbenchmarks import microbenchmarks
-    from rtgauge.errors import InputError
+def _write(chapters: Sequence[Chapter], records: Sequence[Record], *, page: Path | None, figures: Path | None, as_json: bool) -> None:
+    """The page and the figures, where they were asked for."""
+    if page is not None:
+        from rtgauge.report.compare.page import render
 
-    for option, value in (("--out", page), ("--figures", figures)):
-        if value is not None:
-            raise InputError(f"{option}: records of several operations are compared in a table only; leave {option} away, or see each record's own page")
+        render(chapters, records, page)
+        typer.echo(f"page     {page}", err=as_json)
+    if figures is not None:
+        from rtgauge.report.compare.figures import save_figures
+
+        for path in save_figures([figure for chapter in chapters for figure in chapter.figures], records, figures):
+            typer.echo(f"figure   {path}", err=as_json)
+
+
+def _operations(records: Sequence[Record], baseline: str | None, *, force: bool, as_json: bool, page: Path | None, figures: Path | None) -> None:
+    """Records of several operations, which have no common scale: the table of what each costs on each system, and the figures of each."""
+    from rtgauge.analysis.microbenchmarks import microbenchmarks
+    from rtgauge.analysis.parts import parts_of
+    from rtgauge.analysis.sides import pairs, sides_of
+
     found = microbenchmarks(records)
     if as_json:
         typer.echo(found.model_dump_json(indent=1))
+    else:
+        from rich.console import Console
+
+        from rtgauge.report.compare.terminal import print_grids
+        from rtgauge.report.microbenchmarks import terminal_grids
+
+        console = Console()
+        print_grids(terminal_grids(found, console.width), console)
+    if page is None and figures is None:
         return
-    from rich.console import Console
+    from rtgauge.report.compare.chapters import operation_chapters
 
-    from rtgauge.report.compare.terminal import print_grids
-    from rtgauge.report.microbenchmarks import terminal_grids
-
-    console = Console()
-    print_grids(terminal_grids(found, console.width), console)
+    sides = [(part, sides_of(records, part, force=force)) for part in parts_of(records, None)]
+    drawn = [(part, there, pairs(there, baseline) if len(there) > 1 else []) for part, there in sides]
+    _write(operation_chapters(found, drawn), records, page=page, figures=figures, as_json=as_json)
 
 
 def compare(
@@ -63,14 +86,33 @@ def compare(
     resamples: Annotated[int, typer.Option(min=0, help="Resamples of the bootstrap; 0: no intervals.")] = DEFAULT_RESAMPLES,
     tails: Annotated[bool, typer.Option("--tails/--no-tails", help="Estimate the latency exceeded once in a million activations and rarer.")] = True,
     force: Annotated[bool, typer.Option("--force", help="Also compare emulated machines with others.")] = False,
+    metric: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Of task sets, task by task: response (default), latency, response-from-start, period, jitter or execution."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE.html", help="Also write a page with the figures.")] = None,
     figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write every figure as PNG, SVG and PDF into this folder.")] = None,
 ) -> None:
-    """Compare what was measured: figures, settings that differ, the selection of the papers, differences of quantiles with intervals, and tails."""
+    """Compare what was measured: figures, settings that differ, the selection of the papers, differences of quantiles with intervals, and tails.
+
+    Microbenchmarks are compared operation by operation, task sets task by task.
+
+    \b
+    Examples:
+      rtgauge compare RECORD
+          the loads or deployments of one record
+      rtgauge compare BEFORE AFTER -o compare.html
+          two records, with a page
+      rtgauge compare STOCK RT --figures figures
+          the papers' table of microbenchmarks, for two kernels, and the figures as files
+      rtgauge compare TASKS --metric latency
+          the release latency of each task of a task set, idle and loaded
+    """
     from rtgauge.analysis.comparison import Options
     from rtgauge.analysis.comparison import compare as compare_sides
     from rtgauge.analysis.microbenchmarks import has_several_operations
+    from rtgauge.analysis.parts import parts_of
     from rtgauge.analysis.selection import Scale
     from rtgauge.analysis.sides import pairs, sides_of
     from rtgauge.cli.durations import duration_option
@@ -83,31 +125,44 @@ def compare(
     if scale not in set(Scale):
         raise InputError(f"--scale {scale} is neither percent nor counts")
     opened = [Record.open(record) for record in records]
+    parts = parts_of(opened, metric)
     if has_several_operations(opened):
-        _operations(opened, as_json=json, page=out, figures=figures)
+        _operations(opened, baseline, force=force, as_json=json, page=out, figures=figures)
         return
-    sides = sides_of(opened, force=force)
-    chosen = pairs(sides, baseline)
+    found: list[tuple[Part, Comparison, list[Side], list[tuple[Side, Side]]]] = []
     progress, end = _progress()
     try:
-        result = compare_sides(sides, chosen, Options(alpha, within_ns, Scale(scale), resamples, tails), progress)
+        for part in parts:
+            sides = sides_of(opened, part, force=force)
+            chosen = pairs(sides, baseline)
+            result = compare_sides(sides, chosen, Options(alpha, within_ns, Scale(scale), resamples, tails), progress)
+            found.append((part, result.model_copy(update={"task": part.task}), sides, chosen))
     finally:
         end()
     if json:
-        typer.echo(result.model_dump_json(indent=1))
+        documents = [result.model_dump_json(indent=1) for _, result, _, _ in found]
+        typer.echo(documents[0] if parts[0].task is None else f"[{','.join(documents)}]")
     else:
-        from rich.console import Console
+        _print(found)
+    if out is not None or figures is not None:
+        from rtgauge.report.compare.chapters import chapter_of
 
-        from rtgauge.report.compare.terminal import print_comparison
+        chapters = [chapter_of(result, sides, chosen, part.title) for part, result, sides, chosen in found]
+        _write(chapters, opened, page=out, figures=figures, as_json=json)
 
-        print_comparison(result, Console())
-    if out is not None:
-        from rtgauge.report.compare.page import render
 
-        render(result, sides, chosen, out)
-        typer.echo(f"page     {out}", err=json)
-    if figures is not None:
-        from rtgauge.report.compare.figures import save_figures
+def _print(found: Sequence[tuple[Part, Comparison, list[Side], list[tuple[Side, Side]]]]) -> None:
+    from rich.console import Console
+    from rich.text import Text
 
-        for path in save_figures(sides, chosen, figures):
-            typer.echo(f"figure   {path}", err=json)
+    from rtgauge.report.compare.chapters import comparison_grids
+    from rtgauge.report.compare.terminal import print_grids
+    from rtgauge.report.text import printable
+
+    console = Console()
+    for i, (part, result, sides, _) in enumerate(found):
+        if i:
+            console.print()
+        if part.title:
+            console.print(Text(printable(part.title), style="bold reverse"))
+        print_grids(comparison_grids(result, sides), console)

@@ -23,7 +23,12 @@ Begin with:
   rtgauge run --require "period=1ms latency<=200us"
                                      ... and does it suffice?
   rtgauge probe wakeup --cpu 1       one measurement, nothing is kept
+  rtgauge sched SET.toml             is a task set schedulable?
   rtgauge COMMAND --help             what a command can do
+
+\b
+Plans of `rtgauge run`: quick, standard, papers, jo2022, garre2014-micro, delgado2020-tasks.
+Studies, which look at their results before they go on: delgado2020.
 """
 
 app = typer.Typer(

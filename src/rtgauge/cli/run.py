@@ -83,7 +83,7 @@ def _refuse_with_resume(options: dict[str, object]) -> None:
 def run(
     plan: Annotated[
         str,
-        typer.Argument(metavar="PLAN", help="A preset (quick, standard, papers, jo2022), a study (delgado2020) or a plan's TOML file; with --resume a record."),
+        typer.Argument(metavar="PLAN", help="A preset or a study (named below), or a plan's TOML file; with --resume a record."),
     ] = "quick",
     target: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="A machine to measure: local, ssh://[user@]host[:port] or lab:NAME; several: one after the other.")
@@ -108,6 +108,17 @@ def run(
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output; the rest on standard error.")] = False,
 ) -> None:
     """Measure a plan: each probe under each load. Ends in a summary, a page and, with --require, a verdict.
+
+    \b
+    Presets:
+      quick              scheduling latency, idle and under each kind of load, a minute
+      standard           the same at 250 us, three times 3 minutes each, about an hour
+      papers             at 100 us, 10 minutes idle and 10 minutes loaded
+      jo2022             at 100 us on isolated CPUs (MI), idle and loaded, 4 minutes
+      garre2014-micro    noise, task switch, preemption, semaphore, priority inversion, 2 minutes
+      delgado2020-tasks  a task set, 10 minutes idle and 10 minutes loaded
+    Study:
+      delgado2020        every deployment, then the best one under load
 
     \b
     Examples:

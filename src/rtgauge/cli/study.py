@@ -11,8 +11,10 @@ from rich.console import Console
 from rtgauge.cli.display import make_display
 from rtgauge.cli.finish import finish
 from rtgauge.errors import InputError
+from rtgauge.report.compare.chapters import chapter_of
 from rtgauge.report.compare.page import render
-from rtgauge.report.compare.terminal import print_comparison
+from rtgauge.report.compare.tables import grids
+from rtgauge.report.compare.terminal import print_grids
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.run import RunOptions, start_run
 from rtgauge.study import delgado2020
@@ -48,8 +50,8 @@ def run_study(overrides: Overrides, options: RunOptions, *, as_json: bool) -> in
     statuses = [finish(path, run, as_json=False) for path, run in found.records]
     if found.comparison is not None:
         page = found.records[0][0] / COMPARISON_PAGE
-        render(found.comparison, found.sides, found.pairs, page)
-        print_comparison(found.comparison, Console())
+        render([chapter_of(found.comparison, found.sides, found.pairs)], [side.record for side in found.sides], page)
+        print_grids(grids(found.comparison), Console())
         typer.echo(f"page     {page}")
     if found.choice is not None:
         typer.echo(f"chosen   {found.choice.deployment}: {found.choice.reason}")

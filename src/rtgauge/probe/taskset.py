@@ -111,7 +111,7 @@ class TasksetParameters(Parameters):
             if not self.force:
                 raise ValueError(
                     f"the tasks want {float(share):.1%} of CPU {cpu}, above {float(MOST_SHARE):.0%}: the rest of the machine would starve; "
-                    f"force runs them for {format_duration(FORCED_NS)} at the most"
+                    f"--force (force = true in a plan) runs them for {format_duration(FORCED_NS)} at the most"
                 )
             if self.duration_ns + self.warm_up_ns > FORCED_NS:
                 raise ValueError(

@@ -13,6 +13,7 @@ import polars as pl
 
 from rtgauge.errors import RecordError
 from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, upper_ns
+from rtgauge.report.quantity import has_distribution
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,8 +31,8 @@ IntArray = npt.NDArray[np.int64]
 def time_series(step: Step) -> dict[int, str]:
     """Series number -> CPU, for the series of a step that are times in ns; a series without a CPU goes by its labels or its number."""
     named: dict[int, str] = {}
-    if step.tasks:
-        return named  # a task set has tables and figures of its own
+    if not has_distribution(step):
+        return named  # it has tables and figures of its own
     for summary in step.series:
         if summary.unit == "ns" and summary.series is not None:
             cpu = summary.labels.get("cpu")

@@ -11,9 +11,9 @@ from rtgauge.report.text import NONE, whole
 from rtgauge.units import format_duration, format_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from rtgauge.analysis.microbenchmarks import Cost, LockAnswer, Microbenchmarks, System
+    from rtgauge.analysis.microbenchmarks import Cost, Happened, LockAnswer, Microbenchmarks, NoiseAnswer, System
 
 ANSWERS = {"starved": "starved", "not-starved": "not starved", "not-available": "no such lock here", "not-tried": "not tried"}
 
@@ -79,13 +79,87 @@ def long_cost_grid(found: Microbenchmarks) -> Grid:
     return Grid("Cost (ns)", ["", "operation", "worst", "average", "99 %"], rows, cost_grids(found)[0].notes)
 
 
+CAUSES = ("task", "interrupt", "below", "not-told")
+
+
+HAPPENED_NOTES = {
+    "switched": "switched: of the measured time; a yield that did not switch is no sample.",
+    "preempted the low task": "preempted: of the warm-up too; an event at which the low task did not run is a sample all the same.",
+    "slept until woken": "slept: of the warm-up too; a hand-over to a task that did not yet sleep is shorter, and a sample all the same.",
+}
+
+
+def _share(answer: NoiseAnswer, taken_ns: int) -> str:
+    share = answer.share(taken_ns)
+    return NONE if share is None else f"{share * 100:.3f} %"
+
+
+def _where(one: NoiseAnswer | Happened, every: Sequence[NoiseAnswer | Happened]) -> str:
+    """System, policy, load and repeat as far as that differs, so that a line is known."""
+    parts = [
+        one.name if len({other.name for other in every}) > 1 else "",
+        one.policy,
+        one.load if len({other.load for other in every}) > 1 else "",
+        f"#{one.repeat}" if len({other.repeat for other in every}) > 1 else "",
+        Path(one.record).name if len({other.record for other in every}) > len({other.name for other in every}) else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def noise_grid(found: Microbenchmarks, group: str = "") -> Grid | None:
+    """What was taken from each CPU, by cause; None where it was not measured."""
+    if not found.noise:
+        return None
+    causes = [cause for cause in CAUSES if any(one.cause == cause for answer in found.noise for one in answer.causes)]
+    rows: list[list[str]] = []
+    for answer in found.noise:
+        by_cause = {one.cause: one for one in answer.causes}
+        cells = [_share(answer, by_cause[cause].taken_ns) if cause in by_cause else NONE for cause in causes]
+        largest = max((one for one in answer.causes if one.max_ns is not None), key=lambda one: one.max_ns or 0, default=None)
+        longest = [NONE, NONE] if largest is None else [format_time(largest.max_ns), largest.cause]
+        gaps = whole(sum(one.gaps for one in answer.causes), group=group)
+        marked = "*" if answer.worst_mark is not None and answer.worst_mark.value != "note" else ""
+        rows.append([f"CPU {answer.cpu}, {_where(answer, found.noise)}{marked}", _share(answer, answer.taken_ns), *cells, gaps, *longest])
+    notes = [
+        (
+            "Shares of the time in which the task could see gaps. task: another one ran; interrupt: one was counted; "
+            "below: the kernel counted nothing, so hardware, firmware or a hypervisor."
+        )
+    ]
+    if "not-told" in causes:
+        notes.append("not-told: an interrupt or below; interrupts were not counted.")
+    if any(row[0].endswith("*") for row in rows):
+        notes.append("* marked: read it with care")
+    return Grid("Noise: what was taken from each CPU", ["", "taken", *causes, "gaps", "longest", "by"], rows, notes)
+
+
+def happened_grid(found: Microbenchmarks, group: str = "") -> Grid | None:
+    """How often a yield switched, an event preempted, a waiting task slept; None where nothing was counted."""
+    if not found.happened:
+        return None
+    rows = [
+        [
+            f"{one.operation}, {_where(one, found.happened)}",
+            one.what,
+            f"{whole(one.met, group=group)} of {whole(one.tries, group=group)}",
+            f"{one.met / one.tries * 100:.1f} %" if one.tries else NONE,
+        ]
+        for one in found.happened
+    ]
+    notes = [note for what, note in HAPPENED_NOTES.items() if any(one.what == what for one in found.happened)]
+    return Grid("What happened", ["", "what", "so often", "share"], rows, notes)
+
+
 def terminal_grids(found: Microbenchmarks, width: int) -> list[Grid]:
     """Every table in a form whose numbers fit into so many columns."""
     costs = cost_grids(found)
     if any(_width(grid) > width for grid in costs):
         costs = [long_cost_grid(found)]
-    inversion = inversion_grid(found)
-    return [*costs, *([inversion] if inversion is not None else [])]
+    return [*costs, *_others(found, "")]
+
+
+def _others(found: Microbenchmarks, group: str) -> list[Grid]:
+    return [grid for grid in (happened_grid(found, group), noise_grid(found, group), inversion_grid(found)) if grid is not None]
 
 
 def _width(grid: Grid) -> int:
@@ -124,5 +198,4 @@ def inversion_grid(found: Microbenchmarks) -> Grid | None:
 
 def grids(found: Microbenchmarks, group: str = "") -> list[Grid]:
     """Every table there is."""
-    inversion = inversion_grid(found)
-    return [*cost_grids(found, group), *([inversion] if inversion is not None else [])]
+    return [*cost_grids(found, group), *_others(found, group)]

@@ -13,7 +13,6 @@ from rtgauge.analysis.microbenchmarks import microbenchmarks
 from rtgauge.analysis.schedulability.measured import measured_set
 from rtgauge.errors import InputError
 from rtgauge.record.model import Severity
-from rtgauge.record.summary import LATENCY
 from rtgauge.report import method, tables, taskset
 from rtgauge.report.changes import change_tables
 from rtgauge.report.conditions import ordered_steps, step_labels
@@ -24,6 +23,7 @@ from rtgauge.report.figures.save import VEGALITE
 from rtgauge.report.figures.source import Source
 from rtgauge.report.figures.theme import config
 from rtgauge.report.microbenchmarks import grids
+from rtgauge.report.quantity import LATENCY, asks_latency, capital, common_quantity, plural_of, quantities, quantity_of
 from rtgauge.report.text import NARROW_SPACE, plural, quantity, us, whole
 
 if TYPE_CHECKING:
@@ -177,6 +177,7 @@ def _context(record: Record) -> dict[str, Any]:
     names = step_labels(record)
     steps = ordered_steps(record)
     marks = _marks(record)
+    what = common_quantity(steps)
     overall = [verdict for verdict in record.run.verdicts if verdict.step is None]
     return {
         "run": record.run,
@@ -184,18 +185,19 @@ def _context(record: Record) -> dict[str, Any]:
         "system_lines": system_lines(record),
         "overall": overall or record.run.verdicts,
         "each_verdict": [(names.get(verdict.step, verdict.step), verdict) for verdict in record.run.verdicts if verdict.step is not None] if overall else [],
-        "example": EXAMPLE,
+        "example": EXAMPLE if asks_latency(steps) else None,
         "largest": _largest(record),
         "unfinished": None if record.run.state == "complete" else f"{len(record.run.steps)} of {plural(len(record.run.planned), 'planned step')} are here.",
         "headings": list(tables.FIGURES.values()),
-        "what": "latency" if all(step.total is None or step.total.metric == LATENCY for step in steps) else "time",
+        "what": what,
+        "plurals": {quantity: plural_of(quantity) for quantity in [what, *quantities(steps)]},
         "micro_grids": grids(microbenchmarks([record]), NARROW_SPACE),
         "load_rows": tables.load_rows(record, NARROW_SPACE),
         "figures": {name: _figure(figure, source) for name, figure in drawn.items()},
         "cpus": source.cpus,
-        "detail": [(names[step.id], step, tables.series_rows(step, NARROW_SPACE), _thread(step)) for step in steps if not step.tasks],
+        "detail": [(names[step.id], step, quantity_of(step), tables.series_rows(step, NARROW_SPACE), _thread(step)) for step in steps if not step.tasks],
         "tasksets": [_taskset(step, names[step.id], drawn) for step in steps if step.tasks],
-        "late": [(names[step.id], tables.outlier_rows(step, group=NARROW_SPACE)) for step in steps if step.outliers and not step.tasks],
+        "late": [(names[step.id], quantity_of(step), tables.outlier_rows(step, group=NARROW_SPACE)) for step in steps if step.outliers and not step.tasks],
         "loads": [_load(step, names[step.id]) for step in steps],
         "marks": marks,
         "marks_in_short": _in_short(marks),
@@ -207,6 +209,7 @@ def _context(record: Record) -> dict[str, Any]:
         "parameters": method.parameter_rows(record) + method.cpu_rows(record),
         "clocks": [(names[step.id], method.clock_rows(step)) for step in steps if step.clock],
         "calibrations": method.calibrations(record),
+        "capital": capital,
         "whole": functools.partial(whole, group=NARROW_SPACE),
         "data": {
             "figures": {name: figure.specs for name, figure in drawn.items()},

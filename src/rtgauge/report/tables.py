@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from rtgauge.report.conditions import ordered_steps, step_labels
+from rtgauge.report.quantity import has_distribution, quantities, quantity_of
 from rtgauge.report.text import us, whole, words
 
 if TYPE_CHECKING:
@@ -57,11 +58,17 @@ def _rows(step: Step, name: str, summary: SeriesSummary, marks: list[Mark], grou
     return [plain, Row("missed filled in", whole(summary.filled.count, group=group), "", figure_cells(summary.filled, group), filled=True)]
 
 
-def load_rows(record: Record, group: str = "") -> list[Row]:
-    """All CPUs together, a line a step, idle first; one more line where activations were missed. Without task sets, which have tables of their own."""
+def load_rows(record: Record, group: str = "") -> dict[str, list[Row]]:
+    """Quantity -> all CPUs together, a line a step, idle first; one more line where activations were missed.
+
+    Without task sets and priority inversion, which have tables of their own.
+    """
     names = step_labels(record)
-    totals = [(step, step.total) for step in ordered_steps(record) if step.total is not None and not step.tasks]
-    return [row for step, total in totals for row in _rows(step, names[step.id], total, step.marks, group)]
+    totals = [(step, step.total) for step in ordered_steps(record) if step.total is not None and has_distribution(step)]
+    found: dict[str, list[Row]] = {quantity: [] for quantity in quantities(step for step, _ in totals)}
+    for step, total in totals:
+        found[quantity_of(step)] += _rows(step, names[step.id], total, step.marks, group)
+    return found
 
 
 def series_name(summary: SeriesSummary) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from rtgauge.analysis.schedulability.measured import measured_set, measured_timeline
+from rtgauge.analysis.schedulability.measured import calculated_timeline, measured_set, measured_timeline
 from rtgauge.report.schedule import exact_time
 from rtgauge.report.text import NONE, printable, whole
 
@@ -112,10 +112,25 @@ def _table(rows: Sequence[dict[str, str]], headings: Sequence[str], late: Sequen
     return table
 
 
-def print_taskset(step: Step, console: Console) -> None:
-    """Table 6 with the calculated and the measured response, then table 7 for every task, and the measured timeline."""
+def _schedules(measured: MeasuredSet, cpu: int, names: list[str], console: Console) -> list[str]:
+    """The measured schedule of one CPU over the calculated one, on one axis; nothing where none was measured."""
     from rtgauge.report.timeline_text import timeline_lines
 
+    seen = measured_timeline(measured, cpu)
+    if seen is None:
+        return []
+    plain = "utf" not in (console.encoding or "").lower()
+    drawn = timeline_lines(seen, names, console.width, plain=plain)
+    calculated = calculated_timeline(measured, cpu)
+    if calculated is None:
+        return [f"CPU {cpu}, measured", *drawn]
+    below = timeline_lines(calculated, names, console.width, plain=plain)
+    tail = max(drawn[len(names) :], below[len(names) :], key=lambda lines: len("".join(lines)))  # the legend of both names what either has
+    return [f"CPU {cpu}, measured", *drawn[: len(names)], "calculated, without jitter and blocking", *below[: len(names)], *tail]
+
+
+def print_taskset(step: Step, console: Console) -> None:
+    """Table 6 with the calculated and the measured response, then table 7 for every task, and the measured timeline."""
     measured = measured_set(step)
     rows = parameter_rows(measured)
     short = {"task": "task", "P": "P", "D": "D", "C": "C", "pr": "pr", "R calculated": "R calc.", "R measured, max (ms)": "R max (ms)"}
@@ -128,10 +143,6 @@ def print_taskset(step: Step, console: Console) -> None:
         console.print(_table(figures, list(figures[0])))
     console.print()
     for cpu in measured.result.cpus:
-        drawn = measured_timeline(measured, cpu.cpu)
-        if drawn is not None:
-            console.print(Text(f"CPU {cpu.cpu}, measured"))
-            plain = "utf" not in (console.encoding or "").lower()
-            for line in timeline_lines(drawn, [task.name for task in cpu.tasks], console.width, plain=plain):
-                console.print(Text(line), soft_wrap=True)
+        for line in _schedules(measured, cpu.cpu, [task.name for task in cpu.tasks], console):
+            console.print(Text(line), soft_wrap=True)
     console.print(Text(words(measured), style="dim"))

@@ -11,7 +11,8 @@ from rich.text import Text
 from rtgauge.record.model import Severity, Verdict, VerdictWord
 from rtgauge.report.conditions import ordered_steps, step_labels
 from rtgauge.report.facts import hosts, system_lines
-from rtgauge.report.tables import Row, load_rows, series_name, series_rows
+from rtgauge.report.quantity import LATENCY, asks_latency, has_distribution, quantities, quantity_of
+from rtgauge.report.tables import FIGURES, Row, load_rows, series_name, series_rows
 from rtgauge.report.text import printable, us
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from rtgauge.record.model import Step
+    from rtgauge.record.model import SeriesSummary, Step
     from rtgauge.record.reader import Record
 
 WIDE = ("min", "mean", "p50", "p99", "p99.9", "p99.99", "max")
@@ -30,6 +31,8 @@ ENOUGH_NAME = 24
 """A longer name may be cut for the sake of more columns."""
 NARROW = ("mean", "p99.9", "max")
 STYLE = {VerdictWord.HOLDS: "bold green", VerdictWord.MARGINAL: "bold yellow", VerdictWord.FAILS: "bold red", VerdictWord.CANNOT_TELL: "bold yellow"}
+NO_ROW = Row("", "", "", dict.fromkeys(FIGURES.values(), ""))
+"""Of a line that is a heading."""
 MARK_STYLE = {Severity.NOTE: "", Severity.DOUBTFUL: "yellow", Severity.INVALID: "bold red"}
 
 
@@ -45,22 +48,30 @@ def _cells(row: Row, headings: tuple[str, ...]) -> list[Text]:
     return [Text(row.count), missed, *(Text(row.cells[heading]) for heading in headings)]
 
 
-def _lines(record: Record) -> list[tuple[Text, Row]]:
-    """Name and row of every line of the table."""
+def _only(series: SeriesSummary) -> str:
+    """The CPU of the one series of a step; its other labels are the step's parameters."""
+    cpu = series.labels.get("cpu")
+    return series_name(series) if cpu is None else f"CPU {cpu}"
+
+
+def _lines(record: Record, quantity: str) -> list[tuple[Text, Row]]:
+    """Name and row of every line of the table of one quantity."""
     lines: list[tuple[Text, Row]] = []
     names = step_labels(record)
     totals: dict[str, list[Row]] = {}
     name = ""
-    for row in load_rows(record):
+    for row in load_rows(record).get(quantity, []):
         name = name if row.filled else row.name
         totals.setdefault(name, []).append(row)
     for step in ordered_steps(record):
-        if step.tasks:
+        if step.tasks or quantity_of(step) != quantity:
             continue
         for row in totals.get(names[step.id], []):
-            only = f", {series_name(step.series[0])}" if len(step.series) == 1 else ""
+            only = f", {_only(step.series[0])}" if len(step.series) == 1 else ""
             label = Text("  filled in", style="dim") if row.filled else Text(printable(row.name + only) + ("*" if step.marks else ""), style="bold")
             lines.append((label, row))
+        if not has_distribution(step):
+            lines.append((Text(printable(names[step.id]) + ("*" if step.marks else ""), style="bold"), NO_ROW))
         if len(step.series) > 1 or step.total is None:
             for row in series_rows(step):
                 label = Text("    filled in" if row.filled else f"  {printable(row.name)}", style="dim" if row.filled else "")
@@ -68,17 +79,20 @@ def _lines(record: Record) -> list[tuple[Text, Row]]:
     return lines
 
 
-def _table(record: Record, width: int) -> Table:
-    """The widest set of columns that fits; where a line is too long for the terminal, it is its name that is cut."""
-    lines = _lines(record)
+def _table(record: Record, quantity: str, width: int) -> Table:
+    """The widest set of columns that fits; where a line is too long for the terminal, it is its name that is cut or goes on below."""
+    lines = _lines(record, quantity)
     gap = 2 if width >= 76 else 1
     label_width = max((len(name.plain) for name, _ in lines), default=LEAST_NAME)
     for headings in (WIDE, MIDDLE, NARROW):
         room = width - _needed([_cells(row, headings) for _, row in lines], headings, gap)
         if room >= min(label_width, ENOUGH_NAME):
             break
+    shown = max(LEAST_NAME, min(label_width, room))
+    cut = [name.plain[: shown - 1] for name, row in lines if not row.filled and len(name.plain) > shown]
+    wrap = len(set(cut)) < len(cut)  # names that would be cut to the same are rather shown whole, on several lines
     table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim")
-    table.add_column("us", no_wrap=True, overflow="ellipsis", width=max(LEAST_NAME, min(label_width, room)))
+    table.add_column(f"{quantity}, us", no_wrap=not wrap, overflow="fold" if wrap else "ellipsis", width=shown)
     for heading in ("count", "missed", *headings):
         table.add_column(heading, justify="right", no_wrap=True)
     for name, row in lines:
@@ -115,12 +129,15 @@ def _print_microbenchmarks(record: Record, console: Console) -> None:
 
 
 def print_summary(record: Record, console: Console, *, kept: bool = True) -> None:
-    """The system, a table of latencies by load and CPU, marks, what was left out, the verdict, and where the record is (if it is kept)."""
+    """The system, a table a quantity by load and CPU, marks, what was left out, the verdict, and where the record is (if it is kept)."""
     for line in system_lines(record):
         console.print(Text(printable(line), style="dim"))
     console.print()
-    if any(not step.tasks for step in record.steps):
-        console.print(_table(record, console.width))
+    shown = quantities(record.steps)
+    for i, quantity in enumerate(shown or ([LATENCY] if any(not step.tasks for step in record.steps) else [])):
+        if i:
+            console.print()
+        console.print(_table(record, quantity, console.width))
     if any(step.tasks for step in record.steps):
         from rtgauge.report.taskset import print_taskset
 
@@ -131,7 +148,7 @@ def print_summary(record: Record, console: Console, *, kept: bool = True) -> Non
                 print_taskset(step, console)
     if not record.steps:
         console.print("No step was finished.")
-    if any(row.filled for row in load_rows(record)):
+    if any(row.filled for rows in load_rows(record).values() for row in rows):
         console.print(Text("filled in: with the latencies that missed activations would have had", style="dim"))
     console.print()
     _print_microbenchmarks(record, console)
@@ -145,7 +162,7 @@ def print_summary(record: Record, console: Console, *, kept: bool = True) -> Non
         console.print(Text.assemble((verdict.word.value.upper(), STYLE[verdict.word]), f"  {printable(verdict.requirement)}"))
         console.print(Text(f"  {printable(verdict.reason)}"))
         console.print(Text(f"  next: {printable(verdict.next)}"))
-    if not record.run.verdicts:
+    if not record.run.verdicts and asks_latency(record.steps):
         console.print(Text('No requirement was given; ask with --require "period=1ms latency<=200us hardness=100%".', style="dim"))
     if not kept:
         return

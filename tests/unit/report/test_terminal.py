@@ -7,11 +7,13 @@ import io
 import subprocess
 import sys
 from dataclasses import replace
+from importlib import resources
 from typing import TYPE_CHECKING
 
 import pytest
 from rich.console import Console
 
+from rtgauge.cli.run import STUDIES
 from rtgauge.record.reader import Record
 from rtgauge.report.terminal import print_list, print_summary
 from tests.support.records import Shape, write_record
@@ -109,6 +111,20 @@ def test_an_empty_list_says_so():
     out = io.StringIO()
     print_list([], Console(file=out, width=80))
     assert out.getvalue() == "No record is here.\n"
+
+
+def test_the_table_names_what_was_measured(record: Record):
+    assert "latency, us" in summary(record, 120)
+
+
+def test_every_preset_is_named_by_help():
+    for words in ([], ["run"]):
+        code = "from rtgauge.cli.main import main; main()"
+        ran = subprocess.run([sys.executable, "-c", code, *words, "--help"], capture_output=True, text=True, check=True)
+        presets = [one.name.removesuffix(".toml") for one in (resources.files("rtgauge.plan") / "presets").iterdir() if one.name.endswith(".toml")]
+        assert len(presets) >= 6
+        for name in [*presets, *STUDIES]:
+            assert name in ran.stdout, (words, name)
 
 
 def test_the_terminal_needs_nothing_heavy():

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
@@ -14,14 +15,16 @@ from rtgauge.report.data import Counts, exceedance, outline
 from rtgauge.report.facts import system_lines
 from rtgauge.report.figures.parts import US_LABEL, Figure, csv, decades, layered, log_ticks
 from rtgauge.report.figures.save import FORMATS, convert, whole
+from rtgauge.report.quantity import LATENCY, capital
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     import numpy.typing as npt
 
     from rtgauge.analysis.sides import Side
+    from rtgauge.record.reader import Record
 
 WIDTHS_US = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
 CORNERS = 20_000
@@ -72,6 +75,14 @@ def _x(low: float, high: float, field: str, title: str) -> alt.X:
     )
 
 
+def _samples(sides: Sequence[Side]) -> str:
+    return "activations" if sides[0].quantity == LATENCY else "samples"
+
+
+def _later(sides: Sequence[Side]) -> str:
+    return f"share of {_samples(sides)} {'later' if sides[0].quantity == LATENCY else 'longer'} than x"
+
+
 def _histograms(sides: Sequence[Side]) -> Figure:
     width, outlines = 1, {}
     for width in WIDTHS_US:
@@ -90,18 +101,18 @@ def _histograms(sides: Sequence[Side]) -> Figure:
         .transform_window(i="row_number()")
         .mark_line(interpolate="step-after", strokeWidth=1.4, strokeJoin="miter", clip=True)
         .encode(
-            x=_x(low, high, "us:Q", "latency (us)"),
+            x=_x(low, high, "us:Q", f"{sides[0].quantity} (us)"),
             y=alt.Y(
                 "y:Q",
                 scale=alt.Scale(type="log", domain=[floor, 150], nice=False),
-                axis=alt.Axis(title="share of activations (%)", values=decades(floor, 150), format="~g"),
+                axis=alt.Axis(title=f"share of {_samples(sides)} (%)", values=decades(floor, 150), format="~g"),
             ),
             color=_colour(sides),
             order="i:Q",
         )
     )
-    text = "Histograms over each other, share of activations by latency, both axes logarithmic: " + "; ".join(side.label for side in sides)
-    notes = [f"Bins of {width} us. Missed activations are filled in."]
+    text = f"Histograms over each other, share of {_samples(sides)} by {sides[0].quantity}, both axes logarithmic: " + "; ".join(side.label for side in sides)
+    notes = [f"Bins of {width} us." + (" Missed activations are filled in." if any(side.merged.missed for side in sides) else "")]
     return Figure("histograms", "Histograms over each other", text, [layered([lines], height=300, description=text)], notes=notes)
 
 
@@ -116,16 +127,16 @@ def _exceedance(sides: Sequence[Side]) -> Figure:
         alt.Chart(csv({"side": "string", "us": "number", "share": "number"}, rows))
         .mark_line(interpolate="step-after", strokeWidth=1.8, clip=True)
         .encode(
-            x=_x(low, high, "us:Q", "latency x (us)"),
+            x=_x(low, high, "us:Q", f"{sides[0].quantity} x (us)"),
             y=alt.Y(
                 "share:Q",
                 scale=alt.Scale(type="log", domain=[rarest, 1], nice=False),
-                axis=alt.Axis(title="share of activations later than x", values=decades(rarest, 1), labelExpr="format(datum.value * 100, '~g') + ' %'"),
+                axis=alt.Axis(title=_later(sides), values=decades(rarest, 1), labelExpr="format(datum.value * 100, '~g') + ' %'"),
             ),
             color=_colour(sides),
         )
     )
-    text = "Share of activations later than x, both axes logarithmic: " + "; ".join(side.label for side in sides)
+    text = f"{capital(_later(sides))}, both axes logarithmic: " + "; ".join(side.label for side in sides)
     return Figure("exceedances", "Exceedance curves over each other", text, [layered([lines], height=300, description=text)])
 
 
@@ -179,13 +190,21 @@ def comparison_figures(sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]]
     return {figure.name: figure for figure in found if figure is not None}
 
 
-def save_figures(sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], folder: Path) -> list[Path]:
+def of_part(figure: Figure, title: str) -> Figure:
+    """The figure with the part that it shows in its name and title: "task-switch-histograms"."""
+    if not title:
+        return figure
+    word = re.sub(r"[^\w]+", "-", title.lower()).strip("-")
+    return replace(figure, name=f"{word}-{figure.name}", title=f"{title}: {figure.title[:1].lower()}{figure.title[1:]}")
+
+
+def save_figures(figures: Iterable[Figure], records: Iterable[Record], folder: Path) -> list[Path]:
     """Write every figure as PNG, SVG and PDF into `folder`; the files written. Raises InputError where it cannot be written."""
-    subtitle = "\n".join(dict.fromkeys(line for side in sides for line in system_lines(side.record)))
+    subtitle = "\n".join(dict.fromkeys(line for record in records for line in system_lines(record)))
     written: list[Path] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for figure in comparison_figures(sides, pairs).values():
+        for figure in figures:
             spec = whole(figure, subtitle)
             for form in FORMATS:
                 file = folder / f"{figure.name}.{form}"

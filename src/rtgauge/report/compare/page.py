@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
-from rtgauge.report.compare.figures import comparison_figures
-from rtgauge.report.compare.tables import grids
 from rtgauge.report.facts import system_lines
 from rtgauge.report.figures.theme import config
 from rtgauge.report.page import drawing_code, template_text
@@ -16,26 +15,36 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from rtgauge.analysis.comparison import Comparison
-    from rtgauge.analysis.sides import Side
+    from rtgauge.record.reader import Record
+    from rtgauge.report.compare.tables import Grid
+    from rtgauge.report.figures.parts import Figure
 
 
-def html(result: Comparison, sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]]) -> str:
+@dataclass(frozen=True)
+class Chapter:
+    """What is compared in one go: its heading (empty where there is but one), what it is compared with, tables and figures."""
+
+    title: str
+    baselines: list[str]
+    grids: list[Grid]
+    figures: list[Figure]
+
+
+def html(chapters: Sequence[Chapter], records: Sequence[Record]) -> str:
     """The page as text. All that comes from the records is escaped."""
     import jinja2
 
     import rtgauge
 
-    drawn = comparison_figures(sides, pairs)
+    drawn = {figure.name: figure for chapter in chapters for figure in chapter.figures}
     loader = jinja2.PackageLoader("rtgauge.report", "templates")
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     return environment.get_template("compare.html.j2").render(
         version=rtgauge.__version__,
-        baselines=list(dict.fromkeys(pair.baseline for pair in result.pairs)),
-        records=list(dict.fromkeys(side.record for side in result.sides)),
-        system_lines=list(dict.fromkeys(line for side in sides for line in system_lines(side.record))),
-        grids=grids(result),
-        figures=drawn,
+        chapters=chapters,
+        baselines=list(dict.fromkeys(name for chapter in chapters for name in chapter.baselines)),
+        records=list(dict.fromkeys(str(record.path) for record in records)),
+        system_lines=list(dict.fromkeys(line for record in records for line in system_lines(record))),
         data={"figures": {name: figure.specs for name, figure in drawn.items()}, "config": {theme: config(theme) for theme in ("light", "dark")}},
         style=template_text("style.css"),
         script=template_text("page.js"),
@@ -43,9 +52,9 @@ def html(result: Comparison, sides: Sequence[Side], pairs: Sequence[tuple[Side, 
     )
 
 
-def render(result: Comparison, sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], out: Path) -> None:
+def render(chapters: Sequence[Chapter], records: Sequence[Record], out: Path) -> None:
     """Write the page to `out`; it is complete or not there. Raises InputError where `out` cannot be written."""
-    text = html(result, sides, pairs)
+    text = html(chapters, records)
     aside = out.with_name(f".{out.name}.partial")
     try:
         aside.write_text(text, encoding="utf-8")

@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rtgauge.report.quantity import capital, plural_of
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_time
 
@@ -57,8 +58,8 @@ def figures_grid(result: Comparison) -> Grid:
     empty = [side.label for side in result.sides if not side.filled.count]
     notes += [f"{label} is empty: nothing was measured, and there is nothing to compare." for label in empty]
     equal = [side for side in result.sides if side.filled.count and side.filled.min_ns == side.filled.max_ns]
-    notes += [f"All latencies of {side.label} are equal ({format_time(side.filled.min_ns)})." for side in equal]
-    return Grid("Latency", ["", "count", "missed", "average", "maximum", "minimum", "std"], rows, notes)
+    notes += [f"All {plural_of(result.quantity)} of {side.label} are equal ({format_time(side.filled.min_ns)})." for side in equal]
+    return Grid(capital(result.quantity), ["", "count", "missed", "average", "maximum", "minimum", "std"], rows, notes)
 
 
 def settings_grid(result: Comparison) -> Grid:
@@ -125,7 +126,7 @@ def effect_grid(result: Comparison) -> Grid:
         ]
         for pair in result.pairs
     ]
-    notes = ["Wasserstein: how far, on average, a latency of one side is from its counterpart on the other. Cramer's V: 0 is no association, 1 complete."]
+    notes = ["Wasserstein: how far, on average, a value of one side is from its counterpart on the other. Cramer's V: 0 is no association, 1 complete."]
     return Grid("Size of the difference", ["", "against", "Wasserstein (us)", "Cramer's V"], rows, notes)
 
 
@@ -153,7 +154,7 @@ def quantile_grid(result: Comparison) -> Grid:
 
 
 def tail_grid(result: Comparison) -> Grid:
-    """The latency exceeded once in so many activations."""
+    """The value exceeded once in so many activations."""
     columns = sorted({level.activations for tail in result.tails for level in tail.levels})
     rows: list[list[str]] = []
     notes: list[str] = []
@@ -176,7 +177,7 @@ def tail_grid(result: Comparison) -> Grid:
             f"In us, with {confidence} profile-likelihood intervals; an extrapolation that supposes that nothing changes. "
             "A burst of late activations counts once."
         )
-    return Grid("Latency exceeded once in", ["", "shape", *(f"10^{len(str(n)) - 1}" for n in columns)], rows, notes)
+    return Grid(f"{capital(result.quantity)} exceeded once in", ["", "shape", *(f"10^{len(str(n)) - 1}" for n in columns)], rows, notes)
 
 
 def grids(result: Comparison) -> list[Grid]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from rtgauge.report.compare.tables import grids
 from rtgauge.report.text import printable
 
 if TYPE_CHECKING:
@@ -16,12 +15,28 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from rtgauge.analysis.comparison import Comparison
     from rtgauge.report.compare.tables import Grid
 
 MOST_SETTINGS = 24
 LONGEST = 100
-NUMBERS = {"count", "missed", "average", "maximum", "minimum", "std", "chi-square", "DOF", "p", "side", "baseline", "difference", "shape"}
+NUMBERS = {
+    "count",
+    "missed",
+    "average",
+    "maximum",
+    "minimum",
+    "std",
+    "chi-square",
+    "DOF",
+    "p",
+    "side",
+    "baseline",
+    "difference",
+    "shape",
+    "activations",
+    "deadline misses",
+    "pre-emptions",
+}
 
 
 def _table(grid: Grid) -> Table:
@@ -40,11 +55,6 @@ def _settings(grid: Grid) -> tuple[Grid, int]:
     """The grid with its first rows, long values cut, and how many rows were left away."""
     rows = [[name, value if len(value) <= LONGEST else f"{value[: LONGEST - 1]}…"] for name, value in (row[:2] for row in grid.rows[:MOST_SETTINGS])]
     return type(grid)(grid.title, grid.columns, rows, grid.notes), max(0, len(grid.rows) - MOST_SETTINGS)
-
-
-def print_comparison(result: Comparison, console: Console) -> None:
-    """Every table with its notes."""
-    print_grids(grids(result), console)
 
 
 def print_grids(tables: Sequence[Grid], console: Console) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The course of maxima: the largest latency over time, with the steps and their phases behind it."""
+"""The course of maxima: the largest value over time, with the steps and their phases behind it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import altair as alt
 from rtgauge.report.conditions import step_labels
 from rtgauge.report.data import ALL, Course, course
 from rtgauge.report.figures.parts import US_LABEL, Figure, bound_layer, csv, layered, log_ticks
+from rtgauge.report.quantity import SEVERAL, common_quantity, has_distribution
 from rtgauge.units import format_duration
 
 if TYPE_CHECKING:
@@ -23,10 +24,11 @@ NAMED_STEPS = 8
 
 
 def course_figure(source: Source) -> Figure | None:
-    """The largest latency of every second, or of longer stretches where there are many; None where the record has no course."""
+    """The largest value of every second, or of longer stretches where there are many; None where the record has no course."""
     found = course(source.record, max(150, min(900, POINTS // (len(source.cpus) + 1))))
     if found is None:
         return None
+    quantity = common_quantity(step for condition in source.conditions.values() for step in condition.steps if has_distribution(step))
     values = [point.max_us for point in found.points if point.max_us is not None]
     low = max(0.1, min(values, default=1.0))
     high = max([*values, source.bound_us or 0.0, low * 10])
@@ -42,7 +44,7 @@ def course_figure(source: Source) -> Figure | None:
     y = alt.Y(
         "us:Q",
         scale=alt.Scale(type="log", domain=[low * 0.7, top], nice=False),
-        axis=alt.Axis(title="largest latency (us)", values=log_ticks(low * 0.7, high * 1.2), labelExpr=US_LABEL),
+        axis=alt.Axis(title=f"largest {quantity} (us)", values=log_ticks(low * 0.7, high * 1.2), labelExpr=US_LABEL),
     )
     colour = alt.Color("load:N", sort=None, scale=alt.Scale(domain=source.labels), legend=alt.Legend(title=None, symbolType="circle", symbolOpacity=1))
 
@@ -81,13 +83,13 @@ def course_figure(source: Source) -> Figure | None:
     names_layer, marks_layer = _names(found, source.record)
     layers += [names_layer, marks_layer] if len(source.record.steps) <= NAMED_STEPS else [marks_layer]
     layers += bound_layer(source.bound_us, vertical=False)
-    text = "Largest latency over time, a band a step. " + "; ".join(f"{label}: up to {part[ALL].max_ns or 0} ns" for label, part in source.measured.items())
+    text = f"Largest {quantity} over time, a band a step. " + "; ".join(f"{label}: up to {part[ALL].max_ns or 0} ns" for label, part in source.measured.items())
     return Figure(
         "course",
         "Course of maxima",
         text,
         [layered(layers, height=280, description=text)],
-        notes=_notes(found, any_missed=any_missed, any_marked=any(step.marks for step in source.record.steps)),
+        notes=_notes(found, source, quantity, any_missed=any_missed, any_marked=any(step.marks for step in source.record.steps)),
     )
 
 
@@ -113,9 +115,11 @@ def _names(found: Course, record: Record) -> tuple[alt.Chart, alt.Chart]:
     return text, marked.encode(x="start:Q", y=alt.YValue(0), tooltip=[alt.Tooltip("name:N"), alt.Tooltip("marks:N")])
 
 
-def _notes(found: Course, *, any_missed: bool, any_marked: bool) -> list[str]:
+def _notes(found: Course, source: Source, quantity: str, *, any_missed: bool, any_marked: bool) -> list[str]:
     each = format_duration(round(found.bucket_s * 1e9))
-    notes = [f"Each point is the largest latency of {each}. Pale bands and hollow points: warm-up, which is in no other figure."]
+    notes = [f"Each point is the largest {quantity} of {each}. Pale bands and hollow points: warm-up, which is in no other figure."]
+    if quantity == SEVERAL:
+        notes.append(f"Each step has its own quantity: {', '.join(one for one in source.quantities if source.only(one).measured)}.")
     if any_missed:
         notes.append("Red ticks at the foot: activations were missed there.")
     if any_marked:

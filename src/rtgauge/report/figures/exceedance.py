@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
 from rtgauge.report.data import ALL, Curve, exceedance
 from rtgauge.report.figures.parts import US_LABEL, Figure, bound_layer, csv, decades, layered, log_ticks
+from rtgauge.report.quantity import LATENCY, capital
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rtgauge.report.figures.source import Source
 
 POINTS = 16_000
@@ -37,10 +40,26 @@ def _curves(source: Source) -> dict[tuple[str, str, str], Curve]:
 
 
 def exceedance_figure(source: Source) -> Figure | None:
-    """One curve a condition, and one more with the missed activations filled in where any was missed; None where nothing was measured."""
-    curves = _curves(source)
-    if not curves:
+    """A chart a quantity: one curve a condition, and one more with the missed activations filled in where any was missed; None where nothing was measured."""
+    specs: list[dict[str, Any]] = []
+    found: list[str] = []
+    every: list[tuple[str, Curve]] = []
+    for quantity in source.quantities:
+        part = source.only(quantity)
+        curves = _curves(part)
+        if curves:
+            specs.append(_chart(part, curves, quantity))
+            found.append(quantity)
+            every += [(kind, curve) for (_, _, kind), curve in curves.items()]
+    if not specs:
         return None
+    description = " ".join(str(spec["description"]) for spec in specs)
+    titles = [capital(quantity) for quantity in found] if len(found) > 1 else []
+    return Figure("exceedance", "Exceedance", description, specs, titles, _notes(source, every))
+
+
+def _chart(source: Source, curves: dict[tuple[str, str, str], Curve], quantity: str) -> dict[str, Any]:
+    latency = quantity == LATENCY
     low = max(0.01, min(float(curve.x_us[0]) for curve in curves.values()))
     high = max([float(curve.x_us[-1]) for curve in curves.values()] + [source.bound_us or 0])
     rarest = min(float(curve.share[-1]) for curve in curves.values())
@@ -54,12 +73,12 @@ def exceedance_figure(source: Source) -> Figure | None:
         x=alt.X(
             "us:Q",
             scale=alt.Scale(type="log", domain=[low * 0.9, high * 1.15], nice=False),
-            axis=alt.Axis(title="latency x (us)", values=log_ticks(low * 0.9, high * 1.15), labelExpr=US_LABEL),
+            axis=alt.Axis(title=f"{quantity} x (us)", values=log_ticks(low * 0.9, high * 1.15), labelExpr=US_LABEL),
         ),
         y=alt.Y(
             "share:Q",
             scale=alt.Scale(type="log", domain=[rarest * 0.6, 1], nice=False),
-            axis=alt.Axis(title="share of activations later than x", values=decades(rarest * 0.6, 1), labelExpr="format(datum.value * 100, '~g') + ' %'"),
+            axis=alt.Axis(title=_share(quantity), values=decades(rarest * 0.6, 1), labelExpr="format(datum.value * 100, '~g') + ' %'"),
         ),
         color=alt.Color("load:N", sort=None, scale=alt.Scale(domain=source.labels), legend=alt.Legend(title=None)),
         strokeDash=alt.StrokeDash("kind:N", sort=None, scale=alt.Scale(domain=kinds, range=[[1, 0], [4, 3]][: len(kinds)]), legend=kind_legend),
@@ -74,19 +93,27 @@ def exceedance_figure(source: Source) -> Figure | None:
         )
     )
     layers = [lines, largest, *bound_layer(source.bound_us, vertical=True)]
-    text = "Share of activations later than x, log-log. " + "; ".join(
-        f"{label}: none of {source.measured[label][ALL].plain.total} later than {float(curves[label, ALL, PLAIN].x_us[-1]):.7g} us"
+    text = f"{capital(_share(quantity))}, log-log. " + "; ".join(
+        f"{label}: none of {source.measured[label][ALL].plain.total} {'later' if latency else 'longer'} than {float(curves[label, ALL, PLAIN].x_us[-1]):.7g} us"
         for label in source.labels
         if (label, ALL, PLAIN) in curves
     )
+    return layered(layers, height=330, description=text)
+
+
+def _share(quantity: str) -> str:
+    return "share of activations later than x" if quantity == LATENCY else "share of samples longer than x"
+
+
+def _notes(source: Source, curves: Sequence[tuple[str, Curve]]) -> list[str]:
     notes = [
         "Read from the histogram (1 % or better); the dot is the exact largest value.",
-        "A curve ends at one activation in all that were measured: what is rarer was not measured.",
+        "A curve ends at one in all that were measured: what is rarer was not measured.",
     ]
-    if any_missed:
+    if any(kind == FILLED for kind, _ in curves):
         notes.append("Dashed: with the latencies filled in that missed activations would have had.")
     if _points_a_cpu(source) < FULL:
         notes.append(f"The curves of single CPUs are thinned to about {_points_a_cpu(source)} points.")
-    if any(curve.lower_bound for curve in curves.values()):
+    if any(curve.lower_bound for _, curve in curves):
         notes.append("A curve that ends at 10 s goes on beyond it.")
-    return Figure("exceedance", "Exceedance", text, [layered(layers, height=330, description=text)], notes=notes)
+    return notes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The latency histogram: 1 us bins, number of samples on a log axis, a line a CPU; the form that OSADL's latency plots have."""
+"""The histogram: 1 us bins, number of samples on a log axis, a line a CPU; the form that OSADL's latency plots have."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import altair as alt
 
 from rtgauge.report.data import ALL, Measured, Outline, outline
 from rtgauge.report.figures.parts import US_LABEL, Figure, bound_layer, csv, decades, layered, log_ticks
+from rtgauge.report.quantity import LATENCY, capital
 from rtgauge.report.text import us
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class _Frame:
 
     @property
     def axes(self) -> dict[str, dict[str, Any]]:
-        """The two latency axes that the page can choose from: Vega-Lite scale and what of the axis depends on it."""
+        """The two axes that the page can choose from: Vega-Lite scale and what of the axis depends on it."""
         low, high = self.low_us * 0.9, self.high_us * 1.1
         return {
             "linear": {"scale": {"type": "linear", "domain": [0, self.high_us * 1.02], "nice": False}, "axis": {"tickCount": 8}},
@@ -51,6 +52,7 @@ class _Frame:
 
 
 def _outlines(source: Source) -> tuple[int, dict[str, dict[str, Outline]]]:
+    """How wide the bins are (us), and condition -> CPU -> outline."""
     found: dict[str, dict[str, Outline]] = {}
     width = 1
     for width in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000):
@@ -61,28 +63,50 @@ def _outlines(source: Source) -> tuple[int, dict[str, dict[str, Outline]]]:
 
 
 def histogram(source: Source) -> Figure | None:
-    """A chart a condition, on axes that all share; None where nothing was measured."""
+    """A chart a condition, on axes that all of one quantity share; None where nothing was measured."""
     width, outlines = _outlines(source)
+    specs: list[dict[str, Any]] = []
+    labels: list[str] = []
+    frames: list[_Frame] = []
+    names: list[str] = []
+    for quantity in source.quantities:
+        part = source.only(quantity)
+        mine = {label: cpus for label, cpus in outlines.items() if label in part.measured}
+        frame = _frame(part, mine)
+        if frame is None:
+            continue
+        specs += [_spec(part, label, cpus, frame, quantity) for label, cpus in mine.items()]
+        labels += list(mine)
+        frames.append(frame)
+        names.append(quantity)
+    if not frames:
+        return None
+    many = len(names) > 1
+    text = f"Number of samples by {', '.join(names)}, log count axis, per CPU. "
+    text += "; ".join(f"{label}: {_largest(cpus)}" for label, cpus in source.measured.items())
+    title = "Histograms" if many else f"{capital(names[0])} histogram"
+    notes = [*_notes(width, frames, latency=LATENCY in names), *(["Axes are common to the charts of one quantity."] if many else [])]
+    return Figure("histogram", title, text, specs, labels, notes)
+
+
+def _frame(source: Source, outlines: dict[str, dict[str, Outline]]) -> _Frame | None:
     filled = [o for cpus in outlines.values() for o in cpus.values() if len(o.x_us)]
     if not filled:
         return None
-    frame = _Frame(
+    return _Frame(
         low_us=max(FIRST_US, min(float(o.x_us[0]) for o in filled)),
         high_us=max([float(o.x_us[-1]) for o in filled] + [(source.bound_us or 0) * 1.05]),
         most=max(int(o.count.max()) for o in filled),
     )
-    specs = [_spec(source, label, cpus, frame) for label, cpus in outlines.items()]
-    text = "Number of samples by latency, log count axis, per CPU. " + "; ".join(f"{label}: {_largest(cpus)}" for label, cpus in source.measured.items())
-    return Figure("histogram", "Latency histogram", text, specs, list(outlines), _notes(width, frame))
 
 
-def _notes(width: int, frame: _Frame) -> list[str]:
-    notes = [f"Bins of {width} us, a line a CPU. Missed activations have no latency and are not in it."]
+def _notes(width: int, frames: list[_Frame], *, latency: bool) -> list[str]:
+    notes = [f"Bins of {width} us, a line a CPU." + (" Missed activations have no latency and are not in it." if latency else "")]
     if width > 1:
         notes.append(f"Bins of 1 us would be too many to draw; counts are sums over {width} us.")
-    if frame.high_us > 10_000:
+    if any(frame.high_us > 10_000 for frame in frames):
         notes.append("Beyond 10 ms the bins are 1 % wide, so counts there are over wider bins.")
-    if frame.low_us <= FIRST_US:
+    if any(frame.low_us <= FIRST_US for frame in frames):
         notes.append("On the log axis the bin below 1 us begins at 0.5 us.")
     return notes
 
@@ -91,7 +115,7 @@ def _largest(cpus: Mapping[str, Measured]) -> str:
     return ", ".join(_legend_label(cpu, part) for cpu, part in cpus.items() if cpu != ALL)
 
 
-def _spec(source: Source, label: str, cpus: Mapping[str, Outline], frame: _Frame) -> dict[str, Any]:
+def _spec(source: Source, label: str, cpus: Mapping[str, Outline], frame: _Frame, quantity: str) -> dict[str, Any]:
     rows = ((cpu, float(x), int(n)) for cpu, o in cpus.items() for x, n in zip(o.x_us, o.count, strict=True))
     names = json.dumps({cpu: _legend_label(cpu, source.measured[label][cpu]) for cpu in cpus}) + "[datum.label]"
     choice = frame.axes[frame.chosen]
@@ -103,13 +127,13 @@ def _spec(source: Source, label: str, cpus: Mapping[str, Outline], frame: _Frame
         .transform_window(i="row_number()")
         .mark_line(interpolate="step-after", strokeWidth=1.3, strokeJoin="miter", clip=True)
         .encode(
-            x=alt.X("x:Q", scale=alt.Scale.from_dict(choice["scale"]), axis=alt.Axis(title="latency (us)", labelExpr=US_LABEL, **choice["axis"])),
+            x=alt.X("x:Q", scale=alt.Scale.from_dict(choice["scale"]), axis=alt.Axis(title=f"{quantity} (us)", labelExpr=US_LABEL, **choice["axis"])),
             y=alt.Y("y:Q", scale=alt.Scale(type="log", domain=[FLOOR, top], nice=False), axis=alt.Axis(title="samples", values=decades(1, top), format="~s")),
             color=alt.Color("cpu:O", sort=None, scale=alt.Scale(domain=list(cpus)), legend=alt.Legend(title=None, labelExpr=names)),
             order="i:Q",
         )
     )
-    text = f"Latency histogram under {label}: {_largest(source.measured[label])}"
+    text = f"{capital(quantity)} histogram under {label}: {_largest(source.measured[label])}"
     return layered([lines, *bound_layer(source.bound_us, vertical=True)], height=210, description=text, meta={"x": frame.axes})
 
 

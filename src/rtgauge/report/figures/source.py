@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rtgauge.report.conditions import Condition, bound_ns, conditions
 from rtgauge.report.data import ALL, Measured, by_cpu, cpu_order
+from rtgauge.report.quantity import LATENCY, quantities, quantity_of
 
 if TYPE_CHECKING:
     from rtgauge.record.reader import Record
@@ -29,6 +30,17 @@ class Source:
         found = {condition.label: condition for condition in conditions(record)}
         numbers = {label: cpus for label, condition in found.items() if (cpus := by_cpu(record, condition))}
         return cls(record, found, numbers, None if asked is None else asked / 1_000)
+
+    @property
+    def quantities(self) -> list[str]:
+        """What was measured: latency, gap, switch, ...; latency first."""
+        return quantities(step for condition in self.conditions.values() for step in condition.steps)
+
+    def only(self, quantity: str) -> Source:
+        """What is of this quantity. A bound that was asked for is one on latency, where that was measured beside others."""
+        kept = {label: condition for label, condition in self.conditions.items() if quantity_of(condition.steps[0]) == quantity}
+        measured = {label: cpus for label, cpus in self.measured.items() if label in kept}
+        return replace(self, conditions=kept, measured=measured, bound_us=self.bound_us if quantity == LATENCY or len(self.quantities) == 1 else None)
 
     @property
     def cpus(self) -> list[str]:

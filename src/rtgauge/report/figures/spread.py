@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
 from rtgauge.report.figures.parts import US_LABEL, Figure, bound_layer, csv, layered, log_ticks
+from rtgauge.report.quantity import capital, has_distribution
 
 if TYPE_CHECKING:
     from rtgauge.record.model import Distribution, Step
@@ -25,7 +26,9 @@ def _lines(source: Source) -> list[tuple[str, str, Step, Distribution]]:
     found: list[tuple[str, str, Step, Distribution]] = []
     for label, condition in source.conditions.items():
         for step in condition.steps:
-            if step.total is not None and not step.tasks and step.total.unit == "ns" and step.total.count:
+            if not has_distribution(step) and not step.tasks:
+                found += [(f"{names[step.id]}, {one.labels.get('lock', '')}", label, step, one) for one in step.series if one.unit == "ns" and one.count]
+            elif step.total is not None and not step.tasks and step.total.unit == "ns" and step.total.count:
                 found.append((names[step.id], label, step, step.total))
                 if step.total.missed:
                     found.append((f"{names[step.id]}, filled in", label, step, step.total.filled))
@@ -33,8 +36,29 @@ def _lines(source: Source) -> list[tuple[str, str, Step, Distribution]]:
 
 
 def spread_figure(source: Source) -> Figure | None:
-    """Quantiles of all CPUs together, a line a step; None where nothing was measured."""
-    lines = _lines(source)
+    """A chart a quantity: quantiles of all CPUs together, a line a step, of `inversion` a line a lock; None where nothing was measured."""
+    specs: list[dict[str, Any]] = []
+    titles: list[str] = []
+    every: list[tuple[str, str, Step, Distribution]] = []
+    for quantity in source.quantities:
+        lines = _lines(source.only(quantity))
+        spec = _chart(source.only(quantity), lines, quantity)
+        if spec is not None:
+            specs.append(spec)
+            titles.append(capital(quantity))
+            every += lines
+    if not specs:
+        return None
+    notes = ["All CPUs together, from the median to the exact largest value."]
+    if any(figures is step.total.filled for _, _, step, figures in every if step.total is not None):
+        notes.append("Filled in: with the latencies that missed activations would have had.")
+    if any(key in figures.lower_bounds for *_, figures in every for key in QUANTILES):
+        notes.append("A figure that overflowed the histogram (10 s) is drawn at its lower bound.")
+    text = " ".join(str(spec["description"]) for spec in specs)
+    return Figure("spread", "Idle beside loaded", text, specs, titles if len(titles) > 1 else [], notes)
+
+
+def _chart(source: Source, lines: list[tuple[str, str, Step, Distribution]], quantity: str) -> dict[str, Any] | None:
     rows = [
         (name, label, title, value / 1_000, int(key in figures.lower_bounds))
         for name, label, _, figures in lines
@@ -49,10 +73,10 @@ def spread_figure(source: Source) -> Figure | None:
     x = alt.X(
         "us:Q",
         scale=alt.Scale(type="log", domain=[low, high], nice=False),
-        axis=alt.Axis(title="latency (us)", values=log_ticks(low, high), labelExpr=US_LABEL),
+        axis=alt.Axis(title=f"{quantity} (us)", values=log_ticks(low, high), labelExpr=US_LABEL),
     )
     y = alt.Y("name:N", sort=order, axis=alt.Axis(title=None, grid=False, ticks=False, domain=False, labelFontSize=12, labelPadding=8))
-    colour = alt.Color("load:N", sort=None, scale=alt.Scale(domain=source.labels), legend=None)
+    colour = alt.Color("load:N", sort=None, scale=alt.Scale(domain=source.labels or list(source.conditions)), legend=None)
     base = alt.Chart(csv(columns, rows))
     ranges = base.mark_line(strokeWidth=2, opacity=0.6).encode(x=x, y=y, detail="name:N", color=colour)
     shape = alt.Shape(
@@ -64,12 +88,7 @@ def spread_figure(source: Source) -> Figure | None:
     tooltip = [alt.Tooltip("name:N"), alt.Tooltip("quantile:N"), alt.Tooltip("us:Q", format=",.1f")]
     points = base.mark_point(filled=True, size=58, opacity=1, strokeWidth=2).encode(x=x, y=y, color=colour, shape=shape, tooltip=tooltip)
     layers = [ranges, points, *bound_layer(source.bound_us, vertical=True)]
-    text = "Median to largest latency of all CPUs together. " + "; ".join(
+    text = f"Median to largest {quantity} of all CPUs together. " + "; ".join(
         f"{name}: p50 {figures.p50_ns} ns, max {figures.max_ns} ns" for name, _, _, figures in lines
     )
-    notes = ["All CPUs together, from the median to the exact largest value."]
-    if any(figures is not step.total for _, _, step, figures in lines):
-        notes.append("Filled in: with the latencies that missed activations would have had.")
-    if any(row[4] for row in rows):
-        notes.append("A figure that overflowed the histogram (10 s) is drawn at its lower bound.")
-    return Figure("spread", "Idle beside loaded", text, [layered(layers, height=30 * len(lines), description=text)], notes=notes)
+    return layered(layers, height=30 * len(lines), description=text)

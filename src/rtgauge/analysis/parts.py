@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""What of the records is compared in one go: all of it, or, where that has no common scale, each task or each operation by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rtgauge.analysis.microbenchmarks import COSTS, has_several_operations, operation
+from rtgauge.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.record.model import SeriesSummary, Step
+    from rtgauge.record.reader import Record
+
+TASK_METRICS = ("response", "latency", "response-from-start", "period", "jitter", "execution")
+
+
+@dataclass(frozen=True)
+class Part:
+    """`task` and `metric`: of a task set; `operation`: of microbenchmarks; without any of them: the main quantity of every step."""
+
+    title: str = ""
+    task: str | None = None
+    metric: str | None = None
+    operation: str | None = None
+
+    def has(self, step: Step) -> bool:
+        """Whether the step is of this part."""
+        if step.total is None:
+            return False
+        if self.operation is not None:
+            return step.key.probe in COSTS and operation(step) == self.operation
+        return self.task is None or any(counts.task == self.task for counts in step.tasks)
+
+    def quantity(self, step: Step) -> str:
+        """What of the step is compared."""
+        return self.metric or (step.total.metric if step.total is not None else "none")
+
+    def series(self, step: Step) -> list[SeriesSummary]:
+        """The series of the step that are compared."""
+        return [one for one in step.series if one.metric == self.quantity(step) and (self.task is None or one.labels.get("task") == self.task)]
+
+
+WHOLE = Part()
+
+
+def parts_of(records: Sequence[Record], metric: str | None) -> list[Part]:
+    """A part a task where every step is of a task set, a part an operation where there are several, else one part.
+
+    `metric`: what of a task is compared. Raises InputError where it is none, or there are no tasks.
+    """
+    steps = [step for record in records for step in record.steps]
+    if steps and all(step.tasks for step in steps):
+        chosen = metric or TASK_METRICS[0]
+        if chosen not in TASK_METRICS:
+            raise InputError(f"--metric {chosen} is none of {', '.join(TASK_METRICS)}")
+        names = dict.fromkeys(counts.task for step in steps for counts in step.tasks)
+        return [Part(f"Task {name}", task=name, metric=chosen) for name in names]
+    if metric is not None:
+        raise InputError("--metric chooses what is compared of the tasks of task sets: these records hold other steps")
+    if has_several_operations(records):
+        found = dict.fromkeys(operation(step) for step in steps if step.key.probe in COSTS)
+        return [Part(name[:1].upper() + name[1:], operation=name) for name in found]
+    return [WHOLE]

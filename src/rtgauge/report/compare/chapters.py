@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""The chapters of a comparison: one, or one a task, or the tables of the microbenchmarks and the figures of each operation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rtgauge.report.compare.tables import Grid, grids
+from rtgauge.report.microbenchmarks import grids as microbenchmark_grids
+from rtgauge.report.text import NONE, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.analysis.comparison import Comparison
+    from rtgauge.analysis.microbenchmarks import Microbenchmarks
+    from rtgauge.analysis.parts import Part
+    from rtgauge.analysis.sides import Side
+    from rtgauge.report.compare.page import Chapter
+
+
+def misses_grid(sides: Sequence[Side], task: str) -> Grid:
+    """What was counted of one task on each side, repeats added up."""
+    rows: list[list[str]] = []
+    for side in sides:
+        counts = [one for step in side.steps for one in step.tasks if one.task == task]
+        preemptions = [one.preemptions for one in counts]
+        known = [number for number in preemptions if number is not None]
+        cells = [whole(sum(one.activations for one in counts)), whole(sum(one.deadline_misses for one in counts))]
+        rows.append([side.label, *cells, whole(sum(known)) if len(known) == len(preemptions) else NONE])
+    return Grid("Deadlines", ["", "activations", "deadline misses", "pre-emptions"], rows, [])
+
+
+def comparison_grids(result: Comparison, sides: Sequence[Side]) -> list[Grid]:
+    """Every table of one comparison; of a task with its deadline misses."""
+    found = grids(result)
+    return found if result.task is None else [found[0], misses_grid(sides, result.task), *found[1:]]
+
+
+def chapter_of(result: Comparison, sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], title: str = "") -> Chapter:
+    """The chapter of one comparison."""
+    from rtgauge.report.compare.figures import comparison_figures, of_part
+    from rtgauge.report.compare.page import Chapter
+
+    figures = [of_part(figure, title) for figure in comparison_figures(sides, pairs).values()]
+    return Chapter(title, list(dict.fromkeys(pair.baseline for pair in result.pairs)), comparison_grids(result, sides), figures)
+
+
+def operation_chapters(found: Microbenchmarks, parts: Sequence[tuple[Part, list[Side], list[tuple[Side, Side]]]]) -> list[Chapter]:
+    """The tables of all operations, and then the figures of each."""
+    from rtgauge.report.compare.figures import comparison_figures, of_part
+    from rtgauge.report.compare.page import Chapter
+
+    chapters = [Chapter("", [], microbenchmark_grids(found), [])]
+    for part, sides, pairs in parts:
+        figures = [of_part(figure, part.title) for figure in comparison_figures(sides, pairs).values()]
+        chapters.append(Chapter(part.title, list(dict.fromkeys(baseline.label for _, baseline in pairs)), [], figures))
+    return chapters

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""What people call the quantity that a step's figures and tables show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rtgauge.record.model import Step
+
+LATENCY = "latency"
+SEVERAL = "time"
+"""Stands for more than one quantity."""
+PLURALS = {"latency": "latencies", "switch": "switches"}
+
+
+def has_distribution(step: Step) -> bool:
+    """Whether all series of its main quantity say something together: not those of a task set, nor waits for different locks."""
+    return not step.tasks and step.key.probe != "inversion"
+
+
+def quantity_of(step: Step) -> str:
+    """The main quantity of a step: latency, gap, switch, preemption, hand-over, wait, ..."""
+    return step.total.metric if step.total is not None else LATENCY
+
+
+def quantities(steps: Iterable[Step]) -> list[str]:
+    """Every main quantity of these steps, latency first; task sets have tables and figures of their own."""
+    found = dict.fromkeys(quantity_of(step) for step in steps if not step.tasks and step.total is not None)
+    return sorted(found, key=lambda name: name != LATENCY)
+
+
+def asks_latency(steps: Sequence[Step]) -> bool:
+    """Whether a requirement, which bounds latencies, could be asked of these steps; also where there are none."""
+    return not steps or any(quantity_of(step) == LATENCY for step in steps)
+
+
+def common_quantity(steps: Iterable[Step]) -> str:
+    """The one quantity of all these steps, "time" where they have several, "latency" where they have none."""
+    found = quantities(steps)
+    return found[0] if len(found) == 1 else SEVERAL if found else LATENCY
+
+
+def plural_of(quantity: str) -> str:
+    """ "latency" -> "latencies"."""
+    return PLURALS.get(quantity, f"{quantity}s")
+
+
+def capital(text: str) -> str:
+    """ "gap" -> "Gap"; nothing else changes."""
+    return text[:1].upper() + text[1:]
