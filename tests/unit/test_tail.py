@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.stats import chi2, genextreme
+from scipy.stats import chi2, genextreme, kendalltau, spearmanr
 
-from rtgauge.analysis.tail import assumptions, blocks_of, estimate, fit, fit_test, level_interval
+from rtgauge.analysis.tail import assumptions, blocks_of, drift, estimate, fit, fit_test, level_interval, neighbours
 
 from .extremes import PORT_PIRIE_M
 
@@ -99,6 +99,14 @@ def test_a_drift_and_neighbours_that_hang_together_are_seen():
     assert not waves["independent blocks"]
     fine = assumptions(rng.gumbel(size=100))
     assert all(a.holds for a in fine)
+
+
+@pytest.mark.parametrize("different", [3, 20, 10**9])  # few different values: many ties
+@pytest.mark.parametrize("number", [50, 51, 200])
+def test_drift_and_neighbours_are_as_scipy_has_them(number, different):
+    x = np.random.default_rng(number).integers(0, different, number).astype(float)
+    assert drift(x) == pytest.approx(tuple(kendalltau(np.arange(number), x, method="asymptotic")), rel=1e-9)
+    assert neighbours(x) == pytest.approx(tuple(spearmanr(x[:-1], x[1:])), rel=1e-9)
 
 
 @pytest.mark.parametrize(

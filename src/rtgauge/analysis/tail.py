@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from rtgauge.analysis.newton import newton
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -67,6 +69,30 @@ def _negative(x: FloatArray, location: float, scale: float, shape: float) -> flo
         return math.inf
     log = np.log(inner)
     return len(x) * math.log(scale) + float((1 + 1 / shape) * log.sum() + np.exp(-log / shape).sum())
+
+
+def _negative_at(x: FloatArray, level: float, log_y: float, log_scale: float, shape: float) -> tuple[float, FloatArray]:
+    """Minus the log-likelihood, and its gradient by the logarithm of the scale and the shape, of that distribution of which `level` is exceeded
+    with probability `p`; `log_y`: the logarithm of -log(1 - p)."""
+    outside = math.inf, np.zeros(2)
+    if shape <= -1 or abs(log_scale) > 50 or abs(shape * log_y) > 600:
+        return outside
+    if abs(shape) < 1e-5:
+        shape = math.copysign(1e-5, shape)
+    above = math.expm1(-shape * log_y) / shape  # so many scales the level lies above the location
+    steeper = -(log_y * math.exp(-shape * log_y) + above) / shape
+    from_level = (x - level) * math.exp(-log_scale)
+    z = from_level + above
+    inner = 1 + shape * z
+    if inner.min() <= 0:
+        return outside
+    log = np.log(inner)
+    power = np.exp(-log / shape)
+    value = len(x) * log_scale + float((1 + 1 / shape) * log.sum() + power.sum())
+    by_z = (1 + shape - power) / inner
+    by_shape = (power - 1) @ log / shape**2 + (z / inner) @ (1 + (1 - power) / shape) + steeper * by_z.sum()
+    found = np.array([len(x) - by_z @ from_level, by_shape])
+    return (value, found) if math.isfinite(value) and np.isfinite(found).all() else outside
 
 
 def _minimise(function: Callable[[FloatArray], float], start: FloatArray, *, tolerance: float = 1e-7) -> tuple[FloatArray, float]:
@@ -140,22 +166,30 @@ def level_interval(maxima: npt.ArrayLike, fitted: Gev, p: float, confidence: flo
     def loss(level: float) -> float:
         """What supposing this level costs in log-likelihood, less what the confidence allows; infinite where nothing fits at all."""
 
-        def negative(q: FloatArray) -> float:
-            scale, distance = math.exp(min(50.0, float(q[0]))), above(float(q[1]))
-            return _negative(scaled, level - scale * distance, scale, float(q[1])) if math.isfinite(distance) else math.inf
+        def negative(q: FloatArray) -> tuple[float, FloatArray]:
+            return _negative_at(scaled, level, log_y, float(q[0]), float(q[1]))
 
         # Begin from the best of some shapes, the location as it was fitted: far from the estimate the old parameters are impossible.
-        shapes = [fitted.shape, *np.linspace(-0.4, 1.2, 17).tolist()]
-        starts = [(math.log((level - location) / distance), shape) for shape in shapes if (distance := above(shape)) > 0 and level > location]
-        starts.append((0.0, fitted.shape))
-        start = min((np.array(one) for one in starts), key=negative)
-        return _minimise(negative, start, tolerance=1e-5)[1] - best - allowed
+        shapes = [fitted.shape, *np.linspace(-0.4, 1.2, 9).tolist()]
+        starts = [(math.log((level - location) / distance), shape) for shape in shapes if level > location and (distance := above(shape)) > 0]
+        starts += [(0.0, fitted.shape), *known]
+        start = min((np.array(one) for one in starts), key=lambda q: negative(q)[0])
+        at, value = newton(negative, start, tolerance=1e-4)
+        known[:] = [(float(at[0]), float(at[1]))]
+        return value - best - allowed
+
+    known: list[tuple[float, float]] = []
+    """What fitted the level before this one."""
+
+    def lost(level: float) -> float:
+        """The loss as a share of what is allowed, less 1; its square root, since that grows about evenly with the distance and is found in fewer steps."""
+        return math.sqrt(max(0.0, loss(level) + allowed) / allowed) - 1
 
     def edge(direction: int) -> float | None:
         inside, step = 0.0, 0.25
         while step < FARTHEST_EDGE:
             outside = inside + direction * step
-            value = loss(outside)
+            value = lost(outside)
             if not math.isfinite(value):
                 # Nothing fits there at all: come nearer until something does.
                 step /= 2
@@ -163,8 +197,9 @@ def level_interval(maxima: npt.ArrayLike, fitted: Gev, p: float, confidence: flo
                     return estimate + spread * inside
                 continue
             if value > 0:
-                return estimate + spread * float(root_scalar(loss, bracket=(inside, outside), method="brentq", rtol=1e-4, xtol=1e-4).root)
-            inside, step = outside, step * 2
+                return estimate + spread * float(root_scalar(lost, bracket=(inside, outside), method="brentq", rtol=1e-4, xtol=1e-4).root)
+            inside, far = outside, abs(outside)
+            step = far * min(3.0, max(0.5, 1.05 / max(0.1, 1 + value) - 1))  # a little beyond where it would be if it grew evenly
         return None
 
     return edge(-1), edge(1)
@@ -202,17 +237,42 @@ def fit_test(maxima: npt.ArrayLike, *, drawn: int = DRAWN, seed: int = 1) -> tup
     return statistic, (1 + int((others >= statistic).sum())) / (drawn + 1)
 
 
+def drift(x: FloatArray) -> tuple[float, float]:
+    """(Kendall's tau with time, two-sided p-value) by the test of Mann (1945) and Kendall (1975): normal approximation, variance corrected for ties."""
+    n = len(x)
+    score = float(np.sign(x[None, :] - x[:, None])[np.triu_indices(n, 1)].sum())
+    ties = np.unique(x, return_counts=True)[1]
+    pairs, tied = n * (n - 1) / 2, float((ties * (ties - 1)).sum()) / 2
+    variance = (n * (n - 1) * (2 * n + 5) - float((ties * (ties - 1) * (2 * ties + 5)).sum())) / 18
+    if variance <= 0:
+        return math.nan, math.nan
+    return score / math.sqrt(pairs * (pairs - tied)), math.erfc(abs(score) / math.sqrt(2 * variance))
+
+
+def neighbours(x: FloatArray) -> tuple[float, float]:
+    """(Spearman's rank correlation of each value with the next, two-sided p-value from Student's t)."""
+    from scipy.special import stdtr
+
+    def ranks(values: FloatArray) -> FloatArray:
+        _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+        return (np.cumsum(counts) - (counts - 1) / 2)[place]
+
+    freedom = len(x) - 3
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rho = np.corrcoef(ranks(x[:-1]), ranks(x[1:]))[0, 1]
+        t = rho * np.sqrt(freedom / ((1 - rho) * (1 + rho)))
+    return float(rho), float(2 * stdtr(freedom, -abs(t)))
+
+
 def assumptions(maxima: npt.ArrayLike) -> list[Assumption]:
     """Tests that the maxima neither drift (Mann-Kendall) nor hang together (Spearman's rank correlation of neighbours), and that the family fits."""
-    from scipy.stats import kendalltau, spearmanr
-
     x = np.asarray(maxima, dtype=np.float64)
-    tau, p_drift = cast("tuple[float, float]", tuple(kendalltau(np.arange(len(x)), x)))
-    rho, p_neighbours = cast("tuple[float, float]", tuple(spearmanr(x[:-1], x[1:])))
+    tau, p_drift = drift(x)  # scipy.stats has both, and takes longer to import than six records to compare
+    rho, p_neighbours = neighbours(x)
     distance, p_fit = fit_test(x)
     found = [
-        ("no drift", float(tau), float(p_drift), "the maxima drift over time"),
-        ("independent blocks", float(rho), float(p_neighbours), "neighbouring maxima hang together"),
+        ("no drift", tau, p_drift, "the maxima drift over time"),
+        ("independent blocks", rho, p_neighbours, "neighbouring maxima hang together"),
         ("fit", distance, p_fit, "the distribution of extremes does not fit the maxima"),
     ]
     return [Assumption(name, statistic, p, p >= ASSUMPTION_ALPHA, says) for name, statistic, p, says in found]
