@@ -68,3 +68,25 @@ def newton(function: Gradient, start: FloatArray, *, tolerance: float) -> tuple[
         else:
             break
     return at, value
+
+
+def crossing(function: Callable[[float], float], below: tuple[float, float], beyond: tuple[float, float], *, tolerance: float) -> float:
+    """Where a function that is nearly straight is 0, to `tolerance` of the place or absolutely; both ends are (place, value), values of opposite signs.
+
+    The rule of false position, an end that stays twice counting half (Dowell and Jarratt, A modified regula falsi method, 1971).
+    """
+    (a, at_a), (b, at_b) = below, beyond
+    at = b
+    for _ in range(MOST_STEPS):
+        before, at = at, b - at_b * (b - a) / (at_b - at_a)
+        if abs(at - before) <= tolerance * max(1.0, abs(at)):
+            break
+        value = function(at)
+        if value == 0:
+            break
+        if (value > 0) == (at_b > 0):
+            at_a /= 2
+        else:
+            a, at_a = b, at_b
+        b, at_b = at, value
+    return at

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rtgauge.analysis.newton import newton
+from rtgauge.analysis.newton import crossing, newton
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
@@ -36,6 +36,8 @@ ASSUMPTION_ALPHA = 0.05 / 3
 DRAWN = 999
 FARTHEST_EDGE = 1e9
 """An interval that reaches so many scales of the fit has no end."""
+SHAPES = tuple(np.linspace(-0.4, 1.2, 9).tolist())
+"""Where the fit to a supposed level begins."""
 HEAVY = 1.0
 """From this shape on the tail has no mean: no level means anything."""
 
@@ -57,57 +59,41 @@ class Gev:
         return self.location + self.scale * math.expm1(-self.shape * math.log(y)) / self.shape
 
 
-def _negative(x: FloatArray, location: float, scale: float, shape: float) -> float:
-    """Minus the log-likelihood; infinite outside of what the parameters allow."""
-    if scale <= 0 or shape <= -1:  # at -1 and below the likelihood has no maximum
-        return math.inf
-    z = (x - location) / scale
-    if abs(shape) < 1e-7:
-        return len(x) * math.log(scale) + float(z.sum() + np.exp(-z).sum())
-    inner = 1 + shape * z
-    if inner.min() <= 0:
-        return math.inf
-    log = np.log(inner)
-    return len(x) * math.log(scale) + float((1 + 1 / shape) * log.sum() + np.exp(-log / shape).sum())
-
-
-def _negative_at(x: FloatArray, level: float, log_y: float, log_scale: float, shape: float) -> tuple[float, FloatArray]:
-    """Minus the log-likelihood, and its gradient by the logarithm of the scale and the shape, of that distribution of which `level` is exceeded
-    with probability `p`; `log_y`: the logarithm of -log(1 - p)."""
-    outside = math.inf, np.zeros(2)
-    if shape <= -1 or abs(log_scale) > 50 or abs(shape * log_y) > 600:
+def _negative(x: FloatArray, location: float, log_scale: float, shape: float) -> tuple[float, FloatArray]:
+    """Minus the log-likelihood, and its gradient by the three parameters; infinite outside of what they allow."""
+    outside = math.inf, np.zeros(3)
+    if shape <= -1 or not abs(log_scale) <= 50:  # at -1 and below the likelihood has no maximum
         return outside
-    if abs(shape) < 1e-5:
+    if abs(shape) < 1e-5:  # as at 0, and the quotients below have digits enough
         shape = math.copysign(1e-5, shape)
-    above = math.expm1(-shape * log_y) / shape  # so many scales the level lies above the location
-    steeper = -(log_y * math.exp(-shape * log_y) + above) / shape
-    from_level = (x - level) * math.exp(-log_scale)
-    z = from_level + above
+    z = (x - location) * math.exp(-log_scale)
     inner = 1 + shape * z
-    if inner.min() <= 0:
+    if not inner.min() > 0:
         return outside
     log = np.log(inner)
-    power = np.exp(-log / shape)
-    value = len(x) * log_scale + float((1 + 1 / shape) * log.sum() + power.sum())
-    by_z = (1 + shape - power) / inner
-    by_shape = (power - 1) @ log / shape**2 + (z / inner) @ (1 + (1 - power) / shape) + steeper * by_z.sum()
-    found = np.array([len(x) - by_z @ from_level, by_shape])
+    with np.errstate(over="ignore", invalid="ignore"):
+        power = np.exp(-log / shape)
+        value = len(x) * log_scale + float((1 + 1 / shape) * log.sum() + power.sum())
+        by_z = (1 + shape - power) / inner
+        by_shape = (power - 1) @ log / shape**2 + (z / inner) @ (1 + (1 - power) / shape)
+        found = np.array([-by_z.sum() * math.exp(-log_scale), len(x) - by_z @ z, by_shape])
     return (value, found) if math.isfinite(value) and np.isfinite(found).all() else outside
 
 
-def _minimise(function: Callable[[FloatArray], float], start: FloatArray, *, tolerance: float = 1e-7) -> tuple[FloatArray, float]:
-    from scipy.optimize import minimize
+def _negative_at(x: FloatArray, level: float, log_y: float, location: float, shape: float) -> tuple[float, FloatArray]:
+    """The same of that distribution whose level is given, and its gradient by the location and the shape; the scale follows from them.
 
-    at, value = start, function(start)
-    if not math.isfinite(value):
-        return at, value
-    for _ in range(6):  # Nelder and Mead's simplex may shrink too early: begin anew where it stopped until that gains nothing
-        with np.errstate(invalid="ignore"):  # infinite corners of the simplex
-            found = minimize(function, at, method="Nelder-Mead", options={"xatol": tolerance, "fatol": tolerance, "maxiter": 2_000, "maxfev": 2_000})
-        at, gained, value = found.x, value - float(found.fun), float(found.fun)
-        if gained < 10 * tolerance:
-            break
-    return at, value
+    `log_y`: the logarithm of -log(1 - p), p being the probability with which a maximum exceeds the level.
+    """
+    shape = math.copysign(max(abs(shape), 1e-5), shape)
+    if not abs(shape * log_y) < 600 or not location < level:
+        return math.inf, np.zeros(2)
+    above = math.expm1(-shape * log_y) / shape  # so many scales the level lies above the location
+    if not above > 0:
+        return math.inf, np.zeros(2)
+    steeper = -(log_y * math.exp(-shape * log_y) + above) / shape
+    value, (by_location, by_scale, by_shape) = _negative(x, location, math.log((level - location) / above), shape)
+    return value, np.array([by_location - by_scale / (level - location), by_shape - by_scale * steeper / above])
 
 
 def _moments(ordered: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -137,10 +123,11 @@ def fit(maxima: npt.ArrayLike) -> Gev:
     centre, spread = float(np.median(x)), float(np.std(x))  # the fit itself is on numbers near 1
     scaled = (x - centre) / spread
     location, scale, shape = (float(part) for part in _moments(np.sort(scaled)))
-    candidates = [(location, scale, shape), (location, abs(scale) or 0.5, 0.05), (-0.45, 0.78, 0.1)]
-    start = min(candidates, key=lambda c: _negative(scaled, *c))
-    at, value = _minimise(lambda p: _negative(scaled, float(p[0]), float(p[1]), float(p[2])), np.asarray(start))
-    return Gev(centre + spread * float(at[0]), spread * float(at[1]), float(at[2]), -value - len(x) * math.log(spread))
+    candidates = [(location, abs(scale) or 0.5, shape), (location, abs(scale) or 0.5, 0.05), (-0.45, 0.78, 0.1)]
+    starts = [np.array([at, math.log(width), bend]) for at, width, bend in candidates]
+    ends = [newton(lambda q: _negative(scaled, *q.tolist()), start, tolerance=1e-9) for start in starts]
+    (location, log_scale, shape), value = min(ends, key=lambda end: end[1])
+    return Gev(centre + spread * float(location), spread * math.exp(log_scale), float(shape), -value - len(x) * math.log(spread))
 
 
 def level_interval(maxima: npt.ArrayLike, fitted: Gev, p: float, confidence: float = 0.95) -> tuple[float | None, float | None]:
@@ -148,8 +135,6 @@ def level_interval(maxima: npt.ArrayLike, fitted: Gev, p: float, confidence: flo
 
     For each supposed level the other two parameters are fitted; the interval is where twice the loss of log-likelihood stays below the chi-square quantile.
     """
-    from scipy.optimize import root_scalar
-
     from rtgauge.analysis.selection import critical_value
 
     x = np.asarray(maxima, dtype=np.float64)
@@ -159,34 +144,26 @@ def level_interval(maxima: npt.ArrayLike, fitted: Gev, p: float, confidence: flo
     allowed = critical_value(1, 1 - confidence) / 2
     log_y = math.log(-math.log1p(-p))
 
-    def above(shape: float) -> float:
-        """How many scales the level lies above the location."""
-        return -log_y if abs(shape) < 1e-9 else math.expm1(-shape * log_y) / shape if abs(shape * log_y) < 600 else math.inf
-
     def loss(level: float) -> float:
         """What supposing this level costs in log-likelihood, less what the confidence allows; infinite where nothing fits at all."""
 
         def negative(q: FloatArray) -> tuple[float, FloatArray]:
             return _negative_at(scaled, level, log_y, float(q[0]), float(q[1]))
 
-        # Begin from the best of some shapes, the location as it was fitted: far from the estimate the old parameters are impossible.
-        shapes = [fitted.shape, *np.linspace(-0.4, 1.2, 9).tolist()]
-        starts = [(math.log((level - location) / distance), shape) for shape in shapes if level > location and (distance := above(shape)) > 0]
-        starts += [(0.0, fitted.shape), *known]
-        start = min((np.array(one) for one in starts), key=lambda q: negative(q)[0])
-        at, value = newton(negative, start, tolerance=1e-4)
-        known[:] = [(float(at[0]), float(at[1]))]
+        # Begin from what fitted the level before, or the best of some shapes: far from the estimate the old parameters are impossible.
+        starts = [np.array(start) for start in (known, *((place, shape) for place in {location, known[0]} for shape in SHAPES))]
+        at, value = newton(negative, min(starts, key=lambda q: negative(q)[0]), tolerance=1e-4)
+        known[:] = at.tolist()
         return value - best - allowed
 
-    known: list[tuple[float, float]] = []
-    """What fitted the level before this one."""
+    known = [location, fitted.shape]
 
     def lost(level: float) -> float:
         """The loss as a share of what is allowed, less 1; its square root, since that grows about evenly with the distance and is found in fewer steps."""
         return math.sqrt(max(0.0, loss(level) + allowed) / allowed) - 1
 
     def edge(direction: int) -> float | None:
-        inside, step = 0.0, 0.25
+        inside, at_inside, step = 0.0, -1.0, 0.25
         while step < FARTHEST_EDGE:
             outside = inside + direction * step
             value = lost(outside)
@@ -197,8 +174,8 @@ def level_interval(maxima: npt.ArrayLike, fitted: Gev, p: float, confidence: flo
                     return estimate + spread * inside
                 continue
             if value > 0:
-                return estimate + spread * float(root_scalar(lost, bracket=(inside, outside), method="brentq", rtol=1e-4, xtol=1e-4).root)
-            inside, far = outside, abs(outside)
+                return estimate + spread * crossing(lost, (inside, at_inside), (outside, value), tolerance=1e-4)
+            inside, at_inside, far = outside, value, abs(outside)
             step = far * min(3.0, max(0.5, 1.05 / max(0.1, 1 + value) - 1))  # a little beyond where it would be if it grew evenly
         return None
 
