@@ -150,9 +150,11 @@ def level_interval(maxima: npt.ArrayLike, fitted: Gev, p: float, confidence: flo
         def negative(q: FloatArray) -> tuple[float, FloatArray]:
             return _negative_at(scaled, level, log_y, float(q[0]), float(q[1]))
 
-        # Begin from what fitted the level before, or the best of some shapes: far from the estimate the old parameters are impossible.
-        starts = [np.array(start) for start in (known, *((place, shape) for place in {location, known[0]} for shape in SHAPES))]
-        at, value = newton(negative, min(starts, key=lambda q: negative(q)[0]), tolerance=1e-4)
+        # Begin from what fitted the level before; where that is impossible, from the best of some shapes.
+        start = np.array(known)
+        if not math.isfinite(negative(start)[0]):
+            start = min((np.array((place, shape)) for place in (location, known[0]) for shape in SHAPES), key=lambda q: negative(q)[0])
+        at, value = newton(negative, start, tolerance=1e-4)
         known[:] = at.tolist()
         return value - best - allowed
 
