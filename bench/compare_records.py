@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """How long `rtgauge compare` takes for six records of 6 million activations each, from their windows, on one core.
 
-The records are made: ten minutes at 100 us on one CPU (Delgado and Choi's experiment), a window a second. The whole process is measured, imports included, with the
-files in the page cache, with everything that is shown but the bootstrap, whose time is told beside it.
+The records are made: ten minutes at 100 us on one CPU (Delgado and Choi's experiment), a window a second. The whole process is
+measured, imports included, with the files in the page cache, with everything that is shown but the bootstrap, whose time is told beside it.
 """
 
 from __future__ import annotations
