@@ -15,6 +15,7 @@ import platform
 import sys
 from typing import TYPE_CHECKING, Any
 
+import compare_records
 import footprint
 import instructions
 import latency_by_turns
@@ -53,6 +54,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Findings]] = {
     "instructions": lambda chosen: instructions.measure(chosen.cpu),
     "interval": lambda _: short_interval.measure(),
     "summarise": lambda chosen: summarise_samples.measure(chosen.cpu),
+    "compare": lambda chosen: compare_records.measure(chosen.cpu),
     "schedulability": lambda chosen: schedulability.measure(chosen.cpu),
     "startup": lambda _: startup.measure(),
     "footprint": lambda _: footprint.measure(),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.cli import SHORT, end, error_line, good, rtgauge, start, wait_until
+from tests.e2e.cli import SHORT, end, error_line, good, only_error, rtgauge, start, wait_until
 from tests.e2e.conftest import document
 from tests.e2e.processes import find
 from tests.e2e.test_permissions import ORDINARY
@@ -280,3 +280,34 @@ def test_the_study_chooses_and_measures_the_choice_under_load(tmp_path: Path, un
     assert (first / "compare.html").is_file()
     assert "Selection against Single" in done.stdout
     assert state() == unchanged
+
+
+@several_cpus
+@pytest.mark.slow
+def test_a_study_that_was_stopped_is_gone_on_with(tmp_path: Path, unchanged: dict[str, Any]) -> None:
+    words = ("run", "delgado2020", "--deployment", "M,Single", "--load", "cpu", "--duration", "1500ms", "--set", "warm-up=0s", "--out", tmp_path / "out")
+    log = tmp_path / "stderr"
+    process = start(*words, log=log)
+    try:
+        wait_until(lambda: any(path.stat().st_size for path in tmp_path.glob("out/*/steps/.*.tmp/stream.ndjson")) or process.poll() is not None, "a step")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+    finally:
+        end(process)
+    if process.returncode == 3:  # a machine with a single core, or whose CPUs cannot be switched off
+        assert "left out" in log.read_text()
+        return
+    assert process.returncode == 130
+    (first,) = (tmp_path / "out").iterdir()
+    assert f"rtgauge run --resume {first}" in log.read_text()
+    assert state() == unchanged
+    done = good(rtgauge("run", "delgado2020", "--resume", "--json", "--out", tmp_path / "out"))
+    found = document(done.stdout)
+    assert [one["run"]["state"] for one in found["runs"]] == ["complete", "complete"]
+    assert found["choice"]["deployment"] in {"M", "Single"}
+    assert {side["traits"]["deployment"] for side in found["comparison"]["sides"]} == {"M", "Single"}
+    (loaded,) = found["runs"][1]["steps"]
+    assert (loaded["key"]["load"], loaded["key"]["deployment"]) == ("cpu", found["choice"]["deployment"])
+    assert loaded["key"]["parameters"]["duration_ns"] == 1_500_000_000
+    assert state() == unchanged
+    only_error(rtgauge("run", "--resume", first.with_name(first.name.removesuffix(".partial"))).stderr)

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.stats import chi2, genextreme
+from scipy.stats import chi2, genextreme, kendalltau, spearmanr
 
-from rtgauge.analysis.tail import assumptions, blocks_of, estimate, fit, fit_test, level_interval
+from rtgauge.analysis.tail import assumptions, blocks_of, drift, estimate, fit, fit_test, level_interval, neighbours
 
 from .extremes import PORT_PIRIE_M
 
@@ -99,6 +99,36 @@ def test_a_drift_and_neighbours_that_hang_together_are_seen():
     assert not waves["independent blocks"]
     fine = assumptions(rng.gumbel(size=100))
     assert all(a.holds for a in fine)
+
+
+@pytest.mark.parametrize(("shape", "number"), [(0.3, 100), (0.6, 50), (-0.3, 50)])
+def test_far_beyond_the_sample_the_interval_is_where_scipys_likelihood_says(shape, number):
+    """Both edges lose what they may, with scipy's density least over location and shape from many beginnings."""
+    x = genextreme.rvs(-shape, loc=100_000, scale=20_000, size=number, random_state=7)
+    fitted = fit(x)
+    p = 1e-4
+
+    def negative(q, level):
+        location, bend = q
+        above = float(genextreme.isf(p, -bend))
+        scale = (level - location) / above
+        value = -float(genextreme.logpdf(x, -bend, location, scale).sum()) if scale > 0 else np.inf
+        return value if np.isfinite(value) else 1e9
+
+    for edge in level_interval(x, fitted, p):
+        assert edge is not None
+        starts = [(fitted.location + move * fitted.scale, bend) for move in (-0.2, 0.2) for bend in (fitted.shape - 0.1, fitted.shape, fitted.shape + 0.3)]
+        options = {"xatol": 1e-6, "fatol": 1e-6, "initial_simplex": None}
+        best = min(minimize(negative, start, args=(edge,), method="Nelder-Mead", options=options).fun for start in starts)
+        assert 2 * (best + fitted.log_likelihood) == pytest.approx(chi2.ppf(0.95, 1), abs=0.05)
+
+
+@pytest.mark.parametrize("different", [3, 20, 10**9])  # few different values: many ties
+@pytest.mark.parametrize("number", [50, 51, 200])
+def test_drift_and_neighbours_are_as_scipy_has_them(number, different):
+    x = np.random.default_rng(number).integers(0, different, number).astype(float)
+    assert drift(x) == pytest.approx(tuple(kendalltau(np.arange(number), x, method="asymptotic")), rel=1e-9)
+    assert neighbours(x) == pytest.approx(tuple(spearmanr(x[:-1], x[1:])), rel=1e-9)
 
 
 @pytest.mark.parametrize(

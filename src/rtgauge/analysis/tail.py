@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rtgauge.analysis.newton import crossing, newton
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
@@ -34,6 +36,8 @@ ASSUMPTION_ALPHA = 0.05 / 3
 DRAWN = 999
 FARTHEST_EDGE = 1e9
 """An interval that reaches so many scales of the fit has no end."""
+SHAPES = tuple(np.linspace(-0.4, 1.2, 9).tolist())
+"""Where the fit to a supposed level begins."""
 HEAVY = 1.0
 """From this shape on the tail has no mean: no level means anything."""
 
@@ -55,33 +59,41 @@ class Gev:
         return self.location + self.scale * math.expm1(-self.shape * math.log(y)) / self.shape
 
 
-def _negative(x: FloatArray, location: float, scale: float, shape: float) -> float:
-    """Minus the log-likelihood; infinite outside of what the parameters allow."""
-    if scale <= 0 or shape <= -1:  # at -1 and below the likelihood has no maximum
-        return math.inf
-    z = (x - location) / scale
-    if abs(shape) < 1e-7:
-        return len(x) * math.log(scale) + float(z.sum() + np.exp(-z).sum())
+def _negative(x: FloatArray, location: float, log_scale: float, shape: float) -> tuple[float, FloatArray]:
+    """Minus the log-likelihood, and its gradient by the three parameters; infinite outside of what they allow."""
+    outside = math.inf, np.zeros(3)
+    if shape <= -1 or not abs(log_scale) <= 50:  # at -1 and below the likelihood has no maximum
+        return outside
+    if abs(shape) < 1e-5:  # as at 0, and the quotients below have digits enough
+        shape = math.copysign(1e-5, shape)
+    z = (x - location) * math.exp(-log_scale)
     inner = 1 + shape * z
-    if inner.min() <= 0:
-        return math.inf
+    if not inner.min() > 0:
+        return outside
     log = np.log(inner)
-    return len(x) * math.log(scale) + float((1 + 1 / shape) * log.sum() + np.exp(-log / shape).sum())
+    with np.errstate(over="ignore", invalid="ignore"):
+        power = np.exp(-log / shape)
+        value = len(x) * log_scale + float((1 + 1 / shape) * log.sum() + power.sum())
+        by_z = (1 + shape - power) / inner
+        by_shape = (power - 1) @ log / shape**2 + (z / inner) @ (1 + (1 - power) / shape)
+        found = np.array([-by_z.sum() * math.exp(-log_scale), len(x) - by_z @ z, by_shape])
+    return (value, found) if math.isfinite(value) and np.isfinite(found).all() else outside
 
 
-def _minimise(function: Callable[[FloatArray], float], start: FloatArray, *, tolerance: float = 1e-7) -> tuple[FloatArray, float]:
-    from scipy.optimize import minimize
+def _negative_at(x: FloatArray, level: float, log_y: float, location: float, shape: float) -> tuple[float, FloatArray]:
+    """The same of that distribution whose level is given, and its gradient by the location and the shape; the scale follows from them.
 
-    at, value = start, function(start)
-    if not math.isfinite(value):
-        return at, value
-    for _ in range(6):  # Nelder and Mead's simplex may shrink too early: begin anew where it stopped until that gains nothing
-        with np.errstate(invalid="ignore"):  # infinite corners of the simplex
-            found = minimize(function, at, method="Nelder-Mead", options={"xatol": tolerance, "fatol": tolerance, "maxiter": 2_000, "maxfev": 2_000})
-        at, gained, value = found.x, value - float(found.fun), float(found.fun)
-        if gained < 10 * tolerance:
-            break
-    return at, value
+    `log_y`: the logarithm of -log(1 - p), p being the probability with which a maximum exceeds the level.
+    """
+    shape = math.copysign(max(abs(shape), 1e-5), shape)
+    if not abs(shape * log_y) < 600 or not location < level:
+        return math.inf, np.zeros(2)
+    above = math.expm1(-shape * log_y) / shape  # so many scales the level lies above the location
+    if not above > 0:
+        return math.inf, np.zeros(2)
+    steeper = -(log_y * math.exp(-shape * log_y) + above) / shape
+    value, (by_location, by_scale, by_shape) = _negative(x, location, math.log((level - location) / above), shape)
+    return value, np.array([by_location - by_scale / (level - location), by_shape - by_scale * steeper / above])
 
 
 def _moments(ordered: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -111,10 +123,11 @@ def fit(maxima: npt.ArrayLike) -> Gev:
     centre, spread = float(np.median(x)), float(np.std(x))  # the fit itself is on numbers near 1
     scaled = (x - centre) / spread
     location, scale, shape = (float(part) for part in _moments(np.sort(scaled)))
-    candidates = [(location, scale, shape), (location, abs(scale) or 0.5, 0.05), (-0.45, 0.78, 0.1)]
-    start = min(candidates, key=lambda c: _negative(scaled, *c))
-    at, value = _minimise(lambda p: _negative(scaled, float(p[0]), float(p[1]), float(p[2])), np.asarray(start))
-    return Gev(centre + spread * float(at[0]), spread * float(at[1]), float(at[2]), -value - len(x) * math.log(spread))
+    candidates = [(location, abs(scale) or 0.5, shape), (location, abs(scale) or 0.5, 0.05), (-0.45, 0.78, 0.1)]
+    starts = [np.array([at, math.log(width), bend]) for at, width, bend in candidates]
+    ends = [newton(lambda q: _negative(scaled, *q.tolist()), start, tolerance=1e-9) for start in starts]
+    (location, log_scale, shape), value = min(ends, key=lambda end: end[1])
+    return Gev(centre + spread * float(location), spread * math.exp(log_scale), float(shape), -value - len(x) * math.log(spread))
 
 
 def level_interval(maxima: npt.ArrayLike, fitted: Gev, p: float, confidence: float = 0.95) -> tuple[float | None, float | None]:
@@ -122,8 +135,6 @@ def level_interval(maxima: npt.ArrayLike, fitted: Gev, p: float, confidence: flo
 
     For each supposed level the other two parameters are fitted; the interval is where twice the loss of log-likelihood stays below the chi-square quantile.
     """
-    from scipy.optimize import root_scalar
-
     from rtgauge.analysis.selection import critical_value
 
     x = np.asarray(maxima, dtype=np.float64)
@@ -133,29 +144,31 @@ def level_interval(maxima: npt.ArrayLike, fitted: Gev, p: float, confidence: flo
     allowed = critical_value(1, 1 - confidence) / 2
     log_y = math.log(-math.log1p(-p))
 
-    def above(shape: float) -> float:
-        """How many scales the level lies above the location."""
-        return -log_y if abs(shape) < 1e-9 else math.expm1(-shape * log_y) / shape if abs(shape * log_y) < 600 else math.inf
-
     def loss(level: float) -> float:
         """What supposing this level costs in log-likelihood, less what the confidence allows; infinite where nothing fits at all."""
 
-        def negative(q: FloatArray) -> float:
-            scale, distance = math.exp(min(50.0, float(q[0]))), above(float(q[1]))
-            return _negative(scaled, level - scale * distance, scale, float(q[1])) if math.isfinite(distance) else math.inf
+        def negative(q: FloatArray) -> tuple[float, FloatArray]:
+            return _negative_at(scaled, level, log_y, float(q[0]), float(q[1]))
 
-        # Begin from the best of some shapes, the location as it was fitted: far from the estimate the old parameters are impossible.
-        shapes = [fitted.shape, *np.linspace(-0.4, 1.2, 17).tolist()]
-        starts = [(math.log((level - location) / distance), shape) for shape in shapes if (distance := above(shape)) > 0 and level > location]
-        starts.append((0.0, fitted.shape))
-        start = min((np.array(one) for one in starts), key=negative)
-        return _minimise(negative, start, tolerance=1e-5)[1] - best - allowed
+        # Begin from what fitted the level before; where that is impossible, from the best of some shapes.
+        start = np.array(known)
+        if not math.isfinite(negative(start)[0]):
+            start = min((np.array((place, shape)) for place in (location, known[0]) for shape in SHAPES), key=lambda q: negative(q)[0])
+        at, value = newton(negative, start, tolerance=1e-4)
+        known[:] = at.tolist()
+        return value - best - allowed
+
+    known = [location, fitted.shape]
+
+    def lost(level: float) -> float:
+        """The loss as a share of what is allowed, less 1; its square root, since that grows about evenly with the distance and is found in fewer steps."""
+        return math.sqrt(max(0.0, loss(level) + allowed) / allowed) - 1
 
     def edge(direction: int) -> float | None:
-        inside, step = 0.0, 0.25
+        inside, at_inside, step = 0.0, -1.0, 0.25
         while step < FARTHEST_EDGE:
             outside = inside + direction * step
-            value = loss(outside)
+            value = lost(outside)
             if not math.isfinite(value):
                 # Nothing fits there at all: come nearer until something does.
                 step /= 2
@@ -163,8 +176,9 @@ def level_interval(maxima: npt.ArrayLike, fitted: Gev, p: float, confidence: flo
                     return estimate + spread * inside
                 continue
             if value > 0:
-                return estimate + spread * float(root_scalar(loss, bracket=(inside, outside), method="brentq", rtol=1e-4, xtol=1e-4).root)
-            inside, step = outside, step * 2
+                return estimate + spread * crossing(lost, (inside, at_inside), (outside, value), tolerance=1e-4)
+            inside, at_inside, far = outside, value, abs(outside)
+            step = far * min(3.0, max(0.5, 1.05 / max(0.1, 1 + value) - 1))  # a little beyond where it would be if it grew evenly
         return None
 
     return edge(-1), edge(1)
@@ -202,17 +216,42 @@ def fit_test(maxima: npt.ArrayLike, *, drawn: int = DRAWN, seed: int = 1) -> tup
     return statistic, (1 + int((others >= statistic).sum())) / (drawn + 1)
 
 
+def drift(x: FloatArray) -> tuple[float, float]:
+    """(Kendall's tau with time, two-sided p-value) by the test of Mann (1945) and Kendall (1975): normal approximation, variance corrected for ties."""
+    n = len(x)
+    score = float(np.sign(x[None, :] - x[:, None])[np.triu_indices(n, 1)].sum())
+    ties = np.unique(x, return_counts=True)[1]
+    pairs, tied = n * (n - 1) / 2, float((ties * (ties - 1)).sum()) / 2
+    variance = (n * (n - 1) * (2 * n + 5) - float((ties * (ties - 1) * (2 * ties + 5)).sum())) / 18
+    if variance <= 0:
+        return math.nan, math.nan
+    return score / math.sqrt(pairs * (pairs - tied)), math.erfc(abs(score) / math.sqrt(2 * variance))
+
+
+def neighbours(x: FloatArray) -> tuple[float, float]:
+    """(Spearman's rank correlation of each value with the next, two-sided p-value from Student's t)."""
+    from scipy.special import stdtr
+
+    def ranks(values: FloatArray) -> FloatArray:
+        _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+        return (np.cumsum(counts) - (counts - 1) / 2)[place]
+
+    freedom = len(x) - 3
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rho = np.corrcoef(ranks(x[:-1]), ranks(x[1:]))[0, 1]
+        t = rho * np.sqrt(freedom / ((1 - rho) * (1 + rho)))
+    return float(rho), float(2 * stdtr(freedom, -abs(t)))
+
+
 def assumptions(maxima: npt.ArrayLike) -> list[Assumption]:
     """Tests that the maxima neither drift (Mann-Kendall) nor hang together (Spearman's rank correlation of neighbours), and that the family fits."""
-    from scipy.stats import kendalltau, spearmanr
-
     x = np.asarray(maxima, dtype=np.float64)
-    tau, p_drift = cast("tuple[float, float]", tuple(kendalltau(np.arange(len(x)), x)))
-    rho, p_neighbours = cast("tuple[float, float]", tuple(spearmanr(x[:-1], x[1:])))
+    tau, p_drift = drift(x)  # scipy.stats has both, and takes longer to import than six records to compare
+    rho, p_neighbours = neighbours(x)
     distance, p_fit = fit_test(x)
     found = [
-        ("no drift", float(tau), float(p_drift), "the maxima drift over time"),
-        ("independent blocks", float(rho), float(p_neighbours), "neighbouring maxima hang together"),
+        ("no drift", tau, p_drift, "the maxima drift over time"),
+        ("independent blocks", rho, p_neighbours, "neighbouring maxima hang together"),
         ("fit", distance, p_fit, "the distribution of extremes does not fit the maxima"),
     ]
     return [Assumption(name, statistic, p, p >= ASSUMPTION_ALPHA, says) for name, statistic, p, says in found]

@@ -29,21 +29,35 @@ def _draw(record: Record, page: Path) -> InputError | None:
     return None
 
 
-def finish(path: Path, run: Run, *, as_json: bool) -> int:
-    """Judge, draw the page, print the summary (or the JSON) of the record at `path`. Gives the exit status."""
+def settle(path: Path, run: Run) -> tuple[Record, InputError | None]:
+    """Judge the record at `path` and draw its page; gives it, and why the page could not be drawn (None: it was)."""
     record = Record.open(path)
     if run.requirement is not None:
         record.run.verdicts = judge_run(parse_requirement(run.requirement), record)
         RecordWriter(path, run.id).write_run(record.run)
-    problem = _draw(record, path / "report.html") if record.steps else None
-    if as_json:
-        document = RunDocument(run=record.run, steps=record.steps, systems=record.systems, record=str(path))
-        typer.echo(document.model_dump_json(indent=1))
-    else:
-        print_summary(record, Console())
+    return record, _draw(record, path / "report.html") if record.steps else None
+
+
+def document(record: Record) -> RunDocument:
+    """What `--json` prints of a record."""
+    return RunDocument(run=record.run, steps=record.steps, systems=record.systems, record=str(record.path))
+
+
+def status(record: Record, problem: InputError | None) -> int:
+    """The exit status of what was measured; says how to go on where it was stopped. Raises MeasureError where the page could not be drawn."""
     if problem is not None:
-        raise MeasureError(f"{problem}; the numbers are kept, draw them with: rtgauge report {shlex.quote(str(path))} -o FILE.html")
-    if run.state == "interrupted":
-        typer.echo(f"Stopped before its end. Go on with: rtgauge run --resume {shlex.quote(str(path))}", err=True)
+        raise MeasureError(f"{problem}; the numbers are kept, draw them with: rtgauge report {shlex.quote(str(record.path))} -o FILE.html")
+    if record.run.state == "interrupted":
+        typer.echo(f"Stopped before its end. Go on with: rtgauge run --resume {shlex.quote(str(record.path))}", err=True)
         return EXIT_INTERRUPTED
     return exit_status(record.run.verdicts, record.steps)
+
+
+def finish(path: Path, run: Run, *, as_json: bool) -> int:
+    """Judge, draw the page, print the summary (or the JSON) of the record at `path`. Gives the exit status."""
+    record, problem = settle(path, run)
+    if as_json:
+        typer.echo(document(record).model_dump_json(indent=1))
+    else:
+        print_summary(record, Console())
+    return status(record, problem)

@@ -13,7 +13,9 @@ LONGEST_WAIT_NS = 7 * 86400 * 10**9
 
 if TYPE_CHECKING:
     from rtgauge.plan.plan import Overrides
+    from rtgauge.runner.run import RunOptions
 
+DEFAULT_PLAN = "quick"
 STUDIES = ("delgado2020",)
 """Plans that look at their results before they go on."""
 
@@ -80,11 +82,31 @@ def _refuse_with_resume(options: dict[str, object]) -> None:
             raise InputError(f"{name} cannot be given with --resume: the record has its plan already; leave it out, or start a new run")
 
 
+def _resume(plan: str, options: RunOptions, *, as_json: bool) -> int:
+    """Go on with a record: the one named, the newest of a study, or the newest that was not finished. Gives the exit status."""
+    from rtgauge.cli.display import make_display
+    from rtgauge.cli.finish import finish
+    from rtgauge.record.reader import Record
+    from rtgauge.runner.interrupt import Interrupt
+    from rtgauge.runner.run import find_partial, resume_run
+    from rtgauge.study.kept import kept_of, newest_of
+
+    folder = newest_of(options.out, plan) if plan in STUDIES else find_partial(options.out) if plan == DEFAULT_PLAN else Path(plan)
+    if kept_of(Record.open(folder).run) is not None:
+        from rtgauge.cli.study import resume_study
+
+        return resume_study(folder, options, as_json=as_json)
+    display = make_display()
+    with Interrupt(display.stopping) as interrupt, display:
+        path, result, _ = resume_run(folder, options, display, interrupt)
+    return finish(path, result, as_json=as_json)
+
+
 def run(
     plan: Annotated[
         str,
         typer.Argument(metavar="PLAN", help="A preset or a study (named below), or a plan's TOML file; with --resume a record."),
-    ] = "quick",
+    ] = DEFAULT_PLAN,
     target: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="A machine to measure: local, ssh://[user@]host[:port] or lab:NAME; several: one after the other.")
     ] = None,
@@ -104,7 +126,9 @@ def run(
     wait: Annotated[
         str, typer.Option(metavar="TIME", help="How long another machine goes on, beyond its longest step, when its connection is lost and nobody resumes.")
     ] = "15min",
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with PLAN (a record ending in .partial), or with the newest one in --out.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with PLAN (a record ending in .partial, or a study), or with the newest one in --out.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output; the rest on standard error.")] = False,
 ) -> None:
     """Measure a plan: each probe under each load. Ends in a summary, a page and, with --require, a verdict.
@@ -154,7 +178,7 @@ def run(
     from rtgauge.cli.finish import finish
     from rtgauge.plan.plan import load_plan
     from rtgauge.runner.interrupt import Interrupt
-    from rtgauge.runner.run import RunOptions, find_partial, resume_run, start_run
+    from rtgauge.runner.run import RunOptions, start_run
     from rtgauge.verdict.requirement import parse_requirement
 
     if require is not None:
@@ -173,30 +197,26 @@ def run(
         raised=raised or [],
         targets=target,
     )
-    if plan in STUDIES and not resume:
+    if resume:
+        given = {
+            "--duration": duration,
+            "--repeats": repeats,
+            "--load": load,
+            "--deployment": deployment,
+            "--require": require,
+            "--cross-check": cross_check,
+            "--target": target,
+        }
+        _refuse_with_resume({**given, "--set": settings, "--seed": seed, "--controller": controller or None, "--raise": raised})
+        raise typer.Exit(_resume(plan, options, as_json=json))
+    if plan in STUDIES:
         from rtgauge.cli.study import run_study
 
         raise typer.Exit(run_study(overrides, options, as_json=json))
+    chosen = load_plan(plan, overrides)
+    if chosen.require is not None:
+        parse_requirement(chosen.require)
     display = make_display()
-    with Interrupt(display.stopping) as interrupt:
-        if resume:
-            given = {
-                "--duration": duration,
-                "--repeats": repeats,
-                "--load": load,
-                "--deployment": deployment,
-                "--require": require,
-                "--cross-check": cross_check,
-                "--target": target,
-            }
-            _refuse_with_resume({**given, "--set": settings, "--seed": seed, "--controller": controller or None, "--raise": raised})
-            folder = find_partial(out) if plan == "quick" else Path(plan)
-            with display:
-                path, result, _ = resume_run(folder, options, display, interrupt)
-        else:
-            chosen = load_plan(plan, overrides)
-            if chosen.require is not None:
-                parse_requirement(chosen.require)
-            with display:
-                path, result, _ = start_run(chosen, options, display, interrupt)
+    with Interrupt(display.stopping) as interrupt, display:
+        path, result, _ = start_run(chosen, options, display, interrupt)
     raise typer.Exit(finish(path, result, as_json=json))

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from rtgauge.report.text import plural, printable
 from rtgauge.system.deployment.actions import Gather, Note, Write
+from rtgauge.system.deployment.apply import explain_refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -67,7 +68,7 @@ def print_settings(deployment: Deployment, cannot: Cannot | None, actions: Seque
 
 def refusals(report: DeploymentReport) -> list[str]:
     """What a machine did not do, a line each."""
-    said = [f"{one.path} = {one.wanted}: refused ({one.error})" for one in report.refused]
+    said = [f"refused: {explain_refusal(one)}" for one in report.refused]
     if report.not_moved_count:
         more = ", ..." if report.not_moved_count > 5 else ""
         said.append(f"{plural(report.not_moved_count, 'task')} would not move: {', '.join(report.not_moved[:5])}{more}")

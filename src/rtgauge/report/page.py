@@ -16,6 +16,7 @@ from rtgauge.record.model import Severity
 from rtgauge.report import method, tables, taskset
 from rtgauge.report.changes import change_tables
 from rtgauge.report.conditions import ordered_steps, step_labels
+from rtgauge.report.deployment_table import deployment_table
 from rtgauge.report.facts import all_rows, hosts, short_rows, system_lines
 from rtgauge.report.figures.collect import figures
 from rtgauge.report.figures.measured_schedule import figure_name
@@ -199,6 +200,7 @@ def _context(record: Record) -> dict[str, Any]:
         "tasksets": [_taskset(step, names[step.id], drawn) for step in steps if step.tasks],
         "late": [(names[step.id], quantity_of(step), tables.outlier_rows(step, group=NARROW_SPACE)) for step in steps if step.outliers and not step.tasks],
         "loads": [_load(step, names[step.id]) for step in steps],
+        "deployments": [(names[step.id], deployment_table(step.deployment)) for step in steps if step.deployment is not None],
         "marks": marks,
         "marks_in_short": _in_short(marks),
         "command": shlex.join(record.run.command),

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,11 @@ from typing import Any
 from rtgauge.analysis.comparison import Comparison, Options, Pair, compare
 from rtgauge.analysis.selection import Convention
 from rtgauge.analysis.sides import UNIPROCESSOR, Side, pairs, sides_of
-from rtgauge.errors import MeasureError
+from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeError
 from rtgauge.plan.plan import Overrides, Plan, make_plan
 from rtgauge.record.model import Run
 from rtgauge.record.reader import Record
+from rtgauge.study.kept import Kept, follower, kept_of, leader, with_kept
 from rtgauge.system.deployment.words import NAMED
 
 NAME = "delgado2020"
@@ -23,8 +26,8 @@ SETTINGS: dict[str, Any] = {"probe": "wakeup", "interval": "100us", "priority": 
 """Sec. III-C: a period of 100 us, priority 99, 6 million samples in 10 minutes."""
 LOAD = "papers"
 """Sec. V: CPU, memory and network together."""
-Measure = Callable[[Plan], tuple[Path, Run]]
-"""Measures a plan; gives the record's folder and its run.json."""
+Measured = tuple[Path, Run]
+"""A record's folder and its run.json."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +39,23 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What came of the study: the records, the comparison of the deployments (None with only one), and the choice (None: it was stopped before)."""
+class Selected:
+    """The deployments of the first record beside each other (`comparison` is None with only one), and the choice."""
 
-    records: list[tuple[Path, Run]]
+    record: Path
     sides: list[Side]
     pairs: list[tuple[Side, Side]]
     comparison: Comparison | None
-    choice: Choice | None
+    choice: Choice
+
+
+@dataclass(frozen=True)
+class Hands:
+    """What the study needs done: a plan measured, a record gone on with, and the selection shown, which comes before the second part."""
+
+    measure: Callable[[Plan], Measured]
+    resume: Callable[[Path], Measured]
+    selected: Callable[[Selected], object]
 
 
 def _written(name: str, more: dict[str, Any]) -> dict[str, Any]:
@@ -86,24 +98,66 @@ def choose(comparison: Comparison) -> Choice:
     return Choice(deployments[nearest.side], reason)
 
 
-def run_study(measure: Measure, overrides: Overrides, chosen: Callable[[Choice], object]) -> Found:
-    """The whole experiment. `chosen` is told the choice before it is measured under load.
-
-    Ends early, without a choice, when the user stops the first part. Raises InputError or MeasureError.
-    """
-    first = measure(idle_plan(overrides))
-    if first[1].state != "complete":
-        return Found([first], [], [], None, None)
-    sides = sides_of([Record.open(first[0])])
-    names = {side.traits["deployment"] for side in sides}
-    if UNIPROCESSOR not in names:
-        raise MeasureError(f"the selection needs {UNIPROCESSOR} as its baseline, and this machine could not take it; what was measured is in {first[0]}")
+def select(first: Path) -> Selected:
+    """Compares the deployments of the first record and chooses. Raises MeasureError where that cannot be."""
+    sides = sides_of([Record.open(first)])
+    if UNIPROCESSOR not in {side.traits["deployment"] for side in sides}:
+        raise MeasureError(f"the selection needs {UNIPROCESSOR} as its baseline, and this machine could not take it; what was measured is in {first}")
     if len(sides) == 1:
-        comparison, couples = None, []
-        choice = Choice(UNIPROCESSOR, "it is the only deployment that this machine can take")
-    else:
-        couples = pairs(sides, UNIPROCESSOR)
-        comparison = compare(sides, couples, Options())
-        choice = choose(comparison)
-    chosen(choice)
-    return Found([first, measure(loaded_plan(choice, overrides))], sides, couples, comparison, choice)
+        return Selected(first, sides, [], None, Choice(UNIPROCESSOR, "it is the only deployment that this machine can take"))
+    couples = pairs(sides, UNIPROCESSOR)
+    comparison = compare(sides, couples, Options())
+    return Selected(first, sides, couples, comparison, choose(comparison))
+
+
+def run_study(hands: Hands, overrides: Overrides) -> None:
+    """The whole experiment. It ends early when the user stops the first part. Raises InputError or MeasureError."""
+    if overrides.targets is not None and len(overrides.targets) > 1:
+        raise InputError(f"the study {NAME} chooses for one machine: give one --target, run it once for each, and compare the records")
+    first = hands.measure(with_kept(idle_plan(overrides), Kept(name=NAME, part="idle", asked=overrides)))
+    _after_first(hands, first, overrides, None)
+
+
+def resume_study(hands: Hands, folder: Path) -> None:
+    """Go on with a study from either of its records: what is missing of it is measured. Raises InputError where nothing is missing."""
+    run = Record.open(folder).run
+    kept = kept_of(run)
+    if kept is None:
+        raise InputError(f"{folder} is no record of a study")
+    if kept.first is not None:
+        first = leader(folder, kept.first)
+        if first is not None and run.state != "complete":
+            hands.selected(select(first))
+        hands.resume(folder)
+        return
+    second = follower(folder, run)
+    if run.state == "complete" and second is not None and second[1].state == "complete":
+        raise InputError(f"the study is complete: there is nothing to resume in {folder} and {second[0]}")
+    first = (folder, run) if run.state == "complete" else hands.resume(folder)
+    _after_first(hands, first, kept.asked, second)
+
+
+def _after_first(hands: Hands, first: Measured, asked: Overrides, second: Measured | None) -> None:
+    """The selection, and the chosen deployment under load: measured, or gone on with where `second` was begun."""
+    path, run = first
+    if run.state != "complete":
+        return
+    with _saying_how_to_go_on(path):
+        selected = select(path)
+        hands.selected(selected)
+        if second is not None:
+            hands.resume(second[0])
+        else:
+            hands.measure(with_kept(loaded_plan(selected.choice, asked), Kept(name=NAME, part="load", first=run.id, asked=asked)))
+
+
+@contextmanager
+def _saying_how_to_go_on(first: Path) -> Generator[None]:
+    """Whatever ends the study between its parts says how to go on; within a part its run says it."""
+    how = f"go on with: rtgauge run --resume {shlex.quote(str(first))}"
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise RtgaugeError(f"stopped before the last part; {how}", EXIT_INTERRUPTED) from None
+    except MeasureError as error:
+        raise error if "--resume" in str(error) else MeasureError(f"{error}; {how}") from None

@@ -139,8 +139,11 @@ def quantile_grid(result: Comparison) -> Grid:
         interval = NONE if row.low_ns is None or row.high_ns is None else f"{_signed(row.low_ns)} … {_signed(row.high_ns)}"
         figures = [us(row.side_ns), us(row.baseline_ns), _signed(row.difference_ns), interval, _probability(row.p_different)]
         rows.append([row.side, row.quantile, *figures, row.says])
+    missing: dict[tuple[str, str], list[str]] = {}
+    for row in result.quantiles:
         if row.no_interval is not None:
-            notes.append(f"No interval for {row.side} at {row.quantile}: {row.no_interval}.")
+            missing.setdefault((row.side, row.no_interval), []).append(row.quantile)
+    notes += [f"No interval for {side} at {', '.join(quantiles)}: {why}." for (side, why), quantiles in missing.items()]
     tested = sum(row.p_different is not None for row in result.quantiles)
     if tested:
         notes.append(
@@ -165,7 +168,8 @@ def tail_grid(result: Comparison) -> Grid:
             level = levels.get(n)
             high = NONE if level is None else "no limit" if level.high_ns is None else us(level.high_ns)
             cells.append(NONE if level is None else f"{us(level.ns)} ({us(level.low_ns)} … {high})")
-        rows.append([tail.side, NONE if tail.shape is None else f"{tail.shape:+.2f}", *cells] if tail.cannot is None else [tail.side, NONE, *cells])
+        if columns:
+            rows.append([tail.side, NONE if tail.shape is None or tail.cannot is not None else f"{tail.shape:+.2f}", *cells])
         if tail.cannot is not None:
             notes.append(f"{tail.side}: cannot be estimated from this sample: {tail.cannot}.")
         else:

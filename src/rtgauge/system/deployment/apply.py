@@ -61,12 +61,16 @@ def read_machine(target: Target, *, threads: bool = False) -> Machine:
     return Machine(read_files(target.read, threads=threads))
 
 
-def explain_refusal(made: SettingMade) -> str:
-    """`/sys/...: it is read-only`."""
+def why_refused(made: SettingMade) -> str:
+    """`it is read-only, as in a container`; empty where it was not refused."""
     managed = made.path.startswith("/proc/irq/") and made.error in ("EPERM", "EIO")
     reason = "the kernel manages this interrupt itself" if managed else WHY.get(made.error or "", made.error or "")
-    now = f" ({made.now})" if made.error == "differs" and made.now is not None else ""
-    return f"{made.path} = {made.wanted}: {reason}{now}"
+    return reason + (f" ({made.now})" if made.error == "differs" and made.now is not None else "")
+
+
+def explain_refusal(made: SettingMade) -> str:
+    """`/sys/... = 1: it is read-only, as in a container`."""
+    return f"{made.path} = {made.wanted}: {why_refused(made)}"
 
 
 class _Doing:

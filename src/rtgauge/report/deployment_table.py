@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""What the page shows of a step's deployment: each setting, what the machine made of it, and whether it was put back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rtgauge.report.text import plural
+from rtgauge.system.deployment.apply import why_refused
+
+if TYPE_CHECKING:
+    from rtgauge.record.model import DeploymentReport, SettingMade
+
+PUT_BACK = {
+    None: "not yet, when this was written",
+    "restored": "yes",
+    "gone": "gone with its group or thread",
+    "left-changed-by-other": "no: something else had changed it since",
+    "left-under-another": "no: a later run had set it too",
+    "dropped-after-reboot": "by a reboot",
+    "failed": "failed",
+}
+"""The words of the engine's `restore` for people (docs/formats/hands.md)."""
+KEPT_BACK = {"restored", "gone", "dropped-after-reboot"}
+"""After these the setting is as it was."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A row: the setting, its value before, the one that was asked for, what the machine made of it, and what became of it afterwards."""
+
+    path: str
+    before: str
+    wanted: str
+    outcome: str
+    put_back: str
+    refused: bool
+    left: bool
+    """It is not as it was before the step."""
+
+
+@dataclass(frozen=True)
+class DeploymentTable:
+    """A step's deployment: in one sentence, in words, setting by setting, and the tasks that did not move."""
+
+    name: str
+    words: str
+    summary: str
+    settings: list[Setting]
+    not_moved: list[str]
+    not_moved_more: int
+    left: bool
+    not_put_back: list[str]
+    notes: list[str]
+
+
+def _setting(one: SettingMade) -> Setting:
+    outcome = "set" if one.error is None else f"refused: {why_refused(one)}"
+    untouched = one.error is not None and one.put_back is None
+    return Setting(
+        path=one.path,
+        before="unknown" if one.old is None else one.old or "empty",
+        wanted=one.wanted,
+        outcome=outcome,
+        put_back="it was not changed" if untouched else PUT_BACK.get(one.put_back, one.put_back or ""),
+        refused=one.error is not None,
+        left=not untouched and one.put_back not in KEPT_BACK,
+    )
+
+
+def deployment_table(report: DeploymentReport) -> DeploymentTable:
+    """The table of a step's deployment."""
+    done = len(report.settings) - len(report.refused)
+    said = [f"{plural(done, 'setting')} made", f"{len(report.refused)} refused"]
+    said += [f"{plural(report.moved, 'task')} moved, {report.not_moved_count} would not"] if report.moved or report.not_moved_count else []
+    settings = [_setting(one) for one in report.settings]
+    left = bool(report.not_put_back) or any(one.left for one in settings)
+    said += ["not all put back" if left else "all put back"]
+    notes = [f"CPU {report.isolated} was set aside for measuring."] if report.isolated else []
+    if report.noted:
+        notes.append(f"{plural(report.noted, 'setting')} that hotplug or moved tasks may change besides noted before, and put back after.")
+    if report.controller:
+        notes.append("The controller's priority, those of other real-time threads and of IRQ threads were set too.")
+    if report.not_found:
+        notes.append(f"No IRQ thread was found to raise for: {', '.join(report.not_found)}.")
+    return DeploymentTable(
+        name=report.name,
+        words=report.words.replace(",", ", "),
+        summary=", ".join(said),
+        settings=settings,
+        not_moved=list(report.not_moved),
+        not_moved_more=max(0, report.not_moved_count - len(report.not_moved)),
+        left=left,
+        not_put_back=list(report.not_put_back),
+        notes=notes,
+    )

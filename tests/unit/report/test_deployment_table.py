@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""The page's table of a step's deployment: what was made, refused, moved and put back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rtgauge.record.model import DeploymentReport, SettingMade
+from rtgauge.record.reader import Record
+from rtgauge.report.deployment_table import PUT_BACK, deployment_table
+from rtgauge.report.page import html
+from tests.support.records import Shape, write_record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOSTILE = "<script>alert(1)</script>"
+MADE = SettingMade(path="/proc/sys/kernel/timer_migration", old="1", wanted="0", now="0", put_back="restored")
+REFUSED = SettingMade(path="/proc/irq/36/smp_affinity_list", old="0-1", wanted="0", now="0-1", error="EPERM")
+
+
+def report(*settings: SettingMade, **more: object) -> DeploymentReport:
+    return DeploymentReport.model_validate({"name": "MI", "words": "c-states=off,isolate=all", "settings": list(settings), **more})
+
+
+def test_made_refused_and_moved_are_counted():
+    table = deployment_table(report(MADE, REFUSED, moved=110, not_moved=["kthreadd: EINVAL"], not_moved_count=40, isolated="1"))
+    assert table.summary == "1 setting made, 1 refused, 110 tasks moved, 40 would not, all put back"
+    assert [(row.outcome, row.put_back, row.refused, row.left) for row in table.settings] == [
+        ("set", "yes", False, False),
+        ("refused: the kernel manages this interrupt itself", "it was not changed", True, False),
+    ]
+    assert table.not_moved_more == 39
+    assert table.notes == ["CPU 1 was set aside for measuring."]
+
+
+@pytest.mark.parametrize("action", ["failed", "left-changed-by-other", "left-under-another", None])
+def test_what_was_not_put_back_is_said(action: str | None):
+    table = deployment_table(report(MADE.model_copy(update={"put_back": action})))
+    assert table.settings[0].left
+    assert table.left
+    assert table.settings[0].put_back == PUT_BACK[action]
+    assert table.summary.endswith("not all put back")
+
+
+def test_a_value_of_which_the_kernel_made_another_is_shown():
+    table = deployment_table(report(MADE.model_copy(update={"error": "differs", "now": "7", "put_back": "restored"})))
+    assert table.settings[0].outcome == "refused: the kernel made something else of it (7)"
+    assert not table.left
+
+
+def page_with(folder: Path, deployment: DeploymentReport | None) -> str:
+    record = Record.open(write_record(folder, Shape(loads=("idle",))))
+    record.steps[0] = record.steps[0].model_copy(update={"deployment": deployment})
+    return html(record)
+
+
+def test_the_page_shows_it_folded_and_escaped(tmp_path: Path):
+    hostile = MADE.model_copy(update={"path": HOSTILE, "old": HOSTILE})
+    page = page_with(tmp_path, report(MADE, REFUSED, hostile, not_moved=[HOSTILE], not_moved_count=1, not_put_back=[]))
+    part = page[page.index('<section id="deployments"') :]
+    assert part.index("<details><summary>") < part.index("timer_migration") < part.index("</details>")
+    assert HOSTILE not in page
+    assert "&lt;script&gt;" in part
+
+
+def test_what_is_left_is_not_folded_away(tmp_path: Path):
+    page = page_with(tmp_path, report(MADE, not_put_back=["/sys/x: it is busy"]))
+    assert "<details open><summary>" in page
+    assert "Not put back: /sys/x: it is busy" in page
+
+
+def test_without_a_deployment_there_is_no_such_part(tmp_path: Path):
+    assert 'id="deployments"' not in page_with(tmp_path, None)
