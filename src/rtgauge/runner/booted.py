@@ -10,7 +10,6 @@ from typing import Any
 from rtgauge.errors import MeasureError
 from rtgauge.lab.reboot import Reboots
 from rtgauge.record.model import LeftOut, StepKey
-from rtgauge.runner.facts import read_facts
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.step import Abandoned, abandon
 from rtgauge.system.deployment.ability import isolated_cpus, kept_cpus
@@ -19,6 +18,7 @@ from rtgauge.system.deployment.by_boot import boot_words, differs, left_to_set, 
 from rtgauge.system.deployment.held import BOOT_ID, JOURNAL, find_held
 from rtgauge.system.deployment.machine import Machine
 from rtgauge.system.deployment.words import AS_IS, Deployment, parse_deployment
+from rtgauge.system.whole import facts_by
 from rtgauge.target.address import LAB, SshAddress
 from rtgauge.target.base import Target
 from rtgauge.target.opening import where_now
@@ -68,7 +68,7 @@ class Boots:
             if self._found:
                 self._boot(PLAIN, [])
             self._machine: Machine = read_machine(target)
-            self._architecture = str(read_facts(target)["kernel"]["architecture"])
+            self._architecture = str(facts_by(target.read, target.machine)[0]["kernel"]["architecture"])
         except BaseException:
             self.leave()
             raise
@@ -132,7 +132,7 @@ class Boots:
         words = self._found.split() if name == AS_IS else boot_words(deployment, self._machine, self._architecture)
         try:
             self._boot(name, words)
-            facts = read_facts(self._target)
+            facts, _ = facts_by(self._target.read, self._target.machine)
             wrong = differs(deployment, self._machine, facts["cpu"])
             if wrong is not None:
                 raise MeasureError(f"booted with '{' '.join(words)}': {wrong}")

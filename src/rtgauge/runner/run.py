@@ -24,7 +24,6 @@ from rtgauge.record.reader import Record
 from rtgauge.record.writer import PARTIAL, RecordWriter
 from rtgauge.runner import cross_check, deployed
 from rtgauge.runner.booted import BOOT_S, Boots
-from rtgauge.runner.facts import read_facts
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.kept import Kept, kept_folders, read_kept
 from rtgauge.runner.progress import Progress
@@ -32,6 +31,7 @@ from rtgauge.runner.step import STOPPED_EARLY, Abandoned, Context, LoadFailed, N
 from rtgauge.system.controller import Controller
 from rtgauge.system.deployment.apply import Refused
 from rtgauge.system.deployment.words import AS_IS
+from rtgauge.system.whole import facts_by
 from rtgauge.target.base import Target
 from rtgauge.target.lease import LEASE_NS
 from rtgauge.target.opening import console, open_target
@@ -240,7 +240,7 @@ def _host(facts: dict[str, Any]) -> str:
 
 
 def _context(target: Target, load_warm_up_ns: int, progress: Progress, interrupt: Interrupt) -> Context:
-    context = Context(target, read_facts(target), progress, interrupt, load_warm_up_ns / 1e9)
+    context = Context(target, facts_by(target.read, target.machine)[0], progress, interrupt, load_warm_up_ns / 1e9)
     context.calibrations = calibrate(target)
     return context
 

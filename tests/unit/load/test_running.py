@@ -124,7 +124,7 @@ def test_network_over_loopback(log: Path) -> None:
 def test_network_between_namespaces_leaves_nothing(log: Path) -> None:
     needs("iperf3", "ip", "unshare", "nsenter")
     target = LocalTarget()
-    if os.geteuid() != 0 or target.run(["unshare", "--net", *VETH_TRIAL], 5).returncode != 0:
+    if os.geteuid() != 0 or target.run(["unshare", "--net", "ip", *VETH_TRIAL], 5).returncode != 0:
         pytest.skip("network namespaces are not allowed here")
     namespaces = target.run(["ip", "netns", "list"], 5).stdout
     (part,) = run(registry.get("network"), log, target).parts
