@@ -26,6 +26,7 @@ from rtgauge.runner import cross_check, deployed
 from rtgauge.runner.booted import BOOT_S, Boots
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.kept import Kept, kept_folders, read_kept
+from rtgauge.runner.machine_marks import machine_marks
 from rtgauge.runner.progress import Progress
 from rtgauge.runner.step import STOPPED_EARLY, Abandoned, Context, LoadFailed, NotHere, calibrate, check_permission, measure_step, now_utc
 from rtgauge.system.controller import Controller
@@ -357,6 +358,7 @@ def _measure(writer: RecordWriter, run: Run, remaining: Sequence[StepKey], conte
             with deployed.deployed(key, context) as applied:
                 step, windows = measure(step_id, key, context, folder)
             step = deployed.with_deployment(step, applied, left_before)
+            step.marks += machine_marks(context.target.name, context.facts)
             writer.commit_step(step, windows)
         except Abandoned:
             break

@@ -24,6 +24,7 @@ from rtgauge.record.summary import summarise_step
 from rtgauge.record.windows import WindowTable
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.kept import Kept
+from rtgauge.runner.machine_marks import emulated
 from rtgauge.runner.progress import Progress
 from rtgauge.runner.tasks import highest, run_segments, task_counts
 from rtgauge.system.changes import CHANGE_PATHS, changes
@@ -341,7 +342,9 @@ def _put_together(
         segments=run_segments(result),
     )
     step.marks += change_marks(changed, step.cpus)
-    step.marks += _throttle_marks(step, context.facts)
+    if not emulated(context.facts):
+        # there, a latency as long as the kernel's limits is the emulator's
+        step.marks += _throttle_marks(step, context.facts)
     return step
 
 
