@@ -65,7 +65,8 @@ done
 exec iperf3 "$@" --port "$port"
 """
 
-VETH_TRIAL = ["link", "add", "rtg-client", "type", "veth", "peer", "name", "rtg-server"]
+# BusyBox's ip makes a pair too, and passes over the name of its other end.
+VETH_TRIAL = '"$1" link add rtg-client type veth peer name rtg-server && "$1" link show rtg-server'
 NAMESPACES = (["--net"], ["--user", "--map-root-user", "--net"])
 TOOLS = ("ip", "nsenter", "setsid", "unshare")
 COSTS_LITTLE = "its traffic passes no network card, so that it costs the machine less than the same traffic over a card does"
@@ -146,12 +147,12 @@ class Network(Load):
 
     @staticmethod
     def _namespace(context: LoadContext) -> tuple[list[str], list[str]] | None:
-        """The command that makes a network namespace here and the paths of TOOLS, None where there is no namespace with a veth pair (BusyBox's ip has none)."""
+        """The command that makes a network namespace here and the paths of TOOLS, None where no namespace with a veth pair can be had."""
         tools = [path for tool in TOOLS if (path := context.target.which(tool)) is not None]
         if len(tools) < len(TOOLS):
             return None
         for options in NAMESPACES:
             command = [tools[-1], *options]
-            if context.target.run([*command, tools[0], *VETH_TRIAL], timeout_s=5).returncode == 0:
+            if context.target.run([*command, "sh", "-c", VETH_TRIAL, "sh", tools[0]], timeout_s=5).returncode == 0:
                 return command, tools
         return None
