@@ -50,8 +50,14 @@ def test_it_measures_there(machine: str, cache: Path, monkeypatch: pytest.Monkey
         pytest.skip("this machine's own engine is tested everywhere else")
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     options = ["--policy=other", "--interval-ns=10000000", "--count=20", "--warm-up-ns=0", "--dma-latency-us=-1", "--memory-lock=off", "--cpu=0"]
-    run = subprocess.run([EMULATORS[machine], engine_for(machine), "wakeup", *options], input="go\n", capture_output=True, text=True, check=True, timeout=60)
-    lines = [json.loads(line) for line in run.stdout.splitlines()]
+    command = [EMULATORS[machine], engine_for(machine), "wakeup", *options]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as engine:
+        assert engine.stdin is not None
+        assert engine.stdout is not None
+        engine.stdin.write("go\n")
+        engine.stdin.flush()
+        # its standard input stays open: the end of it would be the end of the measurement
+        lines = [json.loads(line) for line in engine.stdout]
     (summary,) = [line for line in lines if line["type"] == "summary"]
     assert summary["count"] + summary["missed"] == 20
     assert lines[-1]["reason"] == "count"
