@@ -10,7 +10,7 @@
 #include "rt/memory.h"
 #include "rt/wait.h"
 
-#define RING 65536
+#define RING ((size_t)65536)
 #define WORK_NS (NS_PER_S / 1000 * 80) /* then a rest of a quarter of what was worked */
 #define FREE_NS (NS_PER_S / 100)       /* about how long threads that run freely do not meet */
 #define LOOK_NS NS_PER_S	       /* real-time: how often the time that is left over is looked at */

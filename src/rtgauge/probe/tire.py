@@ -143,8 +143,9 @@ class TireParameters(MachineParameters):
             with_damping = "" if damping is None else f" with damping {damping:g} N s/m"
             of_stiffness = f"stiffness {stiffness:g} N/m" if self.stiffness_n_m is not None else "the stiffness"
             raise ValueError(
-                f"{of_stiffness}{with_damping} is unstable with steps of 10 ms: with {self.nodes} nodes of together {self.mass_kg:g} kg the damping must be at most "
-                f"{most:.4g} N s/m, and at least stiffness x 10 ms, so that the stiffness is at most {most / STEP_S:.4g} N/m; leave both out for values that fit"
+                f"{of_stiffness}{with_damping} is unstable with steps of 10 ms: with {self.nodes} nodes of together {self.mass_kg:g} kg the damping "
+                f"must be at most {most:.4g} N s/m, and at least stiffness x 10 ms, so that the stiffness is at most {most / STEP_S:.4g} N/m; "
+                "leave both out for values that fit"
             )
 
 
