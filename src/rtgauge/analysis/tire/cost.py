@@ -14,11 +14,11 @@ from pydantic import Field
 
 from rtgauge.analysis.tire.estimate import Estimate, combined_dof, with_error
 from rtgauge.analysis.tire.line import Line, fit
-from rtgauge.analysis.tire.runs import INTEGRATION, SEMAPHORE, SERIAL, SOLVERS, SPRINGS, WHOLE
+from rtgauge.analysis.tire.runs import INTEGRATION, SEMAPHORE, SERIAL, SOLVERS, SPRINGS, SPRINGS_PER_NODE, WHOLE
 from rtgauge.record.model import Model
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rtgauge.analysis.tire.runs import FastRun
 
@@ -111,7 +111,7 @@ def _part(name: str, key: tuple[str, str], per: str, how: str, terms: Sequence[t
     )
 
 
-def _parts_of(solver: str, policy: str, lines: dict[LineKey, Line], springs_per_node: dict[str, float]) -> list[Part]:
+def _parts_of(solver: str, policy: str, lines: dict[LineKey, Line], springs_per_node: Mapping[str, float]) -> list[Part]:
     key = (solver, policy)
     whole, springs, integration = (lines.get((solver, policy, without, 1)) for without in (WHOLE, SPRINGS, INTEGRATION))
     if whole is None:
@@ -128,7 +128,7 @@ def _parts_of(solver: str, policy: str, lines: dict[LineKey, Line], springs_per_
     return parts
 
 
-def _ipc(policy: str, whole: Line, lines: dict[LineKey, Line], springs_per_node: dict[str, float]) -> Part:
+def _ipc(policy: str, whole: Line, lines: dict[LineKey, Line], springs_per_node: Mapping[str, float]) -> Part:
     """Semaphore minus serial, the springs that only one of them computes taken out."""
     serial, bare = lines.get((SERIAL, policy, WHOLE, 1)), lines.get((SERIAL, policy, SPRINGS, 1))
     more = springs_per_node[SEMAPHORE] / springs_per_node[SERIAL] - 1
@@ -168,7 +168,7 @@ def _synchronisation(lines: dict[LineKey, Line], runs: Sequence[FastRun]) -> lis
     return found
 
 
-def cost_model(runs: Sequence[FastRun], switch_ns: dict[str, Estimate], springs_per_node: dict[str, float]) -> CostModel | None:
+def cost_model(runs: Sequence[FastRun], switch_ns: dict[str, Estimate], springs_per_node: Mapping[str, float] = SPRINGS_PER_NODE) -> CostModel | None:
     """The terms of eq. 2, from real-fast runs. None where no line can be drawn.
 
     `switch_ns`: policy -> what the microbenchmark says a task switch costs; `springs_per_node`: solver -> how many spring forces it computes a node.
