@@ -173,7 +173,7 @@ static void take_sample(struct series *s, int64_t value)
 	d = (double)(value - w->first_ns);
 	w->sum_d += d;
 	w->sum_d2 += d * d;
-	histogram_add(&w->plain, value);
+	histogram_add(&w->plain, value < 0 ? 0 : value);
 	if (s->measuring)
 		keep_outlier(s, value, release_ns(s, s->position));
 }
@@ -243,16 +243,34 @@ void series_feed(struct series *s, int64_t value, struct json *j)
 	}
 }
 
-bool series_feed_timed(struct series *s, int64_t time_ns, int64_t value_ns, struct json *j)
+/* Goes on to the window of this time; false: it lies after the measured phase. */
+static bool reach_time(struct series *s, int64_t time_ns, struct json *j)
 {
-	int64_t sample[2], position = time_ns > s->start_ns ? time_ns - s->start_ns : 0;
+	int64_t position = time_ns > s->start_ns ? time_ns - s->start_ns : 0;
 
 	if (position >= s->total_count)
 		return false;
 	if (position > s->position)
 		s->position = position;
 	roll(s, s->position, j);
-	if (value_ns < 0) {
+	return true;
+}
+
+void series_miss_timed(struct series *s, int64_t time_ns, int64_t value_ns, struct json *j)
+{
+	if (!reach_time(s, time_ns, j))
+		return;
+	s->window.missed++;
+	histogram_add(&s->window.missed_ones, value_ns < 0 ? 0 : value_ns);
+}
+
+bool series_feed_timed(struct series *s, int64_t time_ns, int64_t value_ns, struct json *j)
+{
+	int64_t sample[2];
+
+	if (!reach_time(s, time_ns, j))
+		return false;
+	if (value_ns < 0 && !s->is_signed) {
 		s->impossible++;
 		return true;
 	}

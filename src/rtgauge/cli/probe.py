@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rtgauge.cli import microbenchmarks
+from rtgauge.cli import microbenchmarks, tire
 from rtgauge.cli.probe_options import Json, Target
 
 HELP = """Measure one thing, without a plan.
@@ -26,6 +26,7 @@ app = typer.Typer(help=HELP)
 
 for command in (microbenchmarks.noise, microbenchmarks.switch, microbenchmarks.preempt, microbenchmarks.semaphore, microbenchmarks.inversion):
     app.command(command.__name__)(command)
+app.command("tire")(tire.tire)
 
 
 @app.command("wakeup")

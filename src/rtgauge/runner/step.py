@@ -208,7 +208,8 @@ def start_load(key: StepKey, context: Context, folder: Path, expected_s: float) 
 
 
 def _samples_dir(key: StepKey, context: Context, folder: Path) -> str | None:
-    return context.target.files_folder(folder) if key.parameters.get("samples") else None
+    """Where the engine writes files of its own: raw samples, the state of a tire."""
+    return context.target.files_folder(folder) if key.parameters.get("samples") or key.parameters.get("state") else None
 
 
 def _expected_s(key: StepKey) -> float:
@@ -295,8 +296,8 @@ def measure_step(step_id: str, key: StepKey, context: Context, folder: Path) -> 
     changed = changes(before, after)
     result.marks += _connection_marks(program, picked_up=picked_up)
     step = _put_together(step_id, key, context, said=(result, frame), report=report, started=started, changed=changed)
+    target.fetch(folder)
     if key.parameters.get("samples"):
-        target.fetch(folder)
         step.series = [with_samples(one, summarise_samples(folder / f"samples-{one.series}.i64")) for one in step.series]
     return step, frame
 
