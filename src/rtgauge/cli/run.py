@@ -144,6 +144,7 @@ def run(
       delgado2020-tasks  a task set, 10 minutes idle and 10 minutes loaded
     Study:
       delgado2020        every deployment, then the best one under load
+      garre2014          a physical simulation, real-fast and real-time, 20 minutes
 
     \b
     Examples:

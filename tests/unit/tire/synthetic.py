@@ -10,6 +10,7 @@ import numpy as np
 from rtgauge.analysis.tire.runs import Configuration, FastRun, PacedRun
 
 SPRINGS_PER_NODE = {"serial": 1.5, "halo": 1.5, "semaphore": 3.0}
+"""Not those of the engine: the model must take whatever the solvers do."""
 NODES = (64, 256, 1024, 4096, 16384)
 
 

@@ -57,7 +57,7 @@ def test_nothing_holds() -> None:
     state, trials = run(Search(8, 5000, bisections=4), lambda _: 3)
     assert state.frontier is not None
     assert (state.frontier.nodes, state.frontier.low, state.frontier.high, state.frontier.runs) == (None, 0, 0, 0)
-    assert state.frontier.misses == 8
+    assert state.frontier.misses == 16
     assert state.frontier.share_at_most is None
     assert len(trials) < 60
 
@@ -140,6 +140,6 @@ def test_it_goes_on_from_any_point_as_if_it_had_not_been_cut_off(data: st.DataOb
 
 
 def test_sizes() -> None:
-    assert [least_nodes(threads) for threads in (1, 4, 5, 40, 41)] == [4, 4, 8, 40, 44]
+    assert [least_nodes(threads) for threads in (1, 2, 3, 4, 40, 41)] == [4, 4, 8, 8, 80, 84]
     assert [whole_nodes(n) for n in (0, 5, 6.1, 4002)] == [4, 4, 8, 4000]
     assert whole_nodes(9, 12) == 12

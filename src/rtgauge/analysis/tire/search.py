@@ -31,8 +31,8 @@ def whole_nodes(nodes: float, least: int = LEAST_NODES, most: int = MOST_NODES) 
 
 
 def least_nodes(threads: int) -> int:
-    """The smallest tire that so many threads can share."""
-    return NODES_MULTIPLE * max(1, math.ceil(threads / NODES_MULTIPLE))
+    """The smallest tire that so many threads can share, also where each needs a pair of opposite nodes."""
+    return NODES_MULTIPLE * max(1, math.ceil(2 * threads / NODES_MULTIPLE))
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ def meanings(steps: Sequence[Step]) -> dict[str, int]:
     found: dict[str, int] = {}
     for step in steps:
         word = step.key.parameters.get("threads")
-        for result in step.results if isinstance(word, str) else []:
+        for result in step.results if isinstance(word, str) and not word.isdigit() else []:
             number = result.values.get("threads")
             if isinstance(number, int) and not isinstance(number, bool):
                 found[str(word)] = number
