@@ -302,7 +302,8 @@ static void set_series(struct frame *f)
 		all[i].cpu = plan.threads == 1 ? threads[0]->cpu : -1;
 		all[i].labels[0] = (struct label){"solver", solver_names[wanted.solver]};
 		series[i] = &all[i];
-		measurers[i] = plan.threads == 1 ? threads[0] : NULL;
+		/* Of threads that share a CPU none can tell who kept it waiting. */
+		measurers[i] = plan.threads <= plan.cpus ? threads[0] : NULL;
 	}
 	f->series = series;
 	f->measurers = measurers;
@@ -311,18 +312,17 @@ static void set_series(struct frame *f)
 static void feed_timed(const struct tire_sample *s, struct json *j)
 {
 	int64_t period_ns = wanted.period_ns, missed = series_missed_after(s->response_ns, period_ns);
-	int64_t step_ns = s->response_ns - s->latency_ns;
 
-	series_feed_timed(&all[LATENCY], s->begin_ns, s->latency_ns, j);
-	series_feed_timed(&all[RESPONSE], s->begin_ns, s->response_ns, j);
-	series_feed_timed(&all[SLACK], s->begin_ns, period_ns - s->response_ns, j);
+	series_feed_timed(&all[LATENCY], s->time_ns, s->latency_ns, j);
+	series_feed_timed(&all[RESPONSE], s->time_ns, s->response_ns, j);
+	series_feed_timed(&all[SLACK], s->time_ns, period_ns - s->response_ns, j);
 	/* Had it been run after this one, it had begun when this one ended, and taken as long. */
 	for (int64_t m = 1; m <= missed; m++) {
-		int64_t release_ns = s->begin_ns + m * period_ns, latency_ns = s->response_ns - m * period_ns;
+		int64_t release_ns = s->time_ns + m * period_ns, latency_ns = s->response_ns - m * period_ns;
 
 		series_miss_timed(&all[LATENCY], release_ns, latency_ns, j);
-		series_miss_timed(&all[RESPONSE], release_ns, latency_ns + step_ns, j);
-		series_miss_timed(&all[SLACK], release_ns, period_ns - latency_ns - step_ns, j);
+		series_miss_timed(&all[RESPONSE], release_ns, latency_ns + s->step_ns, j);
+		series_miss_timed(&all[SLACK], release_ns, period_ns - latency_ns - s->step_ns, j);
 	}
 }
 
@@ -338,7 +338,7 @@ static bool take(struct json *j)
 		if (wanted.period_ns)
 			feed_timed(&sample, j);
 		else
-			series_feed_timed(&all[STEP_TIME], sample.begin_ns, sample.response_ns, j);
+			series_feed_timed(&all[STEP_TIME], sample.time_ns, sample.step_ns, j);
 	}
 	return alive;
 }

@@ -55,11 +55,11 @@ static struct {
 	struct tire_books books;
 } now;
 
-static void store(int64_t begin_ns, int64_t latency_ns, int64_t response_ns)
+static void store(struct tire_sample sample)
 {
 	size_t slot = next_sample & (2 * RING - 1);
 
-	samples[slot] = (struct tire_sample){begin_ns, latency_ns, response_ns};
+	samples[slot] = sample;
 	if (ring_push(&ring, (int64_t)slot))
 		next_sample++;
 	else
@@ -109,7 +109,8 @@ static void fast_step_over(void *arg)
 		return;
 	now_ns = clock_now_ns(CLOCK_MONOTONIC);
 	took_ns = now_ns - now.stamp_ns;
-	store(now.stamp_ns, 0, (took_ns + now.since / 2) / now.since);
+	store((struct tire_sample){.time_ns = now.stamp_ns,
+				   .step_ns = (took_ns + now.since / 2) / now.since});
 	note_time(now.since, took_ns);
 	now.ended = stopped();
 	now.over = now.ended || now.done >= now.total || now_ns >= now.end_ns;
@@ -138,21 +139,44 @@ static bool overloads(int64_t now_ns, int64_t busy_ns)
 	return now.looks >= LOOKS;
 }
 
+/* When the first of all threads began, and when every CPU had begun: threads that share a CPU begin one after
+ * the other. */
+static int64_t first_begin(int64_t *everywhere_ns)
+{
+	unsigned int cpus = plan.cpus < plan.threads ? plan.cpus : plan.threads;
+	int64_t first_ns = INT64_MAX;
+
+	*everywhere_ns = 0;
+	for (unsigned int cpu = 0; cpu < cpus; cpu++) {
+		int64_t here_ns = INT64_MAX;
+
+		for (unsigned int i = cpu; i < plan.threads; i += cpus) {
+			if (workers[i].begin_ns < here_ns)
+				here_ns = workers[i].begin_ns;
+		}
+		if (here_ns > *everywhere_ns)
+			*everywhere_ns = here_ns;
+		if (here_ns < first_ns)
+			first_ns = here_ns;
+	}
+	return first_ns;
+}
+
 /* Real-time: the step that was released at release_ns is done. */
 static void timed_step_over(void *arg)
 {
-	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC), begin_ns = workers[0].begin_ns, response_ns, missed;
+	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC), begin_ns, everywhere_ns, response_ns, missed;
 
 	(void)arg;
 	now.ended = now.over = stopped();
 	if (now.over)
 		return;
-	for (unsigned int i = 1; i < plan.threads; i++) {
-		if (workers[i].begin_ns > begin_ns)
-			begin_ns = workers[i].begin_ns;
-	}
+	begin_ns = first_begin(&everywhere_ns);
 	response_ns = now_ns - now.release_ns;
-	store(now.release_ns, begin_ns - now.release_ns, response_ns);
+	store((struct tire_sample){.time_ns = now.release_ns,
+				   .latency_ns = everywhere_ns - now.release_ns,
+				   .response_ns = response_ns,
+				   .step_ns = now_ns - begin_ns});
 	note_time(1, now_ns - begin_ns);
 	missed = series_missed_after(response_ns, plan.period_ns);
 	if (missed > now.total - now.done - 1)

@@ -15,11 +15,11 @@
 #include "frame/thread.h"
 #include "tire/solver.h"
 
-/* What was computed at `begin_ns`, or released then. */
 struct tire_sample {
-	int64_t begin_ns;
-	int64_t latency_ns;  /* real-time: from the release to the last thread's beginning */
-	int64_t response_ns; /* real-time: to the end of the step; real-fast: the time of one step */
+	int64_t time_ns; /* when the step was released; real-fast: when it began */
+	int64_t step_ns; /* from the first thread's beginning to the end; real-fast: of one step of a block */
+	int64_t latency_ns,
+		response_ns; /* real-time: from the release until every CPU has begun; to the end */
 };
 
 /* Of the measured phase. */

@@ -15,7 +15,7 @@ _STABLE = "default: stable, by nodes and mass."
 
 def tire(
     solver: Annotated[str, typer.Option(metavar="NAME", help="halo (fast), semaphore (the paper's) or serial.")] = "halo",
-    nodes: Annotated[int, typer.Option(metavar="N", help="Point masses, a multiple of 4, 4 to 1000000.")] = 4000,
+    nodes: Annotated[int, typer.Option(metavar="N", help="Point masses, a multiple of 4, 4 to 16000000.")] = 4000,
     threads: Annotated[str, typer.Option(metavar="N", help="A number, or one, cores, hardware-threads, twice (two a hardware thread).")] = "1",
     period: Annotated[str, typer.Option(metavar="TIME", help="Real-time: a step each, e.g. 10ms; 0: real-fast, as fast as possible.")] = "0",
     steps: Annotated[int | None, typer.Option(metavar="N", min=1, help="Steps to measure, in place of a duration.")] = None,

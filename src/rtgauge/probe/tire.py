@@ -14,7 +14,7 @@ from rtgauge.probe.measuring import MachineParameters, MeasuringProbe, OnOff
 from rtgauge.record.tire_state import STATE_FILE
 from rtgauge.validation import DurationNs, between
 
-MOST_NODES = 1_000_000
+MOST_NODES = 16_000_000
 MOST_THREADS = 1024
 THREAD_WORDS = ("one", "cores", "hardware-threads", "twice")
 """Thread counts by meaning, as the paper has them: one, one a core, one a hardware thread, two a hardware thread."""

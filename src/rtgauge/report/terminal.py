@@ -132,6 +132,19 @@ def _print_microbenchmarks(record: Record, console: Console) -> None:
     console.print()
 
 
+def _print_tires(record: Record, console: Console) -> None:
+    """What the simulations came to, where the record holds such steps."""
+    if not any(step.key.probe == "tire" for step in record.steps):
+        return
+    from rtgauge.report.compare.terminal import print_grids
+    from rtgauge.report.tire_step import tire_grid
+
+    grid = tire_grid(ordered_steps(record))
+    if grid is not None:
+        print_grids([grid], console)
+        console.print()
+
+
 def print_summary(record: Record, console: Console, *, kept: bool = True) -> None:
     """The system, a table a quantity by load and CPU, marks, what was left out, the verdict, and where the record is (if it is kept)."""
     for line in system_lines(record):
@@ -156,6 +169,7 @@ def print_summary(record: Record, console: Console, *, kept: bool = True) -> Non
         console.print(Text("filled in: with the latencies that missed activations would have had", style="dim"))
     console.print()
     _print_microbenchmarks(record, console)
+    _print_tires(record, console)
     for mark in _marks(record):
         console.print(Text.assemble("* ", mark))
     for item in record.run.left_out:
