@@ -62,10 +62,17 @@ def _pairs(step: Step, values: dict[str, Any]) -> list[list[str]]:
         rows.append(["deadlines missed", told])
         rows.append(["computing", f"{wall}, {_share(values['wall_ns'], activations * step.key.parameters['period_ns'])} of the time"])
     else:
-        rows.append(["steps", f"{whole(values['steps'], group=' ')} in {wall}" + (f", rests of {format_time(values['rest_ns'])} not in it" if values["rest_ns"] else "")])
+        rows.append(
+            [
+                "steps",
+                f"{whole(values['steps'], group=' ')} in {wall}" + (f", rests of {format_time(values['rest_ns'])} not in it" if values["rest_ns"] else ""),
+            ]
+        )
     if values["barrier_ns"] is not None:
         rows.append(["barrier", f"{format_time(values['barrier_ns'])} a step, waiting for the other threads in it"])
-    rows.append(["task switches", f"{whole(values['voluntary_switches'], group=' ')} voluntary, {whole(values['involuntary_switches'], group=' ')} involuntary"])
+    rows.append(
+        ["task switches", f"{whole(values['voluntary_switches'], group=' ')} voluntary, {whole(values['involuntary_switches'], group=' ')} involuntary"]
+    )
     rows.append(["CPU time", f"{format_time(values['cpu_ns'])} of all threads"])
     rows.append(["memory", f"{values['step_bytes'] / 2**20:.3g} MiB of the model"])
     return rows

@@ -12,6 +12,7 @@ from rtgauge.analysis.tire.read import fast_runs, is_tire
 from rtgauge.analysis.tire.runs import HALO, INTEGRATION, SEMAPHORE, SERIAL, SPRINGS
 from rtgauge.analysis.tire.search import least_nodes, whole_nodes
 from rtgauge.plan.plan import Overrides, Plan
+from rtgauge.probe.tire import MOST_NODES
 from rtgauge.record.model import Step, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.study.tire import Aims, TireSearch, aims_of, fast_entries, keys_of, paced_entry, plan_of, search_keys, steps_on, thread_numbers, tire_entry
@@ -33,7 +34,7 @@ class Garre2014(TireSearch):
 
     name = "garre2014"
     description = "study: a physical simulation, real-fast and real-time, its frontier and cost model (Garre et al. 2014, sec. 4); about 20 minutes"
-    default = Aims(policies=("fifo", "other"), sizes=(100, 400, 1600, 6400, 25600))
+    default = Aims(policies=("fifo", "other"), sizes=(100, 400, 1600, 6400, 25600, 102400))
 
     def aims(self, asked: Overrides) -> Aims:
         """What is asked. Raises InputError."""
@@ -135,7 +136,7 @@ def _map_entries(steps: Sequence[Step], aims: Aims) -> list[dict[str, Any]]:
             mean = expected.get((solver, policy, threads))
             if mean is None or (solver == SERIAL and threads > 1):
                 continue
-            sizes = dict.fromkeys(whole_nodes(mean.value * share, least_nodes(threads), 1_000_000) for share in MAP_SHARES)
+            sizes = dict.fromkeys(whole_nodes(mean.value * share, least_nodes(threads), MOST_NODES) for share in MAP_SHARES)
             entries += [paced_entry(aims, solver, nodes, threads, policy) for nodes in sizes]
     return entries
 

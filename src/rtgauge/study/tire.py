@@ -15,17 +15,15 @@ from rtgauge.analysis.tire.whole import Condition, Searched, condition_of, meani
 from rtgauge.errors import InputError
 from rtgauge.nearest import nearest
 from rtgauge.plan.plan import Overrides, Plan, make_plan
+from rtgauge.probe.tire import MOST_NODES, THREAD_WORDS
 from rtgauge.record.model import Step, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.study.kept import kept_of
 from rtgauge.units import format_duration, parse_duration_ns
 
-WORDS = ("one", "cores", "hardware-threads", "twice")
-"""Thread counts by meaning, as the paper has them."""
 START = 0.9
 """A search begins a little below the n whose mean step takes a whole period."""
 START_WITHOUT = 4000
-MOST_NODES = 1_000_000
 FAST_SHARE = 5
 """A real-fast run is so many times shorter than a paced one: it needs a mean, not every late step."""
 SHORTEST_NS = 20_000_000
@@ -38,7 +36,7 @@ class Aims:
     """What a study of the tire is asked for. `threads`: numbers and words; `rest`: parameters for every step."""
 
     solvers: tuple[str, ...] = SOLVERS
-    threads: tuple[str, ...] = WORDS
+    threads: tuple[str, ...] = THREAD_WORDS
     policies: tuple[str, ...] = ("fifo",)
     sizes: tuple[int, ...] = SIZES
     period_ns: int = 10_000_000
@@ -91,7 +89,7 @@ def _number(key: str, word: str, most: int) -> int:
 
 def _threads(value: Any) -> tuple[str, ...]:
     words = _listed("threads", value)
-    return tuple(dict.fromkeys(word if word in WORDS else str(_number("threads", word, 1024)) for word in words))
+    return tuple(dict.fromkeys(word if word in THREAD_WORDS else str(_number("threads", word, 1024)) for word in words))
 
 
 def _duration_ns(key: str, value: Any) -> int:

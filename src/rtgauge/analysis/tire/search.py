@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FIRST_FACTOR = 1.25
 """How far the first step away from the start goes; each further one goes the square of the last."""
-MOST_NODES = 4_000_000
+MOST_NODES = 16_000_000
 
 
 def whole_nodes(nodes: float, least: int = LEAST_NODES, most: int = MOST_NODES) -> int:

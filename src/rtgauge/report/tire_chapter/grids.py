@@ -93,11 +93,13 @@ def largest_points(results: TireResults) -> list[SpeedPoint]:
     return list(largest.values())
 
 
-def _part_row(part: Part) -> list[str]:
-    value = interval(part.estimate) if part.estimate is not None else f"not known: {part.missing}"
-    rested = str(part.estimate.measurements) if part.estimate is not None else NONE
+def _of(part: Part) -> str:
+    return ", ".join(word for word in (part.solver, policy_name(part.policy)) if word)
+
+
+def _part_row(part: Part, estimate: Estimate) -> list[str]:
     paper = NONE if part.paper_ns is None else f"{part.paper_ns:.0f}"
-    return [part.name, ", ".join(word for word in (part.solver, policy_name(part.policy)) if word), part.per, value, rested, paper, part.how]
+    return [part.name, _of(part), part.per, interval(estimate), str(estimate.measurements), paper, part.how]
 
 
 def cost_grid(results: TireResults) -> Grid | None:
@@ -109,9 +111,15 @@ def cost_grid(results: TireResults) -> Grid | None:
         "T_rest: a node's cost beside springs and integration; below zero where work overlaps, so that both together cost less than each alone.",
         "An interval that holds zero: the term cannot be told from nothing. paper: sec. 4.5, an i7-3930K with gcc 4.4 -O2.",
     ]
-    return Grid(
-        "The terms of the cost model (ns)", ["term", "of", "for each", "ns", "runs", "paper", "how"], [_part_row(part) for part in results.cost.parts], notes
-    )
+    missing: dict[str, list[str]] = {}
+    for part in results.cost.parts:
+        if part.estimate is None:
+            missing.setdefault(_of(part), []).append(part.name)
+    lacking = [f"{of}: {', '.join(names)}" for of, names in missing.items()]
+    if lacking:
+        notes.append(f"Not taken apart: {'; '.join(lacking)}.")
+    rows = [_part_row(part, part.estimate) for part in results.cost.parts if part.estimate is not None]
+    return Grid("The terms of the cost model (ns)", ["term", "of", "for each", "ns", "runs", "paper", "how"], rows, notes)
 
 
 def lines_grid(results: TireResults) -> Grid | None:

@@ -31,9 +31,9 @@ def policy_name(policy: str) -> str:
 
 
 def threads_name(threads: int, results: TireResults) -> str:
-    """ "2 threads (one a core)", where it is known what that number means on this machine."""
-    meant = [MEANING_WORDS.get(word, word) for word, number in results.meanings.items() if number == threads]
-    return plural(threads, "thread") + (f" ({', '.join(meant)})" if meant else "")
+    """ "2 threads (one a core)", where it is known what that number means on this machine; of two meanings the first."""
+    meant = next((said for word, said in MEANING_WORDS.items() if results.meanings.get(word) == threads and threads > 1), None)
+    return plural(threads, "thread") + (f" ({meant})" if meant else "")
 
 
 def by_solver(solvers: Iterable[str]) -> list[str]:

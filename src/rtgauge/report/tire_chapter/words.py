@@ -9,7 +9,7 @@ from rtgauge.analysis.tire.runs import HALO, SEMAPHORE, SERIAL
 from rtgauge.report.text import plural, whole
 from rtgauge.report.tire_chapter.grids import figure, interval
 from rtgauge.report.tire_chapter.maps import map_title
-from rtgauge.report.tire_chapter.names import period_name, policy_name, threads_name
+from rtgauge.report.tire_chapter.names import MEANING_WORDS, period_name, policy_name, threads_name
 from rtgauge.units import format_time
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ def model_words(results: TireResults) -> list[str]:
     """4.1 and 4.2: the model and the solvers that were run."""
     run = dict.fromkeys([point.solver for point in results.points] + [found.solver for found in results.maps])
     names = [SOLVERS[name] for name in SOLVERS if name in run]
-    meant = [f"{word} is {plural(number, 'thread')}" for word, number in results.meanings.items()]
-    counts = f" In words, as the paper has them, on the {plural(results.cpus, 'CPU')} here: {', '.join(meant)}." if meant else ""
+    meant = [f"{MEANING_WORDS[word]} is {plural(results.meanings[word], 'thread')}" for word in MEANING_WORDS if word in results.meanings]
+    counts = f" Thread counts by meaning, as in the paper, on the {plural(results.cpus, 'CPU')} here: {', '.join(meant)}." if meant else ""
     return [MODEL, " ".join(names) + counts]
 
 
@@ -131,7 +131,9 @@ def search_words(results: TireResults) -> list[str]:
             continue
         runs = f"{plural(found.runs, 'run')} with {plural(found.deadlines, 'deadline')}, none missed"
         ended = f"{plural(found.bisections, 'bisection')} ended between {whole(found.low)} and {whole(found.high)}"
-        sentences.append(f"{what}: {'at least ' if found.at_limit else ''}{whole(found.nodes)} nodes ({runs}; {ended}).")
+        smaller = found.misses is not None and found.misses < found.nodes
+        doubt = f" But a run of {whole(found.misses)} nodes missed one: this machine may be late whatever the size." if smaller else ""
+        sentences.append(f"{what}: {'at least ' if found.at_limit else ''}{whole(found.nodes)} nodes ({runs}; {ended}).{doubt}")
     return sentences
 
 
