@@ -12,10 +12,22 @@ from rtgauge.analysis.tire.read import fast_runs, is_tire
 from rtgauge.analysis.tire.runs import HALO, INTEGRATION, SEMAPHORE, SERIAL, SPRINGS
 from rtgauge.analysis.tire.search import least_nodes, whole_nodes
 from rtgauge.plan.plan import Overrides, Plan
-from rtgauge.probe.tire import MOST_NODES
 from rtgauge.record.model import Step, StepKey
 from rtgauge.record.reader import Record
-from rtgauge.study.tire import Aims, TireSearch, aims_of, fast_entries, keys_of, paced_entry, plan_of, search_keys, steps_on, thread_numbers, tire_entry
+from rtgauge.study.tire import (
+    Aims,
+    TireSearch,
+    aims_of,
+    fast_entries,
+    keys_of,
+    most_nodes,
+    paced_entry,
+    plan_of,
+    search_keys,
+    steps_on,
+    thread_numbers,
+    tire_entry,
+)
 
 REPEATS = 3
 FRAME_NODES = 48
@@ -50,7 +62,6 @@ class Garre2014(TireSearch):
         repeated = plan_of(self.name, [*fast_entries(aims, [1]), *_part_entries(aims), *_switch_entries(aims)], asked, aims, repeats=aims.repeats or REPEATS)
         once = [
             *(tire_entry(aims, aims.solvers[-1], _word_nodes(aims), word, aims.policies[0]) for word in aims.several if aims.solvers[-1] != SERIAL),
-            paced_entry(aims, aims.solvers[0], aims.sizes[0], 1, aims.policies[0]),
             *_frame_entries(aims),
         ]
         alone = plan_of(self.name, once, asked, aims, repeats=1, seed=repeated.seed)
@@ -79,7 +90,7 @@ class Garre2014(TireSearch):
 
     def _maps(self, record: Record, target: str, asked: Overrides, aims: Aims) -> list[StepKey]:
         steps = steps_on(record, target)
-        return keys_of(self.name, _map_entries(steps, aims), asked, aims, record, target)
+        return keys_of(self.name, _map_entries(record, steps, aims), asked, aims, record, target)
 
 
 def _word_nodes(aims: Aims) -> int:
@@ -102,7 +113,7 @@ def _part_entries(aims: Aims) -> list[dict[str, Any]]:
 
 def _switch_entries(aims: Aims) -> list[dict[str, Any]]:
     """T_switch, by the microbenchmark."""
-    return [{"probe": "switch", "policy": policy, "duration": aims.fast_duration, "warm-up": "50ms"} for policy in aims.policies]
+    return [{"probe": "switch", "policy": policy, "duration": aims.paced_duration, "warm-up": "50ms"} for policy in aims.policies]
 
 
 def _frame_entries(aims: Aims) -> list[dict[str, Any]]:
@@ -125,7 +136,7 @@ def _pretest_entries(aims: Aims) -> list[dict[str, Any]]:
     ]
 
 
-def _map_entries(steps: Sequence[Step], aims: Aims) -> list[dict[str, Any]]:
+def _map_entries(record: Record, steps: Sequence[Step], aims: Aims) -> list[dict[str, Any]]:
     """The paper's solver (or the one that was asked for) under each policy: sizes about the predicted frontier of each number of threads."""
     solver = SEMAPHORE if SEMAPHORE in aims.solvers else aims.solvers[-1]
     cpus = max((len(step.cpus) for step in steps if is_tire(step)), default=1) or 1
@@ -136,7 +147,8 @@ def _map_entries(steps: Sequence[Step], aims: Aims) -> list[dict[str, Any]]:
             mean = expected.get((solver, policy, threads))
             if mean is None or (solver == SERIAL and threads > 1):
                 continue
-            sizes = dict.fromkeys(whole_nodes(mean.value * share, least_nodes(threads), MOST_NODES) for share in MAP_SHARES)
+            most = most_nodes(record, steps, solver)
+            sizes = dict.fromkeys(whole_nodes(mean.value * share, least_nodes(threads), most) for share in MAP_SHARES)
             entries += [paced_entry(aims, solver, nodes, threads, policy) for nodes in sizes]
     return entries
 

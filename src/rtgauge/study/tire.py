@@ -45,14 +45,14 @@ class Aims:
     rest: dict[str, Any] = field(default_factory=dict[str, Any])
 
     @property
-    def duration(self) -> str:
-        """Of a paced run."""
-        return format_duration(self.duration_ns)
-
-    @property
     def fast_duration(self) -> str:
         """Of a real-fast run."""
         return format_duration(max(SHORTEST_NS, self.duration_ns // FAST_SHARE))
+
+    @property
+    def paced_duration(self) -> str:
+        """Whole periods."""
+        return format_duration(-(-self.duration_ns // self.period_ns) * self.period_ns)
 
     @property
     def bisections(self) -> int:
@@ -123,7 +123,7 @@ def aims_of(asked: Overrides, default: Aims, name: str) -> Aims:
         sizes = sorted({_number("nodes", word, MOST_NODES) for word in _listed("nodes", rest.pop("nodes"))})
         aims = replace(aims, sizes=tuple(sizes))
     if aims.duration_ns < aims.period_ns:
-        raise InputError(f"a run of {aims.duration} has not one period of {format_duration(aims.period_ns)}: give a longer --duration")
+        raise InputError(f"a run of {format_duration(aims.duration_ns)} has not one period of {format_duration(aims.period_ns)}: give a longer --duration")
     return replace(aims, repeats=asked.repeats, rest=rest)
 
 
@@ -137,8 +137,7 @@ def tire_entry(aims: Aims, solver: str, nodes: int, threads: str | int, policy: 
 
 def paced_entry(aims: Aims, solver: str, nodes: int, threads: str | int, policy: str) -> dict[str, Any]:
     """A step of the tire that is released every period."""
-    whole_ns = -(-aims.duration_ns // aims.period_ns) * aims.period_ns
-    return tire_entry(aims, solver, nodes, threads, policy, period=format_duration(aims.period_ns), duration=format_duration(whole_ns))
+    return tire_entry(aims, solver, nodes, threads, policy, period=format_duration(aims.period_ns), duration=aims.paced_duration)
 
 
 def plan_of(name: str, entries: Sequence[dict[str, Any]], asked: Overrides, aims: Aims, **changes: Any) -> Plan:
@@ -197,7 +196,19 @@ def trials_of(paced: Sequence[PacedRun], wanted: Wanted) -> dict[Trial, Outcome]
     return {(run.configuration.nodes, run.repeat): Outcome(run.deadlines, run.missed) for run in paced if _fits(run, wanted)}
 
 
-def searches(steps: Sequence[Step], aims: Aims, policies: Sequence[str]) -> list[Wanted]:
+def most_nodes(record: Record, steps: Sequence[Step], solver: str) -> int:
+    """The largest tire that half of the target's memory holds, by what those that were run have taken."""
+    target = steps[0].key.targets.get("self", "") if steps else ""
+    total = record.system(target).get("memory", {}).get("total_bytes")
+    sizes = [(result.values.get("step_bytes"), result.values.get("nodes")) for step in steps if is_tire(step) for result in step.results]
+    solvers = [step.key.parameters.get("solver") for step in steps if is_tire(step) for _ in step.results]
+    each = [taken / nodes for (taken, nodes), of in zip(sizes, solvers, strict=True) if of == solver and isinstance(taken, int) and isinstance(nodes, int)]
+    if not isinstance(total, int) or not each:
+        return MOST_NODES
+    return whole_nodes(total / 2 / min(each), most=MOST_NODES)
+
+
+def searches(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]) -> list[Wanted]:
     """Every search of one target: from where the cost model points."""
     fast = fast_runs(steps)
     cpus = max((len(step.cpus) for step in steps if is_tire(step)), default=1) or 1
@@ -210,33 +221,33 @@ def searches(steps: Sequence[Step], aims: Aims, policies: Sequence[str]) -> list
                     continue
                 mean = expected.get((solver, policy, threads))
                 start = START_WITHOUT if mean is None else mean.value * START
-                search = Search(threads, 0, MOST_NODES, bisections=aims.bisections, confirmations=aims.bisections)
+                search = Search(threads, 0, most_nodes(record, steps, solver), bisections=aims.bisections, confirmations=aims.bisections)
                 start = whole_nodes(start, search.least, search.most)
                 found.append(Wanted(solver, policy, aims.period_ns, replace(search, start=start)))
     return found
 
 
-def states(steps: Sequence[Step], aims: Aims, policies: Sequence[str]) -> list[tuple[Wanted, State]]:
+def states(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]) -> list[tuple[Wanted, State]]:
     """How far each search is."""
     paced = paced_runs(steps, whole_only=True)
-    return [(wanted, state_of(wanted.search, trials_of(paced, wanted))) for wanted in searches(steps, aims, policies)]
+    return [(wanted, state_of(wanted.search, trials_of(paced, wanted))) for wanted in searches(record, steps, aims, policies)]
 
 
 def search_keys(name: str, record: Record, target: str, asked: Overrides, aims: Aims, policies: Sequence[str]) -> list[StepKey]:
     """What the searches of one target want next, in a random order."""
     keys: list[StepKey] = []
-    for wanted, state in states(steps_on(record, target), aims, policies):
+    for wanted, state in states(record, steps_on(record, target), aims, policies):
         for nodes, repeat in state.wanted:
             entry = paced_entry(aims, wanted.solver, nodes, wanted.search.threads, wanted.policy)
             keys += [key.model_copy(update={"repeat": repeat}) for key in keys_of(name, [entry], asked, aims, record, target)]
     return keys
 
 
-def ended(steps: Sequence[Step], aims: Aims, policies: Sequence[str]) -> list[Searched]:
+def ended(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]) -> list[Searched]:
     """The searches that have come to their end."""
     return [
         Searched(solver=wanted.solver, policy=wanted.policy, period_ns=wanted.period_ns, frontier=state.frontier)
-        for wanted, state in states(steps, aims, policies)
+        for wanted, state in states(record, steps, aims, policies)
         if state.frontier is not None
     ]
 
@@ -263,7 +274,8 @@ class TireSearch:
         """How long a step takes: three sizes of each, and on one thread as well, from which the model speaks of several."""
         aims = self.aims(asked)
         threads = list(dict.fromkeys(["1" if word == "one" else word for word in ("1", *aims.threads)]))
-        entries = [*fast_entries(aims, threads), paced_entry(aims, aims.solvers[0], SIZES[0], 1, aims.policies[0])]
+        first, *others = fast_entries(aims, threads)
+        entries = [{**first, "duration": aims.paced_duration}, *others]  # as long as any that comes after
         return plan_of(self.name, entries, asked, aims, repeats=1)
 
     def more(self, record: Record, asked: Overrides) -> Sequence[StepKey]:
@@ -288,4 +300,4 @@ def searched(record: Record) -> dict[Condition, list[Searched]]:
     groups: dict[Condition, list[Step]] = {}
     for step in record.steps:
         groups.setdefault(condition_of(step), []).append(step)
-    return {condition: ended(steps, aims, study.searched_policies(aims)) for condition, steps in groups.items()}
+    return {condition: ended(record, steps, aims, study.searched_policies(aims)) for condition, steps in groups.items()}

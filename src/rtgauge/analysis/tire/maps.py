@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from rtgauge.analysis.confidence import upper_bound
-from rtgauge.analysis.tire.runs import WHOLE
+from rtgauge.analysis.tire.runs import SEMAPHORE, SOLVERS, WHOLE
 from rtgauge.analysis.tire.scaling import worst_of
 from rtgauge.record.model import Model, Severity
 
@@ -84,6 +84,12 @@ def edge(cells: Sequence[Cell], threads: int) -> Edge:
     return Edge(threads=threads, holds=max(below, default=None), misses=misses, held_beyond=max(beyond, default=None))
 
 
+def _order(group: tuple[tuple[int, str, str, bool], object]) -> tuple[object, ...]:
+    """The paper's solver first, then as solvers are shown everywhere."""
+    period, solver, policy, free_running = group[0]
+    return period, solver != SEMAPHORE, SOLVERS.index(solver) if solver in SOLVERS else len(SOLVERS), policy, free_running
+
+
 def real_time_maps(runs: Sequence[PacedRun]) -> list[RealTimeMap]:
     """A map for each solver, policy and period, longest period first."""
     groups: dict[tuple[int, str, str, bool], dict[tuple[int, int], list[PacedRun]]] = {}
@@ -93,7 +99,7 @@ def real_time_maps(runs: Sequence[PacedRun]) -> list[RealTimeMap]:
             cells = groups.setdefault((-run.period_ns, of.solver, of.policy, of.free_running), {})
             cells.setdefault((of.threads, of.nodes), []).append(run)
     found: list[RealTimeMap] = []
-    for (negative_period, solver, policy, free_running), places in sorted(groups.items()):
+    for (negative_period, solver, policy, free_running), places in sorted(groups.items(), key=_order):
         cells = [
             Cell(
                 nodes=nodes,

@@ -57,15 +57,19 @@ def _longest(result: Result, mean_ns: float) -> int | None:
     return None if longest is None else round(mean_ns + max(0.0, longest - mean_ns) * block)
 
 
+SHORTEST_RUN_NS = 1_000_000
+"""What was computed for less long (as for a picture of the fall) says nothing about how long a step takes."""
+
+
 def fast_runs(steps: Sequence[Step]) -> list[FastRun]:
-    """Every real-fast run; a step that was stopped before it had computed anything is none. Raises RecordError for a damaged result."""
+    """Every real-fast run of a millisecond or more. Raises RecordError for a damaged result."""
     found: list[FastRun] = []
     for step in steps:
         result = _result(step) if is_tire(step) else None
         if result is None or result.values.get("mode") != "real-fast":
             continue
         count, wall_ns = _number(step, result, "steps"), _number(step, result, "wall_ns")
-        if not count or not wall_ns:
+        if not count or wall_ns < SHORTEST_RUN_NS:
             continue
         barrier = result.values.get("barrier_ns")
         found.append(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rtgauge.analysis.tire.scaling import SpeedPoint
     from rtgauge.analysis.tire.whole import TireResults
 
-HEIGHT = 260
+HEIGHT = 220
 NODES_LABEL = (
     "datum.value >= 1e6 ? format(datum.value / 1e6, '~g') + ' M' : datum.value >= 1e4 ? format(datum.value / 1e3, '~g') + ' k' : format(datum.value, '~g')"
 )
@@ -115,9 +115,10 @@ def time_figure(results: TireResults, suffix: str) -> Figure | None:
 def _threads_chart(results: TireResults, points: Sequence[SpeedPoint], of: Callable[[SpeedPoint], Estimate | None], title: str) -> dict[str, Any]:
     known = [(point, estimate) for point in points if (estimate := of(point)) is not None]
     rows = [_row(point, estimate, 1.0, results) for point, estimate in known]
+    most = max(estimate.value for _, estimate in known)
     top = max(max(estimate.value, estimate.high or 0.0) for _, estimate in known)
     x = nodes_axis("nodes:Q", [point.nodes for point, _ in known])
-    y = alt.Y("value:Q", scale=alt.Scale(domain=[0, min(top, 2 * max(estimate.value for _, estimate in known)) * 1.08], nice=True), axis=alt.Axis(title=title))
+    y = alt.Y("value:Q", scale=alt.Scale(domain=[0, max(1.0, min(top, 2 * most)) * 1.08], nice=True), axis=alt.Axis(title=title))
     dash = alt.StrokeDash("solver:N", sort=None, scale=alt.Scale(domain=by_solver(point.solver for point, _ in known)), legend=alt.Legend(title=None))
     shape = alt.Shape("solver:N", sort=None, scale=alt.Scale(domain=by_solver(point.solver for point, _ in known)), legend=None)
     tooltip = [

@@ -104,7 +104,7 @@ def _chart(found: RealTimeMap, results: TireResults, *, hard: bool) -> dict[str,
     layers: list[alt.Chart] = []
     if hard:
         colour = alt.Color("hard:N", scale=alt.Scale(domain=["kept", "missed"], range=["#2f6db5", "#1c1c1c"]), legend=alt.Legend(title="every deadline"))
-        shape = alt.Shape("hard:N", scale=alt.Scale(domain=["kept", "missed"], range=["circle", "square"]), legend=None)
+        shape = alt.Shape("hard:N", scale=alt.Scale(domain=["kept", "missed"], range=["circle", "square"]))
         filled = alt.condition("datum.hard === 'missed'", alt.value(1), alt.value(0.75))
         points = data.mark_point(filled=True, size=90, stroke="#8a8f98", strokeWidth=1)
         layers.append(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rtgauge.analysis.tire.predict import Prediction
     from rtgauge.analysis.tire.whole import FrontierRow, TireResults
 
-HEIGHT = 220
+HEIGHT = 190
 FRONTIER_ROW = 34
 COLUMNS = {"threads": "string", "nodes": "number", "predicted": "number", "measured": "number", "residual": "number"}
 KINDS = ["predicted by the mean step", "predicted with the longest delay", "measured in the map", "measured by the search"]
@@ -30,7 +30,7 @@ def _charts(results: TireResults, found: Sequence[Prediction], title: str) -> li
     x = nodes_axis("nodes:Q", [one.nodes for one in found])
 
     def y(field: str) -> alt.Y:
-        axis = alt.Axis(title="step (us)", values=log_ticks(low, high), format="~s")
+        axis = alt.Axis(title="step (us)", values=log_ticks(low, high), format="~g")
         return alt.Y(f"{field}:Q", scale=alt.Scale(type="log", domain=[low, high], nice=False), axis=axis)
 
     tooltip = [

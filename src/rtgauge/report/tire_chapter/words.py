@@ -57,7 +57,7 @@ def _gain(results: TireResults, solver: str, policy: str) -> str | None:
 
 def fast_words(results: TireResults) -> list[str]:
     """4.3: what was gained by threads, how the solvers compare, which scheduler is the faster."""
-    policies = sorted({point.policy for point in results.points}, reverse=True)
+    policies = ["fifo"] if any(point.policy == "fifo" for point in results.points) else sorted({point.policy for point in results.points})
     solvers = [solver for solver in SOLVERS if any(point.solver == solver for point in results.points)]
     sentences = [sentence for solver in solvers for policy in policies if (sentence := _gain(results, solver, policy)) is not None]
     paragraphs = [" ".join(sentences)] if sentences else []
@@ -97,7 +97,21 @@ def _schedulers(results: TireResults) -> str | None:
     return text + (f" The intervals of the two lie apart for {len(apart)}: {shown}." if apart else " Of none do the intervals of the two lie apart.")
 
 
+MANY_THREADS = 4
+"""A map of more numbers of threads asks how many are too many, as that of fig. 8."""
+
+
+def _many_words(found: RealTimeMap) -> str:
+    """Of a pretest: from how many threads on deadlines are missed."""
+    missed = {threads: sum(cell.missed for cell in found.cells if cell.threads == threads) for threads in found.threads}
+    deadlines = {threads: sum(cell.deadlines for cell in found.cells if cell.threads == threads) for threads in found.threads}
+    shares = ", ".join(f"{threads}: {figure(100 * missed[threads] / deadlines[threads])} %" for threads in found.threads)
+    return f"{map_title(found)}, as in fig. 8, to see how many threads are too many: of all deadlines were missed, by threads, {shares}."
+
+
 def _map_words(found: RealTimeMap, results: TireResults) -> str:
+    if len(found.threads) > MANY_THREADS:
+        return _many_words(found)
     parts: list[str] = []
     for edge in found.frontier:
         who = threads_name(edge.threads, results)
