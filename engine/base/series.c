@@ -209,7 +209,7 @@ void series_announce(const struct series *s, struct json *j)
 void series_begin(struct series *s)
 {
 	s->measuring = s->warm_up_count == 0;
-	s->warm_up_max_ns = -1;
+	s->warm_up_max_ns = INT64_MIN;
 	s->window.plain.low = s->window.missed_ones.low = 0;
 	s->window.plain.high = s->window.missed_ones.high = HISTOGRAM_BINS - 1;
 	window_open(s, 0);
@@ -353,7 +353,7 @@ void series_summary(const struct series *s, const struct usage *usage, struct js
 	json_open(j, "warm_up", '{');
 	json_int(j, "count", s->warm_up_done);
 	json_int(j, "missed", s->warm_up_missed);
-	maybe_int(j, "max_ns", s->warm_up_max_ns, s->warm_up_max_ns >= 0);
+	maybe_int(j, "max_ns", s->warm_up_max_ns, s->warm_up_max_ns != INT64_MIN);
 	json_close(j, '}');
 	json_open(j, "thread", '{');
 	maybe_int(j, "voluntary_switches", usage ? usage->voluntary_switches : 0, usage);

@@ -388,7 +388,7 @@ static void write_values(struct json *j, const struct tire_books *books)
 	json_int(j, "step_max_ns", books->longest_ns);
 	json_real(j, "stiffness", model.stiffness);
 	json_real(j, "damping", model.damping);
-	json_str(j, "kernel", wanted.solver == SOLVER_HALO ? tire_kernel()->name : "scalar");
+	json_str(j, "kernel", wanted.solver == SOLVER_HALO ? tire_kernel(0)->name : "scalar");
 }
 
 static void conclude(struct json *j)

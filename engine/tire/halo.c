@@ -53,7 +53,7 @@ static bool halo_make(const struct tire_model *m, unsigned int threads)
 	int64_t pairs = m->nodes / 2;
 
 	model = m;
-	kernel = tire_kernel();
+	kernel = tire_kernel(0);
 	part_count = threads;
 	parts = memory_get(threads * sizeof(*parts));
 	if (!parts)

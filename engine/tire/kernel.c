@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "tire/kernel.h"
 
+#include <stddef.h>
+
 #define INLINE static inline __attribute__((always_inline))
 
 /* The forces on nodes at `on` by springs to nodes at `by`, both beginning at the same place of their arcs. */
@@ -54,14 +56,19 @@ KIND(baseline, )
 KIND(avx2, __attribute__((target("avx2"))))
 #endif
 
-const struct tire_kernel *tire_kernel(void)
+const struct tire_kernel *tire_kernel(unsigned int nth)
 {
+	unsigned int better = 0;
+
 #ifdef __x86_64__
 	__builtin_cpu_init();
-	if (__builtin_cpu_supports("avx2"))
-		return &kernel_avx2;
+	if (__builtin_cpu_supports("avx2")) {
+		if (nth == 0)
+			return &kernel_avx2;
+		better = 1;
+	}
 #endif
-	return &kernel_baseline;
+	return nth == better ? &kernel_baseline : NULL;
 }
 
 static struct tire_arc from(const struct tire_arc *arc, int64_t at)

@@ -34,8 +34,8 @@ struct tire_kernel {
 			 const double *restrict spoke_x, const double *restrict spoke_y);
 };
 
-/* Those for this processor. */
-const struct tire_kernel *tire_kernel(void);
+/* Of those that this processor can run the nth, the fastest first; NULL: there are no more. */
+const struct tire_kernel *tire_kernel(unsigned int nth);
 
 /* A step of `count` pairs of nodes, whose neighbours' copies are in their places. */
 void tire_kernel_step(const struct tire_kernel *k, const struct tire_model *m, int64_t count,

@@ -90,6 +90,10 @@ static void rest(int64_t now_ns)
 {
 	int64_t rest_ns = (now_ns - now.rested_ns) / 4;
 
+	if (rest_ns >= now.end_ns - now_ns) {
+		now.over = true;
+		return;
+	}
 	clock_pause_ns(rest_ns);
 	now.rested_ns = clock_now_ns(CLOCK_MONOTONIC);
 	if (now.phase == MEASURE)
