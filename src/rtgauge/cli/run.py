@@ -145,6 +145,7 @@ def run(
     Study:
       delgado2020        every deployment, then the best one under load
       garre2014          a physical simulation, real-fast and real-time, 20 minutes
+      tire-search        the largest simulation in hard real time, 10 minutes
 
     \b
     Examples:

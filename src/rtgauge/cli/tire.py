@@ -10,12 +10,13 @@ import typer
 
 from rtgauge.cli.probe_options import Cpu, DmaLatency, Json, Load, MemoryLock, Policy, Priority, Samples, Target, WarmUp
 
+DEFAULT_NODES = 4000
 _STABLE = "default: stable, by nodes and mass."
 
 
 def tire(
     solver: Annotated[str, typer.Option(metavar="NAME", help="halo (fast), semaphore (the paper's) or serial.")] = "halo",
-    nodes: Annotated[int, typer.Option(metavar="N", help="Point masses, a multiple of 4, 4 to 16000000.")] = 4000,
+    nodes: Annotated[int, typer.Option(metavar="N", help="Point masses, a multiple of 4, 4 to 16000000.")] = DEFAULT_NODES,
     threads: Annotated[str, typer.Option(metavar="N", help="A number, or one, cores, hardware-threads, twice (two a hardware thread).")] = "1",
     period: Annotated[str, typer.Option(metavar="TIME", help="Real-time: a step each, e.g. 10ms; 0: real-fast, as fast as possible.")] = "0",
     steps: Annotated[int | None, typer.Option(metavar="N", min=1, help="Steps to measure, in place of a duration.")] = None,
@@ -39,6 +40,8 @@ def tire(
     memory_lock: MemoryLock = "on",
     load: Load = "idle",
     samples: Samples = None,
+    search: Annotated[bool, typer.Option("--search", help="Find the largest tire that keeps every deadline, for each number of threads.")] = False,
+    repeats: Annotated[int | None, typer.Option(min=1, max=100, metavar="N", help="With --search: bisections, and runs that confirm; default 5.")] = None,
     target: Target = "local",
     json: Json = False,
 ) -> None:
@@ -52,12 +55,16 @@ def tire(
       rtgauge probe tire --solver halo --nodes 4000 --threads 2 --steps 6000
       rtgauge probe tire --solver semaphore --threads cores --period 10ms --duration 1min
       rtgauge probe tire --nodes 40 --steps 100 --state drop.csv
+      rtgauge probe tire --search --solver semaphore,halo --threads one,cores,twice --duration 2s
+          the real-time frontier; `rtgauge run tire-search` keeps a record of it
 
     Exit status as of rtgauge run.
     """
     from rtgauge.cli.one_probe import one_probe
     from rtgauge.errors import InputError
 
+    if repeats is not None and not search:
+        raise InputError("--repeats is for --search")
     if duration is not None and steps is not None:
         raise InputError("give --duration or --steps, not both")
     written: dict[str, object] = {"solver": solver, "nodes": nodes, "threads": threads, "period": period, "policy": policy, "priority": priority}
@@ -66,4 +73,10 @@ def tire(
     optional = {"cpu": cpu, "steps": steps, "duration": duration, "stiffness": stiffness, "damping": damping}
     given = {key: value for key, value in written.items() if value is not None} | {key: value for key, value in optional.items() if value is not None}
     given["samples"] = samples is not None
+    if search:
+        from rtgauge.cli.tire_search import tire_search
+
+        refused: dict[str, object] = {"--steps": steps, "--samples": samples, "--state": state, "--nodes": None if nodes == DEFAULT_NODES else nodes}
+        refused |= {"--without": None if without == "none" else without, "--free-running": free_running or None}
+        raise typer.Exit(tire_search(given, refused, load=load, target=target, repeats=repeats, as_json=json))
     raise typer.Exit(one_probe("tire", given, load=load, target=target, samples=samples, require=None, as_json=json, state=state))
