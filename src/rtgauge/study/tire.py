@@ -26,7 +26,7 @@ START = 0.9
 START_WITHOUT = 4000
 FAST_SHARE = 5
 """A real-fast run is so many times shorter than a paced one: it needs a mean, not every late step."""
-SHORTEST_NS = 20_000_000
+SHORTEST_NS = 100_000_000
 SIZES = (400, 1600, 6400)
 POLICIES = ("fifo", "rr", "other")
 

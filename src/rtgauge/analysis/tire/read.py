@@ -88,6 +88,13 @@ def fast_runs(steps: Sequence[Step]) -> list[FastRun]:
     return found
 
 
+def too_short(steps: Sequence[Step]) -> int:
+    """How many real-fast runs computed for less than a millisecond, and are in no figure; pictures of the fall, which are meant to be short, not counted."""
+    results = [(step, _result(step)) for step in steps if is_tire(step) and not step.key.parameters.get("state")]
+    fast = [(step, result) for step, result in results if result is not None and result.values.get("mode") == "real-fast"]
+    return sum(_number(step, result, "wall_ns") < SHORTEST_RUN_NS for step, result in fast)
+
+
 def paced_runs(steps: Sequence[Step], *, whole_only: bool = False) -> list[PacedRun]:
     """Every real-time run that had a deadline. `whole_only`: without those that were stopped before their end. Raises RecordError."""
     found: list[PacedRun] = []

@@ -12,7 +12,7 @@ from rtgauge.analysis.tire.cost import CostModel, cost_model
 from rtgauge.analysis.tire.estimate import Estimate, mean_of
 from rtgauge.analysis.tire.maps import RealTimeMap, real_time_maps
 from rtgauge.analysis.tire.predict import PredictedFrontier, Prediction, predicted_frontiers, predictions
-from rtgauge.analysis.tire.read import fast_runs, is_tire, paced_runs
+from rtgauge.analysis.tire.read import fast_runs, is_tire, paced_runs, too_short
 from rtgauge.analysis.tire.runs import SOLVERS
 from rtgauge.analysis.tire.scaling import SpeedPoint, against_serial, speed_points
 from rtgauge.analysis.tire.search import Frontier
@@ -69,6 +69,7 @@ class TireResults(Model):
     deployment: str
     cpus: int = Field(description="CPUs that the threads went round")
     points: list[SpeedPoint]
+    too_short: int = Field(description="real-fast runs that computed for less than a millisecond, and are in no figure")
     against_serial: list[AgainstSerial]
     cost: CostModel | None
     switch_ns: dict[str, Estimate] = Field(description="policy -> a task switch by the microbenchmark")
@@ -150,6 +151,7 @@ def _results(record: Record, steps: Sequence[Step], searched: Sequence[Searched]
         deployment=first.key.deployment,
         cpus=cpus,
         points=points,
+        too_short=too_short(tire),
         against_serial=beside,
         cost=cost_model(fast, switch_ns),
         switch_ns=switch_ns,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rtgauge.report.compare.tables import Grid
-from rtgauge.report.text import NONE, whole
+from rtgauge.report.text import NONE, plural, whole
 from rtgauge.report.tire_chapter.maps import map_title
 from rtgauge.report.tire_chapter.names import SIMULATED_S, SIMULATED_STEPS, period_name, policy_name, solver_name, threads_name
 from rtgauge.units import format_time
@@ -74,11 +74,17 @@ SPEED_COLUMNS = [
 ]
 
 
+def short_note(runs: int) -> str:
+    """What is not in the figures."""
+    return f"{plural(runs, 'run')} computed for less than a millisecond before the time was over, which says nothing of a step, and {'is' if runs == 1 else 'are'} left out."
+
+
 def speed_grid(results: TireResults, points: Sequence[SpeedPoint], title: str, group: str = "") -> Grid | None:
     """Real-fast: step time, speed-up, efficiency; a line a configuration. None without any."""
     if not points:
         return None
     notes = ["In brackets: 95 % intervals, where a configuration was repeated. times serial: how many times as fast as the serial solver on the same nodes."]
+    notes += [short_note(results.too_short)] if results.too_short else []
     notes += [MARKED] if any(_star(point.worst_mark) for point in points) else []
     return Grid(title, SPEED_COLUMNS, [_speed_row(point, results, group) for point in points], notes)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge.report.compare.tables import Grid
 from rtgauge.report.text import NONE, plural, whole
-from rtgauge.report.tire_chapter.grids import MARKED, cost_grid, interval, largest_points
+from rtgauge.report.tire_chapter.grids import MARKED, cost_grid, interval, largest_points, short_note
 from rtgauge.report.tire_chapter.maps import map_title
 from rtgauge.report.tire_chapter.names import period_name, policy_name, solver_name
 from rtgauge.units import format_time
@@ -33,7 +33,8 @@ def _speed(results: TireResults) -> Grid | None:
         for point, star in zip(points, doubtful, strict=True)
     ]
     columns = ["", "threads", "nodes", "step", "M node-steps/s", "speed-up"]
-    return Grid("Real-fast: the largest tire of each", columns, rows, [MARKED] if any(doubtful) else [])
+    notes = [*([short_note(results.too_short)] if results.too_short else []), *([MARKED] if any(doubtful) else [])]
+    return Grid("Real-fast: the largest tire of each", columns, rows, notes)
 
 
 def _maps(results: TireResults) -> Grid | None:
