@@ -76,7 +76,8 @@ SPEED_COLUMNS = [
 
 def short_note(runs: int) -> str:
     """What is not in the figures."""
-    return f"{plural(runs, 'run')} computed for less than a millisecond before the time was over, which says nothing of a step, and {'is' if runs == 1 else 'are'} left out."
+    verb = "is" if runs == 1 else "are"
+    return f"{plural(runs, 'run')} computed for less than a millisecond before the time was over, which says nothing of a step, and {verb} left out."
 
 
 def speed_grid(results: TireResults, points: Sequence[SpeedPoint], title: str, group: str = "") -> Grid | None:
