@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PERIOD_NS = 10_000_000
 WORDS = {"cores": 2, "hardware-threads": 2, "twice": 4}
-FACTS = {"host": "tyre-bench", "kernel": {"release": "6.1.0-rt"}, "cpu": {"online": "0-1", "model": "AMD EPYC"}, "memory": {"total_bytes": 8 * 2**30}}
+FACTS = {"host": "tyre-bench", "kernel": {"release": "6.1.0-rt"}, "cpu": {"online": "0-1", "model": "AMD EPYC"}, "memory": {"total_bytes": 4 * 2**30}}
 
 
 def tire_step(number: int, written: dict[str, Any], values: dict[str, Any], *, repeat: int = 1, marks: tuple[Mark, ...] = (), load: str = "idle") -> Step:

@@ -120,7 +120,7 @@ def _threads_chart(results: TireResults, points: Sequence[SpeedPoint], of: Calla
     x = nodes_axis("nodes:Q", [point.nodes for point, _ in known])
     y = alt.Y("value:Q", scale=alt.Scale(domain=[0, max(1.0, min(top, 2 * most)) * 1.08], nice=True), axis=alt.Axis(title=title))
     dash = alt.StrokeDash("solver:N", sort=None, scale=alt.Scale(domain=by_solver(point.solver for point, _ in known)), legend=alt.Legend(title=None))
-    shape = alt.Shape("solver:N", sort=None, scale=alt.Scale(domain=by_solver(point.solver for point, _ in known)), legend=None)
+    shape = alt.Shape("solver:N", sort=None, scale=alt.Scale(domain=by_solver(point.solver for point, _ in known)), legend=alt.Legend(title=None))
     tooltip = [
         alt.Tooltip("solver:N"),
         alt.Tooltip("threads:N"),
