@@ -100,7 +100,7 @@ def test_the_times_are_those_of_the_runs(chrome: Chrome, study: tuple[Path, Tire
     points = marks(chrome, "tire-time", "point")
     assert len(points) == len(study[1].points)
     one = next(point for point in study[1].points if (point.solver, point.policy, point.threads, point.nodes) == ("semaphore", "fifo", 2, 25600))
-    (label,) = [label for label in points if "2 threads" in label and "nodes: 25,600" in label and "solver: semaphore" in label]
+    (label,) = [label for label in points if "2 threads" in label and "nodes: 25600;" in label and "solver: semaphore" in label]
     shown = re.search(r"; s: ([0-9.]+)", label)
     assert shown is not None
     assert float(shown[1]) == pytest.approx(one.step_ns.value * 6000 / 1e9, rel=1e-3)

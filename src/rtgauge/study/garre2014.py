@@ -31,7 +31,7 @@ from rtgauge.study.tire import (
 
 REPEATS = 3
 FRAME_NODES = 48
-FRAME_STEPS = (*range(0, 64, 3), *range(64, 140, 5))
+FRAME_STEPS = (*range(1, 61, 3), *range(64, 140, 8))
 """After how many steps the falling tire is looked at: close together until it has touched the floor."""
 MAP_SHARES = (0.25, 0.5, 0.7, 0.85, 1.0, 1.15, 1.4, 2.0)
 """Sizes of the maps, in shares of the one whose mean step takes a whole period."""
@@ -119,8 +119,7 @@ def _switch_entries(aims: Aims) -> list[dict[str, Any]]:
 def _frame_entries(aims: Aims) -> list[dict[str, Any]]:
     """The same fall again and again, each time some steps longer: where the nodes are then is what the page shows."""
     solver = HALO if HALO in aims.solvers else aims.solvers[0]
-    frames = [steps for steps in FRAME_STEPS if steps]
-    return [tire_entry(aims, solver, FRAME_NODES, 1, aims.policies[0], steps=steps, state=True, **{"warm-up": "0s"}) for steps in frames]
+    return [tire_entry(aims, solver, FRAME_NODES, 1, aims.policies[0], steps=steps, state=True, **{"warm-up": "0s"}) for steps in FRAME_STEPS]
 
 
 def _pretest_entries(aims: Aims) -> list[dict[str, Any]]:
