@@ -322,7 +322,6 @@ static void feed_timed(const struct tire_sample *s, struct json *j)
 
 		series_miss_timed(&all[LATENCY], release_ns, latency_ns, j);
 		series_miss_timed(&all[RESPONSE], release_ns, latency_ns + s->step_ns, j);
-		series_miss_timed(&all[SLACK], release_ns, period_ns - latency_ns - s->step_ns, j);
 	}
 }
 

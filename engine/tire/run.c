@@ -99,6 +99,7 @@ static void rest(int64_t now_ns)
 	if (now.phase == MEASURE)
 		now.books.rest_ns += now.rested_ns - now_ns;
 	now.stamp_ns = now.rested_ns;
+	now.over = now.rested_ns >= now.end_ns;
 }
 
 /* Real-fast: `stride` steps are done. */

@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import struct
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,9 +19,10 @@ from tests.engine.stream import CPUS, POLICY, REAL_TIME, Live, Stream, refused, 
 from tests.engine.tires import Tire, defaults, largest_eigenvalue, simulate
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
 pytestmark = pytest.mark.engine
+root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can take rights away from a program")
 SOLVERS = ["serial", "halo", "semaphore"]
 PERIOD_NS = 2_000_000
 
@@ -146,7 +151,7 @@ def test_real_time_adds_up(engine: Path, threads: str) -> None:
     assert found["steps"] + found["missed"] == 200
     latency, response, slack = stream.all("summary")
     for one in (latency, response, slack):
-        assert (one["count"], one["missed"]) == (found["steps"], found["missed"])
+        assert (one["count"], one["missed"]) == (found["steps"], 0 if one is slack else found["missed"])
         windows = stream.windows(one["series"])
         assert sum(window["count"] for window in windows) == one["count"]
         assert sum(number for window in windows for _, number in window["missed_bins"]) == one["missed"]
@@ -163,6 +168,7 @@ def test_a_period_shorter_than_a_step_says_what_is_needed(engine: Path) -> None:
     assert found["late"] == found["steps"]
     slack = stream.all("summary")[2]
     assert slack["max_ns"] < 0
+    assert slack["impossible"] == 0
     assert slack["count"] == found["steps"]
     mark = next(mark for mark in stream.all("mark") if mark["name"] == "period-short")
     assert f"takes {found['step_min_ns'] // 1000} us at the least" in mark["detail"]
@@ -293,6 +299,35 @@ def test_what_the_engine_chose_is_told(engine: Path) -> None:
 )
 def test_what_cannot_be_is_refused(engine: Path, code: str, words: list[str], said: str) -> None:
     assert said in refused(engine, code, 2, "tire", "--go", f"--policy={POLICY}", *words)
+
+
+@pytest.fixture
+def open_engine(engine: Path) -> Iterator[Path]:
+    """The engine where any user can start it."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    yield Path(shutil.copy(engine, folder))
+    shutil.rmtree(folder)
+
+
+@root
+def test_memory_that_may_not_be_locked(open_engine: Path) -> None:
+    words = ["tire", "--go", "--policy=other", "--steps=5", "--nodes=400000"]
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    message = refused(open_engine, "memory-lock", 3, *words, prefix=["prlimit", f"--memlock={8 << 20}", *nobody])
+    assert "RLIMIT_MEMLOCK) is 8192 KiB" in message
+
+
+@root
+def test_memory_that_is_not_there(engine: Path, tmp_path: Path) -> None:
+    """Refused before the kernel has to end somebody."""
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text("MemTotal: 90000 kB\nMemAvailable:   51200 kB\n")
+    pretend = ["unshare", "--mount", "sh", "-c", f'mount --bind {meminfo} /proc/meminfo && exec "$@"', "sh"]
+    words = ["tire", "--go", f"--policy={POLICY}", "--steps=1"]
+    message = refused(engine, "memory", 3, *words, "--nodes=2000000", prefix=pretend)
+    assert "2000000 nodes take 65 MiB of locked memory, and 50 MiB are free" in message
+    assert run(engine, *words, "--nodes=400000", prefix=pretend).reason == "count"
 
 
 def test_a_state_that_cannot_be_written(engine: Path, tmp_path: Path) -> None:
