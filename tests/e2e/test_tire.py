@@ -58,7 +58,9 @@ def test_the_table_for_people() -> None:
 
 
 def test_a_period_that_is_too_short_is_measured_and_told() -> None:
-    done = good(rtgauge("probe", "tire", "--policy", "other", "--warm-up", "10ms", "--nodes", 40_000, "--solver", "serial", "--period", "100us", "--duration", "50ms"))
+    done = good(
+        rtgauge("probe", "tire", "--policy", "other", "--warm-up", "10ms", "--nodes", 40_000, "--solver", "serial", "--period", "100us", "--duration", "50ms")
+    )
     text = " ".join(done.stdout.split())
     assert "500 of 500 (100 %)" in text
     assert "period-short" in text
@@ -94,7 +96,9 @@ def test_ctrl_c_shows_what_was_measured(tmp_path: Path) -> None:
     file = tmp_path / "states.csv"  # what is measured is put beside it meanwhile
     process = start("probe", "tire", *SHORT, "--period", "5ms", "--duration", "1min", "--state", file, "--json", log=tmp_path / "log")
     try:
-        wait_until(lambda: sum(stream.read_text().count('"phase":"measure"') for stream in tmp_path.glob(".rtgauge-*/*/steps/.*.tmp/stream.ndjson")) >= 3, "a window")
+        wait_until(
+            lambda: sum(stream.read_text().count('"phase":"measure"') for stream in tmp_path.glob(".rtgauge-*/*/steps/.*.tmp/stream.ndjson")) >= 3, "a window"
+        )
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=30)
     finally:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,6 +75,19 @@ def test_what_was_not_measured_is_said_and_not_made_up() -> None:
     assert missing == lacking | {("T_mass", "halo"), ("T_spring", "halo"), ("T_rest", "halo")}
     assert all(one.missing for one in model.parts if one.estimate is None)
     assert cost_model([run for run in runs if run.configuration.nodes <= 256], {}, SPRINGS_PER_NODE) is None
+
+
+def test_what_the_scheduler_takes_is_no_cost_of_a_node() -> None:
+    """Wall time ten times as long as CPU time, now and then: the terms stay what they are, and the predictions see it."""
+    machine = Machine(noise=0.0)
+    runs = [replace(run, cpu_ns=run.wall_ns, wall_ns=run.wall_ns * (10 if i % 7 == 0 else 1)) for i, run in enumerate(machine.campaign())]
+    model = model_of(runs)
+    assert part(model, "T_spring", "serial").value == pytest.approx(machine.spring, rel=1e-3)
+    assert part(model, "T_ipc", "semaphore").value == pytest.approx(machine.lock, rel=1e-3)
+    assert {line.time for line in model.lines if line.threads == 1} == {"cpu"}
+    assert {line.time for line in model.lines if line.threads > 1} == {"wall"}
+    slowed = predictions(speed_points(runs), runs, SWITCH, cpus=2)
+    assert max(one.measured_ns / machine.step_ns(one.solver, one.nodes, one.threads) for one in slowed) > 3
 
 
 def test_a_line_agrees_with_curve_fit() -> None:

@@ -8,6 +8,7 @@ without its integration, one with a semaphore a node beside one without.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -38,6 +39,7 @@ class SolverLine(Model):
     policy: str
     without: str
     threads: int
+    time: str = Field(description="cpu or wall: what was measured")
     slope_ns: Estimate = Field(description="for each node")
     intercept_ns: Estimate = Field(description="for each step")
     nodes: list[int] = Field(description="sizes that were measured")
@@ -87,6 +89,12 @@ def lines_of(runs: Sequence[FastRun]) -> dict[LineKey, Line]:
             groups.setdefault((of.solver, of.policy, of.without, of.threads), []).append(run)
     found = {key: fit([run.configuration.nodes for run in same], [run.step_ns for run in same]) for key, same in sorted(groups.items())}
     return {key: line for key, line in found.items() if line is not None}
+
+
+def cpu_lines_of(runs: Sequence[FastRun]) -> dict[LineKey, Line]:
+    """The same of CPU time, on one thread: the terms of the model are computing, and what the scheduler takes is a term of its own."""
+    known = [replace(run, wall_ns=run.cpu_ns) for run in runs if run.cpu_ns is not None and run.step_cpu_ns is not None]
+    return lines_of(known)
 
 
 def weighted_sum(terms: Sequence[tuple[float, Line]], divisor: float = 1.0) -> Estimate:
@@ -173,9 +181,11 @@ def cost_model(runs: Sequence[FastRun], switch_ns: dict[str, Estimate], springs_
 
     `switch_ns`: policy -> what the microbenchmark says a task switch costs; `springs_per_node`: solver -> how many spring forces it computes a node.
     """
-    lines = lines_of(runs)
-    if not lines:
+    wall = lines_of(runs)
+    if not wall:
         return None
+    cpu = cpu_lines_of(runs)
+    lines = wall | cpu
     policies = sorted({policy for _, policy, _, _ in lines})
     solvers = sorted({solver for solver, _, _, _ in lines}, key=SOLVERS.index)
     parts = [part for policy in policies for solver in solvers for part in _parts_of(solver, policy, lines, springs_per_node)]
@@ -189,6 +199,7 @@ def cost_model(runs: Sequence[FastRun], switch_ns: dict[str, Estimate], springs_
             policy=policy,
             without=without,
             threads=threads,
+            time="cpu" if (solver, policy, without, threads) in cpu else "wall",
             slope_ns=line.slope,
             intercept_ns=line.intercept,
             nodes=[round(n) for n in line.nodes],
@@ -197,4 +208,4 @@ def cost_model(runs: Sequence[FastRun], switch_ns: dict[str, Estimate], springs_
         )
         for (solver, policy, without, threads), line in lines.items()
     ]
-    return CostModel(lines=drawn, parts=parts, synchronisation=_synchronisation(lines, runs))
+    return CostModel(lines=drawn, parts=parts, synchronisation=_synchronisation(wall, runs))

@@ -83,6 +83,7 @@ def fast_runs(steps: Sequence[Step]) -> list[FastRun]:
                 involuntary_switches=_optional(result, "involuntary_switches"),
                 barrier_ns=float(barrier) if isinstance(barrier, int | float) and not isinstance(barrier, bool) else None,
                 worst_mark=step.worst,
+                cpu_ns=_optional(result, "cpu_ns"),
             )
         )
     return found

@@ -46,6 +46,12 @@ class FastRun:
     involuntary_switches: int | None = None
     barrier_ns: float | None = None
     worst_mark: Severity | None = None
+    cpu_ns: int | None = None
+
+    @property
+    def step_cpu_ns(self) -> float | None:
+        """Mean CPU time of a step on one thread: what the scheduler took in between is not in it. None on several, which wait for each other."""
+        return self.cpu_ns / self.steps if self.cpu_ns and self.configuration.threads == 1 else None
 
     @property
     def step_ns(self) -> float:

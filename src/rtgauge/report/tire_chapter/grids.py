@@ -114,7 +114,7 @@ def cost_grid(results: TireResults) -> Grid | None:
     if results.cost is None:
         return None
     notes = [
-        "Each term is a difference of slopes over n, on one thread. In brackets: 95 % interval from the scatter about the lines.",
+        "Each term is a difference of slopes over n of a step's CPU time, on one thread. In brackets: 95 % interval from the scatter about the lines.",
         "T_rest: a node's cost beside springs and integration; below zero where work overlaps, so that both together cost less than each alone.",
         "An interval that holds zero: the term cannot be told from nothing. paper: sec. 4.5, an i7-3930K with gcc 4.4 -O2.",
     ]
@@ -137,6 +137,7 @@ def lines_grid(results: TireResults) -> Grid | None:
         [
             f"{line.solver}, {policy_name(line.policy)}" + (f", without {line.without}" if line.without != "none" else ""),
             str(line.threads),
+            "CPU" if line.time == "cpu" else "wall",
             interval(line.slope_ns),
             interval(line.intercept_ns),
             f"{line.scatter * 100:.1f} %",
@@ -145,7 +146,7 @@ def lines_grid(results: TireResults) -> Grid | None:
         ]
         for line in results.cost.lines
     ]
-    columns = ["", "threads", "ns a node", "ns a step", "scatter", "largest residual", "sizes (nodes)"]
+    columns = ["", "threads", "time", "ns a node", "ns a step", "scatter", "largest residual", "sizes (nodes)"]
     return Grid("The lines over n", columns, rows, ["Residuals are shares of the step time; weights go with the step time, so that every size counts alike."])
 
 
