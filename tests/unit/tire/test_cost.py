@@ -12,7 +12,7 @@ from scipy import optimize, stats
 
 from rtgauge.analysis.tire.cost import CostModel, cost_model
 from rtgauge.analysis.tire.estimate import Estimate, mean_of, ratio_of
-from rtgauge.analysis.tire.line import Uncertain, fit, quotient
+from rtgauge.analysis.tire.line import Uncertain, combine, fit, quotient
 from rtgauge.analysis.tire.predict import predicted_frontiers, predictions
 from rtgauge.analysis.tire.scaling import against_serial, speed_points
 from tests.unit.tire.synthetic import NODES, SPRINGS_PER_NODE, Machine
@@ -117,6 +117,33 @@ def test_repeats_of_a_bent_line_do_not_make_it_sure() -> None:
     assert many is not None
     assert few.slope.low == pytest.approx(many.slope.low or 0)
     assert max(abs(few.residuals)) > 0.1
+
+
+def test_what_bends_two_lines_alike_is_not_in_their_difference() -> None:
+    """Memory that is slower beyond a cache costs both the same at each size; a sum of slopes would take it for scatter."""
+    bend = {n: max(0.0, n - 4096) * 10 for n in NODES}
+    more, less = fit(NODES, [300 + 30 * n + bend[n] for n in NODES]), fit(NODES, [300 + 10 * n + bend[n] for n in NODES])
+    assert more is not None
+    assert less is not None
+    difference = combine([(1, more), (-1, less)])
+    assert difference is not None
+    assert difference.slope_ns == pytest.approx(20.0)
+    assert difference.slope.low == pytest.approx(20.0)
+    assert more.slope.low is not None
+    assert more.slope.low < 29
+
+
+def test_only_sizes_that_both_have_are_compared() -> None:
+    one, other = fit([100, 200, 300, 400], [10.0, 20, 30, 40]), fit([100, 300, 500], [5.0, 15, 25])
+    assert one is not None
+    assert other is not None
+    assert combine([(1, one), (-1, other)]) is None
+    third = fit([100, 200, 400, 800], [1.0, 2, 4, 8])
+    assert third is not None
+    found = combine([(1, one), (-1, third)])
+    assert found is not None
+    assert found.nodes.tolist() == [100, 200, 400]
+    assert found.slope_ns == pytest.approx(0.09)
 
 
 def test_two_sizes_are_no_line() -> None:

@@ -2,8 +2,8 @@
 """The cost model of a step (Garre et al. 2014, eq. 2), its terms by differences.
 
 T_s = N_switch T_switch + 4 e T_ipc + (2e + 1) T_spring + e T_mass, e nodes a thread. Over n all but the first grow alike, so one regression cannot
-tell them apart. Each is got from the slopes over n of two series of runs that differ in it alone, on one thread: a step without its springs, one
-without its integration, one with a semaphore a node beside one without.
+tell them apart. Each is the slope over n of the difference between two series of runs that differ in it alone, on one thread: a step and one without
+its springs, one without its integration, one with a semaphore a node and one without.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from rtgauge.analysis.tire.estimate import Estimate, combined_dof, with_error
-from rtgauge.analysis.tire.line import Line, fit
+from rtgauge.analysis.tire.line import Line, combine, fit
 from rtgauge.analysis.tire.runs import INTEGRATION, SEMAPHORE, SERIAL, SOLVERS, SPRINGS, SPRINGS_PER_NODE, WHOLE
 from rtgauge.record.model import Model
 
@@ -97,24 +97,18 @@ def cpu_lines_of(runs: Sequence[FastRun]) -> dict[LineKey, Line]:
     return lines_of(known)
 
 
-def weighted_sum(terms: Sequence[tuple[float, Line]], divisor: float = 1.0) -> Estimate:
-    """The sum of slopes of independent lines, each with its weight, over `divisor`."""
-    value = sum(weight * line.slope_ns for weight, line in terms) / divisor
-    variances = [((weight / divisor) ** 2 * float(line.covariance[1, 1]), float(line.dof)) for weight, line in terms]
-    return with_error(value, sum(variance for variance, _ in variances), combined_dof(variances), sum(line.measurements for _, line in terms))
-
-
 def _part(name: str, key: tuple[str, str], per: str, how: str, terms: Sequence[tuple[float, Line | None]], divisor: float) -> Part:
-    known = [(weight, line) for weight, line in terms if line is not None]
-    whole = len(known) == len(terms)
+    """The slope over n of a sum of lines, each with its factor, over `divisor`."""
+    known = [(factor / divisor, line) for factor, line in terms if line is not None]
+    line = combine(known) if len(known) == len(terms) else None
     return Part(
         name=name,
         solver=key[0],
         policy=key[1],
         how=how,
         per=per,
-        estimate=weighted_sum(known, divisor) if whole else None,
-        missing=None if whole else "needs at least three sizes of each of the two",
+        estimate=None if line is None else line.slope,
+        missing=None if line is not None else "needs at least three sizes of each of the two",
         paper_ns=PAPER_NS.get(name),
     )
 
@@ -128,7 +122,7 @@ def _parts_of(solver: str, policy: str, lines: dict[LineKey, Line], springs_per_
     parts = [
         _part("T_mass", key, "node", "the step less the step without integration", [(1, whole), (-1, integration)], 1),
         _part("T_spring", key, "spring", f"the step less the step without springs, over {forces:g} springs a node", [(1, whole), (-1, springs)], forces),
-        _part("T_rest", key, "node", "what neither of the two accounts for", [(1, springs), (1, integration), (-1, whole)], 1),
+        _part("T_rest", key, "node", "what neither of the two accounts for", [(-1, whole), (1, springs), (1, integration)], 1),
     ]
     if solver == SEMAPHORE:
         parts.append(_ipc(policy, whole, lines, springs_per_node))

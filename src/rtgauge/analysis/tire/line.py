@@ -25,7 +25,7 @@ LEAST_SIZES = 3
 class Line:
     """y = intercept + slope * n, fitted with weights 1/y², since step times scatter by a share of themselves.
 
-    `covariance` is that of (intercept, slope); `residuals` are shares of the fitted value at `nodes`.
+    `covariance` is that of (intercept, slope); `means` (ns) is what was measured at `nodes`, `residuals` what the line leaves of it, shares of its value.
     """
 
     intercept_ns: float
@@ -34,6 +34,7 @@ class Line:
     dof: int
     measurements: int
     nodes: npt.NDArray[np.float64]
+    means: npt.NDArray[np.float64]
     residuals: npt.NDArray[np.float64]
 
     @property
@@ -67,18 +68,36 @@ def fit(nodes: Sequence[float], step_ns: Sequence[float]) -> Line | None:
     if len(x) < LEAST_SIZES:
         return None
     y = np.bincount(where, weights=np.asarray(step_ns, dtype=np.float64)) / np.bincount(where)
-    design = np.column_stack([np.ones_like(x), x])
-    expected = y
-    coefficients = np.zeros(2)
+    line = _weighted(x, y, y, len(every))
     for _ in range(PASSES):
-        coefficients = np.linalg.lstsq(design / expected[:, None], y / expected, rcond=None)[0]
         # A line that runs below zero at small n has no weight to give there.
-        expected = np.maximum(design @ coefficients, y.min() / 10)
-    weighted = design / expected[:, None]
-    residuals = (y - design @ coefficients) / expected
+        line = _weighted(x, y, np.maximum(line.intercept_ns + line.slope_ns * x, y.min() / 10), len(every))
+    return line
+
+
+def combine(terms: Sequence[tuple[float, Line]]) -> Line | None:
+    """The line through a sum of lines' means, each with its factor, at the sizes that all have; None where these are fewer than three.
+
+    Weights go with the first of them. What bends all alike (a cache that is left) cancels at each size, as it would not in a sum of slopes.
+    """
+    common = [size for size in terms[0][1].nodes.tolist() if all(size in line.nodes for _, line in terms)]
+    if len(common) < LEAST_SIZES:
+        return None
+    x = np.asarray(common, dtype=np.float64)
+    y = np.sum([factor * line.means[np.isin(line.nodes, x)] for factor, line in terms], axis=0)
+    first = terms[0][1]
+    return _weighted(x, y, first.means[np.isin(first.nodes, x)], sum(line.measurements for _, line in terms))
+
+
+def _weighted(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], scale: npt.NDArray[np.float64], measurements: int) -> Line:
+    """Least squares with errors that go with `scale`."""
+    design = np.column_stack([np.ones_like(x), x])
+    weighted = design / scale[:, None]
+    intercept, slope = np.linalg.lstsq(weighted, y / scale, rcond=None)[0].tolist()
+    residuals = (y - intercept - slope * x) / scale
     dof = len(x) - 2
     covariance = float(np.sum(residuals**2)) / dof * np.asarray(np.linalg.inv(weighted.T @ weighted), dtype=np.float64)
-    return Line(float(coefficients[0]), float(coefficients[1]), covariance, dof, len(every), x, residuals)
+    return Line(intercept, slope, covariance, dof, measurements, x, y, residuals)
 
 
 @dataclass(frozen=True)
