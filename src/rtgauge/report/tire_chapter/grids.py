@@ -210,6 +210,10 @@ FRONTIER_COLUMNS = [
 ]
 
 
+UNSEARCHED = 5
+"""Columns of the table that no search fills."""
+
+
 def frontier_grid(results: TireResults, group: str = "") -> Grid | None:
     """The largest n in hard real time, predicted and measured; None where no step was paced."""
     if not results.frontiers:
@@ -221,7 +225,8 @@ def frontier_grid(results: TireResults, group: str = "") -> Grid | None:
             f"search: the largest n at which all of its runs kept every deadline. Each bisection is a draw of luck near the frontier; between their least and "
             f"largest end lies the middle one of all such with {sure * 100:.0f} % confidence. misses at most: what that many deadlines do not rule out at 95 %."
         )
-    return Grid("The real-time frontier", FRONTIER_COLUMNS, [_frontier_row(row, results, group) for row in results.frontiers], notes)
+    width = len(FRONTIER_COLUMNS) if sure is not None else UNSEARCHED
+    return Grid("The real-time frontier", FRONTIER_COLUMNS[:width], [_frontier_row(row, results, group)[:width] for row in results.frontiers], notes)
 
 
 def cells_grids(results: TireResults, group: str = "") -> list[Grid]:
