@@ -115,7 +115,7 @@ def cost_grid(results: TireResults) -> Grid | None:
         return None
     notes = [
         "Each term is the slope over n of a difference of a step's CPU time, on one thread. In brackets: 95 % interval from the scatter about that line.",
-        "T_rest: a node's cost beside springs and integration; below zero where work overlaps, so that both together cost less than each alone.",
+        "T_rest: a node's cost beside springs and integration (it is read and written), and what of these two the processor does at the same time.",
         "An interval that holds zero: the term cannot be told from nothing. paper: sec. 4.5, an i7-3930K with gcc 4.4 -O2.",
     ]
     missing: dict[str, list[str]] = {}
