@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from rtgauge.runner.run import RunOptions
 
 DEFAULT_PLAN = "quick"
-STUDIES = ("delgado2020",)
-"""Plans that look at their results before they go on."""
 
 
 def _overrides(
@@ -33,6 +31,7 @@ def _overrides(
     controller: bool,
     raised: list[str],
     targets: list[str] | None,
+    deployments_by: str | None,
 ) -> Overrides:
     from rtgauge.errors import InputError
     from rtgauge.plan.plan import Overrides
@@ -44,6 +43,9 @@ def _overrides(
         if not sign or not key:
             raise InputError(f"--set {setting}: write KEY=VALUE, for example --set interval=100us")
         parameters[key.strip()] = int(value) if value.strip().isdigit() else {"true": True, "false": False}.get(value.strip(), value.strip())
+    ways: dict[str | None, Literal["settings", "boot"] | None] = {None: None, "settings": "settings", "boot": "boot"}
+    if deployments_by not in ways:
+        raise InputError(f"--deployments-by {deployments_by}: write settings, or boot (guests of the lab)")
     if duration is not None:
         parameters["duration"] = duration
     return Overrides(
@@ -57,6 +59,7 @@ def _overrides(
         controller=controller,
         raised=raised,
         targets=targets,
+        deployments_by=ways[deployments_by],
     )
 
 
@@ -89,16 +92,19 @@ def _resume(plan: str, options: RunOptions, *, as_json: bool) -> int:
     from rtgauge.record.reader import Record
     from rtgauge.runner.interrupt import Interrupt
     from rtgauge.runner.run import find_partial, resume_run
+    from rtgauge.study import registry
     from rtgauge.study.kept import kept_of, newest_of
 
-    folder = newest_of(options.out, plan) if plan in STUDIES else find_partial(options.out) if plan == DEFAULT_PLAN else Path(plan)
-    if kept_of(Record.open(folder).run) is not None:
+    folder = newest_of(options.out, plan) if plan in registry.names() else find_partial(options.out) if plan == DEFAULT_PLAN else Path(plan)
+    run = Record.open(folder).run
+    kept = kept_of(run)
+    if kept is not None and kept.name in registry.TWO_RECORDS:
         from rtgauge.cli.study import resume_study
 
         return resume_study(folder, options, as_json=as_json)
     display = make_display()
     with Interrupt(display.stopping) as interrupt, display:
-        path, result, _ = resume_run(folder, options, display, interrupt)
+        path, result, _ = resume_run(folder, options, display, interrupt, registry.growing_of(run))
     return finish(path, result, as_json=as_json)
 
 
@@ -116,6 +122,9 @@ def run(
     load: Annotated[str | None, typer.Option(metavar="NAMES", help="Loads in place of the plan's, e.g. idle,cpu,network.")] = None,
     deployment: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Measure in each: CHM,HM,HMI,M,MI,Single, as-is, or words as in `rtgauge deploy`; parted by , or ;")
+    ] = None,
+    deployments_by: Annotated[
+        str | None, typer.Option(metavar="HOW", help="settings: set while the machine runs (default); boot: boot the lab's guest for each deployment.")
     ] = None,
     require: Annotated[str | None, typer.Option(metavar="TEXT", help='What is asked of the machine, e.g. "period=1ms latency<=200us hardness=100%".')] = None,
     cross_check: Annotated[str | None, typer.Option(metavar="NAME", help="Let another tool measure the same, in turn: cyclictest or rtla.")] = None,
@@ -135,11 +144,11 @@ def run(
 
     \b
     Presets:
-      quick              scheduling latency, idle and under each kind of load, a minute
-      standard           the same at 250 us, three times 3 minutes each, about an hour
+      quick              latency, idle and under each kind of load, a minute
+      standard           the same at 250 us, three times 3 minutes each, an hour
       papers             at 100 us, 10 minutes idle and 10 minutes loaded
-      jo2022             at 100 us on isolated CPUs (MI), idle and loaded, 4 minutes
-      garre2014-micro    noise, task switch, preemption, semaphore, priority inversion, 2 minutes
+      jo2022             at 100 us on isolated CPUs, idle and loaded, 4 minutes
+      garre2014-micro    noise, switch, preemption, semaphores, inversion
       delgado2020-tasks  a task set, 10 minutes idle and 10 minutes loaded
     Study:
       delgado2020        every deployment, then the best one under load
@@ -158,6 +167,8 @@ def run(
           three uses of the cores, in a random order; all is put back
       rtgauge run delgado2020 --duration 1min
           a paper's experiment: every deployment, then the best one under load
+      rtgauge run delgado2020 --target lab:debian-rt --deployments-by boot
+          ... in a virtual machine that is booted for each deployment
       rtgauge run arm.toml --repeats 3
           a plan of your own, in a random order, three times
       rtgauge run --target ssh://root@board --target local
@@ -179,6 +190,7 @@ def run(
     from rtgauge.plan.plan import load_plan
     from rtgauge.runner.interrupt import Interrupt
     from rtgauge.runner.run import RunOptions, start_run
+    from rtgauge.study import registry
     from rtgauge.verdict.requirement import parse_requirement
 
     if require is not None:
@@ -196,6 +208,7 @@ def run(
         controller=controller,
         raised=raised or [],
         targets=target,
+        deployments_by=deployments_by,
     )
     if resume:
         given = {
@@ -206,17 +219,19 @@ def run(
             "--require": require,
             "--cross-check": cross_check,
             "--target": target,
+            "--deployments-by": deployments_by,
         }
         _refuse_with_resume({**given, "--set": settings, "--seed": seed, "--controller": controller or None, "--raise": raised})
         raise typer.Exit(_resume(plan, options, as_json=json))
-    if plan in STUDIES:
+    if plan in registry.TWO_RECORDS:
         from rtgauge.cli.study import run_study
 
         raise typer.Exit(run_study(overrides, options, as_json=json))
-    chosen = load_plan(plan, overrides)
+    study = registry.growing(plan, overrides) if plan in registry.GROWING else None
+    chosen = study.plan() if study is not None else load_plan(plan, overrides)
     if chosen.require is not None:
         parse_requirement(chosen.require)
     display = make_display()
     with Interrupt(display.stopping) as interrupt, display:
-        path, result, _ = start_run(chosen, options, display, interrupt)
+        path, result, _ = start_run(chosen, options, display, interrupt, study)
     raise typer.Exit(finish(path, result, as_json=json))

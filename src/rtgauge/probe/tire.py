@@ -159,7 +159,17 @@ class Tire(MeasuringProbe):
 
     name = "tire"
     help = "a physical simulation on several threads, as fast as possible or a step a period"
+    about = """A physical simulation on several threads, as fast as possible or one step each period.
+
+Point masses on a circle, joined by spring-dampers, fall on a floor. Real-fast tells how many steps of how many nodes the machine computes in a second;
+real-time (--period) tells whether each step is done at its deadline."""
+    examples = (
+        "--solver halo --nodes 4000 --threads 2 --steps 6000",
+        '--solver semaphore --threads cores --period 10ms --duration 1min --require "response<=10ms"',
+        "--nodes 40 --steps 100 --state drop.csv",
+    )
     parameters = TireParameters
+    takes_requirement = True
     alternatives = (frozenset({"duration", "steps"}),)
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:

@@ -7,7 +7,7 @@ import re
 import secrets
 import shlex
 from collections import Counter
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,19 +23,23 @@ from rtgauge.record.names import clean_name
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import PARTIAL, RecordWriter
 from rtgauge.runner import cross_check, deployed
+from rtgauge.runner.booted import BOOT_S, Boots
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.kept import Kept, kept_folders, read_kept
+from rtgauge.runner.machine_marks import machine_marks
 from rtgauge.runner.progress import Progress
 from rtgauge.runner.step import STOPPED_EARLY, Abandoned, Context, LoadFailed, NotHere, calibrate, check_permission, measure_step, now_utc
 from rtgauge.system.controller import Controller
 from rtgauge.system.deployment.apply import Refused
 from rtgauge.system.deployment.words import AS_IS
-from rtgauge.system.facts import FACT_PATHS, facts, more_fact_paths
+from rtgauge.system.whole import facts_by
 from rtgauge.target.base import Target
 from rtgauge.target.lease import LEASE_NS
 from rtgauge.target.opening import console, open_target
 from rtgauge.units import format_cpu_list
 
+More = Callable[[Record], Sequence[StepKey]]
+"""What a study asks next, from what the record holds already; nothing: it is done. No step may take longer than the longest one that was planned."""
 STEP_OVERHEAD_S = 0.6
 DEPLOYMENT_S = 0.3
 
@@ -58,9 +62,9 @@ def expected_s(key: StepKey, load_warm_up_ns: int) -> float:
     return measured + STEP_OVERHEAD_S + deploying + (0.0 if key.load == "idle" else load_warm_up_ns / 1e9 + STEP_OVERHEAD_S)
 
 
-def _possible(steps: Sequence[StepKey], target: Target) -> tuple[list[StepKey], list[LeftOut]]:
+def _possible(steps: Sequence[StepKey], target: Target, boots: Boots | None) -> tuple[list[StepKey], list[LeftOut]]:
     """The steps that this target can take, and what is left out and why."""
-    takeable, missing_deployments = deployed.possible(steps, target)
+    takeable, missing_deployments = deployed.possible(steps, target) if boots is None else boots.possible(steps)
     left_out: dict[str, LeftOut] = {one.what: one for one in missing_deployments}
     possible: list[StepKey] = []
     for key in takeable:
@@ -99,8 +103,8 @@ def _of(steps: Sequence[StepKey], name: str) -> list[StepKey]:
     return [key for key in steps if key.targets["self"] == name]
 
 
-def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: Interrupt) -> tuple[Path, Run, list[Step]]:
-    """Measure a plan from its beginning.
+def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: Interrupt, more: More | None = None) -> tuple[Path, Run, list[Step]]:
+    """Measure a plan from its beginning, and then what `more` asks for.
 
     Gives the record's folder, its run.json and its steps. Raises InputError or MeasureError; what was measured until then is in the folder
     whose name ends in `.partial`.
@@ -110,10 +114,11 @@ def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: In
     with ExitStack() as stack:
         # All are held from the beginning: what cannot be measured is known before anything is.
         targets = {name: stack.enter_context(open_target(name, identity, label, lease_ns=lease_ns)) for name in plan.targets}
+        boots = {name: _boots(target, progress, interrupt, stack) if plan.by_boot else None for name, target in targets.items()}
         steps: list[StepKey] = []
         left_out: list[LeftOut] = []
         for name, target in targets.items():
-            possible, missing = _possible(_of(plan.steps, name), target)
+            possible, missing = _possible(_of(plan.steps, name), target, boots[name])
             steps += possible
             left_out += [_on(what, name, targets) for what in missing]
         for what in left_out:
@@ -124,7 +129,7 @@ def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: In
         held: list[Mark] = []
         checked: list[StepKey] = []
         for name, context in contexts.items():
-            context.controller = plan.controller
+            context.controller, context.boots = plan.controller, boots[name]
             held += _held_marks(_of(steps, name), context)
             takeable, not_here = _check_all(_of(steps, name), context)
             checked += takeable
@@ -141,7 +146,7 @@ def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: In
             state="partial",
             rtgauge=rtgauge.__version__,
             command=list(options.command),
-            plan={**plan.written, "load-warm-up-ns": plan.load_warm_up_ns, **_controller_keys(plan.controller)},
+            plan={**plan.written, "load-warm-up-ns": plan.load_warm_up_ns, **_controller_keys(plan.controller), **_boot_keys(by_boot=plan.by_boot)},
             targets=list(targets),
             seed=plan.seed,
             requirement=plan.require,
@@ -151,11 +156,11 @@ def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: In
         )
         writer.write_run(run)
         with _saying_how_to_go_on(writer, options):
-            return _go_on(writer, run, [], contexts)
+            return _go_on(writer, run, [], contexts, more)
 
 
-def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt: Interrupt) -> tuple[Path, Run, list[Step]]:
-    """Go on with a record whose name ends in `.partial`: finished steps stay as they are, the others are measured.
+def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt: Interrupt, more: More | None = None) -> tuple[Path, Run, list[Step]]:
+    """Go on with a record whose name ends in `.partial`: finished steps stay as they are, the others, and what `more` asks for, are measured.
 
     What went on by itself on another machine, where only the connection or rtgauge had ended, is picked up.
     """
@@ -181,11 +186,13 @@ def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt:
         run = record.run.model_copy(update={"steps": [step.id for step in finished]})
         raised = run.plan.get("raise", [])
         controller = Controller(tuple(raised)) if run.plan.get("controller") or raised else None
+        by_boot = run.plan.get("deployments-by") == "boot"
         contexts: dict[str, Context] = {}
         held: list[Mark] = []
         for name, target in targets.items():
             remaining = _of(_remaining(run, finished), name)
-            earlier = _to_pick_up(sessions[name].get("step"), target)
+            earlier = _to_pick_up(sessions[name].get("step"), target, by_boot=by_boot)
+            boots = _boots(target, progress, interrupt, stack) if by_boot else None
             if earlier is not None:
                 # It measures at this moment, and is not asked again what it has said before.
                 known = record.system(name)
@@ -195,7 +202,7 @@ def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt:
                 contexts[name] = _context(target, load_warm_up_ns, progress, interrupt)
                 held += _held_marks(remaining, contexts[name])
                 _check_all(remaining, contexts[name])
-            contexts[name].controller = controller
+            contexts[name].controller, contexts[name].boots = controller, boots
         for step in record.steps:
             if step not in finished:
                 writer.remove_step(step.id)
@@ -203,15 +210,22 @@ def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt:
         run.marks += [resumed, *_restored_marks(targets), *held]
         writer.write_run(run)
         with _saying_how_to_go_on(writer, options):
-            return _go_on(writer, run, finished, contexts)
+            return _go_on(writer, run, finished, contexts, more)
 
 
-def _to_pick_up(kept: Any, target: Target) -> Kept | None:
+def _boots(target: Target, progress: Progress, interrupt: Interrupt, stack: ExitStack) -> Boots:
+    """What boots a target for its deployments; when the run is over it is left as it was found."""
+    boots = Boots(target, interrupt, progress.phase)
+    stack.callback(boots.leave)
+    return boots
+
+
+def _to_pick_up(kept: Any, target: Target, *, by_boot: bool) -> Kept | None:
     """What goes on by itself on a target of an earlier session, to be followed; what is not followed is ended there."""
     if not target.picked_up:
         return None
     earlier = read_kept(kept)
-    if earlier is not None and StepKey.model_validate_json(earlier["key"]).deployment != AS_IS:
+    if earlier is not None and (by_boot or StepKey.model_validate_json(earlier["key"]).deployment != AS_IS):
         earlier = None  # its deployment would have to be told apart from the next one's: it is measured again
     target.end_others(kept_folders(earlier))
     if earlier is None:
@@ -224,19 +238,12 @@ def _remaining(run: Run, finished: Sequence[Step]) -> list[StepKey]:
     return [key for key in run.planned if key.model_dump_json() not in done]
 
 
-def read_facts(target: Target) -> dict[str, Any]:
-    """The facts of a target: what it is and how it is set."""
-    files = dict(target.read(FACT_PATHS))
-    files |= target.read(more_fact_paths(files))
-    return dict(facts(files, {"machine": target.machine}))
-
-
 def _host(facts: dict[str, Any]) -> str:
     return str(facts.get("host", "machine"))
 
 
 def _context(target: Target, load_warm_up_ns: int, progress: Progress, interrupt: Interrupt) -> Context:
-    context = Context(target, read_facts(target), progress, interrupt, load_warm_up_ns / 1e9)
+    context = Context(target, facts_by(target.read, target.machine)[0], progress, interrupt, load_warm_up_ns / 1e9)
     context.calibrations = calibrate(target)
     return context
 
@@ -279,6 +286,11 @@ def _controller_keys(controller: Controller | None) -> dict[str, Any]:
     return {} if controller is None else {"controller": True, "raise": list(controller.raised)}
 
 
+def _boot_keys(*, by_boot: bool) -> dict[str, Any]:
+    """What a resumed run has to know of how its deployments are brought about."""
+    return {"deployments-by": "boot"} if by_boot else {}
+
+
 def _held_marks(steps: Sequence[StepKey], context: Context) -> list[Mark]:
     held = deployed.take_over_held(steps, context)
     if held is None:
@@ -313,13 +325,13 @@ def _keep_sessions(writer: RecordWriter, contexts: Mapping[str, Context]) -> Non
 
 
 @contextmanager
-def _consoles_kept(writer: RecordWriter, names: Iterable[str]) -> Generator[None]:
+def _consoles_kept(writer: RecordWriter, contexts: Mapping[str, Context]) -> Generator[None]:
     """However the measuring ends: what the lab's guests wrote on their consoles is in the record."""
     try:
         yield
     finally:
-        for name in names:
-            said = console(name)
+        for name, context in contexts.items():
+            said = console(name) if context.boots is None else context.boots.consoles
             if said is not None:
                 writer.write_console(name, said)
 
@@ -335,7 +347,8 @@ def _measure(writer: RecordWriter, run: Run, remaining: Sequence[StepKey], conte
         if interrupt.asked:
             break
         context = contexts[key.targets["self"]]
-        context.target.check()
+        if context.boots is None:
+            context.target.check()
         progress.step_begins(number, key)
         step_id = ids[key.model_dump_json()]
         folder = writer.step_folder(step_id)
@@ -345,6 +358,7 @@ def _measure(writer: RecordWriter, run: Run, remaining: Sequence[StepKey], conte
             with deployed.deployed(key, context) as applied:
                 step, windows = measure(step_id, key, context, folder)
             step = deployed.with_deployment(step, applied, left_before)
+            step.marks += machine_marks(context.target.name, context.facts)
             writer.commit_step(step, windows)
         except Abandoned:
             break
@@ -363,26 +377,65 @@ def _measure(writer: RecordWriter, run: Run, remaining: Sequence[StepKey], conte
     return steps
 
 
-def _go_on(writer: RecordWriter, run: Run, finished: Sequence[Step], contexts: Mapping[str, Context]) -> tuple[Path, Run, list[Step]]:
-    """Measure what is planned and not done. Ends early, in order, when the user asks; the record then keeps its `.partial`."""
+def _asked_next(writer: RecordWriter, more: More | None, contexts: Mapping[str, Context]) -> list[StepKey]:
+    """What the study asks next, written down as planned. What is in the plan already is not measured again."""
+    run = writer.run
+    if more is None or run is None:
+        return []
+    known = {key.model_dump_json() for key in run.planned}
+    new = [key for key in more(writer.record()) if key.model_dump_json() not in known]
+    targets = {name: context.target for name, context in contexts.items()}
+    asked: list[StepKey] = []
+    missing: list[LeftOut] = []
+    for name, context in contexts.items():
+        possible, not_here = _check_all(_of(new, name), context)
+        asked += possible
+        missing += [_on(what, name, targets) for what in not_here]
+    writer.write_run(run.model_copy(update={"planned": [*run.planned, *asked]}))
+    for what in missing:
+        _leave_out(writer, what, next(iter(contexts.values())).progress)
+    return asked
+
+
+def _go_on(writer: RecordWriter, run: Run, finished: Sequence[Step], contexts: Mapping[str, Context], more: More | None) -> tuple[Path, Run, list[Step]]:
+    """Measure what is planned and not done, and what is asked after that. Ends early, in order, when the user asks; the record then keeps its `.partial`."""
     for name, context in contexts.items():
         writer.write_system(name, {**context.facts, "calibrations": [one.model_dump() for one in context.calibrations]})
     _keep_sessions(writer, contexts)
     any_context = next(iter(contexts.values()))
     progress, interrupt = any_context.progress, any_context.interrupt
     remaining = _remaining(run, finished)
-    progress.run_begins(remaining, [expected_s(key, round(any_context.load_warm_up_s * 1e9)) for key in remaining])
+    steps = list(finished)
     with _consoles_kept(writer, contexts):
-        steps = _measure(writer, run, remaining, contexts, finished)
+        # A record whose planned steps are all there may still be asked for more, so that the loop is entered with nothing to do.
+        while remaining or (not interrupt.asked and (remaining := _asked_next(writer, more, contexts))):
+            expected = [expected_s(key, round(any_context.load_warm_up_s * 1e9)) for key in remaining]
+            progress.run_begins(remaining, [one + boot for one, boot in zip(expected, _boot_s(remaining, contexts), strict=True)])
+            steps = _measure(writer, writer.run or run, remaining, contexts, steps)
+            remaining = []
     for name in contexts:
         writer.write_session(name, None)
-    if not interrupt.asked or (len(steps) == len(run.planned) and all(step.end_reason not in STOPPED_EARLY for step in steps)):
+    planned = (writer.run or run).planned
+    whole = len(steps) == len(planned) and all(step.end_reason not in STOPPED_EARLY for step in steps) and more is None
+    if not interrupt.asked or whole:
         path = writer.finish("complete")
     else:
         writer.close_partial()
         path = writer.path
     final = writer.run
     return path, final if final is not None else run, steps
+
+
+def _boot_s(steps: Sequence[StepKey], contexts: Mapping[str, Context]) -> list[float]:
+    """How long the boot before each step takes, about, in s."""
+    before: dict[str, str] = {}
+    times: list[float] = []
+    for key in steps:
+        name = key.targets["self"]
+        boots = contexts[name].boots is not None and before.get(name) != key.deployment
+        before[name] = key.deployment
+        times.append(BOOT_S if boots else 0.0)
+    return times
 
 
 def _leave_out(writer: RecordWriter, missing: LeftOut, progress: Progress) -> None:
