@@ -46,10 +46,8 @@ def _by_turns(first: tuple[str, int, int], second: tuple[str, int, int]) -> tupl
 
 def _holds(solver: str, nodes: int, threads: int) -> bool:
     """Whether no deadline is missed at 100 Hz, in several runs."""
-    for _ in range(REPEATS):
-        if _values(solver, nodes, threads, f"--period-ns={PERIOD_NS}", f"--duration-ns={PACED_NS}")["deadline_missed"]:
-            return False
-    return True
+    words = (f"--period-ns={PERIOD_NS}", f"--duration-ns={PACED_NS}")
+    return all(_values(solver, nodes, threads, *words)["deadline_missed"] == 0 for _ in range(REPEATS))
 
 
 def _frontier(solver: str, threads: int) -> tuple[int, int]:

@@ -16,7 +16,7 @@ const struct verb verbs[] = {
 	{"set", verb_set, "write settings, their old values in a journal first"},
 	{"restore", verb_restore, "put settings back"},
 	{"gather", verb_gather, "move the tasks of a control group into a new one below it"},
-	{"enter", verb_enter, "run a program in a control group"},
+	{"enter", verb_enter, "run a program in a control group or on some CPUs"},
 	{"guard", verb_guard,
 	 "run a program under a lease; end it and put settings back when the lease ends"},
 	{"attach", verb_attach, "follow a guarded program that outlives its connection"},

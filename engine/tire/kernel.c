@@ -33,27 +33,29 @@ INLINE void move_row(int64_t count, const struct tire_model *m, double sign, con
 }
 
 /* The two loops for one kind of processor. */
-#define KIND(kind, target)                                                                                   \
-	target static void spring_row_##kind(int64_t count, double stiffness, double damping,                \
-					     double rest_force, const struct tire_arc *on,                   \
-					     const struct tire_arc *by, double *restrict fx,                 \
-					     double *restrict fy)                                            \
+#define KIND(kind)                                                                                           \
+	TARGET_##kind static void spring_row_##kind(int64_t count, double stiffness, double damping,         \
+						    double rest_force, const struct tire_arc *on,            \
+						    const struct tire_arc *by, double *restrict fx,          \
+						    double *restrict fy)                                     \
 	{                                                                                                    \
 		spring_row(count, stiffness, damping, rest_force, on, by, fx, fy);                           \
 	}                                                                                                    \
-	target static void move_row_##kind(int64_t count, const struct tire_model *m, double sign,           \
-					   const struct tire_arc *arc, const double *restrict side_x,        \
-					   const double *restrict side_y, const double *restrict spoke_x,    \
-					   const double *restrict spoke_y)                                   \
+	TARGET_##kind static void move_row_##kind(                                                           \
+		int64_t count, const struct tire_model *m, double sign, const struct tire_arc *arc,          \
+		const double *restrict side_x, const double *restrict side_y,                                \
+		const double *restrict spoke_x, const double *restrict spoke_y)                              \
 	{                                                                                                    \
 		move_row(count, m, sign, arc, side_x, side_y, spoke_x, spoke_y);                             \
 	}                                                                                                    \
 	static const struct tire_kernel kernel_##kind = {#kind, spring_row_##kind, move_row_##kind};
 
-KIND(baseline, )
+#define TARGET_baseline
+KIND(baseline)
 
 #ifdef __x86_64__
-KIND(avx2, __attribute__((target("avx2"))))
+#define TARGET_avx2 __attribute__((target("avx2")))
+KIND(avx2)
 #endif
 
 const struct tire_kernel *tire_kernel(unsigned int nth)

@@ -10,7 +10,7 @@
 #include "rt/memory.h"
 #include "rt/wait.h"
 
-#define RING 65536
+#define RING ((size_t)65536)
 #define WORK_NS (NS_PER_S / 1000 * 80) /* then a rest of a quarter of what was worked */
 #define FREE_NS (NS_PER_S / 100)       /* about how long threads that run freely do not meet */
 #define LOOK_NS NS_PER_S	       /* real-time: how often the time that is left over is looked at */
@@ -203,10 +203,10 @@ static void begin_phase(enum phase phase, int64_t total, int64_t end_ns, int64_t
 	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
 
 	now.phase = phase;
-	now.over = false;
 	now.ended = now.ended || stopped();
 	now.total = total;
 	now.end_ns = end_ns;
+	now.over = !plan.period_ns && now_ns >= end_ns; /* so late that nothing of it is left */
 	now.release_ns = release_ns;
 	now.done = now.since = now.busy_ns = 0;
 	now.looks = 0;
@@ -265,7 +265,7 @@ static void meet(struct worker *w, void (*once)(void *arg))
 
 static void run_phase(struct worker *w)
 {
-	while (!now.ended) {
+	while (!now.ended && !now.over) {
 		if (!plan.period_ns) {
 			for (int64_t i = now.stride; i; i--)
 				plan.solver->step(w->number);
@@ -275,8 +275,6 @@ static void run_phase(struct worker *w)
 				plan.solver->step(w->number);
 			meet(w, timed_step_over);
 		}
-		if (now.over)
-			return;
 	}
 }
 

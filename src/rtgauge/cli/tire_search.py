@@ -26,8 +26,14 @@ from rtgauge.study.tire import STUDY
 from rtgauge.verdict.decision import exit_status
 
 REAL_FAST = "0"
-NO_SERIES = ("samples", "state", "nodes", "without", "free-running", "warm-up")
+OWN = ("nodes", "steps", "without", "free-running", "samples", "state", "warm-up")
 """What a search decides by itself."""
+
+
+def check_repeats(repeats: int | None, *, search: bool) -> None:
+    """Raises InputError where they are given for nothing."""
+    if repeats is not None and not search:
+        raise InputError("--repeats is for --search")
 
 
 class SearchDocument(BaseModel):
@@ -38,15 +44,13 @@ class SearchDocument(BaseModel):
     systems: dict[str, dict[str, Any]]
 
 
-def tire_search(written: dict[str, object], refused: dict[str, object], *, load: str, target: str, repeats: int | None, as_json: bool) -> int:
-    """Search, print, and give the exit status. `written`: the command line as a plan has it; `refused`: what cannot be given (None: it was not)."""
-    for name, value in refused.items():
-        if value is not None:
-            raise InputError(f"{name} cannot be given with --search, which finds the number of nodes by runs of its own; leave it out")
-    parameters = {key: value for key, value in written.items() if key not in NO_SERIES}
-    if parameters.get("period") == REAL_FAST:
-        del parameters["period"]
-    asked = Overrides(parameters=parameters, loads=[load], repeats=repeats, targets=[target])
+def tire_search(parameters: dict[str, Any], *, load: str, target: str, repeats: int | None, as_json: bool) -> int:
+    """Search, print, and give the exit status. `parameters`: what the command line says, as a plan has it."""
+    for name in OWN:
+        if name in parameters:
+            raise InputError(f"--{name} cannot be given with --search, which finds the number of nodes by runs of its own; leave it out")
+    paced = {key: value for key, value in parameters.items() if (key, value) != ("period", REAL_FAST)}
+    asked = Overrides(parameters=paced, loads=[load], repeats=repeats, targets=[target])
     study = registry.growing(STUDY.name, asked)
     plan = study.plan()
     display = make_display()

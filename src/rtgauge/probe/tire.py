@@ -143,8 +143,9 @@ class TireParameters(MachineParameters):
             with_damping = "" if damping is None else f" with damping {damping:g} N s/m"
             of_stiffness = f"stiffness {stiffness:g} N/m" if self.stiffness_n_m is not None else "the stiffness"
             raise ValueError(
-                f"{of_stiffness}{with_damping} is unstable with steps of 10 ms: with {self.nodes} nodes of together {self.mass_kg:g} kg the damping must be at most "
-                f"{most:.4g} N s/m, and at least stiffness x 10 ms, so that the stiffness is at most {most / STEP_S:.4g} N/m; leave both out for values that fit"
+                f"{of_stiffness}{with_damping} is unstable with steps of 10 ms: with {self.nodes} nodes of together {self.mass_kg:g} kg the damping "
+                f"must be at most {most:.4g} N s/m, and at least stiffness x 10 ms, so that the stiffness is at most {most / STEP_S:.4g} N/m; "
+                "leave both out for values that fit"
             )
 
 
@@ -158,7 +159,19 @@ class Tire(MeasuringProbe):
 
     name = "tire"
     help = "a physical simulation on several threads, as fast as possible or a step a period"
+    about = """A physical simulation on several threads, as fast as possible or one step each period.
+
+Point masses on a circle, joined by spring-dampers, fall on a floor. Real-fast tells how many steps of how many nodes the machine computes in a second;
+real-time (--period) tells whether each step is done at its deadline."""
+    examples = (
+        "--solver halo --nodes 4000 --threads 2 --steps 6000",
+        '--solver semaphore --threads cores --period 10ms --duration 1min --require "response<=10ms"',
+        "--nodes 40 --steps 100 --state drop.csv",
+        "--search --solver semaphore,halo --threads one,cores,twice --duration 2s",
+    )
     parameters = TireParameters
+    takes_requirement = True
+    takes_search = True
     alternatives = (frozenset({"duration", "steps"}),)
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 
@@ -24,6 +24,7 @@ from rtgauge.record.summary import summarise_step
 from rtgauge.record.windows import WindowTable
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.kept import Kept
+from rtgauge.runner.machine_marks import emulated
 from rtgauge.runner.progress import Progress
 from rtgauge.runner.tasks import highest, run_segments, task_counts
 from rtgauge.system.changes import CHANGE_PATHS, changes
@@ -32,6 +33,9 @@ from rtgauge.system.marks import marks as change_marks
 from rtgauge.system.starvation import throttled
 from rtgauge.target.base import Guarded, Target
 from rtgauge.target.ssh_errors import ConnectionBroken
+
+if TYPE_CHECKING:
+    from rtgauge.runner.booted import Boots
 
 LOAD_CHECK_S = 1.0
 STOPPED_EARLY = ("stopped", "died")
@@ -70,10 +74,12 @@ class Context:
     calibrations: list[Calibration] = field(default_factory=list[Calibration])
     controller: Controller | None = None
     group: str | None = None
-    """The control group to measure in, while CPUs are set aside."""
+    """Where to measure, while CPUs are set aside: a control group, or `cpus:LIST`."""
     isolated: list[int] = field(default_factory=list[int])
     not_put_back: list[str] = field(default_factory=list[str])
     """Settings of earlier steps that could not be put back."""
+    boots: Boots | None = None
+    """Where deployments are brought about by booting."""
     keep: Callable[[Kept | None], None] = _keep_nothing
     earlier: Kept | None = None
 
@@ -182,8 +188,8 @@ def _end_marks(result: StreamResult, key: StepKey, asked: bool) -> list[Mark]:
     return []
 
 
-def _abandon() -> None:
-    """A load that is warming up is not waited for when the user wants to end."""
+def abandon() -> None:
+    """What takes long before the measuring begins is not waited for when the user wants to end."""
     raise Abandoned
 
 
@@ -194,7 +200,7 @@ def start_load(key: StepKey, context: Context, folder: Path, expected_s: float) 
         context.progress.phase(f"load {key.load} starts")
         load = RunningLoad.start(context.target, loads.get(key.load), folder / "load.log", expected_s=expected_s + context.load_warm_up_s)
         context.progress.phase(f"load {key.load} warms up")
-        context.interrupt.stop_by(_abandon)
+        context.interrupt.stop_by(abandon)
         load.wait_warm(context.load_warm_up_s)
         context.interrupt.stop_by(None)
     except BaseException as error:
@@ -337,7 +343,9 @@ def _put_together(
         segments=run_segments(result),
     )
     step.marks += change_marks(changed, step.cpus)
-    step.marks += _throttle_marks(step, context.facts)
+    if not emulated(context.facts):
+        # there, a latency as long as the kernel's limits is the emulator's
+        step.marks += _throttle_marks(step, context.facts)
     return step
 
 
