@@ -51,7 +51,7 @@ def _metavar(field: FieldInfo) -> str:
             return name
     if get_origin(field.annotation) is Literal:
         return "|".join(get_args(field.annotation))
-    kinds = get_args(field.annotation) or (field.annotation,)
+    kinds = [get_args(one)[0] if get_origin(one) is Annotated else one for one in get_args(field.annotation) or (field.annotation,)]
     return "" if bool in kinds else "N" if int in kinds else "NUMBER" if float in kinds else "TEXT"
 
 

@@ -82,25 +82,41 @@ Positive = Annotated[Quantity, AfterValidator(_positive)]
 class TireParameters(MachineParameters):
     """Parameters of `tire`."""
 
-    solver: Literal["serial", "halo", "semaphore"] = Field(default="halo", alias="solver", description="of a step: serial, halo or semaphore")
+    solver: Literal["serial", "halo", "semaphore"] = Field(
+        default="halo", alias="solver", description="how a step is computed: halo is fast, semaphore is the paper's, serial has one thread and no locks"
+    )
     nodes: int = Field(default=4000, alias="nodes", description=f"point masses, a multiple of 4, 4 to {MOST_NODES}")
-    threads: Threads = Field(default="1", alias="threads", description=f"that compute together: a number, {', '.join(THREAD_WORDS)}")
-    period_ns: Annotated[DurationNs, between("0s", "1h")] = Field(default=0, alias="period", description="real-time: a step each; 0: as fast as possible")
+    threads: Threads = Field(
+        default="1", alias="threads", description=f"threads that compute together: a number, or {', '.join(THREAD_WORDS)} (two a hardware thread)"
+    )
+    period_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
+        default=0, alias="period", description="real-time: a step is due each period, e.g. 10ms; 0: real-fast, as fast as possible"
+    )
     policy: Literal["fifo", "rr", "other"] = Field(default="fifo", alias="policy", description="scheduling policy")
     priority: int = Field(default=80, alias="priority", ge=1, le=99, description="real-time priority")
-    duration_ns: Annotated[DurationNs, between("1ns", "3650d")] = Field(default=5_000_000_000, alias="duration", description="of the measured phase")
-    steps: int | None = Field(default=None, alias="steps", ge=1, le=2**60, description="of the measured phase, in place of a duration")
-    warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(default=200_000_000, alias="warm-up", description="set aside at the beginning")
-    without: Literal["none", "springs", "integration"] = Field(default="none", alias="without", description="what a step leaves out, for the cost model")
-    free_running: bool = Field(default=False, alias="free-running", description="semaphore: no second buffer and no barrier a step")
-    mass_kg: Positive = Field(default=10.0, alias="mass", description="kg, of the whole tire")
-    radius_m: Positive = Field(default=0.3, alias="radius", description="m")
-    height_m: Quantity = Field(default=0.5, alias="height", description="m, of the lowest node above the floor at the beginning")
-    gravity_m_s2: Quantity = Field(default=9.81, alias="gravity", description="m/s2")
-    speed_m_s: Quantity = Field(default=0.0, alias="speed", description="m/s, to the right while it rolls")
-    stiffness_n_m: Positive | None = Field(default=None, alias="stiffness", description="N/m of a spring; default by nodes and mass")
-    damping_ns_m: Positive | None = Field(default=None, alias="damping", description="N s/m of a spring; default by nodes and mass")
-    floor: OnOff = Field(default=True, alias="floor", description="on or off")
+    duration_ns: Annotated[DurationNs, between("1ns", "3650d")] = Field(default=5_000_000_000, alias="duration", description="measured time, e.g. 5s, 10min")
+    steps: int | None = Field(default=None, alias="steps", ge=1, le=2**60, description="steps to measure, in place of a duration")
+    warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
+        default=200_000_000, alias="warm-up", description="time at the beginning that is counted apart; the simulation then begins anew"
+    )
+    without: Literal["none", "springs", "integration"] = Field(
+        default="none", alias="without", description="what a step leaves out, so that its cost is known by the difference"
+    )
+    free_running: bool = Field(
+        default=False, alias="free-running", description="solver semaphore as the paper has it to the letter: a neighbour may be a step ahead"
+    )
+    mass_kg: Positive = Field(default=10.0, alias="mass", description="mass of the whole tire (kg)")
+    radius_m: Positive = Field(default=0.3, alias="radius", description="radius of the tire (m)")
+    height_m: Quantity = Field(default=0.5, alias="height", description="from which it falls: the lowest node above the floor (m)")
+    gravity_m_s2: Quantity = Field(default=9.81, alias="gravity", description="gravity (m/s2)")
+    speed_m_s: Quantity = Field(default=0.0, alias="speed", description="speed to the right while it rolls (m/s)")
+    stiffness_n_m: Positive | None = Field(
+        default=None, alias="stiffness", description="stiffness of a spring (N/m); stable by nodes and mass where it is not given"
+    )
+    damping_ns_m: Positive | None = Field(
+        default=None, alias="damping", description="damping of a spring (N s/m); stable by nodes and mass where it is not given"
+    )
+    floor: OnOff = Field(default=True, alias="floor", description="whether there is a floor")
     state: bool = Field(default=False, alias="state", description="keep the final positions and velocities")
 
     @model_validator(mode="after")
