@@ -75,7 +75,7 @@ class Lab:
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     missing = [program for program in NEEDED if shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") is None]
-    assert not missing, f"the lab's tests need {', '.join(missing)}: sh tools/packages.sh test"
+    assert not missing, f"the lab's tests need {', '.join(missing)}: sh tools/packages.sh lab"
     one = Lab(tmp_path_factory.mktemp("lab"))
     try:
         yield one
