@@ -16,4 +16,7 @@ extern const char *const placement_names[];
  */
 int placement_choose(struct probe_cpus *cpus, enum placement placement, int *first, int *partner);
 
+/* The hardware threads of this CPU's core; itself alone where the kernel does not say. */
+void placement_core(int cpu, struct cpuset *core);
+
 #endif

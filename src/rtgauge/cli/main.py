@@ -27,8 +27,11 @@ Begin with:
   rtgauge COMMAND --help             what a command can do
 
 \b
-Plans of `rtgauge run`: quick, standard, papers, jo2022, garre2014-micro, delgado2020-tasks.
-Studies, which look at their results before they go on: delgado2020.
+Plans of `rtgauge run`: quick, standard, papers, jo2022, garre2014-micro,
+delgado2020-tasks.
+
+Studies, which look at their results before they go on: delgado2020, garre2014,
+tire-search.
 """
 
 app = typer.Typer(

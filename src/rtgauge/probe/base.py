@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -22,9 +23,27 @@ class Probe(ABC):
 
     name: ClassVar[str]
     help: ClassVar[str]
+    """A line, in a list of probes."""
+    about: ClassVar[str]
+    """What its command's help says: a line, an empty one, and more where it is needed."""
+    examples: ClassVar[tuple[str, ...]]
+    """Options of its command that make sense together."""
     parameters: ClassVar[type[Parameters]]
     alternatives: ClassVar[tuple[frozenset[str], ...]] = ()
     """Groups of keys of which one is given: the one that is said later replaces the other."""
+
+    argument: ClassVar[str | None] = None
+    """The parameter that its command takes without a name in front of it, and must have."""
+    argument_metavar: ClassVar[str | None] = None
+    files: ClassVar[Mapping[str, str]] = {}
+    """Parameters that are a file's name on the command line, where what they keep goes, and their help; `samples` is one for all."""
+    searches: ClassVar[bool] = False
+    """Whether its command can look for the largest of it that keeps every deadline."""
+    in_plans_only: ClassVar[frozenset[str]] = frozenset()
+    """Parameters that its command does not have."""
+    takes_load: ClassVar[bool] = True
+    takes_requirement: ClassVar[bool] = False
+    """Whether it measures what a requirement bounds."""
 
     @abstractmethod
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:

@@ -13,9 +13,10 @@ from rtgauge.probe.preempt import Preempt
 from rtgauge.probe.semaphore import Semaphore
 from rtgauge.probe.switch import Switch
 from rtgauge.probe.taskset import Taskset
+from rtgauge.probe.tire import Tire
 from rtgauge.probe.wakeup import Wakeup
 
-PROBES: dict[str, Probe] = {probe.name: probe for probe in (Wakeup(), Noise(), Switch(), Preempt(), Semaphore(), Inversion(), Taskset(), Calibrate())}
+PROBES: dict[str, Probe] = {probe.name: probe for probe in (Wakeup(), Noise(), Switch(), Preempt(), Semaphore(), Inversion(), Taskset(), Tire(), Calibrate())}
 
 
 def get(name: str) -> Probe:
