@@ -164,8 +164,10 @@ def _names(records: Sequence[Record]) -> list[str]:
     return names if len(set(names)) == len(names) else [str(record.path) for record in records]
 
 
-def sides_of(records: Sequence[Record], part: Part = WHOLE, *, force: bool = False) -> list[Side]:
+def sides_of(records: Sequence[Record], part: Part = WHOLE, *, force: bool = False, alike: bool = True) -> list[Side]:
     """Every condition of every record, idle first within a record, as far as it is of `part`. `force`: also emulated machines beside others.
+
+    `alike` False: also what was measured at different intervals, for tables that compare nothing.
 
     Raises InputError where two cannot be compared, RecordError for a damaged record.
     """
@@ -185,7 +187,7 @@ def sides_of(records: Sequence[Record], part: Part = WHOLE, *, force: bool = Fal
     labels = _labels(traits, [name for _, name, _ in found])
     if not force:
         _check_emulated(dict(zip(labels, traits, strict=True)))
-    if part.operation is None:
+    if alike and part.operation is None:
         check_comparable([(label, steps[0]) for label, (_, _, steps) in zip(labels, found, strict=True)])
     sides: list[Side] = []
     for label, trait, (record, _, steps) in zip(labels, traits, found, strict=True):
