@@ -98,8 +98,14 @@ class Side:
 
     @cached_property
     def maxima(self) -> tuple[list[int], list[int]]:
-        """The largest latency (ns) of each stretch of time, and its activations; stretches cut short (less than half of the median) are left out."""
-        rows = self.windows.group_by("stretch").agg(pl.col("max_ns").max(), (pl.col("count") + pl.col("missed")).sum().alias("n")).sort("stretch").drop_nulls()
+        """The largest latency (ns, without sign) of each stretch of time, and its activations; stretches cut short (below half of the median) are left out."""
+        largest = pl.max_horizontal(pl.col("max_ns"), -pl.col("min_ns"))
+        rows = (
+            self.windows.group_by("stretch")
+            .agg(largest.max().alias("max_ns"), (pl.col("count") + pl.col("missed")).sum().alias("n"))
+            .sort("stretch")
+            .drop_nulls()
+        )
         rows = rows.filter(pl.col("n") * 2 >= pl.col("n").median())
         return rows["max_ns"].to_list(), rows["n"].cast(pl.Int64).to_list()
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import typer
 
-from rtgauge.cli import compare, deploy, export, importing, lab, probe, report, run, sched, show, system
+from rtgauge.cli import compare, deploy, export, frequency, importing, lab, probe, report, run, sched, show, system
 from rtgauge.cli.streams import make_patient
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INPUT, EXIT_INTERRUPTED, RtgaugeError
 
@@ -63,6 +63,7 @@ app.command("show")(show.show)
 app.command("list")(show.list_records)
 app.command("report")(report.report)
 app.command("compare")(compare.compare)
+app.command("frequency")(frequency.frequency)
 app.command("export")(export.export)
 app.add_typer(importing.app, name="import")
 app.command("sched")(sched.sched)

@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rtgauge.analysis.comparison import Comparison
+    from rtgauge.analysis.frequency import Gathered
     from rtgauge.analysis.microbenchmarks import Microbenchmarks
     from rtgauge.analysis.parts import Part
     from rtgauge.analysis.sides import Side
     from rtgauge.report.compare.page import Chapter
+    from rtgauge.report.markers import Marker
 
 
 def misses_grid(sides: Sequence[Side], task: str) -> Grid:
@@ -56,3 +58,12 @@ def operation_chapters(found: Microbenchmarks, parts: Sequence[tuple[Part, list[
         figures = [of_part(figure, part.title) for figure in comparison_figures(sides, pairs).values()]
         chapters.append(Chapter(part.title, list(dict.fromkeys(baseline.label for _, baseline in pairs)), [], figures))
     return chapters
+
+
+def timing_chapter(gathered: Sequence[Gathered], markers: Sequence[Marker]) -> Chapter:
+    """The tables and figures of frequencies."""
+    from rtgauge.report.compare.page import Chapter
+    from rtgauge.report.figures.timing import timing_figures
+    from rtgauge.report.frequency import grids as timing_grids
+
+    return Chapter("How often", [], timing_grids([one.table for one in gathered]), timing_figures(gathered, markers))
