@@ -40,10 +40,11 @@ class _Case:
     facts: Mapping[str, Any]
     violations: Violations
     close: Violations
-    """The same for MARGIN of the bound."""
+    """The same for that share of the bound which is `margin`."""
     maximum_ns: int | None
     series: int
     interval_ns: int | None
+    margin: Fraction
 
     @property
     def supported(self) -> float:
@@ -114,7 +115,7 @@ def _evidence(case: _Case) -> dict[str, Any]:
         "max_ns": case.maximum_ns,
         "violation_share_at_most": case.supported,
         "violations_at_margin": case.close.possible,
-        "margin": float(MARGIN),
+        "margin": float(case.margin),
         "marks": [f"{mark.severity}: {mark.name}" for mark in case.step.marks],
         "assumes": "independent activations",
     }
@@ -145,7 +146,7 @@ def _for_every(case: _Case) -> Verdict:
         )
     if case.close.possible:
         return _verdict(
-            case, VerdictWord.MARGINAL, f"{_seen(case)}: less than {1 - float(MARGIN):.0%} to spare; {_support(case)}", next_when_close(case.requirement)
+            case, VerdictWord.MARGINAL, f"{_seen(case)}: less than {1 - float(case.margin):.0%} to spare; {_support(case)}", next_when_close(case.requirement)
         )
     return _verdict(case, VerdictWord.HOLDS, f"{_seen(case)}; {_support(case)}", next_when_held(case.step, case.requirement))
 
@@ -156,7 +157,7 @@ def _for_a_share(case: _Case) -> Verdict:
     allowed, confidence = float(requirement.allowed), float(requirement.confidence)
     if case.supported <= allowed:
         if upper_bound(case.close.possible, case.close.activations, confidence) > allowed:
-            reason = f"{_seen(case)}; {_support(case)}, {_share(allowed)} may; at {float(MARGIN):.0%} of the bound it would not hold"
+            reason = f"{_seen(case)}; {_support(case)}, {_share(allowed)} may; at {float(case.margin):.0%} of the bound it would not hold"
             return _verdict(case, VerdictWord.MARGINAL, reason, next_when_close(requirement))
         return _verdict(case, VerdictWord.HOLDS, f"{_seen(case)}; {_support(case)}, {_share(allowed)} may", next_when_held(case.step, requirement))
     if lower_bound(v.certain, v.activations, confidence) > allowed:
@@ -173,14 +174,14 @@ def _for_a_share(case: _Case) -> Verdict:
     return _verdict(case, VerdictWord.CANNOT_TELL, reason, next_with_more(requirement, duration), activations_needed=needed, duration_needed_ns=duration)
 
 
-def judge(requirement: Requirement, step: Step, windows: pl.DataFrame, facts: Mapping[str, Any] | None = None) -> Verdict:
+def judge(requirement: Requirement, step: Step, windows: pl.DataFrame, facts: Mapping[str, Any] | None = None, *, margin: Fraction = MARGIN) -> Verdict:
     """The verdict on one step, from the windows of its series that have the requirement's metric.
 
     `facts`: the target's system.json. A step with an invalid mark, of an emulated machine, or without such a series: cannot tell. A doubtful mark
     leaves at best marginal, and is named. Hardness 100 %: fails on any violation; holds by the sample it has, whose size is
     said, if that is at least LEAST_FOR_EVERY. A share: holds where the exact upper bound (Clopper and Pearson, one-sided, at the
     requirement's confidence) on the share of violations is within the allowed one, fails where the lower bound is above it, and
-    cannot tell in between. Either is marginal where it would not hold for MARGIN of the bound.
+    cannot tell in between. Either is marginal where it would not hold for `margin` of the bound.
     """
     import polars as pl
 
@@ -208,10 +209,11 @@ def judge(requirement: Requirement, step: Step, windows: pl.DataFrame, facts: Ma
         step=step,
         facts=facts,
         violations=count_violations(part, requirement.bound_ns, resolution_ns=resolution),
-        close=count_violations(part, int(requirement.bound_ns * MARGIN), resolution_ns=resolution),
+        close=count_violations(part, int(requirement.bound_ns * margin), resolution_ns=resolution),
         maximum_ns=max((one.max_ns for one in series if one.max_ns is not None), default=None),
         series=len(series),
         interval_ns=interval if isinstance(interval, int) and interval > 0 else None,
+        margin=margin,
     )
     if case.violations.activations == 0:
         return _without_figures(requirement, step, "the step has no activations", next_with_more(requirement, None))
