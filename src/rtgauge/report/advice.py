@@ -33,7 +33,7 @@ MOST_EVIDENCE = 12
 
 
 def _line(console: Console, text: str | Text, indent: int = 0) -> None:
-    console.print(Padding(text if isinstance(text, Text) else Text(printable(text)), (0, 0, 0, indent)))
+    console.print(Padding(text if isinstance(text, Text) else Text(printable(text)), (0, 0, 0, indent), expand=False))
 
 
 def _heading(console: Console, title: str) -> None:
@@ -76,6 +76,10 @@ def print_advice(advice: Advice, console: Console) -> None:
     _line(console, Text(printable(advice.answer), style="bold"))
     _line(console, f"asked    {advice.requirement}")
     _line(console, f"chart    {advice.about_chart}")
+    if advice.differs is not None:
+        _line(console, f"differs  {advice.differs}")
+    if advice.by_the_paper is not None:
+        _line(console, f"paper    its own chart ends at: {advice.by_the_paper}")
     limits = advice.thresholds
     scale = f"clearly in the black up to {limits['black']:g} times the bound, marginal up to {limits['marginal']:g}, in trouble up to {limits['trouble']:g}"
     _line(console, f"scale    {scale}, off the map beyond")
@@ -91,7 +95,7 @@ def print_advice(advice: Advice, console: Console) -> None:
     published = [f"{task}: median {m} us, 95 % {p95} us, 100 % {p100} us" for task, (m, p95, p100) in advice.published.items()]
     _listed(console, f"What the paper measured of {whom} (BeagleBoard, 2010)", published)
     _listed(console, f"What {whom} costs", advice.costs)
-    _listed(console, "What today's kernels changed", [*advice.today, *advice.differs])
+    _listed(console, "What today's kernels changed", advice.today)
     if advice.not_measured:
         _heading(console, "Not measured, and it would change the answer")
         for one in advice.not_measured:

@@ -79,7 +79,7 @@ class Chart(Strict):
     about: Line
     start: dict[Hardness, Id]
     off_the_map: Id
-    differs: list[Line] = Field(default_factory=list)
+    differs: dict[Hardness, Line] = Field(default_factory=dict)
     branch: list[Branch]
 
     def after(self, hardness: Hardness, at: str, word: str) -> str:

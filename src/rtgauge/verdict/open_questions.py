@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rtgauge.analysis.frequency import Options, gather
@@ -28,9 +29,9 @@ class OpenQuestion(Model):
     command: str
 
 
-def measure_command(requirement: Requirement, metric: str, *more: str, longer: bool = False) -> str:
-    """The command that measures the metric, idle and loaded, and judges it."""
-    words = ["rtgauge run", PLANS[metric], *(["--duration 1h"] if longer else []), *more, f'--require "{requirement}"']
+def measure_command(requirement: Requirement, *more: str, longer: bool = False) -> str:
+    """The command that measures what is required, idle and loaded, and judges it."""
+    words = ["rtgauge run", PLANS[requirement.metric], *(["--duration 1h"] if longer else []), *more, f'--require "{requirement}"']
     return " ".join(words)
 
 
@@ -49,7 +50,7 @@ def _rare(requirement: Requirement, records: Sequence[Record], used: set[tuple[s
                 return OpenQuestion(
                     what=f"how late it is once in {beyond.activations:.0e} activations".replace("e+0", "e"),
                     changes=f"the extreme-value estimate of {line.label} is {format_time(beyond.ns)} there, which is over the bound: a longer run may fail",
-                    command=measure_command(requirement, requirement.metric, longer=True),
+                    command=measure_command(requirement, longer=True),
                 )
     return None
 
@@ -62,9 +63,7 @@ def questions(requirement: Requirement, records: Sequence[Record], used: Sequenc
     found: list[OpenQuestion] = []
     if all(one.load == "idle" for one in used):
         found.append(
-            OpenQuestion(
-                what="anything but idle", changes="a loaded machine is later, often by orders of magnitude", command=measure_command(requirement, metric)
-            )
+            OpenQuestion(what="anything but idle", changes="a loaded machine is later, often by orders of magnitude", command=measure_command(requirement))
         )
     period = requirement.period_ns
     slower = [one for one in used if period is not None and one.interval_ns is not None and one.interval_ns > period]
@@ -75,7 +74,7 @@ def questions(requirement: Requirement, records: Sequence[Record], used: Sequenc
             OpenQuestion(
                 what=f"the period that is required: {slower[0].step} was measured every {format_duration(slower[0].interval_ns or 0)}",
                 changes="a machine that is asked more often may be later, and has less time to catch up",
-                command=measure_command(requirement, metric, f"--set {key}={asked}"),
+                command=measure_command(requirement, f"--set {key}={asked}"),
             )
         )
     rare = _rare(requirement, records, {(one.record, one.step) for one in used})
@@ -96,16 +95,15 @@ def questions(requirement: Requirement, records: Sequence[Record], used: Sequenc
             OpenQuestion(
                 what="a CPU of its own for the task (isolation, C-states off)",
                 changes="it may suffice without another kernel",
-                command=measure_command(requirement, metric, "--deployment MI"),
+                command=measure_command(requirement, "--deployment MI"),
             )
         )
     if metric == "latency":
-        response = f"response<={format_duration(requirement.bound_ns)}"
         found.append(
             OpenQuestion(
                 what="the whole way from an input to an output: latency is of a timer's wake-up alone",
-                changes="an interrupt, a driver and a write to the line come on top",
-                command=f'rtgauge run brown2010 --set path=gpio:/dev/gpiochip0:17,27 --require "{response}" (the lines of your board)',
+                changes="an interrupt, a driver and a write to the line come on top (17,27: the lines of your board)",
+                command=measure_command(replace(requirement, metric="response"), "--set path=gpio:/dev/gpiochip0:17,27"),
             )
         )
     if metric == "jitter":
@@ -113,7 +111,7 @@ def questions(requirement: Requirement, records: Sequence[Record], used: Sequenc
             OpenQuestion(
                 what="absolute lateness: a task that is always as late has no jitter",
                 changes="the edge may be regular and yet too late",
-                command=f'rtgauge run brown2010 --require "latency<={format_duration(requirement.bound_ns)}"',
+                command=f'rtgauge run brown2010 --require "{replace(requirement, metric="latency")}"',
             )
         )
     if len({one.record for one in used}) == 1:
@@ -121,7 +119,7 @@ def questions(requirement: Requirement, records: Sequence[Record], used: Sequenc
             OpenQuestion(
                 what="another boot and another day: all of it is one run",
                 changes="a low maximum in one run is no guarantee of the same in another",
-                command=measure_command(requirement, metric, longer=True),
+                command=measure_command(requirement, longer=True),
             )
         )
     return found

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
@@ -50,7 +50,8 @@ class Advice(Model):
     hardness: Hardness = Field(description="the branch of the chart: 100%, or 95% for every share below it")
     chart: str
     about_chart: str
-    differs: list[str] = Field(description="in what the chart differs from the paper's")
+    differs: str | None = Field(description="in what the chart differs from the paper's for this hardness")
+    by_the_paper: str | None = Field(description="where the paper's own chart ends with the same evidence")
     thresholds: dict[str, float]
     use: str | None = Field(description="the way to take; None: it cannot be told yet")
     use_name: str | None
@@ -73,6 +74,7 @@ class Advice(Model):
         return EXIT_FAILS if self.walk and self.walk[-1].why == NO_SOFTWARE else EXIT_CANNOT_TELL
 
 
+PAPER = "brown2010"
 NO_SOFTWARE = "no software on this machine is left to try"
 
 
@@ -181,12 +183,15 @@ def advise(requirement: Requirement, records: Sequence[Record], flowchart: Flowc
     others = [_stage(case, other).model_copy(update={"leads_to": None}) for other in flowchart.way if other.id in by_way and other.id not in asked]
     settled = good or last.why == NO_SOFTWARE or last.margin is None
     opens = questions(requirement, records, walk[-1].evidence if good else [one for stage in walk for one in stage.evidence], on_the_way=not good)
+    if last.margin is None and last.why != NO_SOFTWARE:
+        opens = [_unmeasured(case, way), *opens]
     return Advice(
         requirement=str(requirement),
         hardness=hardness,
         chart=chart.id,
         about_chart=f"{chart.name}: {chart.about}",
-        differs=list(chart.differs),
+        differs=chart.differs.get(hardness),
+        by_the_paper=_by_the_paper(case),
         thresholds=limits.model_dump(),
         use=last.way if settled else None,
         use_name=last.name if settled else None,
@@ -199,24 +204,31 @@ def advise(requirement: Requirement, records: Sequence[Record], flowchart: Flowc
         also_measured=others,
         aside=aside,
         not_measured=opens,
-        next=_next(case, last, way, opens, loaded=loaded),
+        next=_next(case, last, opens, loaded=loaded),
     )
 
 
-def _next(case: _Case, last: Stage, way: Way, opens: Sequence[OpenQuestion], *, loaded: bool) -> str:
+def _next(case: _Case, last: Stage, opens: Sequence[OpenQuestion], *, loaded: bool) -> str:
     worst = case.worst(last.way)
     if last.margin is Margin.CANNOT_TELL and worst is not None:
         return worst.next
-    if last.margin is None and last.why != NO_SOFTWARE:
-        if way.instead is not None:
-            before = f"{way.get}, then: " if way.get else ""
-            return f"{before}{way.instead}" + (f" ({way.about_instead})" if way.about_instead else "")
-        running_here = way.kernel == "stock" and not case.by_way
-        return (
-            measure_command(case.requirement, case.requirement.metric)
-            if running_here or not way.get
-            else f"{way.get}, then: {measure_command(case.requirement, case.requirement.metric)}"
-        )
     if last.margin is Margin.BLACK and not loaded:
-        return measure_command(case.requirement, case.requirement.metric)
-    return opens[0].command if opens else measure_command(case.requirement, case.requirement.metric, longer=True)
+        return measure_command(case.requirement)
+    return opens[0].command if opens else measure_command(case.requirement, longer=True)
+
+
+def _unmeasured(case: _Case, way: Way) -> OpenQuestion:
+    """The way itself, where the walk ended at one of which nothing was measured."""
+    command = way.instead or measure_command(case.requirement)
+    about = f" ({way.about_instead})" if way.instead and way.about_instead else ""
+    before = f"{way.get}, then: " if way.get else ""
+    return OpenQuestion(what=way.name, changes="the chart goes on from it, or ends there, by what is measured", command=f"{before}{command}{about}")
+
+
+def _by_the_paper(case: _Case) -> str | None:
+    """Where the paper's own chart ends with the same evidence; None where this is the paper's, or there is none."""
+    paper = next((chart for chart in case.flowchart.chart if chart.id == PAPER), None)
+    if paper is None or paper.id == case.chart.id:
+        return None
+    last = _walk(replace(case, chart=paper))[-1]
+    return f"{last.name}, {'not measured' if last.margin is None and last.why != NO_SOFTWARE else last.margin or last.why}"
