@@ -113,6 +113,10 @@ int partner_start(struct partner *partner, int cpu, void (*work)(void *arg), voi
 	if (atomic_load(&start->error))
 		return error_line(STATUS_CANNOT_MEASURE, "internal", "the slave cannot run on CPU %d: %s",
 				  cpu, strerror(atomic_load(&start->error)));
+	/* The fork made every page of ours one that is copied when it is next written: now, not while we
+	 * measure. */
+	if (frame_wanted.memory_lock)
+		memory_lock();
 	return 0;
 }
 
