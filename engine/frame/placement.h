@@ -16,4 +16,8 @@ extern const char *const placement_names[];
  */
 int placement_choose(struct probe_cpus *cpus, enum placement placement, int *first, int *partner);
 
+/* For a task beside one on the CPU `first`: a CPU of another core, where there is none another hardware
+ * thread, where there is none itself; of the measured CPUs, else of those that are allowed. */
+int placement_beside(const struct probe_cpus *cpus, int first);
+
 #endif

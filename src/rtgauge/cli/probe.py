@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rtgauge.cli import microbenchmarks
+from rtgauge.cli import microbenchmarks, signal_probes
 from rtgauge.cli.probe_options import Json, Target
 
 HELP = """Measure one thing, without a plan.
@@ -18,13 +18,21 @@ Nothing is kept but what is asked for.
 \b
 Examples:
   rtgauge probe wakeup --cpu 1 --interval 200us --duration 5s
+  rtgauge probe response --path loop:eventfd --cycles 100000
   rtgauge probe calibrate
   rtgauge probe wakeup --target ssh://root@board
 """
 
 app = typer.Typer(help=HELP)
 
-for command in (microbenchmarks.noise, microbenchmarks.switch, microbenchmarks.preempt, microbenchmarks.semaphore, microbenchmarks.inversion):
+for command in (
+    microbenchmarks.noise,
+    microbenchmarks.switch,
+    microbenchmarks.preempt,
+    microbenchmarks.semaphore,
+    microbenchmarks.inversion,
+    signal_probes.response,
+):
     app.command(command.__name__)(command)
 
 

@@ -10,12 +10,15 @@ from rtgauge.probe.calibrate import Calibrate
 from rtgauge.probe.inversion import Inversion
 from rtgauge.probe.noise import Noise
 from rtgauge.probe.preempt import Preempt
+from rtgauge.probe.response import Response
 from rtgauge.probe.semaphore import Semaphore
 from rtgauge.probe.switch import Switch
 from rtgauge.probe.taskset import Taskset
 from rtgauge.probe.wakeup import Wakeup
 
-PROBES: dict[str, Probe] = {probe.name: probe for probe in (Wakeup(), Noise(), Switch(), Preempt(), Semaphore(), Inversion(), Taskset(), Calibrate())}
+PROBES: dict[str, Probe] = {
+    probe.name: probe for probe in (Wakeup(), Response(), Noise(), Switch(), Preempt(), Semaphore(), Inversion(), Taskset(), Calibrate())
+}
 
 
 def get(name: str) -> Probe:

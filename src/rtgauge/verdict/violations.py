@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, bin_of, upper_ns
+from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, signed_bin_of, upper_ns
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,12 +49,12 @@ def count_violations(windows: pl.DataFrame, bound_ns: int, *, resolution_ns: int
             continue
         bins, counts = np.asarray(row["bins"], dtype=np.int64), np.asarray(row["counts"], dtype=np.int64)
         largest = upper_ns(bins) // resolution_ns * resolution_ns + slack
-        surely = int(counts[EDGES_NS[bins] > bound_ns].sum())
+        surely = int(counts[lower_ns(bins) > bound_ns].sum())
         maybe = int(counts[(largest > bound_ns) | (bins >= OVERFLOW_BIN)].sum())
         unplaced = row["count"] - int(counts.sum())
         # The maximum is known: where it is late and its bin does not say so, one is certain.
         top = row["max_ns"]
-        if top is not None and top > bound_ns and (unplaced > 0 or int(EDGES_NS[int(bin_of(top))]) <= bound_ns):
+        if top is not None and top > bound_ns and (unplaced > 0 or int(lower_ns(signed_bin_of(top))) <= bound_ns):
             surely += 1
         certain += surely
         possible += max(surely, maybe + unplaced)
