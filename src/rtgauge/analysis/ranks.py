@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, upper_ns
+from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, lower_ns, upper_ns
 from rtgauge.record.merge import add_bins
 from rtgauge.record.summary import nearest_rank
 
@@ -88,13 +88,6 @@ class Ranked:
         return value if self.min_ns is None else max(value, self.min_ns)
 
 
-def _signed_edges(bins: IntArray, resolution_ns: int) -> tuple[IntArray, IntArray]:
-    """The smallest and the largest value (ns) of each bin; bin -b holds the negatives of bin b (docs/formats/histogram.md)."""
-    size = np.abs(bins)
-    low, high = EDGES_NS[size], upper_ns(size) // resolution_ns * resolution_ns
-    return np.where(bins < 0, -high, low), np.where(bins < 0, -low, high)
-
-
 def ranked(merged: Merged, *, resolution_ns: int = 1, absolute: bool = False) -> Ranked:
     """The samples of merged windows with the missed activations filled in; what is missed and has no latency (a lost answer) has no end.
 
@@ -102,7 +95,7 @@ def ranked(merged: Merged, *, resolution_ns: int = 1, absolute: bool = False) ->
     """
     folded = np.abs if absolute else np.asarray
     bins, counts = add_bins(np.concatenate([folded(merged.bins), merged.missed_bins]), np.concatenate([merged.counts, merged.missed_counts]))
-    smallest, largest = _signed_edges(bins, resolution_ns)
+    smallest, largest = lower_ns(bins), upper_ns(bins) // resolution_ns * resolution_ns
     open_ended = bins >= OVERFLOW_BIN
     for group in merged.unplaced:
         smallest = np.append(smallest, group.from_ns)

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from rtgauge.analysis.parts import SEGMENT
 from rtgauge.analysis.ranks import quantile, ranked
 from rtgauge.record.merge import merge
 from rtgauge.record.model import Model, VerdictWord
-from rtgauge.verdict.decision import judge
+from rtgauge.verdict.decision import judge, judged_series
 
 if TYPE_CHECKING:
     from rtgauge.record.model import Step
@@ -58,7 +57,7 @@ def _ratio(requirement: Requirement, record: Record, step: Step) -> tuple[int | 
     """The lateness at the requirement's hardness, and how many bounds that is; None: it has no end."""
     import polars as pl
 
-    numbers = [one.series for one in step.series if one.metric == requirement.metric and SEGMENT not in one.labels and one.series is not None]
+    numbers = [one.series for one in judged_series(step, requirement.metric) if one.series is not None]
     merged = merge(record.windows(step).filter(pl.col("series").is_in(numbers)))
     values = ranked(merged, resolution_ns=int(step.parameters.get("resolution_ns") or 1), absolute=True)
     if not values.count:
