@@ -11,6 +11,7 @@ const struct verb verbs[] = {
 	 "does a high task starve that waits for a lock of a low one, by kind of lock"},
 	{"calibrate", verb_calibrate, "resolution of each clock and the cost of reading it"},
 	{"taskset", verb_taskset, "a set of periodic tasks: period, response, jitter, deadline misses"},
+	{"periodic", verb_periodic, "a task toggles a line at a fixed period: how late, how even"},
 	{"response", verb_response, "from a stimulus on a line to the answer of a task that waits for it"},
 	{"read", verb_read, "files and globs into one JSON object"},
 	{"set", verb_set, "write settings, their old values in a journal first"},

@@ -17,7 +17,7 @@
 #include "frame/partner.h"
 #include "frame/roles.h"
 #include "paths/path.h"
-#include "probes/slave.h"
+#include "paths/slave.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
 #include "verbs.h"

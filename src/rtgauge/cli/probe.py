@@ -31,6 +31,7 @@ for command in (
     microbenchmarks.preempt,
     microbenchmarks.semaphore,
     microbenchmarks.inversion,
+    signal_probes.periodic,
     signal_probes.response,
 ):
     app.command(command.__name__)(command)

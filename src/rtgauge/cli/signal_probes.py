@@ -57,6 +57,41 @@ def response(
     raise typer.Exit(_measure("response", written, load=load, target=target, samples=samples, json=json))
 
 
+def periodic(
+    path: _Path = "loop:eventfd",
+    role: Annotated[str, typer.Option(metavar="NAME", help="master: toggle and measure itself; slave: observe; both: two processes on this machine.")] = "both",
+    period: Annotated[str, typer.Option(metavar="TIME", help="Of the signal; the line is toggled each half of it.")] = "7071us",
+    timer: Annotated[str, typer.Option(metavar="NAME", help="How the task waits: nanosleep, or timerfd as in the papers.")] = "nanosleep",
+    cycles: Annotated[int | None, typer.Option(metavar="N", min=1, help="Half-periods to measure, in place of a duration.")] = None,
+    duration: _Duration = None,
+    cpu: _Cpu = None,
+    slave_cpu: _SlaveCpu = None,
+    priority: Priority = 98,
+    policy: Policy = "fifo",
+    warm_up: WarmUp = "200ms",
+    dma_latency: DmaLatency = "0",
+    memory_lock: MemoryLock = "on",
+    load: Load = "idle",
+    samples: Samples = None,
+    target: Target = "local",
+    json: Json = False,
+) -> None:
+    """Periodic: a task toggles a line at a fixed period; how late is each edge, how even are the half-periods?
+
+    Measured by the task itself, by the other end of the line, or by both.
+
+    \b
+    Examples:
+      rtgauge probe periodic --period 1ms --duration 10s
+      rtgauge probe periodic --path gpio:/dev/gpiochip0:17 --role master --timer timerfd --period 30ms
+
+    Exit status as of rtgauge run.
+    """
+    written: dict[str, object] = {"path": path, "role": role, "period": period, "timer": timer, "cycles": cycles, "duration": duration, "cpu": cpu}
+    written |= {"slave-cpu": slave_cpu, "priority": priority, "policy": policy, "warm-up": warm_up, "dma-latency": dma_latency, "memory-lock": memory_lock}
+    raise typer.Exit(_measure("periodic", written, load=load, target=target, samples=samples, json=json))
+
+
 def _measure(name: str, written: dict[str, object], *, load: str, target: str, samples: Samples, json: bool) -> int:
     """`written`: parameters as a plan has them; what is None was not given."""
     from rtgauge.cli.one_probe import one_probe

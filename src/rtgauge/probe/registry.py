@@ -9,6 +9,7 @@ from rtgauge.probe.base import Probe
 from rtgauge.probe.calibrate import Calibrate
 from rtgauge.probe.inversion import Inversion
 from rtgauge.probe.noise import Noise
+from rtgauge.probe.periodic import Periodic
 from rtgauge.probe.preempt import Preempt
 from rtgauge.probe.response import Response
 from rtgauge.probe.semaphore import Semaphore
@@ -17,7 +18,7 @@ from rtgauge.probe.taskset import Taskset
 from rtgauge.probe.wakeup import Wakeup
 
 PROBES: dict[str, Probe] = {
-    probe.name: probe for probe in (Wakeup(), Response(), Noise(), Switch(), Preempt(), Semaphore(), Inversion(), Taskset(), Calibrate())
+    probe.name: probe for probe in (Wakeup(), Periodic(), Response(), Noise(), Switch(), Preempt(), Semaphore(), Inversion(), Taskset(), Calibrate())
 }
 
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The slave of the probe response: it waits for an edge and answers it. A thread of the engine, or a process
  * beside it. */
-#ifndef RTGAUGE_PROBES_SLAVE_H
-#define RTGAUGE_PROBES_SLAVE_H
+#ifndef RTGAUGE_PATHS_SLAVE_H
+#define RTGAUGE_PATHS_SLAVE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

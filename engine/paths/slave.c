@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "probes/slave.h"
+#include "paths/slave.h"
 
 #include <errno.h>
 
