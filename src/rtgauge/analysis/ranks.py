@@ -66,6 +66,10 @@ class Ranked:
         """How many there are."""
         return int(self.counts.sum()) + self.endless
 
+    def later_than(self, bound_ns: int) -> int:
+        """How many surely are above the bound; those without an end are."""
+        return int(self.counts[self.smallest > bound_ns].sum()) + self.endless
+
     def largest_at(self, rank: int) -> int | None:
         """The most that the sample of this rank (1 is the smallest) may be (ns); None: nobody knows how much."""
         if rank > int(self.counts.sum()):

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from rtgauge.analysis.frequency import gather
 from rtgauge.analysis.microbenchmarks import microbenchmarks
 from rtgauge.analysis.schedulability.measured import measured_set
+from rtgauge.analysis.sustained import curves
 from rtgauge.errors import InputError
 from rtgauge.record.model import Severity
-from rtgauge.report import frequency, method, tables, taskset
+from rtgauge.report import frequency, method, responses, sustained, tables, taskset
 from rtgauge.report.changes import change_tables
 from rtgauge.report.conditions import ordered_steps, step_labels
 from rtgauge.report.deployment_table import deployment_table
@@ -23,6 +24,7 @@ from rtgauge.report.figures.collect import figures
 from rtgauge.report.figures.measured_schedule import figure_name
 from rtgauge.report.figures.save import VEGALITE
 from rtgauge.report.figures.source import Source
+from rtgauge.report.figures.sustained import sustained_figure
 from rtgauge.report.figures.theme import config
 from rtgauge.report.figures.timing import timing_figures
 from rtgauge.report.frequency import Timing
@@ -178,7 +180,9 @@ def _taskset(step: Step, name: str, drawn: dict[str, Figure]) -> dict[str, Any]:
 def _context(record: Record, timing: Timing) -> dict[str, Any]:
     source = Source.of(record)
     gathered = gather([record], timing.options)
-    drawn = figures(source) | {figure.name: figure for figure in timing_figures(gathered, timing.markers)}
+    searched = curves([record])
+    more = [*timing_figures(gathered, timing.markers), sustained_figure(searched)]
+    drawn = figures(source) | {figure.name: figure for figure in more if figure is not None}
     names = step_labels(record)
     steps = ordered_steps(record)
     marks = _marks(record)
@@ -197,7 +201,7 @@ def _context(record: Record, timing: Timing) -> dict[str, Any]:
         "what": what,
         "plurals": {quantity: plural_of(quantity) for quantity in [what, *quantities(steps)]},
         "micro_grids": grids(microbenchmarks([record]), NARROW_SPACE),
-        "timing_grids": frequency.grids([one.table for one in gathered], NARROW_SPACE),
+        "timing_grids": [*frequency.grids([one.table for one in gathered], NARROW_SPACE), *responses.grids([record]), *sustained.grids(searched)],
         "load_rows": tables.load_rows(record, NARROW_SPACE),
         "figures": {name: _figure(figure, source) for name, figure in drawn.items()},
         "cpus": source.cpus,

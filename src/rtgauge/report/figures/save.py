@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from rtgauge.analysis.frequency import gather
+from rtgauge.analysis.sustained import curves
 from rtgauge.errors import InputError
 from rtgauge.report.facts import system_lines
 from rtgauge.report.figures.collect import figures
 from rtgauge.report.figures.parts import WIDTH, Figure
 from rtgauge.report.figures.source import Source
+from rtgauge.report.figures.sustained import sustained_figure
 from rtgauge.report.figures.theme import BACKGROUND, Theme, config
 from rtgauge.report.figures.timing import timing_figures
 from rtgauge.report.frequency import Timing
@@ -68,7 +70,9 @@ def save_figures(record: Record, folder: Path, formats: Sequence[str] = FORMATS,
     try:
         folder.mkdir(parents=True, exist_ok=True)
         judged = gather([record], (timing or Timing()).options)
-        for figure in [*figures(source).values(), *timing_figures(judged, (timing or Timing()).markers)]:
+        searched = sustained_figure(curves([record]))
+        more = [*timing_figures(judged, (timing or Timing()).markers), *([searched] if searched is not None else [])]
+        for figure in [*figures(source).values(), *more]:
             spec = whole(figure, subtitle)
             for form in formats:
                 file = folder / f"{figure.name}.{form}"
