@@ -16,6 +16,7 @@ from rtgauge.analysis import tail
 from rtgauge.analysis.parts import timing_parts
 from rtgauge.analysis.ranks import Quantile, quantile, ranked
 from rtgauge.analysis.sides import sides_of
+from rtgauge.analysis.sustained import without_searches
 from rtgauge.errors import InputError
 from rtgauge.record.model import Model, Severity
 
@@ -185,8 +186,9 @@ class Gathered:
 
 
 def gather(records: Sequence[Record], options: Options | None = None) -> list[Gathered]:
-    """Every part that is judged against a period; empty where the records hold none. Raises RecordError for a damaged record."""
+    """Every part that is judged against a period, the steps of searches left out; empty where the records hold none. Raises RecordError for a damaged record."""
     found: list[Gathered] = []
+    records = [without_searches(record) for record in records]
     for part in timing_parts(records):
         sides = sides_of(records, part, force=True, alike=False)
         table = table_of(part, sides, options or Options())

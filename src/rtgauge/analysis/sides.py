@@ -114,6 +114,13 @@ def _parameters(step: Step) -> dict[str, Any]:
     return {**step.parameters, **step.key.parameters}
 
 
+def _parameter(name: str, value: Any) -> str:
+    """A parameter as people write it: "interval 20us"."""
+    if name.endswith("_ns") and isinstance(value, int):
+        return f"{name.removesuffix('_ns').replace('_', '-')} {format_duration(value)}"
+    return f"{name} {value}"
+
+
 def _traits(record: Record, step: Step, target: str, different: set[str]) -> dict[str, str]:
     """`different`: parameters that are not the same everywhere; the others would only make names long."""
     short = brief(record.system(target))
@@ -125,7 +132,7 @@ def _traits(record: Record, step: Step, target: str, different: set[str]) -> dic
         "load": step.key.load,
         "deployment": step.key.deployment,
         "tool": step.key.tool,
-        "parameters": ", ".join(f"{name} {value}" for name, value in sorted(parameters.items())) or "default parameters",
+        "parameters": ", ".join(_parameter(name, value) for name, value in sorted(parameters.items())) or "default parameters",
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -28,6 +29,8 @@ LONG_NS = 1_000_000
 RESOLUTION = 1.1
 """Two periods nearer than this factor are not told apart."""
 LEAST_PERIODS = 3
+SEARCH = 6
+"""So many different periods are a search's."""
 """Fewer different periods than this are no curve."""
 
 
@@ -155,6 +158,12 @@ def groups(record: Record) -> list[list[Step]]:
         if period_of(step) is not None:
             found.setdefault(same_but_period(step), []).append(step)
     return [steps for steps in found.values() if len({period_of(step) for step in steps}) >= LEAST_PERIODS]
+
+
+def without_searches(record: Record) -> Record:
+    """The record without the steps of a search, which are of so many periods that each says little by itself."""
+    searched = {step.id for steps in groups(record) if len({period_of(step) for step in steps}) >= SEARCH for step in steps}
+    return replace(record, steps=[step for step in record.steps if step.id not in searched]) if searched else record
 
 
 def curve_of(record: Record, steps: Sequence[Step], label: str) -> Curve | None:

@@ -72,8 +72,8 @@ def _timing(records: Sequence[Record], timing: Timing) -> list[Chapter]:
     from rtgauge.analysis.frequency import gather
     from rtgauge.report.compare.chapters import timing_chapter
 
-    found = gather(records, timing.options)
-    return [timing_chapter(found, timing.markers)] if found else []
+    chapter = timing_chapter(records, gather(records, timing.options), timing.markers)
+    return [chapter] if chapter.grids else []
 
 
 def compare(

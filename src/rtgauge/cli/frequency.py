@@ -33,6 +33,8 @@ def frequency(
           with the figures, and a time of your own in them
     """
     from rtgauge.analysis.frequency import gather
+    from rtgauge.analysis.sustained import curves
+    from rtgauge.analysis.timing_document import FrequencyDocument
     from rtgauge.cli.timing_options import timing
     from rtgauge.errors import InputError
     from rtgauge.record.reader import Record
@@ -40,20 +42,22 @@ def frequency(
 
     asked = timing(fraction, marker, confidence)
     opened = [Record.open(record) for record in records]
-    found = gather(opened, asked.options)
-    if not found:
+    found, searched = gather(opened, asked.options), curves(opened)
+    if not found and not searched:
         names = ", ".join(str(record) for record in records)
         raise InputError(f"{names}: no finished step of wakeup, response or periodic; measure one, like: rtgauge run quick")
     if json:
-        typer.echo(f"[{','.join(one.table.model_dump_json(indent=1) for one in found)}]")
+        typer.echo(FrequencyDocument(tables=[one.table for one in found], sustained=searched).model_dump_json(indent=1))
     else:
         from rich.console import Console
 
+        from rtgauge.report import responses, sustained
         from rtgauge.report.compare.terminal import print_grids
 
-        print_grids(grids([one.table for one in found]), Console())
+        console = Console()
+        print_grids([*grids([one.table for one in found]), *responses.terminal_grids(opened, console.width), *sustained.grids(searched)], console)
     if out is not None or figures is not None:
         from rtgauge.report.compare.chapters import timing_chapter
         from rtgauge.report.compare.files import write
 
-        write([timing_chapter(found, asked.markers)], opened, page=out, figures=figures, say=lambda line: typer.echo(line, err=json))
+        write([timing_chapter(opened, found, asked.markers)], opened, page=out, figures=figures, say=lambda line: typer.echo(line, err=json))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rtgauge.analysis.parts import SEGMENT
+from rtgauge.analysis.sustained import without_searches
 from rtgauge.report.compare.tables import Grid
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.system.brief import brief
@@ -23,6 +24,8 @@ PARTS = {
     "scheduling-duration": "scheduling duration",
 }
 """The paper's four parts, in the order in which they come."""
+OVERALL = "Overall response latency"
+WIDE = 150
 MOST = 24
 """A search over the period has more steps than this; the table is of a measurement, not of a search."""
 
@@ -37,13 +40,7 @@ def _system(record: Record, step: Step) -> tuple[str, str, str]:
 
 def _measured(records: Sequence[Record]) -> list[tuple[Record, Step]]:
     """The response steps that stand for themselves: not those of a search over the period."""
-    from rtgauge.analysis.sustained import groups
-
-    found: list[tuple[Record, Step]] = []
-    for record in records:
-        searched = {step.id for steps in groups(record) for step in steps}
-        found += [(record, step) for step in record.steps if step.key.probe == "response" and step.total is not None and step.id not in searched]
-    return found
+    return [(record, step) for record in map(without_searches, records) for step in record.steps if step.key.probe == "response" and step.total is not None]
 
 
 def _other_tool(record: Record, load: str) -> SeriesSummary | None:
@@ -76,14 +73,14 @@ def response_grid(records: Sequence[Record]) -> Grid | None:
         "cyclictest: min/max of wake-ups in the same record under the same load, where it was asked for; it has no line and no answer in it.",
     ]
     columns = ["system", "load", "path", "PREEMPT_RT", "samples", "lost", "min", "mean", "max", "std", "variance", "cyclictest"]
-    return Grid("Overall response latency", columns, rows, notes)
+    return Grid(OVERALL, columns, rows, notes)
 
 
 def parts_grid(records: Sequence[Record]) -> Grid | None:
     """What a response is made of; None where it was not taken apart."""
     rows: list[list[str]] = []
     for record in records:
-        for step in record.steps if any(SEGMENT in one.labels for one in (s for step in record.steps for s in step.series)) else []:
+        for step in record.steps:
             for name, words in PARTS.items():
                 one = next((series for series in step.series if series.labels.get(SEGMENT) == name), None)
                 if one is not None and one.count:
@@ -100,3 +97,14 @@ def parts_grid(records: Sequence[Record]) -> Grid | None:
 def grids(records: Sequence[Record]) -> list[Grid]:
     """Both tables, as far as there is something in them."""
     return [grid for grid in (response_grid(records), parts_grid(records)) if grid is not None]
+
+
+def terminal_grids(records: Sequence[Record], width: int) -> list[Grid]:
+    """The same in a form that fits into so many columns: a line a figure where the paper's table is too wide."""
+    found = grids(records)
+    return [_upright(grid) if grid.title == OVERALL and width < WIDE else grid for grid in found]
+
+
+def _upright(grid: Grid) -> Grid:
+    rows = [[row[0] if number == 0 else "", name, cell] for row in grid.rows for number, (name, cell) in enumerate(zip(grid.columns[1:], row[1:], strict=True))]
+    return Grid(grid.title, ["system", "", "value"], rows, grid.notes)

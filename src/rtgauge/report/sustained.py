@@ -34,11 +34,10 @@ def result_grid(curves: Sequence[Curve]) -> Grid | None:
     if not curves:
         return None
     rows: list[list[str]] = []
+    near = f"periods nearer than {RESOLUTION - 1:.0%} are not told apart"
     notes = [
-        (
-            f"sustained: the shortest period at which, and above which, none of the cycles was lost in any repeat; periods nearer than {RESOLUTION - 1:.0%} are not "
-            "told apart. loses: the longest period at which something was lost."
-        )
+        f"sustained: the shortest period at which, and above which, no cycle was lost in any repeat; {near}.",
+        "loses: the longest period at which something was lost.",
     ]
     for curve in curves:
         hz = format_hz(curve.sustained_hz) if curve.sustained_hz is not None else "none"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rtgauge.analysis.microbenchmarks import Microbenchmarks
     from rtgauge.analysis.parts import Part
     from rtgauge.analysis.sides import Side
+    from rtgauge.record.reader import Record
     from rtgauge.report.compare.page import Chapter
     from rtgauge.report.markers import Marker
 
@@ -60,10 +61,15 @@ def operation_chapters(found: Microbenchmarks, parts: Sequence[tuple[Part, list[
     return chapters
 
 
-def timing_chapter(gathered: Sequence[Gathered], markers: Sequence[Marker]) -> Chapter:
-    """The tables and figures of frequencies."""
+def timing_chapter(records: Sequence[Record], gathered: Sequence[Gathered], markers: Sequence[Marker]) -> Chapter:
+    """The tables and figures of frequencies, of responses and of searches over the period."""
+    from rtgauge.analysis.sustained import curves
+    from rtgauge.report import frequency, responses, sustained
     from rtgauge.report.compare.page import Chapter
+    from rtgauge.report.figures.sustained import sustained_figure
     from rtgauge.report.figures.timing import timing_figures
-    from rtgauge.report.frequency import grids as timing_grids
 
-    return Chapter("How often", [], timing_grids([one.table for one in gathered]), timing_figures(gathered, markers))
+    searched = curves(records)
+    tables = [*frequency.grids([one.table for one in gathered]), *responses.grids(records), *sustained.grids(searched)]
+    figure = sustained_figure(searched)
+    return Chapter("How often", [], tables, [*timing_figures(gathered, markers), *([figure] if figure is not None else [])])

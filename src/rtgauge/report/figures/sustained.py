@@ -28,9 +28,8 @@ def sustained_figure(curves: Sequence[Curve]) -> Figure | None:
     low, high = min(periods) * 0.8, max(periods) * 1.25
     specs = [_chart(curve, low, high) for curve in curves]
     text = " ".join(str(spec["description"]) for spec in specs)
-    notes = [
-        "A point a measurement, a line through the means. The share axis is even below 0.01 %. The dashed line is the shortest period that every repeat sustained."
-    ]
+    drawn = "A point a measurement, a line through the means. The share axis is even below 0.01 %."
+    notes = [f"{drawn} The dashed line is the shortest period that every repeat sustained."]
     return Figure("sustained", "Losses and long delays over the period", text, specs, [curve.label for curve in curves] if len(curves) > 1 else [], notes)
 
 

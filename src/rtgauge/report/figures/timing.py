@@ -29,6 +29,7 @@ COLUMNS = 150
 """About so many bins of a linear histogram."""
 BEYOND = 1.15
 """A linear axis ends so far beyond the largest 95 % envelope: the rest is told in words, as the paper's instrument told its outliers."""
+MOST_CHARTS = 12
 FIRST_NS = 10
 """A log axis cannot show less."""
 
@@ -77,7 +78,7 @@ def linear_figure(gathered: Gathered) -> Figure | None:
     if table.metric == "jitter" or table.probe == "periodic":
         notes.append("Values without their signs.")
     x_scale, y_scale = alt.Scale(domain=[0, end / 1_000], nice=False), alt.Scale(domain=[0, top], nice=False)
-    for line, outline, _ in drawn:
+    for line, outline, _ in drawn[:MOST_CHARTS]:
         area = (
             alt.Chart(csv({"us": "number", "percent": "number"}, outline))
             .mark_area(interpolate="step-after", line={"strokeWidth": 1}, opacity=0.55, clip=True)
@@ -95,7 +96,9 @@ def linear_figure(gathered: Gathered) -> Figure | None:
     far = [f"{line.label}: {whole(beyond, group=' ')} (largest {us(line.limit(Fraction(1)).ns)} us)" for line, _, beyond in drawn if beyond]
     if far:
         notes.append(f"Beyond the axis: {'; '.join(far)}.")
-    titles = [line.label for line, *_ in drawn] if len(drawn) > 1 else []
+    titles = [line.label for line, *_ in drawn[:MOST_CHARTS]] if len(drawn) > 1 else []
+    if len(drawn) > MOST_CHARTS:
+        notes.append(f"{len(drawn) - MOST_CHARTS} more lines of the table are not drawn.")
     text = f"{table.title}: {'; '.join(caption_of(line) for line in table.lines)}"
     return Figure(_name(gathered.part, "linear"), f"{table.title}: {table.metric} by percent of the samples", text, specs, titles, notes)
 
