@@ -186,7 +186,7 @@ class Gathered:
 
 
 def gather(records: Sequence[Record], options: Options | None = None) -> list[Gathered]:
-    """Every part that is judged against a period, the steps of searches left out; empty where the records hold none. Raises RecordError for a damaged record."""
+    """Every part that is judged against a period, without the steps of searches; empty where there is none. Raises RecordError for a damaged record."""
     found: list[Gathered] = []
     records = [without_searches(record) for record in records]
     for part in timing_parts(records):

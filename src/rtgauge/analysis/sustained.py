@@ -43,7 +43,7 @@ class Point(Model):
     cycles: int = Field(description="measured and lost")
     lost: int = Field(description="activations missed, or stimuli without an answer")
     over_half: int = Field(description="later than half a period, the lost ones included")
-    long: int = Field(description="later than 1 ms, the lost ones included")
+    long: int = Field(description="later than 1 ms, answers that never came included")
     max_ns: int | None
     worst_mark: Severity | None
 
@@ -107,16 +107,15 @@ def point_of(record: Record, step: Step) -> Point | None:
     values = ranked(merged, absolute=True)
     if not values.count:
         return None
-    # What was missed is later than its own period, whatever latency it is filled in with.
-    late = [max(values.later_than(bound), merged.missed) for bound in (period // 2, LONG_NS)]
     return Point(
         step=step.id,
         repeat=step.key.repeat,
         period_ns=period,
         cycles=values.count,
         lost=merged.missed,
-        over_half=late[0],
-        long=late[1] if period >= LONG_NS else values.later_than(LONG_NS),
+        # What was missed is later than its own period, whatever latency it is filled in with.
+        over_half=max(values.later_than(period // 2), merged.missed),
+        long=values.later_than(LONG_NS),
         max_ns=merged.max_ns,
         worst_mark=step.worst,
     )

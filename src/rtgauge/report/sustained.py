@@ -76,7 +76,7 @@ def curve_grid(curve: Curve) -> Grid:
         shares = [_share(sum(count), cycles) for count in zip(*((p.lost, p.over_half, p.long) for p in points), strict=True)]
         rows.append([format_time(period), format_hz(1e9 / period), whole(cycles), *shares, us(largest)])
     columns = ["period", "frequency", "cycles", "lost", "over half", "over 1 ms", "max (us)"]
-    return Grid(f"Losses and long delays: {curve.label}", columns, rows, ["over half: later than half of the period. What was lost is in all three."])
+    return Grid(f"Losses and long delays: {curve.label}", columns, rows, ["over half: later than half of the period, what was lost included."])
 
 
 def grids(curves: Sequence[Curve]) -> list[Grid]:

@@ -40,7 +40,7 @@ def _chart(curve: Curve, low: float, high: float) -> dict[str, object]:
         scale=alt.Scale(type="log", domain=[low, high], nice=False, reverse=True),
         axis=alt.Axis(title="period (us)", values=log_ticks(low, high), labelExpr=US_LABEL),
     )
-    axis = alt.Axis(title="share of the cycles (%)", values=[0, 0.01, 0.1, 1, 10, 100])
+    axis = alt.Axis(title="share of the cycles (%)", values=[0, 0.01, 0.1, 1, 10, 100], format="~g")
     scale = alt.Scale(type="symlog", constant=SMALLEST, domain=[0, 100], nice=False)
     colour = alt.Color("kind:N", sort=None, scale=alt.Scale(domain=list(KINDS.values())), legend=alt.Legend(title=None))
     dash = alt.StrokeDash("kind:N", sort=None, scale=alt.Scale(domain=list(KINDS.values()), range=[[1, 0], [6, 3], [2, 3]]), legend=alt.Legend(title=None))
