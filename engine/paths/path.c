@@ -28,14 +28,6 @@ static const struct path_kind *kind_of(const char *text, const char **rest)
 	return NULL;
 }
 
-const char *path_name(const char *text)
-{
-	const char *rest;
-	const struct path_kind *kind = kind_of(text, &rest);
-
-	return kind ? kind->name : text;
-}
-
 int path_open(const char *text, enum path_role role, bool both_ways, struct path_end *ends)
 {
 	const char *rest = "";

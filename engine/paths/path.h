@@ -57,9 +57,6 @@ struct path_end {
 /* Opens --path. 0, or the exit status after an `error` line. */
 int path_open(const char *text, enum path_role role, bool both_ways, struct path_end *ends);
 
-/* The same path in few words: the kind and, of loop, its kind. */
-const char *path_name(const char *text);
-
 extern const struct path_kind path_eventfd, path_pipe, path_socketpair, path_loop_udp, path_udp, path_gpio;
 
 #endif

@@ -360,7 +360,6 @@ static void make_series(void)
 		s->cpu = i < OTHER_LATENCY || !partner.pid ? task.thread.cpu : partner.cpu;
 		s->metric = metrics[i];
 		s->labels[0] = (struct label){"role", i < OTHER_LATENCY ? "self" : "observer"};
-		s->labels[1] = (struct label){"path", path_name(wanted.path)};
 		if (i != SELF_LATENCY)
 			s->negatives = memory_get(sizeof(*s->negatives));
 		measurers[frame.series_count] =
@@ -426,7 +425,7 @@ static void set_times(void)
 	*grid = (struct series){.id = grid->id,
 				.cpu = grid->cpu,
 				.metric = grid->metric,
-				.labels = {grid->labels[0], grid->labels[1]},
+				.labels = {grid->labels[0]},
 				.samples = grid->samples,
 				.interval_ns = task.half_ns,
 				.start_ns = task.start_ns,

@@ -509,9 +509,8 @@ static int make_roles(void)
 	series.metric = "response";
 	series.cpu = master.thread.cpu;
 	series.labels[0] = (struct label){"role", alone ? "slave" : "master"};
-	series.labels[1] = (struct label){"path", path_name(wanted.path)};
 	if (alone)
-		series.labels[2] = (struct label){"from", ends[PATH_SLAVE].kind->stamped ? "kernel-time-stamp"
+		series.labels[1] = (struct label){"from", ends[PATH_SLAVE].kind->stamped ? "kernel-time-stamp"
 											 : "wake-up"};
 	threads[0] = measurers[0] = &master.thread;
 	return status;

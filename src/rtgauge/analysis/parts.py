@@ -53,6 +53,8 @@ class Part:
 
     def series(self, step: Step) -> list[SeriesSummary]:
         """The series of the step that are compared."""
+        if self.task is None and self.metric is None:
+            return step.main_series
         found = [one for one in step.series if one.metric == self.quantity(step) and (self.task is None or one.labels.get("task") == self.task)]
         if self.probe is None:
             return found

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from rtgauge.analysis.confidence import DEFAULT_CONFIDENCE, upper_bound
-from rtgauge.analysis.parts import SEGMENT
 from rtgauge.analysis.ranks import ranked
 from rtgauge.record.merge import merge
 from rtgauge.record.model import Model, Severity
@@ -99,10 +98,7 @@ def point_of(record: Record, step: Step) -> Point | None:
         return None
     import polars as pl
 
-    role = step.total.labels.get("role")
-    same = [one for one in step.series if one.metric == step.total.metric and SEGMENT not in one.labels]
-    first = same[0].labels.get("role") if role is None and same else role
-    numbers = [one.series for one in same if one.labels.get("role") == first and one.series is not None]
+    numbers = [one.series for one in step.main_series if one.series is not None]
     merged = merge(record.windows(step).filter(pl.col("series").is_in(numbers)))
     values = ranked(merged, absolute=True)
     if not values.count:

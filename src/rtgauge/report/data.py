@@ -29,11 +29,11 @@ IntArray = npt.NDArray[np.int64]
 
 
 def time_series(step: Step) -> dict[int, str]:
-    """Series number -> CPU, for the series of a step that are times in ns; a series without a CPU goes by its labels or its number."""
+    """Series number -> CPU, for the main series of a step that are times in ns; a series without a CPU goes by its labels or its number."""
     named: dict[int, str] = {}
     if not has_distribution(step):
         return named  # it has tables and figures of its own
-    for summary in step.series:
+    for summary in step.main_series:
         if summary.unit == "ns" and summary.series is not None:
             cpu = summary.labels.get("cpu")
             other = " ".join(str(part) for part in summary.labels.values())

@@ -83,7 +83,8 @@ def series_rows(step: Step, group: str = "") -> list[Row]:
     rows: list[Row] = []
     for summary in step.series:
         marks = [mark for mark in step.marks if mark.series is not None and mark.series == summary.series]
-        rows += _rows(step, series_name(summary), summary, marks, group)
+        other = "" if summary.metric == quantity_of(step) else f"{summary.metric}, "
+        rows += _rows(step, other + series_name(summary), summary, marks, group)
     return rows
 
 
