@@ -15,6 +15,7 @@ from rtgauge.study.kept import kept_of
 TWO_RECORDS = ("delgado2020",)
 """Studies whose second part is a record of its own."""
 GROWING: dict[str, str] = {
+    "adam2021": "rtgauge.study.adam2021",
     "sustained": "rtgauge.study.sustained",
 }
 """Studies in one record: name -> the module that holds it as `STUDY`, imported when it is asked for."""
