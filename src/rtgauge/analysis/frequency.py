@@ -6,7 +6,7 @@ A task of period P copes where its lateness stays within a fraction of P, half o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -102,7 +102,6 @@ class Table(Model):
     title: str
     probe: str
     metric: str
-    role: str | None
     fraction: float
     confidence: float
     lines: list[Line]
@@ -162,38 +161,46 @@ def line_of(side: Side, options: Options) -> Line | None:
     )
 
 
-def table_of(part: Part, sides: Sequence[Side], options: Options) -> Table:
-    """The table of one part."""
-    lines = [line for line in (line_of(side, options) for side in sides) if line is not None]
-    return Table(
-        title=part.title,
-        probe=part.probe or "",
-        metric=part.metric or "",
-        role=part.role,
-        fraction=float(options.fraction),
-        confidence=options.confidence,
-        lines=lines,
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class Gathered:
-    """One part with its sides and its table."""
+    """One quantity with its sides, those of every role, and its table."""
 
-    part: Part
+    title: str
+    probe: str
+    metric: str
     sides: list[Side]
     table: Table
 
 
-def gather(records: Sequence[Record], options: Options | None = None) -> list[Gathered]:
-    """Every part that is judged against a period, without the steps of searches; empty where there is none. Raises RecordError for a damaged record."""
-    found: list[Gathered] = []
-    records = [without_searches(record) for record in records]
-    for part in timing_parts(records):
+SEEN = {"self": "by itself", "observer": "observed"}
+"""Role -> how a line says whose view it is, where there are several."""
+
+
+def _sides(records: Sequence[Record], parts: Sequence[Part]) -> list[Side]:
+    """The sides of one quantity, role by role; their labels say which where there is more than one."""
+    found: list[Side] = []
+    for part in parts:
         sides = sides_of(records, part, force=True, alike=False)
-        table = table_of(part, sides, options or Options())
-        if table.lines:
-            found.append(Gathered(part, sides, table))
+        seen = SEEN.get(part.role or "", part.role)
+        found += [replace(side, label=f"{side.label}, {seen}") for side in sides] if len(parts) > 1 else sides
+    return found
+
+
+def gather(records: Sequence[Record], options: Options | None = None) -> list[Gathered]:
+    """Every quantity that is judged against a period, without the steps of searches; empty where there is none. Raises RecordError for a damaged record."""
+    kept = [without_searches(record) for record in records]
+    groups: dict[tuple[str, str], list[Part]] = {}
+    for part in timing_parts(kept):
+        groups.setdefault((part.probe or "", part.metric or ""), []).append(part)
+    found: list[Gathered] = []
+    for (probe, metric), parts in groups.items():
+        sides = _sides(kept, parts)
+        title = parts[0].title.partition(",")[0]
+        lines = [line for line in (line_of(side, options or Options()) for side in sides) if line is not None]
+        if lines:
+            given = options or Options()
+            table = Table(title=title, probe=probe, metric=metric, fraction=float(given.fraction), confidence=given.confidence, lines=lines)
+            found.append(Gathered(title, probe, metric, sides, table))
     return found
 
 

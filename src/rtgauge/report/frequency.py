@@ -60,8 +60,8 @@ def _marked(lines: Sequence[Line]) -> list[str]:
     return [f"* {line.label} is marked {line.worst_mark.value}: see {line.record}" for line in lines if line.worst_mark and line.worst_mark.value != "note"]
 
 
-def lateness_grid(table: Table, group: str = "") -> Grid:
-    """The form of tables 4, 6, 8 and 9 of the paper: samples, median, 95 %, 100 %."""
+def lateness_grid(table: Table, group: str = "", *, first: bool = True) -> Grid:
+    """The form of tables 4, 6, 8 and 9 of the paper: samples, median, 95 %, 100 %. `first`: with what is to be known of all of them."""
     lost = any(line.missed for line in table.lines)
     rows = [
         [
@@ -73,9 +73,9 @@ def lateness_grid(table: Table, group: str = "") -> Grid:
         ]
         for line in table.lines
     ]
-    notes = ["In us. 100 % is the largest of the samples: it moves with their number, and a longer run finds larger ones."]
-    if table.metric in {"jitter", "latency"} and table.probe == "periodic":
-        notes.append("The median has its sign; 95 % and 100 % are of the values without their signs.")
+    notes = ["In us. 100 % is the largest of the samples: it moves with their number, and a longer run finds larger ones."] if first else []
+    if table.metric == "jitter":
+        notes.append("The median has its sign; 95 % and 100 % are of the values without their signs, also of a periodic task's latency.")
     if lost:
         notes.append("missed: a missed activation counts with the latency it would have had, a lost answer as later than any.")
     return Grid(table.title, ["", "samples", *(["missed"] if lost else []), "median", "95 %", "100 %"], rows, [*notes, *_marked(table.lines)])
@@ -97,18 +97,21 @@ def _extreme(line: Line, activations: int) -> str:
     return NONE if found is None else format_hz(found.hz)
 
 
-def frequency_grid(table: Table) -> Grid:
-    """The form of tables 5 and 7: the highest frequency at 95 % with its bounds, at 100 %, and by the extreme-value estimate where there is one."""
+def frequency_grid(table: Table, *, first: bool = True) -> Grid:
+    """The form of tables 5 and 7: the highest frequency at 95 % with its bounds, at 100 %, and by the extreme-value estimate where there is one.
+
+    `first`: with what is to be known of all of them.
+    """
     every = sorted({one.activations for line in table.lines for one in line.extremes})
     rare = every[-1] if every else None
     columns = ["", "95 %", "95 %, bounds", "100 %", *([f"once in {rare:.0e}".replace("e+0", "e")] if rare else [])]
     rows = [
         [_name(line), *(cell for limit in line.limits for cell in _with_bounds(limit, line)), *([_extreme(line, rare)] if rare else [])] for line in table.lines
     ]
-    allowed = f"{table.metric.capitalize()} L allows the frequency {table.fraction:.4g} / L."
+    allowed = f"A lateness L allows the frequency {table.fraction:.4g} / L."
     bounds = f"Bounds: each with confidence {table.confidence:.3g}, by order statistics; samples that come in bursts say less than that."
-    notes = [f"{allowed} {bounds}", "100 % has no bound from below: no sample rules out a later one."]
-    if rare:
+    notes = [f"{allowed} {bounds}", "100 % has no bound from below: no sample rules out a later one."] if first else []
+    if rare and first:
         notes.append("once in ...: the lateness that the extreme-value estimate has exceeded so rarely.")
     reasons: dict[str, list[str]] = {}
     for line in table.lines:
@@ -119,7 +122,8 @@ def frequency_grid(table: Table) -> Grid:
         notes.append(f"No extreme-value estimate{whose}: {why}.")
     if any(_faster(limit.hz, line) for line in table.lines for limit in line.limits):
         slowest = ", ".join(dict.fromkeys(format_duration(line.interval_ns) for line in table.lines if line.interval_ns))
-        notes.append(f"{FASTER} faster than it was measured (every {slowest}): a machine that is asked more often may be later. Measure at that period.")
+        more = ": a machine that is asked more often may be later, so measure at that period" if first else ""
+        notes.append(f"{FASTER} faster than it was measured (every {slowest}){more}.")
     return Grid(f"{table.title}: highest frequency for which {table.metric} stays within {part_of_period(table.fraction)}", columns, rows, notes)
 
 
@@ -132,31 +136,31 @@ def lower_hz(jitter: float | None, lateness: float | None) -> tuple[float | None
     return lateness, "lateness"
 
 
-def together_grids(tables: Sequence[Table]) -> list[Grid]:
-    """Periodic tasks by jitter and by absolute lateness: a constant lateness has no jitter, and a task may be judged by neither alone."""
-    found: list[Grid] = []
-    for table in tables:
-        if table.probe != "periodic" or table.metric != "jitter":
-            continue
-        others = next((other for other in tables if other.probe == table.probe and other.metric == "latency" and other.role == table.role), None)
-        lateness = {(line.record, line.label): line for line in others.lines} if others is not None else {}
-        rows: list[list[str]] = []
-        for line in table.lines:
-            other = lateness.get((line.record, line.label))
-            if other is None:
-                continue
+def together_grid(jitter: Table, latency: Table) -> Grid | None:
+    """Periodic tasks by jitter and by absolute lateness: a constant lateness has no jitter. None without a common line."""
+    lateness = {(line.record, line.label): line for line in latency.lines}
+    rows: list[list[str]] = []
+    for line in jitter.lines:
+        other = lateness.get((line.record, line.label))
+        if other is not None:
             cells = [lower_hz(line.limit(share).hz, other.limit(share).hz) for share in HARDNESS]
             rows.append([_name(line), *(text for hz, why in cells for text in (format_hz(hz), why))])
-        if rows:
-            title = f"{table.title.replace('jitter', 'jitter and lateness')}: highest frequency for which both stay within {part_of_period(table.fraction)}"
-            notes = ["Jitter is from edge to edge, lateness from when an edge was due: a task that is always as late has no jitter."]
-            found.append(Grid(title, ["", "95 %", "limited by", "100 %", "limited by (100 %)"], rows, notes))
-    return found
+    if not rows:
+        return None
+    title = f"Periodic: highest frequency for which both jitter and lateness stay within {part_of_period(jitter.fraction)}"
+    notes = ["Jitter is from edge to edge, lateness from when an edge was due: a task that is always as late has no jitter."]
+    return Grid(title, ["", "95 %", "limited by", "100 %", "limited by (100 %)"], rows, notes)
 
 
 def grids(tables: Sequence[Table], group: str = "") -> list[Grid]:
-    """Every table, in the papers' order."""
-    return [grid for table in tables for grid in (lateness_grid(table, group), frequency_grid(table))] + together_grids(tables)
+    """Every table, in the papers' order; what is to be known of all of them stands under the first."""
+    found: list[Grid] = []
+    for number, table in enumerate(tables):
+        found += [lateness_grid(table, group, first=number == 0), frequency_grid(table, first=number == 0)]
+        jitter = next((one for one in tables if one.probe == table.probe and one.metric == "jitter"), None)
+        together = together_grid(jitter, table) if jitter is not None and table.metric == "latency" else None
+        found += [together] if together is not None else []
+    return found
 
 
 def caption_of(line: Line) -> str:

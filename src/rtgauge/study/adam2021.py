@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Adam, Petrellis & Doulos (2021), sec. 7: responses every 10 ms idle and loaded, a periodic task, cyclictest beside them, and the highest sustained frequency."""
+"""Adam, Petrellis & Doulos (2021), sec. 7: responses every 10 ms idle and loaded, a periodic task, cyclictest, and the sustained frequency."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ class Adam2021:
         checked = replace(asked, repeats=1, cross_check=asked.cross_check or "cyclictest")
         main = plan_of(self.name, _main_steps(asked.loads or LOADS), checked, order="as-written")
         known = {key: value for key, value in asked.parameters.items() if key in key_names(probes.get("response"))}
-        search = plan_of(self.name, entries("response", ["idle"]), replace(asked, parameters=known))
+        first = [{**entry, "priority": 99} for entry in entries("response", ["idle"])]
+        search = plan_of(self.name, first, replace(asked, parameters=known))
         return replace(main, steps=[*main.steps, *(step for step in search.steps if step not in main.steps)])
 
     def more(self, record: Record, asked: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study

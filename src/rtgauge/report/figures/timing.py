@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rtgauge.analysis.frequency import Gathered, Line
-    from rtgauge.analysis.parts import Part
     from rtgauge.analysis.sides import Side
     from rtgauge.report.markers import Marker
 
@@ -41,8 +40,9 @@ def bin_width_ns(end_ns: int) -> int:
     return int(next(step * power for step in (1, 2, 10) if step * power >= least))
 
 
-def _name(part: Part, kind: str) -> str:
-    return "-".join(word for word in ("timing", part.probe, part.metric if part.metric != part.probe else None, part.role, kind) if word)
+def _name(gathered: Gathered, kind: str) -> str:
+    words = ("timing", gathered.probe, *([] if gathered.metric == gathered.probe else [gathered.metric]), kind)
+    return "-".join(words)
 
 
 def _linear(side: Side, line: Line, width: int, end: int) -> tuple[list[tuple[float, float]], int]:
@@ -100,7 +100,7 @@ def linear_figure(gathered: Gathered) -> Figure | None:
     if len(drawn) > MOST_CHARTS:
         notes.append(f"{len(drawn) - MOST_CHARTS} more lines of the table are not drawn.")
     text = f"{table.title}: {'; '.join(caption_of(line) for line in table.lines)}"
-    return Figure(_name(gathered.part, "linear"), f"{table.title}: {table.metric} by percent of the samples", text, specs, titles, notes)
+    return Figure(_name(gathered, "linear"), f"{table.title}: {table.metric} by percent of the samples", text, specs, titles, notes)
 
 
 def log_figure(gathered: Gathered, markers: Sequence[Marker]) -> Figure | None:
@@ -152,7 +152,7 @@ def log_figure(gathered: Gathered, markers: Sequence[Marker]) -> Figure | None:
     ]
     text = f"{table.title}: {'; '.join(caption_of(line) for line in table.lines)}; markers: {', '.join(f'{m.name} {format_time(m.ns)}' for m in markers)}"
     spec = layered(layers, height=max(40, 30 * len(order)), description=text)
-    return Figure(_name(gathered.part, "log"), f"{table.title}: 95 % and 100 % beside known times", text, [spec], [], notes)
+    return Figure(_name(gathered, "log"), f"{table.title}: 95 % and 100 % beside known times", text, [spec], [], notes)
 
 
 def timing_figures(gathered: Sequence[Gathered], markers: Sequence[Marker]) -> list[Figure]:
