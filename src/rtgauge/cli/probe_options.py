@@ -18,6 +18,8 @@ Policy = Annotated[str, typer.Option(metavar="NAME", help="Scheduling policy: fi
 WarmUp = Annotated[str, typer.Option(metavar="TIME", help="Time at the beginning that is counted apart.")]
 DmaLatency = Annotated[str, typer.Option(metavar="US|off", help="Keep CPUs out of sleep states that take more us to leave; off: leave them alone.")]
 MemoryLock = Annotated[str, typer.Option(metavar="on|off", help="Lock the memory of the measuring program: on or off.")]
-Load = Annotated[str, typer.Option(metavar="NAME", help="What the machine does meanwhile: idle, cpu, memory, network, scheduler, papers.")]
+Load = Annotated[
+    str, typer.Option(metavar="NAME", help="What the machine does meanwhile: idle, cpu, memory, network, scheduler, copy, read:FILE, swarm, papers.")
+]
 Samples = Annotated[Path | None, typer.Option(metavar="FILE", help="Every single sample into FILE: .csv, .parquet, or else binary, a file a series.")]
 Target = Annotated[str, typer.Option(metavar="NAME", help="The machine to measure: local, ssh://[user@]host[:port] or lab:NAME.")]
