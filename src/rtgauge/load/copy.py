@@ -18,7 +18,7 @@ PREPARE = """
 set -eu
 folder=$(mktemp -d "${TMPDIR:-/tmp}/rtgauge-copy.XXXXXX")
 server=
-trap 'kill $server 2>/dev/null; rm -rf "$folder"' EXIT
+trap 'kill $server 2>/dev/null || :; rm -rf "$folder"' EXIT
 trap 'exit 143' TERM INT HUP
 dd if=/dev/urandom of="$folder/file" bs=1M count="$1" 2>/dev/null
 """
