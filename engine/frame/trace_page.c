@@ -30,7 +30,7 @@ bool trace_page_open(struct trace_page *page, const unsigned char *bytes, size_t
 	page->dropped = word(bytes + COMMIT_OFFSET) & MISSED_EVENTS;
 	if (filled > len - data_offset)
 		filled = len - data_offset;
-	page->time_ns = (int64_t)time;
+	page->time_ns = time;
 	page->at = bytes + data_offset;
 	page->end = page->at + filled;
 	return true;
@@ -66,17 +66,17 @@ const unsigned char *trace_page_next(struct trace_page *page, int64_t *time_ns, 
 			page->at = page->end;
 		if (type == TYPE_TIME_STAMP) {
 			/* The upper five bits are not in it. */
-			int64_t low = ((int64_t)word(data) << 27) + delta;
+			uint64_t low = ((uint64_t)word(data) << 27) + delta;
 
-			page->time_ns = (page->time_ns & ~((INT64_C(1) << 59) - 1)) | low;
+			page->time_ns = (page->time_ns & ~((UINT64_C(1) << 59) - 1)) | low;
 			continue;
 		}
 		page->time_ns += delta;
 		if (type == TYPE_TIME_EXTEND)
-			page->time_ns += (int64_t)word(data) << 27;
+			page->time_ns += (uint64_t)word(data) << 27;
 		if (type >= TYPE_PADDING)
 			continue;
-		*time_ns = page->time_ns;
+		*time_ns = (int64_t)page->time_ns;
 		*len = type == TYPE_LENGTH_BEHIND ? length - 4 : length;
 		return type == TYPE_LENGTH_BEHIND ? data + 4 : data;
 	}

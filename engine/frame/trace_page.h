@@ -9,7 +9,7 @@
 
 struct trace_page {
 	const unsigned char *at, *end;
-	int64_t time_ns;
+	uint64_t time_ns;
 	bool dropped; /* events were lost before this page */
 };
 
