@@ -27,7 +27,9 @@ Begin with:
   rtgauge COMMAND --help             what a command can do
 
 \b
-Plans of `rtgauge run`: quick, standard, papers, jo2022, garre2014-micro, delgado2020-tasks.
+Plans of `rtgauge run`: quick, standard, papers, jo2022, garre2014-micro,
+delgado2020-tasks.
+
 Studies, which look at their results before they go on: delgado2020.
 """
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from rtgauge.runner.run import RunOptions
 
 DEFAULT_PLAN = "quick"
-STUDIES = ("delgado2020",)
-"""Plans that look at their results before they go on."""
 
 
 def _overrides(
@@ -89,16 +87,19 @@ def _resume(plan: str, options: RunOptions, *, as_json: bool) -> int:
     from rtgauge.record.reader import Record
     from rtgauge.runner.interrupt import Interrupt
     from rtgauge.runner.run import find_partial, resume_run
+    from rtgauge.study import registry
     from rtgauge.study.kept import kept_of, newest_of
 
-    folder = newest_of(options.out, plan) if plan in STUDIES else find_partial(options.out) if plan == DEFAULT_PLAN else Path(plan)
-    if kept_of(Record.open(folder).run) is not None:
+    folder = newest_of(options.out, plan) if plan in registry.names() else find_partial(options.out) if plan == DEFAULT_PLAN else Path(plan)
+    run = Record.open(folder).run
+    kept = kept_of(run)
+    if kept is not None and kept.name in registry.TWO_RECORDS:
         from rtgauge.cli.study import resume_study
 
         return resume_study(folder, options, as_json=as_json)
     display = make_display()
     with Interrupt(display.stopping) as interrupt, display:
-        path, result, _ = resume_run(folder, options, display, interrupt)
+        path, result, _ = resume_run(folder, options, display, interrupt, registry.growing_of(run))
     return finish(path, result, as_json=as_json)
 
 
@@ -135,11 +136,11 @@ def run(
 
     \b
     Presets:
-      quick              scheduling latency, idle and under each kind of load, a minute
-      standard           the same at 250 us, three times 3 minutes each, about an hour
+      quick              latency, idle and under each kind of load, a minute
+      standard           the same at 250 us, three times 3 minutes each, an hour
       papers             at 100 us, 10 minutes idle and 10 minutes loaded
-      jo2022             at 100 us on isolated CPUs (MI), idle and loaded, 4 minutes
-      garre2014-micro    noise, task switch, preemption, semaphore, priority inversion, 2 minutes
+      jo2022             at 100 us on isolated CPUs, idle and loaded, 4 minutes
+      garre2014-micro    noise, switch, preemption, semaphores, inversion
       delgado2020-tasks  a task set, 10 minutes idle and 10 minutes loaded
     Study:
       delgado2020        every deployment, then the best one under load
@@ -179,6 +180,7 @@ def run(
     from rtgauge.plan.plan import load_plan
     from rtgauge.runner.interrupt import Interrupt
     from rtgauge.runner.run import RunOptions, start_run
+    from rtgauge.study import registry
     from rtgauge.verdict.requirement import parse_requirement
 
     if require is not None:
@@ -209,14 +211,15 @@ def run(
         }
         _refuse_with_resume({**given, "--set": settings, "--seed": seed, "--controller": controller or None, "--raise": raised})
         raise typer.Exit(_resume(plan, options, as_json=json))
-    if plan in STUDIES:
+    if plan in registry.TWO_RECORDS:
         from rtgauge.cli.study import run_study
 
         raise typer.Exit(run_study(overrides, options, as_json=json))
-    chosen = load_plan(plan, overrides)
+    study = registry.growing(plan, overrides) if plan in registry.GROWING else None
+    chosen = study.plan() if study is not None else load_plan(plan, overrides)
     if chosen.require is not None:
         parse_requirement(chosen.require)
     display = make_display()
     with Interrupt(display.stopping) as interrupt, display:
-        path, result, _ = start_run(chosen, options, display, interrupt)
+        path, result, _ = start_run(chosen, options, display, interrupt, study)
     raise typer.Exit(finish(path, result, as_json=json))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from rtgauge.report.conditions import ordered_steps, step_labels
-from rtgauge.report.quantity import has_distribution, quantities, quantity_of
+from rtgauge.report.quantity import has_distribution, has_releases, quantities, quantity_of
 from rtgauge.report.text import us, whole, words
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def missed_known(step: Step) -> bool:
 
 
 def _rows(step: Step, name: str, summary: SeriesSummary, marks: list[Mark], group: str) -> list[Row]:
-    missed = whole(summary.missed, group=group) if summary.missed or missed_known(step) else "?"
+    missed = "" if not has_releases(step) else whole(summary.missed, group=group) if summary.missed or missed_known(step) else "?"
     plain = Row(name, whole(summary.count, group=group), missed, figure_cells(summary, group), marks=marks)
     if not summary.missed:
         return [plain]

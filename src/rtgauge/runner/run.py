@@ -7,7 +7,7 @@ import re
 import secrets
 import shlex
 from collections import Counter
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +36,8 @@ from rtgauge.target.lease import LEASE_NS
 from rtgauge.target.opening import console, open_target
 from rtgauge.units import format_cpu_list
 
+More = Callable[[Record], Sequence[StepKey]]
+"""What a study asks next, from what the record holds already; nothing: it is done. No step may take longer than the longest one that was planned."""
 STEP_OVERHEAD_S = 0.6
 DEPLOYMENT_S = 0.3
 
@@ -104,8 +106,8 @@ def _of(steps: Sequence[StepKey], name: str) -> list[StepKey]:
     return [key for key in steps if key.targets["self"] == name]
 
 
-def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: Interrupt) -> tuple[Path, Run, list[Step]]:
-    """Measure a plan from its beginning.
+def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: Interrupt, more: More | None = None) -> tuple[Path, Run, list[Step]]:
+    """Measure a plan from its beginning, and then what `more` asks for.
 
     Gives the record's folder, its run.json and its steps. Raises InputError or MeasureError; what was measured until then is in the folder
     whose name ends in `.partial`.
@@ -156,11 +158,11 @@ def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: In
         )
         writer.write_run(run)
         with _saying_how_to_go_on(writer, options):
-            return _go_on(writer, run, [], contexts)
+            return _go_on(writer, run, [], contexts, more)
 
 
-def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt: Interrupt) -> tuple[Path, Run, list[Step]]:
-    """Go on with a record whose name ends in `.partial`: finished steps stay as they are, the others are measured.
+def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt: Interrupt, more: More | None = None) -> tuple[Path, Run, list[Step]]:
+    """Go on with a record whose name ends in `.partial`: finished steps stay as they are, the others, and what `more` asks for, are measured.
 
     What went on by itself on another machine, where only the connection or rtgauge had ended, is picked up.
     """
@@ -208,7 +210,7 @@ def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt:
         run.marks += [resumed, *_restored_marks(targets), *held]
         writer.write_run(run)
         with _saying_how_to_go_on(writer, options):
-            return _go_on(writer, run, finished, contexts)
+            return _go_on(writer, run, finished, contexts, more)
 
 
 def _to_pick_up(kept: Any, target: Target) -> Kept | None:
@@ -368,20 +370,46 @@ def _measure(writer: RecordWriter, run: Run, remaining: Sequence[StepKey], conte
     return steps
 
 
-def _go_on(writer: RecordWriter, run: Run, finished: Sequence[Step], contexts: Mapping[str, Context]) -> tuple[Path, Run, list[Step]]:
-    """Measure what is planned and not done. Ends early, in order, when the user asks; the record then keeps its `.partial`."""
+def _asked_next(writer: RecordWriter, more: More | None, contexts: Mapping[str, Context]) -> list[StepKey]:
+    """What the study asks next, written down as planned. What is in the plan already is not measured again."""
+    run = writer.run
+    if more is None or run is None:
+        return []
+    known = {key.model_dump_json() for key in run.planned}
+    new = [key for key in more(writer.record()) if key.model_dump_json() not in known]
+    targets = {name: context.target for name, context in contexts.items()}
+    asked: list[StepKey] = []
+    missing: list[LeftOut] = []
+    for name, context in contexts.items():
+        possible, not_here = _check_all(_of(new, name), context)
+        asked += possible
+        missing += [_on(what, name, targets) for what in not_here]
+    writer.write_run(run.model_copy(update={"planned": [*run.planned, *asked]}))
+    for what in missing:
+        _leave_out(writer, what, next(iter(contexts.values())).progress)
+    return asked
+
+
+def _go_on(writer: RecordWriter, run: Run, finished: Sequence[Step], contexts: Mapping[str, Context], more: More | None) -> tuple[Path, Run, list[Step]]:
+    """Measure what is planned and not done, and what is asked after that. Ends early, in order, when the user asks; the record then keeps its `.partial`."""
     for name, context in contexts.items():
         writer.write_system(name, {**context.facts, "calibrations": [one.model_dump() for one in context.calibrations]})
     _keep_sessions(writer, contexts)
     any_context = next(iter(contexts.values()))
     progress, interrupt = any_context.progress, any_context.interrupt
     remaining = _remaining(run, finished)
-    progress.run_begins(remaining, [expected_s(key, round(any_context.load_warm_up_s * 1e9)) for key in remaining])
+    steps = list(finished)
     with _consoles_kept(writer, contexts):
-        steps = _measure(writer, run, remaining, contexts, finished)
+        # A record whose planned steps are all there may still be asked for more, so that the loop is entered with nothing to do.
+        while remaining or (not interrupt.asked and (remaining := _asked_next(writer, more, contexts))):
+            progress.run_begins(remaining, [expected_s(key, round(any_context.load_warm_up_s * 1e9)) for key in remaining])
+            steps = _measure(writer, writer.run or run, remaining, contexts, steps)
+            remaining = []
     for name in contexts:
         writer.write_session(name, None)
-    if not interrupt.asked or (len(steps) == len(run.planned) and all(step.end_reason not in STOPPED_EARLY for step in steps)):
+    planned = (writer.run or run).planned
+    whole = len(steps) == len(planned) and all(step.end_reason not in STOPPED_EARLY for step in steps) and more is None
+    if not interrupt.asked or whole:
         path = writer.finish("complete")
     else:
         writer.close_partial()

@@ -22,7 +22,7 @@ class Kept(Model):
     """`part`: which of the study's records this is. `first`: the id of its first record, None in that one. `asked`: the command line over the study."""
 
     name: str
-    part: Literal["idle", "load"]
+    part: Literal["idle", "load", "whole"]
     first: str | None = None
     asked: Overrides
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
-from rtgauge.cli.run import STUDIES
 from rtgauge.record.reader import Record
 from rtgauge.report.terminal import print_list, print_summary
+from rtgauge.study import registry
 from tests.support.records import Shape, write_record
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def test_every_preset_is_named_by_help():
         ran = subprocess.run([sys.executable, "-c", code, *words, "--help"], capture_output=True, text=True, check=True)
         presets = [one.name.removesuffix(".toml") for one in (resources.files("rtgauge.plan") / "presets").iterdir() if one.name.endswith(".toml")]
         assert len(presets) >= 6
-        for name in [*presets, *STUDIES]:
+        for name in [*presets, *registry.names()]:
             assert name in ran.stdout, (words, name)
 
 
