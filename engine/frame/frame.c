@@ -33,8 +33,16 @@ static _Atomic uint64_t drain_progress;
 static struct watched watched[PROBE_CPUS_MOST];
 static struct watchdog dog = {.stop = &frame_shared.stop, .progress = &drain_progress};
 
+static bool takes_policy_other(const struct frame *f)
+{
+	for (size_t i = 0; i < f->options; i++)
+		if (f->table[i].value == &frame_wanted.policy)
+			return f->table[i].choices == policy_names || f->table[i].choices == policy_all_names;
+	return false;
+}
+
 /* Before anything else is done: may we do it at all? */
-static int try_permission(void)
+static int try_permission(const struct frame *f)
 {
 	char text[512];
 	/* The kernel decides on a deadline task by its numbers: it is tried on the thread itself. */
@@ -44,7 +52,8 @@ static int try_permission(void)
 
 	if (error)
 		return error_line(STATUS_CANNOT_MEASURE, "permission-rt", "%s",
-				  policy_refusal(error, (int)frame_wanted.priority, text, sizeof(text)));
+				  policy_refusal(error, (int)frame_wanted.priority, takes_policy_other(f),
+						 text, sizeof(text)));
 	error = frame_wanted.memory_lock ? memory_lock() : 0;
 	if (error)
 		return error_line(STATUS_CANNOT_MEASURE, "memory-lock", "%s",
@@ -65,7 +74,7 @@ int frame_open(struct frame *f, int argc, char **argv)
 	if (!status)
 		status = probe_cpus_choose(&frame_wanted.cpus, &f->cpus);
 	if (!status)
-		status = try_permission();
+		status = try_permission(f);
 	return status;
 }
 

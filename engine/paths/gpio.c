@@ -17,7 +17,6 @@
 #include "paths/gpio_spec.h"
 #include "paths/path.h"
 
-#define CONSUMER "rtgauge" /* what the kernel calls the line's interrupt and its thread, too */
 #define EVENTS_AT_ONCE 16
 
 struct chip {
@@ -100,7 +99,7 @@ static int refused(const struct chip *chip, const char *line, unsigned int offse
 
 /* A descriptor of the line as an output at 0, or as an input that waits for both edges. 0 or the exit status.
  */
-static int request(const struct chip *chip, const char *line, bool input, int *fd)
+static int request(const struct chip *chip, const char *line, const char *consumer, bool input, int *fd)
 {
 	static const uint64_t biases[] = {
 		[GPIO_BIAS_AS_IS] = 0,
@@ -108,13 +107,14 @@ static int request(const struct chip *chip, const char *line, bool input, int *f
 		[GPIO_BIAS_PULL_UP] = GPIO_V2_LINE_FLAG_BIAS_PULL_UP,
 		[GPIO_BIAS_PULL_DOWN] = GPIO_V2_LINE_FLAG_BIAS_PULL_DOWN,
 	};
-	struct gpio_v2_line_request request = {.num_lines = 1, .consumer = CONSUMER};
+	struct gpio_v2_line_request request = {.num_lines = 1};
 	unsigned int offset;
 	int status = find_line(chip, line, &offset);
 
 	if (status)
 		return status;
 	request.offsets[0] = offset;
+	snprintf(request.consumer, sizeof(request.consumer), "%s", consumer);
 	/* An output's bias is its chip's own affair: few chips have one. */
 	request.config.flags = input ? GPIO_V2_LINE_FLAG_INPUT | GPIO_V2_LINE_FLAG_EDGE_RISING |
 					       GPIO_V2_LINE_FLAG_EDGE_FALLING | biases[chip->spec->bias]
@@ -177,7 +177,9 @@ static int open_lines(const char *rest, enum path_role role, bool both_ways, str
 	for (unsigned int i = 0; i < count && !status; i++) {
 		struct path_end *end = &ends[use[i].end];
 
-		status = request(&chip, spec.lines[i], use[i].input, use[i].input ? &end->in : &end->out);
+		status = request(&chip, spec.lines[i],
+				 use[i].end == PATH_SLAVE ? PATH_SLAVE_NAME : PATH_MASTER_NAME, use[i].input,
+				 use[i].input ? &end->in : &end->out);
 	}
 	if (chip.fd >= 0)
 		close(chip.fd);

@@ -14,6 +14,10 @@ enum path_role { PATH_MASTER, PATH_SLAVE, PATH_BOTH };
 
 extern const char *const path_role_names[];
 
+/* Of gpio, what the kernel calls their lines, the lines' interrupts and the interrupts' threads. */
+#define PATH_MASTER_NAME "rtgauge-master"
+#define PATH_SLAVE_NAME "rtgauge-slave"
+
 #define EDGE_UNNUMBERED INT64_C(-1)
 #define EDGE_OVER INT64_C(-2) /* no edge: the other end says that it is done */
 

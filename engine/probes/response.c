@@ -13,9 +13,11 @@
 #include "base/error.h"
 #include "base/series.h"
 #include "base/stream.h"
+#include "base/tracefs.h"
 #include "frame/frame.h"
 #include "frame/partner.h"
 #include "frame/roles.h"
+#include "paths/parts.h"
 #include "paths/path.h"
 #include "paths/slave.h"
 #include "rt/clock.h"
@@ -23,6 +25,7 @@
 #include "verbs.h"
 
 #define ROOM 16384
+#define NOTE_TRIES 20
 #define LEAD_NS (NS_PER_S / 50)
 #define DRAIN_MOST_NS (NS_PER_S / 20)
 #define ALONE_STIMULI 10 /* after so many lost ones, or so long, and no answer ever: nobody is there */
@@ -31,7 +34,7 @@
 #define STOPPED INT64_C(-2)
 
 static struct {
-	const char *path;
+	const char *path, *trace_instance;
 	int role;
 	int64_t interval_ns, interval_min_ns, interval_max_ns, timeout_ns, seed, slave_cpu;
 } wanted = {
@@ -84,6 +87,10 @@ static const struct option_entry table[] = {
 	 .min = -1,
 	 .max = INT64_MAX,
 	 .help = "of the intervals that are drawn; -1: any"},
+	{.name = "trace-instance",
+	 .kind = OPTION_TEXT,
+	 .value = &wanted.trace_instance,
+	 .help = "take the response apart by tracepoints, in this instance of tracefs"},
 	FRAME_OPTION_CPU,
 	{.name = "slave-cpu",
 	 .kind = OPTION_INT,
@@ -137,9 +144,10 @@ static struct path_end ends[2];
 static struct partner partner;
 static struct slave *slave;
 static struct series series;
-static struct series *all_series[] = {&series};
+static struct parts parts;
+static struct series *all_series[1 + PARTS] = {&series};
 static struct frame_thread *threads[1];
-static struct frame_thread *measurers[1];
+static struct frame_thread *measurers[1 + PARTS];
 static char died[96];
 
 static struct counts *counted(void)
@@ -338,6 +346,38 @@ static void feed(const struct sample *sample, struct json *j)
 	}
 }
 
+/* The slave's note of its answer to this stimulus. It writes it after the answer, so that it may still be
+ * coming. false: there is none. */
+static bool find_answer(const struct sample *sample, struct answer *answer)
+{
+	static struct answer held;
+	int64_t slot;
+
+	for (int tries = 0; held.woke_ns <= sample->sent_ns; tries++) {
+		if (ring_pop(&slave->ring, &slot, 1)) {
+			held = slave->slots[slot];
+			continue;
+		}
+		if (tries == NOTE_TRIES)
+			return false;
+		clock_pause_ns(NS_PER_S / 1000);
+	}
+	*answer = held;
+	return held.woke_ns < sample->back_ns;
+}
+
+static void take_apart(const struct sample *sample, struct json *j)
+{
+	struct answer answer;
+
+	if (sample->back_ns == LOST)
+		return;
+	if (find_answer(sample, &answer))
+		parts_feed(&parts, sample->sent_ns, answer.woke_ns, j);
+	else
+		parts.unmatched++;
+}
+
 /* An answer that is out for too long is given up. Again and again: a signal that comes just before the master
  * waits does not wake it. */
 static void give_up(void)
@@ -367,8 +407,13 @@ static bool take_master(struct json *j)
 	size_t got;
 
 	while ((got = ring_pop(&master.ring, slots, sizeof(slots) / sizeof(slots[0])))) {
-		for (size_t i = 0; i < got; i++)
+		if (wanted.trace_instance)
+			parts_take();
+		for (size_t i = 0; i < got; i++) {
 			feed(&master.slots[slots[i]], j);
+			if (wanted.trace_instance)
+				take_apart(&master.slots[slots[i]], j);
+		}
 	}
 	give_up();
 	if (wanted.role == PATH_BOTH && !partner_lives(&partner, died, sizeof(died)))
@@ -383,15 +428,21 @@ static int64_t measured_samples(void)
 
 static bool take_slave(struct json *j)
 {
-	static int64_t slots[1024];
+	static int64_t slots[1024], before_ns;
 	bool done = atomic_load(&master.thread.done);
 	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
 	size_t got;
 
 	while ((got = ring_pop(&slave->ring, slots, sizeof(slots) / sizeof(slots[0])))) {
+		if (wanted.trace_instance)
+			parts_take();
 		for (size_t i = 0; i < got; i++) {
 			const struct answer *a = &slave->slots[slots[i]];
 			int64_t from_ns = a->edge_ns ? a->edge_ns : a->woke_ns;
+
+			if (wanted.trace_instance && before_ns)
+				parts_feed(&parts, before_ns, a->woke_ns, j);
+			before_ns = a->answered_ns;
 
 			series_feed_timed(&series, from_ns, a->answered_ns - from_ns, j);
 		}
@@ -433,6 +484,8 @@ static void write_counts(struct json *j, const char *role)
 
 static void conclude(struct json *j)
 {
+	if (wanted.trace_instance)
+		parts_conclude(&parts, j);
 	if (wanted.role == PATH_SLAVE) {
 		int64_t answers = atomic_load(&slave->answers);
 
@@ -468,6 +521,13 @@ static int check(void)
 				  "--interval-min-ns (%" PRId64 ") is longer than --interval-max-ns (%" PRId64
 				  ")",
 				  wanted.interval_min_ns, wanted.interval_max_ns);
+	if (wanted.trace_instance && wanted.role == PATH_MASTER)
+		return error_line(STATUS_USAGE, "usage",
+				  "--trace-instance is of the slave: --role slave or both");
+	if (wanted.trace_instance && !tracefs_is_name(wanted.trace_instance))
+		return error_line(STATUS_USAGE, "usage",
+				  "--trace-instance %.80s: letters, digits, - and _, at most 64",
+				  wanted.trace_instance);
 	if (wanted.seed < 0) {
 		uint64_t any = 0;
 
@@ -496,7 +556,7 @@ static int make_roles(void)
 		return status;
 	master.end = &ends[PATH_MASTER];
 	if (wanted.role != PATH_MASTER) {
-		slave = slave_new(&ends[PATH_SLAVE], alone);
+		slave = slave_new(&ends[PATH_SLAVE], alone || wanted.trace_instance);
 		if (!slave)
 			return frame_no_memory();
 	}
@@ -516,6 +576,26 @@ static int make_roles(void)
 	return status;
 }
 
+/* The slave is traced from before it is armed, so that nothing changes while it is measured. 0 or the exit
+ * status. */
+static int begin_trace(void)
+{
+	bool both = wanted.role == PATH_BOTH;
+	int status;
+
+	if (!wanted.trace_instance)
+		return 0;
+	parts_choose(&parts, &ends[PATH_SLAVE], both, both ? partner.cpu : master.thread.cpu);
+	status = trace_open(wanted.trace_instance, both ? partner.pid : master.thread.tid, parts.interrupt);
+	for (int i = 0; i < PARTS && !status; i++) {
+		if (!parts.known[i])
+			continue;
+		parts.series[i].id = frame.series_count;
+		all_series[frame.series_count++] = &parts.series[i];
+	}
+	return status;
+}
+
 /* From `go` to the end. Gives the exit status. */
 static int run(void)
 {
@@ -525,11 +605,14 @@ static int run(void)
 	master.start_ns = clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS;
 	master.measured_ns = master.start_ns + frame_wanted.warm_up_ns;
 	master.end_ns = measured_ns == INT64_MAX ? INT64_MAX : master.measured_ns + measured_ns;
-	series_timed(&series, master.start_ns, frame_wanted.warm_up_ns, measured_ns);
+	for (unsigned int i = 0; i < frame.series_count; i++)
+		series_timed(all_series[i], master.start_ns, frame_wanted.warm_up_ns, measured_ns);
 	frame_go(&frame);
 	frame_watch(&frame, measured_ns == INT64_MAX ? INT64_MAX : frame_wanted.warm_up_ns + measured_ns);
 	frame_drain(&frame, wanted.role == PATH_SLAVE ? take_slave : take_master, pause_ns);
 	partner_end(&partner);
+	if (wanted.trace_instance)
+		trace_close();
 	if (master.nobody && wanted.role == PATH_BOTH)
 		return error_line(STATUS_CANNOT_MEASURE, "no-answer",
 				  "the slave on CPU %d never answered on %.100s: something of a higher "
@@ -569,6 +652,8 @@ int verb_response(int argc, char **argv)
 		status = make_roles();
 	if (!status)
 		status = frame_start(&frame);
+	if (!status)
+		status = begin_trace();
 	if (!status)
 		status = frame_arm(&frame);
 	if (!status)

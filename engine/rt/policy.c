@@ -104,8 +104,9 @@ static bool group_has_no_runtime(char *path, size_t size)
 	return !strcmp(runtime, "0\n");
 }
 
-char *policy_refusal(int error, int priority, char *text, size_t size)
+char *policy_refusal(int error, int priority, bool other, char *text, size_t size)
 {
+	const char *without = other ? ", or measure with --policy other" : "";
 	struct rlimit limit = {0};
 	char path[4200];
 
@@ -126,9 +127,8 @@ char *policy_refusal(int error, int priority, char *text, size_t size)
 	if (policy_may_nice()) {
 		snprintf(text, size,
 			 "real-time scheduling is refused although this process has CAP_SYS_NICE: a "
-			 "container's or "
-			 "security module's rule forbids it; run outside of it, or measure with --policy "
-			 "other");
+			 "container's or security module's rule forbids it; run outside of it%s",
+			 without);
 		return text;
 	}
 	getrlimit(RLIMIT_RTPRIO, &limit);
@@ -142,8 +142,7 @@ char *policy_refusal(int error, int priority, char *text, size_t size)
 	}
 	snprintf(text, size,
 		 "real-time scheduling is refused: not root%s, no CAP_SYS_NICE, and RLIMIT_RTPRIO is 0; run "
-		 "as root, "
-		 "raise rtprio in /etc/security/limits.conf, or measure with --policy other",
-		 geteuid() ? "" : "'s full rights");
+		 "as root, or raise rtprio in /etc/security/limits.conf%s",
+		 geteuid() ? "" : "'s full rights", without);
 	return text;
 }

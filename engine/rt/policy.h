@@ -29,7 +29,8 @@ int policy_set(enum policy policy, int priority);
 /* Tries the policy and goes back. 0, or the errno. */
 int policy_try(enum policy policy, int priority);
 
-/* One sentence: why real-time scheduling was refused with this errno, and what to do. Returns text. */
-char *policy_refusal(int error, int priority, char *text, size_t size);
+/* One sentence: why real-time scheduling was refused with this errno, and what to do; `other`: POLICY_OTHER
+ * would do. Returns text. */
+char *policy_refusal(int error, int priority, bool other, char *text, size_t size);
 
 #endif

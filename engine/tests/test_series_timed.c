@@ -112,6 +112,50 @@ static void what_ends_before_it_begins_is_impossible(void **state)
 	free(said.text);
 }
 
+/* A sign is kept: bin -b holds the negatives of what bin b holds. */
+static void a_signed_series_keeps_its_signs(void **state)
+{
+	struct said said;
+	struct series s;
+	struct histogram negatives = {0};
+
+	(void)state;
+	begin(&said, &s, 0, SECOND);
+	s.negatives = &negatives;
+	series_begin(&s);
+	series_feed_timed(&s, START + 1, -300, &said.j);
+	series_feed_timed(&s, START + 2, 0, &said.j);
+	series_feed_timed(&s, START + 3, -5, &said.j);
+	series_feed_timed(&s, START + 4, 5, &said.j);
+	series_feed_timed(&s, START + 5, -5, &said.j);
+	end(&said, &s, false);
+	assert_non_null(strstr(said.text, "\"bins\":[[-250,1],[-5,2],[0,1],[5,1]],"));
+	assert_non_null(
+		strstr(said.text, "\"count\":5,\"missed\":0,\"min_ns\":-300,\"max_ns\":5,\"sum_ns\":-305,"));
+	assert_non_null(strstr(said.text, "\"impossible\":0"));
+	assert_non_null(strstr(said.text, "\"value_ns\":-300,"));
+	free(said.text);
+}
+
+static void what_it_misses_it_is_told(void **state)
+{
+	struct said said;
+	struct series s;
+
+	(void)state;
+	begin(&said, &s, 0, 2 * SECOND);
+	series_feed_timed(&s, START + 1, 10, &said.j);
+	series_miss_timed(&s, START + 2, 150, &said.j);
+	series_miss_timed(&s, START + SECOND, 100, &said.j);
+	series_miss_timed(&s, START + 2 * SECOND, 100, &said.j); /* after the end */
+	end(&said, &s, false);
+	assert_int_equal(number(window(&said, 0), "\"missed\":"), 1);
+	assert_non_null(strstr(window(&said, 0), "\"missed_bins\":[[150,1]]"));
+	assert_int_equal(number(window(&said, 1), "\"missed\":"), 1);
+	assert_non_null(strstr(said.text, "\"count\":1,\"missed\":2,\"min_ns\":10,"));
+	free(said.text);
+}
+
 static void nothing_fed_has_windows_all_the_same(void **state)
 {
 	struct said said;
@@ -146,6 +190,8 @@ int main(void)
 		cmocka_unit_test(samples_are_in_the_window_of_their_time),
 		cmocka_unit_test(a_stop_cuts_at_what_was_reached),
 		cmocka_unit_test(what_ends_before_it_begins_is_impossible),
+		cmocka_unit_test(a_signed_series_keeps_its_signs),
+		cmocka_unit_test(what_it_misses_it_is_told),
 		cmocka_unit_test(nothing_fed_has_windows_all_the_same),
 		cmocka_unit_test(it_is_announced_with_its_labels),
 	};

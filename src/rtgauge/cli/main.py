@@ -29,8 +29,9 @@ Begin with:
   rtgauge COMMAND --help             what a command can do
 
 \b
-Plans of `rtgauge run`: quick, standard, papers, jo2022, garre2014-micro, delgado2020-tasks,
-brown2010.
+Plans of `rtgauge run`: quick, standard, papers, jo2022, garre2014-micro,
+delgado2020-tasks, brown2010.
+
 Studies, which look at their results before they go on: delgado2020, adam2021,
 sustained.
 """

@@ -136,11 +136,11 @@ def run(
 
     \b
     Presets:
-      quick              scheduling latency, idle and under each kind of load, a minute
-      standard           the same at 250 us, three times 3 minutes each, about an hour
+      quick              latency, idle and under each kind of load, a minute
+      standard           the same at 250 us, three times 3 minutes each, an hour
       papers             at 100 us, 10 minutes idle and 10 minutes loaded
-      jo2022             at 100 us on isolated CPUs (MI), idle and loaded, 4 minutes
-      garre2014-micro    noise, task switch, preemption, semaphore, priority inversion, 2 minutes
+      jo2022             at 100 us on isolated CPUs, idle and loaded, 4 minutes
+      garre2014-micro    noise, switch, preemption, semaphores, inversion
       delgado2020-tasks  a task set, 10 minutes idle and 10 minutes loaded
       brown2010          response and periodic tasks, idle and loaded, 5 minutes
     Studies:

@@ -22,9 +22,23 @@ class Probe(ABC):
 
     name: ClassVar[str]
     help: ClassVar[str]
+    """A line, in a list of probes."""
+    about: ClassVar[str]
+    """What its command's help says: a line, an empty one, and more where it is needed."""
+    examples: ClassVar[tuple[str, ...]]
+    """Options of its command that make sense together."""
     parameters: ClassVar[type[Parameters]]
     alternatives: ClassVar[tuple[frozenset[str], ...]] = ()
     """Groups of keys of which one is given: the one that is said later replaces the other."""
+
+    argument: ClassVar[str | None] = None
+    """The parameter that its command takes without a name in front of it, and must have."""
+    argument_metavar: ClassVar[str | None] = None
+    in_plans_only: ClassVar[frozenset[str]] = frozenset()
+    """Parameters that its command does not have."""
+    takes_load: ClassVar[bool] = True
+    takes_requirement: ClassVar[bool] = False
+    """Whether it measures what a requirement bounds."""
 
     @abstractmethod
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:

@@ -21,7 +21,10 @@ class Calibrate(Probe):
 
     name = "calibrate"
     help = "resolution of each clock and the distribution of the cost of reading it"
+    about = "Clocks: the resolution of each, and what it costs to read it."
+    examples = ("--count 1000000",)
     parameters = CalibrateParameters
+    takes_load = False
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:  # noqa: ARG002 - the same for every probe
         """The engine's command line."""

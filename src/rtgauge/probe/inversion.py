@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from rtgauge.probe.measuring import MachineParameters, MeasuringProbe
-from rtgauge.validation import DurationNs, between
+from rtgauge.probe.measuring import FIRST_CPU, MachineParameters, MeasuringProbe
+from rtgauge.validation import CpuList, DurationNs, between
 
 KINDS = 6
 
@@ -16,14 +16,17 @@ KINDS = 6
 class InversionParameters(MachineParameters):
     """Parameters of `inversion`."""
 
+    cpu: CpuList | None = FIRST_CPU
     lock: Literal["all", "pi-mutex", "mutex", "ceiling-mutex", "semaphore", "futex", "spin"] = Field(
         default="all", alias="lock", description="kind of lock that the low task holds"
     )
     section_ns: Annotated[DurationNs, between("10us", "100ms")] = Field(
-        default=2_000_000, alias="section", description="the low task's time on the CPU with it"
+        default=2_000_000, alias="section", description="the low task's time on the CPU while it holds the lock"
     )
-    limit_ns: Annotated[DurationNs, between("1ms", "500ms")] = Field(default=100_000_000, alias="limit", description="after which the high task has starved")
-    trials: int = Field(default=3, alias="trials", ge=1, le=1000, description="with each kind of lock")
+    limit_ns: Annotated[DurationNs, between("1ms", "500ms")] = Field(
+        default=100_000_000, alias="limit", description="after this time the high task has starved"
+    )
+    trials: int = Field(default=3, alias="trials", ge=1, le=1000, description="trials with each kind of lock")
     priority: int = Field(default=98, alias="priority", ge=3, le=99, description="of the high task; the others have one and two less")
 
 
@@ -32,6 +35,8 @@ class Inversion(MeasuringProbe):
 
     name = "inversion"
     help = "does a high task starve that waits for a lock of a low one, by kind of lock"
+    about = "Priority inversion: does a high task starve that waits for a lock which a low one holds, while a middle one computes?"
+    examples = ("", "--lock semaphore --section 5ms --trials 10")
     parameters = InversionParameters
     alternatives = ()
 

@@ -14,9 +14,12 @@ NO_LIMIT_US = 2**31 - 1
 LONGEST = "3650d"
 
 
+DMA_LATENCY_OFF = -1
+
+
 def _dma_latency(value: Any) -> Any:
     if value == "off":
-        return -1
+        return DMA_LATENCY_OFF
     text = str(value).removesuffix("us")
     if not (text.isascii() and text.isdigit()) or len(text) > 10 or int(text) > NO_LIMIT_US:
         raise ValueError("write a latency in us such as 0, or off")
@@ -32,19 +35,23 @@ def _on_off(value: Any) -> Any:
 
 
 DmaLatencyUs = Annotated[int, BeforeValidator(_dma_latency)]
-"""A latency in us, or `off` (-1 inside)."""
+"""A latency in us, or `off` (DMA_LATENCY_OFF inside)."""
 OnOff = Annotated[bool, BeforeValidator(_on_off)]
 """`on` or `off`; a bool inside."""
+
+
+FIRST_CPU: Any = Field(default=None, alias="cpu", description="the first of these CPUs is measured; a second task takes its CPU from the others")
+"""For probes that measure on one CPU."""
 
 
 class MachineParameters(Parameters):
     """Where a probe measures, and how the machine is held still meanwhile."""
 
-    cpu: CpuList | None = Field(default=None, alias="cpu", description="CPUs to measure, e.g. 0-3,6; default all that may be used")
+    cpu: CpuList | None = Field(default=None, alias="cpu", description="CPUs to measure, e.g. 0-3,6; all that may be used where it is not given")
     dma_latency_us: DmaLatencyUs = Field(
-        default=0, alias="dma-latency", description="keep to C-states that are left within this many us; off: leave C-states as they are"
+        default=0, alias="dma-latency", description="keep CPUs out of C-states that take more us to leave; off: leave them alone"
     )
-    memory_lock: OnOff = Field(default=True, alias="memory-lock", description="lock memory")
+    memory_lock: OnOff = Field(default=True, alias="memory-lock", description="lock the memory of the measuring program")
     samples: bool = Field(default=False, alias="samples", description="keep every raw sample")
 
 
@@ -53,9 +60,11 @@ class MeasuringParameters(MachineParameters):
 
     policy: Literal["fifo", "rr", "other"] = Field(default="fifo", alias="policy", description="scheduling policy")
     priority: int = Field(default=98, alias="priority", ge=1, le=99, description="real-time priority")
-    duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(default=5_000_000_000, alias="duration", description="of the measured phase")
-    count: int | None = Field(default=None, alias="count", ge=1, le=2**60, description="samples, in place of a duration")
-    warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(default=200_000_000, alias="warm-up", description="set aside at the beginning")
+    duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(default=5_000_000_000, alias="duration", description="measured time, e.g. 5s, 10min")
+    count: int | None = Field(default=None, alias="count", ge=1, le=2**60, description="samples to measure, in place of a duration")
+    warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
+        default=200_000_000, alias="warm-up", description="time at the beginning that is counted apart"
+    )
 
     @model_validator(mode="after")
     def _check_length(self) -> Self:

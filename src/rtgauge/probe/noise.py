@@ -19,7 +19,9 @@ class NoiseParameters(MeasuringParameters):
 
     threshold_ns: Annotated[DurationNs, between("100ns", "1s")] = Field(default=1_000, alias="threshold", description="what is shorter is no gap")
     round_ns: Annotated[DurationNs, between("1ms", "1s")] = Field(default=100_000_000, alias="round", description="from one busy stretch to the next")
-    busy_ns: Annotated[DurationNs, between("100us", "1s")] = Field(default=75_000_000, alias="busy", description="busy time of each round; at most 80 % of it")
+    busy_ns: Annotated[DurationNs, between("100us", "1s")] = Field(
+        default=75_000_000, alias="busy", description="busy time of each round, 80 % of it at the most"
+    )
     interrupts: OnOff = Field(default=True, alias="interrupts", description="count interrupts after each gap, where that is cheap")
 
     @model_validator(mode="after")
@@ -34,5 +36,9 @@ class Noise(MeasuringProbe):
 
     name = "noise"
     help = "gaps in a task that only reads the clock, and what the kernel knows of each"
+    about = """Noise: how often and for how long a CPU is taken from a task that wants nothing but to run.
+
+Each gap is laid to another task, to an interrupt, or to what is below the kernel: hardware, firmware, a hypervisor."""
+    examples = ("--duration 10s", "--cpu 1 --threshold 5us --load network")
     parameters = NoiseParameters
     count_lasts_ns = 5_000_000

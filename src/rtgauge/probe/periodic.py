@@ -15,9 +15,9 @@ class PeriodicParameters(SignalParameters):
     """Parameters of `periodic`."""
 
     period_ns: Annotated[DurationNs, between("2us", "1h")] = Field(
-        default=7_071_000, alias="period", description="of the signal; the line is toggled each half of it"
+        default=7_071_000, alias="period", description="period of the signal; the line is toggled each half of it"
     )
-    timer: Literal["nanosleep", "timerfd"] = Field(default="nanosleep", alias="timer", description="how the task waits")
+    timer: Literal["nanosleep", "timerfd"] = Field(default="nanosleep", alias="timer", description="how the task waits; timerfd as in the papers")
 
     @model_validator(mode="after")
     def _check_period(self) -> Self:
@@ -31,6 +31,10 @@ class Periodic(SignalProbe):
 
     name = "periodic"
     help = "a task toggles a line at a fixed period: how late is each edge, how even are the half-periods"
+    about = """Periodic: a task toggles a line at a fixed period; how late is each edge, how even are the half-periods?
+
+Measured by the task itself, by the other end of the line, or by both."""
+    examples = ("--period 1ms --duration 10s", "--path gpio:/dev/gpiochip0:17 --role master --timer timerfd --period 30ms")
     parameters = PeriodicParameters
 
     def cycle_ns(self, parameters: dict[str, Any]) -> int:

@@ -7,16 +7,19 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from rtgauge.probe.measuring import MeasuringParameters, MeasuringProbe
-from rtgauge.validation import DurationNs, between
+from rtgauge.probe.measuring import FIRST_CPU, MeasuringParameters, MeasuringProbe
+from rtgauge.validation import CpuList, DurationNs, between
 
 
 class PreemptParameters(MeasuringParameters):
     """Parameters of `preempt`."""
 
-    event: Literal["timer", "wake-up"] = Field(default="timer", alias="event", description="what makes the high task ready")
-    placement: Literal["same-core", "other-core"] = Field(default="other-core", alias="placement", description="of the task that wakes it")
-    interval_ns: Annotated[DurationNs, between("20us", "10ms")] = Field(default=200_000, alias="interval", description="between two events")
+    cpu: CpuList | None = FIRST_CPU
+    event: Literal["timer", "wake-up"] = Field(
+        default="timer", alias="event", description="what makes the high task ready: its timer, or a task on another CPU"
+    )
+    placement: Literal["same-core", "other-core"] = Field(default="other-core", alias="placement", description="where the task runs that wakes it")
+    interval_ns: Annotated[DurationNs, between("20us", "10ms")] = Field(default=200_000, alias="interval", description="time between two events")
 
     @model_validator(mode="after")
     def _check_priority(self) -> Self:
@@ -30,5 +33,7 @@ class Preempt(MeasuringProbe):
 
     name = "preempt"
     help = "from an event to the first instruction of a high-priority task, while a low one runs"
+    about = "Preemption: a task of high priority becomes ready while one of low priority runs on its CPU."
+    examples = ("--duration 10s", "--event wake-up --cpu 1")
     parameters = PreemptParameters
     count_lasts_ns = 300_000

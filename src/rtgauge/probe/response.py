@@ -7,7 +7,6 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from rtgauge.probe.measuring import OnOff
 from rtgauge.probe.signal import SignalParameters, SignalProbe
 from rtgauge.validation import DurationNs, between
 
@@ -21,17 +20,17 @@ class ResponseParameters(SignalParameters):
     """Parameters of `response`."""
 
     interval_ns: Annotated[DurationNs, between("1us", "1h")] | None = Field(
-        default=None, alias="interval", description="fixed, from one stimulus to the next; in place of one that is drawn"
+        default=None, alias="interval", description="fixed time from one stimulus to the next, e.g. 10ms, in place of one that is drawn"
     )
     interval_min_ns: Annotated[DurationNs, between("1ns", "1h")] = Field(
-        default=3_000, alias="interval-min", description="from an answer to the next stimulus, drawn: from"
+        default=3_000, alias="interval-min", description="the time from an answer to the next stimulus is drawn from this"
     )
     interval_max_ns: Annotated[DurationNs, between("1ns", "1h")] = Field(
-        default=7_071_000, alias="interval-max", description="from an answer to the next stimulus, drawn: to"
+        default=7_071_000, alias="interval-max", description="the time from an answer to the next stimulus is drawn up to this"
     )
-    timeout_ns: Annotated[DurationNs, between("1ms", "1h")] = Field(default=100_000_000, alias="timeout", description="after which an answer is lost")
-    seed: int | None = Field(default=None, alias="seed", ge=0, lt=2**63, description="of the intervals that are drawn")
-    trace_parts: OnOff = Field(default=False, alias="trace-parts", description="take the response apart by the kernel's tracepoints")
+    timeout_ns: Annotated[DurationNs, between("1ms", "1h")] = Field(default=100_000_000, alias="timeout", description="time after which an answer is lost")
+    seed: int | None = Field(default=None, alias="seed", ge=0, lt=2**63, description="draw the same intervals as the run with this seed")
+    trace_parts: bool = Field(default=False, alias="trace-parts", description="take the response apart by the kernel's irq, softirq and sched tracepoints")
 
     @model_validator(mode="after")
     def _check_intervals(self) -> Self:
@@ -49,6 +48,15 @@ class Response(SignalProbe):
 
     name = "response"
     help = "from a stimulus on a line to the answer of a task that waits for it"
+    about = """Response: from a stimulus on a line to the answer of a task that waits for it.
+
+A master makes the stimuli and measures, a slave answers: two processes on this machine, or each on its own machine."""
+    examples = (
+        "--cycles 100000",
+        "--path loop:pipe --interval 10ms --load network",
+        "--path gpio:/dev/gpiochip0:17,27 --role master",
+        "--path udp:192.168.1.5:7000 --role slave --duration 1h",
+    )
     parameters = ResponseParameters
     alternatives = (frozenset({"duration", "cycles"}), frozenset({"interval", "interval-min"}), frozenset({"interval", "interval-max"}))
 

@@ -14,7 +14,7 @@ from rtgauge.errors import MeasureError
 from rtgauge.probe.base import Probe
 from rtgauge.probe.measuring import LONGEST, MachineParameters
 from rtgauge.units import MAX_CPU
-from rtgauge.validation import DurationNs, between
+from rtgauge.validation import CpuList, DurationNs, between
 
 LOOPS = ("loop:eventfd", "loop:pipe", "loop:socketpair", "loop:udp")
 UDP = re.compile(r"udp:(?:\[([^\]\s]{1,80})\]|([^:\[\]\s]{1,253})):([0-9]{1,5})")
@@ -64,16 +64,21 @@ def resolved(path: str) -> str:
 class SignalParameters(MachineParameters):
     """Parameters of a probe on a signal path."""
 
+    cpu: CpuList | None = Field(default=None, alias="cpu", description="CPU of the master, or of the slave where it is alone")
     path: Annotated[str, AfterValidator(check_path)] = Field(
         default="loop:eventfd", alias="path", description="the line: loop:KIND, udp:HOST:PORT, gpio:CHIP:LINES"
     )
-    role: Literal["both", "master", "slave"] = Field(default="both", alias="role", description="of this machine; both: two processes on CPUs of their own")
-    slave_cpu: int | None = Field(default=None, alias="slave-cpu", ge=0, le=MAX_CPU, description="CPU of the slave, with role both")
+    role: Literal["both", "master", "slave"] = Field(default="both", alias="role", description="role of this machine; both: two processes on CPUs of their own")
+    slave_cpu: int | None = Field(
+        default=None, alias="slave-cpu", ge=0, le=MAX_CPU, description="CPU of the slave with role both; one of another core where it is not given"
+    )
     policy: Literal["fifo", "rr", "other"] = Field(default="fifo", alias="policy", description="scheduling policy of both roles")
     priority: int = Field(default=98, alias="priority", ge=1, le=99, description="real-time priority of both roles")
-    cycles: int | None = Field(default=None, alias="cycles", ge=1, le=2**60, description="edges of the master in the measured phase, in place of a duration")
-    duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(default=10_000_000_000, alias="duration", description="of the measured phase")
-    warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(default=200_000_000, alias="warm-up", description="set aside at the beginning")
+    cycles: int | None = Field(default=None, alias="cycles", ge=1, le=2**60, description="edges of the master to measure, in place of a duration")
+    duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(default=10_000_000_000, alias="duration", description="measured time, e.g. 5s, 2h")
+    warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
+        default=200_000_000, alias="warm-up", description="time at the beginning that is counted apart"
+    )
 
     @model_validator(mode="after")
     def _check_signal(self) -> Self:
@@ -90,6 +95,7 @@ class SignalProbe(Probe):
     """A probe with the parameters above and more; the engine has an option of the same name for each but `cycles`, its `count`."""
 
     alternatives = (frozenset({"duration", "cycles"}),)
+    takes_requirement = True
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
         """The engine's command line."""

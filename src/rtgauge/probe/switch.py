@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from rtgauge.probe.measuring import MeasuringParameters, MeasuringProbe
+from rtgauge.probe.measuring import FIRST_CPU, MeasuringParameters, MeasuringProbe
+from rtgauge.validation import CpuList
 
 
 class SwitchParameters(MeasuringParameters):
     """Parameters of `switch`."""
 
+    cpu: CpuList | None = FIRST_CPU
     tasks: int = Field(default=2, alias="tasks", ge=2, le=64, description="tasks of equal priority that take turns on one CPU")
 
 
@@ -19,4 +21,6 @@ class Switch(MeasuringProbe):
 
     name = "switch"
     help = "cost of a task switch: tasks of equal priority on one CPU yield to each other"
+    about = "Task switch: tasks of equal priority on one CPU yield to each other."
+    examples = ("--count 100000", "--policy other --tasks 4 --cpu 1")
     parameters = SwitchParameters

@@ -70,20 +70,22 @@ def task_set_of(parameters: Mapping[str, Any]) -> TaskSet:
 class TasksetParameters(Parameters):
     """Parameters of `taskset`."""
 
-    file: str | None = Field(default=None, alias="file", description="TOML file with a [[task]] for each task, as for rtgauge sched")
+    file: str | None = Field(default=None, alias="file", description="the task set, a TOML file with a [[task]] for each task, as for rtgauge sched")
     name: str = Field(default="", alias="name", description="of the set")
     tasks: list[dict[str, Any]] = Field(alias="task", description="the tasks, in place of a file")
     cpu: int | None = Field(default=None, alias="cpu", ge=0, le=MAX_CPU, description="all tasks on this CPU, whatever the file says")
     policy: Literal["fifo", "rr", "deadline"] = Field(default="fifo", alias="policy", description="scheduling policy")
-    execution: Literal["wall", "cpu"] = Field(default="wall", alias="execution", description="what a busy loop burns: wall time as the paper's, or CPU time")
+    execution: Literal["wall", "cpu"] = Field(default="wall", alias="execution", description="what busy loops burn: wall time as in the paper, or CPU time")
     pin: OnOff = Field(default=True, alias="pin", description="hold each task on its CPU; off: for deadline tasks that may run on all")
     force: bool = Field(default=False, alias="force", description="run a set that overloads its CPU, for 10 s at the most")
-    duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(default=10_000_000_000, alias="duration", description="of the measured phase")
-    warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(default=500_000_000, alias="warm-up", description="set aside at the beginning")
-    dma_latency_us: DmaLatencyUs = Field(
-        default=0, alias="dma-latency", description="keep to C-states that are left within this many us; off: leave C-states as they are"
+    duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(default=10_000_000_000, alias="duration", description="measured time, e.g. 10s, 10min")
+    warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
+        default=500_000_000, alias="warm-up", description="time at the beginning that is counted apart"
     )
-    memory_lock: OnOff = Field(default=True, alias="memory-lock", description="lock memory")
+    dma_latency_us: DmaLatencyUs = Field(
+        default=0, alias="dma-latency", description="keep CPUs out of C-states that take more us to leave; off: leave them alone"
+    )
+    memory_lock: OnOff = Field(default=True, alias="memory-lock", description="lock the memory of the measuring program")
     samples: bool = Field(default=False, alias="samples", description="keep every raw value")
 
     _read = model_validator(mode="before")(_before)
@@ -136,7 +138,15 @@ class Taskset(Probe):
 
     name = "taskset"
     help = "a set of periodic tasks: period, response, jitter, latency, deadline misses, preemptions"
+    about = """A set of periodic tasks, run for real: does it keep its deadlines, and what does the calculation say?
+
+Each task burns its execution time in each period. Shown are period, response, jitter, release latency, deadline misses and preemptions of each,
+beside the calculated response."""
+    examples = ("control.toml --duration 1min", "control.toml --execution cpu --load cpu", "control.toml --policy deadline --pin off")
     parameters = TasksetParameters
+    argument = "file"
+    argument_metavar = "FILE.toml"
+    in_plans_only = frozenset({"task", "name"})
     alternatives = (frozenset({"file", "task"}),)
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:

@@ -16,20 +16,26 @@ from rtgauge.validation import CpuList, DurationNs, between
 class WakeupParameters(Parameters):
     """Parameters of `wakeup`."""
 
-    cpu: CpuList | None = Field(default=None, alias="cpu", description="CPUs to measure, e.g. 0-3,6; default all that may be used")
-    interval_ns: DurationNs = Field(default=1_000_000, alias="interval", description="between two releases")
+    cpu: CpuList | None = Field(default=None, alias="cpu", description="CPUs to measure, e.g. 0-3,6; all that may be used where it is not given")
+    interval_ns: DurationNs = Field(default=1_000_000, alias="interval", description="time between two releases of a thread; the papers have 100us")
     policy: Literal["fifo", "rr", "other", "deadline"] = Field(default="fifo", alias="policy", description="scheduling policy")
     priority: int = Field(default=98, alias="priority", ge=1, le=99, description="real-time priority")
-    timer: Literal["nanosleep", "timerfd"] = Field(default="nanosleep", alias="timer", description="how the thread waits")
-    phase: Literal["random", "fixed"] = Field(default="random", alias="phase", description="of the first release against the tick and the other CPUs")
-    duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(default=10_000_000_000, alias="duration", description="of the measured phase")
-    count: int | None = Field(default=None, alias="count", ge=1, le=2**60, description="activations a CPU, in place of a duration")
-    warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(default=500_000_000, alias="warm-up", description="set aside at the beginning")
-    stop_at_ns: Annotated[DurationNs, between("1ns", LONGEST)] | None = Field(default=None, alias="stop-at", description="end when a latency is larger")
-    dma_latency_us: DmaLatencyUs = Field(
-        default=0, alias="dma-latency", description="keep to C-states that are left within this many us; off: leave C-states as they are"
+    timer: Literal["nanosleep", "timerfd"] = Field(default="nanosleep", alias="timer", description="how a thread waits for its release")
+    phase: Literal["random", "fixed"] = Field(
+        default="random", alias="phase", description="phase of the first release against the tick and the other CPUs; fixed as in the papers"
     )
-    memory_lock: OnOff = Field(default=True, alias="memory-lock", description="lock memory")
+    duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(default=10_000_000_000, alias="duration", description="measured time, e.g. 5s, 10min")
+    count: int | None = Field(default=None, alias="count", ge=1, le=2**60, description="activations to measure on each CPU, in place of a duration")
+    warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
+        default=500_000_000, alias="warm-up", description="time at the beginning that is counted apart"
+    )
+    stop_at_ns: Annotated[DurationNs, between("1ns", LONGEST)] | None = Field(
+        default=None, alias="stop-at", description="end when a latency is larger, e.g. 200us"
+    )
+    dma_latency_us: DmaLatencyUs = Field(
+        default=0, alias="dma-latency", description="keep CPUs out of C-states that take more us to leave; off: leave them alone"
+    )
+    memory_lock: OnOff = Field(default=True, alias="memory-lock", description="lock the memory of the measuring program")
     samples: bool = Field(default=False, alias="samples", description="keep every raw sample")
 
     @model_validator(mode="after")
@@ -50,7 +56,17 @@ class Wakeup(Probe):
 
     name = "wakeup"
     help = "scheduling latency: from the expected release to the first instruction, one thread a CPU"
+    about = """Scheduling latency: how late a thread wakes.
+
+On each CPU one thread sleeps until a given time, reads the clock when it runs again, and notes the difference."""
+    examples = (
+        "--cpu 1 --interval 200us --duration 5s --priority 98",
+        '--load cpu --require "latency<=200us"',
+        "--count 100000 --samples latencies.csv",
+        "--duration 1h --stop-at 500us --json",
+    )
     parameters = WakeupParameters
+    takes_requirement = True
     alternatives = (frozenset({"duration", "count"}),)
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:

@@ -13,12 +13,19 @@ if TYPE_CHECKING:
 LATENCY = "latency"
 SEVERAL = "time"
 """Stands for more than one quantity."""
+SAMPLED = {"noise", "switch", "preempt", "semaphore", "inversion"}
+"""Probes that do something again and again without a release time: none of it can be missed."""
 PLURALS = {"latency": "latencies", "switch": "switches"}
 
 
 def has_distribution(step: Step) -> bool:
     """Whether all series of its main quantity say something together: not those of a task set, nor waits for different locks."""
     return not step.tasks and step.key.probe != "inversion"
+
+
+def has_releases(step: Step) -> bool:
+    """Whether what is measured is released at times of its own, so that activations can be missed."""
+    return step.key.probe not in SAMPLED
 
 
 def quantity_of(step: Step) -> str:

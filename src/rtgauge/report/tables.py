@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from rtgauge.report.conditions import ordered_steps, step_labels
-from rtgauge.report.quantity import has_distribution, quantities, quantity_of
+from rtgauge.report.quantity import has_distribution, has_releases, quantities, quantity_of
 from rtgauge.report.text import us, whole, words
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def missed_known(step: Step) -> bool:
 
 
 def _rows(step: Step, name: str, summary: SeriesSummary, marks: list[Mark], group: str) -> list[Row]:
-    missed = whole(summary.missed, group=group) if summary.missed or missed_known(step) else "?"
+    missed = "" if not has_releases(step) else whole(summary.missed, group=group) if summary.missed or missed_known(step) else "?"
     plain = Row(name, whole(summary.count, group=group), missed, figure_cells(summary, group), marks=marks)
     if not summary.missed:
         return [plain]
@@ -74,6 +74,9 @@ def load_rows(record: Record, group: str = "") -> dict[str, list[Row]]:
 def series_name(summary: SeriesSummary) -> str:
     """A series as people call it: "CPU 0", or its labels."""
     cpu = summary.labels.get("cpu")
+    said = summary.labels.get("segment") or summary.labels.get("role")
+    if said is not None:  # these say what it is: the value alone
+        return str(said).replace("-", " ") + (f", CPU {cpu}" if cpu is not None else "")
     others = [f"{words(key)} {part}" for key, part in summary.labels.items() if key != "cpu"]
     return " ".join(([f"CPU {cpu}"] if cpu is not None else []) + others) or summary.metric
 
@@ -100,7 +103,8 @@ class Late:
 def outlier_rows(step: Step, most: int = 5, group: str = "") -> list[Late]:
     """The largest latencies of a step, at most `most`, largest first."""
     found: list[Late] = []
-    for outlier in sorted(step.outliers, key=lambda o: -o.value_ns)[:most]:
+    main = {one.series for one in step.main_series}
+    for outlier in sorted((one for one in step.outliers if one.series in main), key=lambda o: -o.value_ns)[:most]:
         into = "unknown" if step.start_ns is None else f"{(outlier.time_ns - step.start_ns) / 1e9:.3f} s"
         found.append(Late("–" if outlier.cpu is None else str(outlier.cpu), us(outlier.value_ns, group=group), into))
     return found

@@ -38,14 +38,16 @@ MARK_STYLE = {Severity.NOTE: "", Severity.DOUBTFUL: "yellow", Severity.INVALID: 
 
 def _needed(lines: Sequence[Sequence[Text]], headings: tuple[str, ...], gap: int) -> int:
     """The width of all columns of numbers: a number is never cut."""
-    columns = [["count", *(cells[0].plain for cells in lines)], ["missed", *(cells[1].plain for cells in lines)]]
-    columns += [[heading, *(cells[at].plain for cells in lines)] for at, heading in enumerate(headings, 2)]
+    columns = [[heading, *(cells[at].plain for cells in lines)] for at, heading in enumerate(headings)]
     return sum(max(map(len, column)) + gap for column in columns)
 
 
-def _cells(row: Row, headings: tuple[str, ...]) -> list[Text]:
-    missed = Text(row.missed, style="red" if row.missed not in {"0", "?", ""} else "")
-    return [Text(row.count), missed, *(Text(row.cells[heading]) for heading in headings)]
+def _cell(row: Row, heading: str) -> Text:
+    if heading == "count":
+        return Text(row.count)
+    if heading == "missed":
+        return Text(row.missed, style="red" if row.missed not in {"0", "?", ""} else "")
+    return Text(row.cells[heading])
 
 
 def _only(series: SeriesSummary) -> str:
@@ -84,8 +86,10 @@ def _table(record: Record, quantity: str, width: int) -> Table:
     lines = _lines(record, quantity)
     gap = 2 if width >= 76 else 1
     label_width = max((len(name.plain) for name, _ in lines), default=LEAST_NAME)
-    for headings in (WIDE, MIDDLE, NARROW):
-        room = width - _needed([_cells(row, headings) for _, row in lines], headings, gap)
+    counts = ("count", "missed") if any(row.missed for _, row in lines) else ("count",)
+    for figures in (WIDE, MIDDLE, NARROW):
+        headings = (*counts, *figures)
+        room = width - _needed([[_cell(row, heading) for heading in headings] for _, row in lines], headings, gap)
         if room >= min(label_width, ENOUGH_NAME):
             break
     shown = max(LEAST_NAME, min(label_width, room))
@@ -93,10 +97,10 @@ def _table(record: Record, quantity: str, width: int) -> Table:
     wrap = len(set(cut)) < len(cut)  # names that would be cut to the same are rather shown whole, on several lines
     table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim")
     table.add_column(f"{quantity}, us", no_wrap=not wrap, overflow="fold" if wrap else "ellipsis", width=shown)
-    for heading in ("count", "missed", *headings):
+    for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     for name, row in lines:
-        table.add_row(name, *_cells(row, headings))
+        table.add_row(name, *(_cell(row, heading) for heading in headings))
     return table
 
 

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: MIT
+"""The command of a probe, made from what the probe says of itself: an option for each of its parameters."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args, get_origin
+
+import typer
+from annotated_types import Ge, Le
+from pydantic_core import PydanticUndefined
+
+from rtgauge.load.registry import LOADS
+from rtgauge.probe.measuring import DMA_LATENCY_OFF, DmaLatencyUs, OnOff
+from rtgauge.units import format_duration
+from rtgauge.validation import CpuList, DurationNs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pydantic.fields import FieldInfo
+
+    from rtgauge.probe.base import Probe
+
+SAMPLES = "samples"
+NOTATIONS = {"TIME": DurationNs, "CPUS": CpuList, "US|off": DmaLatencyUs, "on|off": OnOff}
+"""How what is not plain text or a number is written; a field is known by its validator."""
+LOAD_HELP = f"What the machine does meanwhile: {', '.join(LOADS)}."
+TARGET_HELP = "The machine to measure: local, ssh://[user@]host[:port] or lab:NAME."
+SAMPLES_HELP = "Every single sample into FILE: .csv, .parquet, or else binary, a file a series."
+REQUIRE_HELP = 'What is asked of the machine, e.g. "latency<=200us".'
+JSON_HELP = "One JSON document on standard output; the rest on standard error."
+
+
+def _metadata(annotation: Any) -> list[Any]:
+    """All that an annotation says besides the type, also within a union."""
+    if get_origin(annotation) is Annotated:
+        kind, *said = get_args(annotation)
+        return [*said, *_metadata(kind)]
+    return [one for part in get_args(annotation) for one in _metadata(part)]
+
+
+def _metavar(field: FieldInfo) -> str:
+    """What stands for the value in the help: a notation, the choices, N, or TEXT; nothing for a flag."""
+    said = [*field.metadata, *_metadata(field.annotation)]
+    for name, notation in NOTATIONS.items():
+        if any(one in said for one in get_args(notation)[1:]):
+            return name
+    if get_origin(field.annotation) is Literal:
+        return "|".join(get_args(field.annotation))
+    kinds = get_args(field.annotation) or (field.annotation,)
+    return "" if bool in kinds else "N" if int in kinds else "TEXT"
+
+
+def _default(field: FieldInfo, metavar: str) -> str:
+    """The default as people write it; nothing where there is none."""
+    value: Any = field.default
+    if value is None or value is PydanticUndefined:
+        return ""
+    if metavar == "TIME":
+        written = format_duration(value)
+    elif metavar == "on|off":
+        written = "on" if value else "off"
+    else:
+        written = "off" if metavar == "US|off" and value == DMA_LATENCY_OFF else str(value)
+    return f" [default: {written}]" if written else ""
+
+
+def _range(field: FieldInfo) -> str:
+    least = next((str(one.ge) for one in field.metadata if isinstance(one, Ge)), None)
+    most = next((str(one.le) for one in field.metadata if isinstance(one, Le)), None)
+    return f", {least} to {most}" if least is not None and most is not None and len(most) < 4 else ""
+
+
+def _option(field: FieldInfo) -> Any:
+    """The option of one parameter: a flag, a number or a text, None where it is not given."""
+    name, text = f"--{field.alias}", str(field.description)
+    metavar = _metavar(field)
+    if not metavar:
+        return Annotated[bool | None, typer.Option(name, help=f"{text[:1].upper()}{text[1:]}.", show_default=False)]
+    told = f"{text[:1].upper()}{text[1:]}{_range(field)}.{_default(field, metavar)}"
+    kind = int | None if metavar == "N" else str | None
+    return Annotated[kind, typer.Option(name, metavar=metavar, help=told)]
+
+
+def _fields(probe: Probe) -> dict[str, FieldInfo]:
+    """Every parameter that has an option, the probe's own first, then what it shares with others."""
+    fields = probe.parameters.model_fields
+    own = [name for one in probe.parameters.__mro__ for name in inspect.get_annotations(one) if name in fields]
+    hidden = {SAMPLES, *probe.in_plans_only}
+    return {name: fields[name] for name in dict.fromkeys(own) if fields[name].alias not in hidden}
+
+
+def _common(probe: Probe) -> dict[str, tuple[Any, Any]]:
+    """What every command has besides: name -> type and default."""
+    found: dict[str, tuple[Any, Any]] = {}
+    if probe.takes_load:
+        found["load"] = Annotated[str, typer.Option("--load", metavar="NAME", help=LOAD_HELP)], "idle"
+    if SAMPLES in probe.parameters.model_fields:
+        found["samples"] = Annotated[Path | None, typer.Option("--samples", metavar="FILE", help=SAMPLES_HELP)], None
+    if probe.takes_requirement:
+        found["require"] = Annotated[str | None, typer.Option("--require", metavar="TEXT", help=REQUIRE_HELP)], None
+    found["target"] = Annotated[str, typer.Option("--target", metavar="NAME", help=TARGET_HELP)], "local"
+    found["json"] = Annotated[bool, typer.Option("--json", help=JSON_HELP)], False
+    return found
+
+
+def _help(probe: Probe) -> str:
+    examples = "\n".join(f"  rtgauge probe {probe.name} {one}".rstrip() for one in probe.examples)
+    return f"{probe.about}\n\n\b\nExamples:\n{examples}\n\nExit status as of rtgauge run."
+
+
+def make_command(probe: Probe) -> Callable[..., None]:
+    """The function of `rtgauge probe NAME`, with the signature that typer reads."""
+    fields, common = _fields(probe), _common(probe)
+
+    def command(**given: Any) -> None:
+        from rtgauge.cli.one_probe import one_probe
+
+        said = {str(fields[name].alias): value for name, value in given.items() if name in fields and value is not None}
+        samples: Path | None = given.get("samples")
+        if samples is not None:
+            said[SAMPLES] = True
+        status = one_probe(
+            probe.name,
+            said,
+            load=given.get("load", "idle"),
+            target=given["target"],
+            samples=samples,
+            require=given.get("require"),
+            as_json=given["json"],
+            needed=said if probe.argument is not None else None,
+        )
+        raise typer.Exit(status)
+
+    parameters: list[inspect.Parameter] = []
+    for name, field in fields.items():
+        if field.alias == probe.argument:
+            kind, default = Annotated[str, typer.Argument(metavar=probe.argument_metavar, help=f"{field.description}.")], inspect.Parameter.empty
+        else:
+            kind, default = _option(field), None
+        parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind))
+    parameters += [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind) for name, (kind, default) in common.items()]
+    made = cast("Any", command)
+    made.__name__, made.__doc__ = probe.name, _help(probe)
+    made.__annotations__ = {one.name: one.annotation for one in parameters}
+    made.__signature__ = inspect.Signature(parameters)
+    return command
