@@ -19,6 +19,7 @@ from rtgauge.analysis.sides import sides_of
 from rtgauge.analysis.sustained import without_searches
 from rtgauge.errors import InputError
 from rtgauge.record.model import Model, Severity
+from rtgauge.record.summary import nearest_rank
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -152,7 +153,7 @@ def line_of(side: Side, options: Options) -> Line | None:
         traits=side.traits,
         samples=values.count,
         missed=side.merged.missed,
-        median_ns=quantile(signed, Fraction(1, 2), options.confidence).ns,
+        median_ns=signed.largest_at(nearest_rank(Fraction(1, 2), signed.count)),
         limits=[limit_of(quantile(values, share, options.confidence), share, options.fraction) for share in HARDNESS],
         interval_ns=_interval(side),
         extremes=extremes,

@@ -128,7 +128,7 @@ class Quantile:
 
 
 def quantile(values: Ranked, share: Fraction, confidence: float) -> Quantile:
-    """The value that `share` of the samples do not exceed (nearest rank), with its bounds.
+    """The value that `share` of the samples, none of them negative, do not exceed (nearest rank), with its bounds.
 
     Of all of them (`share` 1) the lower bound is the largest that was seen, and there is no upper one. Raises ValueError where there are none.
     """
