@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rtgauge.analysis.frequency import Options, gather
 from rtgauge.record.model import Model
 from rtgauge.units import format_duration, format_time
+from rtgauge.verdict.decision import judged_series
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,12 +107,21 @@ def questions(requirement: Requirement, records: Sequence[Record], used: Sequenc
                 command=measure_command(replace(requirement, metric="response"), "--set path=gpio:/dev/gpiochip0:17,27"),
             )
         )
-    if metric == "jitter":
+    steps = [step for record in records for step in record.steps if (str(record.path), step.id) in {(one.record, one.step) for one in used}]
+    if metric == "jitter" and not all(judged_series(step, "latency") for step in steps):
         found.append(
             OpenQuestion(
                 what="absolute lateness: a task that is always as late has no jitter",
                 changes="the edge may be regular and yet too late",
-                command=f'rtgauge run brown2010 --require "{replace(requirement, metric="latency")}"',
+                command=measure_command(replace(requirement, metric="jitter")),
+            )
+        )
+    if metric != "latency" and all(str(step.key.parameters.get("path", "loop")).startswith("loop") for step in steps):
+        found.append(
+            OpenQuestion(
+                what="the line itself: it was measured within the machine, over loop",
+                changes="an interrupt, a driver and a write to the line come on top (17,27: the lines of your board)",
+                command=measure_command(requirement, "--set path=gpio:/dev/gpiochip0:17,27"),
             )
         )
     if len({one.record for one in used}) == 1:
