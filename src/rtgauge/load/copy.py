@@ -12,11 +12,15 @@ from rtgauge.load.network import free_port
 MIB = 64
 SSHD = "/usr/sbin/sshd"
 
-# The folder and all in it, the keys too, is gone when the load ends in order. The server takes one key, made for this, and
+# The folder and all in it, the keys too, is gone when the load ends in order; what one that was killed has left goes with the next. The server takes one key, made for this, and
 # listens on 127.0.0.1 alone.
 PREPARE = """
 set -eu
-folder=$(mktemp -d "${TMPDIR:-/tmp}/rtgauge-copy.XXXXXX")
+for old in "${TMPDIR:-/tmp}"/rtgauge-copy.*; do
+  of=${old##*/rtgauge-copy.}
+  [ ! -O "$old" ] || [ -d "/proc/${of%%.*}" ] || rm -rf "$old"
+done
+folder=$(mktemp -d "${TMPDIR:-/tmp}/rtgauge-copy.$$.XXXXXX")
 server=
 trap 'kill $server 2>/dev/null || :; rm -rf "$folder"' EXIT
 trap 'exit 143' TERM INT HUP
@@ -38,7 +42,7 @@ copy() {
 while :; do copy "$2"; echo copied; done
 """
 DD = """
-while :; do dd if="$folder/file" of="$folder/copy" bs=1M conv=fsync 2>/dev/null; echo copied; done
+while :; do dd if="$folder/file" of="$folder/copy" bs=1M 2>/dev/null; echo copied; done
 """
 
 
