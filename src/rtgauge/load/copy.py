@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 from rtgauge.load.base import Load, LoadContext, PartSpec
 from rtgauge.load.network import free_port
 
-MIB = 64
+MIB = 32
 SSHD = "/usr/sbin/sshd"
 
-# The folder and all in it, the keys too, is gone when the load ends in order; what one that was killed has left goes with the next. The server takes one key, made for this, and
-# listens on 127.0.0.1 alone.
+# The folder and all in it, the keys first, is gone when the load ends in order; what one that was killed has left goes with
+# the next. The server takes one key, made for this, and listens on 127.0.0.1 alone.
 PREPARE = """
 set -eu
 for old in "${TMPDIR:-/tmp}"/rtgauge-copy.*; do
@@ -22,7 +22,7 @@ for old in "${TMPDIR:-/tmp}"/rtgauge-copy.*; do
 done
 folder=$(mktemp -d "${TMPDIR:-/tmp}/rtgauge-copy.$$.XXXXXX")
 server=
-trap 'kill $server 2>/dev/null || :; rm -rf "$folder"' EXIT
+trap 'kill $server 2>/dev/null || :; rm -f "$folder/key" "$folder/host"; rm -rf "$folder"' EXIT
 trap 'exit 143' TERM INT HUP
 dd if=/dev/urandom of="$folder/file" bs=1M count="$1" 2>/dev/null
 """
@@ -53,7 +53,7 @@ def copies(log: str) -> dict[str, Any]:
 
 
 class Copy(Load):
-    """One file of 64 MiB, copied again and again."""
+    """One file of 32 MiB, copied again and again."""
 
     name = "copy"
     programs: ClassVar[tuple[str, ...]] = ("dd", "mktemp")
