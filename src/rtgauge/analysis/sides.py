@@ -87,7 +87,9 @@ class Side:
         number = int(self.windows["stretch"].max() or 0) + 1 if self.windows.height else 0  # pyright: ignore[reportArgumentType]
         together = -(-number // MOST_STRETCHES) if number else 1
         parts = [
-            self.windows.select(stretch=pl.col("stretch") // together, bin=bins, count=counts).filter(pl.col("bin").list.len() > 0).explode("bin", "count")
+            self.windows.select(stretch=pl.col("stretch") // together, bin=pl.col(bins).cast(pl.List(pl.Int64)), count=counts)
+            .filter(pl.col("bin").list.len() > 0)
+            .explode("bin", "count")
             for bins, counts in (("bins", "counts"), ("missed_bins", "missed_counts"))
         ]
         long = pl.concat(parts)

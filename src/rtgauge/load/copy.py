@@ -9,16 +9,20 @@ from typing import Any, ClassVar
 from rtgauge.load.base import Load, LoadContext, PartSpec
 from rtgauge.load.network import free_port
 
-MIB = 64
+MIB = 32
 SSHD = "/usr/sbin/sshd"
 
-# The folder and all in it, the keys too, is gone when the load ends in order. The server takes one key, made for this, and
-# listens on 127.0.0.1 alone.
+# The folder and all in it, the keys first, is gone when the load ends in order; what one that was killed has left goes with
+# the next. The server takes one key, made for this, and listens on 127.0.0.1 alone.
 PREPARE = """
 set -eu
-folder=$(mktemp -d "${TMPDIR:-/tmp}/rtgauge-copy.XXXXXX")
+for old in "${TMPDIR:-/tmp}"/rtgauge-copy.*; do
+  of=${old##*/rtgauge-copy.}
+  [ ! -O "$old" ] || [ -d "/proc/${of%%.*}" ] || rm -rf "$old"
+done
+folder=$(mktemp -d "${TMPDIR:-/tmp}/rtgauge-copy.$$.XXXXXX")
 server=
-trap 'kill $server 2>/dev/null || :; rm -rf "$folder"' EXIT
+trap 'kill $server 2>/dev/null || :; rm -f "$folder/key" "$folder/host"; rm -rf "$folder"' EXIT
 trap 'exit 143' TERM INT HUP
 dd if=/dev/urandom of="$folder/file" bs=1M count="$1" 2>/dev/null
 """
@@ -38,7 +42,7 @@ copy() {
 while :; do copy "$2"; echo copied; done
 """
 DD = """
-while :; do dd if="$folder/file" of="$folder/copy" bs=1M conv=fsync 2>/dev/null; echo copied; done
+while :; do dd if="$folder/file" of="$folder/copy" bs=1M 2>/dev/null; echo copied; done
 """
 
 
@@ -49,7 +53,7 @@ def copies(log: str) -> dict[str, Any]:
 
 
 class Copy(Load):
-    """One file of 64 MiB, copied again and again."""
+    """One file of 32 MiB, copied again and again."""
 
     name = "copy"
     programs: ClassVar[tuple[str, ...]] = ("dd", "mktemp")
