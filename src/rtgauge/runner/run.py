@@ -85,7 +85,12 @@ def _step_ids(steps: Sequence[StepKey]) -> list[str]:
     several = len({key.targets["self"] for key in steps}) > 1
     names: list[str] = []
     for number, key in enumerate(steps, 1):
-        parts = [f"{number:02d}", *([clean_name(key.targets["self"].removeprefix("ssh://"))] if several else []), key.probe, key.load]
+        parts = [
+            f"{number:02d}",
+            *([clean_name(key.targets["self"].removeprefix("ssh://"))] if several else []),
+            key.probe,
+            re.sub(r"[^A-Za-z0-9]+", "-", key.load)[:60].strip("-"),
+        ]
         parts += [re.sub(r"[^A-Za-z0-9]+", "-", key.deployment)[:60]] if key.deployment != AS_IS else []
         parts += [key.tool] if key.tool != "rtgauge" else []
         parts += [f"r{key.repeat}"] if repeats else []
