@@ -132,7 +132,7 @@ static struct {
 
 	/* shared with the drain */
 	_Alignas(CACHE_LINE) _Atomic int64_t waiting_ns; /* the stimulus that is waited for; 0: none is */
-	_Alignas(CACHE_LINE) _Atomic int64_t given_up_ns;
+	_Atomic int64_t given_up_ns;
 
 	/* constant */
 	int64_t start_ns, measured_ns, end_ns;
@@ -546,7 +546,7 @@ static int make_roles(void)
 
 	if (status)
 		return status;
-	master.slots = memory_get(2 * ROOM * sizeof(*master.slots));
+	master.slots = memory_get((size_t)2 * ROOM * sizeof(*master.slots));
 	if (!indices || !master.slots)
 		return frame_no_memory();
 	ring_init(&master.ring, indices, ROOM);
