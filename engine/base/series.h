@@ -63,15 +63,15 @@ struct series {
 
 	int64_t position;   /* activations accounted for */
 	int64_t reached_ns; /* timed, set before series_end: measured until then; 0: until the last sample */
-	bool timed;	    /* set by series_timed */
-	bool measuring;	    /* the window is one of the measured phase */
-	bool unwritable;    /* the samples file took no more */
 	struct window window;
 	struct moments total;
 	int64_t missed, lost, impossible;
 	int64_t warm_up_done, warm_up_missed, warm_up_max_ns;
 	struct outlier outliers[SERIES_OUTLIERS]; /* largest first, whatever the sign */
 	unsigned int outlier_count;
+	bool timed;	 /* set by series_timed */
+	bool measuring;	 /* the window is one of the measured phase */
+	bool unwritable; /* the samples file took no more */
 };
 
 /* Makes it a timed one: the times before start_ns + warm_up_ns are warm-up, measured_ns (INT64_MAX: until
