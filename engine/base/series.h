@@ -3,7 +3,7 @@
  * One measured quantity on its way from samples to windows, totals and outliers (docs/formats/stream.md). Fed
  * by the thread that drains. Two kinds: one on a grid of releases knows when each activation was to be
  * released, and so where missed ones belong; a timed one has samples that bring their own time, and misses
- * what it is told.
+ * only what it is told of.
  */
 #ifndef RTGAUGE_SERIES_H
 #define RTGAUGE_SERIES_H
@@ -94,9 +94,8 @@ void series_feed(struct series *s, int64_t value, struct json *j);
  */
 bool series_feed_timed(struct series *s, int64_t time_ns, int64_t value_ns, struct json *j);
 
-/* Of a timed series: what was to be measured at this time and was not, though it would have been at least
- * this value. */
-void series_miss_timed(struct series *s, int64_t time_ns, int64_t at_least_ns, struct json *j);
+/* An activation of a timed series that was missed: released at time_ns, it would have had this value. */
+void series_miss_timed(struct series *s, int64_t time_ns, int64_t value_ns, struct json *j);
 
 /* Ends: writes the open window, cut where activations end (of a timed series: where it has reached) if the
  * probe was stopped before its time or had no time set. */
