@@ -28,6 +28,8 @@ MOST_PRIORITY = 99
 class NoTracepoints(Refused):
     """The kernel's tracepoints cannot be recorded here."""
 
+    remedy = "measure without trace-parts, or as root on a kernel with CONFIG_FTRACE"
+
 
 def left_out(name: str, cannot: Cannot | Refused) -> LeftOut:
     """A deployment, or what else a step needs to be set, that this machine cannot take."""
