@@ -64,6 +64,9 @@ struct series {
 
 	int64_t position;   /* activations accounted for */
 	int64_t reached_ns; /* timed, set before series_end: measured until then; 0: until the last sample */
+	bool measuring;	    /* the window is one of the measured phase */
+	bool unwritable;    /* the samples file took no more */
+	unsigned int outlier_count;
 	struct window window;
 	struct moments total;
 	int64_t missed, lost, impossible;
