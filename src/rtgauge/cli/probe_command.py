@@ -137,7 +137,8 @@ def make_command(probe: Probe) -> Callable[..., None]:
 
             check_repeats(given[REPEATS], search=given[SEARCH])
             if given[SEARCH]:
-                raise typer.Exit(tire_search(said, load=given["load"], target=given["target"], repeats=given[REPEATS], as_json=given["json"]))
+                refused = {"require": True} if given.get("require") is not None else {}
+                raise typer.Exit(tire_search(said | refused, load=given["load"], target=given["target"], repeats=given[REPEATS], as_json=given["json"]))
         status = one_probe(
             probe.name,
             said,

@@ -26,7 +26,7 @@ from rtgauge.study.tire import STUDY
 from rtgauge.verdict.decision import exit_status
 
 REAL_FAST = "0"
-OWN = ("nodes", "steps", "without", "free-running", "samples", "state", "warm-up")
+OWN = ("nodes", "steps", "without", "free-running", "samples", "state", "warm-up", "require")
 """What a search decides by itself."""
 
 
