@@ -26,14 +26,8 @@ from rtgauge.study.tire import STUDY
 from rtgauge.verdict.decision import exit_status
 
 REAL_FAST = "0"
-OWN = ("nodes", "steps", "without", "free-running", "samples", "state", "warm-up", "require")
+DECIDED = ("nodes", "steps", "warm-up", "without", "free-running", "samples", "state")
 """What a search decides by itself."""
-
-
-def check_repeats(repeats: int | None, *, search: bool) -> None:
-    """Raises InputError where they are given for nothing."""
-    if repeats is not None and not search:
-        raise InputError("--repeats is for --search")
 
 
 class SearchDocument(BaseModel):
@@ -44,12 +38,12 @@ class SearchDocument(BaseModel):
     systems: dict[str, dict[str, Any]]
 
 
-def tire_search(parameters: dict[str, Any], *, load: str, target: str, repeats: int | None, as_json: bool) -> int:
-    """Search, print, and give the exit status. `parameters`: what the command line says, as a plan has it."""
-    for name in OWN:
-        if name in parameters:
+def tire_search(written: dict[str, Any], *, load: str, target: str, repeats: int | None, as_json: bool) -> int:
+    """Search, print, and give the exit status. `written`: what the command line says, as a plan has it."""
+    for name in DECIDED:
+        if name in written:
             raise InputError(f"--{name} cannot be given with --search, which finds the number of nodes by runs of its own; leave it out")
-    paced = {key: value for key, value in parameters.items() if (key, value) != ("period", REAL_FAST)}
+    paced = {key: value for key, value in written.items() if (key, value) != ("period", REAL_FAST)}
     asked = Overrides(parameters=paced, loads=[load], repeats=repeats, targets=[target])
     study = registry.growing(STUDY.name, asked)
     plan = study.plan()
