@@ -137,6 +137,8 @@ def make_command(probe: Probe) -> Callable[..., None]:
         if given.get("search"):
             from rtgauge.cli.tire_search import tire_search
 
+            if given.get("require") is not None:
+                raise InputError("--require cannot be given with --search, which looks for a size that keeps every deadline; leave it out")
             raise typer.Exit(tire_search(said, load=load, target=given["target"], repeats=given["repeats"], as_json=given["json"]))
         if given.get("repeats") is not None:
             raise InputError("--repeats is for --search")
