@@ -461,16 +461,15 @@ static const char *reason(void)
 
 int verb_tire(int argc, char **argv)
 {
-	static struct frame frame = {
-		.name = "tire",
-		.table = table,
-		.options = sizeof(table) / sizeof(table[0]),
-		.check = check,
-		.conclude = conclude,
-		.hog_percent = TAKE_ALL,
-	};
+	static struct frame frame; /* set here: with initial values it would be 5 KB of the program's file */
 	int status;
 
+	frame.name = "tire";
+	frame.table = table;
+	frame.options = sizeof(table) / sizeof(table[0]);
+	frame.check = check;
+	frame.conclude = conclude;
+	frame.hog_percent = TAKE_ALL;
 	frame_wanted.priority = 80;
 	status = frame_open(&frame, argc, argv);
 	if (!status)
