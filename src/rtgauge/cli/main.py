@@ -30,7 +30,8 @@ Begin with:
 Plans of `rtgauge run`: quick, standard, papers, jo2022, garre2014-micro,
 delgado2020-tasks.
 
-Studies, which look at their results before they go on: delgado2020.
+Studies, which look at their results before they go on: delgado2020, garre2014,
+tire-search.
 """
 
 app = typer.Typer(

@@ -152,6 +152,8 @@ def run(
       delgado2020-tasks  a task set, 10 minutes idle and 10 minutes loaded
     Study:
       delgado2020        every deployment, then the best one under load
+      garre2014          a simulation, real-fast and real-time, 20 minutes
+      tire-search        the largest simulation in hard real time, 10 minutes
 
     \b
     Examples:

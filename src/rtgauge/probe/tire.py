@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
@@ -82,6 +82,7 @@ Positive = Annotated[Quantity, AfterValidator(_positive)]
 class TireParameters(MachineParameters):
     """Parameters of `tire`."""
 
+<<<<<<< HEAD
     solver: Literal["serial", "halo", "semaphore"] = Field(
         default="halo", alias="solver", description="how a step is computed: halo is fast, semaphore is the paper's, serial has one thread and no locks"
     )
@@ -117,6 +118,31 @@ class TireParameters(MachineParameters):
         default=None, alias="damping", description="damping of a spring (N s/m); stable by nodes and mass where it is not given"
     )
     floor: OnOff = Field(default=True, alias="floor", description="whether there is a floor")
+=======
+    solver: Literal["serial", "halo", "semaphore"] = Field(default="halo", alias="solver", description="halo (fast), semaphore (the paper's) or serial")
+    nodes: int = Field(default=4000, alias="nodes", description=f"point masses, a multiple of 4, 4 to {MOST_NODES}")
+    threads: Threads = Field(default="1", alias="threads", description="a number, or one, cores, hardware-threads, twice (two a hardware thread)")
+    period_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
+        default=0, alias="period", description="real-time: a step each, e.g. 10ms; 0: real-fast, as fast as possible"
+    )
+    policy: Literal["fifo", "rr", "other"] = Field(default="fifo", alias="policy", description="scheduling policy")
+    priority: int = Field(default=80, alias="priority", ge=1, le=99, description="real-time priority")
+    duration_ns: Annotated[DurationNs, between("1ns", "3650d")] = Field(default=5_000_000_000, alias="duration", description="measured time, e.g. 5s, 1min")
+    steps: int | None = Field(default=None, alias="steps", ge=1, le=2**60, description="steps to measure, in place of a duration")
+    warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
+        default=200_000_000, alias="warm-up", description="time at the beginning that is counted apart"
+    )
+    without: Literal["none", "springs", "integration"] = Field(default="none", alias="without", description="what a step leaves out, to know what it costs")
+    free_running: bool = Field(default=False, alias="free-running", description="semaphore: the paper to the letter; a neighbour may be a step ahead")
+    mass_kg: Positive = Field(default=10.0, alias="mass", description="of the whole tire, in kg")
+    radius_m: Positive = Field(default=0.3, alias="radius", description="of the tire, in m")
+    height_m: Quantity = Field(default=0.5, alias="height", description="of the lowest node above the floor at the beginning, in m")
+    gravity_m_s2: Quantity = Field(default=9.81, alias="gravity", description="in m/s2; 0: none")
+    speed_m_s: Quantity = Field(default=0.0, alias="speed", description="to the right while it rolls, in m/s")
+    stiffness_n_m: Positive | None = Field(default=None, alias="stiffness", description="of a spring, in N/m; where it is not given, by nodes and mass")
+    damping_ns_m: Positive | None = Field(default=None, alias="damping", description="of a spring, in N s/m; where it is not given, by nodes and mass")
+    floor: OnOff = Field(default=True, alias="floor", description="the floor")
+>>>>>>> refs/heads/main
     state: bool = Field(default=False, alias="state", description="keep the final positions and velocities")
 
     @model_validator(mode="after")
@@ -175,6 +201,7 @@ class Tire(MeasuringProbe):
 
     name = "tire"
     help = "a physical simulation on several threads, as fast as possible or a step a period"
+<<<<<<< HEAD
     about = """A physical simulation on several threads, as fast as possible or one step each period.
 
 Point masses on a circle, joined by spring-dampers, fall on a floor. Real-fast tells how many steps of how many nodes the machine computes in a second;
@@ -186,6 +213,22 @@ real-time (--period) tells whether each step is done at its deadline."""
     )
     parameters = TireParameters
     takes_requirement = True
+=======
+    about = """Tire: a physical simulation on several threads, as fast as possible or one step each period.
+
+Point masses on a circle, joined by spring-dampers, fall on a floor. Real-fast tells how many steps of how many nodes the machine computes in a
+second; real-time tells whether each step is done at its deadline.
+--search looks for the largest tire that keeps every deadline; `rtgauge run tire-search` does so too and keeps a record."""
+    examples = (
+        "--solver halo --nodes 4000 --threads 2 --steps 6000",
+        "--solver semaphore --threads cores --period 10ms",
+        "--nodes 40 --steps 100 --state drop.csv",
+        "--search --solver halo --threads one,cores,twice",
+    )
+    parameters = TireParameters
+    files: ClassVar = {"state": "Final positions and velocities into FILE: .csv, .npy, or else binary."}
+    searches = True
+>>>>>>> refs/heads/main
     alternatives = (frozenset({"duration", "steps"}),)
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:

@@ -36,6 +36,14 @@ NUMBERS = {
     "activations",
     "deadline misses",
     "pre-emptions",
+    "threads",
+    "nodes",
+    "step",
+    "speed-up",
+    "predicted",
+    "holds",
+    "deadlines",
+    "missed at most",
 }
 
 
