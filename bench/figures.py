@@ -23,7 +23,7 @@ class CannotMeasure(Exception):  # noqa: N818
 class Figure:
     """One number of the benchmark: the median of `values` (one a round, or one in all), in `unit`.
 
-    `at_most` is the target that the project set itself; None where the number is there for scale only. `note` says how to read it.
+    `at_most` or `at_least` is the target that the project set itself; None where the number is there for scale only. `note` says how to read it.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Figure:
     unit: str = ""
     at_most: float | None = None
     note: str = ""
+    at_least: float | None = None
 
     @property
     def median(self) -> float:
@@ -38,12 +39,14 @@ class Figure:
 
     @property
     def verdict(self) -> str:
-        if self.at_most is None:
+        interval = middle_95(self.values) or (self.median, self.median)
+        if self.at_least is not None:
+            met, nearly = self.median >= self.at_least, interval[1] >= self.at_least
+        elif self.at_most is not None:
+            met, nearly = self.median <= self.at_most, interval[0] <= self.at_most
+        else:
             return ""
-        if self.median <= self.at_most:
-            return "ok"
-        interval = middle_95(self.values)
-        return "short of it, within the noise" if interval and interval[0] <= self.at_most else "short of it"
+        return "ok" if met else "short of it, within the noise" if nearly else "short of it"
 
     def as_dict(self) -> dict[str, Any]:
         """For --json."""
@@ -56,6 +59,7 @@ class Figure:
             "rounds": len(self.values),
             "middle_95": middle_95(self.values),
             "target_at_most": self.at_most,
+            "target_at_least": self.at_least,
             "verdict": self.verdict or None,
             "note": self.note,
             "values": self.values,
@@ -125,4 +129,6 @@ def line(figure: Figure) -> str:
         text += f"; 95 %: {number(interval[0], figure.unit)} .. {number(interval[1], figure.unit)})" if interval else ")"
     if figure.at_most is not None:
         text += f"  target <= {number(figure.at_most, figure.unit)}: {figure.verdict}"
+    if figure.at_least is not None:
+        text += f"  target >= {number(figure.at_least, figure.unit)}: {figure.verdict}"
     return text + (f"  [{figure.note}]" if figure.note else "")

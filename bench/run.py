@@ -25,6 +25,7 @@ import schedulability
 import short_interval
 import startup
 import summarise_samples
+import tire
 from figures import CannotMeasure, Findings, line
 from programs import last_cpu, say
 
@@ -58,6 +59,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Findings]] = {
     "summarise": lambda chosen: summarise_samples.measure(chosen.cpu),
     "compare": lambda chosen: compare_records.measure(chosen.cpu),
     "schedulability": lambda chosen: schedulability.measure(chosen.cpu),
+    "tire": lambda _: tire.measure(),
     "startup": lambda _: startup.measure(),
     "footprint": lambda _: footprint.measure(),
 }

@@ -27,6 +27,7 @@ int verb_calibrate(int argc, char **argv);
 int verb_periodic(int argc, char **argv);
 int verb_response(int argc, char **argv);
 int verb_taskset(int argc, char **argv);
+int verb_tire(int argc, char **argv);
 int verb_read(int argc, char **argv);
 int verb_set(int argc, char **argv);
 int verb_restore(int argc, char **argv);

@@ -223,7 +223,7 @@ void series_announce(const struct series *s, struct json *j)
 void series_begin(struct series *s)
 {
 	s->measuring = s->warm_up_count == 0;
-	s->warm_up_max_ns = -1;
+	s->warm_up_max_ns = INT64_MIN;
 	s->window.plain.low = s->window.missed_ones.low = 0;
 	s->window.plain.high = s->window.missed_ones.high = HISTOGRAM_BINS - 1;
 	if (s->negatives) {
@@ -261,15 +261,33 @@ void series_feed(struct series *s, int64_t value, struct json *j)
 	}
 }
 
-bool series_feed_timed(struct series *s, int64_t time_ns, int64_t value_ns, struct json *j)
+/* Goes on to the window of this time; false: it lies after the measured phase. */
+static bool reach_time(struct series *s, int64_t time_ns, struct json *j)
 {
-	int64_t sample[2], position = time_ns > s->start_ns ? time_ns - s->start_ns : 0;
+	int64_t position = time_ns > s->start_ns ? time_ns - s->start_ns : 0;
 
 	if (position >= s->total_count)
 		return false;
 	if (position > s->position)
 		s->position = position;
 	roll(s, s->position, j);
+	return true;
+}
+
+void series_miss_timed(struct series *s, int64_t time_ns, int64_t value_ns, struct json *j)
+{
+	if (!reach_time(s, time_ns, j))
+		return;
+	s->window.missed++;
+	histogram_add(&s->window.missed_ones, value_ns < 0 ? 0 : value_ns);
+}
+
+bool series_feed_timed(struct series *s, int64_t time_ns, int64_t value_ns, struct json *j)
+{
+	int64_t sample[2];
+
+	if (!reach_time(s, time_ns, j))
+		return false;
 	if (value_ns < 0 && !s->negatives) {
 		s->impossible++;
 		return true;
@@ -280,19 +298,6 @@ bool series_feed_timed(struct series *s, int64_t time_ns, int64_t value_ns, stru
 		s->unwritable = true;
 	take_sample(s, value_ns);
 	return true;
-}
-
-void series_miss_timed(struct series *s, int64_t time_ns, int64_t at_least_ns, struct json *j)
-{
-	int64_t position = time_ns > s->start_ns ? time_ns - s->start_ns : 0;
-
-	if (position >= s->total_count)
-		return;
-	if (position > s->position)
-		s->position = position;
-	roll(s, s->position, j);
-	s->window.missed++;
-	histogram_add(&s->window.missed_ones, at_least_ns > 0 ? at_least_ns : 0);
 }
 
 /* A timed series ends after its last sample, and not before the time until which it was measured. */
@@ -366,7 +371,7 @@ void series_summary(const struct series *s, const struct usage *usage, struct js
 	json_open(j, "warm_up", '{');
 	json_int(j, "count", s->warm_up_done);
 	json_int(j, "missed", s->warm_up_missed);
-	maybe_int(j, "max_ns", s->warm_up_max_ns, s->warm_up_max_ns >= 0);
+	maybe_int(j, "max_ns", s->warm_up_max_ns, s->warm_up_max_ns != INT64_MIN);
 	json_close(j, '}');
 	json_open(j, "thread", '{');
 	maybe_int(j, "voluntary_switches", usage ? usage->voluntary_switches : 0, usage);

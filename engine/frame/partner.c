@@ -21,7 +21,7 @@
 #include "rt/policy.h"
 
 #define READY_NS (5 * NS_PER_S)
-#define BUSY_MOST_US 2000000 /* so long it may run without a sleep at a real-time policy */
+#define BUSY_MOST_US 2000000UL /* so long it may run without a sleep at a real-time policy */
 
 /* How far it has come; the first page of what is shared. */
 struct start {

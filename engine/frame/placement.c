@@ -8,8 +8,7 @@
 
 const char *const placement_names[] = {"same-cpu", "same-core", "other-core", NULL};
 
-/* The hardware threads of this CPU's core; itself alone where the kernel does not say. */
-static void core_of(int cpu, struct cpuset *core)
+void placement_core(int cpu, struct cpuset *core)
 {
 	char path[96], line[1024] = "";
 	FILE *file;
@@ -42,7 +41,7 @@ int placement_choose(struct probe_cpus *cpus, enum placement placement, int *fir
 
 	*first = *partner = cpuset_next(&cpus->measured, 0);
 	if (placement != PLACEMENT_SAME_CPU) {
-		core_of(*first, &core);
+		placement_core(*first, &core);
 		*partner = find(&cpus->measured, *first, &core, placement == PLACEMENT_SAME_CORE);
 		if (*partner < 0)
 			*partner = find(&cpus->allowed, *first, &core, placement == PLACEMENT_SAME_CORE);
@@ -67,7 +66,7 @@ int placement_beside(const struct probe_cpus *cpus, int first)
 	struct cpuset core;
 	int found = -1;
 
-	core_of(first, &core);
+	placement_core(first, &core);
 	for (int inside = 0; inside < 2 && found < 0; inside++) {
 		for (int i = 0; i < 2 && found < 0; i++)
 			found = find(among[i], first, &core, inside);

@@ -44,7 +44,7 @@ static size_t length_of(const struct trace_page *page, uint32_t type, uint32_t d
 	if (type == TYPE_PADDING && !delta)
 		return 0;
 	if (type != TYPE_LENGTH_BEHIND && type < TYPE_PADDING)
-		length = type * 4;
+		length = (size_t)type * 4;
 	else if (type >= TYPE_TIME_EXTEND)
 		length = 4;
 	else

@@ -87,7 +87,7 @@ static int refused(const struct chip *chip, const char *line, unsigned int offse
 				  "line %s of %s is in use by '%.*s'; take another line, or end that first",
 				  line, chip->spec->chip, (int)sizeof(info.consumer),
 				  info.consumer[0] ? info.consumer : "?");
-	if (input && (error == ENXIO || error == EOPNOTSUPP || error == ENOTSUP))
+	if (input && (error == ENXIO || error == EOPNOTSUPP))
 		return error_line(
 			STATUS_CANNOT_MEASURE, "path",
 			"line %s of %s has no interrupt (%s), so no edge can be waited for; take another "

@@ -16,7 +16,7 @@ struct observer *observer_new(struct path_end *end)
 
 	if (!o || !indices)
 		return NULL;
-	o->slots = partner_memory(2 * ROOM * sizeof(*o->slots));
+	o->slots = partner_memory((size_t)2 * ROOM * sizeof(*o->slots));
 	if (!o->slots)
 		return NULL;
 	ring_init(&o->ring, indices, ROOM);

@@ -21,7 +21,7 @@ struct slave *slave_new(struct path_end *end, bool noting)
 	if (!noting)
 		return s;
 	indices = partner_memory(ROOM * sizeof(*indices));
-	s->slots = partner_memory(2 * ROOM * sizeof(*s->slots));
+	s->slots = partner_memory((size_t)2 * ROOM * sizeof(*s->slots));
 	if (!indices || !s->slots)
 		return NULL;
 	ring_init(&s->ring, indices, ROOM);

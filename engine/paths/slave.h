@@ -21,11 +21,11 @@ struct slave {
 	_Alignas(CACHE_LINE) struct ring ring; /* of indices of slots, of which there are twice as many */
 	struct answer *slots;
 	size_t next_slot, slot_mask;
-	bool noting; /* answers are noted in the ring: two readings of the clock each */
 
 	struct path_end *end;
 	_Atomic int64_t answers, double_edges, not_kept;
 	_Atomic int error; /* an errno: the path failed, and the slave with it */
+	bool noting;	   /* answers are noted in the ring: two readings of the clock each */
 	_Atomic bool over; /* the master said so */
 };
 

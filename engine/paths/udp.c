@@ -82,8 +82,8 @@ static int parse(const char *rest, struct sockaddr_storage *address, socklen_t *
 
 static int open_end(const char *rest, enum path_role role, bool both_ways, struct path_end *ends)
 {
-	struct sockaddr_storage address;
-	socklen_t length;
+	struct sockaddr_storage address = {0};
+	socklen_t length = 0;
 	int status = parse(rest, &address, &length);
 
 	(void)both_ways;

@@ -388,7 +388,7 @@ static int make_roles(void)
 	if (status)
 		return status;
 	indices = memory_get(ROOM * sizeof(*indices));
-	task.slots = memory_get(2 * ROOM * sizeof(*task.slots));
+	task.slots = memory_get((size_t)2 * ROOM * sizeof(*task.slots));
 	if (!indices || !task.slots)
 		return frame_no_memory();
 	ring_init(&task.ring, indices, ROOM);

@@ -132,7 +132,7 @@ static struct {
 
 	/* shared with the drain */
 	_Alignas(CACHE_LINE) _Atomic int64_t waiting_ns; /* the stimulus that is waited for; 0: none is */
-	_Alignas(CACHE_LINE) _Atomic int64_t given_up_ns;
+	_Atomic int64_t given_up_ns;
 
 	/* constant */
 	int64_t start_ns, measured_ns, end_ns;
@@ -281,13 +281,28 @@ static void begin_measuring(void)
 	master.measuring = true;
 }
 
-/* The stimuli of a fixed interval whose time passed before this one was over. */
+/* How many of the skipped stimuli were due before this time. */
+static int64_t skipped_before(const struct sample *sample, int64_t time_ns)
+{
+	if (time_ns <= sample->first_skipped_ns)
+		return 0;
+	if (time_ns >= sample->first_skipped_ns + sample->skipped * wanted.interval_ns)
+		return sample->skipped;
+	return (time_ns - sample->first_skipped_ns - 1) / wanted.interval_ns + 1;
+}
+
+/* The stimuli of a fixed interval whose time passed before this one was over; each is of the phase that it
+ * was due in. */
 static void skip(struct sample *sample, int64_t *due_ns, int64_t now_ns)
 {
+	int64_t in_warm_up;
+
 	sample->first_skipped_ns = *due_ns;
 	sample->skipped = now_ns > *due_ns ? (now_ns - *due_ns - 1) / wanted.interval_ns + 1 : 0;
 	*due_ns += sample->skipped * wanted.interval_ns;
-	counted()->skipped += sample->skipped;
+	in_warm_up = skipped_before(sample, master.measured_ns);
+	master.counts[0].skipped += in_warm_up;
+	master.counts[1].skipped += skipped_before(sample, master.end_ns) - in_warm_up;
 }
 
 static void drive(struct frame_thread *thread)
@@ -296,6 +311,7 @@ static void drive(struct frame_thread *thread)
 
 	while (wait_gap(due_ns)) {
 		struct sample sample = {0};
+		struct counts *c;
 		int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
 
 		if (!master.measuring && now_ns >= master.measured_ns)
@@ -304,18 +320,19 @@ static void drive(struct frame_thread *thread)
 		    (frame_wanted.count && master.counts[1].stimuli == frame_wanted.count))
 			break;
 		sample.back_ns = stimulate(&sample.sent_ns);
-		if (sample.back_ns == STOPPED)
+		if (sample.back_ns == STOPPED || sample.sent_ns >= master.end_ns)
 			break;
+		c = &master.counts[sample.sent_ns >= master.measured_ns];
 		now_ns = sample.back_ns;
-		counted()->stimuli++;
+		c->stimuli++;
 		if (sample.back_ns == LOST) {
 			now_ns = clock_now_ns(CLOCK_MONOTONIC);
-			counted()->lost++;
+			c->lost++;
 			master.owed++;
 			if (!somebody_there(now_ns))
 				break;
 		} else {
-			counted()->answers++;
+			c->answers++;
 			master.answered = master.number;
 		}
 		if (wanted.interval_ns) {
@@ -546,7 +563,7 @@ static int make_roles(void)
 
 	if (status)
 		return status;
-	master.slots = memory_get(2 * ROOM * sizeof(*master.slots));
+	master.slots = memory_get((size_t)2 * ROOM * sizeof(*master.slots));
 	if (!indices || !master.slots)
 		return frame_no_memory();
 	ring_init(&master.ring, indices, ROOM);

@@ -93,6 +93,13 @@ engine_runs() {
 		# shellcheck disable=SC2086 # a probe with its options
 		engine "$folder" $probe --go --duration-ns 100000000 --policy "$policy" --memory-lock off
 	done
+	for solver in 'serial' 'halo --threads 3' 'semaphore --threads 3' 'semaphore --threads 2 --free-running'; do
+		for period in 0 2000000; do
+			# shellcheck disable=SC2086 # a solver with its threads
+			engine "$folder" tire --go --solver $solver --nodes 1000 --period-ns $period --duration-ns 100000000 --warm-up-ns 20000000 \
+				--policy "$policy" --memory-lock off
+		done
+	done
 	engine "$folder" read /proc/self/stat /proc/version '/sys/devices/system/cpu/cpu*/online' /nothing/here
 }
 

@@ -6,7 +6,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,7 +16,7 @@ import pytest
 
 from rtgauge.lab import image, places
 from rtgauge.lab.guest import BUILT_IN
-from tests.e2e.cli import error_line, good, rtgauge
+from tests.e2e.cli import COMMAND, environment, error_line, good, rtgauge, wait_until
 
 FAKE = """#!{python}
 import os, signal, sys, time
@@ -130,6 +132,28 @@ def test_a_build_that_fails_leaves_nothing(lab: dict[str, str | None], tmp_path:
     assert "downloading packages" in done.stderr
     assert "no such suite" in error_line(done, 3)
     assert [path for path in sorted(places.cache().rglob("*")) if path.name != ".lock"] == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_build_that_is_cut_off_is_begun_anew(lab: dict[str, str | None], tmp_path: Path, number: signal.Signals) -> None:
+    fake = tmp_path / "bin/mmdebstrap"
+    fake.write_text("#!/bin/sh\necho 'I: downloading packages with apt...' >&2\nexec sleep 30\n")
+    fake.chmod(0o755)
+    with (tmp_path / "log").open("w") as log:
+        process = subprocess.Popen([*COMMAND, "lab", "build", "debian-rt"], env=environment(**lab), stderr=log)
+    wait_until(lambda: "downloading" in (tmp_path / "log").read_text(), "the build to begin")
+    process.send_signal(number)
+    assert process.wait(20) == (130 if number == signal.SIGINT else -number)
+    fake.write_text("#!/bin/sh\necho 'E: no such suite' >&2\nexit 1\n")
+    # nothing of it is in the way, and nothing of it is left
+    assert "no such suite" in error_line(rtgauge("lab", "build", "debian-rt", env=lab), 3)
+    assert not list(places.cache().rglob(".build-*"))
+    assert not list(places.cache().glob("images/debian-rt-*"))
+
+
+def test_deployments_by_boot_are_for_guests(lab: dict[str, str | None]) -> None:
+    assert "guests of the lab" in error_line(rtgauge("run", "--deployments-by", "boot", "--deployment", "M", env=lab), 2)
+    assert "write settings, or boot" in error_line(rtgauge("run", "--target", "lab:debian", "--deployments-by", "magic", env=lab), 2)
 
 
 def test_an_added_guest_is_kept_until_it_is_removed(lab: dict[str, str | None], tmp_path: Path) -> None:

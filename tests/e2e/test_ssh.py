@@ -76,6 +76,16 @@ def test_facts_and_audit(board: Machine) -> None:
     assert left_on(board) == ""
 
 
+def test_deployments_of_another_machine_are_shown_and_nothing_is_left(board: Machine) -> None:
+    shown = good(over_ssh(board, "deploy", "show", "--target", board.target)).stdout
+    assert "Single" in shown
+    line = good(over_ssh(board, "deploy", "cmdline", "Single", "--target", board.target)).stdout
+    assert "maxcpus=1" in line
+    assert "nothing had to be put back" in good(over_ssh(board, "restore", "--target", board.target)).stdout
+    assert f"rtgauge deploy restore --target {board.target}" in error_line(over_ssh(board, "deploy", "apply", "as-is", "--target", board.target), 2)
+    assert left_on(board) == ""
+
+
 @pytest.mark.slow
 def test_two_machines_in_one_record_and_compared(board: Machine, tmp_path: Path) -> None:
     with Machine(tmp_path, "cart", busybox=False) as cart:

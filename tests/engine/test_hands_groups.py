@@ -259,6 +259,13 @@ def test_a_program_runs_in_its_group(hands: Hands, group: Path) -> None:
     assert f"/{group.name}\n" in done.stdout
 
 
+def test_a_program_runs_on_its_cpus(hands: Hands) -> None:
+    cpu = min(os.sched_getaffinity(0))
+    done = hands.call("enter", f"cpus:{cpu}", "grep", "Cpus_allowed_list", "/proc/self/status")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split()[1] == str(cpu)
+
+
 def test_a_program_that_cannot_be_placed_or_started_is_said(hands: Hands, group: Path, tmp_path: Path) -> None:
     for words, code in (
         ((str(tmp_path), "true"), "group"),
@@ -266,6 +273,10 @@ def test_a_program_that_cannot_be_placed_or_started_is_said(hands: Hands, group:
         ((str(group), "no-such-program"), "program"),
         ((str(group),), "usage"),
         (("group", "true"), "usage"),
+        (("cpus:", "true"), "usage"),
+        (("cpus:x", "true"), "usage"),
+        (("cpus:99999999", "true"), "usage"),
+        (("cpus:8191", "true"), "cpu-not-allowed"),
     ):
         done = hands.call("enter", *words)
         assert lines(done.stdout)[0]["code"] == code

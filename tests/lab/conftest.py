@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.cli import good, rtgauge
+from tests.e2e.cli import Done, good, rtgauge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,10 +35,17 @@ class Lab:
         self.env = {"XDG_DATA_HOME": str(home)}
         self.up: str | None = None
         self.append = ""
+        self.others: list[str] = []
+
+    def boot_beside(self, name: str) -> None:
+        """Boot one more guest, until `stop`."""
+        good(rtgauge("lab", "build", name, env=self.env, timeout=BUILD_S))
+        self.others.append(name)
+        good(rtgauge("lab", "boot", name, "--accel", "tcg", env=self.env, timeout=BOOT_S))
 
     def boot(self, name: str, append: str = "") -> None:
         """Make sure that just this guest runs, with these words on its kernel's command line."""
-        if (self.up, self.append) == (name, append):
+        if (self.up, self.append) == (name, append) and not self.others:
             return
         self.stop()
         good(rtgauge("lab", "build", name, env=self.env, timeout=BUILD_S))
@@ -46,9 +53,14 @@ class Lab:
         self.up, self.append = name, append
 
     def stop(self) -> None:
-        if self.up is not None:
-            good(rtgauge("lab", "stop", self.up, env=self.env, timeout=60))
+        for name in [*([self.up] if self.up is not None else []), *self.others]:
+            good(rtgauge("lab", "stop", name, env=self.env, timeout=60))
         self.up = None
+        self.others.clear()
+
+    def command(self, *words: object, status: int = 0) -> Done:
+        """A command of rtgauge's on the guest that is up."""
+        return good(rtgauge(*words, "--target", f"lab:{self.up}", env=self.env, timeout=300), status)
 
     def run_in(self, *words: str) -> str:
         """What a command in the guest prints."""

@@ -60,6 +60,24 @@ def test_after_kill_9_the_guard_puts_everything_back(lab: Lab, tmp_path: Path) -
         time.sleep(1)
 
 
+def test_after_kill_9_of_the_engine_too_restore_puts_everything_back(lab: Lab, tmp_path: Path) -> None:
+    lab.boot("debian")
+    before = lab.run_in(STATE)
+    process = start(
+        "run", "--target", "lab:debian", "--deployment", "MI", "--duration", "60s", *SHORT, "--out", tmp_path / "out", env=lab.env, log=tmp_path / "log"
+    )  # fmt: skip
+    try:
+        wait_until(lambda: "rtgauge-isolated" in lab.run_in(STATE), "the deployment", timeout_s=60)
+        # the probe, its guard and the session's guard at once: nobody is left who could put anything back
+        lab.run_in("kill -9 $(pidof engine)")
+        process.send_signal(signal.SIGKILL)
+    finally:
+        end(process)
+    assert "rtgauge-isolated" in lab.run_in(STATE)
+    assert "restored" in lab.command("restore").stdout
+    assert lab.run_in(STATE) == before
+
+
 @pytest.mark.parametrize(
     ("append", "deployment"), [("nosmt isolcpus=managed_irq,domain,2 nohz_full=2 rcu_nocbs=2 irqaffinity=0", "MI"), ("maxcpus=1 nosmt", "Single")]
 )

@@ -41,7 +41,7 @@ def test_defaults_are_a_command_line(name):
     assert probe.expected_ns(parameters) > 0
 
 
-@pytest.mark.parametrize("name", [name for name in PROBES if name not in ("calibrate", "inversion", "taskset")])
+@pytest.mark.parametrize("name", [name for name in PROBES if name not in ("calibrate", "inversion", "taskset", "tire")])
 def test_a_count_takes_the_place_of_the_duration(name):
     key = "cycles" if name in ("periodic", "response") else "count"
     words = PROBES[name].arguments(normalise(PROBES[name], {key: 7}, "x"), None)

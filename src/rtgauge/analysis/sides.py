@@ -50,6 +50,11 @@ class Side:
     resolution_ns: int
     quantity: str = "latency"
 
+    @property
+    def machine(self) -> tuple[str, str]:
+        """Host and kernel."""
+        return self.traits["host"], self.traits["kernel"]
+
     @cached_property
     def plain(self) -> Distribution:
         """The figures of the measured activations."""
@@ -252,7 +257,8 @@ def pairs(sides: Sequence[Side], baseline: str | None) -> list[tuple[Side, Side]
     """(side, its baseline) for every side that is not one itself.
 
     `baseline`: a label, a record's folder or id, or a word out of a label (a deployment, a load, a kernel). Without one: the deployment Single where there is
-    one, else the first record, else the first side. Where several sides are meant, each other side goes with the one under the same load, deployment and
+    one, else the first record, in one record the first machine, else the first side.
+    Where several sides are meant, each other side goes with the one under the same load, deployment and
     so on. Raises InputError where that is none or more than one.
     """
     if len(sides) < 2:
@@ -270,6 +276,9 @@ def _candidates(sides: Sequence[Side], baseline: str | None) -> list[Side]:
         if single and len(single) < len(sides):
             return single
         first = [side for side in sides if side.record is sides[0].record]
+        if len(first) == len(sides):
+            # one record: of several machines the first, each load with its like
+            first = [side for side in sides if side.machine == sides[0].machine]
         return first if len(first) < len(sides) else [sides[0]]
     exact = [side for side in sides if side.label == baseline]
     of_record = [side for side in sides if baseline.rstrip("/") in {side.record.run.id, str(side.record.path), side.record.path.resolve().name}]

@@ -32,8 +32,8 @@ Begin with:
 Plans of `rtgauge run`: quick, standard, papers, jo2022, garre2014-micro,
 delgado2020-tasks, brown2010.
 
-Studies, which look at their results before they go on: delgado2020, adam2021,
-sustained.
+Studies, which look at their results before they go on: delgado2020, garre2014,
+tire-search, adam2021, sustained.
 """
 
 app = typer.Typer(

@@ -16,6 +16,7 @@ from rtgauge.plan.plan import Overrides, make_plan
 from rtgauge.record.model import RunDocument
 from rtgauge.record.reader import Record
 from rtgauge.record.samples_export import check_samples_path, export_samples
+from rtgauge.record.tire_state import STATE_FILE, export_state
 from rtgauge.report.calibrations import print_calibrations
 from rtgauge.report.terminal import print_summary
 from rtgauge.runner.interrupt import Interrupt
@@ -34,17 +35,23 @@ def one_probe(
     require: str | None,
     as_json: bool,
     needed: dict[str, Any] | None = None,
+    state: Path | None = None,
 ) -> int:
-    """Measure, print, and give the exit status. `written` are the parameters as a plan has them, `needed` those without which there is no step."""
+    """Measure, print, and give the exit status.
+
+    `written` are the parameters as a plan has them, `needed` those without which there is no step; `state` is where the state of a tire goes.
+    """
     requirement = parse_requirement(require) if require is not None else None
     if samples is not None:
         check_samples_path(samples)
+    if state is not None:
+        check_samples_path(state, "--state")
     step = {"probe": name, "load": load, **(needed or {})}
     said = Overrides(parameters=written, require=require, targets=[target])
     plan = make_plan({"name": f"probe-{name}", "step": [step]}, f"probe {name}", said)
     display = make_display()
     # Raw samples may be large: they are written where the user has room for them.
-    with tempfile.TemporaryDirectory(prefix=".rtgauge-", dir=samples.parent if samples is not None else None) as folder:
+    with tempfile.TemporaryDirectory(prefix=".rtgauge-", dir=next((path.parent for path in (samples, state) if path is not None), None)) as folder:
         with Interrupt(display.stopping) as interrupt, display:
             path, run, _ = start_run(plan, RunOptions(Path(folder), ["rtgauge", "probe", name], kept=False), display, interrupt)
         record = Record.open(path)
@@ -56,6 +63,9 @@ def one_probe(
         if samples is not None and record.steps:
             for file in export_samples(record.samples(record.steps[0]), samples):
                 display.say(f"samples {file}")
+        if state is not None and record.steps:
+            export_state(record.folder(record.steps[0]) / STATE_FILE, state)
+            display.say(f"state {state}")
     if run.state == "interrupted":
         return EXIT_INTERRUPTED
     return exit_status(record.run.verdicts, record.steps)

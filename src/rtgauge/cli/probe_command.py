@@ -11,6 +11,7 @@ import typer
 from annotated_types import Ge, Le
 from pydantic_core import PydanticUndefined
 
+from rtgauge.errors import InputError
 from rtgauge.load.registry import LOADS
 from rtgauge.probe.measuring import DMA_LATENCY_OFF, DmaLatencyUs, OnOff
 from rtgauge.units import format_duration
@@ -30,6 +31,8 @@ LOAD_HELP = f"What the machine does meanwhile: {', '.join(LOADS)}."
 TARGET_HELP = "The machine to measure: local, ssh://[user@]host[:port] or lab:NAME."
 SAMPLES_HELP = "Every single sample into FILE: .csv, .parquet, or else binary, a file a series."
 REQUIRE_HELP = 'What is asked of the machine, e.g. "latency<=200us".'
+SEARCH_HELP = "Look for the largest that keeps every deadline, for each number of threads."
+REPEATS_HELP = "With --search: bisections, and runs that confirm what they found."
 JSON_HELP = "One JSON document on standard output; the rest on standard error."
 
 
@@ -49,8 +52,8 @@ def _metavar(field: FieldInfo) -> str:
             return name
     if get_origin(field.annotation) is Literal:
         return "|".join(get_args(field.annotation))
-    kinds = get_args(field.annotation) or (field.annotation,)
-    return "" if bool in kinds else "N" if int in kinds else "TEXT"
+    kinds = [getattr(one, "__origin__", one) for one in get_args(field.annotation) or (field.annotation,)]
+    return "" if bool in kinds else "N" if int in kinds else "NUMBER" if float in kinds else "TEXT"
 
 
 def _default(field: FieldInfo, metavar: str) -> str:
@@ -59,7 +62,9 @@ def _default(field: FieldInfo, metavar: str) -> str:
     if value is None or value is PydanticUndefined:
         return ""
     if metavar == "TIME":
-        written = format_duration(value)
+        written = format_duration(value) if value else "0"
+    elif metavar == "NUMBER":
+        written = f"{value:g}"
     elif metavar == "on|off":
         written = "on" if value else "off"
     else:
@@ -88,8 +93,13 @@ def _fields(probe: Probe) -> dict[str, FieldInfo]:
     """Every parameter that has an option, the probe's own first, then what it shares with others."""
     fields = probe.parameters.model_fields
     own = [name for one in probe.parameters.__mro__ for name in inspect.get_annotations(one) if name in fields]
-    hidden = {SAMPLES, *probe.in_plans_only}
+    hidden = {SAMPLES, *probe.files, *probe.in_plans_only}
     return {name: fields[name] for name in dict.fromkeys(own) if fields[name].alias not in hidden}
+
+
+def _files(probe: Probe) -> dict[str, str]:
+    """What may be written to a file besides: name -> help."""
+    return {**({SAMPLES: SAMPLES_HELP} if SAMPLES in probe.parameters.model_fields else {}), **probe.files}
 
 
 def _common(probe: Probe) -> dict[str, tuple[Any, Any]]:
@@ -97,8 +107,11 @@ def _common(probe: Probe) -> dict[str, tuple[Any, Any]]:
     found: dict[str, tuple[Any, Any]] = {}
     if probe.takes_load:
         found["load"] = Annotated[str, typer.Option("--load", metavar="NAME", help=LOAD_HELP)], "idle"
-    if SAMPLES in probe.parameters.model_fields:
-        found["samples"] = Annotated[Path | None, typer.Option("--samples", metavar="FILE", help=SAMPLES_HELP)], None
+    for name, told in _files(probe).items():
+        found[name] = Annotated[Path | None, typer.Option(f"--{name}", metavar="FILE", help=told)], None
+    if probe.searches:
+        found["search"] = Annotated[bool, typer.Option("--search", help=SEARCH_HELP)], False
+        found["repeats"] = Annotated[int | None, typer.Option("--repeats", metavar="N", min=1, max=100, help=REPEATS_HELP)], None
     if probe.takes_requirement:
         found["require"] = Annotated[str | None, typer.Option("--require", metavar="TEXT", help=REQUIRE_HELP)], None
     found["target"] = Annotated[str, typer.Option("--target", metavar="NAME", help=TARGET_HELP)], "local"
@@ -119,15 +132,21 @@ def make_command(probe: Probe) -> Callable[..., None]:
         from rtgauge.cli.one_probe import one_probe
 
         said = {str(fields[name].alias): value for name, value in given.items() if name in fields and value is not None}
-        samples: Path | None = given.get("samples")
-        if samples is not None:
-            said[SAMPLES] = True
+        said |= {name: True for name in _files(probe) if given[name] is not None}
+        load = given.get("load", "idle")
+        if given.get("search"):
+            from rtgauge.cli.tire_search import tire_search
+
+            raise typer.Exit(tire_search(said, load=load, target=given["target"], repeats=given["repeats"], as_json=given["json"]))
+        if given.get("repeats") is not None:
+            raise InputError("--repeats is for --search")
         status = one_probe(
             probe.name,
             said,
-            load=given.get("load", "idle"),
+            load=load,
             target=given["target"],
-            samples=samples,
+            samples=given.get(SAMPLES),
+            state=given.get("state"),
             require=given.get("require"),
             as_json=given["json"],
             needed=said if probe.argument is not None else None,

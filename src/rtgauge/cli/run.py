@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -31,6 +31,7 @@ def _overrides(
     controller: bool,
     raised: list[str],
     targets: list[str] | None,
+    deployments_by: str | None,
 ) -> Overrides:
     from rtgauge.errors import InputError
     from rtgauge.plan.plan import Overrides
@@ -42,6 +43,9 @@ def _overrides(
         if not sign or not key:
             raise InputError(f"--set {setting}: write KEY=VALUE, for example --set interval=100us")
         parameters[key.strip()] = int(value) if value.strip().isdigit() else {"true": True, "false": False}.get(value.strip(), value.strip())
+    ways: dict[str | None, Literal["settings", "boot"] | None] = {None: None, "settings": "settings", "boot": "boot"}
+    if deployments_by not in ways:
+        raise InputError(f"--deployments-by {deployments_by}: write settings, or boot (guests of the lab)")
     if duration is not None:
         parameters["duration"] = duration
     return Overrides(
@@ -55,6 +59,7 @@ def _overrides(
         controller=controller,
         raised=raised,
         targets=targets,
+        deployments_by=ways[deployments_by],
     )
 
 
@@ -118,6 +123,9 @@ def run(
     deployment: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Measure in each: CHM,HM,HMI,M,MI,Single, as-is, or words as in `rtgauge deploy`; parted by , or ;")
     ] = None,
+    deployments_by: Annotated[
+        str | None, typer.Option(metavar="HOW", help="settings: set while the machine runs (default); boot: boot the lab's guest for each deployment.")
+    ] = None,
     require: Annotated[str | None, typer.Option(metavar="TEXT", help='What is asked of the machine, e.g. "period=1ms latency<=200us hardness=100%".')] = None,
     cross_check: Annotated[str | None, typer.Option(metavar="NAME", help="Let another tool measure the same, in turn: cyclictest or rtla.")] = None,
     controller: Annotated[bool, typer.Option("--controller", help="rtgauge itself at FIFO 10, other real-time threads capped at 80; all put back.")] = False,
@@ -145,6 +153,8 @@ def run(
       brown2010          response and periodic tasks, idle and loaded, 5 minutes
     Studies:
       delgado2020        every deployment, then the best one under load
+      garre2014          a simulation, real-fast and real-time, 20 minutes
+      tire-search        the largest simulation in hard real time, 10 minutes
       adam2021           responses, a periodic task, cyclictest, and the highest
                          sustained frequency, 7 minutes
       sustained          the shortest period at which nothing is lost, by search
@@ -163,6 +173,8 @@ def run(
           three uses of the cores, in a random order; all is put back
       rtgauge run delgado2020 --duration 1min
           a paper's experiment: every deployment, then the best one under load
+      rtgauge run delgado2020 --target lab:debian-rt --deployments-by boot
+          ... in a virtual machine that is booted for each deployment
       rtgauge run arm.toml --repeats 3
           a plan of your own, in a random order, three times
       rtgauge run --target ssh://root@board --target local
@@ -202,6 +214,7 @@ def run(
         controller=controller,
         raised=raised or [],
         targets=target,
+        deployments_by=deployments_by,
     )
     if resume:
         given = {
@@ -212,6 +225,7 @@ def run(
             "--require": require,
             "--cross-check": cross_check,
             "--target": target,
+            "--deployments-by": deployments_by,
         }
         _refuse_with_resume({**given, "--set": settings, "--seed": seed, "--controller": controller or None, "--raise": raised})
         raise typer.Exit(_resume(plan, options, as_json=json))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
 from rtgauge.lab.added import find_guest
@@ -11,6 +12,10 @@ from rtgauge.lab.boot import boot
 from rtgauge.lab.image import find_image
 from rtgauge.lab.qemu import BootOptions
 from rtgauge.lab.running import Running, find_running
+
+if TYPE_CHECKING:
+    from rtgauge.lab.guest import Guest
+    from rtgauge.lab.image import Image
 
 
 def running_guest(name: str) -> Running:
@@ -21,16 +26,21 @@ def running_guest(name: str) -> Running:
     return running
 
 
+def image_of(guest: Guest) -> Image:
+    """What the guest boots from. Raises InputError where it is not built."""
+    image = find_image(guest)
+    if image is None:
+        raise InputError(f"lab:{guest.name} is not built yet: rtgauge lab build {guest.name}")
+    return image
+
+
 def ready_guest(name: str) -> Running:
     """The guest's machine, booted where it does not run. Raises InputError where there is no image, MeasureError where it does not come up."""
     guest = find_guest(name)
     running = find_running(name)
     if running is not None:
         return running
-    image = find_image(guest)
-    if image is None:
-        raise InputError(f"lab:{name} is not built yet: rtgauge lab build {name}")
-    running = boot(guest, image, BootOptions(), _say, or_running=True)
+    running = boot(guest, image_of(guest), BootOptions(), _say, or_running=True)
     _say(f"lab:{name} was booted in {running.boot_s} s and goes on running; rtgauge lab stop {name} ends it")
     return running
 

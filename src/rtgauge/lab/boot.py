@@ -75,6 +75,8 @@ def _boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str],
         smp=options.smp or TOPOLOGY[guest.architecture],
         release=image.release,
         boot_s=round(time.monotonic() - began, 1),
+        memory_mib=options.memory_mib,
+        asked_port=options.port,
     )
     keep(running)
     return running

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from rtgauge.errors import MeasureError
 from rtgauge.lab import places
 from rtgauge.lab.key import private_key
+from rtgauge.lab.qemu import MEMORY_MIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +39,9 @@ class Running:
     smp: str
     release: str
     boot_s: float
+    memory_mib: int = MEMORY_MIB
+    asked_port: int | None = None
+    """The port where one was asked for."""
 
 
 def folder_of(name: str) -> Path:

@@ -26,23 +26,25 @@ LONGEST_S = 86400
 # Two network namespaces without a name, joined by a veth pair: they and the pair are gone when their last process is,
 # however it ends. The inner shell fetches its end of the pair by its own process id. 198.18.0.0/15 is set aside for
 # benchmarks (RFC 2544). The server has its own session, so that the SIGTERM that ends the load reaches the client first,
-# which then prints its result; --one-off ends the server after it.
+# which then prints its result; --one-off ends the server after it. The programs come with their paths: where the shell is BusyBox's, a
+# name alone may be its own ip or unshare, which do less.
 VETH = """
 set -eu
-port=$1; shift
-ip link set lo up
-ip link add rtg-client type veth peer name rtg-server
-setsid unshare --net sh -c '
+ip=$1 nsenter=$2 setsid=$3 unshare=$4 port=$5
+shift 5
+"$ip" link set lo up
+"$ip" link add rtg-client type veth peer name rtg-server
+"$setsid" "$unshare" --net sh -c '
 set -eu
-nsenter --net="/proc/$1/ns/net" ip link set rtg-server netns "$$"
-ip link set lo up
-ip address add 198.18.0.1/30 dev rtg-server
-ip link set rtg-server up
+"$3" --net="/proc/$1/ns/net" "$4" link set rtg-server netns "$$"
+"$4" link set lo up
+"$4" address add 198.18.0.1/30 dev rtg-server
+"$4" link set rtg-server up
 exec iperf3 --server --one-off --bind 198.18.0.1 --port "$2" >/dev/null
-' sh "$$" "$port" &
+' sh "$$" "$port" "$nsenter" "$ip" &
 server=$!
-ip address add 198.18.0.2/30 dev rtg-client
-ip link set rtg-client up
+"$ip" address add 198.18.0.2/30 dev rtg-client
+"$ip" link set rtg-client up
 """
 LOOPBACK = """
 set -eu
@@ -63,8 +65,10 @@ done
 exec iperf3 "$@" --port "$port"
 """
 
-VETH_TRIAL = ["ip", "link", "add", "rtg-client", "type", "veth", "peer", "name", "rtg-server"]
-NAMESPACES = (["unshare", "--net"], ["unshare", "--user", "--map-root-user", "--net"])
+# BusyBox's ip makes a pair too, and passes over the name of its other end.
+VETH_TRIAL = '"$1" link add rtg-client type veth peer name rtg-server && "$1" link show rtg-server'
+NAMESPACES = (["--net"], ["--user", "--map-root-user", "--net"])
+TOOLS = ("ip", "nsenter", "setsid", "unshare")
 COSTS_LITTLE = "its traffic passes no network card, so that it costs the machine less than the same traffic over a card does"
 
 
@@ -133,16 +137,22 @@ class Network(Load):
         namespace = self._namespace(context)
         port = DEFAULT_PORT if namespace is not None else free_port(context)
         if namespace is not None:
-            argv = [*namespace, "sh", "-c", VETH + CLIENT, "sh", str(port), "--client", "198.18.0.1", "--reverse", *amount]
+            command, tools = namespace
+            argv = [*command, "sh", "-c", VETH + CLIENT, "sh", *tools, str(port), "--client", "198.18.0.1", "--reverse", *amount]
             over, note = "veth", f"load network: between two network namespaces joined by a veth pair; {COSTS_LITTLE}"
         else:
             argv = ["sh", "-c", LOOPBACK + CLIENT, "sh", str(port), "--client", "127.0.0.1", "--reverse", *amount]
-            over, note = "loopback", f"load network: over the loopback, since network namespaces are not allowed here; {COSTS_LITTLE}"
+            over, note = "loopback", f"load network: over the loopback, since no network namespaces with a veth pair can be had here; {COSTS_LITTLE}"
         return [PartSpec("iperf3", argv, wanted | {"over": over}, ready=("iperf3", 2), settled=connected(port), reached=traffic, notes=(note,))]
 
     @staticmethod
-    def _namespace(context: LoadContext) -> list[str] | None:
-        """The command that makes a network namespace here, None where none does."""
-        if any(context.target.which(program) is None for program in ("unshare", "nsenter", "setsid", "ip")):
+    def _namespace(context: LoadContext) -> tuple[list[str], list[str]] | None:
+        """The command that makes a network namespace here and the paths of TOOLS, None where no namespace with a veth pair can be had."""
+        tools = [path for tool in TOOLS if (path := context.target.which(tool)) is not None]
+        if len(tools) < len(TOOLS):
             return None
-        return next((command for command in NAMESPACES if context.target.run([*command, *VETH_TRIAL], timeout_s=5).returncode == 0), None)
+        for options in NAMESPACES:
+            command = [tools[-1], *options]
+            if context.target.run([*command, "sh", "-c", VETH_TRIAL, "sh", tools[0]], timeout_s=5).returncode == 0:
+                return command, tools
+        return None

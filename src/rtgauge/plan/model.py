@@ -28,6 +28,9 @@ class PlanFile(BaseModel):
     load_warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(default=1_500_000_000, alias="load-warm-up")
     controller: bool = Field(default=False, description="the controller at FIFO 10, other real-time threads capped at 80, IRQ threads of `raise` at 99")
     raised: list[Annotated[str, Field(min_length=1, max_length=64)]] = Field(default_factory=list, alias="raise", description="devices")
+    deployments_by: Literal["settings", "boot"] = Field(
+        default="settings", alias="deployments-by", description="how deployments are brought about: set while it runs, or the lab's guest booted for each"
+    )
     defaults: dict[str, Any] = Field(default_factory=dict, description="keys for every step that does not say otherwise")
     step: list[dict[str, Any]] = Field(default_factory=list)
     matrix: dict[str, Any] = Field(default_factory=dict, description="every combination of what is given as a list")

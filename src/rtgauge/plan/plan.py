@@ -10,7 +10,7 @@ import tomllib
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -24,7 +24,7 @@ from rtgauge.record.model import StepKey
 from rtgauge.record.names import clean_name
 from rtgauge.system.controller import Controller
 from rtgauge.system.deployment.words import AS_IS, Deployment, parse_deployment
-from rtgauge.target.address import LOCAL, target_name
+from rtgauge.target.address import LAB, LOCAL, target_name
 from rtgauge.validation import explain, one_line
 
 DMA_LATENCY = "dma-latency"
@@ -47,6 +47,7 @@ class Overrides:
     controller: bool = False
     raised: list[str] = field(default_factory=list[str])
     targets: list[str] | None = None
+    deployments_by: Literal["settings", "boot"] | None = None
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,8 @@ class Plan:
     targets: list[str]
     steps: list[StepKey]
     written: dict[str, Any]
+    by_boot: bool = False
+    """The deployments are brought about by booting."""
 
 
 def presets() -> dict[str, str]:
@@ -180,6 +183,14 @@ def _targets(written: list[str], what: str) -> list[str]:
     return list(names.values())
 
 
+def _check_bootable(targets: list[str], what: str) -> None:
+    """Raises InputError for a machine that rtgauge does not boot."""
+    for name in targets:
+        if not name.startswith(LAB):
+            how = "boot it by hand with what `rtgauge deploy cmdline NAME` prints, and measure as-is"
+            raise InputError(f"{what}: deployments by boot are for guests of the lab (--target lab:NAME), not for {name}: {how}")
+
+
 def _ordered(keys: list[StepKey], target: str, repeats: int, generator: random.Random | None) -> list[StepKey]:
     """The steps of one target: each repeat in an order of its own, or as written where there is no generator."""
     ordered: list[StepKey] = []
@@ -228,6 +239,9 @@ def make_plan(written: dict[str, Any], what: str, overrides: Overrides) -> Plan:
     targets = _targets(overrides.targets, COMMAND_LINE) if overrides.targets else _targets(plan.targets, what)
     if len(entries) * repeats * len(targets) > MAX_STEPS:
         raise InputError(f"{what}: {repeats} repeats of {len(entries)} steps on {len(targets)} target(s) are more than {MAX_STEPS}")
+    by_boot = (overrides.deployments_by or plan.deployments_by) == "boot"
+    if by_boot:
+        _check_bootable(targets, what)
     seed = overrides.seed if overrides.seed is not None else plan.seed if plan.seed is not None else secrets.randbelow(2**32)
     generator = random.Random(seed)  # noqa: S311 - an order to be told again, not a secret
     written_entries = [entry for entry, _ in entries]
@@ -248,4 +262,5 @@ def make_plan(written: dict[str, Any], what: str, overrides: Overrides) -> Plan:
         targets=targets,
         steps=_with_cross_checks(list(unique.values()), tool),
         written=written,
+        by_boot=by_boot,
     )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -34,6 +35,10 @@ class Probe(ABC):
     argument: ClassVar[str | None] = None
     """The parameter that its command takes without a name in front of it, and must have."""
     argument_metavar: ClassVar[str | None] = None
+    files: ClassVar[Mapping[str, str]] = {}
+    """Parameters that are a file's name on the command line, where what they keep goes, and their help; `samples` is one for all."""
+    searches: ClassVar[bool] = False
+    """Whether its command can look for the largest of it that keeps every deadline."""
     in_plans_only: ClassVar[frozenset[str]] = frozenset()
     """Parameters that its command does not have."""
     takes_load: ClassVar[bool] = True

@@ -15,10 +15,11 @@ from rtgauge.probe.response import Response
 from rtgauge.probe.semaphore import Semaphore
 from rtgauge.probe.switch import Switch
 from rtgauge.probe.taskset import Taskset
+from rtgauge.probe.tire import Tire
 from rtgauge.probe.wakeup import Wakeup
 
 PROBES: dict[str, Probe] = {
-    probe.name: probe for probe in (Wakeup(), Periodic(), Response(), Noise(), Switch(), Preempt(), Semaphore(), Inversion(), Taskset(), Calibrate())
+    probe.name: probe for probe in (Wakeup(), Periodic(), Response(), Noise(), Switch(), Preempt(), Semaphore(), Inversion(), Taskset(), Tire(), Calibrate())
 }
 
 

@@ -172,6 +172,9 @@ class DeploymentReport(Model):
 
     name: str
     words: str
+    by: Literal["settings", "boot"] = Field(default="settings", description="boot: the machine was booted for it, and set only what parameters cannot do")
+    boot_words: str | None = Field(default=None, description="what its kernel was booted with for it; null: it was not booted")
+    recognised: str | None = Field(default=None, description="which deployment the machine said it was in after that boot, by its facts")
     isolated: str = Field(default="", description="CPUs that were set aside for measuring")
     settings: list[SettingMade] = Field(default_factory=list)
     noted: int = Field(default=0, description="settings that hotplug or moves may change, noted before and put back after")
@@ -181,6 +184,7 @@ class DeploymentReport(Model):
     not_put_back: list[SystemText] = Field(default_factory=list)
     controller: bool = Field(default=False, description="priorities of the controller, of other real-time threads and of IRQ threads were set too")
     not_found: list[SystemText] = Field(default_factory=list, description="devices that have no IRQ thread to raise")
+    not_in_effect: list[str] = Field(default_factory=list, description="boot parameters that this kernel does not know")
 
     @property
     def refused(self) -> list[SettingMade]:

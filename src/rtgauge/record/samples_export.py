@@ -20,19 +20,19 @@ from rtgauge.record.storage import clear_errors
 TABLES = (".csv", ".parquet")
 
 
-def check_samples_path(path: Path) -> None:
-    """Refuse a place that cannot be written before anything is measured. Raises InputError."""
+def check_samples_path(path: Path, option: str = "--samples") -> None:
+    """Refuse a place that cannot be written before anything is measured. Raises InputError that names the option."""
     if path.is_dir():
-        raise InputError(f"--samples {path} is a folder; name a file")
+        raise InputError(f"{option} {path} is a folder; name a file")
     if not path.parent.is_dir():
-        raise InputError(f"--samples {path}: there is no folder {path.parent}")
+        raise InputError(f"{option} {path}: there is no folder {path.parent}")
     try:
         with tempfile.TemporaryFile(dir=path.parent):
             pass
     except OSError as error:
-        raise InputError(f"--samples {path}: nothing can be written in {path.parent} ({error.strerror})") from None
+        raise InputError(f"{option} {path}: nothing can be written in {path.parent} ({error.strerror})") from None
     if path.exists() and not os.access(path, os.W_OK):
-        raise InputError(f"--samples {path} cannot be written; name another file")
+        raise InputError(f"{option} {path} cannot be written; name another file")
 
 
 def samples_table(source: Path) -> pl.DataFrame:

@@ -124,8 +124,10 @@ def filled_distribution(merged: Merged, *, resolution_ns: int = 1) -> Distributi
         return distribution(merged, resolution_ns=resolution_ns)
     missed_count, missed_sum, missed_m2 = _bin_moments(merged.missed_bins, merged.missed_counts)
     lowest, highest = int(merged.missed_bins[0]), int(merged.missed_bins[-1])
-    minimum = int(EDGES_NS[lowest]) if merged.min_ns is None or lowest < int(bin_of(merged.min_ns)) else merged.min_ns
-    maximum = int(upper_ns(highest)) // resolution_ns * resolution_ns if merged.max_ns is None or highest > int(bin_of(merged.max_ns)) else merged.max_ns
+    minimum = int(EDGES_NS[lowest]) if merged.min_ns is None or lowest < int(bin_of(max(merged.min_ns, 0))) else merged.min_ns
+    maximum = (
+        int(upper_ns(highest)) // resolution_ns * resolution_ns if merged.max_ns is None or highest > int(bin_of(max(merged.max_ns, 0))) else merged.max_ns
+    )
     bins, counts = add_bins(np.concatenate([merged.bins, merged.missed_bins]), np.concatenate([merged.counts, merged.missed_counts]))
     count = merged.count + missed_count
     total = None if merged.sum_ns is None else merged.sum_ns + missed_sum

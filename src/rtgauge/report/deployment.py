@@ -75,13 +75,12 @@ def refusals(report: DeploymentReport) -> list[str]:
     return said
 
 
-def print_applied(applied: Applied, console: Console) -> None:
-    """What is in force now, what refused, and how to go on."""
+def print_applied(applied: Applied, console: Console, where: str = "") -> None:
+    """What is in force now, what refused, and how to go on; `where`: the option that names the machine, with a space before it."""
     report = applied.report
     done = [one for one in report.settings if one.error is None]
-    _line(
-        console, f"{report.name} is in force: {plural(len(done), 'setting')}, {plural(report.moved, 'task')} moved. Take it back with: rtgauge deploy restore"
-    )
+    made = f"{plural(len(done), 'setting')}, {plural(report.moved, 'task')} moved"
+    _line(console, f"{report.name} is in force: {made}. Take it back with: rtgauge deploy restore{where}")
     for line in refusals(report):
         _line(console, f"  {line}")
     if applied.group is not None:

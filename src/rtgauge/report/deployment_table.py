@@ -77,7 +77,14 @@ def deployment_table(report: DeploymentReport) -> DeploymentTable:
     settings = [_setting(one) for one in report.settings]
     left = bool(report.not_put_back) or any(one.left for one in settings)
     said += ["not all put back" if left else "all put back"]
-    notes = [f"CPU {report.isolated} was set aside for measuring."] if report.isolated else []
+    notes: list[str] = []
+    if report.by == "boot":
+        words = f"with {report.boot_words}" if report.boot_words else "without any words for it"
+        notes.append(f"The machine was booted for it, {words}. Its facts then said {report.recognised or 'nothing'}.")
+    if report.not_in_effect:
+        notes.append(f"This kernel was built without {', '.join(report.not_in_effect)}.")
+    if report.isolated:
+        notes.append(f"CPU {report.isolated} was set aside for measuring.")
     if report.noted:
         notes.append(f"{plural(report.noted, 'setting')} that hotplug or moved tasks may change besides noted before, and put back after.")
     if report.controller:

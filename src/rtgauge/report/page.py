@@ -31,6 +31,8 @@ from rtgauge.report.frequency import Timing
 from rtgauge.report.microbenchmarks import grids
 from rtgauge.report.quantity import LATENCY, asks_latency, capital, common_quantity, plural_of, quantities, quantity_of
 from rtgauge.report.text import NARROW_SPACE, plural, quantity, us, whole
+from rtgauge.report.tire_chapter.chapter import chapters, marks_of, representatives, without_tire
+from rtgauge.report.tire_chapter.drop import drop_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,9 +71,11 @@ class _Shown:
 
 
 def _marks(record: Record) -> list[_Shown]:
-    names = step_labels(record)
+    rest = without_tire(record)
+    names = step_labels(rest)
     found = [_Shown("the whole run", "", mark.name, mark.severity.value, mark.detail) for mark in record.run.marks]
-    for step in ordered_steps(record):
+    found += [_Shown(where, "", mark.name, mark.severity.value, mark.detail) for where, mark in marks_of(record)]
+    for step in ordered_steps(rest):
         series = {summary.series: tables.series_name(summary) for summary in step.series}
         for mark in step.marks:
             place = "" if mark.series is None else series.get(mark.series, f"series {mark.series}")
@@ -183,8 +187,11 @@ def _context(record: Record, timing: Timing) -> dict[str, Any]:
     searched = curves([record])
     more = [*timing_figures(gathered, timing.markers), sustained_figure(searched)]
     drawn = figures(source) | {figure.name: figure for figure in more if figure is not None}
-    names = step_labels(record)
-    steps = ordered_steps(record)
+    drop = drop_of(record)
+    # What speaks of each step by itself would say the same of the tire's hundreds of them.
+    rest, few = without_tire(record), representatives(record)
+    names, few_names = step_labels(rest), step_labels(few)
+    steps, few_steps = ordered_steps(rest), ordered_steps(few)
     marks = _marks(record)
     what = common_quantity(steps)
     overall = [verdict for verdict in record.run.verdicts if verdict.step is None]
@@ -195,34 +202,38 @@ def _context(record: Record, timing: Timing) -> dict[str, Any]:
         "overall": overall or record.run.verdicts,
         "each_verdict": [(names.get(verdict.step, verdict.step), verdict) for verdict in record.run.verdicts if verdict.step is not None] if overall else [],
         "example": EXAMPLE if asks_latency(steps) else None,
-        "largest": _largest(record),
+        "largest": _largest(rest),
         "unfinished": None if record.run.state == "complete" else f"{len(record.run.steps)} of {plural(len(record.run.planned), 'planned step')} are here.",
         "headings": list(tables.FIGURES.values()),
         "what": what,
         "plurals": {quantity: plural_of(quantity) for quantity in [what, *quantities(steps)]},
         "micro_grids": grids(microbenchmarks([record]), NARROW_SPACE),
         "timing_grids": [*frequency.grids([one.table for one in gathered], NARROW_SPACE), *responses.grids([record]), *sustained.grids(searched)],
-        "load_rows": tables.load_rows(record, NARROW_SPACE),
+        "tires": chapters(record, set(drawn)),
+        "drop": drop,
+        "tire_steps": len(record.steps) - len(steps),
+        "load_rows": tables.load_rows(rest, NARROW_SPACE),
         "figures": {name: _figure(figure, source) for name, figure in drawn.items()},
         "cpus": source.cpus,
         "detail": [(names[step.id], step, quantity_of(step), tables.series_rows(step, NARROW_SPACE), _thread(step)) for step in steps if not step.tasks],
         "tasksets": [_taskset(step, names[step.id], drawn) for step in steps if step.tasks],
         "late": [(names[step.id], quantity_of(step), tables.outlier_rows(step, group=NARROW_SPACE)) for step in steps if step.outliers and not step.tasks],
-        "loads": [_load(step, names[step.id]) for step in steps],
-        "deployments": [(names[step.id], deployment_table(step.deployment)) for step in steps if step.deployment is not None],
+        "loads": [_load(step, few_names[step.id]) for step in few_steps],
+        "deployments": [(few_names[step.id], deployment_table(step.deployment)) for step in few_steps if step.deployment is not None],
         "marks": marks,
         "marks_in_short": _in_short(marks),
         "command": shlex.join(record.run.command),
-        "changes": [(names[step.id], change_tables(step, NARROW_SPACE)) for step in steps],
+        "changes": [(few_names[step.id], change_tables(step, NARROW_SPACE)) for step in few_steps],
         "facts": [(name, short_rows(facts), all_rows(facts)) for name, facts in record.systems.items()],
         "tools": method.tools(record),
         "method": method.method_words(record),
-        "parameters": method.parameter_rows(record) + method.cpu_rows(record),
-        "clocks": [(names[step.id], method.clock_rows(step)) for step in steps if step.clock],
-        "calibrations": method.calibrations(record),
+        "parameters": method.parameter_rows(few) + method.cpu_rows(record),
+        "clocks": [(few_names[step.id], method.clock_rows(step)) for step in few_steps if step.clock],
+        "calibrations": method.calibrations(few),
         "capital": capital,
         "whole": functools.partial(whole, group=NARROW_SPACE),
         "data": {
+            "drop": None if drop is None else drop.as_data(),
             "figures": {name: figure.specs for name, figure in drawn.items()},
             "config": {theme: config(theme, len(source.cpus)) for theme in ("light", "dark")},
         },

@@ -82,12 +82,13 @@ def series_name(summary: SeriesSummary) -> str:
 
 
 def series_rows(step: Step, group: str = "") -> list[Row]:
-    """A line a series of one step."""
+    """A line a series of one step; with its metric where there are several."""
     rows: list[Row] = []
+    several = len({summary.metric for summary in step.series}) > 1
     for summary in step.series:
         marks = [mark for mark in step.marks if mark.series is not None and mark.series == summary.series]
-        other = "" if summary.metric == quantity_of(step) else f"{summary.metric}, "
-        rows += _rows(step, other + series_name(summary), summary, marks, group)
+        name = series_name(summary)
+        rows += _rows(step, f"{summary.metric}, {name}" if several and name != summary.metric else name, summary, marks, group)
     return rows
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 WIDE = ("min", "mean", "p50", "p99", "p99.9", "p99.99", "max")
 MIDDLE = ("min", "mean", "p99", "p99.9", "max")
 LIST_WIDTH = 120
+MANY_TIRES = 12
 LEAST_NAME = 8
 ENOUGH_NAME = 24
 """A longer name may be cut for the sake of more columns."""
@@ -108,15 +109,30 @@ def _overall(record: Record) -> list[Verdict]:
     return [verdict for verdict in record.run.verdicts if verdict.step is None] or record.run.verdicts
 
 
-def _marks(record: Record) -> Iterable[Text]:
-    names = step_labels(record)
+def _marks(record: Record, shown: Record) -> Iterable[Text]:
+    """Those of the run, of the steps that are `shown`, and each once of the others."""
+    names = step_labels(shown)
     for mark in record.run.marks:
         yield Text.assemble((mark.severity.value, MARK_STYLE[mark.severity]), f": {printable(mark.name)}: {printable(mark.detail)}")
-    for step in ordered_steps(record):
+    if shown is not record:
+        from rtgauge.report.tire_chapter.chapter import marks_of
+
+        for where, mark in marks_of(record):
+            yield Text.assemble((mark.severity.value, MARK_STYLE[mark.severity]), f": {printable(where)}: {printable(mark.name)}: {printable(mark.detail)}")
+    for step in ordered_steps(shown):
         series = {summary.series: series_name(summary) for summary in step.series}
         for mark in step.marks:
             where = names[step.id] if mark.series is None else f"{names[step.id]}, {series.get(mark.series, f'series {mark.series}')}"
             yield Text.assemble((mark.severity.value, MARK_STYLE[mark.severity]), f": {printable(where)}: {printable(mark.name)}: {printable(mark.detail)}")
+
+
+def _singly(record: Record) -> Record:
+    """The record with the steps that are shown one by one."""
+    if not _many_tires(record):
+        return record
+    from rtgauge.report.tire_chapter.chapter import without_tire
+
+    return without_tire(record)
 
 
 def _print_microbenchmarks(record: Record, console: Console) -> None:
@@ -132,16 +148,43 @@ def _print_microbenchmarks(record: Record, console: Console) -> None:
     console.print()
 
 
+def _many_tires(record: Record) -> bool:
+    """Whether a study of the tire is shown, not each of its steps."""
+    return sum(step.key.probe == "tire" for step in record.steps) > MANY_TIRES
+
+
+def _print_tires(record: Record, console: Console) -> None:
+    """What the simulations came to, where the record holds such steps."""
+    if not any(step.key.probe == "tire" for step in record.steps):
+        return
+    from rtgauge.report.compare.terminal import print_grids
+    from rtgauge.report.tire_step import tire_grid
+
+    if _many_tires(record):
+        from rtgauge.report.tire_chapter.chapter import results_of
+        from rtgauge.report.tire_chapter.terminal import terminal_grids
+
+        for results in results_of(record):
+            print_grids(terminal_grids(results), console)
+            console.print()
+        return
+    grid = tire_grid(ordered_steps(record))
+    if grid is not None:
+        print_grids([grid], console)
+        console.print()
+
+
 def print_summary(record: Record, console: Console, *, kept: bool = True) -> None:
     """The system, a table a quantity by load and CPU, marks, what was left out, the verdict, and where the record is (if it is kept)."""
     for line in system_lines(record):
         console.print(Text(printable(line), style="dim"))
     console.print()
-    shown = quantities(record.steps)
-    for i, quantity in enumerate(shown or ([LATENCY] if any(not step.tasks for step in record.steps) else [])):
+    single = _singly(record)
+    shown = quantities(single.steps)
+    for i, quantity in enumerate(shown or ([LATENCY] if any(not step.tasks for step in single.steps) else [])):
         if i:
             console.print()
-        console.print(_table(record, quantity, console.width))
+        console.print(_table(single, quantity, console.width))
     if any(step.tasks for step in record.steps):
         from rtgauge.report.taskset import print_taskset
 
@@ -152,11 +195,12 @@ def print_summary(record: Record, console: Console, *, kept: bool = True) -> Non
                 print_taskset(step, console)
     if not record.steps:
         console.print("No step was finished.")
-    if any(row.filled for rows in load_rows(record).values() for row in rows):
+    if any(row.filled for rows in load_rows(single).values() for row in rows):
         console.print(Text("filled in: with the latencies that missed activations would have had", style="dim"))
     console.print()
     _print_microbenchmarks(record, console)
-    for mark in _marks(record):
+    _print_tires(record, console)
+    for mark in _marks(record, single):
         console.print(Text.assemble("* ", mark))
     for item in record.run.left_out:
         console.print(Text(printable(f"left out: {item.what}: {item.reason}" + (f"; {item.remedy}" if item.remedy else ""))))
@@ -166,7 +210,7 @@ def print_summary(record: Record, console: Console, *, kept: bool = True) -> Non
         console.print(Text.assemble((verdict.word.value.upper(), STYLE[verdict.word]), f"  {printable(verdict.requirement)}"))
         console.print(Text(f"  {printable(verdict.reason)}"))
         console.print(Text(f"  next: {printable(verdict.next)}"))
-    if not record.run.verdicts and asks_latency(record.steps):
+    if not record.run.verdicts and asks_latency(record.steps) and not _many_tires(record):
         console.print(Text('No requirement was given; ask with --require "period=1ms latency<=200us hardness=100%".', style="dim"))
     if not kept:
         return

@@ -28,13 +28,13 @@ MOST_PRIORITY = 99
 class NoTracepoints(Refused):
     """The kernel's tracepoints cannot be recorded here."""
 
+    remedy = "measure without trace-parts, or as root on a kernel with CONFIG_FTRACE"
+
 
 def left_out(name: str, cannot: Cannot | Refused) -> LeftOut:
     """A deployment, or what else a step needs to be set, that this machine cannot take."""
-    if isinstance(cannot, NoTracepoints):
-        return LeftOut(what="trace-parts", reason=str(cannot), remedy="measure without trace-parts, or as root on a kernel with CONFIG_FTRACE")
-    remedy = cannot.remedy if isinstance(cannot, Cannot) else "see what refuses: rtgauge deploy show"
-    return LeftOut(what=f"deployment {name}", reason=cannot.reason if isinstance(cannot, Cannot) else str(cannot), remedy=remedy)
+    what = "trace-parts" if isinstance(cannot, NoTracepoints) else f"deployment {name}"
+    return LeftOut(what=what, reason=cannot.reason if isinstance(cannot, Cannot) else str(cannot), remedy=cannot.remedy)
 
 
 def _wrong_cpus(key: StepKey, deployment: Deployment, machine: Machine) -> Cannot | None:
@@ -124,12 +124,15 @@ def _end(key: StepKey, context: Context, applied: Applied, before: tuple[str | N
 def deployed(key: StepKey, context: Context) -> Generator[Applied | None]:
     """The step's deployment is in force while this is entered. Raises Refused where the machine refuses it after all."""
     traced = bool(key.parameters.get(TRACE_PARTS))
-    if key.deployment == AS_IS and context.controller is None and not traced:
+    if key.deployment == AS_IS and context.controller is None and context.boots is None and not traced:
         yield None
         return
     context.progress.phase(f"deployment {key.deployment}")
     before = context.group, context.isolated
-    applied = apply(parse_deployment(key.deployment), context.target)
+    if context.boots is None:
+        applied = apply(parse_deployment(key.deployment), context.target)
+    else:
+        applied, context.facts = context.boots.bring_about(key.deployment)
     try:
         if applied.group is not None:
             context.group, context.isolated = applied.group, applied.isolated
@@ -158,6 +161,9 @@ def with_deployment(step: Step, applied: Applied | None, left_before: Sequence[s
     report = applied.report
     if report.refused or report.not_moved_count:
         detail = f"{report.name}: {len(report.refused)} of {len(report.settings)} settings were refused, {report.not_moved_count} tasks would not move"
+        marks.append(Mark(name="deployment-incomplete", severity=Severity.NOTE, detail=detail))
+    if report.not_in_effect:
+        detail = f"{report.name}: this kernel was built without {', '.join(report.not_in_effect)}"
         marks.append(Mark(name="deployment-incomplete", severity=Severity.NOTE, detail=detail))
     if report.not_found:
         detail = f"no IRQ thread of {', '.join(report.not_found)} was found to raise: only PREEMPT_RT and threadirqs have them for every device"

@@ -7,7 +7,7 @@ import re
 import secrets
 import shlex
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,14 +23,16 @@ from rtgauge.record.names import clean_name
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import PARTIAL, RecordWriter
 from rtgauge.runner import cross_check, deployed
+from rtgauge.runner.booted import BOOT_S, Boots
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.kept import Kept, kept_folders, read_kept
+from rtgauge.runner.machine_marks import machine_marks
 from rtgauge.runner.progress import Progress
 from rtgauge.runner.step import STOPPED_EARLY, Abandoned, Context, LoadFailed, NotHere, calibrate, check_permission, measure_step, now_utc
 from rtgauge.system.controller import Controller
 from rtgauge.system.deployment.apply import Refused
 from rtgauge.system.deployment.words import AS_IS
-from rtgauge.system.facts import FACT_PATHS, facts, more_fact_paths
+from rtgauge.system.whole import facts_by
 from rtgauge.target.base import Target
 from rtgauge.target.lease import LEASE_NS
 from rtgauge.target.opening import console, open_target
@@ -60,9 +62,9 @@ def expected_s(key: StepKey, load_warm_up_ns: int) -> float:
     return measured + STEP_OVERHEAD_S + deploying + (0.0 if key.load == "idle" else load_warm_up_ns / 1e9 + STEP_OVERHEAD_S)
 
 
-def _possible(steps: Sequence[StepKey], target: Target) -> tuple[list[StepKey], list[LeftOut]]:
+def _possible(steps: Sequence[StepKey], target: Target, boots: Boots | None) -> tuple[list[StepKey], list[LeftOut]]:
     """The steps that this target can take, and what is left out and why."""
-    takeable, missing_deployments = deployed.possible(steps, target)
+    takeable, missing_deployments = deployed.possible(steps, target) if boots is None else boots.possible(steps)
     left_out: dict[str, LeftOut] = {one.what: one for one in missing_deployments}
     possible: list[StepKey] = []
     for key in takeable:
@@ -117,10 +119,11 @@ def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: In
     with ExitStack() as stack:
         # All are held from the beginning: what cannot be measured is known before anything is.
         targets = {name: stack.enter_context(open_target(name, identity, label, lease_ns=lease_ns)) for name in plan.targets}
+        boots = {name: _boots(target, progress, interrupt, stack) if plan.by_boot else None for name, target in targets.items()}
         steps: list[StepKey] = []
         left_out: list[LeftOut] = []
         for name, target in targets.items():
-            possible, missing = _possible(_of(plan.steps, name), target)
+            possible, missing = _possible(_of(plan.steps, name), target, boots[name])
             steps += possible
             left_out += [_on(what, name, targets) for what in missing]
         for what in left_out:
@@ -131,7 +134,7 @@ def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: In
         held: list[Mark] = []
         checked: list[StepKey] = []
         for name, context in contexts.items():
-            context.controller = plan.controller
+            context.controller, context.boots = plan.controller, boots[name]
             held += _held_marks(_of(steps, name), context)
             takeable, not_here = _check_all(_of(steps, name), context)
             checked += takeable
@@ -148,7 +151,7 @@ def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: In
             state="partial",
             rtgauge=rtgauge.__version__,
             command=list(options.command),
-            plan={**plan.written, "load-warm-up-ns": plan.load_warm_up_ns, **_controller_keys(plan.controller)},
+            plan={**plan.written, "load-warm-up-ns": plan.load_warm_up_ns, **_controller_keys(plan.controller), **_boot_keys(by_boot=plan.by_boot)},
             targets=list(targets),
             seed=plan.seed,
             requirement=plan.require,
@@ -188,11 +191,13 @@ def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt:
         run = record.run.model_copy(update={"steps": [step.id for step in finished]})
         raised = run.plan.get("raise", [])
         controller = Controller(tuple(raised)) if run.plan.get("controller") or raised else None
+        by_boot = run.plan.get("deployments-by") == "boot"
         contexts: dict[str, Context] = {}
         held: list[Mark] = []
         for name, target in targets.items():
             remaining = _of(_remaining(run, finished), name)
-            earlier = _to_pick_up(sessions[name].get("step"), target)
+            earlier = _to_pick_up(sessions[name].get("step"), target, by_boot=by_boot)
+            boots = _boots(target, progress, interrupt, stack) if by_boot else None
             if earlier is not None:
                 # It measures at this moment, and is not asked again what it has said before.
                 known = record.system(name)
@@ -202,7 +207,7 @@ def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt:
                 contexts[name] = _context(target, load_warm_up_ns, progress, interrupt)
                 held += _held_marks(remaining, contexts[name])
                 _check_all(remaining, contexts[name])
-            contexts[name].controller = controller
+            contexts[name].controller, contexts[name].boots = controller, boots
         for step in record.steps:
             if step not in finished:
                 writer.remove_step(step.id)
@@ -213,12 +218,19 @@ def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt:
             return _go_on(writer, run, finished, contexts, more)
 
 
-def _to_pick_up(kept: Any, target: Target) -> Kept | None:
+def _boots(target: Target, progress: Progress, interrupt: Interrupt, stack: ExitStack) -> Boots:
+    """What boots a target for its deployments; when the run is over it is left as it was found."""
+    boots = Boots(target, interrupt, progress.phase)
+    stack.callback(boots.leave)
+    return boots
+
+
+def _to_pick_up(kept: Any, target: Target, *, by_boot: bool) -> Kept | None:
     """What goes on by itself on a target of an earlier session, to be followed; what is not followed is ended there."""
     if not target.picked_up:
         return None
     earlier = read_kept(kept)
-    if earlier is not None and StepKey.model_validate_json(earlier["key"]).deployment != AS_IS:
+    if earlier is not None and (by_boot or StepKey.model_validate_json(earlier["key"]).deployment != AS_IS):
         earlier = None  # its deployment would have to be told apart from the next one's: it is measured again
     target.end_others(kept_folders(earlier))
     if earlier is None:
@@ -231,19 +243,12 @@ def _remaining(run: Run, finished: Sequence[Step]) -> list[StepKey]:
     return [key for key in run.planned if key.model_dump_json() not in done]
 
 
-def read_facts(target: Target) -> dict[str, Any]:
-    """The facts of a target: what it is and how it is set."""
-    files = dict(target.read(FACT_PATHS))
-    files |= target.read(more_fact_paths(files))
-    return dict(facts(files, {"machine": target.machine}))
-
-
 def _host(facts: dict[str, Any]) -> str:
     return str(facts.get("host", "machine"))
 
 
 def _context(target: Target, load_warm_up_ns: int, progress: Progress, interrupt: Interrupt) -> Context:
-    context = Context(target, read_facts(target), progress, interrupt, load_warm_up_ns / 1e9)
+    context = Context(target, facts_by(target.read, target.machine)[0], progress, interrupt, load_warm_up_ns / 1e9)
     context.calibrations = calibrate(target)
     return context
 
@@ -286,6 +291,11 @@ def _controller_keys(controller: Controller | None) -> dict[str, Any]:
     return {} if controller is None else {"controller": True, "raise": list(controller.raised)}
 
 
+def _boot_keys(*, by_boot: bool) -> dict[str, Any]:
+    """What a resumed run has to know of how its deployments are brought about."""
+    return {"deployments-by": "boot"} if by_boot else {}
+
+
 def _held_marks(steps: Sequence[StepKey], context: Context) -> list[Mark]:
     held = deployed.take_over_held(steps, context)
     if held is None:
@@ -320,13 +330,13 @@ def _keep_sessions(writer: RecordWriter, contexts: Mapping[str, Context]) -> Non
 
 
 @contextmanager
-def _consoles_kept(writer: RecordWriter, names: Iterable[str]) -> Generator[None]:
+def _consoles_kept(writer: RecordWriter, contexts: Mapping[str, Context]) -> Generator[None]:
     """However the measuring ends: what the lab's guests wrote on their consoles is in the record."""
     try:
         yield
     finally:
-        for name in names:
-            said = console(name)
+        for name, context in contexts.items():
+            said = console(name) if context.boots is None else context.boots.consoles
             if said is not None:
                 writer.write_console(name, said)
 
@@ -342,7 +352,8 @@ def _measure(writer: RecordWriter, run: Run, remaining: Sequence[StepKey], conte
         if interrupt.asked:
             break
         context = contexts[key.targets["self"]]
-        context.target.check()
+        if context.boots is None:
+            context.target.check()
         progress.step_begins(number, key)
         step_id = ids[key.model_dump_json()]
         folder = writer.step_folder(step_id)
@@ -352,6 +363,7 @@ def _measure(writer: RecordWriter, run: Run, remaining: Sequence[StepKey], conte
             with deployed.deployed(key, context) as applied:
                 step, windows = measure(step_id, key, context, folder)
             step = deployed.with_deployment(step, applied, left_before)
+            step.marks += machine_marks(context.target.name, context.facts)
             writer.commit_step(step, windows)
         except Abandoned:
             break
@@ -402,7 +414,8 @@ def _go_on(writer: RecordWriter, run: Run, finished: Sequence[Step], contexts: M
     with _consoles_kept(writer, contexts):
         # A record whose planned steps are all there may still be asked for more, so that the loop is entered with nothing to do.
         while remaining or (not interrupt.asked and (remaining := _asked_next(writer, more, contexts))):
-            progress.run_begins(remaining, [expected_s(key, round(any_context.load_warm_up_s * 1e9)) for key in remaining])
+            expected = [expected_s(key, round(any_context.load_warm_up_s * 1e9)) for key in remaining]
+            progress.run_begins(remaining, [one + boot for one, boot in zip(expected, _boot_s(remaining, contexts), strict=True)])
             steps = _measure(writer, writer.run or run, remaining, contexts, steps)
             remaining = []
     for name in contexts:
@@ -416,6 +429,18 @@ def _go_on(writer: RecordWriter, run: Run, finished: Sequence[Step], contexts: M
         path = writer.path
     final = writer.run
     return path, final if final is not None else run, steps
+
+
+def _boot_s(steps: Sequence[StepKey], contexts: Mapping[str, Context]) -> list[float]:
+    """How long the boot before each step takes, about, in s."""
+    before: dict[str, str] = {}
+    times: list[float] = []
+    for key in steps:
+        name = key.targets["self"]
+        boots = contexts[name].boots is not None and before.get(name) != key.deployment
+        before[name] = key.deployment
+        times.append(BOOT_S if boots else 0.0)
+    return times
 
 
 def _leave_out(writer: RecordWriter, missing: LeftOut, progress: Progress) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 
@@ -24,6 +24,7 @@ from rtgauge.record.summary import summarise_step
 from rtgauge.record.windows import WindowTable
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.kept import Kept
+from rtgauge.runner.machine_marks import emulated
 from rtgauge.runner.progress import Progress
 from rtgauge.runner.tasks import highest, run_segments, task_counts
 from rtgauge.system.changes import CHANGE_PATHS, changes
@@ -32,6 +33,9 @@ from rtgauge.system.marks import marks as change_marks
 from rtgauge.system.starvation import throttled
 from rtgauge.target.base import Guarded, Target
 from rtgauge.target.ssh_errors import ConnectionBroken
+
+if TYPE_CHECKING:
+    from rtgauge.runner.booted import Boots
 
 LOAD_CHECK_S = 1.0
 TRACE_PARTS = "trace_parts"
@@ -71,12 +75,14 @@ class Context:
     calibrations: list[Calibration] = field(default_factory=list[Calibration])
     controller: Controller | None = None
     group: str | None = None
-    """The control group to measure in, while CPUs are set aside."""
+    """Where to measure, while CPUs are set aside: a control group, or `cpus:LIST`."""
     isolated: list[int] = field(default_factory=list[int])
     not_put_back: list[str] = field(default_factory=list[str])
     """Settings of earlier steps that could not be put back."""
     at_armed: Callable[[], None] | None = None
     """What is to be set once the probe is armed: it concerns what the probe itself has made."""
+    boots: Boots | None = None
+    """Where deployments are brought about by booting."""
     keep: Callable[[Kept | None], None] = _keep_nothing
     earlier: Kept | None = None
 
@@ -187,8 +193,8 @@ def _end_marks(result: StreamResult, key: StepKey, asked: bool) -> list[Mark]:
     return []
 
 
-def _abandon() -> None:
-    """A load that is warming up is not waited for when the user wants to end."""
+def abandon() -> None:
+    """What takes long before the measuring begins is not waited for when the user wants to end."""
     raise Abandoned
 
 
@@ -199,7 +205,7 @@ def start_load(key: StepKey, context: Context, folder: Path, expected_s: float) 
         context.progress.phase(f"load {key.load} starts")
         load = RunningLoad.start(context.target, loads.get(key.load), folder / "load.log", expected_s=expected_s + context.load_warm_up_s)
         context.progress.phase(f"load {key.load} warms up")
-        context.interrupt.stop_by(_abandon)
+        context.interrupt.stop_by(abandon)
         load.wait_warm(context.load_warm_up_s)
         context.interrupt.stop_by(None)
     except BaseException as error:
@@ -213,7 +219,8 @@ def start_load(key: StepKey, context: Context, folder: Path, expected_s: float) 
 
 
 def _samples_dir(key: StepKey, context: Context, folder: Path) -> str | None:
-    return context.target.files_folder(folder) if key.parameters.get("samples") else None
+    """Where the engine writes files of its own: raw samples, the state of a tire."""
+    return context.target.files_folder(folder) if key.parameters.get("samples") or key.parameters.get("state") else None
 
 
 def _expected_s(key: StepKey) -> float:
@@ -302,8 +309,8 @@ def measure_step(step_id: str, key: StepKey, context: Context, folder: Path) -> 
     changed = changes(before, after)
     result.marks += _connection_marks(program, picked_up=picked_up)
     step = _put_together(step_id, key, context, said=(result, frame), report=report, started=started, changed=changed)
+    target.fetch(folder)
     if key.parameters.get("samples"):
-        target.fetch(folder)
         step.series = [with_samples(one, summarise_samples(folder / f"samples-{one.series}.i64")) for one in step.series]
     return step, frame
 
@@ -343,11 +350,17 @@ def _put_together(
         segments=run_segments(result),
     )
     step.marks += change_marks(changed, step.cpus)
-    step.marks += _throttle_marks(step, context.facts)
+    if not emulated(context.facts):
+        # there, a latency as long as the kernel's limits is the emulator's
+        step.marks += _throttle_marks(step, context.facts)
     return step
 
 
 def _throttle_marks(step: Step, facts: dict[str, Any]) -> list[Mark]:
     policy = str(step.parameters.get("policy", "other"))
-    found = [throttled(one.thread, facts, max_latency_ns=one.max_ns, policy=policy, series=one.series) for one in highest(step)]
+    found: list[Mark | None] = []
+    for one in highest(step):
+        # How long a tire computes says nothing: a step may well take as long as a limit takes at once.
+        longest = None if step.key.probe == "tire" and one.metric != "latency" else one.max_ns
+        found.append(throttled(one.thread, facts, max_latency_ns=longest, policy=policy, series=one.series))
     return [mark for mark in found if mark is not None]

@@ -9,12 +9,17 @@ from rtgauge.system.facts import FACT_PATHS, facts, more_fact_paths
 from rtgauge.target.opening import reader
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
 def read_machine(target: str, more_paths: Sequence[str] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
     """(facts, files) of a target in two batches; `more_paths` are read with the first. Raises InputError or MeasureError."""
     with reader(target) as (machine, read):
-        files: dict[str, Any] = dict(read([*FACT_PATHS, *more_paths]))
-        files |= read(more_fact_paths(files))
+        return facts_by(read, machine, more_paths)
+
+
+def facts_by(read: Callable[[Iterable[str]], Mapping[str, Any]], machine: str, more_paths: Sequence[str] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(facts, files) by a target's `read` hand; `machine`: what its `uname -m` says."""
+    files: dict[str, Any] = dict(read([*FACT_PATHS, *more_paths]))
+    files |= read(more_fact_paths(files))
     return facts(files, {"machine": machine}), files

@@ -8,6 +8,7 @@ from dataclasses import replace
 from os import SEEK_END
 from typing import TYPE_CHECKING, Any
 
+from rtgauge.errors import InputError
 from rtgauge.target.address import parse_address
 from rtgauge.target.lease import LEASE_NS
 from rtgauge.target.local import LocalTarget, read_local
@@ -45,6 +46,14 @@ def located(address: SshAddress) -> SshAddress:
 
     running = ready_guest(address.guest)
     return replace(address, host="127.0.0.1", user="root", port=running.port, options=tuple(ssh_options(running.name).items()))
+
+
+def where_now(name: str) -> SshAddress:
+    """Where a target other than `local` is at the moment. Raises InputError or MeasureError."""
+    address = parse_address(name)
+    if address is None:
+        raise InputError("this machine has no address")
+    return located(address)
 
 
 def console(name: str) -> bytes | None:

@@ -21,7 +21,7 @@ from rtgauge.target.ssh_folder import REMOVE, Installed, install
 from rtgauge.target.ssh_guarded import Place, SshGuarded, attach, launch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from rtgauge.target.address import SshAddress
@@ -98,17 +98,21 @@ class SshTarget:
         self.run_id = run_id
         self.restored_before: list[dict[str, Any]] = []
         self.picked_up = False
+        self._label = label
         self._lease_ns = lease_ns
         self._running: list[SshGuarded] = []
         self._folders: dict[Path, str] = {}
         self._boot_id = ""
+        self._open(address, session)
+
+    def _open(self, address: SshAddress, session: Session | None) -> None:
         self._keeper = LeaseKeeper()
         self._connection = SshConnection(address)
         self._guard: SshGuarded | None = None
         self._installed: Installed | None = None
         try:
             if session is None or not self._pick_up(session):
-                self._lock(label)
+                self._lock()
         except BaseException as error:
             # What another process has started, or a connection that broke, is no reason to end what goes on there.
             if self._installed is not None and self._guard is None and session is None:
@@ -116,11 +120,17 @@ class SshTarget:
             self.let_go() if session is not None or isinstance(error, ConnectionBroken) else self.close()
             raise
 
-    def _lock(self, label: str) -> None:
+    def begin_anew(self, reboot: Callable[[], SshAddress]) -> None:
+        """Give the machine free, let `reboot` boot it, and open it again where it then is. Raises MeasureError: it is closed then, and may be begun anew."""
+        self.close()
+        self._folders.clear()
+        self._open(reboot(), None)
+
+    def _lock(self) -> None:
         """Copy the engine, wait until the machine is ours and what an earlier run had left is put back. Raises MeasureError."""
         here = install(self._connection)
         self._installed = here
-        words = [here.engine, "guard", "--run", self.run_id, "--label", plain_label(label), "--lock", "--restore"]
+        words = [here.engine, "guard", "--run", self.run_id, "--label", plain_label(self._label), "--lock", "--restore"]
         words += ["--lease-ns", str(self._lease_ns), "--detach"]
         self._guard = launch(self._connection, here.engine, f"{here.folder}/{SESSION}", words, keeper=self._keeper, log=None, home=here.folder)
         self._take_answers(self._guard)

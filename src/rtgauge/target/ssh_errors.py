@@ -17,6 +17,8 @@ class ConnectionBroken(MeasureError):  # noqa: N818 - reads as what it is
 
 
 def _login(address: SshAddress) -> str:
+    if address.guest is not None:
+        return f"rtgauge lab shell {address.guest}"
     port = f"-p {address.port} " if address.port is not None else ""
     return f"ssh {port}{address.user + '@' if address.user is not None else ''}{address.host}"
 
@@ -28,6 +30,11 @@ def _known_as(address: SshAddress) -> str:
 def explain_ssh(said: str, address: SshAddress) -> ConnectionBroken:
     """The error for what ssh printed as it failed to connect or lost its connection."""
     name, login = address.name, _login(address)
+    if "REMOTE HOST IDENTIFICATION HAS CHANGED" in said and address.guest is not None:
+        return ConnectionBroken(
+            f"{name}: its host key is not the one it had when it was booted: its disk was changed, or something else listens on its port; "
+            f"boot it again: rtgauge lab stop {address.guest}"
+        )
     if "REMOTE HOST IDENTIFICATION HAS CHANGED" in said:
         return ConnectionBroken(
             f"{name}: its host key is not the one that is known: another machine answers, or it was installed anew; "
@@ -41,6 +48,10 @@ def explain_ssh(said: str, address: SshAddress) -> ConnectionBroken:
         return ConnectionBroken(f"{name}: there is no host of this name: check the spelling, or write a Host entry into ~/.ssh/config")
     reason = re.search(r"No route to host|Network is unreachable|Connection refused|(?:Connection|Operation) timed out", said)
     if reason is not None:
+        if address.guest is not None:
+            return ConnectionBroken(
+                f"{name} cannot be reached: {reason[0]}; is it still booting, or hung? rtgauge lab stop {address.guest}, then boot it again"
+            )
         hint = "is sshd running there, on this port?" if reason[0] == "Connection refused" else "is it switched on, and in this network?"
         return ConnectionBroken(f"{name} cannot be reached: {reason[0]}; {hint}")
     lines = [line.strip() for line in said.splitlines() if line.strip()]

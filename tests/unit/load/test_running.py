@@ -124,7 +124,7 @@ def test_network_over_loopback(log: Path) -> None:
 def test_network_between_namespaces_leaves_nothing(log: Path) -> None:
     needs("iperf3", "ip", "unshare", "nsenter")
     target = LocalTarget()
-    if os.geteuid() != 0 or target.run(["unshare", "--net", *VETH_TRIAL], 5).returncode != 0:
+    if os.geteuid() != 0 or target.run(["unshare", "--net", "sh", "-c", VETH_TRIAL, "sh", "ip"], 5).returncode != 0:
         pytest.skip("network namespaces are not allowed here")
     namespaces = target.run(["ip", "netns", "list"], 5).stdout
     (part,) = run(registry.get("network"), log, target).parts
@@ -132,6 +132,21 @@ def test_network_between_namespaces_leaves_nothing(log: Path) -> None:
     assert part.reached["bits_per_second"] > 1_000_000
     assert "rtg-" not in target.run(["ip", "link"], 5).stdout
     assert target.run(["ip", "netns", "list"], 5).stdout == namespaces
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(("busybox", "over"), [(("sh",), "veth"), (("sh", "ip"), "loopback")])
+def test_network_where_programs_are_busyboxs(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, busybox: tuple[str, ...], over: str) -> None:
+    needs("iperf3", "ip", "unshare", "nsenter", "busybox")
+    if os.geteuid() != 0 or LocalTarget().run(["unshare", "--net", "sh", "-c", VETH_TRIAL, "sh", "ip"], 5).returncode != 0:
+        pytest.skip("network namespaces are not allowed here")
+    found = shutil.which("busybox")
+    assert found is not None
+    for name in busybox:
+        (tmp_path / name).symlink_to(found)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    (part,) = run(registry.get("network"), log).parts
+    assert (part.wanted["over"], part.ended_early, part.reached["streams"]) == (over, None, 100)
 
 
 def test_network_that_is_killed_ends_altogether(log: Path) -> None:

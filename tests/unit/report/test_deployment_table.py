@@ -51,6 +51,16 @@ def test_a_value_of_which_the_kernel_made_another_is_shown():
     assert not table.left
 
 
+def test_a_boot_for_it_is_told():
+    table = deployment_table(report(by="boot", boot_words="nosmt nohz_full=2", recognised="MI", isolated="2", not_in_effect=["nohz_full=2"]))
+    assert table.notes == [
+        "The machine was booted for it, with nosmt nohz_full=2. Its facts then said MI.",
+        "This kernel was built without nohz_full=2.",
+        "CPU 2 was set aside for measuring.",
+    ]
+    assert "without any words for it" in deployment_table(report(by="boot", boot_words="")).notes[0]
+
+
 def page_with(folder: Path, deployment: DeploymentReport | None) -> str:
     record = Record.open(write_record(folder, Shape(loads=("idle",))))
     record.steps[0] = record.steps[0].model_copy(update={"deployment": deployment})

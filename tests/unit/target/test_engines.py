@@ -43,6 +43,26 @@ def test_an_engine_is_built_once_and_runs_there(machine: str, cache: Path, monke
     assert answer["realtime_ns"] > 1_600_000_000 * 10**9, "64-bit time also on 32-bit machines"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("machine", EMULATORS)
+def test_it_measures_there(machine: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if platform.machine() == machine:
+        pytest.skip("this machine's own engine is tested everywhere else")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    options = ["--policy=other", "--interval-ns=10000000", "--count=20", "--warm-up-ns=0", "--dma-latency-us=-1", "--memory-lock=off", "--cpu=0"]
+    command = [EMULATORS[machine], engine_for(machine), "wakeup", *options]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as engine:
+        assert engine.stdin is not None
+        assert engine.stdout is not None
+        engine.stdin.write("go\n")
+        engine.stdin.flush()
+        # its standard input stays open: the end of it would be the end of the measurement
+        lines = [json.loads(line) for line in engine.stdout]
+    (summary,) = [line for line in lines if line["type"] == "summary"]
+    assert summary["count"] + summary["missed"] == 20
+    assert lines[-1]["reason"] == "count"
+
+
 def test_one_that_the_package_holds_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = "aarch64" if platform.machine() == "x86_64" else "x86_64"
     shipped = tmp_path / "bin" / f"rtgauge-engine-{other}"

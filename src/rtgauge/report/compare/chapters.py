@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rtgauge.report.compare.tables import Grid, grids
+from rtgauge.report.compare.tables import SETTINGS, Grid, emulated_note, grids
 from rtgauge.report.microbenchmarks import grids as microbenchmark_grids
 from rtgauge.report.text import NONE, whole
 
@@ -37,7 +37,9 @@ def misses_grid(sides: Sequence[Side], task: str) -> Grid:
 def comparison_grids(result: Comparison, sides: Sequence[Side]) -> list[Grid]:
     """Every table of one comparison; of a task with its deadline misses."""
     found = grids(result)
-    return found if result.task is None else [found[0], misses_grid(sides, result.task), *found[1:]]
+    if result.task is not None:
+        found.insert(next(i for i, grid in enumerate(found) if grid.title == SETTINGS), misses_grid(sides, result.task))
+    return found
 
 
 def chapter_of(result: Comparison, sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], title: str = "") -> Chapter:
@@ -46,7 +48,7 @@ def chapter_of(result: Comparison, sides: Sequence[Side], pairs: Sequence[tuple[
     from rtgauge.report.compare.page import Chapter
 
     figures = [of_part(figure, title) for figure in comparison_figures(sides, pairs).values()]
-    return Chapter(title, list(dict.fromkeys(pair.baseline for pair in result.pairs)), comparison_grids(result, sides), figures)
+    return Chapter(title, list(dict.fromkeys(pair.baseline for pair in result.pairs)), comparison_grids(result, sides), figures, emulated_note(result))
 
 
 def operation_chapters(found: Microbenchmarks, parts: Sequence[tuple[Part, list[Side], list[tuple[Side, Side]]]]) -> list[Chapter]:

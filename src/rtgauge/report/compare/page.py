@@ -28,6 +28,8 @@ class Chapter:
     baselines: list[str]
     grids: list[Grid]
     figures: list[Figure]
+    notice: str | None = None
+    """What has to be known before anything is read."""
 
 
 def html(chapters: Sequence[Chapter], records: Sequence[Record]) -> str:
@@ -45,6 +47,7 @@ def html(chapters: Sequence[Chapter], records: Sequence[Record]) -> str:
         baselines=list(dict.fromkeys(name for chapter in chapters for name in chapter.baselines)),
         records=list(dict.fromkeys(str(record.path) for record in records)),
         system_lines=list(dict.fromkeys(line for record in records for line in system_lines(record))),
+        notices=list(dict.fromkeys(chapter.notice for chapter in chapters if chapter.notice is not None)),
         data={"figures": {name: figure.specs for name, figure in drawn.items()}, "config": {theme: config(theme) for theme in ("light", "dark")}},
         style=template_text("style.css"),
         script=template_text("page.js"),

@@ -12,6 +12,8 @@ from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_time
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rtgauge.analysis.comparison import Comparison, Test
     from rtgauge.record.model import Distribution
 
@@ -62,16 +64,82 @@ def figures_grid(result: Comparison) -> Grid:
     return Grid(capital(result.quantity), ["", "count", "missed", "average", "maximum", "minimum", "std"], rows, notes)
 
 
+SETTINGS = "Settings that differ"
+MACHINE, CONDITION = ("host", "kernel"), ("load", "deployment", "tool", "parameters")
+"""Traits that say which machine a side is of, and those that say how it was measured."""
+EMULATED = "emulated"
+
+
+def emulated_note(result: Comparison) -> str | None:
+    """What has to be known where some sides are of emulated machines and others are not."""
+    emulated = list(dict.fromkeys(side.traits["host"] for side in result.sides if side.traits.get("processor") == EMULATED))
+    if not emulated or all(side.traits.get("processor") == EMULATED for side in result.sides):
+        return None
+    return f"Emulated: {', '.join(emulated)}. The times of an emulated processor are not those of a real one: beside the others they say nothing."
+
+
+def _machine_names(result: Comparison) -> list[str]:
+    """Of each side: its host, with the kernel where one host has several."""
+    kernels: dict[str, set[str]] = {}
+    for side in result.sides:
+        kernels.setdefault(side.traits["host"], set()).add(side.traits["kernel"])
+    names: list[str] = []
+    for side in result.sides:
+        host, kernel = (side.traits[name] for name in MACHINE)
+        names.append(host if len(kernels[host]) == 1 else f"{host}, {kernel}")
+    return names
+
+
+def machines_grid(result: Comparison) -> Grid | None:
+    """Machine x kernel x load (Jo & Choi 2022, tables 2 and 3), missed activations filled in; None where there is one machine with one kernel.
+
+    A condition that is measured more than once on a machine, in several records, has no place in such a table: None too.
+    """
+    names = _machine_names(result)
+    machines = {name: side.traits["kernel"] for name, side in zip(names, result.sides, strict=True)}
+    if len(machines) < 2:
+        return None
+    different = [trait for trait in CONDITION if len({side.traits[trait] for side in result.sides}) > 1]
+    cells: dict[tuple[str, str], Distribution] = {}
+    for name, side in zip(names, result.sides, strict=True):
+        condition = ", ".join(side.traits[trait] for trait in different)
+        if (condition, name) in cells:
+            return None
+        cells[condition, name] = side.filled
+    conditions = list(dict.fromkeys(condition for condition, _ in cells))
+    processors = {name: side.traits.get("processor", NONE) for name, side in zip(names, result.sides, strict=True)}
+    rows = [["kernel", *machines.values()]]
+    if EMULATED in processors.values():
+        rows.append(["processor", *processors.values()])
+    for condition in conditions:
+        figures = {name: _figures(cells[condition, name]) if (condition, name) in cells else [NONE] * 4 for name in machines}
+        for i, what in enumerate(("average", "maximum", "minimum", "std")):
+            rows.append([f"{condition}: {what}" if condition else what, *(figures[name][i] for name in machines)])
+    return Grid("Machines and kernels", ["", *machines], rows, ["In us, missed activations filled in."])
+
+
 def settings_grid(result: Comparison) -> Grid:
     """What is not the same in all sides; sides that agree are put together."""
     rows: list[list[str]] = []
     for name, values in result.settings.items():
         who: dict[str, list[str]] = {}
-        for side, value in zip(result.sides, values, strict=True):
-            who.setdefault(value, []).append(side.label)
+        for side, value in zip(_where(result, values), values, strict=True):
+            if side not in who.setdefault(value, []):
+                who[value].append(side)
         rows.append([name, " · ".join(f"{value} ({'; '.join(sides)})" for value, sides in who.items())])
     notes = [] if rows else ["None: facts and parameters are the same on all sides."]
-    return Grid("Settings that differ", ["", "value (where)"], rows, notes)
+    return Grid(SETTINGS, ["", "value (where)"], rows, notes)
+
+
+def _where(result: Comparison, values: Sequence[str]) -> list[str]:
+    """What to call each side beside a value: its machine, where a machine has the same value on all of its sides, else its label."""
+    names = _machine_names(result)
+    of: dict[str, set[str]] = {}
+    for name, value in zip(names, values, strict=True):
+        of.setdefault(name, set()).add(value)
+    if len(of) < 2 or any(len(found) > 1 for found in of.values()):
+        return [side.label for side in result.sides]
+    return names
 
 
 def _test(test: Test) -> list[str]:
@@ -186,9 +254,12 @@ def tail_grid(result: Comparison) -> Grid:
 
 def grids(result: Comparison) -> list[Grid]:
     """All tables, in order; those that were not asked for are absent."""
-    found = [figures_grid(result), settings_grid(result), selection_grid(result), effect_grid(result)]
+    machines, note = machines_grid(result), emulated_note(result)
+    found = [*([machines] if machines is not None else []), figures_grid(result), settings_grid(result), selection_grid(result), effect_grid(result)]
     if result.quantiles:
         found.append(quantile_grid(result))
     if result.tails:
         found.append(tail_grid(result))
+    if note is not None:
+        found[0].notes.append(note)
     return found

@@ -36,11 +36,19 @@ NUMBERS = {
     "activations",
     "deadline misses",
     "pre-emptions",
+    "threads",
+    "nodes",
+    "step",
+    "speed-up",
+    "predicted",
+    "holds",
+    "deadlines",
+    "missed at most",
 }
 
 
 def _table(grid: Grid) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_header=any(grid.columns))
     for i, column in enumerate(grid.columns):
         numeric = (
             column in NUMBERS or (grid.title.endswith("(ns)") and i > 0 and column != "operation") or column.startswith(("critical", "Wasserstein", "Cramer"))

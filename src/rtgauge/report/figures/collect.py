@@ -10,6 +10,7 @@ from rtgauge.report.figures.exceedance import exceedance_figure
 from rtgauge.report.figures.histogram import histogram
 from rtgauge.report.figures.measured_schedule import measured_figure
 from rtgauge.report.figures.spread import spread_figure
+from rtgauge.report.tire_chapter.chapter import figures_of, results_of
 
 if TYPE_CHECKING:
     from rtgauge.report.figures.parts import Figure
@@ -20,4 +21,5 @@ def figures(source: Source) -> dict[str, Figure]:
     """Name -> figure, in the page's order; those that the record has nothing for are absent."""
     drawn = [spread_figure(source), histogram(source), exceedance_figure(source), course_figure(source)]
     drawn += [measured_figure(step) for step in source.record.steps if step.segments]
+    drawn += figures_of(results_of(source.whole))
     return {figure.name: figure for figure in drawn if figure is not None}

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from rtgauge.analysis.tire.read import is_tire
 from rtgauge.report.conditions import Condition, bound_ns, conditions
 from rtgauge.report.data import ALL, Measured, by_cpu, cpu_order
 from rtgauge.report.quantity import LATENCY, quantities, quantity_of
@@ -22,14 +23,17 @@ class Source:
     conditions: dict[str, Condition]
     measured: dict[str, dict[str, Measured]]
     bound_us: float | None
+    whole: Record
+    """With the steps that chapters of their own draw."""
 
     @classmethod
     def of(cls, record: Record, bound: int | None = None) -> Source:
         """Read the windows of every step. `bound` (ns) stands in for the one in the verdicts. Raises RecordError."""
         asked = bound if bound is not None else bound_ns(record)
-        found = {condition.label: condition for condition in conditions(record)}
-        numbers = {label: cpus for label, condition in found.items() if (cpus := by_cpu(record, condition))}
-        return cls(record, found, numbers, None if asked is None else asked / 1_000)
+        shown = replace(record, steps=[step for step in record.steps if not is_tire(step)])  # a chapter of its own draws that
+        found = {condition.label: condition for condition in conditions(shown)}
+        numbers = {label: cpus for label, condition in found.items() if (cpus := by_cpu(shown, condition))}
+        return cls(shown, found, numbers, None if asked is None else asked / 1_000, record)
 
     @property
     def quantities(self) -> list[str]:

@@ -54,6 +54,7 @@ def config(theme: Theme, cpus: int = 1) -> dict[str, Any]:
         "range": {"category": _CATEGORY[theme], "ordinal": cpu_colours(cpus, theme)},
         "style": {
             "ink": {"color": ink},
+            "paper": {"color": BACKGROUND[theme]},
             "muted": {"color": muted},
             "alarm": {"color": alarm},
         },

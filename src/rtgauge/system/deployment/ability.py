@@ -42,7 +42,8 @@ def isolated_cpus(deployment: Deployment, machine: Machine) -> list[int]:
     return kept[1:] if deployment.isolate == ALL else parse_cpu_list(deployment.isolate)
 
 
-def _smt(deployment: Deployment, machine: Machine) -> Cannot | None:
+def smt_cannot(deployment: Deployment, machine: Machine) -> Cannot | None:
+    """Hyper-threads are wanted where there are none; None: not so."""
     if deployment.smt != "on" or machine.has_smt or machine.smt_control == "off":
         return None
     if machine.smt_control == "forceoff":
@@ -51,7 +52,8 @@ def _smt(deployment: Deployment, machine: Machine) -> Cannot | None:
     return Cannot("its cores have no second thread (no SMT)", remedy)
 
 
-def _c_states(deployment: Deployment, machine: Machine) -> Cannot | None:
+def c_states_cannot(deployment: Deployment, machine: Machine) -> Cannot | None:
+    """C-states are wanted where there are none; None: not so."""
     if deployment.c_states != "on" or machine.idle_states:
         return None
     return Cannot("the kernel offers no C-state, so that this is the same as with C-states off", "measure HM in place of CHM, or boot with a cpuidle driver")
@@ -99,7 +101,7 @@ def _isolation(deployment: Deployment, machine: Machine) -> Cannot | None:
 
 def why_not(deployment: Deployment, machine: Machine) -> Cannot | None:
     """None: as far as can be seen before it is tried, the machine can take it."""
-    for check in (_smt, _c_states, _cores, _isolation):
+    for check in (smt_cannot, c_states_cannot, _cores, _isolation):
         cannot = check(deployment, machine)
         if cannot is not None:
             return cannot

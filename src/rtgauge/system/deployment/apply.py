@@ -37,6 +37,8 @@ WHY = {
 class Refused(MeasureError):  # noqa: N818 - reads as what it is
     """The machine refused something without which the deployment is not what its name says. All was put back."""
 
+    remedy = "see what refuses: rtgauge deploy show"
+
 
 @dataclass
 class Applied:

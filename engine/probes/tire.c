@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: MIT
+/*
+ * tire: a physical simulation on several threads, as fast as possible or a step a period (paper rows G4 to
+ * G7; Garre et al. 2014, sec. 4). The parts of it are in engine/tire.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/series.h"
+#include "base/stream.h"
+#include "frame/frame.h"
+#include "rt/clock.h"
+#include "rt/memory.h"
+#include "tire/kernel.h"
+#include "tire/memory_left.h"
+#include "tire/run.h"
+#include "tire/state_file.h"
+#include "tire/threads.h"
+#include "verbs.h"
+
+#define LEAD_NS (NS_PER_S / 50) /* from `go` to the first release: every thread waits by then */
+#define DRAIN_NS (NS_PER_S / 20)
+#define BLOCK_NODES                                                                                          \
+	4096 /* a sample is of so many node-steps at the least: a reading of the clock is 1 % of it */
+#define BILLION 1e9
+#define TAKE_ALL 1000 /* % of a CPU: the threads look themselves that the machine goes on */
+
+enum solver { SOLVER_SERIAL, SOLVER_HALO, SOLVER_SEMAPHORE };
+enum without { WITHOUT_NONE, WITHOUT_SPRINGS, WITHOUT_INTEGRATION };
+enum { STEP_TIME = 0, LATENCY = 0, RESPONSE, SLACK, TIMED_METRICS };
+
+static const char *const solver_names[] = {"serial", "halo", "semaphore", NULL};
+static const char *const without_names[] = {"none", "springs", "integration", NULL};
+
+static struct {
+	int solver, without, floor;
+	int64_t nodes, period_ns, mass, radius, height, gravity, speed, stiffness, damping;
+	const char *threads, *state;
+	bool free_running;
+} wanted = {
+	.solver = SOLVER_HALO,
+	.floor = 1,
+	.nodes = 4000,
+	.threads = "1",
+	.mass = INT64_C(10000000000),
+	.radius = 300000000,
+	.height = 500000000,
+	.gravity = INT64_C(9810000000),
+};
+
+/* Physical quantities are whole billionths of their SI unit: every machine reads the same number. */
+#define QUANTITY(option, field, least, text)                                                                 \
+	{                                                                                                    \
+		.name = (option), .kind = OPTION_INT, .value = &wanted.field, .min = (least),                \
+		.max = INT64_C(1000000000000000), .help = (text)                                             \
+	}
+
+static const struct option_entry table[] = {
+	{.name = "solver",
+	 .kind = OPTION_CHOICE,
+	 .value = &wanted.solver,
+	 .choices = solver_names,
+	 .help = "of a step"},
+	{.name = "nodes",
+	 .kind = OPTION_INT,
+	 .value = &wanted.nodes,
+	 .min = INT64_MIN,
+	 .max = INT64_MAX,
+	 .help = "a multiple of 4 (4000)"},
+	{.name = "threads",
+	 .kind = OPTION_TEXT,
+	 .value = &wanted.threads,
+	 .help = "that compute together: a number, one, cores, hardware-threads or twice (1)"},
+	{.name = "period-ns",
+	 .kind = OPTION_INT,
+	 .value = &wanted.period_ns,
+	 .min = 0,
+	 .max = 3600 * NS_PER_S,
+	 .help = "real-time: a step each; 0: as fast as possible"},
+	FRAME_OPTION_CPU,
+	FRAME_OPTION_POLICY,
+	{.name = "priority",
+	 .kind = OPTION_INT,
+	 .value = &frame_wanted.priority,
+	 .min = 1,
+	 .max = 99,
+	 .help = "real-time priority (80)"},
+	FRAME_OPTION_DURATION,
+	{.name = "steps",
+	 .kind = OPTION_INT,
+	 .value = &frame_wanted.count,
+	 .min = 0,
+	 .max = INT64_MAX / 4,
+	 .help = "in the measured phase (of a period each: activations), in place of a duration"},
+	FRAME_OPTION_WARM_UP,
+	{.name = "without",
+	 .kind = OPTION_CHOICE,
+	 .value = &wanted.without,
+	 .choices = without_names,
+	 .help = "leave a part of the step out"},
+	{.name = "free-running",
+	 .kind = OPTION_FLAG,
+	 .value = &wanted.free_running,
+	 .help = "semaphore: no second buffer and no barrier a step"},
+	QUANTITY("mass-nkg", mass, 1, "of the whole tire, 1e-9 kg (10 kg)"),
+	QUANTITY("radius-nm", radius, 1, "(0.3 m)"),
+	QUANTITY("height-nm", height, 0, "of the lowest node above the floor (0.5 m)"),
+	QUANTITY("stiffness-nn-m", stiffness, 0, "of a spring, 1e-9 N/m; 0: by nodes and mass"),
+	QUANTITY("damping-nns-m", damping, 0, "of a spring, 1e-9 N s/m; 0: by nodes and mass"),
+	QUANTITY("gravity-nm-s2", gravity, 0, "(9.81 m/s2)"),
+	QUANTITY("speed-nm-s", speed, 0, "to the right while it rolls (0)"),
+	{.name = "floor",
+	 .kind = OPTION_CHOICE,
+	 .value = &wanted.floor,
+	 .choices = frame_on_off,
+	 .help = "on or off"},
+	{.name = "state",
+	 .kind = OPTION_TEXT,
+	 .value = &wanted.state,
+	 .help = "file for the final positions and velocities"},
+	FRAME_OPTIONS_MACHINE,
+};
+
+static struct tire_model model;
+static struct tire_plan plan;
+static struct series all[TIMED_METRICS];
+static struct frame_thread *threads[TIRE_THREADS_MOST];
+static size_t step_bytes;
+
+static int check_nodes(void)
+{
+	int64_t nodes = wanted.nodes;
+
+	if (nodes < 4 || nodes > TIRE_NODES_MOST)
+		return error_line(STATUS_USAGE, "usage", "nodes are 4 to %d, not %" PRId64, TIRE_NODES_MOST,
+				  nodes);
+	if (nodes % 4)
+		return error_line(STATUS_USAGE, "usage",
+				  "%" PRId64
+				  " nodes: the number must be a multiple of 4, the four quadrants of "
+				  "the tire; take %" PRId64 " or %" PRId64,
+				  nodes, nodes - nodes % 4, nodes - nodes % 4 + 4);
+	return 0;
+}
+
+static void set_model(void)
+{
+	model.nodes = wanted.nodes;
+	model.mass = (double)wanted.mass / BILLION;
+	model.radius = (double)wanted.radius / BILLION;
+	model.height = (double)wanted.height / BILLION;
+	model.gravity = (double)wanted.gravity / BILLION;
+	model.speed = (double)wanted.speed / BILLION;
+	model.stiffness = (double)wanted.stiffness / BILLION;
+	model.damping = (double)wanted.damping / BILLION;
+	model.floor = wanted.floor;
+	model.springs = wanted.without != WITHOUT_SPRINGS;
+	model.integration = wanted.without != WITHOUT_INTEGRATION;
+	tire_model_settle(&model);
+}
+
+static int check_stability(void)
+{
+	double least, most;
+
+	if (tire_model_stable(&model, &least, &most))
+		return 0;
+	return error_line(
+		STATUS_USAGE, "unstable",
+		"stiffness %g N/m with damping %g N s/m is unstable with steps of 10 ms: with %" PRId64
+		" nodes of together %g kg the damping must be at most %g, and at least %g (stiffness "
+		"x 10 ms), so that the stiffness is at most %g; leave both out for values that fit",
+		model.stiffness, model.damping, model.nodes, model.mass, most, least, most / TIRE_STEP_S);
+}
+
+static int check(void)
+{
+	int status = check_nodes();
+
+	if (status)
+		return status;
+	if (wanted.free_running && wanted.solver != SOLVER_SEMAPHORE)
+		return error_line(STATUS_USAGE, "usage", "--free-running is for --solver semaphore");
+	if (wanted.state && wanted.without != WITHOUT_NONE)
+		return error_line(STATUS_USAGE, "usage",
+				  "--without %s is no simulation: it has no --state to be kept",
+				  without_names[wanted.without]);
+	if (wanted.period_ns && wanted.period_ns < 1000)
+		return error_line(STATUS_USAGE, "interval",
+				  "a period of %" PRId64 " ns is shorter than what a thread can sleep (1 us)",
+				  wanted.period_ns);
+	if (wanted.period_ns && frame_wanted.count > INT64_MAX / 4 / wanted.period_ns)
+		return error_line(STATUS_USAGE, "usage", "so many steps take more than 70 years");
+	set_model();
+	return check_stability();
+}
+
+static int check_threads(const struct probe_cpus *cpus)
+{
+	int64_t most = wanted.solver == SOLVER_HALO ? wanted.nodes / 2 : wanted.nodes;
+
+	if (!tire_threads_read(wanted.threads, &cpus->measured, &plan.threads))
+		return STATUS_USAGE;
+	if (wanted.solver == SOLVER_SERIAL && plan.threads != 1)
+		return error_line(STATUS_USAGE, "usage",
+				  "%u threads: --solver serial has one; take halo or semaphore",
+				  plan.threads);
+	if (plan.threads > most)
+		return error_line(STATUS_USAGE, "usage",
+				  "%u threads are more than %" PRId64 "%s; take at most %" PRId64
+				  " threads, or more nodes",
+				  plan.threads, most,
+				  wanted.solver == SOLVER_HALO ? " pairs of nodes" : " nodes", most);
+	return 0;
+}
+
+static const struct tire_solver *the_solver(void)
+{
+	if (wanted.solver == SOLVER_HALO)
+		return &tire_halo;
+	if (wanted.solver == SOLVER_SERIAL)
+		return &tire_serial;
+	return wanted.free_running ? &tire_free_running : &tire_semaphore;
+}
+
+static int64_t whole_periods(int64_t ns)
+{
+	return ns / wanted.period_ns + (ns % wanted.period_ns != 0);
+}
+
+static void set_plan(unsigned int cpus)
+{
+	plan.solver = the_solver();
+	plan.model = &model;
+	plan.cpus = cpus;
+	plan.free_running = wanted.free_running;
+	plan.rests = frame_wanted.policy != POLICY_OTHER;
+	plan.period_ns = wanted.period_ns;
+	plan.steps = frame_wanted.count ? frame_wanted.count : INT64_MAX;
+	plan.block = (BLOCK_NODES + wanted.nodes - 1) / wanted.nodes;
+	plan.warm_up_ns = frame_wanted.warm_up_ns;
+	plan.measured_ns = frame_wanted.duration_ns ? frame_wanted.duration_ns : INT64_MAX;
+	if (!wanted.period_ns)
+		return;
+	plan.warm_up_ns = whole_periods(plan.warm_up_ns) * wanted.period_ns;
+	if (frame_wanted.duration_ns)
+		plan.steps = whole_periods(frame_wanted.duration_ns);
+	plan.block = 1;
+}
+
+/* Memory first of all: where it is short the kernel kills rather than refuses. */
+static int check_memory(void)
+{
+	int64_t left = tire_memory_left();
+
+	step_bytes = plan.solver->bytes(wanted.nodes, plan.threads);
+	if (left < 0 || (int64_t)(step_bytes + tire_run_bytes()) < left)
+		return 0;
+	return error_line(STATUS_CANNOT_MEASURE, "memory",
+			  "%" PRId64 " nodes take %zu MiB of locked memory, and %" PRId64
+			  " MiB are free; take fewer nodes",
+			  wanted.nodes, (step_bytes + tire_run_bytes()) >> 20, left >> 20);
+}
+
+/* The threads go round the CPUs; those that get none are not measured. */
+static void place(struct probe_cpus *cpus)
+{
+	int cpu = -1;
+
+	for (unsigned int i = 0; i < plan.threads; i++) {
+		struct frame_thread *t = tire_run_thread(i);
+
+		cpu = cpuset_next(&cpus->measured, (unsigned int)(cpu + 1));
+		if (cpu < 0)
+			cpu = cpuset_next(&cpus->measured, 0);
+		t->cpu = cpu;
+		t->policy = (enum policy)frame_wanted.policy;
+		t->priority = (int)frame_wanted.priority;
+		threads[i] = t;
+	}
+	if (plan.threads < cpuset_count(&cpus->measured)) {
+		cpuset_clear(&cpus->measured);
+		for (unsigned int i = 0; i < plan.threads; i++)
+			cpuset_add(&cpus->measured, (unsigned int)threads[i]->cpu);
+	}
+}
+
+static void set_series(struct frame *f)
+{
+	static struct series *series[TIMED_METRICS];
+	static struct frame_thread *measurers[TIMED_METRICS];
+	static const char *const timed[] = {"latency", "response", "slack"};
+
+	f->series_count = wanted.period_ns ? TIMED_METRICS : 1;
+	for (unsigned int i = 0; i < f->series_count; i++) {
+		all[i].id = i;
+		all[i].metric = wanted.period_ns ? timed[i] : "step-time";
+		if (wanted.period_ns && i == SLACK)
+			all[i].negatives = memory_get(sizeof(*all[i].negatives));
+		all[i].cpu = plan.threads == 1 ? threads[0]->cpu : -1;
+		all[i].labels[0] = (struct label){"solver", solver_names[wanted.solver]};
+		series[i] = &all[i];
+		/* Of threads that share a CPU none can tell who kept it waiting. */
+		measurers[i] = plan.threads <= plan.cpus ? threads[0] : NULL;
+	}
+	f->series = series;
+	f->measurers = measurers;
+}
+
+static void feed_timed(const struct tire_sample *s, struct json *j)
+{
+	int64_t period_ns = wanted.period_ns, missed = series_missed_after(s->response_ns, period_ns);
+
+	series_feed_timed(&all[LATENCY], s->time_ns, s->latency_ns, j);
+	series_feed_timed(&all[RESPONSE], s->time_ns, s->response_ns, j);
+	series_feed_timed(&all[SLACK], s->time_ns, period_ns - s->response_ns, j);
+	/* Had it been run after this one, it had begun when this one ended, and taken as long. */
+	for (int64_t m = 1; m <= missed; m++) {
+		int64_t release_ns = s->time_ns + m * period_ns, latency_ns = s->response_ns - m * period_ns;
+
+		series_miss_timed(&all[LATENCY], release_ns, latency_ns, j);
+		series_miss_timed(&all[RESPONSE], release_ns, latency_ns + s->step_ns, j);
+	}
+}
+
+static bool take(struct json *j)
+{
+	struct tire_sample sample;
+	bool alive = false;
+
+	/* Before the samples: what a thread stored before its end is taken. */
+	for (unsigned int i = 0; i < plan.threads; i++)
+		alive |= !atomic_load(&threads[i]->done);
+	while (tire_run_next(&sample)) {
+		if (wanted.period_ns)
+			feed_timed(&sample, j);
+		else
+			series_feed_timed(&all[STEP_TIME], sample.time_ns, sample.step_ns, j);
+	}
+	return alive;
+}
+
+static void timed_int(struct json *j, const char *key, int64_t value)
+{
+	if (wanted.period_ns)
+		json_int(j, key, value);
+	else
+		json_null(j, key);
+}
+
+static void write_values(struct json *j, const struct tire_books *books)
+{
+	struct usage sum = {0};
+	double node_steps = (double)wanted.nodes * (double)books->steps;
+
+	for (unsigned int i = 0; i < plan.threads; i++) {
+		const struct usage *before = &threads[i]->before, *after = &threads[i]->after;
+
+		sum.cpu_ns += after->cpu_ns - before->cpu_ns;
+		sum.voluntary_switches += after->voluntary_switches - before->voluntary_switches;
+		sum.involuntary_switches += after->involuntary_switches - before->involuntary_switches;
+	}
+	json_str(j, "mode", wanted.period_ns ? "real-time" : "real-fast");
+	json_int(j, "nodes", wanted.nodes);
+	json_int(j, "threads", plan.threads);
+	json_int(j, "cpus", plan.cpus);
+	json_int(j, "steps", books->steps);
+	json_int(j, "wall_ns", books->wall_ns);
+	json_int(j, "cpu_ns", sum.cpu_ns);
+	json_real(j, "node_steps_per_s", books->wall_ns ? node_steps * BILLION / (double)books->wall_ns : 0);
+	json_int(j, "voluntary_switches", sum.voluntary_switches);
+	json_int(j, "involuntary_switches", sum.involuntary_switches);
+	if (tire_run_barrier_ns() < 0)
+		json_null(j, "barrier_ns");
+	else
+		json_real(j, "barrier_ns", tire_run_barrier_ns());
+	json_int(j, "block", plan.block);
+	json_int(j, "step_bytes", (int64_t)step_bytes);
+	json_int(j, "rest_ns", books->rest_ns);
+	timed_int(j, "activations", books->activations);
+	timed_int(j, "deadline_missed", books->late + books->missed);
+	timed_int(j, "late", books->late);
+	timed_int(j, "missed", books->missed);
+	json_int(j, "step_min_ns", books->shortest_ns);
+	json_int(j, "step_max_ns", books->longest_ns);
+	json_real(j, "stiffness", model.stiffness);
+	json_real(j, "damping", model.damping);
+	json_str(j, "kernel", wanted.solver == SOLVER_HALO ? tire_kernel(0)->name : "scalar");
+}
+
+static void conclude(struct json *j)
+{
+	const struct tire_books *books = tire_run_books();
+
+	stream_result(j, "tire");
+	json_str(j, "solver", solver_names[wanted.solver]);
+	json_close(j, '}');
+	json_open(j, "values", '{');
+	write_values(j, books);
+	stream_result_end(j);
+	if (wanted.period_ns && books->steps && books->shortest_ns > wanted.period_ns)
+		stream_mark(j, "period-short", SEVERITY_NOTE, -1,
+			    "a step takes %" PRId64 " us at the least and %" PRId64
+			    " us on average, longer than the period of %" PRId64
+			    " us: no deadline can be met; take a longer period, fewer nodes or more threads",
+			    books->shortest_ns / 1000, books->wall_ns / books->steps / 1000,
+			    wanted.period_ns / 1000);
+	if (books->overload)
+		stream_mark(j, "overload", SEVERITY_NOTE, -1,
+			    "ended early: the steps left less than 3 %% of the time to the rest of the "
+			    "machine for "
+			    "2 s; a step takes %" PRId64 " us on average, the period is %" PRId64 " us",
+			    books->steps ? books->wall_ns / books->steps / 1000 : 0, wanted.period_ns / 1000);
+}
+
+static int prepare(struct frame *f)
+{
+	int status = check_threads(&f->cpus);
+
+	if (status)
+		return status;
+	set_plan(cpuset_count(&f->cpus.measured));
+	status = check_memory();
+	if (!status)
+		status = tire_run_make(&plan);
+	if (status)
+		return status;
+	place(&f->cpus);
+	set_series(f);
+	f->threads = threads;
+	f->thread_count = plan.threads;
+	return frame_start(f);
+}
+
+static void begin(struct frame *f)
+{
+	int64_t start_ns = clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS, measured_ns = INT64_MAX;
+	int64_t warm_up_ns = tire_run_begin(start_ns) - start_ns, length_ns = INT64_MAX;
+
+	if (wanted.period_ns && plan.steps != INT64_MAX)
+		measured_ns = plan.steps * wanted.period_ns;
+	else if (!wanted.period_ns)
+		measured_ns = plan.measured_ns;
+	for (unsigned int i = 0; i < f->series_count; i++)
+		series_timed(&all[i], start_ns, warm_up_ns, measured_ns);
+	frame_go(f);
+	if (measured_ns != INT64_MAX)
+		length_ns = warm_up_ns + measured_ns;
+	frame_watch(f, length_ns);
+}
+
+/* What the frame does not know: why it ended. */
+static const char *reason(void)
+{
+	if (tire_run_books()->overload)
+		return "overload";
+	return frame_wanted.count ? "count" : "duration";
+}
+
+int verb_tire(int argc, char **argv)
+{
+	static struct frame frame = {
+		.name = "tire",
+		.table = table,
+		.options = sizeof(table) / sizeof(table[0]),
+		.check = check,
+		.conclude = conclude,
+		.hog_percent = TAKE_ALL,
+	};
+	int status;
+
+	frame_wanted.priority = 80;
+	status = frame_open(&frame, argc, argv);
+	if (!status)
+		status = prepare(&frame);
+	if (!status)
+		status = frame_arm(&frame);
+	if (status)
+		return status < 0 ? STATUS_OK : status;
+	begin(&frame);
+	frame_drain(&frame, take, DRAIN_NS);
+	for (unsigned int i = 0; i < frame.series_count; i++)
+		all[i].lost = tire_run_books()->lost;
+	if (wanted.state && !tire_state_write(wanted.state, &plan, tire_run_books()->steps))
+		return error_line(STATUS_CANNOT_MEASURE, "output", "the state cannot be written to %s: %s",
+				  wanted.state, strerror(errno));
+	return frame_finish(&frame, reason());
+}

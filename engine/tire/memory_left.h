@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RTGAUGE_TIRE_MEMORY_LEFT_H
+#define RTGAUGE_TIRE_MEMORY_LEFT_H
+
+#include <stdint.h>
+
+/* Bytes that the kernel can give without swapping (MemAvailable); -1: it does not say. */
+int64_t tire_memory_left(void);
+
+#endif

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""A number with its confidence interval, and how estimates are put together."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from rtgauge.record.model import Model
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CONFIDENCE = 0.95
+
+
+class Estimate(Model):
+    """A number; `low` and `high` hold it at 95 % confidence (None: too little was measured to tell)."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    measurements: int = Field(default=1, description="how many measurements it rests on")
+
+    @property
+    def differs_from_zero(self) -> bool:
+        """Whether zero lies outside of the interval; false where there is none."""
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
+
+def student(dof: float) -> float:
+    """The two-sided 95 % quantile of Student's t with `dof` degrees of freedom."""
+    from scipy.special import stdtrit  # scipy.stats takes a second to import
+
+    return float(stdtrit(dof, 0.5 + CONFIDENCE / 2))
+
+
+def with_error(value: float, variance: float, dof: float, measurements: int) -> Estimate:
+    """An estimate from its variance, known by `dof` degrees of freedom; without an interval where there are none."""
+    if dof <= 0:
+        return Estimate(value=value, measurements=measurements)
+    half = student(dof) * math.sqrt(variance)
+    return Estimate(value=value, low=value - half, high=value + half, measurements=measurements)
+
+
+def combined_dof(parts: Sequence[tuple[float, float]]) -> float:
+    """Degrees of freedom of a sum of independent variances, each (variance, its dof), after Satterthwaite (1946)."""
+    total = sum(variance for variance, _ in parts)
+    if any(dof <= 0 for _, dof in parts):
+        return 0.0
+    below = sum(variance**2 / dof for variance, dof in parts)
+    return total**2 / below if below > 0 else min(dof for _, dof in parts)
+
+
+def moments(values: Sequence[float]) -> tuple[float, float, int]:
+    """Mean, variance of that mean, and degrees of freedom."""
+    mean = math.fsum(values) / len(values)
+    if len(values) == 1:
+        return mean, 0.0, 0
+    variance = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    return mean, variance / len(values), len(values) - 1
+
+
+def mean_of(values: Sequence[float]) -> Estimate:
+    """The mean of independent repeats, by Student's t."""
+    mean, variance, dof = moments(values)
+    return with_error(mean, variance, dof, len(values))
+
+
+def ratio_of(above: Sequence[float], below: Sequence[float]) -> Estimate:
+    """The ratio of two means of positive values, by the difference of their logarithms (Welch); never below zero."""
+    top, bottom = moments([math.log(value) for value in above]), moments([math.log(value) for value in below])
+    dof = combined_dof([top[1:], bottom[1:]])
+    value = math.fsum(above) / len(above) / (math.fsum(below) / len(below))
+    number = len(above) + len(below)
+    if dof <= 0:
+        return Estimate(value=value, measurements=number)
+    half = student(dof) * math.sqrt(top[1] + bottom[1])
+    return Estimate(value=value, low=value * math.exp(-half), high=value * math.exp(half), measurements=number)

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""What the cost model says of runs on several threads and of the real-time frontier, beside what was measured."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from rtgauge.analysis.tire.cost import lines_of
+from rtgauge.analysis.tire.estimate import Estimate
+from rtgauge.analysis.tire.line import Line, Uncertain, quotient
+from rtgauge.analysis.tire.runs import WHOLE
+from rtgauge.record.model import Model
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.analysis.tire.runs import FastRun
+    from rtgauge.analysis.tire.scaling import SpeedPoint
+
+
+class Prediction(Model):
+    """A configuration's step time by the model, from runs on one thread, and as measured."""
+
+    solver: str
+    policy: str
+    threads: int
+    nodes: int
+    predicted_ns: float
+    measured_ns: float
+
+    @property
+    def residual(self) -> float:
+        """How far the measured one lies above the predicted one, a share of that."""
+        return self.measured_ns / self.predicted_ns - 1
+
+
+class PredictedFrontier(Model):
+    """The n whose step takes a whole period, by the model: by its mean, and by its mean with the longest delay seen in the real-fast runs on top."""
+
+    solver: str
+    policy: str
+    threads: int
+    period_ns: int
+    mean: Estimate | None
+    worst: Estimate | None
+    delay_ns: float | None = Field(description="by how much the longest step of any real-fast run was above the mean of its run")
+
+
+def rounds(threads: int, cpus: int) -> int:
+    """How many threads the busiest CPU has."""
+    return math.ceil(threads / cpus)
+
+
+def busiest_share(nodes: int, threads: int, cpus: int) -> float:
+    """How many nodes the busiest CPU computes in a step."""
+    return rounds(threads, cpus) * math.ceil(nodes / threads)
+
+
+def predictions(points: Sequence[SpeedPoint], runs: Sequence[FastRun], switch_ns: dict[str, Estimate], cpus: int) -> list[Prediction]:
+    """Each measured configuration beside the model: slope from one thread over the busiest CPU's nodes, begin of the line from its own number of threads.
+
+    What the scheduler takes by itself (involuntary switches, as counted) is T_switch each, shared by the CPUs that run.
+    """
+    lines = lines_of(runs)
+    found: list[Prediction] = []
+    for point in points:
+        one, own = (lines.get((point.solver, point.policy, WHOLE, threads)) for threads in (1, point.threads))
+        if point.free_running or one is None or own is None:
+            continue
+        step = own.intercept_ns + one.slope_ns * busiest_share(point.nodes, point.threads, cpus)
+        step += _switching(point, runs, switch_ns) / min(point.threads, cpus)
+        if step > 0:
+            found.append(
+                Prediction(
+                    solver=point.solver,
+                    policy=point.policy,
+                    threads=point.threads,
+                    nodes=point.nodes,
+                    predicted_ns=step,
+                    measured_ns=point.step_ns.value,
+                )
+            )
+    return found
+
+
+def _switching(point: SpeedPoint, runs: Sequence[FastRun], switch_ns: dict[str, Estimate]) -> float:
+    cost = switch_ns.get(point.policy)
+    place = (point.solver, point.policy, point.threads, point.nodes, WHOLE)
+    counts = [
+        run.involuntary_switches / run.steps
+        for run in runs
+        if run.involuntary_switches is not None
+        and (run.configuration.solver, run.configuration.policy, run.configuration.threads, run.configuration.nodes, run.configuration.without) == place
+    ]
+    return 0.0 if cost is None or not counts else cost.value * sum(counts) / len(counts)
+
+
+def _longest_delay(solver: str, policy: str, threads: int, runs: Sequence[FastRun]) -> float | None:
+    delays = [
+        run.step_max_ns - run.step_ns
+        for run in runs
+        if run.step_max_ns is not None
+        and (run.configuration.solver, run.configuration.policy, run.configuration.threads, run.configuration.without) == (solver, policy, threads, WHOLE)
+        and not run.configuration.free_running
+    ]
+    return max(delays, default=None)
+
+
+def _frontier(own: Line, one: Line, room_ns: float, threads: int, cpus: int) -> Estimate | None:
+    """Nodes for which there is room: (room - begin) / (slope on one thread * what the busiest CPU has of them)."""
+    share = rounds(threads, cpus) / threads
+    room = Uncertain(room_ns - own.intercept_ns, float(own.covariance[0, 0]), own.dof)
+    slope = Uncertain(one.slope_ns * share, float(one.covariance[1, 1]) * share**2, one.dof)
+    covariance = -float(one.covariance[0, 1]) * share if own is one else 0.0
+    return quotient(room, slope, covariance, one.measurements + (0 if own is one else own.measurements))
+
+
+def predicted_frontiers(runs: Sequence[FastRun], period_ns: int, cpus: int) -> list[PredictedFrontier]:
+    """For each solver, policy and number of threads that were measured real-fast: the n that the model gives to a period."""
+    lines = lines_of(runs)
+    found: list[PredictedFrontier] = []
+    for (solver, policy, without, threads), own in lines.items():
+        one = lines.get((solver, policy, WHOLE, 1))
+        if without != WHOLE or one is None:
+            continue
+        delay = _longest_delay(solver, policy, threads, runs)
+        worst = None if delay is None else _frontier(own, one, period_ns - delay, threads, cpus)
+        mean = _frontier(own, one, period_ns, threads, cpus)
+        found.append(PredictedFrontier(solver=solver, policy=policy, threads=threads, period_ns=period_ns, mean=mean, worst=worst, delay_ns=delay))
+    return found

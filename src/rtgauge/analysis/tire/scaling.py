@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""Real-fast: how long a step takes over nodes and threads (Garre et al. 2014, fig. 5 to 7), and what threads gain: speed-up and efficiency."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from rtgauge.analysis.tire.estimate import Estimate, mean_of, ratio_of
+from rtgauge.analysis.tire.runs import SERIAL, WHOLE
+from rtgauge.record.model import Model, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rtgauge.analysis.tire.runs import FastRun
+
+SEVERITIES = list(Severity)
+
+
+class SpeedPoint(Model):
+    """One configuration, its repeats put together."""
+
+    solver: str
+    policy: str
+    free_running: bool
+    nodes: int
+    threads: int
+    step_ns: Estimate
+    step_max_ns: int | None = Field(description="the longest step of all repeats")
+    speed_up: Estimate | None = Field(description="step time of the same solver on one thread over this one; None: that was not measured")
+    efficiency: Estimate | None = Field(description="speed-up for each thread")
+    switches_per_step: float | None
+    worst_mark: Severity | None
+
+    @property
+    def node_steps_per_s(self) -> float:
+        """How many nodes are carried a step on in a second."""
+        return self.nodes * 1e9 / self.step_ns.value
+
+
+def worst_of(marks: Iterable[Severity | None]) -> Severity | None:
+    """The severest of some marks; None where there is none."""
+    return max((mark for mark in marks if mark is not None), key=SEVERITIES.index, default=None)
+
+
+def _per_thread(speed_up: Estimate, threads: int) -> Estimate:
+    low, high = (None if bound is None else bound / threads for bound in (speed_up.low, speed_up.high))
+    return Estimate(value=speed_up.value / threads, low=low, high=high, measurements=speed_up.measurements)
+
+
+def speed_points(runs: Sequence[FastRun]) -> list[SpeedPoint]:
+    """Every configuration from which nothing was taken away, by solver, policy, threads and nodes."""
+    groups: dict[tuple[str, str, bool, int, int], list[FastRun]] = {}
+    for run in runs:
+        of = run.configuration
+        if of.without == WHOLE:
+            groups.setdefault((of.solver, of.policy, of.free_running, of.threads, of.nodes), []).append(run)
+    points: list[SpeedPoint] = []
+    for (solver, policy, free_running, threads, nodes), same in sorted(groups.items()):
+        one = groups.get((solver, policy, free_running, 1, nodes))
+        speed_up = None
+        if one is not None and threads > 1:
+            speed_up = ratio_of([run.step_ns for run in one], [run.step_ns for run in same])
+        switches = [run.switches_per_step for run in same if run.switches_per_step is not None]
+        longest = [run.step_max_ns for run in same if run.step_max_ns is not None]
+        points.append(
+            SpeedPoint(
+                solver=solver,
+                policy=policy,
+                free_running=free_running,
+                nodes=nodes,
+                threads=threads,
+                step_ns=mean_of([run.step_ns for run in same]),
+                step_max_ns=max(longest, default=None),
+                speed_up=speed_up,
+                efficiency=None if speed_up is None else _per_thread(speed_up, threads),
+                switches_per_step=sum(switches) / len(switches) if switches else None,
+                worst_mark=worst_of(run.worst_mark for run in same),
+            )
+        )
+    return points
+
+
+def against_serial(points: Sequence[SpeedPoint], runs: Sequence[FastRun]) -> dict[tuple[str, str, int, int], Estimate]:
+    """(solver, policy, threads, nodes) -> how many times as fast as the serial solver under the same policy, where that was measured."""
+    steps: dict[tuple[str, str, int, int], list[float]] = {}
+    for run in runs:
+        of = run.configuration
+        if of.without == WHOLE and not of.free_running:
+            steps.setdefault((of.solver, of.policy, of.threads, of.nodes), []).append(run.step_ns)
+    found: dict[tuple[str, str, int, int], Estimate] = {}
+    for point in points:
+        place = (point.solver, point.policy, point.threads, point.nodes)
+        serial = steps.get((SERIAL, point.policy, 1, point.nodes))
+        if serial is not None and place in steps and point.solver != SERIAL and not point.free_running:
+            found[place] = ratio_of(serial, steps[place])
+    return found

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: MIT
+"""The largest tire that holds hard real time, by several bisections and then a confirmation. Pure: from what was measured to what is wanted next.
+
+Near the frontier a run of a given n sometimes misses a deadline and sometimes does not, so one bisection is a draw of luck. Several independent
+ones give a range, and what they agree on at the least has then to hold some more runs in a row.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from rtgauge.analysis.confidence import upper_bound
+from rtgauge.analysis.tire.runs import LEAST_NODES, NODES_MULTIPLE
+from rtgauge.record.model import Model
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+
+FIRST_FACTOR = 1.25
+"""How far the first step away from the start goes; each further one goes the square of the last."""
+MOST_NODES = 16_000_000
+
+
+def whole_nodes(nodes: float, least: int = LEAST_NODES, most: int = MOST_NODES) -> int:
+    """The nearest number of nodes that a tire can have, within limits that are themselves such numbers."""
+    return min(most, max(least, NODES_MULTIPLE * round(nodes / NODES_MULTIPLE)))
+
+
+def least_nodes(threads: int) -> int:
+    """The smallest tire that so many threads can share, also where each needs a pair of opposite nodes."""
+    return NODES_MULTIPLE * max(1, math.ceil(2 * threads / NODES_MULTIPLE))
+
+
+@dataclass(frozen=True)
+class Search:
+    """One search: for so many threads, from `start` on, until the border is known to `resolution` (a share of n)."""
+
+    threads: int
+    start: int
+    most: int = MOST_NODES
+    resolution: float = 0.05
+    bisections: int = 5
+    confirmations: int = 5
+
+    @property
+    def least(self) -> int:
+        """The smallest n that is tried."""
+        return least_nodes(self.threads)
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """What one bisection ends with: the largest n that held (None: not even the least), the smallest that missed (None: not even the most)."""
+
+    holds: int | None
+    misses: int | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run of so many nodes: its deadlines, and how many were missed."""
+
+    deadlines: int
+    missed: int
+
+
+Trial = tuple[int, int]
+"""Nodes and repeat: what tells the runs of one search apart."""
+Trials = "Mapping[Trial, Outcome]"
+
+
+def bisection(search: Search) -> Generator[int, bool, Bracket]:
+    """Yields n to try, takes whether it held, returns the bracket. No n comes twice."""
+    holds: int | None = None
+    misses: int | None = None
+    nodes, factor = whole_nodes(search.start, search.least, search.most), FIRST_FACTOR
+    while True:
+        if (yield nodes):
+            holds = nodes
+        else:
+            misses = nodes
+        if holds is None and misses is not None:
+            if misses == search.least:
+                return Bracket(None, misses)
+            nodes, factor = whole_nodes(min(misses / factor, misses - NODES_MULTIPLE), search.least, search.most), factor**2
+        elif misses is None and holds is not None:
+            if holds == search.most:
+                return Bracket(holds, None)
+            nodes, factor = whole_nodes(max(holds * factor, holds + NODES_MULTIPLE), search.least, search.most), factor**2
+        elif holds is not None and misses is not None:
+            if misses - holds <= NODES_MULTIPLE or misses <= holds * (1 + search.resolution):
+                return Bracket(holds, misses)
+            middle = whole_nodes(math.sqrt(holds * misses))
+            nodes = min(misses - NODES_MULTIPLE, max(holds + NODES_MULTIPLE, middle))
+
+
+class Frontier(Model):
+    """What a search found. `nodes` None: even the smallest tire missed a deadline."""
+
+    threads: int
+    nodes: int | None = Field(description="the largest n that held in every run of it, the confirming ones too")
+    runs: int = Field(description="runs of `nodes`, none of which missed")
+    deadlines: int = Field(description="deadlines of those runs")
+    share_at_most: float | None = Field(description="the share of missed deadlines that these do not rule out at 95 %")
+    misses: int | None = Field(description="the smallest n tried that missed a deadline; None: none did up to the limit")
+    low: int = Field(description="the least that a bisection ended with; 0: not even the smallest tire held")
+    high: int = Field(description="the most that a bisection ended with")
+    bisections: int
+    coverage: float = Field(description="how sure `low` to `high` holds the middle (median) of what such bisections end with, whatever their distribution")
+    at_limit: bool = Field(description="every bisection held at the largest n that was allowed")
+
+
+@dataclass(frozen=True)
+class State:
+    """How far a search is: the runs it wants next (none where it is done), and then the frontier."""
+
+    wanted: list[Trial]
+    frontier: Frontier | None
+
+
+def _replay(search: Search, repeat: int, trials: Mapping[Trial, Outcome]) -> Bracket | int:
+    """The bracket of one bisection, or the n that it wants next."""
+    running = bisection(search)
+    nodes = next(running)
+    while True:
+        outcome = trials.get((nodes, repeat))
+        if outcome is None:
+            return nodes
+        try:
+            nodes = running.send(outcome.missed == 0)
+        except StopIteration as end:
+            return end.value
+
+
+def coverage(bisections: int) -> float:
+    """How sure the smallest and the largest of so many independent results lie about their median: each is on either side of it like a coin."""
+    return 1.0 - 2.0 ** (1 - bisections)
+
+
+def state_of(search: Search, trials: Mapping[Trial, Outcome]) -> State:
+    """Where a search stands after `trials`; the same trials always lead to the same state."""
+    brackets: list[Bracket] = []
+    wanted: list[Trial] = []
+    for repeat in range(1, search.bisections + 1):
+        found = _replay(search, repeat, trials)
+        if isinstance(found, int):
+            wanted.append((found, repeat))
+        else:
+            brackets.append(found)
+    if wanted:
+        return State(wanted, None)
+    ends = [bracket.holds for bracket in brackets]
+    candidate = None if None in ends else min(end for end in ends if end is not None)
+    step = search.resolution
+    while candidate is not None:
+        confirming = [(candidate, search.bisections + number) for number in range(1, search.confirmations + 1)]
+        outcomes = [trials.get(trial) for trial in confirming]
+        if any(outcome is not None and outcome.missed for outcome in outcomes):
+            if candidate == search.least:
+                candidate = None
+            else:
+                candidate, step = whole_nodes(min(candidate * (1 - step), candidate - NODES_MULTIPLE), search.least, search.most), min(0.5, step * 2)
+            continue
+        missing = [trial for trial, outcome in zip(confirming, outcomes, strict=True) if outcome is None]
+        if missing:
+            return State(missing[:1], None)
+        break
+    return State([], _frontier(search, trials, brackets, candidate))
+
+
+def _frontier(search: Search, trials: Mapping[Trial, Outcome], brackets: list[Bracket], nodes: int | None) -> Frontier:
+    ends = [bracket.holds or 0 for bracket in brackets]
+    at = [outcome for (tried, _), outcome in trials.items() if tried == nodes]
+    deadlines = sum(outcome.deadlines for outcome in at)
+    return Frontier(
+        threads=search.threads,
+        nodes=nodes,
+        runs=len(at),
+        deadlines=deadlines,
+        share_at_most=upper_bound(0, deadlines) if deadlines else None,
+        misses=min((tried for (tried, _), outcome in trials.items() if outcome.missed), default=None),
+        low=min(ends),
+        high=max(ends),
+        bisections=search.bisections,
+        coverage=coverage(search.bisections),
+        at_limit=all(bracket.misses is None for bracket in brackets),
+    )

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: MIT
+"""Everything that a record says of the tire, system by system: what the page, the terminal and `--json` show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from rtgauge.analysis.microbenchmarks import system_name
+from rtgauge.analysis.tire.cost import CostModel, cost_model
+from rtgauge.analysis.tire.estimate import Estimate, mean_of
+from rtgauge.analysis.tire.maps import RealTimeMap, real_time_maps
+from rtgauge.analysis.tire.predict import PredictedFrontier, Prediction, predicted_frontiers, predictions
+from rtgauge.analysis.tire.read import fast_runs, is_tire, paced_runs, too_short
+from rtgauge.analysis.tire.runs import SOLVERS
+from rtgauge.analysis.tire.scaling import SpeedPoint, against_serial, speed_points
+from rtgauge.analysis.tire.search import Frontier
+from rtgauge.record.model import Model
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rtgauge.record.model import Step
+    from rtgauge.record.reader import Record
+
+
+class AgainstSerial(Model):
+    """How many times as fast as the serial solver one configuration is."""
+
+    solver: str
+    policy: str
+    threads: int
+    nodes: int
+    times: Estimate
+
+
+class Searched(Model):
+    """A search that came to its end."""
+
+    solver: str
+    policy: str
+    period_ns: int
+    frontier: Frontier
+
+
+class FrontierRow(Model):
+    """The largest tire in hard real time on so many threads: by the model, by the map, by the search; None where one of them says nothing."""
+
+    solver: str
+    policy: str
+    threads: int
+    period_ns: int
+    mean: Estimate | None
+    worst: Estimate | None
+    delay_ns: float | None
+    map_holds: int | None
+    map_misses: int | None
+    searched: Frontier | None
+
+
+class TireResults(Model):
+    """One system under one load in one deployment."""
+
+    record: str
+    name: str
+    target: str
+    load: str
+    deployment: str
+    cpus: int = Field(description="CPUs that the threads went round")
+    points: list[SpeedPoint]
+    too_short: int = Field(description="real-fast runs that computed for less than a millisecond, and are in no figure")
+    against_serial: list[AgainstSerial]
+    cost: CostModel | None
+    switch_ns: dict[str, Estimate] = Field(description="policy -> a task switch by the microbenchmark")
+    predictions: list[Prediction]
+    maps: list[RealTimeMap]
+    frontiers: list[FrontierRow]
+    meanings: dict[str, int] = Field(description="what was asked for in words (cores, ...) -> how many threads that was")
+
+
+def switch_costs(steps: Sequence[Step]) -> dict[str, Estimate]:
+    """Policy -> the mean cost of a task switch between two tasks, by the probe `switch`."""
+    means: dict[str, list[float]] = {}
+    for step in steps:
+        if step.key.probe == "switch" and step.key.parameters.get("tasks") == 2 and step.total is not None and step.total.mean_ns is not None:
+            means.setdefault(str(step.key.parameters["policy"]), []).append(step.total.mean_ns)
+    return {policy: mean_of(values) for policy, values in means.items()}
+
+
+def frontier_rows(predicted: Sequence[PredictedFrontier], maps: Sequence[RealTimeMap], searched: Sequence[Searched]) -> list[FrontierRow]:
+    """Prediction, map and search of each solver, policy, period and number of threads beside each other."""
+    model = {(one.solver, one.policy, one.period_ns, one.threads): one for one in predicted}
+    mapped = {(found.solver, found.policy, found.period_ns, edge.threads): edge for found in maps if not found.free_running for edge in found.frontier}
+    search = {(one.solver, one.policy, one.period_ns, one.frontier.threads): one.frontier for one in searched}
+    rows: list[FrontierRow] = []
+    # A map of another period, as that of the pretest, does not reach its frontier where a search was for the one that is asked for.
+    periods = {period_ns for _, _, period_ns, _ in search} or {period_ns for _, _, period_ns, _ in mapped}
+    for key in sorted(
+        {key for key in {*mapped, *search} if key[2] in periods},
+        key=lambda key: (key[1], -key[2], SOLVERS.index(key[0]) if key[0] in SOLVERS else len(SOLVERS), key[3]),
+    ):
+        solver, policy, period_ns, threads = key
+        expected, edge = model.get(key), mapped.get(key)
+        rows.append(
+            FrontierRow(
+                solver=solver,
+                policy=policy,
+                threads=threads,
+                period_ns=period_ns,
+                mean=None if expected is None else expected.mean,
+                worst=None if expected is None else expected.worst,
+                delay_ns=None if expected is None else expected.delay_ns,
+                map_holds=None if edge is None else edge.holds,
+                map_misses=None if edge is None else edge.misses,
+                searched=search.get(key),
+            )
+        )
+    return rows
+
+
+def meanings(steps: Sequence[Step]) -> dict[str, int]:
+    """Words for a number of threads -> that number on this machine, where a step was asked for by a word."""
+    found: dict[str, int] = {}
+    for step in steps:
+        word = step.key.parameters.get("threads")
+        for result in step.results if isinstance(word, str) and not word.isdigit() else []:
+            number = result.values.get("threads")
+            if isinstance(number, int) and not isinstance(number, bool):
+                found[str(word)] = number
+    return found
+
+
+def _results(record: Record, steps: Sequence[Step], searched: Sequence[Searched]) -> TireResults:
+    tire = [step for step in steps if is_tire(step)]
+    fast, paced = fast_runs(tire), paced_runs(tire)
+    points, switch_ns = speed_points(fast), switch_costs(steps)
+    cpus = max((len(step.cpus) for step in tire), default=1) or 1
+    maps = real_time_maps(paced)
+    periods = dict.fromkeys(found.period_ns for found in maps)
+    beside = [
+        AgainstSerial(solver=solver, policy=policy, threads=threads, nodes=nodes, times=times)
+        for (solver, policy, threads, nodes), times in against_serial(points, fast).items()
+    ]
+    first = tire[0]
+    return TireResults(
+        record=str(record.path),
+        name=system_name(record, first),
+        target=next(iter(first.key.targets.values()), "local"),
+        load=first.key.load,
+        deployment=first.key.deployment,
+        cpus=cpus,
+        points=points,
+        too_short=too_short(tire),
+        against_serial=beside,
+        cost=cost_model(fast, switch_ns),
+        switch_ns=switch_ns,
+        predictions=predictions(points, fast, switch_ns, cpus),
+        maps=maps,
+        frontiers=frontier_rows([found for period_ns in periods for found in predicted_frontiers(fast, period_ns, cpus)], maps, searched),
+        meanings=meanings(tire),
+    )
+
+
+Condition = tuple[str, str, str]
+"""Target, load and deployment."""
+
+
+def condition_of(step: Step) -> Condition:
+    """What must be the same for steps to be put together."""
+    return next(iter(step.key.targets.values()), "local"), step.key.load, step.key.deployment
+
+
+def tire_results(record: Record, searched: Mapping[Condition, Sequence[Searched]]) -> list[TireResults]:
+    """A result for each target, load and deployment under which a tire was run; none where none was. `searched`: the searches of each. Raises RecordError."""
+    groups: dict[Condition, list[Step]] = {}
+    for step in record.steps:
+        groups.setdefault(condition_of(step), []).append(step)
+    return [_results(record, steps, searched.get(key, ())) for key, steps in groups.items() if any(is_tire(step) for step in steps)]

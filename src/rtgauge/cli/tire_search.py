@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""`rtgauge probe tire --search`: the largest tire that holds hard real time, for each number of threads."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import typer
+from pydantic import BaseModel
+from rich.console import Console
+
+from rtgauge.analysis.tire.whole import TireResults
+from rtgauge.cli.display import make_display
+from rtgauge.errors import EXIT_INTERRUPTED, InputError
+from rtgauge.plan.plan import Overrides
+from rtgauge.record.model import Run
+from rtgauge.record.reader import Record
+from rtgauge.report.terminal import print_summary
+from rtgauge.report.tire_chapter.chapter import results_of
+from rtgauge.runner.interrupt import Interrupt
+from rtgauge.runner.run import RunOptions, start_run
+from rtgauge.study import registry
+from rtgauge.study.tire import STUDY
+from rtgauge.verdict.decision import exit_status
+
+DECIDED = ("nodes", "steps", "warm-up", "without", "free-running", "samples", "state")
+"""What a search decides by itself."""
+
+
+class SearchDocument(BaseModel):
+    """The one document that `--json` prints."""
+
+    run: Run
+    results: list[TireResults]
+    systems: dict[str, dict[str, Any]]
+
+
+def tire_search(written: dict[str, Any], *, load: str, target: str, repeats: int | None, as_json: bool) -> int:
+    """Search, print, and give the exit status. `written`: what the command line says, as a plan has it."""
+    for name in DECIDED:
+        if name in written:
+            raise InputError(f"--{name} cannot be given with --search, which finds the number of nodes by runs of its own; leave it out")
+    asked = Overrides(parameters=written, loads=[load], repeats=repeats, targets=[target])
+    study = registry.growing(STUDY.name, asked)
+    plan = study.plan()
+    display = make_display()
+    with tempfile.TemporaryDirectory(prefix=".rtgauge-") as folder:
+        with Interrupt(display.stopping) as interrupt, display:
+            path, run, _ = start_run(plan, RunOptions(Path(folder), ["rtgauge", "probe", "tire", "--search"], kept=False), display, interrupt, study)
+        record = Record.open(path)
+        if as_json:
+            typer.echo(SearchDocument(run=run, results=results_of(record), systems=record.systems).model_dump_json(indent=1))
+        else:
+            print_summary(record, Console(), kept=False)
+    return EXIT_INTERRUPTED if run.state == "interrupted" else exit_status(record.run.verdicts, record.steps)

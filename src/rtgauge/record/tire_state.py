@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""The state of a tire: positions and velocities of its nodes, as the engine writes them (docs/probes/tire.md), and into a file of the user's."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rtgauge.errors import RecordError
+from rtgauge.record.storage import clear_errors
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+STATE_FILE = "state.tire"
+"""Name in the folder of a step."""
+MAGIC = b"rtgtire\x01"
+HEADER = struct.Struct("<8sqq")
+COLUMNS = ("x", "y", "vx", "vy")
+
+
+@dataclass(frozen=True)
+class TireState:
+    """After `steps` steps: a row a node, x, y (m), vx, vy (m/s)."""
+
+    steps: int
+    nodes: npt.NDArray[np.float64]
+
+
+def read_state(path: Path) -> TireState:
+    """A state file. Raises RecordError for a foreign, damaged or truncated one."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise RecordError(f"{path} cannot be read: {error.strerror}") from None
+    if not data.startswith(MAGIC[:7]):
+        raise RecordError(f"{path} is not the state of a tire")
+    if len(data) < HEADER.size:
+        raise RecordError(f"{path} is cut short: its header has {len(data)} of {HEADER.size} bytes")
+    magic, nodes, steps = HEADER.unpack_from(data)
+    if magic != MAGIC:
+        raise RecordError(f"{path} is in format {magic[7]}, known is {MAGIC[7]}: update rtgauge")
+    if nodes < 4 or nodes % 4 or steps < 0 or len(data) - HEADER.size != nodes * len(COLUMNS) * 8:
+        raise RecordError(f"{path} is damaged: {nodes} nodes after {steps} steps do not fit {len(data)} bytes")
+    values = np.frombuffer(data, dtype="<f8", offset=HEADER.size).astype(np.float64)
+    return TireState(steps, values.reshape(nodes, len(COLUMNS)))
+
+
+def export_state(source: Path, out: Path) -> None:
+    """Write a state file as .csv (node, x, y, vx, vy; every digit), .npy (a row a node) or else as it is. Raises what clear_errors does."""
+    state = read_state(source)
+    with clear_errors(out, out.parent):
+        if out.suffix == ".csv":
+            rows = (f"{node},{','.join(map(repr, row))}" for node, row in enumerate(state.nodes.tolist()))
+            out.write_text("\n".join([f"node,{','.join(COLUMNS)}", *rows, ""]))
+        elif out.suffix == ".npy":
+            with out.open("wb") as file:
+                np.save(file, state.nodes)
+        else:
+            shutil.copyfile(source, out)

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""The chapter put together: paragraphs, figures and tables in the paper's order, one chapter for each system, load and deployment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from rtgauge.analysis.tire.read import is_tire
+from rtgauge.analysis.tire.whole import tire_results
+from rtgauge.report.text import NARROW_SPACE, plural
+from rtgauge.report.tire_chapter import grids, words
+from rtgauge.report.tire_chapter.curves import threads_figure, time_figure
+from rtgauge.report.tire_chapter.maps import hard_figure, soft_figure
+from rtgauge.report.tire_chapter.model import frontier_figure, model_figure
+from rtgauge.study.tire import searched
+
+if TYPE_CHECKING:
+    from rtgauge.analysis.tire.whole import TireResults
+    from rtgauge.record.model import Mark
+    from rtgauge.record.reader import Record
+    from rtgauge.report.compare.tables import Grid
+    from rtgauge.report.figures.parts import Figure
+
+FEW = 12
+"""So many configurations stand in the open; more are folded away."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the chapter: paragraphs, then figures by name, then tables, then tables that are folded away."""
+
+    title: str
+    words: list[str] = field(default_factory=list[str])
+    figures: list[str] = field(default_factory=list[str])
+    grids: list[Grid] = field(default_factory=list["Grid"])
+    folded: list[Grid] = field(default_factory=list["Grid"])
+
+    @property
+    def empty(self) -> bool:
+        """Nothing to show."""
+        return not (self.words or self.figures or self.grids or self.folded)
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One system. `title`: what tells it from the record's other ones, empty where it is alone."""
+
+    title: str
+    results: TireResults
+    sections: list[Section]
+
+
+def results_of(record: Record) -> list[TireResults]:
+    """Everything that the record says of the tire; none where it was not run. Raises RecordError."""
+    return tire_results(record, searched(record)) if any(is_tire(step) for step in record.steps) else []
+
+
+def _suffixes(every: list[TireResults]) -> list[str]:
+    return [""] if len(every) == 1 else [f"-{number}" for number in range(1, len(every) + 1)]
+
+
+def figures_of(every: list[TireResults]) -> list[Figure]:
+    """All figures, in order; with several systems each has its number in the figure's name and itself in the title."""
+    found: list[Figure] = []
+    for results, suffix in zip(every, _suffixes(every), strict=True):
+        drawn = [make(results, suffix) for make in (time_figure, threads_figure, hard_figure, soft_figure, frontier_figure, model_figure)]
+        found += [figure if not suffix else replace(figure, title=f"{figure.title}, {_title(results)}") for figure in drawn if figure is not None]
+    return found
+
+
+def _title(results: TireResults) -> str:
+    return ", ".join(part for part in (results.name, results.load, "" if results.deployment == "as-is" else results.deployment) if part)
+
+
+def _speed_section(results: TireResults, names: list[str]) -> Section:
+    few = len(results.points) <= FEW
+    shown = results.points if few else grids.largest_points(results)
+    table = grids.speed_grid(results, shown, "Real-fast" if few else "The largest tire of each", NARROW_SPACE)
+    every = None if few else grids.speed_grid(results, results.points, "Every configuration, real-fast", NARROW_SPACE)
+    return Section("Real-fast", words.fast_words(results), names, [table] if table else [], [every] if every else [])
+
+
+def _cost_section(results: TireResults, names: list[str]) -> Section:
+    known = [grid for grid in (grids.cost_grid(results), grids.synchronisation_grid(results)) if grid is not None]
+    lines = grids.lines_grid(results)
+    return Section("The cost of a step", words.cost_words(results), names, known, [lines] if lines is not None else [])
+
+
+def _sections(results: TireResults, drawn: set[str], suffix: str) -> list[Section]:
+    def here(*names: str) -> list[str]:
+        return [name + suffix for name in names if name + suffix in drawn]
+
+    cells = grids.cells_grids(results, NARROW_SPACE)
+    few = sum(len(grid.rows) for grid in cells) <= FEW
+    real_time = Section("Real-time", words.real_time_words(results), here("tire-hard", "tire-soft"), cells if few else [], [] if few else cells)
+    frontier = grids.frontier_grid(results, NARROW_SPACE)
+    found = Section("How large may it be?", words.search_words(results), here("tire-frontier"), [frontier] if frontier is not None else [])
+    every = [
+        Section("The model and the solvers", words.model_words(results)),
+        _speed_section(results, here("tire-time", "tire-threads")),
+        real_time,
+        found,
+        _cost_section(results, here("tire-model")),
+    ]
+    return [section for section in every if not section.empty]
+
+
+def chapters(record: Record, drawn: set[str]) -> list[Chapter]:
+    """A chapter for each system; `drawn`: the names of the figures that the page has."""
+    every = results_of(record)
+    return [
+        Chapter(_title(results) if len(every) > 1 else "", results, _sections(results, drawn, suffix))
+        for results, suffix in zip(every, _suffixes(every), strict=True)
+    ]
+
+
+def without_tire(record: Record) -> Record:
+    """The record for all that speaks of each step by itself: of the tire's hundreds of steps there is the first of each system, load and deployment."""
+    return replace(record, steps=[step for step in record.steps if not is_tire(step)])
+
+
+def representatives(record: Record) -> Record:
+    """The record with one step of the tire for each system, load and deployment, for what does not change from one such step to the next."""
+    kept: set[str] = set()
+    seen: set[tuple[object, ...]] = set()
+    for step in record.steps:
+        place = (*sorted(step.key.targets.items()), step.key.load, step.key.deployment)
+        if not is_tire(step) or place not in seen:
+            kept.add(step.id)
+        if is_tire(step):
+            seen.add(place)
+    return replace(record, steps=[step for step in record.steps if step.id in kept])
+
+
+def marks_of(record: Record) -> list[tuple[str, Mark]]:
+    """(where, mark) of the tire's steps: a mark that many of them have once, with how many and the first one's words."""
+    steps = [step for step in record.steps if is_tire(step)]
+    counts = Counter((mark.severity, mark.name) for step in steps for mark in {(m.severity, m.name): m for m in step.marks}.values())
+    first = {(mark.severity, mark.name): (step.id, mark) for step in reversed(steps) for mark in reversed(step.marks)}
+    found: list[tuple[str, Mark]] = []
+    for key, count in counts.items():
+        step_id, mark = first[key]
+        where = step_id if count == 1 else f"{count} of {plural(len(steps), 'step')} of the tire, first {step_id}"
+        found.append((where, mark))
+    return found

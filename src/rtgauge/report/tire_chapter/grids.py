@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: MIT
+"""The chapter's tables, as text: page and terminal print the same numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rtgauge.report.compare.tables import Grid
+from rtgauge.report.text import NONE, plural, whole
+from rtgauge.report.tire_chapter.maps import map_title
+from rtgauge.report.tire_chapter.names import SIMULATED_S, SIMULATED_STEPS, period_name, policy_name, solver_name, threads_name
+from rtgauge.units import format_time
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.analysis.tire.cost import Part
+    from rtgauge.analysis.tire.estimate import Estimate
+    from rtgauge.analysis.tire.scaling import SpeedPoint
+    from rtgauge.analysis.tire.search import Frontier
+    from rtgauge.analysis.tire.whole import FrontierRow, TireResults
+    from rtgauge.record.model import Severity
+
+MARKED = "* marked doubtful or invalid: read it with care"
+
+
+def figure(value: float) -> str:
+    """Three significant digits, never in powers of ten."""
+    magnitude = abs(value)
+    return f"{value:,.0f}" if magnitude >= 100 else f"{value:.1f}" if magnitude >= 10 else f"{value:.2f}" if magnitude >= 0.1 or not value else f"{value:.3f}"
+
+
+def interval(estimate: Estimate | None) -> str:
+    """ "8.1 (7.9 ... 8.3)"; without brackets where there is no interval; a dash for None."""
+    if estimate is None:
+        return NONE
+    if estimate.low is None or estimate.high is None:
+        return figure(estimate.value)
+    return f"{figure(estimate.value)} ({figure(estimate.low)} … {figure(estimate.high)})"
+
+
+def _star(mark: Severity | None) -> str:
+    return "*" if mark is not None and mark.value != "note" else ""
+
+
+def _speed_row(point: SpeedPoint, results: TireResults, group: str) -> list[str]:
+    key = (point.solver, point.policy, point.threads, point.nodes)
+    serial = next((one.times for one in results.against_serial if (one.solver, one.policy, one.threads, one.nodes) == key), None)
+    return [
+        f"{solver_name(point.solver, free_running=point.free_running)}, {policy_name(point.policy)}{_star(point.worst_mark)}",
+        threads_name(point.threads, results),
+        whole(point.nodes, group=group),
+        format_time(point.step_ns.value),
+        figure(point.step_ns.value * SIMULATED_STEPS / 1e9),
+        f"{point.node_steps_per_s / 1e6:,.1f}",
+        interval(point.speed_up),
+        interval(point.efficiency),
+        interval(serial),
+        NONE if point.switches_per_step is None else figure(point.switches_per_step),
+    ]
+
+
+SPEED_COLUMNS = [
+    "",
+    "threads",
+    "nodes",
+    "step",
+    f"{SIMULATED_S} s of simulation (s)",
+    "million node-steps/s",
+    "speed-up",
+    "efficiency",
+    "times serial",
+    "switches a step",
+]
+
+
+def short_note(runs: int) -> str:
+    """What is not in the figures."""
+    verb = "is" if runs == 1 else "are"
+    return f"{plural(runs, 'run')} computed for less than a millisecond before the time was over, which says nothing of a step, and {verb} left out."
+
+
+def speed_grid(results: TireResults, points: Sequence[SpeedPoint], title: str, group: str = "") -> Grid | None:
+    """Real-fast: step time, speed-up, efficiency; a line a configuration. None without any."""
+    if not points:
+        return None
+    notes = ["In brackets: 95 % intervals, where a configuration was repeated. times serial: how many times as fast as the serial solver on the same nodes."]
+    notes += [short_note(results.too_short)] if results.too_short else []
+    notes += [MARKED] if any(_star(point.worst_mark) for point in points) else []
+    return Grid(title, SPEED_COLUMNS, [_speed_row(point, results, group) for point in points], notes)
+
+
+def largest_points(results: TireResults) -> list[SpeedPoint]:
+    """Of each solver, policy and number of threads the largest tire: where what a step costs beside its nodes matters least."""
+    largest: dict[tuple[str, str, bool, int], SpeedPoint] = {}
+    for point in results.points:
+        key = (point.solver, point.policy, point.free_running, point.threads)
+        if key not in largest or largest[key].nodes < point.nodes:
+            largest[key] = point
+    return list(largest.values())
+
+
+def _of(part: Part) -> str:
+    return ", ".join(word for word in (part.solver, policy_name(part.policy)) if word)
+
+
+def _part_row(part: Part, estimate: Estimate) -> list[str]:
+    paper = NONE if part.paper_ns is None else f"{part.paper_ns:.0f}"
+    return [part.name, _of(part), part.per, interval(estimate), str(estimate.measurements), paper, part.how]
+
+
+def cost_grid(results: TireResults) -> Grid | None:
+    """The terms of eq. 2 with their intervals; None where nothing was fitted."""
+    if results.cost is None:
+        return None
+    notes = [
+        "Each term is the slope over n of a difference of a step's CPU time, on one thread. In brackets: 95 % interval from the scatter about that line.",
+        "T_rest: a node's cost beside springs and integration; below zero where work overlaps, so that both together cost less than each alone.",
+        "An interval that holds zero: the term cannot be told from nothing. paper: sec. 4.5, an i7-3930K with gcc 4.4 -O2.",
+    ]
+    missing: dict[str, list[str]] = {}
+    for part in results.cost.parts:
+        if part.estimate is None:
+            missing.setdefault(_of(part), []).append(part.name)
+    lacking = [f"{of}: {', '.join(names)}" for of, names in missing.items()]
+    if lacking:
+        notes.append(f"Not taken apart: {'; '.join(lacking)}.")
+    rows = [_part_row(part, part.estimate) for part in results.cost.parts if part.estimate is not None]
+    return Grid("The terms of the cost model (ns)", ["term", "of", "for each", "ns", "runs", "paper", "how"], rows, notes)
+
+
+def lines_grid(results: TireResults) -> Grid | None:
+    """The lines behind the terms: slope, intercept, scatter; None where there are none."""
+    if results.cost is None:
+        return None
+    rows = [
+        [
+            f"{line.solver}, {policy_name(line.policy)}" + (f", without {line.without}" if line.without != "none" else ""),
+            str(line.threads),
+            "CPU" if line.time == "cpu" else "wall",
+            interval(line.slope_ns),
+            interval(line.intercept_ns),
+            f"{line.scatter * 100:.1f} %",
+            f"{max(line.residuals, key=abs) * 100:+.1f} %",
+            ", ".join(map(str, line.nodes)),
+        ]
+        for line in results.cost.lines
+    ]
+    columns = ["", "threads", "time", "ns a node", "ns a step", "scatter", "largest residual", "sizes (nodes)"]
+    return Grid("The lines over n", columns, rows, ["Residuals are shares of the step time; weights go with the step time, so that every size counts alike."])
+
+
+def synchronisation_grid(results: TireResults) -> Grid | None:
+    """What several threads add to each step; None where only one was measured."""
+    if results.cost is None or not results.cost.synchronisation:
+        return None
+    rows = [
+        [
+            f"{one.solver}, {policy_name(one.policy)}",
+            threads_name(one.threads, results),
+            interval(one.extra_ns),
+            NONE if one.barrier_ns is None else figure(one.barrier_ns),
+            NONE if one.voluntary_per_step is None else figure(one.voluntary_per_step),
+            NONE if one.involuntary_per_step is None else figure(one.involuntary_per_step),
+        ]
+        for one in results.cost.synchronisation
+    ]
+    columns = ["", "threads", "added to a step (ns)", "at the barrier (ns)", "voluntary switches a step", "involuntary"]
+    notes = [
+        "Added: where the line over n begins, less where it begins on one thread. At the barrier: mean of the first thread, its wait for the others included."
+    ]
+    return Grid("What synchronisation costs", columns, rows, notes)
+
+
+def _limits(low: int | None, high: int | None, group: str) -> str:
+    if low is None and high is None:
+        return NONE
+    return f"{'none' if low is None else whole(low, group=group)} / {'none' if high is None else whole(high, group=group)}"
+
+
+def _search_cells(found: Frontier | None, group: str) -> list[str]:
+    if found is None:
+        return [NONE] * 4
+    nodes = "none held" if found.nodes is None else f"{'≥ ' if found.at_limit else ''}{whole(found.nodes, group=group)}"
+    share = NONE if found.share_at_most is None else f"{found.share_at_most * 100:.2g} %"
+    return [nodes, f"{whole(found.low, group=group)} … {whole(found.high, group=group)}", f"{found.runs} / {whole(found.deadlines, group=group)}", share]
+
+
+def _frontier_row(row: FrontierRow, results: TireResults, group: str) -> list[str]:
+    return [
+        f"{row.solver}, {policy_name(row.policy)}, {period_name(row.period_ns)}",
+        threads_name(row.threads, results),
+        interval(row.mean),
+        interval(row.worst),
+        _limits(row.map_holds, row.map_misses, group),
+        *_search_cells(row.searched, group),
+    ]
+
+
+FRONTIER_COLUMNS = [
+    "",
+    "threads",
+    "predicted, mean step",
+    "predicted, longest delay",
+    "map: holds / misses",
+    "search",
+    "bisections ended",
+    "runs / deadlines",
+    "misses at most",
+]
+
+
+def frontier_grid(results: TireResults, group: str = "") -> Grid | None:
+    """The largest n in hard real time, predicted and measured; None where no step was paced."""
+    if not results.frontiers:
+        return None
+    sure = next((row.searched.coverage for row in results.frontiers if row.searched is not None), None)
+    notes = ["In nodes. holds / misses: the last n of the map up to which every deadline was kept, and the first at which one was missed."]
+    if sure is not None:
+        notes.append(
+            f"search: the largest n at which all of its runs kept every deadline. Each bisection is a draw of luck near the frontier; between their least and "
+            f"largest end lies the middle one of all such with {sure * 100:.0f} % confidence. misses at most: what that many deadlines do not rule out at 95 %."
+        )
+    return Grid("The real-time frontier", FRONTIER_COLUMNS, [_frontier_row(row, results, group) for row in results.frontiers], notes)
+
+
+def cells_grids(results: TireResults, group: str = "") -> list[Grid]:
+    """Every cell of every map."""
+    grids: list[Grid] = []
+    for found in results.maps:
+        rows = [
+            [
+                threads_name(cell.threads, results) + _star(cell.worst_mark),
+                whole(cell.nodes, group=group),
+                str(cell.runs),
+                whole(cell.deadlines, group=group),
+                whole(cell.missed, group=group),
+                f"{cell.share * 100:.3g} %",
+                f"{cell.share_at_most * 100:.2g} %",
+            ]
+            for cell in found.cells
+        ]
+        notes = [MARKED] if any(_star(cell.worst_mark) for cell in found.cells) else []
+        grids.append(Grid(map_title(found), ["", "nodes", "runs", "deadlines", "missed", "share", "at most (95 %)"], rows, notes))
+    return grids

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: MIT
+"""Real time: the hard and the soft map over n and threads, with the frontier (the form of fig. 8 to 13)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+
+from rtgauge.report.figures.parts import Figure, csv, layered
+from rtgauge.report.tire_chapter.curves import nodes_axis
+from rtgauge.report.tire_chapter.names import period_name, policy_name, solver_name, threads_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.analysis.tire.maps import Cell, RealTimeMap
+    from rtgauge.analysis.tire.whole import TireResults
+
+ROW = 44
+SMALL_ROW = 26
+CLASSES = ["none", "to 0.1 %", "to 1 %", "to 10 %", "to 50 %", "more"]
+LIMITS = [0.0, 0.001, 0.01, 0.1, 0.5, 1.0]
+COLOURS = ["#2f6db5", "#3aa6b0", "#8fc65c", "#f0c93a", "#e8853a", "#b8322a"]
+"""Blue (every deadline kept) to red, as in the paper; they stand on a light and on a dark page."""
+TEXT_ROOM = 14
+"""At most so many cells in a row have their number written into them."""
+
+
+def share_class(share: float) -> str:
+    """The legend's class of a share of missed deadlines."""
+    return next(name for name, limit in zip(CLASSES, LIMITS, strict=True) if share <= limit)
+
+
+def bounds(nodes: Sequence[int]) -> list[tuple[float, float]]:
+    """From where to where each of these rising sizes is drawn: to the geometric middle between neighbours."""
+    if len(nodes) == 1:
+        return [(nodes[0] / 1.2, nodes[0] * 1.2)]
+    middles = [math.sqrt(low * high) for low, high in itertools.pairwise(nodes)]
+    first, last = nodes[0] ** 2 / middles[0], nodes[-1] ** 2 / middles[-1]
+    return list(itertools.pairwise([first, *middles, last]))
+
+
+def _rows(found: RealTimeMap, results: TireResults) -> list[tuple[object, ...]]:
+    rows: list[tuple[object, ...]] = []
+    for threads in found.threads:
+        cells = sorted((cell for cell in found.cells if cell.threads == threads), key=lambda cell: cell.nodes)
+        named = len(cells) <= TEXT_ROOM
+        for cell, (low, high) in zip(cells, bounds([cell.nodes for cell in cells]), strict=True):
+            rows.append((threads_name(threads, results), cell.nodes, low, high, *_numbers(cell), str(cell.missed) if named else ""))
+    return rows
+
+
+def _numbers(cell: Cell) -> tuple[object, ...]:
+    return cell.missed, cell.deadlines, cell.share * 100, cell.share_at_most * 100, cell.runs, share_class(cell.share), "kept" if cell.held else "missed"
+
+
+COLUMNS = {
+    "threads": "string",
+    "nodes": "number",
+    "low": "number",
+    "high": "number",
+    "missed": "number",
+    "deadlines": "number",
+    "share": "number",
+    "most": "number",
+    "runs": "number",
+    "class": "string",
+    "hard": "string",
+    "text": "string",
+}
+TOOLTIP = [
+    alt.Tooltip("threads:N"),
+    alt.Tooltip("nodes:Q", format=","),
+    alt.Tooltip("missed:Q", title="deadlines missed", format=","),
+    alt.Tooltip("deadlines:Q", title="of", format=","),
+    alt.Tooltip("share:Q", title="%", format=".3g"),
+    alt.Tooltip("most:Q", title="at most (95 %), %", format=".3g"),
+    alt.Tooltip("runs:Q"),
+]
+
+
+def _edges(found: RealTimeMap, results: TireResults) -> list[tuple[object, ...]]:
+    """Where the frontier lies in each row: between the last n that held and the first that missed."""
+    rows: list[tuple[object, ...]] = []
+    for edge in found.frontier:
+        if edge.misses is None:
+            continue
+        cells = sorted(cell.nodes for cell in found.cells if cell.threads == edge.threads)
+        low = dict(zip(cells, bounds(cells), strict=True))[edge.misses][0]
+        rows.append((threads_name(edge.threads, results), low, edge.holds, edge.misses))
+    return rows
+
+
+def _chart(found: RealTimeMap, results: TireResults, *, hard: bool) -> dict[str, Any]:
+    rows = _rows(found, results)
+    order = [threads_name(threads, results) for threads in reversed(found.threads)]
+    row = ROW if len(order) <= 6 else SMALL_ROW
+    x = nodes_axis("low:Q", [float(str(value)) for line in rows for value in line[2:4]])
+    y = alt.Y("threads:N", sort=order, scale=alt.Scale(domain=order), axis=alt.Axis(title=None, grid=False, ticks=False, domain=False, labelLimit=220))
+    data = alt.Chart(csv(COLUMNS, rows))
+    layers: list[alt.Chart] = []
+    if hard:
+        colour = alt.Color("hard:N", scale=alt.Scale(domain=["kept", "missed"], range=["#2f6db5", "#1c1c1c"]), legend=alt.Legend(title="every deadline"))
+        shape = alt.Shape("hard:N", scale=alt.Scale(domain=["kept", "missed"], range=["circle", "square"]))
+        filled = alt.condition("datum.hard === 'missed'", alt.value(1), alt.value(0.75))
+        points = data.mark_point(filled=True, size=90, stroke="#8a8f98", strokeWidth=1)
+        layers.append(
+            points.encode(
+                x=nodes_axis("nodes:Q", [float(str(v)) for line in rows for v in line[2:4]]), y=y, color=colour, shape=shape, opacity=filled, tooltip=TOOLTIP
+            )
+        )
+    else:
+        colour = alt.Color(
+            "class:N", sort=None, scale=alt.Scale(domain=CLASSES, range=COLOURS), legend=alt.Legend(title="deadlines missed", symbolType="square", columns=6)
+        )
+        layers.append(data.mark_bar(height=row - 6).encode(x=x, x2="high:Q", y=y, color=colour, tooltip=TOOLTIP))
+        dark = alt.condition("datum['class'] === 'to 1 %' || datum['class'] === 'to 10 %'", alt.value("#1c2128"), alt.value("#ffffff"))
+        text = data.transform_calculate(middle="sqrt(datum.low * datum.high)").mark_text(fontSize=10, clip=True)
+        layers.append(text.encode(x=alt.X("middle:Q"), y=y, text="text:N", color=dark))
+    edges = _edges(found, results)
+    if edges:
+        line = alt.Chart(csv({"threads": "string", "at": "number", "holds": "number", "misses": "number"}, edges))
+        tooltip = [alt.Tooltip("threads:N"), alt.Tooltip("holds:Q", title="holds to", format=","), alt.Tooltip("misses:Q", title="misses at", format=",")]
+        for style, thickness in (("paper", 6), ("ink", 3)):
+            layers.append(line.mark_tick(orient="vertical", thickness=thickness, height=row - 2, style=style).encode(x=alt.X("at:Q"), y=y, tooltip=tooltip))
+    return layered(layers, height=row * len(order), description=_told(found, results))
+
+
+def _told(found: RealTimeMap, results: TireResults) -> str:
+    parts: list[str] = []
+    for edge in found.frontier:
+        holds = f"holds to {edge.holds} nodes" if edge.holds is not None else "does not hold at the smallest"
+        misses = f", first miss at {edge.misses}" if edge.misses is not None else ""
+        parts.append(f"{threads_name(edge.threads, results)}: {holds}{misses}")
+    return f"{map_title(found)}, {found.deadlines} deadlines. " + "; ".join(parts)
+
+
+def map_title(found: RealTimeMap) -> str:
+    """What a map is of: solver, policy and period."""
+    return (
+        f"{solver_name(found.solver, free_running=found.free_running).capitalize()}, {policy_name(found.policy)}, a step every {period_name(found.period_ns)}"
+    )
+
+
+FRONTIER_NOTE = "The upright line is the frontier: left of it no deadline was missed at any n measured; no line: none was missed at all."
+
+
+def hard_figure(results: TireResults, suffix: str) -> Figure | None:
+    """Hard real time: was any deadline missed? A chart a map; None where no map was measured."""
+    if not results.maps:
+        return None
+    titles = [map_title(found) for found in results.maps]
+    specs = [_chart(found, results, hard=True) for found in results.maps]
+    notes = ["A square: at least one deadline was missed.", FRONTIER_NOTE]
+    return Figure(f"tire-hard{suffix}", "Hard real time: was any deadline missed? (form of fig. 8 to 10)", " ".join(titles), specs, titles, notes)
+
+
+def soft_figure(results: TireResults, suffix: str) -> Figure | None:
+    """Soft real time: how many deadlines were missed? A chart a map; None where no map was measured."""
+    if not results.maps:
+        return None
+    titles = [map_title(found) for found in results.maps]
+    specs = [_chart(found, results, hard=False) for found in results.maps]
+    notes = ["Share of the deadlines that were missed; in the cells their number, where there is room.", FRONTIER_NOTE]
+    return Figure(f"tire-soft{suffix}", "Soft real time: how many deadlines were missed? (form of fig. 11 to 13)", " ".join(titles), specs, titles, notes)

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+"""What the chapter calls things, and in which order they stand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rtgauge.analysis.tire.runs import SOLVERS
+from rtgauge.report.text import plural
+from rtgauge.units import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rtgauge.analysis.tire.whole import TireResults
+
+SIMULATED_STEPS = 6000
+"""The paper's figures 5 to 7 show the time for 60 s of simulation, in steps of 10 ms."""
+SIMULATED_S = 60
+MEANING_WORDS = {"one": "one", "cores": "one a core", "hardware-threads": "one a hardware thread", "twice": "two a hardware thread"}
+
+
+def solver_name(solver: str, *, free_running: bool = False) -> str:
+    """A solver; the paper's algorithm to the letter is told from the one with a barrier."""
+    return f"{solver}, free-running" if free_running else solver
+
+
+def policy_name(policy: str) -> str:
+    """ "fifo" -> "FIFO"."""
+    return policy.upper()
+
+
+def threads_name(threads: int, results: TireResults) -> str:
+    """ "2 threads (one a core)", where it is known what that number means on this machine; of two meanings the first."""
+    meant = next((said for word, said in MEANING_WORDS.items() if results.meanings.get(word) == threads and threads > 1), None)
+    return plural(threads, "thread") + (f" ({meant})" if meant else "")
+
+
+def by_solver(solvers: Iterable[str]) -> list[str]:
+    """Each once, in the chapter's order."""
+    return sorted(set(solvers), key=lambda name: (SOLVERS.index(name) if name in SOLVERS else len(SOLVERS), name))
+
+
+def period_name(period_ns: int) -> str:
+    """ "10ms" -> "10 ms"."""
+    text = format_duration(period_ns)
+    digits = text.rstrip("abcdefghijklmnopqrstuvwxyz")
+    return f"{digits} {text[len(digits) :]}"

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""The chapter's tables for a terminal: the same numbers in fewer columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rtgauge.report.compare.tables import Grid
+from rtgauge.report.text import NONE, plural, whole
+from rtgauge.report.tire_chapter.grids import MARKED, cost_grid, interval, largest_points, short_note
+from rtgauge.report.tire_chapter.maps import map_title
+from rtgauge.report.tire_chapter.names import period_name, policy_name, solver_name
+from rtgauge.units import format_time
+
+if TYPE_CHECKING:
+    from rtgauge.analysis.tire.whole import FrontierRow, TireResults
+
+
+def _speed(results: TireResults) -> Grid | None:
+    points = largest_points(results)
+    if not points:
+        return None
+    doubtful = [point.worst_mark is not None and point.worst_mark.value != "note" for point in points]
+    rows = [
+        [
+            f"{solver_name(point.solver, free_running=point.free_running)}, {policy_name(point.policy)}{'*' if star else ''}",
+            str(point.threads),
+            whole(point.nodes),
+            format_time(point.step_ns.value),
+            f"{point.node_steps_per_s / 1e6:,.1f}",
+            interval(point.speed_up),
+        ]
+        for point, star in zip(points, doubtful, strict=True)
+    ]
+    columns = ["", "threads", "nodes", "step", "M node-steps/s", "speed-up"]
+    notes = [*([short_note(results.too_short)] if results.too_short else []), *([MARKED] if any(doubtful) else [])]
+    return Grid("Real-fast: the largest tire of each", columns, rows, notes)
+
+
+def _maps(results: TireResults) -> Grid | None:
+    if not results.maps:
+        return None
+    rows = [
+        [
+            map_title(found) if not at else "",
+            str(edge.threads),
+            "none" if edge.holds is None else whole(edge.holds),
+            "none" if edge.misses is None else whole(edge.misses),
+            whole(sum(cell.deadlines for cell in found.cells if cell.threads == edge.threads)),
+            whole(sum(cell.missed for cell in found.cells if cell.threads == edge.threads)),
+        ]
+        for found in results.maps
+        for at, edge in enumerate(found.frontier)
+    ]
+    notes = ["holds: the largest n measured up to which every deadline was kept; misses: the smallest at which one was missed."]
+    return Grid("Real-time", ["", "threads", "holds", "misses", "deadlines", "missed"], rows, notes)
+
+
+def _frontier_row(row: FrontierRow) -> list[str]:
+    found = row.searched
+    searched = [NONE, NONE, NONE, NONE]
+    if found is not None:
+        nodes = "none" if found.nodes is None else f"{'≥ ' if found.at_limit else ''}{whole(found.nodes)}"
+        share = NONE if found.share_at_most is None else f"{found.share_at_most * 100:.2g} %"
+        searched = [nodes, f"{whole(found.low)} … {whole(found.high)}", whole(found.deadlines), share]
+    predicted = NONE if row.mean is None else whole(round(row.mean.value))
+    return [f"{row.solver}, {policy_name(row.policy)}, {period_name(row.period_ns)}", str(row.threads), predicted, *searched]
+
+
+def _frontier(results: TireResults) -> Grid | None:
+    rows = [_frontier_row(row) for row in results.frontiers if row.searched is not None]
+    if not rows:
+        return None
+    found = next(row.searched for row in results.frontiers if row.searched is not None)
+    sure = (
+        f"between their ends lies the middle one of all such with {found.coverage * 100:.0f} % confidence" if found.coverage else "one draw, of no known spread"
+    )
+    notes = [
+        "In nodes. holds: no run of it missed a deadline; missed at most: the share that so many deadlines do not rule out (95 %).",
+        f"bisections: where {plural(found.bisections, 'bisection')} ended; {sure}.",
+    ]
+    columns = ["", "threads", "predicted", "holds", "bisections", "deadlines", "missed at most"]
+    return Grid("The real-time frontier", columns, rows, notes)
+
+
+def _cost(results: TireResults) -> Grid | None:
+    grid = cost_grid(results)
+    if grid is None or not grid.rows:
+        return None
+    return Grid("The cost model (ns)", grid.columns[:4], [row[:4] for row in grid.rows], [grid.notes[0]])
+
+
+def terminal_grids(results: TireResults) -> list[Grid]:
+    """What there is, in the chapter's order."""
+    return [grid for grid in (_speed(results), _maps(results), _frontier(results), _cost(results)) if grid is not None]

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT
+"""The chapter's prose: what the paper's section 4 says of its machines, said of this one by its own numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rtgauge.analysis.tire.runs import HALO, SEMAPHORE, SERIAL
+from rtgauge.report.text import plural, whole
+from rtgauge.report.tire_chapter.grids import figure, interval
+from rtgauge.report.tire_chapter.maps import map_title
+from rtgauge.report.tire_chapter.names import MEANING_WORDS, period_name, policy_name, threads_name
+from rtgauge.units import format_time
+
+if TYPE_CHECKING:
+    from rtgauge.analysis.tire.maps import RealTimeMap
+    from rtgauge.analysis.tire.scaling import SpeedPoint
+    from rtgauge.analysis.tire.whole import TireResults
+
+MODEL = (
+    "A tire is n point masses on a circle, each joined by a spring and a damper to its two neighbours and to the one opposite it: n nodes, 3n/2 springs. It "
+    "falls under gravity onto a floor that no node can pass. A step is 10 ms of explicit Euler: first the forces of all springs, then velocity and position of "
+    "all nodes. Every step costs the same, so that a late one is the machine's doing."
+)
+SOLVERS = {
+    SERIAL: "serial: one thread and no lock.",
+    SEMAPHORE: "semaphore: the paper's algorithm 1. Each thread has n/i nodes and computes all springs at them; a binary semaphore a node guards what is "
+    "read and written.",
+    HALO: "halo: each thread has an arc and the arc opposite, so that spokes stay with it and only four borders are shared; one barrier a step.",
+}
+
+
+def model_words(results: TireResults) -> list[str]:
+    """4.1 and 4.2: the model and the solvers that were run."""
+    run = dict.fromkeys([point.solver for point in results.points] + [found.solver for found in results.maps])
+    names = [SOLVERS[name] for name in SOLVERS if name in run]
+    meant = [f"{MEANING_WORDS[word]} is {plural(results.meanings[word], 'thread')}" for word in MEANING_WORDS if word in results.meanings]
+    counts = f" Thread counts by meaning, as in the paper, on the {plural(results.cpus, 'CPU')} here: {', '.join(meant)}." if meant else ""
+    return [MODEL, " ".join(names) + counts]
+
+
+def _largest(results: TireResults, solver: str, policy: str) -> list[SpeedPoint]:
+    points = [point for point in results.points if (point.solver, point.policy) == (solver, policy) and not point.free_running]
+    most = max((point.nodes for point in points), default=0)
+    return sorted((point for point in points if point.nodes == most), key=lambda point: point.threads)
+
+
+def _gain(results: TireResults, solver: str, policy: str) -> str | None:
+    points = _largest(results, solver, policy)
+    gains = [f"{interval(point.speed_up)} times as fast on {threads_name(point.threads, results)}" for point in points if point.speed_up is not None]
+    one = next((point for point in points if point.threads == 1), None)
+    if one is None:
+        return None
+    start = f"{solver}, {policy_name(policy)}, {whole(one.nodes)} nodes: a step takes {format_time(one.step_ns.value)} on one thread"
+    return f"{start}{', and is ' + ', '.join(gains) if gains else ''}."
+
+
+def fast_words(results: TireResults) -> list[str]:
+    """4.3: what was gained by threads, how the solvers compare, which scheduler is the faster."""
+    policies = ["fifo"] if any(point.policy == "fifo" for point in results.points) else sorted({point.policy for point in results.points})
+    solvers = [solver for solver in SOLVERS if any(point.solver == solver for point in results.points)]
+    sentences = [sentence for solver in solvers for policy in policies if (sentence := _gain(results, solver, policy)) is not None]
+    paragraphs = [" ".join(sentences)] if sentences else []
+    largest = max((one.nodes for one in results.against_serial), default=0)
+    compared = [
+        f"{one.solver} is {interval(one.times)} times as fast as serial at {whole(one.nodes)} nodes ({policy_name(one.policy)})"
+        for one in results.against_serial
+        if one.threads == 1 and one.nodes == largest
+    ]
+    if compared:
+        paragraphs.append(f"What locks cost, and what being without them gains: {'; '.join(compared)}.")
+    beside = _schedulers(results)
+    if beside:
+        paragraphs.append(beside)
+    return paragraphs
+
+
+def _schedulers(results: TireResults) -> str | None:
+    """OTHER against FIFO at the same configuration, by the mean step."""
+    steps = {(point.solver, point.threads, point.nodes, point.policy): point for point in results.points if not point.free_running}
+    ratios: list[float] = []
+    apart: list[str] = []
+    for (solver, threads, nodes, policy), point in steps.items():
+        other = steps.get((solver, threads, nodes, "other"))
+        if policy != "fifo" or other is None:
+            continue
+        ratios.append(other.step_ns.value / point.step_ns.value)
+        a, b = point.step_ns, other.step_ns
+        if a.low is not None and a.high is not None and b.low is not None and b.high is not None and (a.high < b.low or b.high < a.low):
+            apart.append(f"{solver} on {threads_name(threads, results)} at {whole(nodes)} nodes ({ratios[-1]:.2f})")
+    if not ratios:
+        return None
+    ordered = sorted(ratios)
+    middle = f"a step under OTHER takes {ordered[len(ordered) // 2]:.2f} times as long in the middle one, {ordered[0]:.2f} to {ordered[-1]:.2f} over all"
+    text = f"OTHER against FIFO, {plural(len(ratios), 'configuration')} of both: {middle}."
+    shown = "; ".join(apart[:5]) + (f"; and {len(apart) - 5} more" if len(apart) > 5 else "")
+    return text + (f" The intervals of the two lie apart for {len(apart)}: {shown}." if apart else " Of none do the intervals of the two lie apart.")
+
+
+MANY_THREADS = 4
+"""A map of more numbers of threads asks how many are too many, as that of fig. 8."""
+
+
+def _many_words(found: RealTimeMap) -> str:
+    """Of a pretest: from how many threads on deadlines are missed."""
+    missed = {threads: sum(cell.missed for cell in found.cells if cell.threads == threads) for threads in found.threads}
+    deadlines = {threads: sum(cell.deadlines for cell in found.cells if cell.threads == threads) for threads in found.threads}
+    shares = ", ".join(f"{threads}: {figure(100 * missed[threads] / deadlines[threads])} %" for threads in found.threads)
+    return f"{map_title(found)}, as in fig. 8, to see how many threads are too many: of all deadlines were missed, by threads, {shares}."
+
+
+def _map_words(found: RealTimeMap, results: TireResults) -> str:
+    if len(found.threads) > MANY_THREADS:
+        return _many_words(found)
+    parts: list[str] = []
+    for edge in found.frontier:
+        who = threads_name(edge.threads, results)
+        if edge.misses is None:
+            parts.append(f"on {who} none was missed at any n measured, up to {whole(edge.holds)} nodes")
+        elif edge.holds is None:
+            parts.append(f"on {who} one was missed already at the smallest n, {whole(edge.misses)}")
+        else:
+            parts.append(f"on {who} all were kept to {whole(edge.holds)} nodes, the first miss is at {whole(edge.misses)}")
+        if edge.held_beyond is not None:
+            parts[-1] += f" though {whole(edge.held_beyond)} held again: the border is not sharp"
+    missed = sum(cell.missed for cell in found.cells)
+    return f"{map_title(found)}: of {whole(found.deadlines)} deadlines {whole(missed)} were missed; {'; '.join(parts)}."
+
+
+def real_time_words(results: TireResults) -> list[str]:
+    """4.4: which configurations keep every deadline, and where the frontier lies."""
+    return [_map_words(found, results) for found in results.maps]
+
+
+def search_words(results: TireResults) -> list[str]:
+    """What the searches found, a sentence each."""
+    sentences: list[str] = []
+    for row in results.frontiers:
+        found = row.searched
+        if found is None:
+            continue
+        what = f"{row.solver} on {threads_name(row.threads, results)}, {policy_name(row.policy)}, a step every {period_name(row.period_ns)}"
+        if found.nodes is None:
+            sentences.append(f"{what}: no size held; already {whole(found.misses)} nodes missed a deadline.")
+            continue
+        runs = f"{plural(found.runs, 'run')} with {plural(found.deadlines, 'deadline')}, none missed"
+        ended = f"{plural(found.bisections, 'bisection')} ended between {whole(found.low)} and {whole(found.high)}"
+        smaller = found.misses is not None and found.misses < found.nodes
+        doubt = f" But a run of {whole(found.misses)} nodes missed one: this machine may be late whatever the size." if smaller else ""
+        sentences.append(f"{what}: {'at least ' if found.at_limit else ''}{whole(found.nodes)} nodes ({runs}; {ended}).{doubt}")
+    return sentences
+
+
+def cost_words(results: TireResults) -> list[str]:
+    """4.5: what a step is made of, and how well that predicts."""
+    if results.cost is None:
+        return []
+    known = {(part.name, part.solver, part.policy): part.estimate for part in results.cost.parts if part.estimate is not None}
+    said: list[str] = []
+    for (name, _, policy), estimate in known.items():
+        if name == "T_ipc":
+            spring, mass = known.get(("T_spring", SERIAL, policy)), known.get(("T_mass", SERIAL, policy))
+            beside = f", beside {figure(spring.value)} ns of a spring and {figure(mass.value)} ns of a mass" if spring is not None and mass is not None else ""
+            tell = "" if estimate.differs_from_zero or estimate.low is None else " That cannot be told from zero."
+            cost = f"a node's semaphore costs {interval(estimate)} ns each time it is taken and given, wanted by nobody else"
+            said.append(f"Under {policy_name(policy)} {cost}{beside}.{tell}")
+    paragraphs = [" ".join(said)] if said else []
+    if results.predictions:
+        worst = max(results.predictions, key=lambda one: abs(one.residual))
+        ordered = sorted(abs(one.residual) for one in results.predictions)
+        paragraphs.append(
+            f"Of {plural(len(ordered), 'configuration')} half are predicted within {ordered[len(ordered) // 2] * 100:.0f} %; the farthest, {worst.solver} "
+            f"under {policy_name(worst.policy)} with {whole(worst.nodes)} nodes on {threads_name(worst.threads, results)}, takes {worst.residual * 100:+.0f} % "
+            "against its prediction. The model knows nothing of caches and of threads that want the same lock."
+        )
+    return paragraphs

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""What one step of `tire` came to, as text: a line a quantity, or, of several steps, a line a step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rtgauge.report.compare.tables import Grid
+from rtgauge.report.text import NONE, whole
+from rtgauge.units import format_duration, format_time
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.record.model import Step
+
+PROBE = "tire"
+
+
+def tire_values(step: Step) -> dict[str, Any] | None:
+    """The values of the step's result; None where it is not a step of tire, or has computed nothing."""
+    values = next((dict(one.values) for one in step.results if one.name == PROBE), None) if step.key.probe == PROBE else None
+    return values if values is not None and values["steps"] else None
+
+
+def _rate(per_s: float) -> str:
+    """461043681 -> "461 M": node-steps a second to three digits."""
+    for scale, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if per_s >= scale:
+            return f"{per_s / scale:.3g} {letter}"
+    return f"{per_s:.3g}"
+
+
+def _what(step: Step, values: dict[str, Any]) -> str:
+    parameters = step.key.parameters
+    threads = f"{values['threads']} thread{'s' if values['threads'] > 1 else ''}"
+    free = ", free-running" if parameters["free_running"] else ""
+    without = f", without {parameters['without']}" if parameters["without"] != "none" else ""
+    return f"{parameters['solver']}{free}{without}, {whole(values['nodes'], group=' ')} nodes, {threads}, {parameters['policy']}"
+
+
+def _step_time(values: dict[str, Any]) -> str:
+    least, most = format_time(values["step_min_ns"]), format_time(values["step_max_ns"])
+    mean = format_time(values["wall_ns"] / values["steps"])
+    of = f", of the means of blocks of {values['block']} steps" if values["block"] > 1 else ""
+    return f"{mean} on average ({least} ... {most}{of})"
+
+
+def _share(part: int, whole_: int) -> str:
+    return f"{part / whole_ * 100:.3g} %" if whole_ else NONE
+
+
+def _pairs(step: Step, values: dict[str, Any]) -> list[list[str]]:
+    rows = [["node-steps a second", _rate(values["node_steps_per_s"])], ["a step", _step_time(values)]]
+    wall = format_time(values["wall_ns"])
+    if values["mode"] == "real-time":
+        missed, activations = values["deadline_missed"], values["activations"]
+        rows.append(["period", format_duration(step.key.parameters["period_ns"])])
+        told = f"{whole(missed, group=' ')} of {whole(activations, group=' ')}" + (f" ({_share(missed, activations)})" if missed else "")
+        if missed:
+            told += f": {whole(values['late'], group=' ')} done late, {whole(values['missed'], group=' ')} not begun"
+        rows.append(["deadlines missed", told])
+        rows.append(["computing", f"{wall}, {_share(values['wall_ns'], activations * step.key.parameters['period_ns'])} of the time"])
+    else:
+        rows.append(
+            [
+                "steps",
+                f"{whole(values['steps'], group=' ')} in {wall}" + (f", rests of {format_time(values['rest_ns'])} not in it" if values["rest_ns"] else ""),
+            ]
+        )
+    if values["barrier_ns"] is not None:
+        rows.append(["barrier", f"{format_time(values['barrier_ns'])} a step, waiting for the other threads in it"])
+    rows.append(
+        ["task switches", f"{whole(values['voluntary_switches'], group=' ')} voluntary, {whole(values['involuntary_switches'], group=' ')} involuntary"]
+    )
+    rows.append(["CPU time", f"{format_time(values['cpu_ns'])} of all threads"])
+    rows.append(["memory", f"{values['step_bytes'] / 2**20:.3g} MiB of the model"])
+    return rows
+
+
+def _row(step: Step, values: dict[str, Any]) -> list[str]:
+    missed = NONE if values["deadline_missed"] is None else f"{whole(values['deadline_missed'])}/{whole(values['activations'])}"
+    mean = format_time(values["wall_ns"] / values["steps"])
+    marked = "*" if any(mark.severity.value != "note" for mark in step.marks) else ""
+    return [_what(step, values) + marked, _rate(values["node_steps_per_s"]), mean, format_time(values["step_max_ns"]), missed]
+
+
+def tire_grid(steps: Sequence[Step]) -> Grid | None:
+    """One step in full, or a line each; None without any."""
+    found = [(step, values) for step in steps if (values := tire_values(step)) is not None]
+    if not found:
+        return None
+    if len(found) == 1:
+        step, values = found[0]
+        return Grid(f"Tire: {_what(step, values)}, {values['mode']}", ["", ""], _pairs(step, values), [])
+    columns = ["", "node-steps/s", "step, mean", "step, max", "deadlines missed"]
+    notes = ["* marked: read it with care"] if any(row[0].endswith("*") for row in (_row(*one) for one in found)) else []
+    return Grid("Tire", columns, [_row(*one) for one in found], notes)

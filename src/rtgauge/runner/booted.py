@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT
+"""Deployments by booting: a guest of the lab is booted for each, and left as it was found when the run is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rtgauge.errors import MeasureError
+from rtgauge.lab.reboot import Reboots
+from rtgauge.record.model import LeftOut, StepKey
+from rtgauge.runner.interrupt import Interrupt
+from rtgauge.runner.step import Abandoned, abandon
+from rtgauge.system.deployment.ability import isolated_cpus, kept_cpus
+from rtgauge.system.deployment.apply import Applied, Refused, apply, read_machine
+from rtgauge.system.deployment.by_boot import boot_words, differs, left_to_set, not_in_effect, why_not_by_boot
+from rtgauge.system.deployment.held import BOOT_ID, JOURNAL, find_held
+from rtgauge.system.deployment.machine import Machine
+from rtgauge.system.deployment.words import AS_IS, Deployment, parse_deployment
+from rtgauge.system.whole import facts_by
+from rtgauge.target.address import LAB, SshAddress
+from rtgauge.target.base import Target
+from rtgauge.target.opening import where_now
+from rtgauge.target.ssh import SshTarget
+from rtgauge.units import format_cpu_list, parse_cpu_list
+
+PLAIN = "no deployment"
+BOOT_S = 12.0
+"""About how long it takes an emulated guest to be off and up again."""
+
+
+class NotBooted(Refused):
+    """The guest did not come up, or not in the deployment that it was booted for."""
+
+    remedy = "its console is in the record (console.log)"
+
+
+@dataclass(frozen=True)
+class _Now:
+    """How the guest is booted at the moment: for which deployment, with which words, and its facts then."""
+
+    name: str
+    words: list[str]
+    facts: dict[str, Any]
+
+
+class Boots:
+    """Boots one guest for the deployments of a run."""
+
+    def __init__(self, target: Target, interrupt: Interrupt, phase: Callable[[str], None]) -> None:
+        """Boot the guest without the words of any deployment, where it is not so already: only then can be told what they have to be.
+
+        `phase` is told what goes on. Raises MeasureError where it does not come up, and where `deploy apply` holds a deployment that a boot would undo.
+        """
+        assert isinstance(target, SshTarget)  # noqa: S101 - a plan with deployments by boot has guests only
+        self._target = target
+        self._interrupt = interrupt
+        self._phase = phase
+        self._failed: dict[str, NotBooted] = {}
+        self._now: _Now | None = None
+        self._consoles: list[bytes] = []
+        self._booted_for = "what was found"
+        self._refuse_held()
+        self._reboots = Reboots(target.name.removeprefix(LAB), phase)
+        self._found = self._reboots.append
+        try:
+            if self._found:
+                self._boot(PLAIN, [])
+            self._machine: Machine = read_machine(target)
+            self._architecture = str(facts_by(target.read, target.machine)[0]["kernel"]["architecture"])
+        except BaseException:
+            self.leave()
+            raise
+
+    def _refuse_held(self) -> None:
+        files = self._target.read([JOURNAL, BOOT_ID])
+        held = find_held(files, str(files.get(BOOT_ID, {}).get("text", "")).strip() or None)
+        if held is not None:
+            name = self._target.name
+            raise MeasureError(f"{name}: `deploy apply` holds the deployment {held.name}; take it back first: rtgauge deploy restore --target {name}")
+
+    def possible(self, steps: Sequence[StepKey]) -> tuple[list[StepKey], list[LeftOut]]:
+        """The steps whose deployment the guest can be booted for, and what is left out and why."""
+        good: list[StepKey] = []
+        missing: dict[str, LeftOut] = {}
+        for key in steps:
+            left_out = None if key.deployment == AS_IS else self._why_not(key, parse_deployment(key.deployment))
+            if left_out is None:
+                good.append(key)
+            else:
+                missing.setdefault(key.deployment, left_out)
+        return good, list(missing.values())
+
+    def _why_not(self, key: StepKey, deployment: Deployment) -> LeftOut | None:
+        what = f"deployment {deployment.name}"
+        cannot = why_not_by_boot(deployment, self._machine, self._architecture)
+        if cannot is not None:
+            return LeftOut(what=what, reason=cannot.reason, remedy=cannot.remedy)
+        asked = key.parameters.get("cpu")
+        given = isolated_cpus(deployment, self._machine) or kept_cpus(deployment, self._machine)
+        if isinstance(asked, str) and not set(parse_cpu_list(asked)) <= set(given):
+            reason = f"it measures on CPU {format_cpu_list(given)}, not on CPU {asked}"
+            return LeftOut(what=what, reason=reason, remedy="leave cpu out: the CPUs follow from the deployment")
+        return None
+
+    def bring_about(self, name: str) -> tuple[Applied, dict[str, Any]]:
+        """The guest booted for a deployment, with what boot parameters cannot do set; gives that, and its facts then.
+
+        Raises NotBooted where it does not come up in it, Abandoned where the user ends the run meanwhile.
+        """
+        deployment = parse_deployment(name)
+        now = self._booted(name, deployment)
+        self._target.check()
+        applied = apply(left_to_set(deployment), self._target)
+        applied.deployment = deployment
+        applied.isolated = isolated_cpus(deployment, self._machine)
+        # What the kernel was booted to leave alone is entered by affinity.
+        applied.group = f"cpus:{format_cpu_list(applied.isolated)}" if applied.isolated else None
+        report = applied.report
+        report.words, report.by, report.boot_words = deployment.words, "boot", " ".join(now.words)
+        report.recognised = str(now.facts["deployment"]["name"])
+        report.isolated = format_cpu_list(applied.isolated)
+        report.not_in_effect = not_in_effect(now.words, now.facts["cpu"])
+        return applied, now.facts
+
+    def _booted(self, name: str, deployment: Deployment) -> _Now:
+        if name in self._failed:
+            raise self._failed[name]
+        if self._now is not None and self._now.name == name:
+            return self._now
+        words = self._found.split() if name == AS_IS else boot_words(deployment, self._machine, self._architecture)
+        try:
+            self._boot(name, words)
+            facts, _ = facts_by(self._target.read, self._target.machine)
+            wrong = differs(deployment, self._machine, facts["cpu"])
+            if wrong is not None:
+                raise MeasureError(f"booted with '{' '.join(words)}': {wrong}")
+        except MeasureError as error:
+            self._failed[name] = NotBooted(str(error))
+            raise self._failed[name] from None
+        self._now = _Now(name, words, facts)
+        return self._now
+
+    def _boot(self, name: str, words: Sequence[str]) -> None:
+        """Boot the guest and hold it again. Raises MeasureError, Abandoned."""
+
+        def reboot() -> SshAddress:
+            self._consoles.append(self._console())
+            self._booted_for = name
+            self._interrupt.stop_by(abandon)
+            try:
+                if self._interrupt.asked:
+                    raise Abandoned
+                self._reboots.boot(" ".join(words))
+            finally:
+                self._interrupt.stop_by(None)
+            return where_now(self._target.name)
+
+        self._now = None
+        self._phase(f"boots for {name}")
+        self._target.begin_anew(reboot)
+
+    def _console(self) -> bytes:
+        return f"--- booted for {self._booted_for}\n".encode() + self._reboots.console()
+
+    @property
+    def consoles(self) -> bytes:
+        """What the guest wrote on its console, boot by boot."""
+        return b"\n".join([*self._consoles, self._console()])
+
+    def leave(self) -> None:
+        """Give the guest free and leave it as it was found: booted with the words that it had. Raises MeasureError where it does not come up."""
+        self._target.close()
+        self._phase("boots as it was found")
+        self._reboots.leave()

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+"""Garre et al. (2014), sec. 4: the tire real-fast and real-time, its frontier, and the cost model of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from rtgauge.analysis.tire.predict import predicted_frontiers
+from rtgauge.analysis.tire.read import fast_runs, is_tire
+from rtgauge.analysis.tire.runs import HALO, INTEGRATION, SEMAPHORE, SERIAL, SPRINGS
+from rtgauge.analysis.tire.search import least_nodes, whole_nodes
+from rtgauge.plan.plan import Overrides, Plan
+from rtgauge.record.model import Step, StepKey
+from rtgauge.record.reader import Record
+from rtgauge.study.tire import (
+    Aims,
+    TireSearch,
+    aims_of,
+    fast_entries,
+    keys_of,
+    most_nodes,
+    paced_entry,
+    plan_of,
+    search_keys,
+    steps_on,
+    thread_numbers,
+    tire_entry,
+)
+
+REPEATS = 3
+FRAME_NODES = 48
+FRAME_STEPS = (*range(1, 61, 3), *range(64, 140, 8))
+"""After how many steps the falling tire is looked at: close together until it has touched the floor."""
+MAP_SHARES = (0.25, 0.5, 0.7, 0.85, 1.0, 1.15, 1.4, 2.0)
+"""Sizes of the maps, in shares of the one whose mean step takes a whole period."""
+PRETEST_PERIOD_NS = 500_000
+PRETEST_THREADS = (1, 2, 4, 8, 16, 24, 32, 40)
+PRETEST_NODES = (40, 80, 160, 320)
+"""Fig. 8: many threads with few masses and a short time step."""
+
+
+class Garre2014(TireSearch):
+    """Figures 5 to 13, eq. 2 and the frontier, for this machine."""
+
+    name = "garre2014"
+    description = "study: a physical simulation, real-fast and real-time, its frontier and cost model (Garre et al. 2014, sec. 4); about 20 minutes"
+    default = Aims(policies=("fifo", "other"), sizes=(100, 400, 1600, 6400, 25600, 102400))
+
+    def aims(self, asked: Overrides) -> Aims:
+        """What is asked. Raises InputError."""
+        return aims_of(asked, self.default, self.name)
+
+    def searched_policies(self, aims: Aims) -> tuple[str, ...]:
+        """The frontier is searched under the first policy only; the maps show the others."""
+        return aims.policies[:1]
+
+    def begin(self, asked: Overrides) -> Plan:
+        """On one thread: curves and the parts of a step; what a switch costs; what the words for threads mean here; the drop in pictures."""
+        aims = self.aims(asked)
+        repeated = plan_of(self.name, [*fast_entries(aims, [1]), *_part_entries(aims), *_switch_entries(aims)], asked, aims, repeats=aims.repeats or REPEATS)
+        once = [
+            *(tire_entry(aims, aims.solvers[-1], _word_nodes(aims), word, aims.policies[0]) for word in aims.several if aims.solvers[-1] != SERIAL),
+            *_frame_entries(aims),
+        ]
+        alone = plan_of(self.name, once, asked, aims, repeats=1, seed=repeated.seed)
+        return replace(repeated, steps=[*repeated.steps, *alone.steps])
+
+    def more(self, record: Record, asked: Overrides) -> Sequence[StepKey]:
+        """On several threads; then the maps about the n that the model points to, and the searches, round by round."""
+        aims = self.aims(asked)
+        planned = {key.model_dump_json() for key in record.run.planned}
+        keys: list[StepKey] = []
+        for target in record.run.targets:
+            threads = self._several_threads(record, target, asked, aims)
+            if threads and not any(key.model_dump_json() in planned for key in threads):
+                keys += threads
+                continue
+            maps = self._maps(record, target, asked, aims)
+            if not any(key.model_dump_json() in planned for key in maps):
+                keys += maps
+            keys += search_keys(self.name, record, target, asked, aims, self.searched_policies(aims))
+        return list({key.model_dump_json(): key for key in keys}.values())
+
+    def _several_threads(self, record: Record, target: str, asked: Overrides, aims: Aims) -> list[StepKey]:
+        numbers = [number for number in thread_numbers(steps_on(record, target), aims) if number > 1]
+        keys = keys_of(self.name, fast_entries(aims, numbers), asked, aims, record, target, aims.repeats or REPEATS)
+        return [*keys, *keys_of(self.name, _pretest_entries(aims), asked, aims, record, target)]
+
+    def _maps(self, record: Record, target: str, asked: Overrides, aims: Aims) -> list[StepKey]:
+        steps = steps_on(record, target)
+        return keys_of(self.name, _map_entries(record, steps, aims), asked, aims, record, target)
+
+
+def _word_nodes(aims: Aims) -> int:
+    """Enough for any number of threads that a word may mean."""
+    return max(1024, aims.sizes[0])
+
+
+def _part_entries(aims: Aims) -> list[dict[str, Any]]:
+    """A step without its springs and one without its integration: under the first policy of each solver that the model takes apart, of serial under all."""
+    entries: list[dict[str, Any]] = []
+    for policy in aims.policies:
+        first = policy == aims.policies[0]
+        for solver in (SERIAL, SEMAPHORE):
+            if solver not in aims.solvers:
+                continue
+            parts = (SPRINGS, INTEGRATION) if first else (SPRINGS,) if solver == SERIAL else ()
+            entries += [tire_entry(aims, solver, nodes, 1, policy, without=part) for part in parts for nodes in aims.sizes]
+    return entries
+
+
+def _switch_entries(aims: Aims) -> list[dict[str, Any]]:
+    """T_switch, by the microbenchmark."""
+    return [{"probe": "switch", "policy": policy, "duration": aims.paced_duration, "warm-up": "50ms"} for policy in aims.policies]
+
+
+def _frame_entries(aims: Aims) -> list[dict[str, Any]]:
+    """The same fall again and again, each time some steps longer: where the nodes are then is what the page shows."""
+    solver = HALO if HALO in aims.solvers else aims.solvers[0]
+    return [tire_entry(aims, solver, FRAME_NODES, 1, aims.policies[0], steps=steps, state=True, **{"warm-up": "0s"}) for steps in FRAME_STEPS]
+
+
+def _pretest_entries(aims: Aims) -> list[dict[str, Any]]:
+    """Fig. 8: how many threads are too many? Under the last policy (the paper's is OTHER), a quarter of the time each."""
+    if SEMAPHORE not in aims.solvers or len(aims.threads) == 1:
+        return []
+    short = replace(aims, period_ns=PRETEST_PERIOD_NS, duration_ns=max(aims.duration_ns // 4, 10 * PRETEST_PERIOD_NS))
+    return [
+        paced_entry(short, SEMAPHORE, nodes, threads, aims.policies[-1])
+        for threads in PRETEST_THREADS
+        for nodes in PRETEST_NODES
+        if nodes >= least_nodes(threads)
+    ]
+
+
+def _map_entries(record: Record, steps: Sequence[Step], aims: Aims) -> list[dict[str, Any]]:
+    """The paper's solver (or the one that was asked for) under each policy: sizes about the predicted frontier of each number of threads."""
+    solver = SEMAPHORE if SEMAPHORE in aims.solvers else aims.solvers[-1]
+    cpus = max((len(step.cpus) for step in steps if is_tire(step)), default=1) or 1
+    expected = {(one.solver, one.policy, one.threads): one.mean for one in predicted_frontiers(fast_runs(steps), aims.period_ns, cpus)}
+    entries: list[dict[str, Any]] = []
+    for policy in aims.policies:
+        for threads in thread_numbers(steps, aims):
+            mean = expected.get((solver, policy, threads))
+            if mean is None or (solver == SERIAL and threads > 1):
+                continue
+            most = most_nodes(record, steps, solver)
+            sizes = dict.fromkeys(whole_nodes(mean.value * share, least_nodes(threads), most) for share in MAP_SHARES)
+            entries += [paced_entry(aims, solver, nodes, threads, policy) for nodes in sizes]
+    return entries
+
+
+STUDY = Garre2014()

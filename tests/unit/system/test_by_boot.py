@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""Deployments by booting: what a machine is booted with, whether it can be, and whether it then is what was asked; machines that do not exist."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtgauge.errors import InputError
+from rtgauge.plan.plan import Overrides, load_plan
+from rtgauge.study.delgado2020 import idle_plan
+from rtgauge.system.deployment.ability import why_not
+from rtgauge.system.deployment.by_boot import boot_words, differs, left_to_set, not_in_effect, why_not_by_boot
+from rtgauge.system.deployment.words import NAMED, Deployment, parse_deployment
+from tests.unit.system.test_deployment import machine
+
+GUEST = [[0, 1], [2, 3]]
+X86, ARM = "x86_64", "aarch64"
+
+
+def cpu(online: str, isolated: str = "", nohz_full: str = "", deepest: object = "none") -> dict[str, Any]:
+    """That part of the facts."""
+    return {"online": online, "isolated": isolated, "nohz_full": nohz_full, "idle": {"deepest_latency_us": deepest}}
+
+
+def test_where_there_are_no_c_states_no_words_are_spent_on_them() -> None:
+    assert boot_words(NAMED["M"], machine(GUEST, c_states=False), X86) == ["nosmt", "cpufreq.default_governor=performance"]
+    assert "idle=poll" in boot_words(NAMED["M"], machine(GUEST), X86)
+
+
+@pytest.mark.parametrize(
+    ("name", "cores", "expected"),
+    [
+        ("CHM", GUEST, "the kernel offers no C-state"),
+        ("HM", [[0], [1]], "no second thread"),
+        ("M", [[0]], "a single core"),
+        ("cores=3", GUEST, "it has 2 core(s)"),
+        ("smt=off,isolate=1", GUEST, "CPU 1, which is to be isolated, is not online in it"),
+        ("isolate=0-3", GUEST, "isolation needs two or more"),
+        ("HM", GUEST, None),
+        ("MI", GUEST, None),
+        ("Single", GUEST, None),
+    ],
+)
+def test_what_a_guest_cannot_be_booted_for(name: str, cores: list[list[int]], expected: str | None) -> None:
+    cannot = why_not_by_boot(parse_deployment(name), machine(cores, c_states=False, smt="on" if len(cores[0]) > 1 else "notsupported"), X86)
+    assert cannot is None if expected is None else cannot is not None and expected in cannot.reason
+
+
+def test_what_only_stands_in_the_way_of_settings_does_not_matter() -> None:
+    fixed = machine(GUEST, fixed=(1, 2, 3), mounts="")
+    assert why_not(NAMED["Single"], fixed) is not None
+    assert why_not_by_boot(NAMED["Single"], fixed, X86) is None
+    assert why_not_by_boot(NAMED["MI"], fixed, X86) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "now", "expected"),
+    [
+        ("M", cpu("0,2"), None),
+        ("M", cpu("0-3"), "CPU 0-3 is online, where it should be 0,2"),
+        ("MI", cpu("0,2", "2"), None),
+        ("MI", cpu("0,2"), "CPU none is isolated, where it should be 2"),
+        ("M", cpu("0,2", "2"), "CPU 2 is isolated, where it should be none"),
+        ("HM", cpu("0-3", deepest=100), "a C-state that takes 100 us"),
+        ("HM", cpu("0-3", deepest=0), None),
+        ("governor=performance", cpu("0-3", "1", deepest=100), None),
+        ("as-is", cpu("0"), None),
+    ],
+)
+def test_what_was_booted_is_held_against_what_was_asked(name: str, now: dict[str, Any], expected: str | None) -> None:
+    said = differs(parse_deployment(name), machine(GUEST), now)
+    assert said is None if expected is None else said is not None and expected in said
+
+
+def test_what_boot_parameters_cannot_do_is_left_to_set() -> None:
+    assert left_to_set(NAMED["MI"]) == Deployment("MI", governor="performance", throttling="off")
+
+
+def test_a_kernel_without_nohz_full_is_said() -> None:
+    words = boot_words(NAMED["MI"], machine(GUEST, c_states=False), X86)
+    assert not_in_effect(words, cpu("0,2", "2", "2")) == []
+    assert not_in_effect(words, cpu("0,2", "2", "")) == ["nohz_full=2"]
+    assert not_in_effect(["nosmt"], cpu("0,2")) == []
+
+
+@given(
+    cores=st.lists(st.integers(1, 4), min_size=1, max_size=6),
+    name=st.sampled_from([*NAMED, "cores=2", "isolate=1", "smt=off,cores=1", "isolate=1-3,smt=off"]),
+    architecture=st.sampled_from([X86, ARM]),
+    c_states=st.booleans(),
+)
+def test_whatever_can_be_booted_has_words_that_a_kernel_takes(cores: list[int], name: str, architecture: str, c_states: bool) -> None:
+    starts = [sum(cores[:i]) for i in range(len(cores))]
+    here = machine([list(range(start, start + n)) for start, n in zip(starts, cores, strict=True)], c_states=c_states)
+    deployment = parse_deployment(name)
+    if why_not_by_boot(deployment, here, architecture) is None:
+        assert all(word.isprintable() and " " not in word for word in boot_words(deployment, here, architecture))
+    else:
+        with contextlib.suppress(InputError):
+            boot_words(deployment, here, architecture)
+
+
+def test_only_guests_of_the_lab_are_booted() -> None:
+    for targets in (None, ["local"], ["lab:debian", "ssh://board"]):
+        with pytest.raises(InputError, match="guests of the lab"):
+            load_plan("quick", Overrides(targets=targets, deployments_by="boot"))
+    plan = idle_plan(Overrides(targets=["lab:debian-rt"], deployments_by="boot"))
+    assert plan.by_boot
+    assert not idle_plan(Overrides(targets=["lab:debian-rt"])).by_boot
+
+
+def test_a_plan_may_say_it(tmp_path: Any) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text('targets = ["lab:debian"]\ndeployments-by = "boot"\n[matrix]\ndeployment = ["M", "MI"]\n')
+    assert load_plan(str(file), Overrides()).by_boot
+    assert not load_plan(str(file), Overrides(deployments_by="settings")).by_boot
+    file.write_text('deployments-by = "magic"\n[matrix]\nload = "idle"\n')
+    with pytest.raises(InputError, match="deployments-by"):
+        load_plan(str(file), Overrides())
