@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rtgauge.analysis.sustained import Found, Point, curves, found_in, groups, next_period, without_searches
 from rtgauge.errors import InputError
-from rtgauge.plan.plan import Overrides
+from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.record.model import Mark, Severity
 from rtgauge.report.figures.sustained import sustained_figure
 from rtgauge.report.sustained import grids
@@ -179,3 +179,14 @@ def test_adam2021_has_the_paper_s_settings_and_a_search():
 def test_no_later_step_is_longer_than_the_longest_of_the_first(tmp_path: Path):
     one: Record = record(tmp_path / "r", steps_of([3_000_000]))
     assert all(key.parameters["interval_ns"] < max(PERIODS) for key in asks(one))
+
+
+def test_brown2010_has_both_tasks_idle_and_loaded_also_under_other_loads():
+    """Sec. 4.3 and 4.4: stimuli at random from 3 us to 7071 us, a period of 7071 us by timerfd, FIFO 99."""
+    plan = load_plan("brown2010", Overrides())
+    assert [(step.probe, step.load) for step in plan.steps] == [(probe, load) for probe in ("response", "periodic") for load in ("idle", "brown2010")]
+    assert {step.parameters["priority"] for step in plan.steps} == {99}
+    assert (plan.steps[0].parameters["interval_min_ns"], plan.steps[0].parameters["interval_max_ns"]) == (3_000, 7_071_000)
+    assert (plan.steps[2].parameters["period_ns"], plan.steps[2].parameters["timer"]) == (7_071_000, "timerfd")
+    other = load_plan("brown2010", Overrides(loads=["cpu"]))
+    assert [(step.probe, step.load) for step in other.steps] == [("response", "cpu"), ("periodic", "cpu")]

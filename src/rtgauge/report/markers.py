@@ -32,11 +32,12 @@ def parse_marker(text: str) -> Marker:
     """`"CAN frame=130us"` -> a marker. Raises InputError."""
     name, sign, value = text.rpartition("=")
     name = name.strip()
-    shown = "".join(c if c.isprintable() else "?" for c in text[:80])
+    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    shown, value = text[:80], text.rpartition("=")[2]
     if not sign or not name:
         raise InputError(f"--marker '{shown}': write NAME=TIME, like \"CAN frame=130us\"")
-    if len(name) > LONGEST_NAME or not name.isprintable():
-        raise InputError(f"--marker '{shown}': a name has at most {LONGEST_NAME} printable characters")
+    if len(name) > LONGEST_NAME or not name.isprintable() or len(value) > LONGEST_NAME:
+        raise InputError(f"--marker '{shown}': a name has at most {LONGEST_NAME} printable characters, a time no more")
     try:
         ns = parse_duration_ns(value)
     except ValueError as error:
