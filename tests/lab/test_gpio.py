@@ -56,9 +56,9 @@ def test_the_slave_answers_the_edges_of_a_real_line(lab: Lab, tmp_path: Path) ->
         "run", tmp_path / "plan.toml", "--target", f"lab:{GUEST}", "--json", "--out", tmp_path / "out", env=lab.env, log=tmp_path / "log"
     )  # fmt: skip
     try:
-        wait_until(lambda: "measuring" in (tmp_path / "log").read_text() or "rtgauge-slave" in lab.run_in("cat /sys/kernel/debug/gpio"), "the slave", 120)
+        wait_until(lambda: "measuring" in (tmp_path / "log").read_text() or "rtgauge-slave" in lab.run_in("cat /sys/kernel/debug/gpio"), "the slave", 300)
         press(lab, 30, 0.7)
-        out, _ = process.communicate(timeout=120)
+        out, _ = process.communicate(timeout=240)
     finally:
         end(process)
     assert process.returncode == 0, (tmp_path / "log").read_text()
