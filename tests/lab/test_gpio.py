@@ -51,6 +51,7 @@ def press(lab: Lab, times: int, pause_s: float) -> None:
 def test_the_slave_answers_the_edges_of_a_real_line(lab: Lab, tmp_path: Path) -> None:
     """Kernel time stamps, the parts by the line's own interrupt, and its IRQ thread raised by the controller."""
     lab.boot(GUEST)
+    good(probe(lab, "calibrate"))  # the engine of this architecture is built by now
     (tmp_path / "plan.toml").write_text(PLAN)
     process = start(
         "run", tmp_path / "plan.toml", "--target", f"lab:{GUEST}", "--json", "--out", tmp_path / "out", env=lab.env, log=tmp_path / "log"
