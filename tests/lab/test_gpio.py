@@ -109,6 +109,6 @@ def test_what_is_wrong_with_a_line_is_said(lab: Lab, lines: str, role: str, said
 
 def test_an_edge_that_does_not_come_is_waited_for_in_vain(lab: Lab) -> None:
     lab.boot(GUEST)
-    done = good(probe(lab, "response", "--path", f"{CHIP}:0,{BUTTON}:active-low", "--role", "slave", "--duration", "1s", "--json"), 4)
+    done = good(probe(lab, "response", "--path", f"{CHIP}:0,{BUTTON}:active-low", "--role", "slave", "--duration", "1s", "--json"), 3)
     (step,) = json.loads(done.stdout)["steps"]
     assert [mark["name"] for mark in step["marks"] if mark["severity"] == "invalid"] == ["no-stimulus"]
