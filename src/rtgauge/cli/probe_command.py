@@ -24,14 +24,12 @@ if TYPE_CHECKING:
 
     from rtgauge.probe.base import Probe
 
-SAMPLES, STATE = "samples", "state"
-"""Parameters that are a flag in a plan and the name of a file on the command line."""
+SAMPLES = "samples"
 NOTATIONS = {"TIME": DurationNs, "CPUS": CpuList, "US|off": DmaLatencyUs, "on|off": OnOff}
 """How what is not plain text or a number is written; a field is known by its validator."""
 LOAD_HELP = f"What the machine does meanwhile: {', '.join(LOADS)}."
 TARGET_HELP = "The machine to measure: local, ssh://[user@]host[:port] or lab:NAME."
 SAMPLES_HELP = "Every single sample into FILE: .csv, .parquet, or else binary, a file a series."
-STATE_HELP = "Final positions and velocities into FILE: .csv, .npy, or else binary."
 REQUIRE_HELP = 'What is asked of the machine, e.g. "latency<=200us".'
 SEARCH_HELP = "Look for the largest that keeps every deadline, for each number of threads."
 REPEATS_HELP = "With --search: bisections, and runs that confirm what they found."
@@ -47,18 +45,14 @@ def _metadata(annotation: Any) -> list[Any]:
 
 
 def _metavar(field: FieldInfo) -> str:
-    """What stands for the value in the help: a notation, the choices, N, NUMBER or TEXT; nothing for a flag."""
+    """What stands for the value in the help: a notation, the choices, N, or TEXT; nothing for a flag."""
     said = [*field.metadata, *_metadata(field.annotation)]
     for name, notation in NOTATIONS.items():
         if any(one in said for one in get_args(notation)[1:]):
             return name
     if get_origin(field.annotation) is Literal:
         return "|".join(get_args(field.annotation))
-<<<<<<< HEAD
-    kinds = [get_args(one)[0] if get_origin(one) is Annotated else one for one in get_args(field.annotation) or (field.annotation,)]
-=======
     kinds = [getattr(one, "__origin__", one) for one in get_args(field.annotation) or (field.annotation,)]
->>>>>>> refs/heads/main
     return "" if bool in kinds else "N" if int in kinds else "NUMBER" if float in kinds else "TEXT"
 
 
@@ -73,8 +67,6 @@ def _default(field: FieldInfo, metavar: str) -> str:
         written = f"{value:g}"
     elif metavar == "on|off":
         written = "on" if value else "off"
-    elif metavar == "NUMBER":
-        written = f"{value:g}"
     else:
         written = "off" if metavar == "US|off" and value == DMA_LATENCY_OFF else str(value)
     return f" [default: {written}]" if written else ""
@@ -101,11 +93,7 @@ def _fields(probe: Probe) -> dict[str, FieldInfo]:
     """Every parameter that has an option, the probe's own first, then what it shares with others."""
     fields = probe.parameters.model_fields
     own = [name for one in probe.parameters.__mro__ for name in inspect.get_annotations(one) if name in fields]
-<<<<<<< HEAD
-    hidden = {SAMPLES, STATE, *probe.in_plans_only}
-=======
     hidden = {SAMPLES, *probe.files, *probe.in_plans_only}
->>>>>>> refs/heads/main
     return {name: fields[name] for name in dict.fromkeys(own) if fields[name].alias not in hidden}
 
 
@@ -119,18 +107,11 @@ def _common(probe: Probe) -> dict[str, tuple[Any, Any]]:
     found: dict[str, tuple[Any, Any]] = {}
     if probe.takes_load:
         found["load"] = Annotated[str, typer.Option("--load", metavar="NAME", help=LOAD_HELP)], "idle"
-<<<<<<< HEAD
-    if SAMPLES in probe.parameters.model_fields:
-        found["samples"] = Annotated[Path | None, typer.Option("--samples", metavar="FILE", help=SAMPLES_HELP)], None
-    if STATE in probe.parameters.model_fields:
-        found["state"] = Annotated[Path | None, typer.Option("--state", metavar="FILE", help=STATE_HELP)], None
-=======
     for name, told in _files(probe).items():
         found[name] = Annotated[Path | None, typer.Option(f"--{name}", metavar="FILE", help=told)], None
     if probe.searches:
         found["search"] = Annotated[bool, typer.Option("--search", help=SEARCH_HELP)], False
         found["repeats"] = Annotated[int | None, typer.Option("--repeats", metavar="N", min=1, max=100, help=REPEATS_HELP)], None
->>>>>>> refs/heads/main
     if probe.takes_requirement:
         found["require"] = Annotated[str | None, typer.Option("--require", metavar="TEXT", help=REQUIRE_HELP)], None
     found["target"] = Annotated[str, typer.Option("--target", metavar="NAME", help=TARGET_HELP)], "local"
@@ -151,9 +132,6 @@ def make_command(probe: Probe) -> Callable[..., None]:
         from rtgauge.cli.one_probe import one_probe
 
         said = {str(fields[name].alias): value for name, value in given.items() if name in fields and value is not None}
-<<<<<<< HEAD
-        said |= {name: True for name in (SAMPLES, STATE) if given.get(name) is not None}
-=======
         said |= {name: True for name in _files(probe) if given[name] is not None}
         load = given.get("load", "idle")
         if given.get("search"):
@@ -162,18 +140,13 @@ def make_command(probe: Probe) -> Callable[..., None]:
             raise typer.Exit(tire_search(said, load=load, target=given["target"], repeats=given["repeats"], as_json=given["json"]))
         if given.get("repeats") is not None:
             raise InputError("--repeats is for --search")
->>>>>>> refs/heads/main
         status = one_probe(
             probe.name,
             said,
             load=load,
             target=given["target"],
             samples=given.get(SAMPLES),
-<<<<<<< HEAD
-            state=given.get(STATE),
-=======
             state=given.get("state"),
->>>>>>> refs/heads/main
             require=given.get("require"),
             as_json=given["json"],
             needed=said if probe.argument is not None else None,

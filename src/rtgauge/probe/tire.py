@@ -82,43 +82,6 @@ Positive = Annotated[Quantity, AfterValidator(_positive)]
 class TireParameters(MachineParameters):
     """Parameters of `tire`."""
 
-<<<<<<< HEAD
-    solver: Literal["serial", "halo", "semaphore"] = Field(
-        default="halo", alias="solver", description="how a step is computed: halo is fast, semaphore is the paper's, serial has one thread and no locks"
-    )
-    nodes: int = Field(default=4000, alias="nodes", description=f"point masses, a multiple of 4, 4 to {MOST_NODES}")
-    threads: Threads = Field(
-        default="1", alias="threads", description=f"threads that compute together: a number, or {', '.join(THREAD_WORDS)} (two a hardware thread)"
-    )
-    period_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
-        default=0, alias="period", description="real-time: a step is due each period, e.g. 10ms; 0: real-fast, as fast as possible"
-    )
-    policy: Literal["fifo", "rr", "other"] = Field(default="fifo", alias="policy", description="scheduling policy")
-    priority: int = Field(default=80, alias="priority", ge=1, le=99, description="real-time priority")
-    duration_ns: Annotated[DurationNs, between("1ns", "3650d")] = Field(default=5_000_000_000, alias="duration", description="measured time, e.g. 5s, 10min")
-    steps: int | None = Field(default=None, alias="steps", ge=1, le=2**60, description="steps to measure, in place of a duration")
-    warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
-        default=200_000_000, alias="warm-up", description="time at the beginning that is counted apart; the simulation then begins anew"
-    )
-    without: Literal["none", "springs", "integration"] = Field(
-        default="none", alias="without", description="what a step leaves out, so that its cost is known by the difference"
-    )
-    free_running: bool = Field(
-        default=False, alias="free-running", description="solver semaphore as the paper has it to the letter: a neighbour may be a step ahead"
-    )
-    mass_kg: Positive = Field(default=10.0, alias="mass", description="mass of the whole tire (kg)")
-    radius_m: Positive = Field(default=0.3, alias="radius", description="radius of the tire (m)")
-    height_m: Quantity = Field(default=0.5, alias="height", description="from which it falls: the lowest node above the floor (m)")
-    gravity_m_s2: Quantity = Field(default=9.81, alias="gravity", description="gravity (m/s2)")
-    speed_m_s: Quantity = Field(default=0.0, alias="speed", description="speed to the right while it rolls (m/s)")
-    stiffness_n_m: Positive | None = Field(
-        default=None, alias="stiffness", description="stiffness of a spring (N/m); stable by nodes and mass where it is not given"
-    )
-    damping_ns_m: Positive | None = Field(
-        default=None, alias="damping", description="damping of a spring (N s/m); stable by nodes and mass where it is not given"
-    )
-    floor: OnOff = Field(default=True, alias="floor", description="whether there is a floor")
-=======
     solver: Literal["serial", "halo", "semaphore"] = Field(default="halo", alias="solver", description="halo (fast), semaphore (the paper's) or serial")
     nodes: int = Field(default=4000, alias="nodes", description=f"point masses, a multiple of 4, 4 to {MOST_NODES}")
     threads: Threads = Field(default="1", alias="threads", description="a number, or one, cores, hardware-threads, twice (two a hardware thread)")
@@ -142,7 +105,6 @@ class TireParameters(MachineParameters):
     stiffness_n_m: Positive | None = Field(default=None, alias="stiffness", description="of a spring, in N/m; where it is not given, by nodes and mass")
     damping_ns_m: Positive | None = Field(default=None, alias="damping", description="of a spring, in N s/m; where it is not given, by nodes and mass")
     floor: OnOff = Field(default=True, alias="floor", description="the floor")
->>>>>>> refs/heads/main
     state: bool = Field(default=False, alias="state", description="keep the final positions and velocities")
 
     @model_validator(mode="after")
@@ -201,19 +163,6 @@ class Tire(MeasuringProbe):
 
     name = "tire"
     help = "a physical simulation on several threads, as fast as possible or a step a period"
-<<<<<<< HEAD
-    about = """A physical simulation on several threads, as fast as possible or one step each period.
-
-Point masses on a circle, joined by spring-dampers, fall on a floor. Real-fast tells how many steps of how many nodes the machine computes in a second;
-real-time (--period) tells whether each step is done at its deadline."""
-    examples = (
-        "--solver halo --nodes 4000 --threads 2 --steps 6000",
-        '--solver semaphore --threads cores --period 10ms --duration 1min --require "response<=10ms"',
-        "--nodes 40 --steps 100 --state drop.csv",
-    )
-    parameters = TireParameters
-    takes_requirement = True
-=======
     about = """Tire: a physical simulation on several threads, as fast as possible or one step each period.
 
 Point masses on a circle, joined by spring-dampers, fall on a floor. Real-fast tells how many steps of how many nodes the machine computes in a
@@ -228,7 +177,6 @@ second; real-time tells whether each step is done at its deadline.
     parameters = TireParameters
     files: ClassVar = {"state": "Final positions and velocities into FILE: .csv, .npy, or else binary."}
     searches = True
->>>>>>> refs/heads/main
     alternatives = (frozenset({"duration", "steps"}),)
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
