@@ -293,12 +293,13 @@ static void set_series(struct frame *f)
 	static struct series *series[TIMED_METRICS];
 	static struct frame_thread *measurers[TIMED_METRICS];
 	static const char *const timed[] = {"latency", "response", "slack"};
+	static struct histogram overrun;
 
 	f->series_count = wanted.period_ns ? TIMED_METRICS : 1;
 	for (unsigned int i = 0; i < f->series_count; i++) {
 		all[i].id = i;
 		all[i].metric = wanted.period_ns ? timed[i] : "step-time";
-		all[i].is_signed = wanted.period_ns && i == SLACK;
+		all[i].negatives = wanted.period_ns && i == SLACK ? &overrun : NULL;
 		all[i].cpu = plan.threads == 1 ? threads[0]->cpu : -1;
 		all[i].labels[0] = (struct label){"solver", solver_names[wanted.solver]};
 		series[i] = &all[i];
