@@ -67,6 +67,12 @@ def test_a_period_that_is_too_short_is_measured_and_told() -> None:
     assert "take a longer period, fewer nodes or more threads" in text
 
 
+def test_a_requirement_on_the_response_is_judged() -> None:
+    words = ("probe", "tire", *SHORT, "--period", "5ms", "--duration", "300ms", "--require")
+    done = rtgauge(*words, "response<=1us hardness=95%")
+    assert "FAILS" in good(done, 1).stdout
+
+
 def test_the_state_is_kept_where_it_is_asked_for(tmp_path: Path) -> None:
     files = [tmp_path / "a.npy", tmp_path / "b.npy"]
     for file, solver in zip(files, ("semaphore", "halo"), strict=True):
