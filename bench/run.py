@@ -20,6 +20,7 @@ import footprint
 import instructions
 import latency_by_turns
 import latency_together
+import response
 import schedulability
 import short_interval
 import startup
@@ -53,6 +54,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Findings]] = {
     "latency": lambda chosen: latency_together.measure(chosen.cpu, chosen.rounds, chosen.slice),
     "latency-by-turns": lambda chosen: latency_by_turns.measure(chosen.cpu, chosen.rounds, chosen.slice),
     "instructions": lambda chosen: instructions.measure(chosen.cpu),
+    "response": lambda chosen: response.measure(chosen.cpu, chosen.rounds, chosen.slice),
     "interval": lambda _: short_interval.measure(),
     "summarise": lambda chosen: summarise_samples.measure(chosen.cpu),
     "compare": lambda chosen: compare_records.measure(chosen.cpu),

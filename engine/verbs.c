@@ -12,6 +12,8 @@ const struct verb verbs[] = {
 	{"calibrate", verb_calibrate, "resolution of each clock and the cost of reading it"},
 	{"taskset", verb_taskset, "a set of periodic tasks: period, response, jitter, deadline misses"},
 	{"tire", verb_tire, "a physical simulation, as fast as possible or a step a period"},
+	{"periodic", verb_periodic, "a task toggles a line at a fixed period: how late, how even"},
+	{"response", verb_response, "from a stimulus on a line to the answer of a task that waits for it"},
 	{"read", verb_read, "files and globs into one JSON object"},
 	{"set", verb_set, "write settings, their old values in a journal first"},
 	{"restore", verb_restore, "put settings back"},

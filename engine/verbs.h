@@ -24,6 +24,8 @@ int verb_preempt(int argc, char **argv);
 int verb_semaphore(int argc, char **argv);
 int verb_inversion(int argc, char **argv);
 int verb_calibrate(int argc, char **argv);
+int verb_periodic(int argc, char **argv);
+int verb_response(int argc, char **argv);
 int verb_taskset(int argc, char **argv);
 int verb_tire(int argc, char **argv);
 int verb_read(int argc, char **argv);

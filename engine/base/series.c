@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/series.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static int64_t saturating_add(int64_t a, int64_t b)
@@ -41,6 +42,8 @@ static void window_open(struct series *s, int64_t index)
 	w->sum_d2 = 0;
 	histogram_clear(&w->plain);
 	histogram_clear(&w->missed_ones);
+	if (s->negatives)
+		histogram_clear(s->negatives);
 }
 
 static void total_merge(struct moments *total, const struct window *w, int64_t sum_ns, double m2)
@@ -66,17 +69,25 @@ static void total_merge(struct moments *total, const struct window *w, int64_t s
 		total->max_ns = w->max_ns;
 }
 
-static void write_bins(const struct histogram *h, const char *key, struct json *j)
+static void write_bin(int64_t bin, uint32_t count, struct json *j)
+{
+	if (!count)
+		return;
+	json_open(j, NULL, '[');
+	json_int(j, NULL, bin);
+	json_uint(j, NULL, count);
+	json_close(j, ']');
+}
+
+/* In rising order of the values: bin -b has the negatives of those of bin b. */
+static void write_bins(const struct histogram *negatives, const struct histogram *h, const char *key,
+		       struct json *j)
 {
 	json_open(j, key, '[');
-	for (uint32_t bin = h->low; bin <= h->high; bin++) {
-		if (!h->count[bin])
-			continue;
-		json_open(j, NULL, '[');
-		json_uint(j, NULL, bin);
-		json_uint(j, NULL, h->count[bin]);
-		json_close(j, ']');
-	}
+	for (uint32_t bin = negatives ? negatives->high : 0; negatives && bin && bin >= negatives->low; bin--)
+		write_bin(-(int64_t)bin, negatives->count[bin], j);
+	for (uint32_t bin = h->low; bin <= h->high; bin++)
+		write_bin(bin, h->count[bin], j);
 	json_close(j, ']');
 }
 
@@ -110,8 +121,8 @@ static void window_close(struct series *s, struct json *j)
 	}
 	json_int(j, "sum_ns", sum_ns);
 	json_real(j, "m2_ns2", m2);
-	write_bins(&w->plain, "bins", j);
-	write_bins(&w->missed_ones, "missed_bins", j);
+	write_bins(s->negatives, &w->plain, "bins", j);
+	write_bins(NULL, &w->missed_ones, "missed_bins", j);
 	json_close(j, '}');
 	json_line(j);
 
@@ -144,13 +155,13 @@ static void keep_outlier(struct series *s, int64_t value, int64_t time_ns)
 {
 	unsigned int at = s->outlier_count;
 
-	if (at == SERIES_OUTLIERS && value <= s->outliers[at - 1].value_ns)
+	if (at == SERIES_OUTLIERS && llabs(value) <= llabs(s->outliers[at - 1].value_ns))
 		return;
 	if (at < SERIES_OUTLIERS)
 		s->outlier_count++;
 	else
 		at--;
-	for (; at && s->outliers[at - 1].value_ns < value; at--)
+	for (; at && llabs(s->outliers[at - 1].value_ns) < llabs(value); at--)
 		s->outliers[at] = s->outliers[at - 1];
 	s->outliers[at] = (struct outlier){time_ns, value};
 }
@@ -173,7 +184,10 @@ static void take_sample(struct series *s, int64_t value)
 	d = (double)(value - w->first_ns);
 	w->sum_d += d;
 	w->sum_d2 += d * d;
-	histogram_add(&w->plain, value < 0 ? 0 : value);
+	if (value < 0)
+		histogram_add(s->negatives, -value);
+	else
+		histogram_add(&w->plain, value);
 	if (s->measuring)
 		keep_outlier(s, value, release_ns(s, s->position));
 }
@@ -212,6 +226,10 @@ void series_begin(struct series *s)
 	s->warm_up_max_ns = INT64_MIN;
 	s->window.plain.low = s->window.missed_ones.low = 0;
 	s->window.plain.high = s->window.missed_ones.high = HISTOGRAM_BINS - 1;
+	if (s->negatives) {
+		s->negatives->low = 0;
+		s->negatives->high = HISTOGRAM_BINS - 1;
+	}
 	window_open(s, 0);
 }
 
@@ -256,21 +274,13 @@ static bool reach_time(struct series *s, int64_t time_ns, struct json *j)
 	return true;
 }
 
-void series_miss_timed(struct series *s, int64_t time_ns, int64_t value_ns, struct json *j)
-{
-	if (!reach_time(s, time_ns, j))
-		return;
-	s->window.missed++;
-	histogram_add(&s->window.missed_ones, value_ns < 0 ? 0 : value_ns);
-}
-
 bool series_feed_timed(struct series *s, int64_t time_ns, int64_t value_ns, struct json *j)
 {
 	int64_t sample[2];
 
 	if (!reach_time(s, time_ns, j))
 		return false;
-	if (value_ns < 0 && !s->is_signed) {
+	if (value_ns < 0 && !s->negatives) {
 		s->impossible++;
 		return true;
 	}
@@ -282,12 +292,20 @@ bool series_feed_timed(struct series *s, int64_t time_ns, int64_t value_ns, stru
 	return true;
 }
 
+void series_miss_timed(struct series *s, int64_t time_ns, int64_t at_least_ns, struct json *j)
+{
+	if (!reach_time(s, time_ns, j))
+		return;
+	s->window.missed++;
+	histogram_add(&s->window.missed_ones, at_least_ns > 0 ? at_least_ns : 0);
+}
+
 /* A timed series ends after its last sample, and not before the time until which it was measured. */
 static void reach(struct series *s)
 {
 	int64_t reached = s->reached_ns - s->start_ns;
 
-	if (s->total.count || s->window.count || s->warm_up_done)
+	if (s->position || s->total.count || s->window.count || s->warm_up_done)
 		s->position++;
 	if (reached > s->position)
 		s->position = reached < s->total_count ? reached : s->total_count;

@@ -3,7 +3,7 @@
  * One measured quantity on its way from samples to windows, totals and outliers (docs/formats/stream.md). Fed
  * by the thread that drains. Two kinds: one on a grid of releases knows when each activation was to be
  * released, and so where missed ones belong; a timed one has samples that bring their own time, and misses
- * only what it is told of.
+ * what it is told.
  */
 #ifndef RTGAUGE_SERIES_H
 #define RTGAUGE_SERIES_H
@@ -54,12 +54,13 @@ struct series {
 
 	/* set before the first sample; of a timed one by series_timed */
 	bool timed;
-	bool is_signed; /* timed: a negative value is a sample like others; the histogram has it at 0 */
 	int64_t interval_ns, start_ns;
-	int64_t warm_up_count; /* activations */
-	int64_t total_count;   /* warm-up and measured activations; INT64_MAX: until stopped */
-	int64_t measured_ns;   /* length of the measured phase; INT64_MAX: until stopped */
-	FILE *samples;	       /* NULL: none are kept */
+	int64_t warm_up_count;	     /* activations */
+	int64_t total_count;	     /* warm-up and measured activations; INT64_MAX: until stopped */
+	int64_t measured_ns;	     /* length of the measured phase; INT64_MAX: until stopped */
+	FILE *samples;		     /* NULL: none are kept */
+	struct histogram *negatives; /* of a timed series whose values may be negative: theirs in the open
+					window; NULL: a negative value is impossible */
 
 	int64_t position;   /* activations accounted for */
 	int64_t reached_ns; /* timed, set before series_end: measured until then; 0: until the last sample */
@@ -70,7 +71,7 @@ struct series {
 	struct moments total;
 	int64_t missed, lost, impossible;
 	int64_t warm_up_done, warm_up_missed, warm_up_max_ns;
-	struct outlier outliers[SERIES_OUTLIERS]; /* largest first */
+	struct outlier outliers[SERIES_OUTLIERS]; /* largest first, whatever the sign */
 };
 
 /* Makes it a timed one: the times before start_ns + warm_up_ns are warm-up, measured_ns (INT64_MAX: until
@@ -88,13 +89,14 @@ void series_feed(struct series *s, int64_t value, struct json *j);
 
 /*
  * One sample of a timed series, not before the one before it; whole windows are written to j. A negative
- * value counts as impossible, but in a signed series. What comes after the measured phase is not taken:
- * false.
+ * value counts as impossible, unless the series has `negatives`. What comes after the measured phase is not
+ * taken: false.
  */
 bool series_feed_timed(struct series *s, int64_t time_ns, int64_t value_ns, struct json *j);
 
-/* An activation of a timed series that was missed: released at time_ns, it would have had this value. */
-void series_miss_timed(struct series *s, int64_t time_ns, int64_t value_ns, struct json *j);
+/* Of a timed series: what was to be measured at this time and was not, though it would have been at least
+ * this value. */
+void series_miss_timed(struct series *s, int64_t time_ns, int64_t at_least_ns, struct json *j);
 
 /* Ends: writes the open window, cut where activations end (of a timed series: where it has reached) if the
  * probe was stopped before its time or had no time set. */

@@ -347,6 +347,8 @@ int frame_finish(struct frame *f, const char *reason)
 		reason = "watchdog";
 	} else if (atomic_load(&frame_shared.over_threshold)) {
 		reason = "threshold";
+	} else if (f->ended_by) {
+		reason = f->ended_by;
 	} else if (atomic_load(&frame_shared.stop)) {
 		reason = "stopped";
 	}

@@ -40,6 +40,7 @@ struct frame {
 	struct json j;
 	struct probe_cpus cpus;
 	int64_t asleep_ns;
+	const char *ended_by; /* set by the probe where it told the threads to end itself: the reason */
 	int dma_error;
 };
 

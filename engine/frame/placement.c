@@ -59,3 +59,17 @@ int placement_choose(struct probe_cpus *cpus, enum placement placement, int *fir
 	cpuset_add(&cpus->measured, (unsigned int)*partner);
 	return 0;
 }
+
+int placement_beside(const struct probe_cpus *cpus, int first)
+{
+	const struct cpuset *among[] = {&cpus->measured, &cpus->allowed};
+	struct cpuset core;
+	int found = -1;
+
+	placement_core(first, &core);
+	for (int inside = 0; inside < 2 && found < 0; inside++) {
+		for (int i = 0; i < 2 && found < 0; i++)
+			found = find(among[i], first, &core, inside);
+	}
+	return found < 0 ? first : found;
+}

@@ -14,10 +14,11 @@
 #include "hands/file.h"
 #include "hands/knob_group.h"
 #include "hands/knob_thread.h"
+#include "hands/knob_trace.h"
 
 bool knob_is_name(const char *path)
 {
-	return path[0] == '/' || knob_thread_is(path) || knob_group_is(path);
+	return path[0] == '/' || knob_thread_is(path) || knob_group_is(path) || knob_trace_is(path);
 }
 
 bool knob_is_volatile(const char *path)
@@ -58,7 +59,9 @@ const char *knob_read(const char *path, bool is_volatile, char **value)
 
 	*value = NULL;
 	if (path[0] != '/') {
-		error = knob_thread_is(path) ? knob_thread_read(path, value) : knob_group_read(path, value);
+		error = knob_thread_is(path)  ? knob_thread_read(path, value)
+			: knob_trace_is(path) ? knob_trace_read(path, value)
+					      : knob_group_read(path, value);
 		return error ? errname(error) : NULL;
 	}
 	error = file_read(path, KNOB_MOST, &bytes);
@@ -100,7 +103,9 @@ const char *knob_write(const char *path, bool is_volatile, const char *value)
 	int fd;
 
 	if (path[0] != '/') {
-		error = knob_thread_is(path) ? knob_thread_write(path, value) : knob_group_write(path, value);
+		error = knob_thread_is(path)  ? knob_thread_write(path, value)
+			: knob_trace_is(path) ? knob_trace_write(path, value)
+					      : knob_group_write(path, value);
 		return error ? errname(error) : NULL;
 	}
 	if (stat(path, &st))

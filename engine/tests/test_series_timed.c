@@ -112,46 +112,47 @@ static void what_ends_before_it_begins_is_impossible(void **state)
 	free(said.text);
 }
 
-/* What is left until a deadline is less than nothing where it was missed. */
-static void a_signed_series_has_negative_samples(void **state)
+/* A sign is kept: bin -b holds the negatives of what bin b holds. */
+static void a_signed_series_keeps_its_signs(void **state)
 {
 	struct said said;
 	struct series s;
+	struct histogram negatives = {0};
 
 	(void)state;
-	begin(&said, &s, SECOND, SECOND);
-	s.is_signed = true;
-	assert_true(series_feed_timed(&s, START, -7, &said.j)); /* warm-up */
-	assert_true(series_feed_timed(&s, START + SECOND, -300, &said.j));
-	assert_true(series_feed_timed(&s, START + SECOND + 1, 100, &said.j));
+	begin(&said, &s, 0, SECOND);
+	s.negatives = &negatives;
+	series_begin(&s);
+	series_feed_timed(&s, START + 1, -300, &said.j);
+	series_feed_timed(&s, START + 2, 0, &said.j);
+	series_feed_timed(&s, START + 3, -5, &said.j);
+	series_feed_timed(&s, START + 4, 5, &said.j);
+	series_feed_timed(&s, START + 5, -5, &said.j);
 	end(&said, &s, false);
+	assert_non_null(strstr(said.text, "\"bins\":[[-250,1],[-5,2],[0,1],[5,1]],"));
+	assert_non_null(
+		strstr(said.text, "\"count\":5,\"missed\":0,\"min_ns\":-300,\"max_ns\":5,\"sum_ns\":-305,"));
 	assert_non_null(strstr(said.text, "\"impossible\":0"));
-	assert_int_equal(number(window(&said, 1), "\"min_ns\":"), -300);
-	assert_int_equal(number(window(&said, 1), "\"sum_ns\":"), -200);
-	assert_non_null(strstr(window(&said, 1), "\"bins\":[[0,1],[100,1]]"));
-	assert_non_null(strstr(said.text, "\"warm_up\":{\"count\":1,\"missed\":0,\"max_ns\":-7}"));
+	assert_non_null(strstr(said.text, "\"value_ns\":-300,"));
 	free(said.text);
 }
 
-static void what_was_missed_is_in_the_window_of_its_release(void **state)
+static void what_it_misses_it_is_told(void **state)
 {
 	struct said said;
 	struct series s;
 
 	(void)state;
 	begin(&said, &s, 0, 2 * SECOND);
-	series_feed_timed(&s, START + SECOND - 10, 50, &said.j);
-	series_miss_timed(&s, START + SECOND - 5, 45, &said.j);
-	series_miss_timed(&s, START + SECOND, 40, &said.j);
-	series_miss_timed(&s, START + SECOND + 5, -35, &said.j);
-	series_miss_timed(&s, START + 2 * SECOND, 30, &said.j); /* after the measured phase */
+	series_feed_timed(&s, START + 1, 10, &said.j);
+	series_miss_timed(&s, START + 2, 150, &said.j);
+	series_miss_timed(&s, START + SECOND, 100, &said.j);
+	series_miss_timed(&s, START + 2 * SECOND, 100, &said.j); /* after the end */
 	end(&said, &s, false);
 	assert_int_equal(number(window(&said, 0), "\"missed\":"), 1);
-	assert_non_null(strstr(window(&said, 0), "\"missed_bins\":[[45,1]]"));
-	assert_int_equal(number(window(&said, 1), "\"missed\":"), 2);
-	assert_non_null(strstr(window(&said, 1), "\"missed_bins\":[[0,1],[40,1]]"));
-	assert_int_equal(number(strstr(said.text, "summary"), "\"missed\":"), 3);
-	assert_int_equal(number(strstr(said.text, "summary"), "\"count\":"), 1);
+	assert_non_null(strstr(window(&said, 0), "\"missed_bins\":[[150,1]]"));
+	assert_int_equal(number(window(&said, 1), "\"missed\":"), 1);
+	assert_non_null(strstr(said.text, "\"count\":1,\"missed\":2,\"min_ns\":10,"));
 	free(said.text);
 }
 
@@ -189,8 +190,8 @@ int main(void)
 		cmocka_unit_test(samples_are_in_the_window_of_their_time),
 		cmocka_unit_test(a_stop_cuts_at_what_was_reached),
 		cmocka_unit_test(what_ends_before_it_begins_is_impossible),
-		cmocka_unit_test(a_signed_series_has_negative_samples),
-		cmocka_unit_test(what_was_missed_is_in_the_window_of_its_release),
+		cmocka_unit_test(a_signed_series_keeps_its_signs),
+		cmocka_unit_test(what_it_misses_it_is_told),
 		cmocka_unit_test(nothing_fed_has_windows_all_the_same),
 		cmocka_unit_test(it_is_announced_with_its_labels),
 	};

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, OVERFLOW_NS, SEGMENTS, bin_of, upper_ns
+from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, OVERFLOW_NS, SEGMENTS, bin_of, lower_ns, signed_bin_of, upper_ns
 
 values = st.one_of(st.integers(0, 1000), st.integers(0, 10**7), st.integers(0, OVERFLOW_NS - 1))
 
@@ -48,3 +48,14 @@ def test_ten_seconds_or_more_overflow(value):
 def test_a_negative_value_has_no_bin(value):
     with pytest.raises(ValueError, match="negative"):
         bin_of([5, value])
+
+
+@given(st.integers(min_value=-(10**11), max_value=10**11))
+def test_the_bins_of_negative_values_mirror_the_others(value):
+    index = int(signed_bin_of(value))
+    assert int(signed_bin_of(-value)) == -index
+    assert abs(index) == int(bin_of(abs(value)))
+    if abs(value) < OVERFLOW_NS:
+        assert int(lower_ns(index)) <= value <= int(upper_ns(index))
+    assert int(lower_ns(-index)) == -int(upper_ns(index)) or index == 0
+    assert int(upper_ns(index)) < int(lower_ns(index + 1)) or abs(index) >= OVERFLOW_BIN or index + 1 > OVERFLOW_BIN

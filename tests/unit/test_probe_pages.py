@@ -43,11 +43,12 @@ def test_defaults_are_a_command_line(name):
 
 @pytest.mark.parametrize("name", [name for name in PROBES if name not in ("calibrate", "inversion", "taskset", "tire")])
 def test_a_count_takes_the_place_of_the_duration(name):
-    words = PROBES[name].arguments(normalise(PROBES[name], {"count": 7}, "x"), None)
+    key = "cycles" if name in ("periodic", "response") else "count"
+    words = PROBES[name].arguments(normalise(PROBES[name], {key: 7}, "x"), None)
     assert "--count=7" in words
     assert not any(word.startswith(("--duration", "--samples")) for word in words)
     with pytest.raises(InputError, match="not both"):
-        normalise(PROBES[name], {"count": 7, "duration": "1s"}, "x")
+        normalise(PROBES[name], {key: 7, "duration": "1s"}, "x")
 
 
 @pytest.mark.parametrize(

@@ -17,15 +17,25 @@ if TYPE_CHECKING:
 
 TASK_METRICS = ("response", "latency", "response-from-start", "period", "jitter", "execution")
 
+TIMING = {"response": ("response",), "periodic": ("jitter", "latency"), "wakeup": ("latency",)}
+"""Probe -> what of it is judged against a period; the papers' tables of response tasks come before those of periodic ones."""
+SEGMENT = "segment"
+"""The label of a part of a response: it is no response by itself."""
+
 
 @dataclass(frozen=True)
 class Part:
-    """`task` and `metric`: of a task set; `operation`: of microbenchmarks; without any of them: the main quantity of every step."""
+    """`task` and `metric`: of a task set; `operation`: of microbenchmarks; `probe`, `metric` and `role`: of periodic and response tasks and of wakeup.
+
+    Without any of them: the main quantity of every step.
+    """
 
     title: str = ""
     task: str | None = None
     metric: str | None = None
     operation: str | None = None
+    probe: str | None = None
+    role: str | None = None
 
     def has(self, step: Step) -> bool:
         """Whether the step is of this part."""
@@ -33,6 +43,8 @@ class Part:
             return False
         if self.operation is not None:
             return step.key.probe in COSTS and operation(step) == self.operation
+        if self.probe is not None:
+            return step.key.probe == self.probe and bool(self.series(step))
         return self.task is None or any(counts.task == self.task for counts in step.tasks)
 
     def quantity(self, step: Step) -> str:
@@ -41,14 +53,34 @@ class Part:
 
     def series(self, step: Step) -> list[SeriesSummary]:
         """The series of the step that are compared."""
-        return [one for one in step.series if one.metric == self.quantity(step) and (self.task is None or one.labels.get("task") == self.task)]
+        if self.task is None and self.metric is None:
+            return step.main_series
+        found = [one for one in step.series if one.metric == self.quantity(step) and (self.task is None or one.labels.get("task") == self.task)]
+        if self.probe is None:
+            return found
+        return [one for one in found if SEGMENT not in one.labels and one.labels.get("role") == self.role]
 
 
 WHOLE = Part()
 
 
+def timing_parts(records: Sequence[Record]) -> list[Part]:
+    """A part for each probe, quantity and role that is judged against a period, in the papers' order; empty where the records hold none."""
+    steps = [step for record in records for step in record.steps if not step.tasks]
+    parts: list[Part] = []
+    for probe, metrics in TIMING.items():
+        for metric in metrics:
+            series = [one for step in steps if step.key.probe == probe for one in step.series if one.metric == metric and SEGMENT not in one.labels]
+            roles = dict.fromkeys(None if (role := one.labels.get("role")) is None else str(role) for one in series)
+            for role in sorted(roles, key=str, reverse=True):
+                what = probe if metric == probe or len(metrics) == 1 else f"{probe}: {metric}"
+                seen = f", as the {role} saw it" if len(roles) > 1 else ""
+                parts.append(Part(f"{what[:1].upper()}{what[1:]}{seen}", metric=metric, probe=probe, role=role))
+    return parts
+
+
 def parts_of(records: Sequence[Record], metric: str | None) -> list[Part]:
-    """A part a task where every step is of a task set, a part an operation where there are several, else one part.
+    """A part a task where every step is of a task set, a part an operation where there are several, a part a quantity of periodic and response tasks, else one.
 
     `metric`: what of a task is compared. Raises InputError where it is none, or there are no tasks.
     """
@@ -64,4 +96,5 @@ def parts_of(records: Sequence[Record], metric: str | None) -> list[Part]:
     if has_several_operations(records):
         found = dict.fromkeys(operation(step) for step in steps if step.key.probe in COSTS)
         return [Part(name[:1].upper() + name[1:], operation=name) for name in found]
-    return [WHOLE]
+    timing = timing_parts(records)
+    return timing if len(timing) > 1 or any(part.role is not None for part in timing) else [WHOLE]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rtgauge.record.histogram import EDGES_NS
+from rtgauge.record.histogram import lower_ns
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -63,7 +63,7 @@ class CannotTestError(ValueError):
 
 def microseconds(bins: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[IntArray, IntArray]:
     """Bins of docs/formats/histogram.md as 1 us bins: (whole us, rising, and the counts). Exact up to 10 ms; above, a bin counts at its lower edge."""
-    index = EDGES_NS[np.asarray(bins, dtype=np.int64)] // BIN_NS
+    index = lower_ns(bins) // BIN_NS
     weights = np.asarray(counts, dtype=np.int64)
     unique, where = np.unique(index, return_inverse=True)
     total = np.zeros(len(unique), dtype=np.int64)

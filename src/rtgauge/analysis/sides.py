@@ -92,7 +92,9 @@ class Side:
         number = int(self.windows["stretch"].max() or 0) + 1 if self.windows.height else 0  # pyright: ignore[reportArgumentType]
         together = -(-number // MOST_STRETCHES) if number else 1
         parts = [
-            self.windows.select(stretch=pl.col("stretch") // together, bin=bins, count=counts).filter(pl.col("bin").list.len() > 0).explode("bin", "count")
+            self.windows.select(stretch=pl.col("stretch") // together, bin=pl.col(bins).cast(pl.List(pl.Int64)), count=counts)
+            .filter(pl.col("bin").list.len() > 0)
+            .explode("bin", "count")
             for bins, counts in (("bins", "counts"), ("missed_bins", "missed_counts"))
         ]
         long = pl.concat(parts)
@@ -103,14 +105,27 @@ class Side:
 
     @cached_property
     def maxima(self) -> tuple[list[int], list[int]]:
-        """The largest latency (ns) of each stretch of time, and its activations; stretches cut short (less than half of the median) are left out."""
-        rows = self.windows.group_by("stretch").agg(pl.col("max_ns").max(), (pl.col("count") + pl.col("missed")).sum().alias("n")).sort("stretch").drop_nulls()
+        """The largest latency (ns, without sign) of each stretch of time, and its activations; stretches cut short (below half of the median) are left out."""
+        largest = pl.max_horizontal(pl.col("max_ns"), -pl.col("min_ns"))
+        rows = (
+            self.windows.group_by("stretch")
+            .agg(largest.max().alias("max_ns"), (pl.col("count") + pl.col("missed")).sum().alias("n"))
+            .sort("stretch")
+            .drop_nulls()
+        )
         rows = rows.filter(pl.col("n") * 2 >= pl.col("n").median())
         return rows["max_ns"].to_list(), rows["n"].cast(pl.Int64).to_list()
 
 
 def _parameters(step: Step) -> dict[str, Any]:
     return {**step.parameters, **step.key.parameters}
+
+
+def _parameter(name: str, value: Any) -> str:
+    """A parameter as people write it: "interval 20us"."""
+    if name.endswith("_ns") and isinstance(value, int):
+        return f"{name.removesuffix('_ns').replace('_', '-')} {format_duration(value)}"
+    return f"{name} {value}"
 
 
 def _traits(record: Record, step: Step, target: str, different: set[str]) -> dict[str, str]:
@@ -124,7 +139,7 @@ def _traits(record: Record, step: Step, target: str, different: set[str]) -> dic
         "load": step.key.load,
         "deployment": step.key.deployment,
         "tool": step.key.tool,
-        "parameters": ", ".join(f"{name} {value}" for name, value in sorted(parameters.items())) or "default parameters",
+        "parameters": ", ".join(_parameter(name, value) for name, value in sorted(parameters.items())) or "default parameters",
     }
 
 
@@ -169,8 +184,10 @@ def _names(records: Sequence[Record]) -> list[str]:
     return names if len(set(names)) == len(names) else [str(record.path) for record in records]
 
 
-def sides_of(records: Sequence[Record], part: Part = WHOLE, *, force: bool = False) -> list[Side]:
+def sides_of(records: Sequence[Record], part: Part = WHOLE, *, force: bool = False, alike: bool = True) -> list[Side]:
     """Every condition of every record, idle first within a record, as far as it is of `part`. `force`: also emulated machines beside others.
+
+    `alike` False: also what was measured at different intervals, for tables that compare nothing.
 
     Raises InputError where two cannot be compared, RecordError for a damaged record.
     """
@@ -190,7 +207,7 @@ def sides_of(records: Sequence[Record], part: Part = WHOLE, *, force: bool = Fal
     labels = _labels(traits, [name for _, name, _ in found])
     if not force:
         _check_emulated(dict(zip(labels, traits, strict=True)))
-    if part.operation is None:
+    if alike and part.operation is None:
         check_comparable([(label, steps[0]) for label, (_, _, steps) in zip(labels, found, strict=True)])
     sides: list[Side] = []
     for label, trait, (record, _, steps) in zip(labels, traits, found, strict=True):

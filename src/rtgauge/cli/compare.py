@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rtgauge.cli.timing_options import Fraction, Marker
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from rtgauge.analysis.sides import Side
     from rtgauge.record.reader import Record
     from rtgauge.report.compare.page import Chapter
+    from rtgauge.report.frequency import Timing
 
 DEFAULT_RESAMPLES = 1_999
 
@@ -34,21 +37,9 @@ def _progress() -> tuple[Callable[[str, int, int], None] | None, Callable[[], No
     return (lambda what, done, total: bar.update(task, description=what, completed=done, total=total)), bar.stop
 
 
-def _write(chapters: Sequence[Chapter], records: Sequence[Record], *, page: Path | None, figures: Path | None, as_json: bool) -> None:
-    """The page and the figures, where they were asked for."""
-    if page is not None:
-        from rtgauge.report.compare.page import render
-
-        render(chapters, records, page)
-        typer.echo(f"page     {page}", err=as_json)
-    if figures is not None:
-        from rtgauge.report.compare.figures import save_figures
-
-        for path in save_figures([figure for chapter in chapters for figure in chapter.figures], records, figures):
-            typer.echo(f"figure   {path}", err=as_json)
-
-
-def _operations(records: Sequence[Record], baseline: str | None, *, force: bool, as_json: bool, page: Path | None, figures: Path | None) -> None:
+def _operations(
+    records: Sequence[Record], baseline: str | None, timing: Timing, *, force: bool, as_json: bool, page: Path | None, figures: Path | None
+) -> None:
     """Records of several operations, which have no common scale: the table of what each costs on each system, and the figures of each."""
     from rtgauge.analysis.microbenchmarks import microbenchmarks
     from rtgauge.analysis.parts import parts_of
@@ -68,10 +59,21 @@ def _operations(records: Sequence[Record], baseline: str | None, *, force: bool,
     if page is None and figures is None:
         return
     from rtgauge.report.compare.chapters import operation_chapters
+    from rtgauge.report.compare.files import write
 
     sides = [(part, sides_of(records, part, force=force)) for part in parts_of(records, None)]
     drawn = [(part, there, pairs(there, baseline) if len(there) > 1 else []) for part, there in sides]
-    _write(operation_chapters(found, drawn), records, page=page, figures=figures, as_json=as_json)
+    chapters = [*operation_chapters(found, drawn), *_timing(records, timing)]
+    write(chapters, records, page=page, figures=figures, say=lambda line: typer.echo(line, err=as_json))
+
+
+def _timing(records: Sequence[Record], timing: Timing) -> list[Chapter]:
+    """The chapter of frequencies, where the records hold something that is judged against a period."""
+    from rtgauge.analysis.frequency import gather
+    from rtgauge.report.compare.chapters import timing_chapter
+
+    chapter = timing_chapter(records, gather(records, timing.options), timing.markers)
+    return [chapter] if chapter.grids else []
 
 
 def compare(
@@ -90,6 +92,8 @@ def compare(
         str | None,
         typer.Option(metavar="NAME", help="Of task sets, task by task: response (default), latency, response-from-start, period, jitter or execution."),
     ] = None,
+    fraction: Fraction = "0.5",
+    marker: Marker = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE.html", help="Also write a page with the figures.")] = None,
     figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write every figure as PNG, SVG and PDF into this folder.")] = None,
@@ -116,6 +120,7 @@ def compare(
     from rtgauge.analysis.selection import Scale
     from rtgauge.analysis.sides import pairs, sides_of
     from rtgauge.cli.durations import duration_option
+    from rtgauge.cli.timing_options import timing
     from rtgauge.errors import InputError
     from rtgauge.record.reader import Record
 
@@ -124,10 +129,11 @@ def compare(
         raise InputError(f"--alpha {alpha:g} is not between 0 and 1; 0.05 is usual")
     if scale not in set(Scale):
         raise InputError(f"--scale {scale} is neither percent nor counts")
+    asked = timing(fraction, marker)
     opened = [Record.open(record) for record in records]
     parts = parts_of(opened, metric)
     if has_several_operations(opened):
-        _operations(opened, baseline, force=force, as_json=json, page=out, figures=figures)
+        _operations(opened, baseline, asked, force=force, as_json=json, page=out, figures=figures)
         return
     found: list[tuple[Part, Comparison, list[Side], list[tuple[Side, Side]]]] = []
     progress, end = _progress()
@@ -146,9 +152,10 @@ def compare(
         _print(found)
     if out is not None or figures is not None:
         from rtgauge.report.compare.chapters import chapter_of
+        from rtgauge.report.compare.files import write
 
         chapters = [chapter_of(result, sides, chosen, part.title) for part, result, sides, chosen in found]
-        _write(chapters, opened, page=out, figures=figures, as_json=json)
+        write([*chapters, *_timing(opened, asked)], opened, page=out, figures=figures, say=lambda line: typer.echo(line, err=json))
 
 
 def _print(found: Sequence[tuple[Part, Comparison, list[Side], list[tuple[Side, Side]]]]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import typer
 
-from rtgauge.cli import compare, deploy, export, importing, lab, probe, report, run, sched, show, system
+from rtgauge.cli import advise, compare, deploy, export, frequency, importing, lab, probe, report, run, sched, show, system
 from rtgauge.cli.streams import make_patient
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INPUT, EXIT_INTERRUPTED, RtgaugeError
 
@@ -24,14 +24,16 @@ Begin with:
                                      ... and does it suffice?
   rtgauge probe wakeup --cpu 1       one measurement, nothing is kept
   rtgauge sched SET.toml             is a task set schedulable?
+  rtgauge advise --require "latency<=200us" RECORD
+                                     which way to implement a task?
   rtgauge COMMAND --help             what a command can do
 
 \b
 Plans of `rtgauge run`: quick, standard, papers, jo2022, garre2014-micro,
-delgado2020-tasks.
+delgado2020-tasks, brown2010.
 
 Studies, which look at their results before they go on: delgado2020, garre2014,
-tire-search.
+tire-search, adam2021, sustained.
 """
 
 app = typer.Typer(
@@ -66,6 +68,8 @@ app.command("show")(show.show)
 app.command("list")(show.list_records)
 app.command("report")(report.report)
 app.command("compare")(compare.compare)
+app.command("advise")(advise.advise)
+app.command("frequency")(frequency.frequency)
 app.command("export")(export.export)
 app.add_typer(importing.app, name="import")
 app.command("sched")(sched.sched)

@@ -15,6 +15,7 @@ Nothing is kept but what is asked for.
 \b
 Examples:
   rtgauge probe wakeup --cpu 1 --interval 200us --duration 5s
+  rtgauge probe response --path loop:eventfd --cycles 100000
   rtgauge probe calibrate
   rtgauge probe wakeup --target ssh://root@board
 """

@@ -31,7 +31,7 @@ LOAD_HELP = f"What the machine does meanwhile: {', '.join(LOADS)}."
 TARGET_HELP = "The machine to measure: local, ssh://[user@]host[:port] or lab:NAME."
 SAMPLES_HELP = "Every single sample into FILE: .csv, .parquet, or else binary, a file a series."
 REQUIRE_HELP = 'What is asked of the machine, e.g. "latency<=200us".'
-SEARCH_HELP = "Look for the largest that keeps every deadline, for each number of threads."
+SEARCH_HELP = "Look for the largest that keeps every deadline, for each solver and number of threads; several: with commas between."
 REPEATS_HELP = "With --search: bisections, and runs that confirm what they found."
 JSON_HELP = "One JSON document on standard output; the rest on standard error."
 

@@ -8,11 +8,15 @@ from typing import Annotated
 
 import typer
 
+from rtgauge.cli.timing_options import Fraction, Marker
+
 
 def report(
     record: Annotated[Path, typer.Argument(metavar="RECORD", help="A record's folder.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE.html", help="The page; default report.html in the record.")] = None,
     figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write every figure as PNG, SVG and PDF into this folder.")] = None,
+    fraction: Fraction = "0.5",
+    marker: Marker = None,
 ) -> None:
     """Draw the page of a record: one HTML file that needs no network.
 
@@ -20,19 +24,22 @@ def report(
     Example:
       rtgauge report rtgauge-runs/2026-11-21T10-03-22Z-pc-quick-7f3a \\
           -o page.html --figures figures
+      rtgauge report RECORD --fraction 25% --marker "CAN frame=130us"
     """
+    from rtgauge.cli.timing_options import timing
     from rtgauge.errors import InputError
     from rtgauge.record.reader import Record
     from rtgauge.report.figures.save import save_figures
     from rtgauge.report.page import render
 
+    asked = timing(fraction, marker)
     opened = Record.open(record)
     page = out if out is not None else record / "report.html"
     try:
-        render(opened, page)
+        render(opened, page, asked)
         typer.echo(f"page     {page}")
         if figures is not None:
-            for path in save_figures(opened, figures):
+            for path in save_figures(opened, figures, timing=asked):
                 typer.echo(f"figure   {path}")
     except OSError as error:
         raise InputError(f"{error.filename or page} cannot be written: {error.strerror}") from None

@@ -150,10 +150,14 @@ def run(
       jo2022             at 100 us on isolated CPUs, idle and loaded, 4 minutes
       garre2014-micro    noise, switch, preemption, semaphores, inversion
       delgado2020-tasks  a task set, 10 minutes idle and 10 minutes loaded
-    Study:
+      brown2010          response and periodic tasks, idle and loaded, 5 minutes
+    Studies:
       delgado2020        every deployment, then the best one under load
       garre2014          a simulation, real-fast and real-time, 20 minutes
       tire-search        the largest simulation in hard real time, 10 minutes
+      adam2021           responses, a periodic task, cyclictest, and the highest
+                         sustained frequency, 7 minutes
+      sustained          the shortest period at which nothing is lost, by search
 
     \b
     Examples:

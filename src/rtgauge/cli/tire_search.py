@@ -25,7 +25,6 @@ from rtgauge.study import registry
 from rtgauge.study.tire import STUDY
 from rtgauge.verdict.decision import exit_status
 
-REAL_FAST = "0"
 DECIDED = ("nodes", "steps", "warm-up", "without", "free-running", "samples", "state")
 """What a search decides by itself."""
 
@@ -43,8 +42,7 @@ def tire_search(written: dict[str, Any], *, load: str, target: str, repeats: int
     for name in DECIDED:
         if name in written:
             raise InputError(f"--{name} cannot be given with --search, which finds the number of nodes by runs of its own; leave it out")
-    paced = {key: value for key, value in written.items() if (key, value) != ("period", REAL_FAST)}
-    asked = Overrides(parameters=paced, loads=[load], repeats=repeats, targets=[target])
+    asked = Overrides(parameters=written, loads=[load], repeats=repeats, targets=[target])
     study = registry.growing(STUDY.name, asked)
     plan = study.plan()
     display = make_display()

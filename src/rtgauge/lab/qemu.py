@@ -34,6 +34,8 @@ TOPOLOGY = {"x86_64": "4,cores=2,threads=2", "aarch64": "4"}
 MEMORY_MIB = 1024
 SMP = r"[0-9]{1,3}(,(sockets|dies|clusters|cores|threads|cpus|maxcpus)=[0-9]{1,3}){0,6}"
 LONGEST_APPEND = 1500
+LONGEST_SOCKET = 100
+"""Bytes of a Unix socket's path, less than the kernel's 107."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,14 @@ def _plain(path: Path) -> str:
     return str(path).replace(",", ",,")
 
 
+def _monitor(folder: Path) -> list[str]:
+    """QEMU's own control, for whoever may look into the folder: a press of the power button, which is a GPIO line of an Arm guest, comes from there."""
+    path = folder / "qmp"
+    if len(str(path).encode()) > LONGEST_SOCKET:
+        return []
+    return ["-chardev", f"socket,id=monitor,path={_plain(path)},server=on,wait=off", "-mon", "chardev=monitor,mode=control"]
+
+
 def command(guest: Guest, image: Image, options: BootOptions, *, folder: Path, port: int, accelerator: Accelerator) -> list[str]:
     """The whole command line; QEMU goes into the background when the machine is set up, and writes what it says into `folder`."""
     smp = options.smp or TOPOLOGY[guest.architecture]
@@ -94,6 +104,7 @@ def command(guest: Guest, image: Image, options: BootOptions, *, folder: Path, p
         *("-device", "virtio-rng-pci"),
         *("-chardev", f"file,id=console,path={_plain(folder / 'console.log')}"),
         *("-serial", "chardev:console"),
+        *_monitor(folder),
         *("-pidfile", str(folder / "pid")),
         "-daemonize",
     ]

@@ -124,6 +124,8 @@ class Load(ABC):
     name: ClassVar[str]
     programs: ClassVar[tuple[str, ...]]
     packages: ClassVar[dict[str, str]] = {}
+    parameter: ClassVar[str] = ""
+    """What may stand behind its name and a colon, for a message; empty: nothing. The constructor takes it then."""
 
     @abstractmethod
     def parts(self, context: LoadContext) -> list[PartSpec]:

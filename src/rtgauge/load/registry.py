@@ -7,18 +7,22 @@ import difflib
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
+from rtgauge.load.brown2010 import Brown2010
+from rtgauge.load.copy import Copy
 from rtgauge.load.cpu import Cpu
 from rtgauge.load.idle import Idle
 from rtgauge.load.memory import Memory
 from rtgauge.load.network import Network
 from rtgauge.load.papers import Papers
+from rtgauge.load.read import Read
 from rtgauge.load.scheduler import Scheduler
+from rtgauge.load.swarm import Swarm
 from rtgauge.record.model import LeftOut
 
 if TYPE_CHECKING:
     from rtgauge.load.base import Load, LoadTarget
 
-LOADS: dict[str, type[Load]] = {load.name: load for load in (Idle, Cpu, Memory, Network, Scheduler, Papers)}
+LOADS: dict[str, type[Load]] = {load.name: load for load in (Idle, Cpu, Memory, Network, Scheduler, Copy, Read, Swarm, Papers, Brown2010)}
 
 
 def names() -> list[str]:
@@ -27,10 +31,16 @@ def names() -> list[str]:
 
 
 def get(name: str) -> Load:
-    """The load of that name. Raises InputError that names the nearest one."""
-    if name in LOADS:
-        return LOADS[name]()
-    nearest = difflib.get_close_matches(name, LOADS, n=1)
+    """The load of that name, which some take a word behind (`swarm:100`). Raises InputError that names the nearest one."""
+    head, colon, word = name.partition(":")
+    kind = LOADS.get(head)
+    if kind is not None and not colon:
+        return kind()
+    if kind is not None and kind.parameter and word:
+        return kind(word)  # type: ignore[call-arg] - its constructor takes what `parameter` says
+    if kind is not None:
+        raise InputError(f"load '{name[:100]}': write {f'{head}:{kind.parameter}' if kind.parameter else head}")
+    nearest = difflib.get_close_matches(head, LOADS, n=1)
     hint = f"did you mean '{nearest[0]}'?" if nearest else f"there are {', '.join(LOADS)}"
     raise InputError(f"unknown load '{name}'; {hint}")
 

@@ -122,14 +122,15 @@ class RunningLoad:
         Raises MeasureError where a program ends meanwhile or is not ready within `ready_s` seconds.
         """
         deadline = time.monotonic() + ready_s
-        while self._parts:
+        waiting = list(self._parts)  # each is seen to run once: programs that come and go need not be there at the same moment
+        while waiting:
             self._raise_if_died()
             processes = parse_all(self._target.read([STAT_GLOB]))
-            if all(self._runs(part, descendants(processes, part.handle.pid)) for part in self._parts):
-                break
-            if time.monotonic() > deadline:
-                raise MeasureError(f"load {self._load.name}: {' and '.join(part.spec.program for part in self._parts)} did not run within {ready_s:g} s")
-            time.sleep(POLL_S)
+            waiting = [part for part in waiting if not self._runs(part, descendants(processes, part.handle.pid))]
+            if waiting and time.monotonic() > deadline:
+                raise MeasureError(f"load {self._load.name}: {' and '.join(part.spec.program for part in waiting)} did not run within {ready_s:g} s")
+            if waiting:
+                time.sleep(POLL_S)
         deadline = time.monotonic() + (warm_up_s if self._parts else 0)
         while (left := deadline - time.monotonic()) > 0:
             time.sleep(min(left, POLL_S))

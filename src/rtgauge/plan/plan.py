@@ -202,6 +202,14 @@ def _ordered(keys: list[StepKey], target: str, repeats: int, generator: random.R
     return ordered
 
 
+def _but_for_the_load(entries: list[tuple[dict[str, Any], str]]) -> list[tuple[dict[str, Any], str]]:
+    """The first of those entries that differ in their load alone."""
+    found: dict[str, tuple[dict[str, Any], str]] = {}
+    for entry, place in entries:
+        found.setdefault(repr(sorted((key, value) for key, value in entry.items() if key != "load")), (entry, place))
+    return list(found.values())
+
+
 def load_plan(source: str, overrides: Overrides) -> Plan:
     """Read and check the preset or file `source`. Raises InputError with one line that names the place."""
     written, what = _written(source)
@@ -222,7 +230,7 @@ def make_plan(written: dict[str, Any], what: str, overrides: Overrides) -> Plan:
     said = [{"probe": plan.defaults.get("probe", "wakeup"), **entry} for entry, _ in bare]
     entries = [(_over(_fitting(plan.defaults, own, said), entry), place) for own, (entry, place) in zip(said, bare, strict=True)]
     if overrides.loads is not None:
-        entries = [({**entry, "load": load}, place) for entry, place in entries[:1] for load in overrides.loads]
+        entries = [({**entry, "load": load}, place) for entry, place in _but_for_the_load(entries) for load in overrides.loads]
     if overrides.deployments is not None:
         entries = [({**entry, "deployment": one}, place) for entry, place in entries for one in overrides.deployments]
     if not entries:

@@ -9,14 +9,18 @@ from rtgauge.probe.base import Probe
 from rtgauge.probe.calibrate import Calibrate
 from rtgauge.probe.inversion import Inversion
 from rtgauge.probe.noise import Noise
+from rtgauge.probe.periodic import Periodic
 from rtgauge.probe.preempt import Preempt
+from rtgauge.probe.response import Response
 from rtgauge.probe.semaphore import Semaphore
 from rtgauge.probe.switch import Switch
 from rtgauge.probe.taskset import Taskset
 from rtgauge.probe.tire import Tire
 from rtgauge.probe.wakeup import Wakeup
 
-PROBES: dict[str, Probe] = {probe.name: probe for probe in (Wakeup(), Noise(), Switch(), Preempt(), Semaphore(), Inversion(), Taskset(), Tire(), Calibrate())}
+PROBES: dict[str, Probe] = {
+    probe.name: probe for probe in (Wakeup(), Periodic(), Response(), Noise(), Switch(), Preempt(), Semaphore(), Inversion(), Taskset(), Tire(), Calibrate())
+}
 
 
 def get(name: str) -> Probe:

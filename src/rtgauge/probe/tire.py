@@ -170,14 +170,14 @@ second; real-time tells whether each step is done at its deadline.
 --search looks for the largest tire that keeps every deadline; `rtgauge run tire-search` does so too and keeps a record."""
     examples = (
         "--solver halo --nodes 4000 --threads 2 --steps 6000",
-        '--solver semaphore --threads cores --period 10ms --duration 1min --require "response<=10ms"',
+        '--threads cores --period 10ms --require "response<=10ms"',
         "--nodes 40 --steps 100 --state drop.csv",
         "--search --solver halo --threads one,cores,twice",
     )
     parameters = TireParameters
     files: ClassVar = {"state": "Final positions and velocities into FILE: .csv, .npy, or else binary."}
-    searches = True
     takes_requirement = True
+    searches = True
     alternatives = (frozenset({"duration", "steps"}),)
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:

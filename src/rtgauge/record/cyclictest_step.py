@@ -30,7 +30,7 @@ MAX_MISSED = 10**7
 WINDOW_COLUMNS = {
     "series": pl.UInt32, "phase": pl.String, "index": pl.UInt32, "start_ns": pl.Int64, "end_ns": pl.Int64, "count": pl.UInt64, "missed": pl.UInt64,
     "min_ns": pl.Int64, "max_ns": pl.Int64, "sum_ns": pl.Int64, "m2_ns2": pl.Float64,
-    "bins": pl.List(pl.UInt32), "counts": pl.List(pl.UInt64), "missed_bins": pl.List(pl.UInt32), "missed_counts": pl.List(pl.UInt64),
+    "bins": pl.List(pl.Int32), "counts": pl.List(pl.UInt64), "missed_bins": pl.List(pl.UInt32), "missed_counts": pl.List(pl.UInt64),
 }  # fmt: skip
 
 

@@ -33,10 +33,34 @@ def bin_of(values_ns: npt.ArrayLike) -> npt.NDArray[np.int64]:
     values = np.asarray(values_ns, dtype=np.int64)
     if np.any(values < 0):
         raise ValueError("a negative latency has no bin")
+    return _bin(values)
+
+
+def signed_bin_of(values_ns: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Bin of each value (ns): -b for the negative of a value in bin b."""
+    values = np.asarray(values_ns, dtype=np.int64)
+    return np.sign(values) * _bin(np.abs(values))
+
+
+def _bin(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return np.searchsorted(EDGES_NS, values, side="right").astype(np.int64) - 1
 
 
 def upper_ns(bins: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """The largest value (ns) that each bin holds; the overflow bin answers its lower edge, a lower bound."""
+    """The largest value (ns) that each bin holds; the overflow bin answers its lower edge, a lower bound. Bin -b holds the negatives of bin b."""
     index = np.asarray(bins, dtype=np.int64)
-    return np.where(index >= OVERFLOW_BIN, OVERFLOW_NS, EDGES_NS[np.minimum(index + 1, OVERFLOW_BIN)] - 1)
+    return np.where(index < 0, -_lowest(-index), _highest(index))
+
+
+def lower_ns(bins: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """The smallest value (ns) that each bin holds; of the negatives of the overflow bin, its edge, an upper bound."""
+    index = np.asarray(bins, dtype=np.int64)
+    return np.where(index < 0, -_highest(-index), _lowest(index))
+
+
+def _lowest(index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return EDGES_NS[np.clip(index, 0, OVERFLOW_BIN)]
+
+
+def _highest(index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return np.where(index >= OVERFLOW_BIN, OVERFLOW_NS, EDGES_NS[np.clip(index + 1, 0, OVERFLOW_BIN)] - 1)

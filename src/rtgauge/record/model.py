@@ -259,6 +259,12 @@ class Step(Model):
     changes: dict[str, Any] = Field(default_factory=dict, description="what changed over the step on the target: interrupts, softirqs, ...")
 
     @property
+    def main_series(self) -> list[SeriesSummary]:
+        """The series that `total` puts together: not parts of it (label `segment`), nor what another role saw."""
+        whole = [one for one in self.series if self.total is not None and one.metric == self.total.metric and "segment" not in one.labels]
+        return [one for one in whole if one.labels.get("role") == whole[0].labels.get("role")]
+
+    @property
     def worst(self) -> Severity | None:
         """The severest mark, None where there is none."""
         order = [Severity.NOTE, Severity.DOUBTFUL, Severity.INVALID]

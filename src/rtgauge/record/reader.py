@@ -98,6 +98,8 @@ class Record:
             frame = pl.read_parquet(path)
         except (OSError, pl.exceptions.PolarsError) as error:
             raise RecordError(f"{path} cannot be read ({error}): the record is damaged") from None
+        if frame.schema.get("bins") == pl.List(pl.UInt32):
+            frame = frame.cast({"bins": SCHEMA["bins"]})  # written before there were series with a sign
         wrong = [name for name, kind in SCHEMA.items() if frame.schema.get(name) != kind]
         if wrong:
             raise RecordError(f"{path} is not a table of windows (column {wrong[0]}): the record is damaged")

@@ -142,7 +142,7 @@ class End(Line):
     """The last line of a stream that went well."""
 
     type: Literal["end"]
-    reason: Literal["duration", "count", "threshold", "stopped", "watchdog", "overload"]
+    reason: Literal["duration", "count", "threshold", "stopped", "watchdog", "overload", "slave-died"]
     status: int
 
 

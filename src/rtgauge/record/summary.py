@@ -220,6 +220,12 @@ def _add_thread(lines: Sequence[Mapping[str, Any]]) -> dict[str, int | None] | N
     return result
 
 
+def _alike(series_info: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Of the series of one metric, those that say the same as the first: of another role, or a part of the whole, they are something else."""
+    whole = [info for info in series_info if "segment" not in info["labels"]] or list(series_info)
+    return [info for info in whole if info["labels"].get("role") == whole[0]["labels"].get("role")]
+
+
 def summarise_step(
     windows: pl.DataFrame,
     series_info: Sequence[Mapping[str, Any]],
@@ -259,7 +265,7 @@ def summarise_step(
     if not series_info:
         return StepSummary(result, None, marks)
     main = next((info["metric"] for info in series_info if info["metric"] == LATENCY), series_info[0]["metric"])
-    together = [info for info in series_info if info["metric"] == main]
+    together = _alike([info for info in series_info if info["metric"] == main])
     numbers = [info["series"] for info in together]
     lines = [by_series[number] for number in numbers if number in by_series]
     engine: dict[str, Any] = {name: sum(line.get(name, 0) for line in lines) for name in ("lost", "impossible")}

@@ -21,7 +21,7 @@ SCHEMA = {
     "max_ns": pl.Int64,
     "sum_ns": pl.Int64,
     "m2_ns2": pl.Float64,
-    "bins": pl.List(pl.UInt32),
+    "bins": pl.List(pl.Int32),
     "counts": pl.List(pl.UInt64),
     "missed_bins": pl.List(pl.UInt32),
     "missed_counts": pl.List(pl.UInt64),

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from rtgauge.errors import RecordError
-from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, upper_ns
+from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, upper_ns
 from rtgauge.report.quantity import has_distribution
 
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ IntArray = npt.NDArray[np.int64]
 
 
 def time_series(step: Step) -> dict[int, str]:
-    """Series number -> CPU, for the series of a step that are times in ns; a series without a CPU goes by its labels or its number."""
+    """Series number -> CPU, for the main series of a step that are times in ns; a series without a CPU goes by its labels or its number."""
     named: dict[int, str] = {}
     if not has_distribution(step):
         return named  # it has tables and figures of its own
-    for summary in step.series:
+    for summary in step.main_series:
         if summary.unit == "ns" and summary.series is not None:
             cpu = summary.labels.get("cpu")
             other = " ".join(str(part) for part in summary.labels.values())
@@ -137,7 +137,7 @@ def outline(histogram: Counts, width_us: int = 1) -> Outline:
     """The outline over bins of `width_us`; beyond 10 ms over the histogram's own, wider bins. Gaps count 0; runs of equal counts are one step."""
     if not len(histogram.bins):
         return Outline(np.array([], dtype=np.float64), np.array([], dtype=np.int64))
-    lower = EDGES_NS[histogram.bins]
+    lower = lower_ns(histogram.bins)
     upper = upper_ns(histogram.bins) + 1
     width = width_us * 1_000
     start = lower // width * width
@@ -147,16 +147,16 @@ def outline(histogram: Counts, width_us: int = 1) -> Outline:
     count = np.add.reduceat(histogram.counts, first)
     x: list[float] = []
     y: list[int] = []
-    last = -1
+    last: int | None = None
     for here, following, number in zip(start.tolist(), end.tolist(), count.tolist(), strict=True):
-        if here > last:
-            x.append((here if last < 0 else last) / 1_000)
+        if last is None or here > last:
+            x.append((here if last is None else last) / 1_000)
             y.append(0)
         if y[-1] != number:
             x.append(here / 1_000)
             y.append(number)
         last = following
-    return Outline(np.array([*x, last / 1_000]), np.array([*y, 0], dtype=np.int64))
+    return Outline(np.array([*x, (last or 0) / 1_000]), np.array([*y, 0], dtype=np.int64))
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ def exceedance(histogram: Counts, max_ns: int | None, points: int = 250) -> Curv
     if max_ns is not None:
         top = np.where(histogram.bins >= OVERFLOW_BIN, max_ns, np.minimum(top, max_ns))
     above = total - np.cumsum(histogram.counts)
-    x = np.concatenate([[EDGES_NS[histogram.bins[0]]], top[:-1], top[-1:]])
+    x = np.concatenate([[int(lower_ns(histogram.bins[0]))], top[:-1], top[-1:]])
     x = np.maximum(x, 1).astype(np.float64) / 1_000  # 0 ns has no place on a log axis
     share = np.concatenate([[total], above[:-1], [above[-2] if len(above) > 1 else total]]) / total
     keep = _thin(x, share, points)

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from rtgauge.analysis.frequency import gather
 from rtgauge.analysis.microbenchmarks import microbenchmarks
 from rtgauge.analysis.schedulability.measured import measured_set
+from rtgauge.analysis.sustained import curves
 from rtgauge.errors import InputError
 from rtgauge.record.model import Severity
-from rtgauge.report import method, tables, taskset
+from rtgauge.report import frequency, method, responses, sustained, tables, taskset
 from rtgauge.report.changes import change_tables
 from rtgauge.report.conditions import ordered_steps, step_labels
 from rtgauge.report.deployment_table import deployment_table
@@ -22,7 +24,10 @@ from rtgauge.report.figures.collect import figures
 from rtgauge.report.figures.measured_schedule import figure_name
 from rtgauge.report.figures.save import VEGALITE
 from rtgauge.report.figures.source import Source
+from rtgauge.report.figures.sustained import sustained_figure
 from rtgauge.report.figures.theme import config
+from rtgauge.report.figures.timing import timing_figures
+from rtgauge.report.frequency import Timing
 from rtgauge.report.microbenchmarks import grids
 from rtgauge.report.quantity import LATENCY, asks_latency, capital, common_quantity, plural_of, quantities, quantity_of
 from rtgauge.report.text import NARROW_SPACE, plural, quantity, us, whole
@@ -176,9 +181,12 @@ def _taskset(step: Step, name: str, drawn: dict[str, Figure]) -> dict[str, Any]:
     }
 
 
-def _context(record: Record) -> dict[str, Any]:
+def _context(record: Record, timing: Timing) -> dict[str, Any]:
     source = Source.of(record)
-    drawn = figures(source)
+    gathered = gather([record], timing.options)
+    searched = curves([record])
+    more = [*timing_figures(gathered, timing.markers), sustained_figure(searched)]
+    drawn = figures(source) | {figure.name: figure for figure in more if figure is not None}
     drop = drop_of(record)
     # What speaks of each step by itself would say the same of the tire's hundreds of them.
     rest, few = without_tire(record), representatives(record)
@@ -203,6 +211,7 @@ def _context(record: Record) -> dict[str, Any]:
         "tires": chapters(record, set(drawn)),
         "drop": drop,
         "tire_steps": len(record.steps) - len(steps),
+        "timing_grids": [*frequency.grids([one.table for one in gathered], NARROW_SPACE), *responses.grids([record]), *sustained.grids(searched)],
         "load_rows": tables.load_rows(rest, NARROW_SPACE),
         "figures": {name: _figure(figure, source) for name, figure in drawn.items()},
         "cpus": source.cpus,
@@ -231,19 +240,22 @@ def _context(record: Record) -> dict[str, Any]:
     }
 
 
-def html(record: Record) -> str:
-    """The page as text. All that comes from the record is escaped. Raises RecordError for a damaged record."""
+def html(record: Record, timing: Timing | None = None) -> str:
+    """The page as text. All that comes from the record is escaped. `timing`: how frequencies are judged, and the markers of their figures.
+
+    Raises RecordError for a damaged record.
+    """
     import jinja2
 
     loader = jinja2.PackageLoader("rtgauge.report", "templates")
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     page = environment.get_template("page.html.j2")
-    return page.render(**_context(record), style=template_text("style.css"), script=template_text("page.js"), engine=drawing_code())
+    return page.render(**_context(record, timing or Timing()), style=template_text("style.css"), script=template_text("page.js"), engine=drawing_code())
 
 
-def render(record: Record, out: Path) -> None:
+def render(record: Record, out: Path, timing: Timing | None = None) -> None:
     """Write the page of `record` to `out`; it is complete or not there. Raises InputError where `out` cannot be written, RecordError for a damaged record."""
-    text = html(record)
+    text = html(record, timing)
     aside = out.with_name(f".{out.name}.partial")
     try:
         aside.write_text(text, encoding="utf-8")

@@ -74,6 +74,9 @@ def load_rows(record: Record, group: str = "") -> dict[str, list[Row]]:
 def series_name(summary: SeriesSummary) -> str:
     """A series as people call it: "CPU 0", or its labels."""
     cpu = summary.labels.get("cpu")
+    said = summary.labels.get("segment") or summary.labels.get("role")
+    if said is not None:  # these say what it is: the value alone
+        return str(said).replace("-", " ") + (f", CPU {cpu}" if cpu is not None else "")
     others = [f"{words(key)} {part}" for key, part in summary.labels.items() if key != "cpu"]
     return " ".join(([f"CPU {cpu}"] if cpu is not None else []) + others) or summary.metric
 
@@ -101,7 +104,8 @@ class Late:
 def outlier_rows(step: Step, most: int = 5, group: str = "") -> list[Late]:
     """The largest latencies of a step, at most `most`, largest first."""
     found: list[Late] = []
-    for outlier in sorted(step.outliers, key=lambda o: -o.value_ns)[:most]:
+    main = {one.series for one in step.main_series}
+    for outlier in sorted((one for one in step.outliers if one.series in main), key=lambda o: -o.value_ns)[:most]:
         into = "unknown" if step.start_ns is None else f"{(outlier.time_ns - step.start_ns) / 1e9:.3f} s"
         found.append(Late("–" if outlier.cpu is None else str(outlier.cpu), us(outlier.value_ns, group=group), into))
     return found

@@ -7,11 +7,13 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from rtgauge.errors import MeasureError
+from rtgauge.probe.response import TRACE_INSTANCE
 from rtgauge.record.model import LeftOut, Mark, Severity, Step, StepKey
-from rtgauge.runner.step import Context
-from rtgauge.system.controller import CONTROLLER_PATHS, controller_actions
+from rtgauge.runner.step import TRACE_PARTS, Context
+from rtgauge.system.controller import CONTROLLER_PATHS, LINE_NAMES, controller_actions, line_actions
 from rtgauge.system.cpus import cpu_list
 from rtgauge.system.deployment.ability import Cannot, isolated_cpus, kept_cpus, why_not
+from rtgauge.system.deployment.actions import Setting, Write
 from rtgauge.system.deployment.apply import Applied, Refused, apply, apply_actions, put_back, read_machine
 from rtgauge.system.deployment.held import BOOT_ID, JOURNAL, Held, find_held
 from rtgauge.system.deployment.machine import Machine
@@ -23,8 +25,16 @@ from rtgauge.units import format_cpu_list, parse_cpu_list
 MOST_PRIORITY = 99
 
 
+class NoTracepoints(Refused):
+    """The kernel's tracepoints cannot be recorded here."""
+
+    remedy = "measure without trace-parts, or as root on a kernel with CONFIG_FTRACE"
+
+
 def left_out(name: str, cannot: Cannot | Refused) -> LeftOut:
-    """A deployment that this machine cannot take."""
+    """A deployment, or what else a step needs to be set, that this machine cannot take."""
+    if isinstance(cannot, NoTracepoints):
+        return LeftOut(what="trace-parts", reason=str(cannot), remedy="measure without trace-parts, or as root on a kernel with CONFIG_FTRACE")
     return LeftOut(what=f"deployment {name}", reason=cannot.reason if isinstance(cannot, Cannot) else str(cannot), remedy=cannot.remedy)
 
 
@@ -87,8 +97,25 @@ def _control(key: StepKey, context: Context, applied: Applied) -> None:
     applied.report.not_found = missing
 
 
+def _raise_lines(context: Context, applied: Applied) -> None:
+    """The IRQ threads of the GPIO lines that the armed probe watches."""
+    actions = line_actions(context.target.read(CONTROLLER_PATHS))
+    apply_actions(actions, applied, context.target)
+    if not actions:
+        applied.report.not_found.append(LINE_NAMES[1])
+
+
+def _trace(applied: Applied, context: Context) -> None:
+    """An instance of tracefs for the step, which `restore` removes. Raises NoTracepoints."""
+    try:
+        apply_actions([Write((Setting(f"trace:{TRACE_INSTANCE}", "present"),))], applied, context.target)
+    except Refused as error:
+        raise NoTracepoints(f"the kernel's tracepoints cannot be recorded here: {error}") from None
+
+
 def _end(key: StepKey, context: Context, applied: Applied, before: tuple[str | None, list[int]]) -> None:
     context.group, context.isolated = before
+    context.at_armed = None
     context.progress.phase(f"deployment {key.deployment} is put back")
     put_back(applied, context.target)
     context.not_put_back += applied.report.not_put_back
@@ -97,7 +124,8 @@ def _end(key: StepKey, context: Context, applied: Applied, before: tuple[str | N
 @contextmanager
 def deployed(key: StepKey, context: Context) -> Generator[Applied | None]:
     """The step's deployment is in force while this is entered. Raises Refused where the machine refuses it after all."""
-    if key.deployment == AS_IS and context.controller is None and context.boots is None:
+    traced = bool(key.parameters.get(TRACE_PARTS))
+    if key.deployment == AS_IS and context.controller is None and context.boots is None and not traced:
         yield None
         return
     context.progress.phase(f"deployment {key.deployment}")
@@ -110,6 +138,10 @@ def deployed(key: StepKey, context: Context) -> Generator[Applied | None]:
         if applied.group is not None:
             context.group, context.isolated = applied.group, applied.isolated
         _control(key, context, applied)
+        if traced:
+            _trace(applied, context)
+        if context.controller is not None and str(key.parameters.get("path", "")).startswith("gpio:"):
+            context.at_armed = lambda: _raise_lines(context, applied)
         yield applied
     except ConnectionBroken:
         raise  # nothing can be put back from here: the guard does it there when its lease is over

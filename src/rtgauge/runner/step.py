@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from rtgauge.runner.booted import Boots
 
 LOAD_CHECK_S = 1.0
+TRACE_PARTS = "trace_parts"
 STOPPED_EARLY = ("stopped", "died")
 """Reasons of a step that is not finished: it is measured again when the run is resumed."""
 
@@ -80,6 +81,8 @@ class Context:
     """Settings of earlier steps that could not be put back."""
     boots: Boots | None = None
     """Where deployments are brought about by booting."""
+    at_armed: Callable[[], None] | None = None
+    """What is to be set once the probe is armed: it concerns what the probe itself has made."""
     keep: Callable[[Kept | None], None] = _keep_nothing
     earlier: Kept | None = None
 
@@ -140,7 +143,9 @@ def follow(
 def check_permission(key: StepKey, context: Context) -> None:
     """Arm the probe and stop it again: what the engine refuses is known before anything else is done."""
     probe = probes.get(key.probe)
-    program = context.target.engine(*probe.arguments(key.parameters, None), group=context.group)
+    # the tracefs instance is made for the step itself
+    parameters = {name: False if name == TRACE_PARTS else value for name, value in key.parameters.items()}
+    program = context.target.engine(*probe.arguments(parameters, None), group=context.group)
     error: ErrorLine | None = None
     for text in program.lines():
         line = parse_line(text)
@@ -278,6 +283,8 @@ def measure_step(step_id: str, key: StepKey, context: Context, folder: Path) -> 
         running = program
 
         def begin() -> None:
+            if context.at_armed is not None:
+                context.at_armed()
             if load is not None:
                 load.begin()
             if running.kept is not None:

@@ -72,6 +72,17 @@ def _wanted(thread: Thread, name: str, files: Files) -> bool:
     return name in devices
 
 
+LINE_NAMES = ("rtgauge-master", "rtgauge-slave")
+"""What the engine calls the GPIO lines that it watches; their interrupts and their IRQ threads have these names."""
+
+
+def line_actions(files: Mapping[str, Any]) -> list[Action]:
+    """The IRQ threads of the lines that the engine watches, raised: they are there only once it is armed."""
+    read = Files(files)
+    found = [thread for thread in threads(read) if thread.policy is not None and any(_wanted(thread, name, read) for name in LINE_NAMES)]
+    return [Write(tuple(Setting(thread.setting, f"fifo {RAISED}", essential=False) for thread in found))] if found else []
+
+
 def controller_actions(controller: Controller, files: Mapping[str, Any], *, own: Iterable[int], measured: int) -> tuple[list[Action], list[str]]:
     """(what to set, the names of which no thread was found). `own`: the processes of the controller. `measured`: the priority that is measured.
 

@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.analysis.confidence import activations_needed, lower_bound, upper_bound
+from rtgauge.analysis.parts import SEGMENT
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK
 from rtgauge.record.model import Severity, Step, Verdict, VerdictWord
 from rtgauge.units import format_duration, format_time
 from rtgauge.verdict.advice import next_for_doubt, next_for_failure, next_for_invalid, next_when_close, next_when_held, next_with_more
-from rtgauge.verdict.requirement import Requirement, format_percent
+from rtgauge.verdict.requirement import Metric, Requirement, format_percent
 from rtgauge.verdict.violations import Violations, count_violations
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from rtgauge.record.model import SeriesSummary
     from rtgauge.record.reader import Record
 
 MARGIN = Fraction(80, 100)
@@ -28,6 +30,13 @@ MARGIN = Fraction(80, 100)
 LEAST_FOR_EVERY = 10_000
 """Fewer activations than this say nothing about "100 %": at 95 % confidence they do not rule out one violation in 3 333."""
 
+LATENCY: Metric = "latency"
+_BY_LATENESS = {
+    VerdictWord.HOLDS: "stays within",
+    VerdictWord.MARGINAL: "only just stays within",
+    VerdictWord.FAILS: "does not stay within",
+    VerdictWord.CANNOT_TELL: "cannot be told to stay within",
+}
 _ORDER = [VerdictWord.HOLDS, VerdictWord.MARGINAL, VerdictWord.CANNOT_TELL, VerdictWord.FAILS]
 
 
@@ -40,10 +49,11 @@ class _Case:
     facts: Mapping[str, Any]
     violations: Violations
     close: Violations
-    """The same for MARGIN of the bound."""
+    """The same for that share of the bound which is `margin`."""
     maximum_ns: int | None
     series: int
     interval_ns: int | None
+    margin: Fraction
 
     @property
     def supported(self) -> float:
@@ -114,7 +124,7 @@ def _evidence(case: _Case) -> dict[str, Any]:
         "max_ns": case.maximum_ns,
         "violation_share_at_most": case.supported,
         "violations_at_margin": case.close.possible,
-        "margin": float(MARGIN),
+        "margin": float(case.margin),
         "marks": [f"{mark.severity}: {mark.name}" for mark in case.step.marks],
         "assumes": "independent activations",
     }
@@ -145,7 +155,7 @@ def _for_every(case: _Case) -> Verdict:
         )
     if case.close.possible:
         return _verdict(
-            case, VerdictWord.MARGINAL, f"{_seen(case)}: less than {1 - float(MARGIN):.0%} to spare; {_support(case)}", next_when_close(case.requirement)
+            case, VerdictWord.MARGINAL, f"{_seen(case)}: less than {1 - float(case.margin):.0%} to spare; {_support(case)}", next_when_close(case.requirement)
         )
     return _verdict(case, VerdictWord.HOLDS, f"{_seen(case)}; {_support(case)}", next_when_held(case.step, case.requirement))
 
@@ -156,7 +166,7 @@ def _for_a_share(case: _Case) -> Verdict:
     allowed, confidence = float(requirement.allowed), float(requirement.confidence)
     if case.supported <= allowed:
         if upper_bound(case.close.possible, case.close.activations, confidence) > allowed:
-            reason = f"{_seen(case)}; {_support(case)}, {_share(allowed)} may; at {float(MARGIN):.0%} of the bound it would not hold"
+            reason = f"{_seen(case)}; {_support(case)}, {_share(allowed)} may; at {float(case.margin):.0%} of the bound it would not hold"
             return _verdict(case, VerdictWord.MARGINAL, reason, next_when_close(requirement))
         return _verdict(case, VerdictWord.HOLDS, f"{_seen(case)}; {_support(case)}, {_share(allowed)} may", next_when_held(case.step, requirement))
     if lower_bound(v.certain, v.activations, confidence) > allowed:
@@ -173,14 +183,35 @@ def _for_a_share(case: _Case) -> Verdict:
     return _verdict(case, VerdictWord.CANNOT_TELL, reason, next_with_more(requirement, duration), activations_needed=needed, duration_needed_ns=duration)
 
 
-def judge(requirement: Requirement, step: Step, windows: pl.DataFrame, facts: Mapping[str, Any] | None = None) -> Verdict:
+def judged_series(step: Step, metric: str) -> list[SeriesSummary]:
+    """The series of that metric that a requirement speaks of: no parts of a response, and of two roles that saw the same activations the first."""
+    found = [one for one in step.series if one.metric == metric and SEGMENT not in one.labels]
+    return [one for one in found if one.labels.get("role") == found[0].labels.get("role")]
+
+
+def judge(requirement: Requirement, step: Step, windows: pl.DataFrame, facts: Mapping[str, Any] | None = None, *, margin: Fraction = MARGIN) -> Verdict:
+    """The verdict on one step, as `judge_metric` has it; of a requirement on jitter its reason says whether the lateness keeps the bound too.
+
+    A task that is always as late has no jitter, so that jitter alone may hide that it is late.
+    """
+    found = judge_metric(requirement, step, windows, facts, margin=margin)
+    if requirement.metric != "jitter" or not judged_series(step, LATENCY):
+        return found
+    lateness = judge_metric(replace(requirement, metric=LATENCY), step, windows, facts, margin=margin)
+    largest = lateness.evidence.get("max_ns")
+    seen = "" if largest is None else f", largest {format_time(largest)}"
+    reason = f"{found.reason}; by absolute lateness it {_BY_LATENESS[lateness.word]} {format_duration(requirement.bound_ns)}{seen}"
+    return found.model_copy(update={"reason": reason, "evidence": found.evidence | {"lateness": {"word": str(lateness.word), **lateness.evidence}}})
+
+
+def judge_metric(requirement: Requirement, step: Step, windows: pl.DataFrame, facts: Mapping[str, Any] | None = None, *, margin: Fraction = MARGIN) -> Verdict:
     """The verdict on one step, from the windows of its series that have the requirement's metric.
 
     `facts`: the target's system.json. A step with an invalid mark, of an emulated machine, or without such a series: cannot tell. A doubtful mark
     leaves at best marginal, and is named. Hardness 100 %: fails on any violation; holds by the sample it has, whose size is
     said, if that is at least LEAST_FOR_EVERY. A share: holds where the exact upper bound (Clopper and Pearson, one-sided, at the
     requirement's confidence) on the share of violations is within the allowed one, fails where the lower bound is above it, and
-    cannot tell in between. Either is marginal where it would not hold for MARGIN of the bound.
+    cannot tell in between. Either is marginal where it would not hold for `margin` of the bound.
     """
     import polars as pl
 
@@ -191,7 +222,7 @@ def judge(requirement: Requirement, step: Step, windows: pl.DataFrame, facts: Ma
         return _without_figures(
             requirement, step, reason, next_for_invalid(invalid[0]), marks=[f"{mark.severity}: {mark.name}" for mark in step.marks], invalid=True
         )
-    series = [one for one in step.series if one.metric == requirement.metric]
+    series = judged_series(step, requirement.metric)
     if not series:
         reason = f"the step measured no {requirement.metric}"
         return _without_figures(requirement, step, reason, f"measure a probe that yields {requirement.metric}; see: rtgauge probe --help")
@@ -208,10 +239,11 @@ def judge(requirement: Requirement, step: Step, windows: pl.DataFrame, facts: Ma
         step=step,
         facts=facts,
         violations=count_violations(part, requirement.bound_ns, resolution_ns=resolution),
-        close=count_violations(part, int(requirement.bound_ns * MARGIN), resolution_ns=resolution),
-        maximum_ns=max((one.max_ns for one in series if one.max_ns is not None), default=None),
+        close=count_violations(part, int(requirement.bound_ns * margin), resolution_ns=resolution),
+        maximum_ns=max((max(one.max_ns, -(one.min_ns or 0)) for one in series if one.max_ns is not None), default=None),
         series=len(series),
         interval_ns=interval if isinstance(interval, int) and interval > 0 else None,
+        margin=margin,
     )
     if case.violations.activations == 0:
         return _without_figures(requirement, step, "the step has no activations", next_with_more(requirement, None))

@@ -19,6 +19,13 @@ SETTINGS = ("period", "hardness", "confidence")
 EXAMPLE = '"period=1ms latency<=200us hardness=100%"'
 DEFAULT_CONFIDENCE = Fraction(95, 100)
 
+LIFE_SAFETY = frozenset({"life-safety", "life-safety-hard", "safety", "safety-critical"})
+NO_LIFE_SAFETY = (
+    "life-safety is refused: no measurement of a sample shows that people cannot be hurt, and nothing here is meant for it (Brown & Martin 2010, sec. 1.1); "
+    "it takes hardware and software that are built and certified for it"
+)
+"""What is said where lives or much property hang on a deadline."""
+
 _TERM = re.compile(r"\s*([A-Za-z_-]{1,40})\s*(<=|=<|>=|<|>|==|=|≤)\s*([^\s,;<>=≤]+)\s*[,;]?")
 
 
@@ -66,6 +73,8 @@ def _wrong(text: str, what: str) -> InputError:
 def _percent(text: str, key: str, value: str) -> Fraction:
     if key == "hardness" and value == "hard":
         return Fraction(1)
+    if key == "hardness" and value.lower() in LIFE_SAFETY:
+        raise InputError(f"requirement '{text}': {NO_LIFE_SAFETY}")
     match = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,15})?)(%?)", value)
     if match is None:
         raise _wrong(text, f"{key} is a share in percent, not '{value}'")

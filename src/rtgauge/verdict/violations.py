@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, bin_of, upper_ns
+from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, signed_bin_of, upper_ns
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,11 +28,24 @@ class Violations:
     missed: int
 
 
+def _without_signs(row: dict[str, Any]) -> dict[str, Any]:
+    """A window as of its values without their signs; its least is known only where none was negative."""
+    low, high = row["min_ns"], row["max_ns"]
+    if low is None or low >= 0:
+        return row
+    return {
+        **row,
+        "min_ns": -high if high is not None and high < 0 else None,
+        "max_ns": max(high if high is not None else 0, -low),
+        "bins": np.abs(row["bins"]),
+    }
+
+
 def count_violations(windows: pl.DataFrame, bound_ns: int, *, resolution_ns: int = 1) -> Violations:
     """Activations later than `bound_ns` in the measured phase of all `windows` given.
 
     Counted window by window, since a window's exact extremes say more than its bins: none is late where the maximum is not, all are
-    where the minimum is. `resolution_ns`: a figure v of the record means v ... v + resolution - 1.
+    where the minimum is. `resolution_ns`: a figure v of the record means v ... v + resolution - 1. What is early by more than the bound breaks it too.
     """
     import polars as pl
 
@@ -41,20 +54,22 @@ def count_violations(windows: pl.DataFrame, bound_ns: int, *, resolution_ns: int
     count = sum(part["count"].to_list())
     slack = resolution_ns - 1
     certain = possible = 0
-    late = part.filter((pl.col("count") > 0) & (pl.col("max_ns").is_null() | (pl.col("max_ns") + slack > bound_ns)))
-    for row in late.select("count", "min_ns", "max_ns", "bins", "counts").iter_rows(named=True):
+    beyond = pl.col("max_ns").is_null() | (pl.col("max_ns") + slack > bound_ns) | (pl.col("min_ns") < -bound_ns)
+    late = part.filter((pl.col("count") > 0) & beyond)
+    for signed in late.select("count", "min_ns", "max_ns", "bins", "counts").iter_rows(named=True):
+        row = _without_signs(signed)
         if row["min_ns"] is not None and row["min_ns"] > bound_ns:
             certain += row["count"]
             possible += row["count"]
             continue
         bins, counts = np.asarray(row["bins"], dtype=np.int64), np.asarray(row["counts"], dtype=np.int64)
         largest = upper_ns(bins) // resolution_ns * resolution_ns + slack
-        surely = int(counts[EDGES_NS[bins] > bound_ns].sum())
+        surely = int(counts[lower_ns(bins) > bound_ns].sum())
         maybe = int(counts[(largest > bound_ns) | (bins >= OVERFLOW_BIN)].sum())
         unplaced = row["count"] - int(counts.sum())
         # The maximum is known: where it is late and its bin does not say so, one is certain.
         top = row["max_ns"]
-        if top is not None and top > bound_ns and (unplaced > 0 or int(EDGES_NS[int(bin_of(top))]) <= bound_ns):
+        if top is not None and top > bound_ns and (unplaced > 0 or int(lower_ns(signed_bin_of(top))) <= bound_ns):
             surely += 1
         certain += surely
         possible += max(surely, maybe + unplaced)

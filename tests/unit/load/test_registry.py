@@ -21,7 +21,7 @@ def option(argv: list[str], name: str) -> str:
 
 
 def test_the_names() -> None:
-    assert registry.names() == ["idle", "cpu", "memory", "network", "scheduler", "papers"]
+    assert registry.names() == ["idle", "cpu", "memory", "network", "scheduler", "copy", "read", "swarm", "papers", "brown2010"]
     assert all(registry.get(name).name == name for name in registry.names())
 
 
@@ -74,6 +74,42 @@ def test_memory_that_was_not_filled_is_said_to_be() -> None:
 def test_memory_of_unknown_size() -> None:
     with pytest.raises(MeasureError, match="leave this load out"):
         registry.get("memory").parts(context(total=None))
+
+
+def test_copy_uses_ssh_where_it_is() -> None:
+    (part,) = registry.get("copy").parts(context())
+    assert (part.program, part.wanted["by"], part.notes) == ("scp", "scp over the loopback", ())
+    bare = LoadContext(LocalTarget(hidden=["scp"]), 4, GIB, GIB, bound_s=100)
+    (part,) = registry.get("copy").parts(bare)
+    assert (part.program, part.wanted["by"]) == ("dd", "dd")
+    assert "no SSH server" in part.notes[0]
+
+
+def test_some_loads_take_a_word() -> None:
+    (part,) = registry.get("swarm").parts(context())
+    assert part.ready == ("dd", 500)
+    (part,) = registry.get("swarm:7").parts(context())
+    assert part.ready == ("dd", 7)
+    (part,) = registry.get("read:/proc/self/exe").parts(context())
+    assert part.wanted == {"source": "/proc/self/exe"}
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("swarm:0", "1 to 5000"), ("swarm:x", "1 to 5000"), ("swarm:99999", "1 to 5000"), ("swarm:", "swarm:N"),
+     ("read:x", "whole path"), ("read:", "DEVICE or FILE"),
+     ("cpu:3", "write cpu"), ("read:/a\nb", "whole path"), ("swam:3", "did you mean 'swarm'")],
+)  # fmt: skip
+def test_words_that_a_load_does_not_take(name: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        registry.get(name)
+
+
+def test_read_needs_something_that_can_be_read() -> None:
+    with pytest.raises(InputError, match="name what is to be read"):
+        registry.get("read").parts(context())
+    with pytest.raises(MeasureError, match="cannot be read"):
+        registry.get("read:/nowhere/at/all").parts(context())
 
 
 def test_papers_is_the_three_together() -> None:

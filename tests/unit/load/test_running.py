@@ -268,3 +268,43 @@ def test_when_one_part_cannot_be_ended_the_others_are(log: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         running.stop()
     assert all(handle.poll() is not None for handle in target.handles)
+
+
+@pytest.mark.parametrize("hidden", [[], ["sshd", "/usr/sbin/sshd"]], ids=["scp", "dd"])
+def test_copy_copies_and_leaves_nothing(log: Path, hidden: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    report = measured_until(registry.get("copy"), log, LocalTarget(hidden=hidden), "copies")
+    assert report.parts[0].reached["bytes"] == report.parts[0].reached["copies"] << 25
+    assert report.parts[0].ended_early is None
+    assert not list(tmp_path.glob("rtgauge-copy*/key"))  # the rest may take longer on a busy disk: then the next one removes it
+    left = tmp_path / "rtgauge-copy.4194305.abc"  # of a process that never was
+    left.mkdir()
+    measured_until(registry.get("copy"), log, LocalTarget(hidden=hidden), "copies")
+    assert not left.exists()
+
+
+def test_read_reads_again_and_again(log: Path, tmp_path: Path) -> None:
+    file = tmp_path / "large"
+    file.write_bytes(bytes(3 << 20))
+    report = measured_until(registry.get(f"read:{file}"), log, LocalTarget(), "rounds")
+    assert report.parts[0].reached["bytes"] == report.parts[0].reached["rounds"] * (3 << 20)
+
+
+def test_swarm_has_all_its_processes(log: Path) -> None:
+    with RunningLoad.start(LocalTarget(), registry.get("swarm:25"), log, expected_s=5) as load:
+        load.wait_warm(0.1)
+        report = load.stop()
+    assert report.parts[0].ended_early is None
+    assert report.parts[0].reached["cpu_s"] >= 0
+
+
+def measured_until(load: Load, log: Path, target: LocalTarget, figure: str) -> LoadReport:
+    """The report of a load that ran until its own output told of something, 20 s at the most."""
+    with RunningLoad.start(target, load, log, expected_s=30) as running:
+        running.wait_warm(0.1)
+        part = running._parts[0]
+        deadline = time.monotonic() + 20
+        while not part.spec.reached(os.pread(part.log.fileno(), 1 << 20, 0).decode()).get(figure):
+            assert time.monotonic() < deadline, os.pread(part.log.fileno(), 4096, 0)
+            time.sleep(0.05)
+        return running.stop()

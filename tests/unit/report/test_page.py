@@ -127,7 +127,7 @@ def test_what_was_left_out_is_said_with_its_remedy(tmp_path: Path):
 def test_the_system_stands_beside_every_table_and_figure(tmp_path: Path):
     page = html(Record.open(write_record(tmp_path)))
     captions = re.findall(r"<figcaption>.*?</figcaption>", page, re.DOTALL)
-    assert len(captions) == 4
+    assert len(captions) == 6
     line = "board-7 · Linux 6.1.0-18-amd64 · preemption dynamic · 2 CPUs of AMD EPYC 7763 64-Core Processor · virtual machine (kvm)"
     assert all(line in caption for caption in captions)
     assert page.count(line) >= 8

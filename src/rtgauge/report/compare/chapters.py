@@ -13,10 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rtgauge.analysis.comparison import Comparison
+    from rtgauge.analysis.frequency import Gathered
     from rtgauge.analysis.microbenchmarks import Microbenchmarks
     from rtgauge.analysis.parts import Part
     from rtgauge.analysis.sides import Side
+    from rtgauge.record.reader import Record
     from rtgauge.report.compare.page import Chapter
+    from rtgauge.report.markers import Marker
 
 
 def misses_grid(sides: Sequence[Side], task: str) -> Grid:
@@ -58,3 +61,17 @@ def operation_chapters(found: Microbenchmarks, parts: Sequence[tuple[Part, list[
         figures = [of_part(figure, part.title) for figure in comparison_figures(sides, pairs).values()]
         chapters.append(Chapter(part.title, list(dict.fromkeys(baseline.label for _, baseline in pairs)), [], figures))
     return chapters
+
+
+def timing_chapter(records: Sequence[Record], gathered: Sequence[Gathered], markers: Sequence[Marker]) -> Chapter:
+    """The tables and figures of frequencies, of responses and of searches over the period."""
+    from rtgauge.analysis.sustained import curves
+    from rtgauge.report import frequency, responses, sustained
+    from rtgauge.report.compare.page import Chapter
+    from rtgauge.report.figures.sustained import sustained_figure
+    from rtgauge.report.figures.timing import timing_figures
+
+    searched = curves(records)
+    tables = [*frequency.grids([one.table for one in gathered]), *responses.grids(records), *sustained.grids(searched)]
+    figure = sustained_figure(searched)
+    return Chapter("How often", [], tables, [*timing_figures(gathered, markers), *([figure] if figure is not None else [])])

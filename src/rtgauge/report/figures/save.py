@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
+from rtgauge.analysis.frequency import gather
+from rtgauge.analysis.sustained import curves
 from rtgauge.errors import InputError
 from rtgauge.report.facts import system_lines
 from rtgauge.report.figures.collect import figures
 from rtgauge.report.figures.parts import WIDTH, Figure
 from rtgauge.report.figures.source import Source
+from rtgauge.report.figures.sustained import sustained_figure
 from rtgauge.report.figures.theme import BACKGROUND, Theme, config
+from rtgauge.report.figures.timing import timing_figures
+from rtgauge.report.frequency import Timing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +59,7 @@ def convert(spec: dict[str, Any], form: str, theme: Theme, cpus: int) -> bytes:
     return vl_convert.vegalite_to_png(spec, vl_version=VEGALITE, scale=2, config=look, allowed_base_urls=[])
 
 
-def save_figures(record: Record, folder: Path, formats: Sequence[str] = FORMATS, theme: Theme = "light") -> list[Path]:
+def save_figures(record: Record, folder: Path, formats: Sequence[str] = FORMATS, theme: Theme = "light", timing: Timing | None = None) -> list[Path]:
     """Write every figure of the record into `folder`; the files written. Raises InputError for an unknown format or a folder that cannot be written."""
     for form in formats:
         if form not in FORMATS:
@@ -64,7 +69,10 @@ def save_figures(record: Record, folder: Path, formats: Sequence[str] = FORMATS,
     written: list[Path] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for figure in figures(source).values():
+        judged = gather([record], (timing or Timing()).options)
+        searched = sustained_figure(curves([record]))
+        more = [*timing_figures(judged, (timing or Timing()).markers), *([searched] if searched is not None else [])]
+        for figure in [*figures(source).values(), *more]:
             spec = whole(figure, subtitle)
             for form in formats:
                 file = folder / f"{figure.name}.{form}"

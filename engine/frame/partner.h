@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A second measured process: it has the engine's policy on a CPU of its own, and shares with the engine only
+ * what was made by partner_memory before. It ends with the engine, however that ends.
+ */
+#ifndef RTGAUGE_FRAME_PARTNER_H
+#define RTGAUGE_FRAME_PARTNER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct partner {
+	pid_t pid; /* 0: there is none */
+	int cpu;
+	bool died; /* it was there and ended by itself */
+};
+
+/* Zeroed memory that the two share; NULL: none is left. Never freed. */
+void *partner_memory(size_t size);
+
+/*
+ * Starts it on this CPU, before any thread is started; it calls work(arg), which does not return, and is
+ * ready when this returns. 0, or the exit status after an `error` line.
+ */
+int partner_start(struct partner *partner, int cpu, void (*work)(void *arg), void *arg);
+
+/* Whether it still runs; how it ended is in `how` else, which is written once. */
+bool partner_lives(struct partner *partner, char *how, size_t size);
+
+void partner_end(struct partner *partner);
+
+#endif

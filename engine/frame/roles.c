@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#include "frame/roles.h"
+
+#include "base/error.h"
+#include "frame/options.h"
+#include "frame/placement.h"
+
+/* The master's CPU where the slave's was chosen: another one, unless the same was asked for. */
+static int other_than(const struct cpuset *measured, int slave)
+{
+	int first = cpuset_next(measured, 0), second = cpuset_next(measured, (unsigned int)first + 1);
+
+	return cpuset_count(&frame_wanted.cpus) || first != slave || second < 0 ? first : second;
+}
+
+int roles_cpus(struct probe_cpus *cpus, enum path_role role, int64_t slave_cpu, int cpu[2])
+{
+	int status = 0;
+
+	if (slave_cpu >= 0 && role != PATH_BOTH)
+		return error_line(STATUS_USAGE, "usage",
+				  "--slave-cpu is for --role both; --cpu is the CPU of a role that is alone");
+	cpu[PATH_MASTER] = cpu[PATH_SLAVE] = cpuset_next(&cpus->measured, 0);
+	if (slave_cpu >= 0) {
+		struct probe_cpus of_slave;
+		struct cpuset asked;
+
+		cpuset_clear(&asked);
+		cpuset_add(&asked, (unsigned int)slave_cpu);
+		status = probe_cpus_choose(&asked, &of_slave);
+		cpu[PATH_SLAVE] = (int)slave_cpu;
+		cpu[PATH_MASTER] = other_than(&cpus->measured, (int)slave_cpu);
+	} else if (role == PATH_BOTH) {
+		cpu[PATH_SLAVE] = placement_beside(cpus, cpu[PATH_MASTER]);
+	}
+	cpuset_clear(&cpus->measured);
+	for (int i = 0; i < 2; i++)
+		cpuset_add(&cpus->measured, (unsigned int)cpu[i]);
+	return status;
+}

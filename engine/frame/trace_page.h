@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* A page of the kernel's trace buffer, as trace_pipe_raw gives it (include/linux/ring_buffer.h). */
+#ifndef RTGAUGE_TRACE_PAGE_H
+#define RTGAUGE_TRACE_PAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct trace_page {
+	const unsigned char *at, *end;
+	uint64_t time_ns;
+	bool dropped; /* events were lost before this page */
+};
+
+/* data_offset: of the first event, from events/header_page. false: it is no page. */
+bool trace_page_open(struct trace_page *page, const unsigned char *bytes, size_t len, size_t data_offset);
+
+/* The next event's time and record; NULL: there is none any more. A damaged page ends early. */
+const unsigned char *trace_page_next(struct trace_page *page, int64_t *time_ns, size_t *len);
+
+#endif

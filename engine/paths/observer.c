@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#include "paths/observer.h"
+
+#include <errno.h>
+
+#include "frame/partner.h"
+#include "frame/thread.h"
+#include "rt/clock.h"
+
+#define ROOM 32768
+
+struct observer *observer_new(struct path_end *end)
+{
+	struct observer *o = partner_memory(sizeof(*o));
+	int64_t *indices = partner_memory(ROOM * sizeof(*indices));
+
+	if (!o || !indices)
+		return NULL;
+	o->slots = partner_memory((size_t)2 * ROOM * sizeof(*o->slots));
+	if (!o->slots)
+		return NULL;
+	ring_init(&o->ring, indices, ROOM);
+	o->slot_mask = 2 * ROOM - 1;
+	o->end = end;
+	return o;
+}
+
+/* The measured path: wait for an edge, read the clock, store. */
+void observer_watch(void *arg)
+{
+	struct observer *o = arg;
+	struct path_end *end = o->end;
+	struct edge edge;
+
+	while (!atomic_load_explicit(&frame_shared.stop, memory_order_relaxed)) {
+		int error = end->kind->receive(end, &edge);
+		int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
+		size_t slot = o->next_slot & o->slot_mask;
+
+		if (error == EINTR)
+			continue;
+		if (error) {
+			atomic_store(&o->error, error);
+			return;
+		}
+		if (edge.number == EDGE_OVER) {
+			atomic_store(&o->over, true);
+			continue;
+		}
+		o->edges = edge.number == EDGE_UNNUMBERED ? o->edges + edge.count : edge.number;
+		o->slots[slot] = (struct sight){edge.time_ns ? edge.time_ns : now_ns, o->edges, edge.count};
+		if (ring_push(&o->ring, (int64_t)slot))
+			o->next_slot++;
+		else
+			atomic_fetch_add(&o->not_kept, 1);
+	}
+}

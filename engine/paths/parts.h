@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A response taken apart as Adam et al. (2021, sec. 4.1, fig. 2) do: interrupt latency, service time,
+ * scheduling latency, scheduling duration, each a series of its own.
+ */
+#ifndef RTGAUGE_PATHS_PARTS_H
+#define RTGAUGE_PATHS_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/series.h"
+#include "frame/trace.h"
+#include "paths/path.h"
+
+enum part {
+	PART_INTERRUPT_LATENCY,
+	PART_SERVICE_TIME,
+	PART_SCHEDULING_LATENCY,
+	PART_SCHEDULING_DURATION,
+	PARTS
+};
+
+struct parts {
+	struct series series[PARTS];
+	bool known[PARTS]; /* there is such a part on this path */
+	int interrupt;	   /* as of trace_open */
+	int64_t matched, unmatched;
+};
+
+/* Which parts there are on this path, whose slave's input is open. from_stimulus: the stimulus's time is
+ * known. */
+void parts_choose(struct parts *parts, const struct path_end *slave, bool from_stimulus, int cpu);
+
+/*
+ * One response: the slave woke at woke_ns, for a stimulus of from_ns, or (not from_stimulus) after from_ns.
+ * What the kernel traced until then is taken from the events, which are those of trace_take; calls come in
+ * order of time.
+ */
+void parts_feed(struct parts *parts, int64_t from_ns, int64_t woke_ns, struct json *j);
+
+/* What the kernel traced since; before the samples of that time are fed. */
+void parts_take(void);
+
+/* A result and marks: what was told apart by what. */
+void parts_conclude(const struct parts *parts, struct json *j);
+
+#endif

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include "paths/slave.h"
+
+#include <errno.h>
+
+#include "frame/partner.h"
+#include "frame/thread.h"
+#include "rt/clock.h"
+
+#define ROOM 16384
+
+struct slave *slave_new(struct path_end *end, bool noting)
+{
+	struct slave *s = partner_memory(sizeof(*s));
+	int64_t *indices;
+
+	if (!s)
+		return NULL;
+	s->end = end;
+	s->noting = noting;
+	if (!noting)
+		return s;
+	indices = partner_memory(ROOM * sizeof(*indices));
+	s->slots = partner_memory((size_t)2 * ROOM * sizeof(*s->slots));
+	if (!indices || !s->slots)
+		return NULL;
+	ring_init(&s->ring, indices, ROOM);
+	s->slot_mask = 2 * ROOM - 1;
+	return s;
+}
+
+static void note(struct slave *s, const struct edge *edge, int64_t woke_ns)
+{
+	size_t slot = s->next_slot & s->slot_mask;
+
+	s->slots[slot] = (struct answer){edge->time_ns, woke_ns, clock_now_ns(CLOCK_MONOTONIC)};
+	if (ring_push(&s->ring, (int64_t)slot))
+		s->next_slot++;
+	else
+		atomic_fetch_add(&s->not_kept, 1);
+}
+
+void slave_answer(void *arg)
+{
+	struct slave *s = arg;
+	struct path_end *end = s->end;
+	int64_t woke_ns = 0;
+	struct edge edge;
+
+	while (!atomic_load_explicit(&frame_shared.stop, memory_order_relaxed)) {
+		int error = end->kind->receive(end, &edge);
+
+		if (error == EINTR)
+			continue;
+		if (s->noting)
+			woke_ns = clock_now_ns(CLOCK_MONOTONIC);
+		if (!error && edge.number == EDGE_OVER) {
+			atomic_store(&s->over, true);
+			continue;
+		}
+		if (!error)
+			error = end->kind->send(end, edge.number);
+		if (error) {
+			atomic_store(&s->error, error);
+			return;
+		}
+		if (s->noting)
+			note(s, &edge, woke_ns);
+		atomic_store_explicit(&s->answers,
+				      atomic_load_explicit(&s->answers, memory_order_relaxed) + 1,
+				      memory_order_relaxed);
+		if (edge.count > 1)
+			atomic_fetch_add(&s->double_edges, edge.count - 1);
+	}
+}

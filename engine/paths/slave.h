@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* The slave of the probe response: it waits for an edge and answers it. A thread of the engine, or a process
+ * beside it. */
+#ifndef RTGAUGE_PATHS_SLAVE_H
+#define RTGAUGE_PATHS_SLAVE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/ring.h"
+#include "paths/path.h"
+
+/* One answer. All times are CLOCK_MONOTONIC. */
+struct answer {
+	int64_t edge_ns; /* the kernel's time stamp of the stimulus; 0: the path has none */
+	int64_t woke_ns, answered_ns;
+};
+
+struct slave {
+	_Alignas(CACHE_LINE) struct ring ring; /* of indices of slots, of which there are twice as many */
+	struct answer *slots;
+	size_t next_slot, slot_mask;
+
+	struct path_end *end;
+	_Atomic int64_t answers, double_edges, not_kept;
+	_Atomic int error; /* an errno: the path failed, and the slave with it */
+	bool noting;	   /* answers are noted in the ring: two readings of the clock each */
+	_Atomic bool over; /* the master said so */
+};
+
+/* In memory that a partner shares. NULL: there is none left. */
+struct slave *slave_new(struct path_end *end, bool noting);
+
+/* Answers until frame_shared.stop, or, as a partner, until it is ended. arg: a struct slave. */
+void slave_answer(void *arg);
+
+#endif

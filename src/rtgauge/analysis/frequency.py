@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: MIT
+"""How often a task can run: tables 4 to 9 of Brown & Martin (2010) for any records.
+
+A task of period P copes where its lateness stays within a fraction of P, half of it in the paper. So a lateness L allows the frequency fraction / L.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from rtgauge.analysis import tail
+from rtgauge.analysis.parts import timing_parts
+from rtgauge.analysis.ranks import Quantile, quantile, ranked
+from rtgauge.analysis.sides import sides_of
+from rtgauge.analysis.sustained import without_searches
+from rtgauge.errors import InputError
+from rtgauge.record.model import Model, Severity
+from rtgauge.record.summary import nearest_rank
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.analysis.parts import Part
+    from rtgauge.analysis.sides import Side
+    from rtgauge.record.reader import Record
+
+HALF = Fraction(1, 2)
+"""The paper's fraction of a period."""
+CONFIDENCE = 0.95
+HARDNESS = (Fraction(95, 100), Fraction(1))
+"""The paper's two: 95 % and 100 %."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """`fraction` of a period that a lateness may take; `confidence` of each one-sided bound; `tails`: with extreme-value estimates."""
+
+    fraction: Fraction = HALF
+    confidence: float = CONFIDENCE
+    tails: bool = True
+
+
+def highest_hz(lateness_ns: float | None, fraction: Fraction = HALF) -> float | None:
+    """The highest frequency (Hz) whose period, times `fraction`, is no shorter than the lateness.
+
+    0.0 for a lateness without end (None); None for one of 0, which limits nothing.
+    """
+    if lateness_ns is None:
+        return 0.0
+    return None if lateness_ns <= 0 else float(fraction * 10**9) / lateness_ns
+
+
+class Limit(Model):
+    """What a share of the samples does not exceed, and the frequency that it allows. Bounds are one-sided; the extreme lateness gives the lowest frequency."""
+
+    hardness: float = Field(description="the share: 0.95, 1")
+    ns: int | None = Field(description="None: without end, as answers were lost")
+    low_ns: int | None = Field(description="it is not below this, at the confidence asked; of all samples: the largest seen")
+    high_ns: int | None = Field(description="it is not above this; None: no sample is large enough to say so, as always of all samples")
+    hz: float | None = Field(description="None: nothing limits it")
+    low_hz: float = Field(description="0: no frequency can be promised")
+    high_hz: float | None
+
+
+class Extreme(Model):
+    """The lateness that is exceeded once in so many activations, as the extreme-value estimate has it, with its interval; and the frequency that it allows."""
+
+    activations: int
+    ns: float
+    low_ns: float | None
+    high_ns: float | None
+    hz: float | None
+
+
+class Line(Model):
+    """A line of the tables: one condition of one record."""
+
+    label: str
+    record: str
+    steps: list[str]
+    traits: dict[str, str]
+    samples: int
+    missed: int = Field(description="activations that were missed, or answers that were lost: all of them count, the latter as later than any")
+    median_ns: int | None = Field(description="with its sign; the limits are of the values without their signs")
+    limits: list[Limit]
+    interval_ns: int | None = Field(description="at which it was measured; None where that was random or is not known")
+    extremes: list[Extreme] = Field(default_factory=list[Extreme])
+    no_extremes: str | None = Field(default=None, description="why there is no extreme-value estimate")
+    worst_mark: Severity | None = None
+
+    def limit(self, hardness: Fraction) -> Limit:
+        """That of one of the two shares."""
+        return next(one for one in self.limits if one.hardness == float(hardness))
+
+
+class Table(Model):
+    """The lines of one quantity: of response tasks (tables 4, 5 and 8 of the paper), of periodic ones (6, 7 and 9), or of wakeup."""
+
+    title: str
+    probe: str
+    metric: str
+    fraction: float
+    confidence: float
+    lines: list[Line]
+
+
+def limit_of(found: Quantile, share: Fraction, fraction: Fraction = HALF) -> Limit:
+    """A quantile as the frequency that it allows."""
+    return Limit(
+        hardness=float(share),
+        ns=found.ns,
+        low_ns=found.low_ns,
+        high_ns=found.high_ns,
+        hz=highest_hz(found.ns, fraction),
+        low_hz=highest_hz(found.high_ns, fraction) or 0.0,
+        high_hz=highest_hz(found.low_ns, fraction),
+    )
+
+
+def _interval(side: Side) -> int | None:
+    parameters = side.steps[0].parameters | side.steps[0].key.parameters
+    interval, period = parameters.get("interval_ns"), parameters.get("period_ns")
+    if isinstance(interval, int) and interval > 0:
+        return interval
+    return period // 2 if isinstance(period, int) and period > 1 else None  # periodic acts twice a period
+
+
+def _extremes(side: Side, options: Options) -> tuple[list[Extreme], str | None]:
+    if not options.tails:
+        return [], None
+    found = tail.estimate(*side.maxima, confidence=options.confidence)
+    levels = [
+        Extreme(activations=one.activations, ns=one.ns, low_ns=one.low_ns, high_ns=one.high_ns, hz=highest_hz(one.ns, options.fraction)) for one in found.levels
+    ]
+    return levels, found.cannot
+
+
+def line_of(side: Side, options: Options) -> Line | None:
+    """The line of one side; None where it has no samples."""
+    values = ranked(side.merged, resolution_ns=side.resolution_ns, absolute=True)
+    if not values.count:
+        return None
+    signed = ranked(side.merged, resolution_ns=side.resolution_ns)
+    extremes, cannot = _extremes(side, options)
+    return Line(
+        label=side.label,
+        record=str(side.record.path),
+        steps=[step.id for step in side.steps],
+        traits=side.traits,
+        samples=values.count,
+        missed=side.merged.missed,
+        median_ns=signed.largest_at(nearest_rank(Fraction(1, 2), signed.count)),
+        limits=[limit_of(quantile(values, share, options.confidence), share, options.fraction) for share in HARDNESS],
+        interval_ns=_interval(side),
+        extremes=extremes,
+        no_extremes=cannot,
+        worst_mark=side.worst,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """One quantity with its sides, those of every role, and its table."""
+
+    title: str
+    probe: str
+    metric: str
+    sides: list[Side]
+    table: Table
+
+
+SEEN = {"self": "by itself", "observer": "observed"}
+"""Role -> how a line says whose view it is, where there are several."""
+
+
+def _sides(records: Sequence[Record], parts: Sequence[Part]) -> list[Side]:
+    """The sides of one quantity, role by role; their labels say which where there is more than one."""
+    found: list[Side] = []
+    for part in parts:
+        sides = sides_of(records, part, force=True, alike=False)
+        seen = SEEN.get(part.role or "", part.role)
+        found += [replace(side, label=f"{side.label}, {seen}") for side in sides] if len(parts) > 1 else sides
+    return found
+
+
+def gather(records: Sequence[Record], options: Options | None = None) -> list[Gathered]:
+    """Every quantity that is judged against a period, without the steps of searches; empty where there is none. Raises RecordError for a damaged record."""
+    kept = [without_searches(record) for record in records]
+    groups: dict[tuple[str, str], list[Part]] = {}
+    for part in timing_parts(kept):
+        groups.setdefault((part.probe or "", part.metric or ""), []).append(part)
+    found: list[Gathered] = []
+    for (probe, metric), parts in groups.items():
+        sides = _sides(kept, parts)
+        title = parts[0].title.partition(",")[0]
+        lines = [line for line in (line_of(side, options or Options()) for side in sides) if line is not None]
+        if lines:
+            given = options or Options()
+            table = Table(title=title, probe=probe, metric=metric, fraction=float(given.fraction), confidence=given.confidence, lines=lines)
+            found.append(Gathered(title, probe, metric, sides, table))
+    return found
+
+
+def check_fraction(text: str) -> Fraction:
+    """`"0.5"`, `"1/2"` or `"50%"` -> the fraction of a period. Raises InputError."""
+    try:
+        value = Fraction(text[:-1]) / 100 if text.endswith("%") else Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise InputError(f"--fraction {text[:40]}: write a part of the period like 0.5, 1/3 or 25%") from None
+    if not 0 < value <= 1:
+        raise InputError(f"--fraction {text[:40]}: more than 0 and at most 1 (the whole period)")
+    return value

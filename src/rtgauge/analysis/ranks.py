@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: MIT
+"""Quantiles of a histogram with bounds from order statistics: which ranked sample a quantile may lie beside, and what that sample is read as.
+
+David and Nagaraja, Order Statistics (2003), sec. 7.1: the interval rests on no distribution, only on independent samples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, lower_ns, upper_ns
+from rtgauge.record.merge import add_bins
+from rtgauge.record.summary import nearest_rank
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    import numpy.typing as npt
+
+    from rtgauge.record.merge import Merged
+
+    IntArray = npt.NDArray[np.int64]
+
+
+def rank_below(share: float, count: int, confidence: float) -> int:
+    """The largest rank whose sample the quantile of `share` is not below, at `confidence` (one-sided); 0: no sample is that small."""
+    return _first_reaching(share, count, 1 - confidence)
+
+
+def rank_above(share: float, count: int, confidence: float) -> int:
+    """The smallest rank whose sample the quantile of `share` is not above, at `confidence` (one-sided); `count` + 1: no sample is that large."""
+    return _first_reaching(share, count, confidence) + 1
+
+
+def _first_reaching(share: float, count: int, probability: float) -> int:
+    """The smallest k with P(Binomial(count, share) <= k) >= `probability`."""
+    from scipy.special import bdtr  # scipy.stats has the same, and takes long to import
+
+    low, high = -1, count
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if float(bdtr(float(middle), count, share)) >= probability else (middle, high)
+    return high
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Times in rising order, as (smallest, largest) that each group of `counts` may be; the last `endless` ones have no end.
+
+    `largest_ns` is None for a group whose values have no known upper end.
+    """
+
+    smallest: IntArray
+    largest: IntArray
+    open_ended: npt.NDArray[np.bool_]
+    counts: IntArray
+    endless: int
+    min_ns: int | None
+    max_ns: int | None
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return int(self.counts.sum()) + self.endless
+
+    def later_than(self, bound_ns: int) -> int:
+        """How many surely are above the bound; those without an end are."""
+        return int(self.counts[self.smallest > bound_ns].sum()) + self.endless
+
+    def largest_at(self, rank: int) -> int | None:
+        """The most that the sample of this rank (1 is the smallest) may be (ns); None: nobody knows how much."""
+        if rank > int(self.counts.sum()):
+            return None
+        if rank == int(self.counts.sum()) and self.max_ns is not None:
+            return self.max_ns
+        at = int(np.searchsorted(np.cumsum(self.counts), rank))
+        if self.open_ended[at]:
+            return self.max_ns
+        value = int(self.largest[at])
+        return value if self.max_ns is None else min(value, self.max_ns)
+
+    def smallest_at(self, rank: int) -> int | None:
+        """The least that the sample of this rank may be (ns); None: it has no end at all."""
+        if rank > int(self.counts.sum()):
+            return None
+        if rank == int(self.counts.sum()) and self.max_ns is not None:
+            return self.max_ns
+        value = int(self.smallest[int(np.searchsorted(np.cumsum(self.counts), rank))])
+        return value if self.min_ns is None else max(value, self.min_ns)
+
+
+def ranked(merged: Merged, *, resolution_ns: int = 1, absolute: bool = False) -> Ranked:
+    """The samples of merged windows with the missed activations filled in; what is missed and has no latency (a lost answer) has no end.
+
+    `resolution_ns`: a figure v of the record means v ... v + resolution - 1; it is read as v, as everywhere. `absolute`: without their signs.
+    """
+    folded = np.abs if absolute else np.asarray
+    bins, counts = add_bins(np.concatenate([folded(merged.bins), merged.missed_bins]), np.concatenate([merged.counts, merged.missed_counts]))
+    smallest, largest = lower_ns(bins), upper_ns(bins) // resolution_ns * resolution_ns
+    open_ended = bins >= OVERFLOW_BIN
+    for group in merged.unplaced:
+        smallest = np.append(smallest, group.from_ns)
+        largest = np.append(largest, group.from_ns if group.max_ns is None else group.max_ns)
+        open_ended = np.append(open_ended, group.max_ns is None)
+        counts = np.append(counts, group.count)
+    order = np.argsort(largest, kind="stable")
+    least, top = merged.min_ns, merged.max_ns
+    if absolute and least is not None and top is not None:
+        least, top = (least if least >= 0 else None), max(top, -least)
+    if top is not None and len(merged.missed_bins) and int(EDGES_NS[int(merged.missed_bins[-1])]) > top:
+        top = None  # the largest is a missed one, known to its bin only
+    if len(merged.missed_bins):
+        least = None
+    endless = max(0, merged.missed - int(merged.missed_counts.sum()))
+    return Ranked(smallest[order], largest[order], open_ended[order], counts[order], endless, least, top)
+
+
+@dataclass(frozen=True)
+class Quantile:
+    """A quantile (ns) and its bounds, each one-sided at the confidence asked. None: more than any number."""
+
+    ns: int | None
+    low_ns: int | None
+    high_ns: int | None
+
+
+def quantile(values: Ranked, share: Fraction, confidence: float) -> Quantile:
+    """The value that `share` of the samples, none of them negative, do not exceed (nearest rank), with its bounds.
+
+    Of all of them (`share` 1) the lower bound is the largest that was seen, and there is no upper one. Raises ValueError where there are none.
+    """
+    count = values.count
+    if count == 0:
+        raise ValueError("no samples have no quantile")
+    rank = nearest_rank(share, count)
+    estimate = values.largest_at(rank)
+    if share == 1:
+        return Quantile(estimate, values.smallest_at(rank), None)
+    low, high = rank_below(float(share), count, confidence), rank_above(float(share), count, confidence)
+    return Quantile(estimate, values.smallest_at(low) if low else 0, values.largest_at(high) if high <= count else None)

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: MIT
+"""The highest frequency that is sustained (Adam et al. 2021, sec. 7.1 to 7.3): the shortest period at which no cycle is lost, repeated."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from rtgauge.analysis.confidence import DEFAULT_CONFIDENCE, upper_bound
+from rtgauge.analysis.ranks import ranked
+from rtgauge.record.merge import merge
+from rtgauge.record.model import Model, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.record.model import Step
+    from rtgauge.record.reader import Record
+
+PERIODS = {"response": ("interval_ns", 1), "wakeup": ("interval_ns", 1), "periodic": ("period_ns", 2)}
+"""Probe -> the parameter that sets how often it acts, and how often it acts in that time."""
+LONG_NS = 1_000_000
+"""From this on Adam et al. speak of a long delay (sec. 7.1)."""
+RESOLUTION = 1.1
+"""Two periods nearer than this factor are not told apart."""
+LEAST_PERIODS = 3
+SEARCH = 6
+"""So many different periods are a search's."""
+"""Fewer different periods than this are no curve."""
+
+
+class Point(Model):
+    """One period, measured once."""
+
+    step: str
+    repeat: int
+    period_ns: int = Field(description="from one activation to the next")
+    cycles: int = Field(description="measured and lost")
+    lost: int = Field(description="activations missed, or stimuli without an answer")
+    over_half: int = Field(description="later than half a period, the lost ones included")
+    long: int = Field(description="later than 1 ms, answers that never came included")
+    max_ns: int | None
+    worst_mark: Severity | None
+
+
+class Found(Model):
+    """What one repeat found."""
+
+    repeat: int
+    sustained_ns: int | None = Field(description="the shortest period at which, and above which, nothing was lost; None: none of those measured")
+    failing_ns: int | None = Field(description="the next shorter period, at which something was lost; None: none was measured")
+
+    @property
+    def complete(self) -> bool:
+        """Whether the search is over: the two are near enough, or one of them does not exist."""
+        return self.sustained_ns is None or self.failing_ns is None or self.sustained_ns <= self.failing_ns * RESOLUTION
+
+
+class Curve(Model):
+    """One probe at several periods, all else equal."""
+
+    label: str
+    record: str
+    probe: str
+    load: str
+    cycles: int = Field(description="the fewest that a point of it has")
+    points: list[Point] = Field(description="the longest period first")
+    found: list[Found]
+    sustained_ns: int | None = Field(description="the longest of the repeats' shortest periods: all of them sustained it; None: not all found one")
+    spread_ns: tuple[int, int] | None = Field(description="the least and the largest that the repeats found")
+    coverage: float = Field(description="the probability with which the spread holds the median of many more repeats")
+    loss_at_most: float | None = Field(description="the share of cycles that may be lost at the sustained period and is not ruled out, at 95 % confidence")
+    no_end: bool = Field(description="nothing was lost at the shortest period either: it may be shorter")
+
+    @property
+    def sustained_hz(self) -> float | None:
+        """The highest frequency that every repeat sustained."""
+        return None if self.sustained_ns is None else 1e9 / self.sustained_ns
+
+
+def period_of(step: Step) -> int | None:
+    """From one activation to the next (ns); None where that is drawn at random, or is of another probe."""
+    if step.key.probe not in PERIODS:
+        return None
+    name, times = PERIODS[step.key.probe]
+    value = step.key.parameters.get(name)
+    return value // times if isinstance(value, int) and value > 0 else None
+
+
+def point_of(record: Record, step: Step) -> Point | None:
+    """What one step says about its period; None where it has none, or measured nothing that counts."""
+    period = period_of(step)
+    if period is None or step.total is None or step.worst is Severity.INVALID:
+        return None
+    import polars as pl
+
+    numbers = [one.series for one in step.main_series if one.series is not None]
+    merged = merge(record.windows(step).filter(pl.col("series").is_in(numbers)))
+    values = ranked(merged, absolute=True)
+    if not values.count:
+        return None
+    return Point(
+        step=step.id,
+        repeat=step.key.repeat,
+        period_ns=period,
+        cycles=values.count,
+        lost=merged.missed,
+        # What was missed is later than its own period, whatever latency it is filled in with.
+        over_half=max(values.later_than(period // 2), merged.missed),
+        long=values.later_than(LONG_NS),
+        max_ns=merged.max_ns,
+        worst_mark=step.worst,
+    )
+
+
+def found_in(points: Sequence[Point], repeat: int) -> Found:
+    """What the points of one repeat say: from the longest period down, until something is lost."""
+    lost: dict[int, int] = {}
+    for point in points:
+        if point.repeat == repeat:
+            lost[point.period_ns] = lost.get(point.period_ns, 0) + point.lost
+    sustained: int | None = None
+    for period in sorted(lost, reverse=True):
+        if lost[period]:
+            return Found(repeat=repeat, sustained_ns=sustained, failing_ns=period)
+        sustained = period
+    return Found(repeat=repeat, sustained_ns=sustained, failing_ns=None)
+
+
+def next_period(found: Found) -> int | None:
+    """The period to be measured next (ns), halfway on a logarithmic scale; None: the search is over."""
+    if found.complete or found.sustained_ns is None or found.failing_ns is None:
+        return None
+    middle = round(math.sqrt(found.sustained_ns * found.failing_ns), -2)
+    return int(middle) if found.failing_ns < middle < found.sustained_ns else None
+
+
+def same_but_period(step: Step) -> str:
+    """What steps have in common that differ in their period, and in the repeat, alone."""
+    name = PERIODS[step.key.probe][0] if step.key.probe in PERIODS else ""
+    parameters = {key: value for key, value in step.key.parameters.items() if key != name}
+    return json.dumps([step.key.probe, parameters, step.key.load, step.key.deployment, step.key.targets, step.key.tool], sort_keys=True)
+
+
+def groups(record: Record) -> list[list[Step]]:
+    """Steps that differ in their period alone, as far as they are of enough different periods."""
+    found: dict[str, list[Step]] = {}
+    for step in record.steps:
+        if period_of(step) is not None:
+            found.setdefault(same_but_period(step), []).append(step)
+    return [steps for steps in found.values() if len({period_of(step) for step in steps}) >= LEAST_PERIODS]
+
+
+def without_searches(record: Record) -> Record:
+    """The record without the steps of a search, which are of so many periods that each says little by itself."""
+    searched = {step.id for steps in groups(record) if len({period_of(step) for step in steps}) >= SEARCH for step in steps}
+    return replace(record, steps=[step for step in record.steps if step.id not in searched]) if searched else record
+
+
+def curve_of(record: Record, steps: Sequence[Step], label: str) -> Curve | None:
+    """The curve of one group; None where no step of it counts."""
+    points = [point for point in (point_of(record, step) for step in steps) if point is not None]
+    if not points:
+        return None
+    points.sort(key=lambda point: (-point.period_ns, point.repeat))
+    found = [found_in(points, repeat) for repeat in sorted({point.repeat for point in points})]
+    known = [one.sustained_ns for one in found if one.sustained_ns is not None]
+    sustained = max(known) if len(known) == len(found) else None
+    at = [point for point in points if point.period_ns == sustained]
+    cycles, lost = sum(point.cycles for point in at), sum(point.lost for point in at)
+    return Curve(
+        label=label,
+        record=str(record.path),
+        probe=steps[0].key.probe,
+        load=steps[0].key.load,
+        cycles=min(point.cycles for point in points),
+        points=points,
+        found=found,
+        sustained_ns=sustained,
+        spread_ns=(min(known), max(known)) if known else None,
+        coverage=1 - 0.5 ** (len(known) - 1) if known else 0.0,
+        loss_at_most=upper_bound(lost, cycles, DEFAULT_CONFIDENCE) if cycles else None,
+        no_end=bool(found) and all(one.failing_ns is None for one in found),
+    )
+
+
+def curves(records: Sequence[Record]) -> list[Curve]:
+    """Every curve that these records hold. Raises RecordError for a damaged record."""
+    every = [(record, steps) for record in records for steps in groups(record)]
+    labels = [[steps[0].key.probe, steps[0].key.load, *([record.path.name] if len(records) > 1 else [])] for record, steps in every]
+    paths = [str(steps[0].key.parameters.get("path", "")) for _, steps in every]
+    several = len(set(paths)) > 1
+    found = [
+        curve_of(record, steps, ", ".join([*label, *([path] if several and path else [])]))
+        for (record, steps), label, path in zip(every, labels, paths, strict=True)
+    ]
+    return [curve for curve in found if curve is not None]

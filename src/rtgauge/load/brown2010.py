@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: MIT
+"""`brown2010` or `brown2010:DEVICE`: copy, read and swarm together (Brown & Martin 2010, sec. 3.8)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from rtgauge.load.base import Load, LoadContext, PartSpec
+from rtgauge.load.copy import Copy
+from rtgauge.load.read import Read
+from rtgauge.load.swarm import Swarm
+
+NOT_READ = "load brown2010: copy and swarm alone; the paper also reads a card: name a device or a large file, such as brown2010:/dev/mmcblk0"
+
+
+class Brown2010(Load):
+    """All three at once; reading only where something to read is named."""
+
+    name = "brown2010"
+    programs: ClassVar[tuple[str, ...]] = (*Copy.programs, "nice")
+    packages: ClassVar[dict[str, str]] = Copy.packages | Read.packages | Swarm.packages
+    parameter = "DEVICE or FILE"
+
+    def __init__(self, source: str | None = None) -> None:
+        self._read = None if source is None else Read(source)
+
+    def parts(self, context: LoadContext) -> list[PartSpec]:
+        """The parts of the loads. The copy first: what it prepares is slow beside 500 others."""
+        parts = [*Copy().parts(context), *(self._read.parts(context) if self._read is not None else []), *Swarm().parts(context)]
+        if self._read is None:
+            parts[0] = replace(parts[0], notes=(*parts[0].notes, NOT_READ))
+        return parts

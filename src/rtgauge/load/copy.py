@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""`copy`: a file is copied again and again, with scp over the loopback, or with dd where there is no SSH server (Brown & Martin 2010, sec. 3.8)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, ClassVar
+
+from rtgauge.load.base import Load, LoadContext, PartSpec
+from rtgauge.load.network import free_port
+
+MIB = 32
+SSHD = "/usr/sbin/sshd"
+
+# The folder and all in it, the keys first, is gone when the load ends in order; what one that was killed has left goes with
+# the next. The server takes one key, made for this, and listens on 127.0.0.1 alone.
+PREPARE = """
+set -eu
+for old in "${TMPDIR:-/tmp}"/rtgauge-copy.*; do
+  of=${old##*/rtgauge-copy.}
+  [ ! -O "$old" ] || [ -d "/proc/${of%%.*}" ] || rm -rf "$old"
+done
+folder=$(mktemp -d "${TMPDIR:-/tmp}/rtgauge-copy.$$.XXXXXX")
+server=
+trap 'kill $server 2>/dev/null || :; rm -f "$folder/key" "$folder/host"; rm -rf "$folder"' EXIT
+trap 'exit 143' TERM INT HUP
+dd if=/dev/urandom of="$folder/file" bs=1M count="$1" 2>/dev/null
+"""
+SCP = """
+ssh-keygen -q -t ed25519 -N '' -f "$folder/host"
+ssh-keygen -q -t ed25519 -N '' -f "$folder/key"
+cp "$folder/key.pub" "$folder/allowed"
+mkdir -p /run/sshd 2>/dev/null || :
+"$3" -D -e -f /dev/null -p "$2" -h "$folder/host" -o ListenAddress=127.0.0.1 -o UsePAM=no -o StrictModes=no -o PidFile=none \\
+  -o AuthorizedKeysFile="$folder/allowed" -o PasswordAuthentication=no -o "Subsystem=sftp internal-sftp" 2>"$folder/log" &
+server=$!
+printf '[127.0.0.1]:%s %s\\n' "$2" "$(cut -d' ' -f1,2 "$folder/host.pub")" >"$folder/known"
+copy() {
+  scp -q -F /dev/null -P "$1" -i "$folder/key" -o BatchMode=yes -o IdentitiesOnly=yes -o UserKnownHostsFile="$folder/known" \\
+    -o ConnectionAttempts=20 "$folder/file" "127.0.0.1:$folder/copy" || { tail -n 3 "$folder/log"; exit 1; }
+}
+while :; do copy "$2"; echo copied; done
+"""
+DD = """
+while :; do dd if="$folder/file" of="$folder/copy" bs=1M 2>/dev/null; echo copied; done
+"""
+
+
+def copies(log: str) -> dict[str, Any]:
+    """How many whole copies were made, and how many bytes that is."""
+    count = len(re.findall(r"^copied$", log, re.MULTILINE))
+    return {"copies": count, "bytes": count * MIB << 20}
+
+
+class Copy(Load):
+    """One file of 32 MiB, copied again and again."""
+
+    name = "copy"
+    programs: ClassVar[tuple[str, ...]] = ("dd", "mktemp")
+    packages: ClassVar[dict[str, str]] = {"dd": "coreutils", "mktemp": "coreutils"}
+
+    def parts(self, context: LoadContext) -> list[PartSpec]:
+        """One shell that copies; it says with what."""
+        target = context.target
+        server = target.which("sshd") or target.which(SSHD)
+        over_ssh = server is not None and all(target.which(program) for program in ("scp", "ssh-keygen"))
+        wanted: dict[str, Any] = {"bytes": MIB << 20, "by": "scp over the loopback" if over_ssh else "dd"}
+        begin = ["timeout", str(context.bound_s), "sh", "-c"]
+        if over_ssh:
+            words = [*begin, PREPARE + SCP, "sh", str(MIB), str(free_port(context)), str(server)]
+            return [PartSpec("scp", words, wanted, ready=("scp", 1), lasting=False, reached=copies)]
+        note = "load copy: with dd on one file system, since this machine has no SSH server (sshd, scp, ssh-keygen): no network, no encryption"
+        return [PartSpec("dd", [*begin, PREPARE + DD, "sh", str(MIB)], wanted, ready=("dd", 1), lasting=False, reached=copies, notes=(note,))]

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""`read:DEVICE` or `read:FILE`: it is read from its medium, again and again, with dd (Brown & Martin 2010, sec. 3.8)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, ClassVar
+
+from rtgauge.errors import InputError, MeasureError
+from rtgauge.load.base import Load, LoadContext, PartSpec
+
+# iflag=nocache drops what was read from the page cache, so that the next round reads the medium again; where dd does not
+# know it, iflag=direct goes past the cache.
+READING = """
+set -eu
+for flags in iflag=nocache iflag=direct; do
+  if dd if="$1" of=/dev/null bs=1M count=1 $flags 2>/dev/null; then
+    dd if="$1" iflag=nocache count=0 2>/dev/null || :
+    while dd if="$1" of=/dev/null bs=1M $flags; do :; done
+    exit 1
+  fi
+done
+dd if="$1" of=/dev/null bs=1M count=1
+"""
+
+
+def rounds(log: str) -> dict[str, Any]:
+    """What dd said of each whole reading: how many, and bytes in all."""
+    found = [int(number) for number in re.findall(r"^([0-9]{1,18}) bytes ", log, re.MULTILINE)]
+    return {"rounds": len(found), "bytes": sum(found)}
+
+
+class Read(Load):
+    """One dd after the other from a device or a file."""
+
+    name = "read"
+    programs: ClassVar[tuple[str, ...]] = ("dd",)
+    packages: ClassVar[dict[str, str]] = {"dd": "coreutils"}
+    parameter = "DEVICE or FILE"
+
+    def __init__(self, source: str | None = None) -> None:
+        if source is not None and (not source.startswith("/") or not source.isprintable()):
+            raise InputError(f"load read:{source[:100]}: name a device or a file by its whole path, such as read:/dev/mmcblk0")
+        self._source = source
+
+    def parts(self, context: LoadContext) -> list[PartSpec]:
+        """One shell that starts dd again and again. Raises InputError where nothing is named, MeasureError where it cannot be read."""
+        if self._source is None:
+            raise InputError("load read: name what is to be read, such as read:/dev/mmcblk0 or read:/home/large-file")
+        tried = context.target.run(["dd", f"if={self._source}", "of=/dev/null", "bs=512", "count=1"], timeout_s=10)
+        if tried.returncode != 0:
+            raise MeasureError(f"load read: {self._source} cannot be read on the target; name another device or file, or run as root")
+        argv = ["timeout", str(context.bound_s), "sh", "-c", READING, "sh", self._source]
+        return [PartSpec("dd", argv, {"source": self._source}, ready=("dd", 1), lasting=False, reached=rounds)]

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""response: from a stimulus on a line to the answer of a task that waits for it (Brown & Martin 2010, sec. 3.4; Adam et al. 2021, algorithm A1)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Self
+
+from pydantic import Field, model_validator
+
+from rtgauge.probe.signal import SignalParameters, SignalProbe
+from rtgauge.validation import DurationNs, between
+
+TRACE_INSTANCE = "rtgauge"
+"""The folder of tracefs that the tracepoints are recorded in; the runner has it made and removed."""
+ANSWER_NS = 20_000
+"""About how long an answer takes; for the time that is left only."""
+
+
+class ResponseParameters(SignalParameters):
+    """Parameters of `response`."""
+
+    interval_ns: Annotated[DurationNs, between("1us", "1h")] | None = Field(
+        default=None, alias="interval", description="fixed time from one stimulus to the next, e.g. 10ms, in place of one that is drawn"
+    )
+    interval_min_ns: Annotated[DurationNs, between("1ns", "1h")] = Field(
+        default=3_000, alias="interval-min", description="the time from an answer to the next stimulus is drawn from this"
+    )
+    interval_max_ns: Annotated[DurationNs, between("1ns", "1h")] = Field(
+        default=7_071_000, alias="interval-max", description="the time from an answer to the next stimulus is drawn up to this"
+    )
+    timeout_ns: Annotated[DurationNs, between("1ms", "1h")] = Field(default=100_000_000, alias="timeout", description="time after which an answer is lost")
+    seed: int | None = Field(default=None, alias="seed", ge=0, lt=2**63, description="draw the same intervals as the run with this seed")
+    trace_parts: bool = Field(default=False, alias="trace-parts", description="take the response apart by the kernel's irq, softirq and sched tracepoints")
+
+    @model_validator(mode="after")
+    def _check_intervals(self) -> Self:
+        if self.interval_ns is not None and self.model_fields_set & {"interval_min_ns", "interval_max_ns"}:
+            raise ValueError("give interval, or interval-min and interval-max")
+        if self.interval_min_ns > self.interval_max_ns:
+            raise ValueError("interval-min is longer than interval-max")
+        if self.trace_parts and self.role == "master":
+            raise ValueError("trace-parts is of the slave: with role slave or both")
+        return self
+
+
+class Response(SignalProbe):
+    """A stimulus and its answer, again and again."""
+
+    name = "response"
+    help = "from a stimulus on a line to the answer of a task that waits for it"
+    about = """Response: from a stimulus on a line to the answer of a task that waits for it.
+
+A master makes the stimuli and measures, a slave answers: two processes on this machine, or each on its own machine."""
+    examples = (
+        "--cycles 100000",
+        "--path loop:pipe --interval 10ms --load network",
+        "--path gpio:/dev/gpiochip0:17,27 --role master",
+        "--path udp:192.168.1.5:7000 --role slave --duration 1h",
+    )
+    parameters = ResponseParameters
+    alternatives = (frozenset({"duration", "cycles"}), frozenset({"interval", "interval-min"}), frozenset({"interval", "interval-max"}))
+
+    def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
+        """The engine's command line."""
+        given = dict(parameters)
+        if given["interval_ns"] is not None:
+            del given["interval_min_ns"], given["interval_max_ns"]
+        if not given.pop("trace_parts"):
+            return super().arguments(given, samples_dir)
+        return [*super().arguments(given, samples_dir), f"--trace-instance={TRACE_INSTANCE}"]
+
+    def cycle_ns(self, parameters: dict[str, Any]) -> int:
+        """The fixed interval, or the mean of those drawn and an answer."""
+        drawn: int = (parameters["interval_min_ns"] + parameters["interval_max_ns"]) // 2 + ANSWER_NS
+        return parameters["interval_ns"] or drawn

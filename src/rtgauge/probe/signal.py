@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+"""What the probes on a signal path share: the path, the roles, their CPUs, how long."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from rtgauge.errors import MeasureError
+from rtgauge.probe.base import Probe
+from rtgauge.probe.measuring import LONGEST, MachineParameters
+from rtgauge.units import MAX_CPU
+from rtgauge.validation import CpuList, DurationNs, between
+
+LOOPS = ("loop:eventfd", "loop:pipe", "loop:socketpair", "loop:udp")
+UDP = re.compile(r"udp:(?:\[([^\]\s]{1,80})\]|([^:\[\]\s]{1,253})):([0-9]{1,5})")
+GPIO_OPTIONS = ("bias-as-is", "bias-disabled", "pull-up", "pull-down", "active-low")
+GPIO = re.compile(r"gpio:([^:,]{1,63}):([^:,]{1,63}(?:,[^:,]{1,63}){0,3})(?::([a-z,-]{1,100}))?")
+
+
+def check_path(text: str) -> str:
+    """A signal path as written (docs/paths.md). Raises ValueError with the notation."""
+    if not text.isprintable():
+        raise ValueError("a path is plain text")
+    kind = text.partition(":")[0]
+    if kind == "udp":
+        found = UDP.fullmatch(text)
+        if found is None or not 1 <= int(found[3]) <= 65535:
+            raise ValueError(f"'{text[:100]}': write udp:HOST:PORT, such as udp:board:7000 or udp:[fe80::1%eth0]:7000")
+    elif kind == "gpio":
+        found = GPIO.fullmatch(text)
+        if found is None:
+            raise ValueError(f"'{text[:100]}': write gpio:CHIP:LINES, such as gpio:/dev/gpiochip0:17,27")
+        for option in found[3].split(",") if found[3] else ():
+            if option not in GPIO_OPTIONS:
+                raise ValueError(f"'{text[:100]}': the options of lines are {', '.join(GPIO_OPTIONS)}")
+    elif text not in LOOPS:
+        raise ValueError(f"'{text[:100]}' is no signal path; there are {', '.join(LOOPS)}, udp:HOST:PORT and gpio:CHIP:LINES")
+    return text
+
+
+def resolved(path: str) -> str:
+    """The path with an address in place of a host's name: the engine asks nobody for names. Raises MeasureError."""
+    found = UDP.fullmatch(path)
+    if found is None:
+        return path
+    host = found[1] or found[2]
+    try:
+        address = str(ipaddress.ip_address(host))
+    except ValueError:
+        try:
+            answers = socket.getaddrinfo(host, int(found[3]), type=socket.SOCK_DGRAM)
+        except OSError as error:
+            reason = error.strerror if isinstance(error, socket.gaierror) else error
+            raise MeasureError(f"path {path}: the host {host} is not known here ({reason}); give its address: udp:ADDRESS:PORT") from None
+        address = str(answers[0][4][0])
+    return f"udp:[{address}]:{found[3]}" if ":" in address else f"udp:{address}:{found[3]}"
+
+
+class SignalParameters(MachineParameters):
+    """Parameters of a probe on a signal path."""
+
+    cpu: CpuList | None = Field(default=None, alias="cpu", description="CPU of the master, or of the slave where it is alone")
+    path: Annotated[str, AfterValidator(check_path)] = Field(
+        default="loop:eventfd", alias="path", description="the line: loop:KIND, udp:HOST:PORT, gpio:CHIP:LINES"
+    )
+    role: Literal["both", "master", "slave"] = Field(default="both", alias="role", description="role of this machine; both: two processes on CPUs of their own")
+    slave_cpu: int | None = Field(
+        default=None, alias="slave-cpu", ge=0, le=MAX_CPU, description="CPU of the slave with role both; one of another core where it is not given"
+    )
+    policy: Literal["fifo", "rr", "other"] = Field(default="fifo", alias="policy", description="scheduling policy of both roles")
+    priority: int = Field(default=98, alias="priority", ge=1, le=99, description="real-time priority of both roles")
+    cycles: int | None = Field(default=None, alias="cycles", ge=1, le=2**60, description="edges of the master to measure, in place of a duration")
+    duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(default=10_000_000_000, alias="duration", description="measured time, e.g. 5s, 2h")
+    warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
+        default=200_000_000, alias="warm-up", description="time at the beginning that is counted apart"
+    )
+
+    @model_validator(mode="after")
+    def _check_signal(self) -> Self:
+        if self.cycles is not None and "duration_ns" in self.model_fields_set:
+            raise ValueError("give duration or cycles, not both")
+        if self.slave_cpu is not None and self.role != "both":
+            raise ValueError("slave-cpu is for role both; cpu is the CPU of a role that is alone")
+        if self.path in LOOPS and self.role != "both":
+            raise ValueError(f"{self.path} is within one machine: use role both, or for two machines path udp:HOST:PORT or gpio:CHIP:LINES")
+        return self
+
+
+class SignalProbe(Probe):
+    """A probe with the parameters above and more; the engine has an option of the same name for each but `cycles`, its `count`."""
+
+    alternatives = (frozenset({"duration", "cycles"}),)
+    takes_requirement = True
+
+    def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
+        """The engine's command line."""
+        given = {name: value for name, value in parameters.items() if value is not None and name != "samples"}
+        given["path"] = resolved(given["path"])
+        if "cycles" in given:
+            given["count"] = given.pop("cycles")
+            del given["duration_ns"]
+        if samples_dir is not None:
+            given["samples_dir"] = samples_dir
+        written = {name: ("on" if value else "off") if isinstance(value, bool) else value for name, value in given.items()}
+        return [self.name, *(f"--{name.replace('_', '-')}={value}" for name, value in written.items())]
+
+    def cycle_ns(self, parameters: dict[str, Any]) -> int:
+        """About how long a cycle takes."""
+        raise NotImplementedError
+
+    def expected_ns(self, parameters: dict[str, Any]) -> int:
+        """Warm-up and measured phase."""
+        measured: int = parameters["cycles"] * self.cycle_ns(parameters) if parameters["cycles"] else parameters["duration_ns"]
+        return measured + int(parameters["warm_up_ns"])

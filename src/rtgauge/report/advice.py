@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""What the terminal shows of an advice: the answer first, then what it rests on, what it costs, what is open, and what to do next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.padding import Padding
+from rich.text import Text
+
+from rtgauge.report.text import printable
+from rtgauge.verdict.margin import Margin
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from rtgauge.verdict.margin import Evidence
+    from rtgauge.verdict.walk import Advice, Stage
+
+STYLE = {
+    Margin.BLACK: "bold green",
+    Margin.MARGINAL: "bold yellow",
+    Margin.TROUBLE: "bold red",
+    Margin.OFF: "bold red",
+    Margin.CANNOT_TELL: "bold yellow",
+    None: "dim",
+}
+MOST_EVIDENCE = 12
+"""More steps than this of one way are counted and not listed: the JSON has all."""
+
+
+def _line(console: Console, text: str | Text, indent: int = 0) -> None:
+    console.print(Padding(text if isinstance(text, Text) else Text(printable(text)), (0, 0, 0, indent), expand=False))
+
+
+def _heading(console: Console, title: str) -> None:
+    console.print()
+    console.print(Text(title, style="bold underline"))
+
+
+def _listed(console: Console, title: str, lines: Sequence[str]) -> None:
+    if lines:
+        _heading(console, title)
+        for line in lines:
+            _line(console, f"- {line}")
+
+
+def _evidence(one: Evidence) -> Text:
+    text = Text(f"{one.step} ", style="")
+    text.append(str(one.margin), style=STYLE[one.margin])
+    if one.times_the_bound is not None:
+        text.append(f", {one.times_the_bound:.3g} times the bound")
+    text.append(printable(f"  {one.record}"), style="dim")
+    return text
+
+
+def _stage(console: Console, stage: Stage, names: dict[str, str], number: str) -> None:
+    text = Text(f"{number} {printable(stage.name)}: ", style="bold")
+    text.append(str(stage.margin) if stage.margin is not None else stage.why, style=STYLE[stage.margin])
+    if stage.leads_to is not None:
+        text.append(f" -> {printable(names.get(stage.leads_to, stage.leads_to))}")
+    _line(console, text)
+    if stage.margin is not None:
+        _line(console, stage.why, 3)
+    for one in stage.evidence[:MOST_EVIDENCE]:
+        _line(console, _evidence(one), 3)
+    if len(stage.evidence) > MOST_EVIDENCE:
+        _line(console, f"and {len(stage.evidence) - MOST_EVIDENCE} more steps: --json has all", 3)
+
+
+def print_advice(advice: Advice, console: Console) -> None:
+    """The whole advice."""
+    _line(console, Text(printable(advice.answer), style="bold"))
+    _line(console, f"asked    {advice.requirement}")
+    _line(console, f"chart    {advice.about_chart}")
+    if advice.differs is not None:
+        _line(console, f"differs  {advice.differs}")
+    if advice.by_the_paper is not None:
+        _line(console, f"paper    its own chart ends at: {advice.by_the_paper}")
+    limits = advice.thresholds
+    scale = f"clearly in the black up to {limits['black']:g} times the bound, marginal up to {limits['marginal']:g}, in trouble up to {limits['trouble']:g}"
+    _line(console, f"scale    {scale}, off the map beyond")
+    _heading(console, "The walk")
+    names = {stage.way: stage.name for stage in advice.walk}
+    for number, stage in enumerate(advice.walk, 1):
+        _stage(console, stage, names, f"{number}.")
+    if advice.also_measured:
+        _heading(console, "Also measured, and not asked about by the chart")
+        for stage in advice.also_measured:
+            _stage(console, stage, names, "-")
+    whom = advice.use_name or ""
+    published = [f"{task}: median {m} us, 95 % {p95} us, 100 % {p100} us" for task, (m, p95, p100) in advice.published.items()]
+    _listed(console, f"What the paper measured of {whom} (BeagleBoard, 2010)", published)
+    _listed(console, f"What {whom} costs", advice.costs)
+    _listed(console, "What today's kernels changed", advice.today)
+    if advice.not_measured:
+        _heading(console, "Not measured, and it would change the answer")
+        for one in advice.not_measured:
+            _line(console, f"- {one.what}: {one.changes}")
+            _line(console, Text(printable(one.command), style="cyan"), 4)
+    _listed(console, "No evidence", [f"{Path(one.record).name} {one.step}: {one.why}" for one in advice.aside[:MOST_EVIDENCE]])
+    if len(advice.aside) > MOST_EVIDENCE:
+        _line(console, f"and {len(advice.aside) - MOST_EVIDENCE} more: --json has all")
+    console.print()
+    _line(console, Text.assemble(("next     ", "bold"), (printable(advice.next), "bold cyan")))

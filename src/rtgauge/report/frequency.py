@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: MIT
+"""Tables 4 to 9 of Brown & Martin (2010) as text: lateness, the frequencies that it allows, and for periodic tasks jitter and lateness together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from rtgauge.analysis.frequency import HALF, HARDNESS, Limit, Line, Options, Table
+from rtgauge.report.compare.tables import Grid
+from rtgauge.report.markers import SERIAL, Marker
+from rtgauge.report.text import NONE, us, whole
+from rtgauge.units import format_duration, format_time
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FASTER = "†"
+"""Marks a frequency that is higher than the one at which it was measured."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How the tables are made and the figures drawn."""
+
+    options: Options = field(default_factory=Options)
+    markers: tuple[Marker, ...] = (SERIAL,)
+
+
+def format_hz(hz: float | None) -> str:
+    """Three significant digits in Hz, kHz or MHz; "any" where nothing limits it, "none" where no frequency is possible."""
+    if hz is None:
+        return "any"
+    if hz <= 0:
+        return "none"
+    for limit, divisor, unit in ((1e3, 1, "Hz"), (1e6, 1e3, "kHz"), (float("inf"), 1e6, "MHz")):
+        if hz < limit * 0.9995:
+            value = hz / divisor
+            digits = 2 if value < 9.995 else 1 if value < 99.95 else 0
+            return f"{value:.{digits}f} {unit}"
+    raise AssertionError
+
+
+def part_of_period(fraction: float) -> str:
+    """0.5 -> "half a period"; 0.25 -> "1/4 of a period"; 1 -> "a period"."""
+    exact = Fraction(fraction).limit_denominator(1000)
+    return "half a period" if exact == HALF else "a period" if exact == 1 else f"{exact} of a period"
+
+
+def _name(line: Line) -> str:
+    return line.label + ("*" if line.worst_mark is not None and line.worst_mark.value != "note" else "")
+
+
+def _time(ns: int | None, group: str) -> str:
+    return "no end" if ns is None else us(ns, group=group)
+
+
+def _marked(lines: Sequence[Line]) -> list[str]:
+    return [f"* {line.label} is marked {line.worst_mark.value}: see {line.record}" for line in lines if line.worst_mark and line.worst_mark.value != "note"]
+
+
+def lateness_grid(table: Table, group: str = "", *, first: bool = True) -> Grid:
+    """The form of tables 4, 6, 8 and 9 of the paper: samples, median, 95 %, 100 %. `first`: with what is to be known of all of them."""
+    lost = any(line.missed for line in table.lines)
+    rows = [
+        [
+            _name(line),
+            whole(line.samples, group=group),
+            *([whole(line.missed, group=group)] if lost else []),
+            _time(line.median_ns, group),
+            *(_time(line.limit(share).ns, group) for share in HARDNESS),
+        ]
+        for line in table.lines
+    ]
+    notes = ["In us. 100 % is the largest of the samples: it moves with their number, and a longer run finds larger ones."] if first else []
+    if table.metric == "jitter":
+        notes.append("The median has its sign; 95 % and 100 % are of the values without their signs, also of a periodic task's latency.")
+    if lost:
+        notes.append("missed: a missed activation counts with the latency it would have had, a lost answer as later than any.")
+    return Grid(table.title, ["", "samples", *(["missed"] if lost else []), "median", "95 %", "100 %"], rows, [*notes, *_marked(table.lines)])
+
+
+def _faster(hz: float | None, line: Line) -> bool:
+    return hz is not None and line.interval_ns is not None and hz > 1.001e9 / line.interval_ns
+
+
+def _with_bounds(limit: Limit, line: Line) -> list[str]:
+    mark = FASTER if _faster(limit.hz, line) else ""
+    if limit.hardness == 1:
+        return [format_hz(limit.hz) + mark]
+    return [format_hz(limit.hz) + mark, f"{format_hz(limit.low_hz)} to {format_hz(limit.high_hz)}"]
+
+
+def _extreme(line: Line, activations: int) -> str:
+    found = next((one for one in line.extremes if one.activations == activations), None)
+    return NONE if found is None else format_hz(found.hz)
+
+
+def frequency_grid(table: Table, *, first: bool = True) -> Grid:
+    """The form of tables 5 and 7: the highest frequency at 95 % with its bounds, at 100 %, and by the extreme-value estimate where there is one.
+
+    `first`: with what is to be known of all of them.
+    """
+    every = sorted({one.activations for line in table.lines for one in line.extremes})
+    rare = every[-1] if every else None
+    columns = ["", "95 %", "95 %, bounds", "100 %", *([f"once in {rare:.0e}".replace("e+0", "e")] if rare else [])]
+    rows = [
+        [_name(line), *(cell for limit in line.limits for cell in _with_bounds(limit, line)), *([_extreme(line, rare)] if rare else [])] for line in table.lines
+    ]
+    allowed = f"A lateness L allows the frequency {table.fraction:.4g} / L."
+    bounds = f"Bounds: each with confidence {table.confidence:.3g}, by order statistics; samples that come in bursts say less than that."
+    notes = [f"{allowed} {bounds}", "100 % has no bound from below: no sample rules out a later one."] if first else []
+    if rare and first:
+        notes.append("once in ...: the lateness that the extreme-value estimate has exceeded so rarely.")
+    reasons: dict[str, list[str]] = {}
+    for line in table.lines:
+        if line.no_extremes:
+            reasons.setdefault(line.no_extremes, []).append(line.label)
+    for why, labels in reasons.items():
+        whose = f" of {'; '.join(labels)}" if len(reasons) > 1 or rare else ""
+        notes.append(f"No extreme-value estimate{whose}: {why}.")
+    if any(_faster(limit.hz, line) for line in table.lines for limit in line.limits):
+        slowest = ", ".join(dict.fromkeys(format_duration(line.interval_ns) for line in table.lines if line.interval_ns))
+        more = ": a machine that is asked more often may be later, so measure at that period" if first else ""
+        notes.append(f"{FASTER} faster than it was measured (every {slowest}){more}.")
+    return Grid(f"{table.title}: highest frequency for which {table.metric} stays within {part_of_period(table.fraction)}", columns, rows, notes)
+
+
+def lower_hz(jitter: float | None, lateness: float | None) -> tuple[float | None, str]:
+    """The lower of two frequencies, and what limits it; None for "any"."""
+    if jitter is None and lateness is None:
+        return None, NONE
+    if lateness is None or (jitter is not None and jitter <= lateness):
+        return jitter, "jitter"
+    return lateness, "lateness"
+
+
+def together_grid(jitter: Table, latency: Table) -> Grid | None:
+    """Periodic tasks by jitter and by absolute lateness: a constant lateness has no jitter. None without a common line."""
+    lateness = {(line.record, line.label): line for line in latency.lines}
+    rows: list[list[str]] = []
+    for line in jitter.lines:
+        other = lateness.get((line.record, line.label))
+        if other is not None:
+            cells = [lower_hz(line.limit(share).hz, other.limit(share).hz) for share in HARDNESS]
+            rows.append([_name(line), *(text for hz, why in cells for text in (format_hz(hz), why))])
+    if not rows:
+        return None
+    title = f"Periodic: highest frequency for which both jitter and lateness stay within {part_of_period(jitter.fraction)}"
+    notes = ["Jitter is from edge to edge, lateness from when an edge was due: a task that is always as late has no jitter."]
+    return Grid(title, ["", "95 %", "limited by", "100 %", "limited by (100 %)"], rows, notes)
+
+
+def grids(tables: Sequence[Table], group: str = "") -> list[Grid]:
+    """Every table, in the papers' order; what is to be known of all of them stands under the first."""
+    found: list[Grid] = []
+    for number, table in enumerate(tables):
+        found += [lateness_grid(table, group, first=number == 0), frequency_grid(table, first=number == 0)]
+        jitter = next((one for one in tables if one.probe == table.probe and one.metric == "jitter"), None)
+        together = together_grid(jitter, table) if jitter is not None and table.metric == "latency" else None
+        found += [together] if together is not None else []
+    return found
+
+
+def caption_of(line: Line) -> str:
+    """One line in words: for a reader who does not see the figure."""
+    at95, at100 = (line.limit(share) for share in HARDNESS)
+    return f"{line.label}: 95 % within {format_time(at95.ns)}, 100 % within {format_time(at100.ns)}"

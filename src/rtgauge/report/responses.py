@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""The tables of Adam et al. (2021) for any records: response latency beside cyclictest (table 4), and the parts of a response (fig. 2, sec. 4.1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rtgauge.analysis.parts import SEGMENT
+from rtgauge.analysis.sustained import without_searches
+from rtgauge.report.compare.tables import Grid
+from rtgauge.report.text import NONE, us, whole
+from rtgauge.system.brief import brief
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.record.model import SeriesSummary, Step
+    from rtgauge.record.reader import Record
+
+PARTS = {
+    "interrupt-latency": "interrupt latency",
+    "service-time": "service time",
+    "scheduling-latency": "scheduling latency",
+    "scheduling-duration": "scheduling duration",
+}
+"""The paper's four parts, in the order in which they come."""
+OVERALL = "Overall response latency"
+WIDE = 150
+MOST = 24
+"""A search over the period has more steps than this; the table is of a measurement, not of a search."""
+
+
+def _system(record: Record, step: Step) -> tuple[str, str, str]:
+    """Host and kernel, and whether that kernel is PREEMPT_RT."""
+    short = brief(record.system(next(iter(step.key.targets.values()), "local")))
+    model = short["preemption"]
+    rt = "?" if model is None else "yes" if model == "PREEMPT_RT" else "no"
+    return str(short["hostname"] or "?"), str(short["kernel"] or "?"), rt
+
+
+def _measured(records: Sequence[Record]) -> list[tuple[Record, Step]]:
+    """The response steps that stand for themselves: not those of a search over the period."""
+    return [(record, step) for record in map(without_searches, records) for step in record.steps if step.key.probe == "response" and step.total is not None]
+
+
+def _other_tool(record: Record, load: str) -> SeriesSummary | None:
+    """What cyclictest measured in the same record under the same load."""
+    return next((step.total for step in record.steps if step.key.tool == "cyclictest" and step.key.load == load and step.total is not None), None)
+
+
+def _variance(total: SeriesSummary) -> str:
+    return NONE if total.std_ns is None else f"{(total.std_ns / 1_000) ** 2:.0f}"
+
+
+def response_grid(records: Sequence[Record]) -> Grid | None:
+    """The form of table 4 of the paper; None where no response was measured."""
+    steps = _measured(records)[:MOST]
+    if not steps:
+        return None
+    rows: list[list[str]] = []
+    for record, step in steps:
+        total = step.total
+        if total is None:
+            continue
+        host, kernel, rt = _system(record, step)
+        other = _other_tool(record, step.key.load)
+        path = str(step.key.parameters.get("path", NONE))
+        figures = [us(total.min_ns), us(total.mean_ns), us(total.max_ns), us(total.std_ns), _variance(total)]
+        cyclictest = NONE if other is None else f"{us(other.min_ns)}/{us(other.max_ns)}"
+        rows.append([f"{host}, {kernel}", step.key.load, path, rt, whole(total.count), whole(total.missed), *figures, cyclictest])
+    notes = [
+        "In us, the variance in us². User space: rtgauge has no probe in the kernel yet, and the column of the oscilloscope needs one.",
+        "cyclictest: min/max of wake-ups in the same record under the same load, where it was asked for; it has no line and no answer in it.",
+    ]
+    columns = ["system", "load", "path", "PREEMPT_RT", "samples", "lost", "min", "mean", "max", "std", "variance", "cyclictest"]
+    return Grid(OVERALL, columns, rows, notes)
+
+
+def parts_grid(records: Sequence[Record]) -> Grid | None:
+    """What a response is made of; None where it was not taken apart."""
+    rows: list[list[str]] = []
+    for record in records:
+        for step in record.steps:
+            for name, words in PARTS.items():
+                one = next((series for series in step.series if series.labels.get(SEGMENT) == name), None)
+                if one is not None and one.count:
+                    where = f"{step.key.load}, {step.key.parameters.get('path', '')}"
+                    rows.append([words, where, whole(one.count), us(one.min_ns), us(one.mean_ns), us(one.p99_ns), us(one.max_ns)])
+    if not rows:
+        return None
+    notes = [
+        "In us, from the kernel's tracepoints. The four come one after the other; what the running task then needs for its answer is the rest of the response."
+    ]
+    return Grid("Parts of a response", ["part", "load, path", "samples", "min", "mean", "99 %", "max"], rows, notes)
+
+
+def grids(records: Sequence[Record]) -> list[Grid]:
+    """Both tables, as far as there is something in them."""
+    return [grid for grid in (response_grid(records), parts_grid(records)) if grid is not None]
+
+
+def terminal_grids(records: Sequence[Record], width: int) -> list[Grid]:
+    """The same in a form that fits into so many columns: a line a figure where the paper's table is too wide."""
+    found = grids(records)
+    return [_upright(grid) if grid.title == OVERALL and width < WIDE else grid for grid in found]
+
+
+def _upright(grid: Grid) -> Grid:
+    rows = [[row[0] if number == 0 else "", name, cell] for row in grid.rows for number, (name, cell) in enumerate(zip(grid.columns[1:], row[1:], strict=True))]
+    return Grid(grid.title, ["system", "", "value"], rows, grid.notes)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""The highest sustained frequency as text: what each search found, and every period that was measured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rtgauge.analysis.sustained import RESOLUTION
+from rtgauge.report.compare.tables import Grid
+from rtgauge.report.frequency import format_hz
+from rtgauge.report.text import NONE, us, whole
+from rtgauge.units import format_time
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.analysis.sustained import Curve, Point
+
+
+def _spread(curve: Curve) -> str:
+    if curve.spread_ns is None:
+        return "none was sustained"
+    low, high = curve.spread_ns
+    return format_time(low) if low == high else f"{format_time(low)} to {format_time(high)}"
+
+
+def _fails(curve: Curve) -> str:
+    failing = [one.failing_ns for one in curve.found if one.failing_ns is not None]
+    return format_time(max(failing)) if failing else NONE
+
+
+def result_grid(curves: Sequence[Curve]) -> Grid | None:
+    """One line a search: the shortest period that every repeat sustained; None where there is none."""
+    if not curves:
+        return None
+    rows: list[list[str]] = []
+    near = f"periods nearer than {RESOLUTION - 1:.0%} are not told apart"
+    notes = [
+        f"sustained: the shortest period at which, and above which, no cycle was lost in any repeat; {near}.",
+        "loses: the longest period at which something was lost.",
+    ]
+    for curve in curves:
+        hz = format_hz(curve.sustained_hz) if curve.sustained_hz is not None else "none"
+        short = "≤ " if curve.no_end and curve.sustained_ns is not None else ""
+        period = NONE if curve.sustained_ns is None else f"{short}{format_time(curve.sustained_ns)}"
+        rows.append([curve.label, period, f"{'≥ ' if short else ''}{hz}", _spread(curve), _fails(curve), whole(len(curve.found)), whole(curve.cycles)])
+        known = sum(one.sustained_ns is not None for one in curve.found)
+        if known > 1:
+            notes.append(f"{curve.label}: the spread of {known} repeats holds the median of many with a probability of {curve.coverage:.0%}.")
+        if curve.loss_at_most is not None:
+            share = f"1 in {1 / curve.loss_at_most:,.0f}".replace(",", " ")
+            notes.append(
+                f"{curve.label}: at {format_time(curve.sustained_ns)}, at 95 % confidence fewer than {share} cycles are lost; more cycles would say more."
+            )
+        if curve.no_end:
+            notes.append(f"{curve.label}: nothing was lost at the shortest period either, so a shorter one may be sustained.")
+        unfinished = [str(one.repeat) for one in curve.found if not one.complete]
+        if unfinished:
+            notes.append(f"{curve.label}: the search of repeat {', '.join(unfinished)} is not over.")
+    return Grid("Highest sustained frequency", ["", "period", "frequency", "spread", "loses", "repeats", "cycles"], rows, notes)
+
+
+def _share(count: int, cycles: int) -> str:
+    return "0" if not count else f"{count / cycles * 100:.3g} %"
+
+
+def curve_grid(curve: Curve) -> Grid:
+    """Every period, the repeats put together."""
+    periods: dict[int, list[Point]] = {}
+    for point in curve.points:
+        periods.setdefault(point.period_ns, []).append(point)
+    rows: list[list[str]] = []
+    for period, points in periods.items():
+        cycles = sum(point.cycles for point in points)
+        largest = max((point.max_ns for point in points if point.max_ns is not None), default=None)
+        shares = [_share(sum(count), cycles) for count in zip(*((p.lost, p.over_half, p.long) for p in points), strict=True)]
+        rows.append([format_time(period), format_hz(1e9 / period), whole(cycles), *shares, us(largest)])
+    columns = ["period", "frequency", "cycles", "lost", "over half", "over 1 ms", "max (us)"]
+    return Grid(f"Losses and long delays: {curve.label}", columns, rows, ["over half: later than half of the period, what was lost included."])
+
+
+def grids(curves: Sequence[Curve]) -> list[Grid]:
+    """Every table; none where there is no curve."""
+    result = result_grid(curves)
+    return [] if result is None else [result, *(curve_grid(curve) for curve in curves)]

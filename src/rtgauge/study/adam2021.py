@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""Adam, Petrellis & Doulos (2021), sec. 7: responses every 10 ms idle and loaded, a periodic task, cyclictest, and the sustained frequency."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from rtgauge.errors import InputError
+from rtgauge.probe import registry as probes
+from rtgauge.probe.base import key_names
+from rtgauge.study.sustained import asks, entries, plan_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.plan.plan import Overrides, Plan
+    from rtgauge.record.model import StepKey
+    from rtgauge.record.reader import Record
+
+LOADS = ("idle", "scheduler")
+"""Sec. 4.3.1: without load, and with hackbench."""
+CYCLES = 3_000
+"""The paper's 1 M of them, at 10 ms, are 3 hours a step: --set cycles=1000000."""
+PERIODIC_CYCLES = 1_000
+"""Sec. 7.2: 10 000 half-periods of 15 ms."""
+CYCLICTEST: dict[str, Any] = {"probe": "wakeup", "interval": "400us", "priority": 99, "count": 20_000}
+"""Sec. 7.4: every 400 us, priority 99."""
+
+
+def _main_steps(loads: Sequence[str]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for load in loads:
+        found.append({"probe": "response", "interval": "10ms", "cycles": CYCLES, "priority": 99, "load": load})
+        found.append({"probe": "periodic", "period": "30ms", "timer": "timerfd", "cycles": PERIODIC_CYCLES, "priority": 99, "load": load})
+        found.append({**CYCLICTEST, "load": load})
+    return found
+
+
+class Adam2021:
+    """The paper's measurements in one record."""
+
+    name = "adam2021"
+    description = "study: responses, a periodic task, cyclictest, and the highest sustained frequency (Adam et al. 2021); about seven minutes"
+
+    def begin(self, asked: Overrides) -> Plan:
+        """What the paper measures at fixed periods, then the periods of the search. Raises InputError."""
+        given = {"probe", "interval", "interval-min", "interval-max", "period"} & asked.parameters.keys()
+        if given:
+            raise InputError(
+                f"--set {min(given)}=...: the study adam2021 sets it itself; leave it out, or measure with rtgauge run sustained or a plan of your own"
+            )
+        checked = replace(asked, repeats=1, cross_check=asked.cross_check or "cyclictest")
+        main = plan_of(self.name, _main_steps(asked.loads or LOADS), checked, order="as-written")
+        known = {key: value for key, value in asked.parameters.items() if key in key_names(probes.get("response"))}
+        first = [{**entry, "priority": 99} for entry in entries("response", ["idle"])]
+        search = plan_of(self.name, first, replace(asked, parameters=known))
+        return replace(main, steps=[*main.steps, *(step for step in search.steps if step not in main.steps)])
+
+    def more(self, record: Record, asked: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study
+        """Halfway between where nothing is lost and where something is, in each repeat that is not near enough."""
+        return asks(record)
+
+
+STUDY = Adam2021()

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""The highest frequency that is sustained (Adam et al. 2021, sec. 7.1 to 7.3), by search: a coarse look, then ever nearer to where losses begin."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from rtgauge.analysis.sustained import PERIODS, found_in, groups, next_period, point_of
+from rtgauge.errors import InputError
+from rtgauge.nearest import nearest
+from rtgauge.plan.plan import Overrides, Plan, make_plan
+from rtgauge.units import format_duration, parse_duration_ns
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.record.model import Step, StepKey
+    from rtgauge.record.reader import Record
+
+GRID = ("10ms", "5ms", "2ms", "1ms", "500us", "200us", "100us", "50us", "20us")
+"""Adam's 10 ms, and shorter."""
+REPEATS = 3
+CYCLES = {"response": "cycles", "periodic": "cycles", "wakeup": "count"}
+DEFAULT_CYCLES = 2_000
+PROBE = "response"
+
+
+def probe_of(asked: Overrides) -> str:
+    """The probe that is asked for. Raises InputError where it has no period."""
+    name = str(asked.parameters.get("probe", PROBE))
+    if name not in PERIODS:
+        raise InputError(f"--set probe={name}: the study searches over the period of {', '.join(PERIODS)}{nearest(name, PERIODS)}")
+    given = {"interval", "interval-min", "interval-max", "period"} & asked.parameters.keys()
+    if given:
+        raise InputError(f"--set {min(given)}=...: the study searches over the period; leave it out")
+    return name
+
+
+def _entry(probe: str, period_ns: int, load: str, cycles: int) -> dict[str, Any]:
+    name, times = PERIODS[probe]
+    return {"probe": probe, name.removesuffix("_ns"): format_duration(period_ns * times), "load": load, CYCLES[probe]: cycles}
+
+
+def entries(probe: str, loads: Sequence[str], cycles: int = DEFAULT_CYCLES) -> list[dict[str, Any]]:
+    """The first steps of the search, under each load."""
+    return [_entry(probe, parse_duration_ns(period), load, cycles) for load in loads for period in GRID]
+
+
+def plan_of(name: str, steps: list[dict[str, Any]], asked: Overrides, **more: Any) -> Plan:
+    """A plan of these steps; what is asked for besides the loads, which the steps have already, holds for all of them."""
+    repeats = {} if asked.repeats is not None else {"repeats": REPEATS}
+    return make_plan({"name": name, "step": steps, **repeats, **more}, f"study {name}", replace(asked, loads=None))
+
+
+def _of_repeat(record: Record, steps: Sequence[Step], repeat: int) -> int | None:
+    """The period that one repeat asks for next."""
+    points = [point for point in (point_of(record, step) for step in steps) if point is not None]
+    return next_period(found_in(points, repeat))
+
+
+def asks(record: Record) -> list[StepKey]:
+    """The steps that the searches of a record ask for next, one a search and repeat."""
+    wanted: list[StepKey] = []
+    for steps in groups(record):
+        key = steps[0].key
+        period_name, times = PERIODS[key.probe]
+        for repeat in sorted({step.key.repeat for step in steps}):
+            period = _of_repeat(record, steps, repeat)
+            if period is not None:
+                wanted.append(key.model_copy(update={"parameters": {**key.parameters, period_name: period * times}, "repeat": repeat}))
+    return wanted
+
+
+class Sustained:
+    """The search alone: response over `loop:eventfd`, idle, unless something else is asked for."""
+
+    name = "sustained"
+    description = "study: the shortest period at which nothing is lost, by search, three times (Adam et al. 2021, sec. 7); about three minutes"
+
+    def begin(self, asked: Overrides) -> Plan:
+        """The same periods, from long to short, in every repeat. Raises InputError."""
+        probe = probe_of(asked)
+        parameters = {key: value for key, value in asked.parameters.items() if key != "probe"}
+        return plan_of(self.name, entries(probe, asked.loads or ["idle"]), replace(asked, parameters=parameters))
+
+    def more(self, record: Record, asked: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study
+        """Halfway between where nothing is lost and where something is, in each repeat that is not near enough."""
+        return asks(record)
+
+
+STUDY = Sustained()

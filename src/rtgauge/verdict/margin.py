@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""How far from its requirement a step is: clearly in the black, marginal, in trouble, off the map (Brown & Martin 2010, sec. 5.2)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from rtgauge.analysis.ranks import quantile, ranked
+from rtgauge.record.merge import merge
+from rtgauge.record.model import Model, VerdictWord
+from rtgauge.verdict.decision import judge, judged_series
+
+if TYPE_CHECKING:
+    from rtgauge.record.model import Step
+    from rtgauge.record.reader import Record
+    from rtgauge.verdict.flowchart import Thresholds
+    from rtgauge.verdict.requirement import Requirement
+
+
+class Margin(StrEnum):
+    """From good to bad; what cannot be told is none of them."""
+
+    BLACK = "clearly in the black"
+    MARGINAL = "marginal"
+    TROUBLE = "in trouble"
+    OFF = "off the map"
+    CANNOT_TELL = "cannot tell"
+
+
+ORDER = [Margin.BLACK, Margin.CANNOT_TELL, Margin.MARGINAL, Margin.TROUBLE, Margin.OFF]
+"""What decides where several steps speak of one way: the last of these. A failure that was measured is not undone by what cannot be told."""
+
+
+class Evidence(Model):
+    """One step as evidence: where it is, its verdict and its margin."""
+
+    record: str
+    step: str
+    load: str
+    deployment: str
+    kernel: str
+    margin: Margin
+    verdict: VerdictWord
+    reason: str
+    next: str
+    lateness_ns: int | None = Field(description="at the hardness asked for; None: without end, or not told")
+    times_the_bound: float | None
+    interval_ns: int | None
+    marks: list[str] = Field(default_factory=list)
+
+
+def _ratio(requirement: Requirement, record: Record, step: Step) -> tuple[int | None, float | None]:
+    """The lateness at the requirement's hardness, and how many bounds that is; None: it has no end."""
+    import polars as pl
+
+    numbers = [one.series for one in judged_series(step, requirement.metric) if one.series is not None]
+    merged = merge(record.windows(step).filter(pl.col("series").is_in(numbers)))
+    values = ranked(merged, resolution_ns=int(step.parameters.get("resolution_ns") or 1), absolute=True)
+    if not values.count:
+        return None, None
+    lateness = quantile(values, requirement.hardness, float(requirement.confidence)).ns
+    return lateness, None if lateness is None else lateness / requirement.bound_ns
+
+
+def _margin(word: VerdictWord, ratio: float | None, thresholds: Thresholds) -> Margin:
+    match word:
+        case VerdictWord.HOLDS:
+            return Margin.BLACK
+        case VerdictWord.CANNOT_TELL:
+            return Margin.CANNOT_TELL
+        case VerdictWord.MARGINAL:
+            return Margin.MARGINAL
+        case VerdictWord.FAILS:
+            # Also a missed activation fails, whatever its lateness: the least that it is then is marginal.
+            if ratio is None or ratio > thresholds.trouble:
+                return Margin.OFF
+            return Margin.MARGINAL if ratio <= thresholds.marginal else Margin.TROUBLE
+
+
+def evidence(requirement: Requirement, record: Record, step: Step, kernel: str, facts: dict[str, Any], thresholds: Thresholds) -> Evidence:
+    """What one step says. Raises RecordError for a damaged record."""
+    found = judge(requirement, step, record.windows(step), facts or None, margin=Fraction(thresholds.black).limit_denominator(10_000))
+    lateness, ratio = _ratio(requirement, record, step)
+    interval = found.evidence.get("interval_ns")
+    return Evidence(
+        record=str(record.path),
+        step=step.id,
+        load=step.key.load,
+        deployment=step.key.deployment,
+        kernel=kernel,
+        margin=_margin(found.word, ratio, thresholds),
+        verdict=found.word,
+        reason=found.reason,
+        next=found.next,
+        lateness_ns=lateness,
+        times_the_bound=ratio,
+        interval_ns=interval if isinstance(interval, int) else None,
+        marks=[f"{mark.severity}: {mark.name}" for mark in step.marks],
+    )

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+"""What was not measured and would change an advice, each with the command that measures it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rtgauge.analysis.frequency import Options, gather
+from rtgauge.record.model import Model
+from rtgauge.units import format_duration, format_time
+from rtgauge.verdict.decision import judged_series
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.record.reader import Record
+    from rtgauge.verdict.margin import Evidence
+    from rtgauge.verdict.requirement import Requirement
+
+PLANS = {"latency": "quick", "response": "brown2010", "jitter": "brown2010"}
+"""Metric -> a preset that measures it, idle and loaded."""
+
+
+class OpenQuestion(Model):
+    """Something that was not measured, how it could change the answer, and how to measure it."""
+
+    what: str
+    changes: str
+    command: str
+
+
+def measure_command(requirement: Requirement, *more: str, longer: bool = False) -> str:
+    """The command that measures what is required, idle and loaded, and judges it."""
+    words = ["rtgauge run", PLANS[requirement.metric], *(["--duration 1h"] if longer else []), *more, f'--require "{requirement}"']
+    return " ".join(words)
+
+
+def _rare(requirement: Requirement, records: Sequence[Record], used: set[tuple[str, str]]) -> OpenQuestion | None:
+    """Whether the extreme-value estimate reaches the bound where the sample does not."""
+    if requirement.allowed != 0:
+        return None
+    for one in gather(records, Options(confidence=float(requirement.confidence))):
+        if one.table.metric != requirement.metric:
+            continue
+        for line in one.table.lines:
+            if not any((line.record, step) in used for step in line.steps):
+                continue
+            beyond = next((extreme for extreme in line.extremes if extreme.ns > requirement.bound_ns), None)
+            if beyond is not None:
+                return OpenQuestion(
+                    what=f"how late it is once in {beyond.activations:.0e} activations".replace("e+0", "e"),
+                    changes=f"the extreme-value estimate of {line.label} is {format_time(beyond.ns)} there, which is over the bound: a longer run may fail",
+                    command=measure_command(requirement, longer=True),
+                )
+    return None
+
+
+def questions(requirement: Requirement, records: Sequence[Record], used: Sequence[Evidence], *, on_the_way: bool) -> list[OpenQuestion]:
+    """What `used` leaves open. `on_the_way`: the answer rests on a failure, so what could mend that failure is asked too."""
+    if not used:
+        return []
+    metric = requirement.metric
+    found: list[OpenQuestion] = []
+    if all(one.load == "idle" for one in used):
+        found.append(
+            OpenQuestion(what="anything but idle", changes="a loaded machine is later, often by orders of magnitude", command=measure_command(requirement))
+        )
+    period = requirement.period_ns
+    slower = [one for one in used if period is not None and one.interval_ns is not None and one.interval_ns > period]
+    if slower and period is not None:
+        key = "interval" if metric != "jitter" else "period"
+        asked = format_duration(period if metric != "jitter" else 2 * period)
+        found.append(
+            OpenQuestion(
+                what=f"the period that is required: {slower[0].step} was measured every {format_duration(slower[0].interval_ns or 0)}",
+                changes="a machine that is asked more often may be later, and has less time to catch up",
+                command=measure_command(requirement, f"--set {key}={asked}"),
+            )
+        )
+    rare = _rare(requirement, records, {(one.record, one.step) for one in used})
+    if rare is not None:
+        found.append(rare)
+    doubtful = next((one for one in used if any(mark.startswith("doubtful") for mark in one.marks)), None)
+    if doubtful is not None:
+        marks = ", ".join(mark for mark in doubtful.marks if mark.startswith("doubtful"))
+        found.append(
+            OpenQuestion(
+                what=f"{doubtful.step} without its doubt ({marks})",
+                changes="what made it doubtful may have made it late, or hidden that it was",
+                command=doubtful.next,
+            )
+        )
+    if on_the_way and all(one.deployment == "as-is" for one in used):
+        found.append(
+            OpenQuestion(
+                what="a CPU of its own for the task (isolation, C-states off)",
+                changes="it may suffice without another kernel",
+                command=measure_command(requirement, "--deployment MI"),
+            )
+        )
+    if metric == "latency":
+        found.append(
+            OpenQuestion(
+                what="the whole way from an input to an output: latency is of a timer's wake-up alone",
+                changes="an interrupt, a driver and a write to the line come on top (17,27: the lines of your board)",
+                command=measure_command(replace(requirement, metric="response"), "--set path=gpio:/dev/gpiochip0:17,27"),
+            )
+        )
+    steps = [step for record in records for step in record.steps if (str(record.path), step.id) in {(one.record, one.step) for one in used}]
+    if metric == "jitter" and not all(judged_series(step, "latency") for step in steps):
+        found.append(
+            OpenQuestion(
+                what="absolute lateness: a task that is always as late has no jitter",
+                changes="the edge may be regular and yet too late",
+                command=measure_command(replace(requirement, metric="jitter")),
+            )
+        )
+    if metric != "latency" and all(str(step.key.parameters.get("path", "loop")).startswith("loop") for step in steps):
+        found.append(
+            OpenQuestion(
+                what="the line itself: it was measured within the machine, over loop",
+                changes="an interrupt, a driver and a write to the line come on top (17,27: the lines of your board)",
+                command=measure_command(requirement, "--set path=gpio:/dev/gpiochip0:17,27"),
+            )
+        )
+    if len({one.record for one in used}) == 1:
+        found.append(
+            OpenQuestion(
+                what="another boot and another day: all of it is one run",
+                changes="a low maximum in one run is no guarantee of the same in another",
+                command=measure_command(requirement, longer=True),
+            )
+        )
+    return found

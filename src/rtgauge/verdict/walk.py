@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: MIT
+"""Walks the flowchart: from the hardness and what was measured to a way to implement the task, with the evidence of each step of the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from rtgauge.errors import EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK
+from rtgauge.record.model import Model
+from rtgauge.system.brief import brief
+from rtgauge.verdict.flowchart import Chart, Flowchart, Hardness, Thresholds, Way
+from rtgauge.verdict.margin import ORDER, Evidence, Margin, evidence
+from rtgauge.verdict.open_questions import OpenQuestion, measure_command, questions
+from rtgauge.verdict.requirement import format_percent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.record.model import Step
+    from rtgauge.record.reader import Record
+    from rtgauge.verdict.requirement import Requirement
+
+
+class Stage(Model):
+    """One way on the walk: what was measured of it, what that means, and where the chart leads from it."""
+
+    way: str
+    name: str
+    margin: Margin | None = Field(description="None: nothing was measured of it")
+    why: str
+    leads_to: str | None = Field(description="the next way; None: the walk ends here")
+    evidence: list[Evidence] = Field(default_factory=list[Evidence])
+
+
+class Aside(Model):
+    """A step that is no evidence, and why."""
+
+    record: str
+    step: str
+    why: str
+
+
+class Advice(Model):
+    """The answer, and all that it rests on."""
+
+    requirement: str
+    hardness: Hardness = Field(description="the branch of the chart: 100%, or 95% for every share below it")
+    chart: str
+    about_chart: str
+    differs: str | None = Field(description="in what the chart differs from the paper's for this hardness")
+    by_the_paper: str | None = Field(description="where the paper's own chart ends with the same evidence")
+    thresholds: dict[str, float]
+    use: str | None = Field(description="the way to take; None: it cannot be told yet")
+    use_name: str | None
+    measured: bool = Field(description="whether the answer rests on a measurement of that way, under load")
+    answer: str
+    walk: list[Stage]
+    costs: list[str] = Field(description="what taking the way costs, by the paper")
+    today: list[str] = Field(description="what has changed since the paper")
+    published: dict[str, list[int]] = Field(description="what the paper measured of that way: median, 95 %, 100 % (us)")
+    also_measured: list[Stage] = Field(description="ways that were measured and that the chart does not ask about here")
+    aside: list[Aside] = Field(description="steps that are no evidence")
+    not_measured: list[OpenQuestion] = Field(description="what was not measured and would change the answer")
+    next: str = Field(description="the next measurement, as a command or what has to come before one")
+
+    @property
+    def status(self) -> int:
+        """The exit status: 0 measured and good, 1 no software way is left, 4 not yet measured."""
+        if self.measured:
+            return EXIT_OK
+        return EXIT_FAILS if self.walk and self.walk[-1].why == NO_SOFTWARE else EXIT_CANNOT_TELL
+
+
+PAPER = "brown2010"
+NO_SOFTWARE = "no software on this machine is left to try"
+
+
+@dataclass(frozen=True)
+class _Case:
+    requirement: Requirement
+    flowchart: Flowchart
+    chart: Chart
+    hardness: Hardness
+    by_way: dict[str, list[Evidence]]
+
+    def worst(self, way: str) -> Evidence | None:
+        """What decides about a way; None where nothing was measured."""
+        return max(self.by_way.get(way, []), key=lambda one: (ORDER.index(one.margin), one.times_the_bound or 0.0), default=None)
+
+
+def kernel_of(facts: dict[str, Any]) -> str | None:
+    """stock or preempt-rt; None where the record does not say. What the engine measures is Linux's own task, also on a kernel with Xenomai beside it."""
+    model = brief(facts)["preemption"]
+    return None if model is None else "preempt-rt" if model == "PREEMPT_RT" else "stock"
+
+
+def _why_not(step: Step, requirement: Requirement, facts: dict[str, Any]) -> str | None:
+    """Why a step is no evidence; None where it is."""
+    if not any(one.metric == requirement.metric for one in step.series):
+        return f"it measured no {requirement.metric}"
+    if step.tasks:
+        return "it is of a task set, whose tasks delay each other; see rtgauge sched"
+    if step.parameters.get("policy", step.key.parameters.get("policy")) == "other":
+        return "it was measured without a real-time priority"
+    return "the record does not say which kernel it was" if kernel_of(facts) is None else None
+
+
+def _sorted_out(
+    requirement: Requirement, records: Sequence[Record], flowchart: Flowchart, thresholds: Thresholds
+) -> tuple[dict[str, list[Evidence]], list[Aside]]:
+    """Way -> its evidence, and the steps that are none."""
+    found: dict[str, list[Evidence]] = {}
+    aside: list[Aside] = []
+    for record in records:
+        for step in record.steps:
+            facts = record.system(step.key.targets.get("self", next(iter(step.key.targets.values()), "local")))
+            kernel = kernel_of(facts)
+            ways = [way.id for way in flowchart.way if way.kernel == kernel and way.space == "user"]
+            why = _why_not(step, requirement, facts)
+            if why is None and not ways:
+                why = f"the chart has no way in user space on the kernel {kernel}"
+            if why is not None:
+                aside.append(Aside(record=str(record.path), step=step.id, why=why))
+                continue
+            found.setdefault(ways[0], []).append(evidence(requirement, record, step, str(brief(facts)["kernel"] or "kernel unknown"), facts, thresholds))
+    return found, aside
+
+
+def _says(worst: Evidence) -> str:
+    times = "" if worst.times_the_bound is None else f", {worst.times_the_bound:.3g} times the bound"
+    return f"{worst.step} decides{times}: {worst.reason}"
+
+
+def _stage(case: _Case, way: Way) -> Stage:
+    worst = case.worst(way.id)
+    if worst is None:
+        return Stage(way=way.id, name=way.name, margin=None, why="not measured", leads_to=None)
+    leads = case.chart.after(case.hardness, way.id, worst.margin.value) if worst.margin in {Margin.MARGINAL, Margin.TROUBLE, Margin.OFF} else None
+    return Stage(way=way.id, name=way.name, margin=worst.margin, why=_says(worst), leads_to=leads, evidence=case.by_way[way.id])
+
+
+def _walk(case: _Case) -> list[Stage]:
+    stages: list[Stage] = []
+    at: str | None = case.chart.start[case.hardness]
+    while at is not None:
+        way = case.flowchart.of(at)
+        if way.kernel == "none":
+            stages.append(Stage(way=way.id, name=way.name, margin=None, why=NO_SOFTWARE, leads_to=None))
+            break
+        stages.append(_stage(case, way))
+        at = stages[-1].leads_to
+    return stages
+
+
+def _answer(last: Stage, requirement: Requirement, *, loaded: bool) -> str:
+    share = "every activation" if requirement.allowed == 0 else f"{format_percent(requirement.hardness)} of the activations"
+    if last.why == NO_SOFTWARE:
+        return f"Use {last.name}: {last.why}."
+    if last.margin is None:
+        return f"Try {last.name} next: nothing was measured of it, so this is the chart's word and not a measurement's."
+    if last.margin is Margin.CANNOT_TELL:
+        return f"It cannot be told yet whether {last.name} suffices: {last.why}."
+    if not loaded:
+        return f"Use {last.name}, provided that it stands the load: {share} measured keep the bound, and only idle was measured."
+    return f"Use {last.name}: it is clearly in the black for {share} measured."
+
+
+def advise(requirement: Requirement, records: Sequence[Record], flowchart: Flowchart, chart: Chart, thresholds: Thresholds | None = None) -> Advice:
+    """Walk the chart with what the records hold; with no records, up to its first way. Raises RecordError for a damaged record."""
+    limits = thresholds or flowchart.thresholds
+    by_way, aside = _sorted_out(requirement, records, flowchart, limits)
+    hardness: Hardness = "100%" if requirement.allowed == 0 else "95%"
+    case = _Case(requirement, flowchart, chart, hardness, by_way)
+    walk = _walk(case)
+    last = walk[-1]
+    way = flowchart.of(last.way)
+    loaded = any(one.load != "idle" for one in last.evidence)
+    good = last.margin is Margin.BLACK
+    asked = {stage.way for stage in walk}
+    others = [_stage(case, other).model_copy(update={"leads_to": None}) for other in flowchart.way if other.id in by_way and other.id not in asked]
+    settled = good or last.why == NO_SOFTWARE or last.margin is None
+    opens = questions(requirement, records, walk[-1].evidence if good else [one for stage in walk for one in stage.evidence], on_the_way=not good)
+    if last.margin is None and last.why != NO_SOFTWARE:
+        opens = [_unmeasured(case, way), *opens]
+    return Advice(
+        requirement=str(requirement),
+        hardness=hardness,
+        chart=chart.id,
+        about_chart=f"{chart.name}: {chart.about}",
+        differs=chart.differs.get(hardness),
+        by_the_paper=_by_the_paper(case),
+        thresholds=limits.model_dump(),
+        use=last.way if settled else None,
+        use_name=last.name if settled else None,
+        measured=good and loaded,
+        answer=_answer(last, requirement, loaded=loaded),
+        walk=walk,
+        costs=list(way.costs) if settled else [],
+        today=list(way.today) if settled else [],
+        published={str(key): value for key, value in way.published.items()} if last.margin is None else {},
+        also_measured=others,
+        aside=aside,
+        not_measured=opens,
+        next=_next(case, last, opens, loaded=loaded),
+    )
+
+
+def _next(case: _Case, last: Stage, opens: Sequence[OpenQuestion], *, loaded: bool) -> str:
+    worst = case.worst(last.way)
+    if last.margin is Margin.CANNOT_TELL and worst is not None:
+        return worst.next
+    if last.margin is Margin.BLACK and not loaded:
+        return measure_command(case.requirement)
+    return opens[0].command if opens else measure_command(case.requirement, longer=True)
+
+
+def _unmeasured(case: _Case, way: Way) -> OpenQuestion:
+    """The way itself, where the walk ended at one of which nothing was measured."""
+    command = way.instead or measure_command(case.requirement)
+    about = f" ({way.about_instead})" if way.instead and way.about_instead else ""
+    before = f"{way.get}, then: " if way.get else ""
+    return OpenQuestion(what=way.name, changes="the chart goes on from it, or ends there, by what is measured", command=f"{before}{command}{about}")
+
+
+def _by_the_paper(case: _Case) -> str | None:
+    """Where the paper's own chart ends with the same evidence; None where this is the paper's, or there is none."""
+    paper = next((chart for chart in case.flowchart.chart if chart.id == PAPER), None)
+    if paper is None or paper.id == case.chart.id:
+        return None
+    last = _walk(replace(case, chart=paper))[-1]
+    return f"{last.name}, {'not measured' if last.margin is None and last.why != NO_SOFTWARE else last.margin or last.why}"

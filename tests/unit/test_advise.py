@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: MIT
+"""Advice: the walk over the chart with what was measured, what is open, and what comes next."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import pytest
+from rich.console import Console
+
+from rtgauge.errors import EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK, InputError
+from rtgauge.record.model import Mark, Severity, VerdictWord
+from rtgauge.report.advice import print_advice
+from rtgauge.verdict.decision import judge
+from rtgauge.verdict.flowchart import load_flowchart, with_thresholds
+from rtgauge.verdict.margin import Margin
+from rtgauge.verdict.requirement import parse_requirement
+from rtgauge.verdict.walk import Advice, advise
+from tests.support.timing import Drawn, Series, facts, record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rtgauge.record.reader import Record
+
+HARD = "period=1ms latency<=200us hardness=100%"
+SOFT = "period=1ms latency<=200us hardness=95%"
+RT = facts("PREEMPT_RT")
+
+
+def ask(text: str, *records: Record, chart: str = "today", **limits: float) -> Advice:
+    flowchart, chosen = load_flowchart(chart)
+    return advise(parse_requirement(text), records, flowchart, chosen, with_thresholds(flowchart.thresholds, **limits))
+
+
+def wakeups(folder: Path, largest_us: int, *, system: dict | None = None, loads=("idle", "cpu"), count: int = 20_000, late: int = 1, **more) -> Record:
+    """A record in which `late` of `count` wake-ups, under the last load, are as late as `largest_us`."""
+    steps = [Drawn([Series([10_000] * (count - late) + [(largest_us if load == loads[-1] else 20) * 1_000] * late)], load=load, **more) for load in loads]
+    return record(folder, steps, system)
+
+
+def test_without_records_the_chart_begins_and_says_what_to_measure():
+    soft, hard = ask(SOFT), ask(HARD)
+    assert (soft.use, soft.measured, soft.status) == ("user-stock", False, EXIT_CANNOT_TELL)
+    assert soft.next == f'rtgauge run quick --require "{SOFT}"'
+    assert hard.use == "user-rt"
+    assert hard.next.startswith("boot a PREEMPT_RT kernel")
+    assert ask(HARD, chart="brown2010").use == "xenomai-user"
+
+
+@pytest.mark.parametrize(
+    ("largest_us", "margin", "leads"),
+    [
+        (150, Margin.BLACK, None),
+        (170, Margin.MARGINAL, "user-rt"),
+        (390, Margin.MARGINAL, "user-rt"),
+        (410, Margin.TROUBLE, "xenomai-user"),
+        (3_900, Margin.TROUBLE, "xenomai-user"),
+        (4_100, Margin.OFF, "dedicated"),
+    ],
+)
+def test_the_margin_of_the_stock_kernel_leads_where_the_paper_says(tmp_path: Path, largest_us: int, margin: Margin, leads: str | None):
+    found = ask(SOFT, wakeups(tmp_path / "r", largest_us, late=2_000), chart="brown2010")
+    assert (found.walk[0].way, found.walk[0].margin, found.walk[0].leads_to) == ("user-stock", margin, leads)
+    assert found.walk[0].evidence[0].record == str(tmp_path / "r")
+    assert found.use == (leads or "user-stock")
+
+
+def test_in_the_black_under_load_is_an_answer(tmp_path: Path):
+    found = ask(SOFT, wakeups(tmp_path / "r", 100))
+    assert (found.use, found.measured, found.status) == ("user-stock", True, EXIT_OK)
+    assert "clearly in the black" in found.answer
+    assert found.costs
+    assert any("input to an output" in one.what for one in found.not_measured)
+
+
+def test_idle_alone_is_an_answer_with_a_condition(tmp_path: Path):
+    found = ask(SOFT, wakeups(tmp_path / "r", 100, loads=("idle",)))
+    assert (found.measured, found.status) == (False, EXIT_CANNOT_TELL)
+    assert "provided that it stands the load" in found.answer
+    assert found.not_measured[0].what == "anything but idle"
+    assert found.next == f'rtgauge run quick --require "{SOFT}"'
+
+
+def test_the_worst_step_decides_and_the_other_stays_visible(tmp_path: Path):
+    stage = ask(SOFT, wakeups(tmp_path / "r", 900, late=2_000)).walk[0]
+    assert stage.margin is Margin.TROUBLE
+    assert "02-wakeup-cpu decides, 4.5 times the bound" in stage.why
+    assert [one.margin for one in stage.evidence] == [Margin.BLACK, Margin.TROUBLE]
+
+
+def test_two_kernels_lead_to_the_one_that_suffices(tmp_path: Path):
+    stock, rt = wakeups(tmp_path / "stock", 900), wakeups(tmp_path / "rt", 90, system=RT)
+    hard = ask(HARD, stock, rt)
+    assert [(stage.way, stage.margin) for stage in hard.walk] == [("user-rt", Margin.BLACK)]
+    assert (hard.use, hard.status) == ("user-rt", EXIT_OK)
+    assert [(stage.way, stage.margin) for stage in hard.also_measured] == [("user-stock", Margin.TROUBLE)]
+    assert hard.by_the_paper == "Xenomai, user space, not measured"
+    assert "mainline" in hard.today[0]
+    assert hard.differs is not None
+
+
+def test_every_way_that_fails_is_passed_and_what_is_not_measured_ends_the_walk(tmp_path: Path):
+    found = ask(SOFT, wakeups(tmp_path / "stock", 300, late=2_000), wakeups(tmp_path / "rt", 250, late=2_000, system=RT))
+    assert [stage.way for stage in found.walk] == ["user-stock", "user-rt", "xenomai-user"]
+    assert (found.use, found.walk[-1].margin, found.status) == ("xenomai-user", None, EXIT_CANNOT_TELL)
+    assert "latency -t 0" in found.next
+    assert "not a measurement's" in found.answer
+    assert found.published["response"] == [26, 59, 90]
+    assert any("CPU of its own" in one.what for one in found.not_measured)
+
+
+def test_off_the_map_ends_at_dedicated_hardware(tmp_path: Path):
+    found = ask("latency<=1us hardness=95%", wakeups(tmp_path / "r", 500, late=2_000, count=20_000), trouble=5)
+    assert (found.use, found.status) == ("dedicated", EXIT_FAILS)
+    assert "no software" in found.answer
+
+
+def test_too_short_cannot_be_told_and_says_for_how_long(tmp_path: Path):
+    found = ask(HARD, wakeups(tmp_path / "r", 20, count=500, system=RT))
+    assert (found.use, found.status) == (None, EXIT_CANNOT_TELL)
+    assert "cannot be told" in found.answer
+    assert "--duration" in found.next
+
+
+def test_thresholds_are_parameters(tmp_path: Path):
+    one = wakeups(tmp_path / "r", 300, late=2_000)
+    assert ask(SOFT, one).walk[0].margin is Margin.MARGINAL
+    assert ask(SOFT, one, marginal=1.2).walk[0].margin is Margin.TROUBLE
+    assert ask(SOFT, one, marginal=1.1, trouble=1.2).walk[0].margin is Margin.OFF
+    held = wakeups(tmp_path / "held", 100, late=2_000)
+    assert ask(SOFT, held).walk[0].margin is Margin.BLACK
+    assert ask(SOFT, held, black=0.4).walk[0].margin is Margin.MARGINAL
+
+
+def test_a_missed_activation_is_marginal_at_the_least(tmp_path: Path):
+    drawn = Drawn([Series([10_000] * 20_000, missed=[5_000])], load="cpu")
+    stage = ask(HARD, record(tmp_path / "r", [drawn], RT)).walk[0]
+    assert stage.margin is Margin.MARGINAL
+    assert "1 missed" in stage.why
+
+
+def test_an_answer_that_never_came_is_off_the_map(tmp_path: Path):
+    drawn = Drawn([Series([10_000] * 20_000, "response", {"role": "master"}, lost=3)], "response", {"path": "loop:udp"}, load="cpu")
+    found = ask("response<=200us hardness=100%", record(tmp_path / "r", [drawn], RT))
+    assert [stage.way for stage in found.walk] == ["user-rt", "dedicated"]
+    assert found.walk[0].margin is Margin.OFF
+
+
+def test_what_is_no_evidence_is_named_with_its_reason(tmp_path: Path):
+    steps = [
+        Drawn([Series([10] * 50, "jitter", {"role": "self"})], "periodic", {"period_ns": 10**6}),
+        Drawn([Series([10] * 50)], parameters={"interval_ns": 10**6, "policy": "other"}),
+    ]
+    unknown = record(tmp_path / "unknown", [Drawn([Series([10] * 50)])], {"host": "x"})
+    found = ask(SOFT, record(tmp_path / "r", steps), unknown)
+    assert [one.why for one in found.aside] == [
+        "it measured no latency",
+        "it was measured without a real-time priority",
+        "the record does not say which kernel it was",
+    ]
+    assert found.walk[0].margin is None
+
+
+def test_an_emulated_machine_and_an_invalid_step_tell_nothing(tmp_path: Path):
+    emulated = wakeups(tmp_path / "e", 100, system=facts(machine={"virtual": True, "emulated": True}))
+    assert ask(SOFT, emulated).walk[0].margin is Margin.CANNOT_TELL
+    invalid = wakeups(tmp_path / "i", 100, marks=[Mark(name="load-died", severity=Severity.INVALID, detail="why")])
+    assert ask(SOFT, invalid).walk[0].margin is Margin.CANNOT_TELL
+
+
+def test_a_shorter_period_than_measured_is_an_open_question(tmp_path: Path):
+    found = ask("period=100us latency<=200us hardness=95%", wakeups(tmp_path / "r", 50))
+    slower = next(one for one in found.not_measured if "period that is required" in one.what)
+    assert "--set interval=100us" in slower.command
+
+
+def test_the_extreme_value_estimate_can_open_what_the_sample_closed(tmp_path: Path):
+    import numpy as np
+
+    values = (10_000 + np.random.default_rng(3).exponential(5_000, 60_000)).astype(int).tolist()
+    bound = int(max(values) / 0.8 / 1_000) + 1
+    one = record(tmp_path / "r", [Drawn([Series(values, windows=60)], load="cpu")], RT)
+    found = ask(f"latency<={bound}us hardness=100%", one)
+    assert found.walk[0].margin is Margin.BLACK
+    assert any("extreme-value estimate" in question.changes for question in found.not_measured)
+
+
+@pytest.mark.parametrize("word", ["life-safety", "Life-Safety", "safety-critical"])
+def test_life_safety_is_refused_by_name(word: str):
+    with pytest.raises(InputError, match="life-safety is refused"):
+        parse_requirement(f"latency<=200us hardness={word}")
+
+
+def test_jitter_breaks_its_bound_on_both_sides_and_lateness_is_judged_too(tmp_path: Path):
+    steps = [
+        Drawn(
+            [Series([300_000] * 20_000, "latency", {"role": "self"}), Series([0] * 10_000 + [-60_000] + [0] * 9_999, "jitter", {"role": "self"})],
+            "periodic",
+            {},
+        ),
+        Drawn([Series([300_000] * 20_000, "latency", {"role": "self"}), Series([5] * 20_000, "jitter", {"role": "self"})], "periodic", {}, load="cpu"),
+    ]
+    one = record(tmp_path / "r", steps)
+    early, late = (judge(parse_requirement("jitter<=50us hardness=100%"), step, one.windows(step), one.system("local")) for step in one.steps)
+    assert early.word == VerdictWord.FAILS
+    assert "largest jitter 60.0 us" in early.reason
+    assert late.word == VerdictWord.HOLDS
+    assert "by absolute lateness it does not stay within 50us, largest 300 us" in late.reason
+    assert late.evidence["lateness"]["word"] == "fails"
+
+
+def test_parts_of_a_response_and_a_second_view_are_not_counted(tmp_path: Path):
+    series = [
+        Series([100_000] * 20_000, "response", {"role": "master"}),
+        Series([900_000] * 20_000, "response", {"segment": "service-time"}),
+        Series([900_000] * 20_000, "response", {"role": "slave"}),
+    ]
+    one = record(tmp_path / "r", [Drawn(series, "response", {})])
+    found = judge(parse_requirement("response<=200us hardness=100%"), one.steps[0], one.windows(one.steps[0]), one.system("local"))
+    assert (found.word, found.evidence["activations"]) == (VerdictWord.HOLDS, 20_000)
+
+
+def test_a_margin_of_ones_own(tmp_path: Path):
+    one = wakeups(tmp_path / "r", 100)
+    step = one.steps[-1]
+    words = [judge(parse_requirement(HARD), step, one.windows(step), one.system("local"), margin=Fraction(share)).word for share in ("0.5", "0.49")]
+    assert words == [VerdictWord.HOLDS, VerdictWord.MARGINAL]
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_the_terminal_says_answer_walk_costs_and_next(tmp_path: Path, width: int):
+    console = Console(width=width, record=True, force_terminal=False, file=(tmp_path / "out").open("w"))
+    print_advice(ask(SOFT, wakeups(tmp_path / "r", 300, late=2_000)), console)
+    text = " ".join(console.export_text().split())
+    for words in (
+        "Try user space on PREEMPT_RT next",
+        "The walk",
+        "marginal",
+        "custom kernel",
+        "What today's kernels changed",
+        "Not measured",
+        "next boot a PREEMPT_RT",
+    ):
+        assert words in text
+    assert max(len(line) for line in (tmp_path / "out").read_text().splitlines()) <= width

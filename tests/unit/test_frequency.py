@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: MIT
+"""Frequencies: the paper's tables from the paper's latencies, the tables of drawn records, markers and fractions."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtgauge.analysis.frequency import check_fraction, gather, highest_hz, limit_of
+from rtgauge.analysis.ranks import Quantile
+from rtgauge.errors import InputError
+from rtgauge.report.figures.timing import bin_width_ns, timing_figures
+from rtgauge.report.frequency import Timing, format_hz, grids, lower_hz
+from rtgauge.report.markers import MOST, SERIAL, Marker, parse_marker, parse_markers
+from tests.support.timing import Drawn, Series, facts, record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAMES = ["stock linux-chrt-user", "rt linux-chrt-user", "xeno xeno-user", "stock linux-kernel", "rt linux-kernel", "xeno xeno-kernel"]
+TABLE_4 = [(67, 307, 17227), (99, 157, 796), (26, 59, 90), (7, 16, 597), (28, 43, 336), (9, 18, 37)]
+TABLE_5 = [(1.63, 0.03), (3.18, 0.63), (8.47, 5.56), (31.25, 0.84), (11.63, 1.49), (27.78, 13.51)]
+TABLE_6 = [(-2, 69, 1205), (-1, 47, 158), (-1, 34, 57), (0, 17, 504), (0, 24, 98), (-1, 23, 41)]
+TABLE_7 = [(7.25, 0.41), (10.64, 3.16), (14.71, 8.77), (29.41, 0.99), (20.83, 5.10), (21.74, 12.20)]
+
+
+@pytest.mark.parametrize(("latencies", "frequencies"), [(TABLE_4, TABLE_5), (TABLE_6, TABLE_7)], ids=["response", "periodic"])
+def test_the_published_frequencies_follow_from_the_published_latencies(latencies, frequencies):
+    """Tables 5 and 7 of Brown & Martin, all 24 numbers, to the paper's two decimals of a kHz."""
+    for (_, at95, at100), (f95, f100) in zip(latencies, frequencies, strict=True):
+        found = [highest_hz(us * 1_000) for us in (at95, at100)]
+        assert [round((hz or 0) / 1_000, 2) for hz in found] == [f95, f100]
+
+
+def _us(median: int, at95: int, at100: int, count: int = 2_000) -> list[int]:
+    """Values whose median, 95 % and 100 % are these."""
+    half, rest = count // 2, count - count // 2
+    late = count // 20
+    return [median * 1_000] * half + [at95 * 1_000] * (rest - late) + [at95 * 1_000 + 1_000] * (late - 1) + [at100 * 1_000]
+
+
+def test_a_record_with_the_published_latencies_has_the_published_tables(tmp_path: Path):
+    """From windows to text: tables 4 and 5 for records that hold the paper's numbers."""
+    records = [
+        record(tmp_path / name.replace(" ", "-"), [Drawn([Series(_us(*row), "response", {"role": "master"})], "response", {"path": "loop:eventfd"})])
+        for name, row in zip(NAMES, TABLE_4, strict=True)
+    ]
+    lateness, frequency = grids([one.table for one in gather(records)])
+    assert lateness.columns == ["", "samples", "median", "95 %", "100 %"]
+    for row, published in zip(lateness.rows, TABLE_4, strict=True):
+        assert [float(cell) for cell in row[2:]] == [pytest.approx(us, rel=0.011) for us in published]  # read as the upper end of a bin
+    assert [row[1][:3] for row in frequency.rows] == ["1.6", "3.1", "8.4", "31.", "11.", "27."]
+    assert [row[3] for row in frequency.rows] == ["29.0 Hz", "628 Hz", "5.56 kHz", "838 Hz", "1.49 kHz", "13.5 kHz"]
+    assert "half a period" in frequency.title
+
+
+def test_jitter_is_judged_without_its_sign_and_its_median_with_it(tmp_path: Path):
+    values = [-2_000] * 1_500 + [-69_000] * 480 + [40_000] * 19 + [-1_205_000]
+    one = record(tmp_path / "r", [Drawn([Series(values, "jitter", {"role": "self"})], "periodic", {"period_ns": 7_071_000})])
+    (found,) = gather([one])
+    line = found.table.lines[0]
+    assert line.median_ns == pytest.approx(-2_000, abs=20)
+    assert [limit.ns for limit in line.limits] == [pytest.approx(69_000, rel=0.01), 1_205_000]
+    assert line.interval_ns == 3_535_500
+    assert [round((limit.hz or 0) / 1_000, 1) for limit in line.limits] == [7.2, 0.4]
+
+
+def test_a_constant_lateness_has_no_jitter_and_is_judged_all_the_same(tmp_path: Path):
+    series = [Series([300_000] * 1_000, "latency", {"role": "self"}), Series([1_000] * 1_000, "jitter", {"role": "self"})]
+    one = record(tmp_path / "r", [Drawn(series, "periodic", {"period_ns": 2_000_000})])
+    together = grids([found.table for found in gather([one])])[-1]
+    assert together.rows == [[together.rows[0][0], "1.67 kHz", "lateness", "1.67 kHz", "lateness"]]
+    assert lower_hz(100.0, None) == (100.0, "jitter")
+    assert lower_hz(None, None)[0] is None
+
+
+def test_what_two_roles_saw_are_two_lines_and_parts_of_a_response_are_none(tmp_path: Path):
+    periodic = Drawn([Series([1_000] * 50, "jitter", {"role": role}) for role in ("self", "observer")], "periodic", {"period_ns": 2_000_000})
+    parts = [Series([9_000] * 50, "response", {"role": "master"}), Series([1_000] * 50, "response", {"segment": "service-time"})]
+    one = record(tmp_path / "r", [periodic, Drawn(parts, "response", {"path": "loop:pipe"})])
+    response, jitter = gather([one])
+    assert [line.samples for line in response.table.lines] == [50]
+    assert response.table.lines[0].limits[1].ns == 9_000
+    assert [line.label.rpartition(", ")[2] for line in jitter.table.lines] == ["by itself", "observed"]
+
+
+def test_the_100_percent_figure_says_that_it_moves_and_that_nothing_bounds_it(tmp_path: Path):
+    one = record(tmp_path / "r", [Drawn([Series(_us(6, 10, 200))])])
+    (found,) = gather([one])
+    assert found.table.lines[0].limits[1].low_hz == 0
+    lateness, frequency = grids([found.table])
+    assert "moves with their number" in lateness.notes[0]
+    assert any("no sample rules out" in note for note in frequency.notes)
+    assert "windows of time" in str(found.table.lines[0].no_extremes)
+    assert "†" in frequency.rows[0][1]  # measured every 1 ms
+    assert "†" in frequency.rows[0][3]
+
+
+def test_a_long_record_has_an_extreme_value_estimate_beyond_its_maximum(tmp_path: Path):
+    import numpy as np
+
+    values = (10_000 + np.random.default_rng(3).exponential(4_000, 60_000)).astype(int).tolist()
+    (found,) = gather([record(tmp_path / "r", [Drawn([Series(values, windows=60)])])])
+    line = found.table.lines[0]
+    assert line.no_extremes is None
+    assert line.extremes[-1].ns > (line.limits[1].ns or 0)
+    assert "once in 1e" in grids([found.table])[1].columns[-1]
+
+
+def test_lost_answers_leave_no_frequency_at_100_percent(tmp_path: Path):
+    one = record(tmp_path / "r", [Drawn([Series([20_000] * 99, "response", {"role": "master"}, lost=1)], "response", {"interval_ns": 10**7})])
+    (found,) = gather([one])
+    assert found.table.lines[0].limits[1].hz == 0
+    lateness, frequency = grids([found.table])
+    assert lateness.rows[0][-1] == "no end"
+    assert frequency.rows[0][3] == "none"
+    assert any("without an answer" in note for figure in timing_figures([found], [SERIAL]) for note in figure.notes)
+
+
+def test_two_kernels_stand_side_by_side(tmp_path: Path):
+    stock = record(tmp_path / "stock", [Drawn([Series(_us(6, 10, 200))])])
+    rt = record(tmp_path / "rt", [Drawn([Series(_us(9, 12, 40))])], facts("PREEMPT_RT"))
+    (found,) = gather([stock, rt])
+    assert [line.label for line in found.table.lines] == ["6.12.0", "6.12.0-preempt_rt"]
+    linear, log = timing_figures([found], [SERIAL, Marker("CAN frame", 130_000)])
+    assert linear.titles == ["6.12.0", "6.12.0-preempt_rt"]
+    assert "CAN frame: 130 us" in str(log.specs)
+    assert "12 serial bytes at 115200 baud: 1.04 ms" in str(log.specs)
+
+
+def test_fraction_moves_every_frequency():
+    found = limit_of(Quantile(100_000, 90_000, 110_000), Fraction(95, 100), Fraction(1, 4))
+    assert (found.hz, round(found.low_hz), round(found.high_hz or 0)) == (2_500.0, 2_273, 2_778)
+    assert highest_hz(None) == 0
+    assert highest_hz(0) is None
+
+
+@pytest.mark.parametrize(("hz", "shown"), [(None, "any"), (0, "none"), (29.02, "29.0 Hz"), (999.7, "1.00 kHz"), (13_513, "13.5 kHz"), (2e6, "2.00 MHz")])
+def test_frequencies_in_words(hz, shown: str):
+    assert format_hz(hz) == shown
+
+
+@given(st.integers(1, 10**11))
+def test_a_linear_bin_holds_whole_bins_of_the_histogram(end: int):
+    width = bin_width_ns(end)
+    digits = str(width)
+    assert digits[0] in "12"
+    assert set(digits[1:]) <= {"0"}
+    assert end / width <= 150
+
+
+def test_the_marker_of_the_paper_is_12_bytes_of_10_bits():
+    assert SERIAL.ns == 1_041_667
+    assert parse_markers(None) == (SERIAL,)
+
+
+@given(st.text(max_size=200))
+def test_a_marker_is_understood_or_refused_in_one_line(text: str):
+    try:
+        found = parse_marker(text)
+    except InputError as error:
+        assert "\n" not in str(error)
+        assert str(error).isprintable()
+    else:
+        assert found.ns > 0
+        assert found.name.isprintable()
+
+
+@given(name=st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=60).filter(str.strip), us=st.integers(1, 10**9))
+def test_every_printable_name_makes_a_marker(name: str, us: int):
+    assert parse_marker(f"{name}={us}us") == Marker(name.strip(), us * 1_000)
+
+
+@pytest.mark.parametrize("wrong", ["", "x", "=3us", "x=3", "x=-3us", "x=0us", "x=3 parsec", "a\x1b[31m=3us", f"{'x' * 61}=3us"])
+def test_wrong_markers_are_refused(wrong: str):
+    with pytest.raises(InputError, match="--marker"):
+        parse_marker(wrong)
+
+
+def test_a_marker_named_twice_keeps_the_last_and_too_many_are_refused():
+    assert parse_markers(["a=1us", "a=2us"])[-1].ns == 2_000
+    with pytest.raises(InputError, match="more than"):
+        parse_markers([f"{n}=1us" for n in range(MOST + 1)])
+
+
+@pytest.mark.parametrize(("text", "value"), [("0.5", Fraction(1, 2)), ("1/3", Fraction(1, 3)), ("25%", Fraction(1, 4)), ("1", Fraction(1))])
+def test_fractions(text: str, value: Fraction):
+    assert check_fraction(text) == value
+
+
+@given(st.text(max_size=30))
+def test_a_fraction_is_a_part_of_the_period_or_refused(text: str):
+    try:
+        assert 0 < check_fraction(text) <= 1
+    except InputError as error:
+        assert "--fraction" in str(error)
+
+
+def test_the_options_are_the_papers_by_default():
+    assert Timing().options.fraction == Fraction(1, 2)

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""Quantiles by rank, their bounds by order statistics, and what has no end."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from rtgauge.analysis.ranks import quantile, rank_above, rank_below, ranked
+from rtgauge.record.histogram import signed_bin_of
+from rtgauge.record.merge import Merged
+
+EMPTY = np.empty(0, dtype=np.int64)
+
+
+def merged(values, *, missed=(), lost=0) -> Merged:
+    values = np.asarray(values, dtype=np.int64)
+    bins, counts = np.unique(signed_bin_of(values), return_counts=True) if len(values) else (EMPTY, EMPTY)
+    missed_bins, missed_counts = np.unique(signed_bin_of(np.asarray(missed, dtype=np.int64)), return_counts=True) if len(missed) else (EMPTY, EMPTY)
+    low, high = (int(values.min()), int(values.max())) if len(values) else (None, None)
+    return Merged(bins, counts, len(values), len(missed) + lost, low, high, None, None, missed_bins, missed_counts)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    values=st.lists(st.integers(-5_000_000, 5_000_000), min_size=1, max_size=60),
+    share=st.fractions(min_value=Fraction(1, 100), max_value=1, max_denominator=1000),
+    signed=st.booleans(),
+)
+def test_a_quantile_is_the_nearest_rank_within_a_bin(values, share, signed):
+    values = values if signed else [abs(value) for value in values]
+    ordered = sorted(map(abs, values))
+    true = ordered[max(1, -(-share.numerator * len(ordered) // share.denominator)) - 1]
+    found = quantile(ranked(merged(values), absolute=signed), share, 0.95)
+    assert found.ns is not None
+    assert true <= found.ns <= true + abs(true) * 0.01 + 1
+    assert found.ns <= max(ordered)
+    assert found.low_ns is not None
+    assert found.low_ns <= found.ns
+    assert found.high_ns is None or found.high_ns >= found.ns
+
+
+@settings(max_examples=200, deadline=None)
+@given(count=st.integers(1, 5_000_000), share=st.floats(0.01, 0.99999), confidence=st.floats(0.6, 0.999))
+def test_the_ranks_are_those_of_the_binomial_distribution(count, share, confidence):
+    assert rank_below(share, count, confidence) == int(binom.ppf(1 - confidence, count, share))
+    assert rank_above(share, count, confidence) == int(binom.ppf(confidence, count, share)) + 1
+
+
+@pytest.mark.parametrize("share", [0.5, 0.95])
+def test_the_bounds_hold_as_often_as_they_say(share: float):
+    """Of 2 000 samples of 200 drawn numbers, at least 95 % of the bounds are on their side of the true quantile."""
+    rng = np.random.default_rng(7)
+    drawn = np.sort(rng.random((2_000, 200)), axis=1)
+    below = (drawn[:, rank_below(share, 200, 0.95) - 1] <= share).mean()
+    above = (drawn[:, rank_above(share, 200, 0.95) - 1] >= share).mean()
+    assert below > 0.94
+    assert above > 0.94
+
+
+def test_a_lost_answer_is_later_than_any():
+    values = ranked(merged([1_000] * 97, lost=3))
+    assert values.count == 100
+    assert quantile(values, Fraction(1), 0.95).ns is None
+    assert quantile(values, Fraction(95, 100), 0.95).ns == 1_000
+    assert quantile(values, Fraction(95, 100), 0.95).high_ns is None
+    assert values.later_than(10**12) == 3
+
+
+def test_a_missed_activation_counts_with_the_latency_it_would_have_had():
+    values = ranked(merged([10] * 98 + [3_000_000], missed=[2_000_000, 1_000_000]))
+    assert values.count == 101
+    assert values.later_than(900_000) == 3
+    assert quantile(values, Fraction(1), 0.95).ns == 3_000_000
+
+
+def test_of_all_of_them_the_largest_is_only_a_lower_bound():
+    found = quantile(ranked(merged(range(1_000))), Fraction(1), 0.95)
+    assert (found.ns, found.low_ns, found.high_ns) == (999, 999, None)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(-5_000_000, 5_000_000), min_size=1, max_size=60), st.data())
+def test_values_keep_their_signs_where_they_are_asked_for(values, data):
+    rank = data.draw(st.integers(1, len(values)))
+    true, found = sorted(values)[rank - 1], ranked(merged(values))
+    assert found.smallest_at(rank) <= true <= found.largest_at(rank)
+    assert found.largest_at(rank) - found.smallest_at(rank) <= abs(true) * 0.011 + 1
+
+
+def test_no_samples_have_no_quantile():
+    with pytest.raises(ValueError, match="no samples"):
+        quantile(ranked(merged([])), Fraction(1, 2), 0.95)

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""Signal paths as they are written, and the parameters of the probes on them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtgauge.errors import InputError, MeasureError
+from rtgauge.probe.base import normalise
+from rtgauge.probe.registry import PROBES
+from rtgauge.probe.signal import check_path, resolved
+
+GOOD = [
+    "loop:eventfd", "loop:pipe", "loop:socketpair", "loop:udp", "udp:board:7000", "udp:10.0.0.1:1", "udp:[fe80::1%eth0]:65535", "udp:[::1]:7000",
+    "gpio:/dev/gpiochip0:17,27", "gpio:gpiochip1:LED_A", "gpio:gpiochip1:1,2,3,4:pull-up,active-low",
+]  # fmt: skip
+WRONG = [
+    "", "loop", "loop:", "loop:smoke", "loop:eventfd:1", "udp:", "udp:board", "udp:board:0", "udp:board:65536", "udp:board:x", "udp::7", "udp:a b:7",
+    "udp:fe80::1:7", "gpio:", "gpio:x", "gpio::1", "gpio:x:", "gpio:x:1,", "gpio:x:1,2,3,4,5", "gpio:x:1:up", "gpio:x:1:pull-up:active-low", "serial:1",
+    "udp:board:7\n", "loop:pipe\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", GOOD)
+def test_a_path_stays_as_it_is_written(path: str) -> None:
+    assert check_path(path) == path
+    parameters = normalise(PROBES["response"], {"path": path}, "x")
+    assert parameters["path"] == path
+
+
+@pytest.mark.parametrize("path", WRONG)
+def test_what_is_no_path_is_one_line(path: str) -> None:
+    with pytest.raises(InputError, match="path") as error:
+        normalise(PROBES["periodic"], {"path": path}, "plan x, step 1")
+    assert "\n" not in str(error.value)
+
+
+@given(st.text(max_size=40) | st.tuples(st.sampled_from(["loop", "udp", "gpio"]), st.text(max_size=40)).map(":".join))
+def test_any_text_is_a_path_or_refused(text: str) -> None:
+    try:
+        assert check_path(text) == text
+    except ValueError as error:
+        assert str(error)
+
+
+def test_names_are_resolved_here_and_addresses_stay() -> None:
+    assert resolved("udp:10.1.2.3:7000") == "udp:10.1.2.3:7000"
+    assert resolved("udp:[fe80::1%eth0]:7000") == "udp:[fe80::1%eth0]:7000"
+    assert resolved("loop:pipe") == "loop:pipe"
+    assert resolved("udp:localhost:7000") in ("udp:127.0.0.1:7000", "udp:[::1]:7000")
+    with pytest.raises(MeasureError, match=r"no-such-host\.invalid is not known here"):
+        resolved("udp:no-such-host.invalid:7000")
+
+
+def test_the_engine_gets_a_fixed_interval_or_two_bounds() -> None:
+    probe = PROBES["response"]
+    drawn = probe.arguments(normalise(probe, {"seed": 5}, "x"), None)
+    assert {"--interval-min-ns=3000", "--interval-max-ns=7071000", "--seed=5", "--duration-ns=10000000000"} <= set(drawn)
+    fixed = probe.arguments(normalise(probe, {"interval": "10ms", "cycles": 3}, "x"), None)
+    assert {"--interval-ns=10000000", "--count=3"} <= set(fixed)
+    assert not any(word.startswith(("--interval-min", "--interval-max", "--duration", "--trace")) for word in fixed)
+    traced = probe.arguments(normalise(probe, {"trace-parts": True}, "x"), None)
+    assert "--trace-instance=rtgauge" in traced
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "said"),
+    [
+        ("response", {"interval": "1ms", "interval-min": "2us"}, "interval, or interval-min"),
+        ("response", {"interval-min": "2ms", "interval-max": "1ms"}, "longer than interval-max"),
+        ("response", {"trace-parts": True, "role": "master", "path": "udp:a:1"}, "of the slave"),
+        ("response", {"role": "master"}, "within one machine"),
+        ("periodic", {"role": "slave"}, "within one machine"),
+        ("periodic", {"slave-cpu": 1, "role": "slave", "path": "udp:a:1"}, "role both"),
+        ("periodic", {"period": "2001ns"}, "even number"),
+        ("periodic", {"period": "1us"}, "too short"),
+        ("response", {"timeout": "1us"}, "too short"),
+    ],
+)
+def test_what_does_not_go_together(name: str, written: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        normalise(PROBES[name], written, "x")
+
+
+def test_how_long_it_takes() -> None:
+    periodic, response = PROBES["periodic"], PROBES["response"]
+    assert periodic.expected_ns(normalise(periodic, {"cycles": 1000, "period": "2ms", "warm-up": "0s"}, "x")) == 10**9
+    assert response.expected_ns(normalise(response, {"cycles": 100, "interval": "10ms", "warm-up": "0s"}, "x")) == 10**9
+    assert response.expected_ns(normalise(response, {"duration": "2h", "warm-up": "1s"}, "x")) == 7201 * 10**9

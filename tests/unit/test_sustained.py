@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: MIT
+"""The search for the highest sustained frequency: it ends near the truth, it counts what was lost, and it says what it does not know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rtgauge.analysis.sustained import Found, Point, curves, found_in, groups, next_period, without_searches
+from rtgauge.errors import InputError
+from rtgauge.plan.plan import Overrides, load_plan
+from rtgauge.record.model import Mark, Severity
+from rtgauge.report.figures.sustained import sustained_figure
+from rtgauge.report.sustained import grids
+from rtgauge.study import adam2021, registry
+from rtgauge.study.sustained import GRID, REPEATS, STUDY, asks
+from rtgauge.units import parse_duration_ns
+from tests.support.timing import Drawn, Series, record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rtgauge.record.reader import Record
+
+PERIODS = [parse_duration_ns(text) for text in GRID]
+
+
+def point(period_ns: int, lost: int, repeat: int = 1) -> Point:
+    return Point(step="s", repeat=repeat, period_ns=period_ns, cycles=1_000, lost=lost, over_half=lost, long=0, max_ns=1, worst_mark=None)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(20_001, 9_999_999))
+def test_the_search_ends_at_a_machine_s_limit_within_its_resolution(limit_ns: int):
+    """A machine that loses cycles at every period below `limit_ns`, and none above."""
+    points = [point(period, int(period < limit_ns)) for period in PERIODS]
+    steps = 0
+    while (period := next_period(found_in(points, 1))) is not None:
+        points.append(point(period, int(period < limit_ns)))
+        steps += 1
+        assert steps < 8
+    found = found_in(points, 1)
+    assert found.sustained_ns is not None
+    assert found.failing_ns is not None
+    assert found.failing_ns < limit_ns <= found.sustained_ns <= found.failing_ns * 1.11
+
+
+def test_a_loss_at_a_long_period_ends_it_there_whatever_the_short_ones_say():
+    found = found_in([point(10_000, 0), point(5_000, 1), point(2_000, 0)], 1)
+    assert (found.sustained_ns, found.failing_ns) == (10_000, 5_000)
+    assert found_in([point(10_000, 1)], 1) == Found(repeat=1, sustained_ns=None, failing_ns=10_000)
+    assert found_in([point(10_000, 0)], 1).failing_ns is None
+    assert next_period(found_in([point(10_000, 0)], 1)) is None
+
+
+def steps_of(limits_ns: list[int], lost_each: int = 2, **more: Any) -> list[Drawn]:
+    """The first steps of a search on a machine whose repeats have these limits."""
+    found: list[Drawn] = []
+    for repeat, limit in enumerate(limits_ns, 1):
+        for period in PERIODS:
+            series = Series([10_000] * 500, "response", {"role": "master"}, lost=lost_each if period < limit else 0)
+            found.append(Drawn([series], "response", {"interval_ns": period, "path": "loop:eventfd"}, repeat=repeat, **more))
+    return found
+
+
+def test_the_study_asks_for_the_middle_of_each_repeat_until_it_is_near(tmp_path: Path):
+    drawn = steps_of([150_000, 300_000])
+    for number in range(8):
+        one = record(tmp_path / str(number), drawn)
+        wanted = asks(one)
+        if not wanted:
+            break
+        for key in wanted:
+            limit = [150_000, 300_000][key.repeat - 1]
+            series = Series([10_000] * 500, "response", {"role": "master"}, lost=int(key.parameters["interval_ns"] < limit))
+            drawn.append(Drawn([series], "response", key.parameters, repeat=key.repeat))
+    (curve,) = curves([one])
+    assert [found.complete for found in curve.found] == [True, True]
+    low, high = curve.spread_ns or (0, 0)
+    assert 150_000 <= low <= 165_000
+    assert 300_000 <= high <= 330_000
+    assert curve.sustained_ns == high  # what every repeat sustained
+    assert curve.coverage == 0.5
+    assert 2 <= number <= 5
+
+
+def test_the_curve_counts_what_was_lost_and_what_was_long(tmp_path: Path):
+    series = [
+        Series([10_000] * 90 + [400_000] * 10, "response", {"role": "master"}, lost=3),
+        Series([10_000] * 99 + [1_500_000], "response", {"role": "master"}),
+        Series([10_000] * 100, "response", {"role": "master"}),
+    ]
+    drawn = [Drawn([one], "response", {"interval_ns": period}) for one, period in zip(series, (500_000, 5_000_000, 10_000_000), strict=True)]
+    (curve,) = curves([record(tmp_path / "r", drawn)])
+    assert [(p.period_ns, p.cycles, p.lost, p.over_half, p.long) for p in curve.points] == [
+        (10_000_000, 100, 0, 0, 0),
+        (5_000_000, 100, 0, 0, 1),
+        (500_000, 103, 3, 13, 3),
+    ]
+    assert curve.sustained_ns == 5_000_000
+    assert curve.sustained_hz == 200
+    assert curve.loss_at_most == pytest.approx(0.0295, abs=0.001)
+    result, points = grids([curve])
+    assert result.rows[0][1:3] == ["5.00 ms", "200 Hz"]
+    assert ["500 us", "2.00 kHz", "103", "2.91 %", "12.6 %", "2.91 %", "400.0"] in points.rows
+
+
+def test_nothing_lost_at_all_is_said_to_have_no_end(tmp_path: Path):
+    (curve,) = curves([record(tmp_path / "r", steps_of([0, 0]))])
+    assert curve.no_end
+    result = grids([curve])[0]
+    assert result.rows[0][1:3] == ["≤ 20.0 us", "≥ 50.0 kHz"]
+    assert any("shorter one may be sustained" in note for note in result.notes)
+
+
+def test_nothing_sustained_is_said(tmp_path: Path):
+    (curve,) = curves([record(tmp_path / "r", steps_of([10**9]))])
+    assert curve.sustained_hz is None
+    assert grids([curve])[0].rows[0][1:4] == ["–", "none", "none was sustained"]
+    assert sustained_figure([curve]) is not None
+
+
+def test_an_invalid_step_says_nothing(tmp_path: Path):
+    mark = Mark(name="engine-died", severity=Severity.INVALID, detail="why")
+    one = record(tmp_path / "r", steps_of([0], marks=[mark]))
+    assert curves([one]) == []
+    assert asks(one) == []
+
+
+def test_a_search_is_left_out_of_the_other_tables_and_a_few_periods_are_not(tmp_path: Path):
+    search = record(tmp_path / "search", [*steps_of([100_000]), Drawn([Series([5])], load="cpu")])
+    assert [step.key.load for step in without_searches(search).steps] == ["cpu"]
+    few = record(tmp_path / "few", [Drawn([Series([5])], parameters={"interval_ns": period}) for period in (10**6, 10**5, 10**4)])
+    assert len(without_searches(few).steps) == 3
+    assert len(groups(few)) == 1
+
+
+def test_the_periodic_probe_acts_twice_a_period(tmp_path: Path):
+    drawn = [Drawn([Series([5] * 10, labels={"role": "self"})], "periodic", {"period_ns": period}) for period in (2_000_000, 1_000_000, 500_000)]
+    (curve,) = curves([record(tmp_path / "r", drawn)])
+    assert [point.period_ns for point in curve.points] == [1_000_000, 500_000, 250_000]
+
+
+@pytest.mark.parametrize(
+    ("probe", "key", "first"), [("response", "interval_ns", 10_000_000), ("wakeup", "interval_ns", 10_000_000), ("periodic", "period_ns", 20_000_000)]
+)
+def test_the_first_steps_of_the_study(probe: str, key: str, first: int):
+    plan = STUDY.begin(Overrides(parameters={"probe": probe}))
+    assert len(plan.steps) == len(GRID) * REPEATS
+    assert max(step.parameters[key] for step in plan.steps) == first
+    assert {step.repeat for step in plan.steps} == {1, 2, 3}
+    assert len(STUDY.begin(Overrides(repeats=1, loads=["idle", "cpu"])).steps) == 2 * len(GRID)
+
+
+@pytest.mark.parametrize("wrong", [{"probe": "noise"}, {"interval": "1ms"}, {"period": "1ms"}, {"frequency": 3}])
+def test_what_the_study_sets_itself_is_refused(wrong: dict[str, Any]):
+    with pytest.raises(InputError):
+        STUDY.begin(Overrides(parameters=wrong))
+
+
+def test_adam2021_has_the_paper_s_settings_and_a_search():
+    plan = registry.growing("adam2021", Overrides()).plan()
+    response = next(step for step in plan.steps if step.probe == "response")
+    assert response.parameters["interval_ns"] == 10_000_000
+    periodic = next(step for step in plan.steps if step.probe == "periodic")
+    assert (periodic.parameters["period_ns"], periodic.parameters["timer"]) == (30_000_000, "timerfd")
+    assert {step.tool for step in plan.steps} == {"rtgauge", "cyclictest"}
+    assert {step.load for step in plan.steps} == set(adam2021.LOADS)
+    assert len({step.parameters["interval_ns"] for step in plan.steps if step.probe == "response"}) == len(GRID)
+    longer = adam2021.STUDY.begin(Overrides(parameters={"cycles": 1_000_000, "timer": "nanosleep"}))
+    assert {step.parameters["cycles"] for step in longer.steps if step.probe == "response"} == {1_000_000}
+    with pytest.raises(InputError, match="interval"):
+        adam2021.STUDY.begin(Overrides(parameters={"interval": "1ms"}))
+
+
+def test_no_later_step_is_longer_than_the_longest_of_the_first(tmp_path: Path):
+    one: Record = record(tmp_path / "r", steps_of([3_000_000]))
+    assert all(key.parameters["interval_ns"] < max(PERIODS) for key in asks(one))
+
+
+def test_brown2010_has_both_tasks_idle_and_loaded_also_under_other_loads():
+    """Sec. 4.3 and 4.4: stimuli at random from 3 us to 7071 us, a period of 7071 us by timerfd, FIFO 99."""
+    plan = load_plan("brown2010", Overrides())
+    assert [(step.probe, step.load) for step in plan.steps] == [(probe, load) for probe in ("response", "periodic") for load in ("idle", "brown2010")]
+    assert {step.parameters["priority"] for step in plan.steps} == {99}
+    assert (plan.steps[0].parameters["interval_min_ns"], plan.steps[0].parameters["interval_max_ns"]) == (3_000, 7_071_000)
+    assert (plan.steps[2].parameters["period_ns"], plan.steps[2].parameters["timer"]) == (7_071_000, "timerfd")
+    other = load_plan("brown2010", Overrides(loads=["cpu"]))
+    assert [(step.probe, step.load) for step in other.steps] == [("response", "cpu"), ("periodic", "cpu")]
