@@ -27,7 +27,7 @@ def a_record(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module", name="brown")
 def the_preset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("brown")
-    good(rtgauge("run", "brown2010", "--duration", "400ms", "--set", "warm-up=20ms", "--out", out, timeout=200))
+    good(rtgauge("run", "brown2010", "--load", "idle,swarm:20", "--duration", "400ms", "--set", "warm-up=20ms", "--out", out, timeout=200))
     return next(out.iterdir())
 
 
