@@ -11,7 +11,7 @@ SOURCES := $(shell find src engine -type f -not -name '*.pyc') pyproject.toml me
 help:
 	@echo 'make run    measure this machine (about a minute; installs what is missing)'
 	@echo 'make test   every test but those of the lab, as CI runs them'
-	@echo 'make test-lab  real kernels in virtual machines (ten minutes more)'
+	@echo 'make test-lab  real kernels in virtual machines (half an hour more at most)'
 	@echo 'make lint   formatting, types, static analysis, layers'
 	@echo 'make bench  side by side with cyclictest and jitterdebugger'
 	@echo 'make engines  the engines for arm64 and armhf, to be part of the package'

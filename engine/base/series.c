@@ -274,14 +274,6 @@ static bool reach_time(struct series *s, int64_t time_ns, struct json *j)
 	return true;
 }
 
-void series_miss_timed(struct series *s, int64_t time_ns, int64_t value_ns, struct json *j)
-{
-	if (!reach_time(s, time_ns, j))
-		return;
-	s->window.missed++;
-	histogram_add(&s->window.missed_ones, value_ns < 0 ? 0 : value_ns);
-}
-
 bool series_feed_timed(struct series *s, int64_t time_ns, int64_t value_ns, struct json *j)
 {
 	int64_t sample[2];
@@ -298,6 +290,14 @@ bool series_feed_timed(struct series *s, int64_t time_ns, int64_t value_ns, stru
 		s->unwritable = true;
 	take_sample(s, value_ns);
 	return true;
+}
+
+void series_miss_timed(struct series *s, int64_t time_ns, int64_t at_least_ns, struct json *j)
+{
+	if (!reach_time(s, time_ns, j))
+		return;
+	s->window.missed++;
+	histogram_add(&s->window.missed_ones, at_least_ns > 0 ? at_least_ns : 0);
 }
 
 /* A timed series ends after its last sample, and not before the time until which it was measured. */

@@ -3,7 +3,7 @@
  * One measured quantity on its way from samples to windows, totals and outliers (docs/formats/stream.md). Fed
  * by the thread that drains. Two kinds: one on a grid of releases knows when each activation was to be
  * released, and so where missed ones belong; a timed one has samples that bring their own time, and misses
- * only what it is told of.
+ * what it is told.
  */
 #ifndef RTGAUGE_SERIES_H
 #define RTGAUGE_SERIES_H
@@ -52,7 +52,8 @@ struct series {
 	const char *unit;		    /* NULL: ns */
 	struct label labels[SERIES_LABELS]; /* beside the CPU; name NULL: none */
 
-	/* set before the first sample; of a timed one by series_timed, with `timed` */
+	/* set before the first sample; of a timed one by series_timed */
+	bool timed;
 	int64_t interval_ns, start_ns;
 	int64_t warm_up_count;	     /* activations */
 	int64_t total_count;	     /* warm-up and measured activations; INT64_MAX: until stopped */
@@ -63,15 +64,14 @@ struct series {
 
 	int64_t position;   /* activations accounted for */
 	int64_t reached_ns; /* timed, set before series_end: measured until then; 0: until the last sample */
+	bool measuring;	    /* the window is one of the measured phase */
+	bool unwritable;    /* the samples file took no more */
+	unsigned int outlier_count;
 	struct window window;
 	struct moments total;
 	int64_t missed, lost, impossible;
 	int64_t warm_up_done, warm_up_missed, warm_up_max_ns;
 	struct outlier outliers[SERIES_OUTLIERS]; /* largest first, whatever the sign */
-	unsigned int outlier_count;
-	bool timed;	 /* set by series_timed */
-	bool measuring;	 /* the window is one of the measured phase */
-	bool unwritable; /* the samples file took no more */
 };
 
 /* Makes it a timed one: the times before start_ns + warm_up_ns are warm-up, measured_ns (INT64_MAX: until
@@ -94,8 +94,9 @@ void series_feed(struct series *s, int64_t value, struct json *j);
  */
 bool series_feed_timed(struct series *s, int64_t time_ns, int64_t value_ns, struct json *j);
 
-/* An activation of a timed series that was missed: released at time_ns, it would have had this value. */
-void series_miss_timed(struct series *s, int64_t time_ns, int64_t value_ns, struct json *j);
+/* Of a timed series: what was to be measured at this time and was not, though it would have been at least
+ * this value. */
+void series_miss_timed(struct series *s, int64_t time_ns, int64_t at_least_ns, struct json *j);
 
 /* Ends: writes the open window, cut where activations end (of a timed series: where it has reached) if the
  * probe was stopped before its time or had no time set. */

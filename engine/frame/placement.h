@@ -16,10 +16,11 @@ extern const char *const placement_names[];
  */
 int placement_choose(struct probe_cpus *cpus, enum placement placement, int *first, int *partner);
 
+/* The hardware threads of this CPU's core; itself alone where the kernel does not say. */
+void placement_core(int cpu, struct cpuset *core);
+
 /* For a task beside one on the CPU `first`: a CPU of another core, where there is none another hardware
  * thread, where there is none itself; of the measured CPUs, else of those that are allowed. */
 int placement_beside(const struct probe_cpus *cpus, int first);
-/* The hardware threads of this CPU's core; itself alone where the kernel does not say. */
-void placement_core(int cpu, struct cpuset *core);
 
 #endif

@@ -128,6 +128,7 @@ static void fast_step_over(void *arg)
 		now.stride = now.total - now.done;
 	now.since = 0;
 	now.stamp_ns = now_ns;
+	now.books.end_ns = now_ns;
 	if (plan.rests && !now.over && now_ns - now.rested_ns >= WORK_NS)
 		rest(now_ns);
 }
@@ -198,15 +199,15 @@ static void timed_step_over(void *arg)
 	now.over = now.ended || now.done >= now.total;
 }
 
-static void begin_phase(enum phase phase, int64_t total, int64_t end_ns, int64_t release_ns)
+static void begin_phase(enum phase phase, int64_t total, int64_t length_ns, int64_t release_ns)
 {
 	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
 
 	now.phase = phase;
+	now.over = !plan.period_ns && length_ns <= 0; /* so late that nothing of it is left */
 	now.ended = now.ended || stopped();
 	now.total = total;
-	now.end_ns = end_ns;
-	now.over = !plan.period_ns && now_ns >= end_ns; /* so late that nothing of it is left */
+	now.end_ns = length_ns == INT64_MAX ? INT64_MAX : now_ns + length_ns;
 	now.release_ns = release_ns;
 	now.done = now.since = now.busy_ns = 0;
 	now.looks = 0;
@@ -216,19 +217,21 @@ static void begin_phase(enum phase phase, int64_t total, int64_t end_ns, int64_t
 		now.stride = total;
 }
 
+/* Counted from the beginning that was announced: what is measured must not begin before its time. */
 static void begin_warm_up(void *arg)
 {
+	int64_t left_ns = now.measured_start_ns - clock_now_ns(CLOCK_MONOTONIC);
+
 	(void)arg;
-	begin_phase(WARM_UP, plan.period_ns ? plan.warm_up_ns / plan.period_ns : INT64_MAX,
-		    now.start_ns + plan.warm_up_ns, now.start_ns);
+	begin_phase(WARM_UP, plan.period_ns ? plan.warm_up_ns / plan.period_ns : INT64_MAX, left_ns,
+		    now.start_ns);
 }
 
+/* Its length is its own, however long it took to set the model back. */
 static void begin_measured(void *arg)
 {
-	int64_t end_ns = plan.measured_ns == INT64_MAX ? INT64_MAX : now.measured_start_ns + plan.measured_ns;
-
 	(void)arg;
-	begin_phase(MEASURE, plan.steps, end_ns, now.measured_start_ns);
+	begin_phase(MEASURE, plan.steps, plan.measured_ns, now.measured_start_ns);
 }
 
 /* Real-time: waits for the release. false: it is not to come. */

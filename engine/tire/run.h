@@ -26,7 +26,8 @@ struct tire_sample {
 struct tire_books {
 	int64_t steps, wall_ns, rest_ns, shortest_ns, longest_ns, lost;
 	int64_t activations, late, missed;
-	bool overload; /* ended: the threads left nothing to the machine */
+	int64_t end_ns; /* real-fast: of the last step */
+	bool overload;	/* ended: the threads left nothing to the machine */
 };
 
 struct tire_plan {

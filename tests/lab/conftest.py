@@ -39,17 +39,24 @@ class Lab:
 
     def boot_beside(self, name: str) -> None:
         """Boot one more guest, until `stop`."""
-        good(rtgauge("lab", "build", name, env=self.env, timeout=BUILD_S))
         self.others.append(name)
-        good(rtgauge("lab", "boot", name, "--accel", "tcg", env=self.env, timeout=BOOT_S))
+        self._boot(name, "")
+
+    def _boot(self, name: str, append: str) -> None:
+        good(rtgauge("lab", "build", name, env=self.env, timeout=BUILD_S))
+        words = ("lab", "boot", name, "--accel", "tcg", "--append", append)
+        done = rtgauge(*words, env=self.env, timeout=BOOT_S)
+        if done.returncode and "did not come up within" in done.stderr:
+            # Where something else takes nearly all of this machine, an emulated kernel's timers fall behind for good.
+            done = rtgauge(*words, env=self.env, timeout=BOOT_S)
+        good(done)
 
     def boot(self, name: str, append: str = "") -> None:
         """Make sure that just this guest runs, with these words on its kernel's command line."""
         if (self.up, self.append) == (name, append) and not self.others:
             return
         self.stop()
-        good(rtgauge("lab", "build", name, env=self.env, timeout=BUILD_S))
-        good(rtgauge("lab", "boot", name, "--accel", "tcg", "--append", append, env=self.env, timeout=BOOT_S))
+        self._boot(name, append)
         self.up, self.append = name, append
 
     def stop(self) -> None:
@@ -75,7 +82,7 @@ class Lab:
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     missing = [program for program in NEEDED if shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") is None]
-    assert not missing, f"the lab's tests need {', '.join(missing)}: sh tools/packages.sh test"
+    assert not missing, f"the lab's tests need {', '.join(missing)}: sh tools/packages.sh lab"
     one = Lab(tmp_path_factory.mktemp("lab"))
     try:
         yield one

@@ -52,6 +52,8 @@ def test_the_papers_table_by_rebooting(lab: Lab, tmp_path: Path) -> None:
     (loaded,) = second["steps"]
     assert (loaded["key"]["deployment"], loaded["key"]["load"]) == (study["choice"]["deployment"], "cpu")
     check(loaded, folders[1])
+    assert "emulated" in study["choice"]["reason"]
+    assert "Emulated: all of them." in (folders[0] / "compare.html").read_text()
     # it is left as it was found
     assert lab.run_in("cat /proc/cmdline").split()[-1] == "threadirqs"
     assert lab.listed("debian-rt")["running"]["append"] == "threadirqs"

@@ -37,13 +37,16 @@ def tmp_as_it_was(lab: Lab) -> Generator[None]:
     lab.run_in("rm -f /tmp/fill /var/tmp/fill /root/fill; umount /tmp")
 
 
+def under_way(out: Path) -> bool:
+    """Whether a step is being measured: what another process would need to go on with it is written down."""
+    return any('"step":{' in path.read_text().replace(" ", "") for path in out.glob("*/targets/*/session.json"))
+
+
 def begin(lab: Lab, folder: Path, *more: object) -> subprocess.Popen[str]:
-    """Start a run, and give it once it has measured for a while."""
+    """Start a run, and give it once it measures."""
     process = start("run", "--target", "lab:debian", *SHORT, "--out", folder / "out", *more, env=lab.env, log=folder / "log")
-    wait_until(lambda: lab.run_in("pidof engine | wc -w") > "2", "the probe", UNDER_WAY_S)
-    wait_until(
-        lambda: any((folder / "out").glob("*/targets/*/session.json")) and lab.run_in("cat /tmp/rtgauge-*/program-*/stdout 2>/dev/null || true") != "", "it", 60
-    )
+    wait_until(lambda: under_way(folder / "out") or process.poll() is not None, "the step to begin", UNDER_WAY_S)
+    assert process.poll() is None, (folder / "log").read_text()
     return process
 
 

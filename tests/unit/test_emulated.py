@@ -70,6 +70,13 @@ def test_one_machine_needs_no_such_table(tmp_path: Path) -> None:
     assert machines_grid(compared(twice)) is None
 
 
+def test_where_all_are_emulated_it_is_said_too(tmp_path: Path) -> None:
+    result = compared([record(tmp_path / "a", emulated=True, host="one"), record(tmp_path / "b", emulated=True, host="two")])
+    assert [note for note in grids(result)[0].notes if note.startswith("Emulated: all of them.")]
+    result = compared([record(tmp_path / "c", emulated=False, host="one"), record(tmp_path / "d", emulated=False, host="two")])
+    assert not [note for note in grids(result)[0].notes if "mulated" in note]
+
+
 def test_a_step_on_an_emulated_machine_is_marked() -> None:
     (mark,) = machine_marks("lab:debian", {"machine": {"emulated": True}})
     assert (mark.name, mark.severity) == ("emulated", "note")

@@ -31,7 +31,7 @@ LOAD_HELP = f"What the machine does meanwhile: {', '.join(LOADS)}."
 TARGET_HELP = "The machine to measure: local, ssh://[user@]host[:port] or lab:NAME."
 SAMPLES_HELP = "Every single sample into FILE: .csv, .parquet, or else binary, a file a series."
 REQUIRE_HELP = 'What is asked of the machine, e.g. "latency<=200us".'
-SEARCH_HELP = "Look for the largest that keeps every deadline, for each number of threads."
+SEARCH_HELP = "Look for the largest that keeps every deadline, for each solver and number of threads; several: with commas between."
 REPEATS_HELP = "With --search: bisections, and runs that confirm what they found."
 JSON_HELP = "One JSON document on standard output; the rest on standard error."
 
@@ -137,6 +137,8 @@ def make_command(probe: Probe) -> Callable[..., None]:
         if given.get("search"):
             from rtgauge.cli.tire_search import tire_search
 
+            if given.get("require") is not None:
+                raise InputError("--require cannot be given with --search, which looks for a size that keeps every deadline; leave it out")
             raise typer.Exit(tire_search(said, load=load, target=given["target"], repeats=given["repeats"], as_json=given["json"]))
         if given.get("repeats") is not None:
             raise InputError("--repeats is for --search")

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from rtgauge.lab.qemu import Accelerator
 
 
+MOST_CONSOLE_BYTES = 1 << 18
+
+
 class Reboots:
     """A guest that runs now."""
 
@@ -41,9 +44,9 @@ class Reboots:
         boot_again(self._guest, self._image, options, self._say)
 
     def console(self) -> bytes:
-        """What it wrote on its console since it was booted last; empty where that cannot be read."""
+        """The end of what it wrote on its console since it was booted last; empty where that cannot be read."""
         try:
-            return console_of(self._guest.name).read_bytes()
+            return console_of(self._guest.name).read_bytes()[-MOST_CONSOLE_BYTES:]
         except OSError:
             return b""
 

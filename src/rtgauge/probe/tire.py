@@ -170,12 +170,13 @@ second; real-time tells whether each step is done at its deadline.
 --search looks for the largest tire that keeps every deadline; `rtgauge run tire-search` does so too and keeps a record."""
     examples = (
         "--solver halo --nodes 4000 --threads 2 --steps 6000",
-        "--solver semaphore --threads cores --period 10ms",
+        '--threads cores --period 10ms --require "response<=10ms"',
         "--nodes 40 --steps 100 --state drop.csv",
         "--search --solver halo --threads one,cores,twice",
     )
     parameters = TireParameters
     files: ClassVar = {"state": "Final positions and velocities into FILE: .csv, .npy, or else binary."}
+    takes_requirement = True
     searches = True
     alternatives = (frozenset({"duration", "steps"}),)
 

@@ -30,6 +30,9 @@ PROBES = {
     "computes until the high one has it or the limit is reached. The value is the high task's wait, from the moment at which it was made ready.",
     "taskset": "Each task waits for its release by absolute time, reads the clock, burns its execution time in a busy loop, and reads the clock again. "
     "All are released together at time 0 (and their offset later). A late activation is run late; none is skipped, so none is missed.",
+    "tire": "A simulated tire is computed a step of 10 ms at a time: as fast as possible, or a step each period, released by absolute time. All threads meet "
+    "after a step, and the last one reads the clock. A deadline is the next release; a step that is not done by then has missed it, and so has each release "
+    "that passed before the threads were back to wait for it.",
 }
 COMMON = (
     "Nothing was taken off a latency, not the cost of reading the clock either. The largest values are exact. Quantiles are nearest-rank, from a "

@@ -20,7 +20,6 @@ from rtgauge.system.deployment.machine import Machine
 from rtgauge.system.deployment.words import AS_IS, Deployment, parse_deployment
 from rtgauge.system.whole import facts_by
 from rtgauge.target.address import LAB, SshAddress
-from rtgauge.target.base import Target
 from rtgauge.target.opening import where_now
 from rtgauge.target.ssh import SshTarget
 from rtgauge.units import format_cpu_list, parse_cpu_list
@@ -48,12 +47,11 @@ class _Now:
 class Boots:
     """Boots one guest for the deployments of a run."""
 
-    def __init__(self, target: Target, interrupt: Interrupt, phase: Callable[[str], None]) -> None:
+    def __init__(self, target: SshTarget, interrupt: Interrupt, phase: Callable[[str], None]) -> None:
         """Boot the guest without the words of any deployment, where it is not so already: only then can be told what they have to be.
 
         `phase` is told what goes on. Raises MeasureError where it does not come up, and where `deploy apply` holds a deployment that a boot would undo.
         """
-        assert isinstance(target, SshTarget)  # noqa: S101 - a plan with deployments by boot has guests only
         self._target = target
         self._interrupt = interrupt
         self._phase = phase

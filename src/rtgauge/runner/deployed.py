@@ -33,8 +33,9 @@ class NoTracepoints(Refused):
 
 def left_out(name: str, cannot: Cannot | Refused) -> LeftOut:
     """A deployment, or what else a step needs to be set, that this machine cannot take."""
-    what = "trace-parts" if isinstance(cannot, NoTracepoints) else f"deployment {name}"
-    return LeftOut(what=what, reason=cannot.reason if isinstance(cannot, Cannot) else str(cannot), remedy=cannot.remedy)
+    if isinstance(cannot, NoTracepoints):
+        return LeftOut(what="trace-parts", reason=str(cannot), remedy="measure without trace-parts, or as root on a kernel with CONFIG_FTRACE")
+    return LeftOut(what=f"deployment {name}", reason=cannot.reason if isinstance(cannot, Cannot) else str(cannot), remedy=cannot.remedy)
 
 
 def _wrong_cpus(key: StepKey, deployment: Deployment, machine: Machine) -> Cannot | None:

@@ -36,6 +36,7 @@ from rtgauge.system.whole import facts_by
 from rtgauge.target.base import Target
 from rtgauge.target.lease import LEASE_NS
 from rtgauge.target.opening import console, open_target
+from rtgauge.target.ssh import SshTarget
 from rtgauge.units import format_cpu_list
 
 More = Callable[[Record], Sequence[StepKey]]
@@ -220,6 +221,7 @@ def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt:
 
 def _boots(target: Target, progress: Progress, interrupt: Interrupt, stack: ExitStack) -> Boots:
     """What boots a target for its deployments; when the run is over it is left as it was found."""
+    assert isinstance(target, SshTarget)  # noqa: S101 - a plan with deployments by boot has guests only
     boots = Boots(target, interrupt, progress.phase)
     stack.callback(boots.leave)
     return boots

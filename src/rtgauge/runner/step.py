@@ -79,10 +79,10 @@ class Context:
     isolated: list[int] = field(default_factory=list[int])
     not_put_back: list[str] = field(default_factory=list[str])
     """Settings of earlier steps that could not be put back."""
-    at_armed: Callable[[], None] | None = None
-    """What is to be set once the probe is armed: it concerns what the probe itself has made."""
     boots: Boots | None = None
     """Where deployments are brought about by booting."""
+    at_armed: Callable[[], None] | None = None
+    """What is to be set once the probe is armed: it concerns what the probe itself has made."""
     keep: Callable[[Kept | None], None] = _keep_nothing
     earlier: Kept | None = None
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from rtgauge.analysis.comparison import Comparison, Options, Pair, compare
 from rtgauge.analysis.selection import Convention
-from rtgauge.analysis.sides import UNIPROCESSOR, Side, pairs, sides_of
+from rtgauge.analysis.sides import EMULATED, UNIPROCESSOR, Side, pairs, sides_of
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeError
 from rtgauge.plan.plan import Overrides, Plan, make_plan
 from rtgauge.record.model import Run
@@ -107,7 +107,10 @@ def select(first: Path) -> Selected:
         return Selected(first, sides, [], None, Choice(UNIPROCESSOR, "it is the only deployment that this machine can take"))
     couples = pairs(sides, UNIPROCESSOR)
     comparison = compare(sides, couples, Options())
-    return Selected(first, sides, couples, comparison, choose(comparison))
+    choice = choose(comparison)
+    if any(side.traits["processor"] == EMULATED for side in sides):
+        choice = replace(choice, reason=f"{choice.reason}; the processor is emulated: for a real one nothing follows from it")
+    return Selected(first, sides, couples, comparison, choice)
 
 
 def run_study(hands: Hands, overrides: Overrides) -> None:

@@ -15,10 +15,10 @@ from rtgauge.study.kept import kept_of
 TWO_RECORDS = ("delgado2020",)
 """Studies whose second part is a record of its own."""
 GROWING: dict[str, str] = {
-    "garre2014": "rtgauge.study.garre2014",
-    "tire-search": "rtgauge.study.tire",
     "adam2021": "rtgauge.study.adam2021",
+    "garre2014": "rtgauge.study.garre2014",
     "sustained": "rtgauge.study.sustained",
+    "tire-search": "rtgauge.study.tire",
 }
 """Studies in one record: name -> the module that holds it as `STUDY`, imported when it is asked for."""
 

@@ -31,11 +31,12 @@ RETRY_S = 1.0
 
 # The guard is not the connection's child in any way that its end could reach: files for what it reads and writes, a
 # session of its own (--detach). `attach` joins the connection to these files.
-FOLLOW = """
+# Whether there is room is tried by writing, and said in a word of ours: shells call it differently (dash: an I/O error).
+FOLLOW = f"""
 "$engine" attach --folder "$folder" --pid "$pid" --from "$from"
 status=$?
 cat "$folder/errors" 2>/dev/null >&2
-[ "$status" = 0 ] || [ ! -d "$folder" ] || echo full >"$folder/room"
+[ "$status" = 0 ] || [ ! -d "$folder" ] || {{ echo full >"$folder/room"; }} 2>/dev/null || echo "{FULL}" >&2
 exit "$status"
 """
 PREPARE = """

@@ -95,7 +95,7 @@ def frontier_rows(predicted: Sequence[PredictedFrontier], maps: Sequence[RealTim
     search = {(one.solver, one.policy, one.period_ns, one.frontier.threads): one.frontier for one in searched}
     rows: list[FrontierRow] = []
     # A map of another period, as that of the pretest, does not reach its frontier where a search was for the one that is asked for.
-    periods = {period_ns for _, _, period_ns, _ in search} or {period_ns for _, _, period_ns, _ in mapped}
+    periods = {period_ns for _, _, period_ns, _ in search} or {max((period_ns for _, _, period_ns, _ in mapped), default=0)}
     for key in sorted(
         {key for key in {*mapped, *search} if key[2] in periods},
         key=lambda key: (key[1], -key[2], SOLVERS.index(key[0]) if key[0] in SOLVERS else len(SOLVERS), key[3]),

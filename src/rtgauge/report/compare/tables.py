@@ -71,10 +71,12 @@ EMULATED = "emulated"
 
 
 def emulated_note(result: Comparison) -> str | None:
-    """What has to be known where some sides are of emulated machines and others are not."""
+    """What has to be known where sides are of emulated machines; None: none is."""
     emulated = list(dict.fromkeys(side.traits["host"] for side in result.sides if side.traits.get("processor") == EMULATED))
-    if not emulated or all(side.traits.get("processor") == EMULATED for side in result.sides):
+    if not emulated:
         return None
+    if all(side.traits.get("processor") == EMULATED for side in result.sides):
+        return "Emulated: all of them. What differs may be the emulator's, and nothing follows for a real processor."
     return f"Emulated: {', '.join(emulated)}. The times of an emulated processor are not those of a real one: beside the others they say nothing."
 
 

@@ -81,7 +81,9 @@ def course_figure(source: Source) -> Figure | None:
         missed = shown.transform_filter("datum.missed > 0").mark_tick(orient="vertical", height=9, width=2, thickness=2, style="alarm", yOffset=-5)
         layers.append(missed.encode(x="middle:Q", y=alt.YValue("height"), tooltip=tooltip))
     names_layer, marks_layer = _names(found, source.record)
-    layers += [names_layer, marks_layer] if len(source.record.steps) <= NAMED_STEPS else [marks_layer]
+    layers += [names_layer] if len(source.record.steps) <= NAMED_STEPS else []
+    # Without a mark the layer would have nothing to scale, and the browser would complain of it.
+    layers += [marks_layer] if any(step.marks for step in source.record.steps) else []
     layers += bound_layer(source.bound_us, vertical=False)
     text = f"Largest {quantity} over time, a band a step. " + "; ".join(f"{label}: up to {part[ALL].max_ns or 0} ns" for label, part in source.measured.items())
     return Figure(

@@ -115,7 +115,7 @@ def cost_grid(results: TireResults) -> Grid | None:
         return None
     notes = [
         "Each term is the slope over n of a difference of a step's CPU time, on one thread. In brackets: 95 % interval from the scatter about that line.",
-        "T_rest: a node's cost beside springs and integration; below zero where work overlaps, so that both together cost less than each alone.",
+        "T_rest: a node's cost beside springs and integration (it is read and written), and what of these two the processor does at the same time.",
         "An interval that holds zero: the term cannot be told from nothing. paper: sec. 4.5, an i7-3930K with gcc 4.4 -O2.",
     ]
     missing: dict[str, list[str]] = {}
@@ -210,6 +210,10 @@ FRONTIER_COLUMNS = [
 ]
 
 
+UNSEARCHED = 5
+"""Columns of the table that no search fills."""
+
+
 def frontier_grid(results: TireResults, group: str = "") -> Grid | None:
     """The largest n in hard real time, predicted and measured; None where no step was paced."""
     if not results.frontiers:
@@ -221,7 +225,8 @@ def frontier_grid(results: TireResults, group: str = "") -> Grid | None:
             f"search: the largest n at which all of its runs kept every deadline. Each bisection is a draw of luck near the frontier; between their least and "
             f"largest end lies the middle one of all such with {sure * 100:.0f} % confidence. misses at most: what that many deadlines do not rule out at 95 %."
         )
-    return Grid("The real-time frontier", FRONTIER_COLUMNS, [_frontier_row(row, results, group) for row in results.frontiers], notes)
+    width = len(FRONTIER_COLUMNS) if sure is not None else UNSEARCHED
+    return Grid("The real-time frontier", FRONTIER_COLUMNS[:width], [_frontier_row(row, results, group)[:width] for row in results.frontiers], notes)
 
 
 def cells_grids(results: TireResults, group: str = "") -> list[Grid]:

@@ -170,7 +170,7 @@ def cost_words(results: TireResults) -> list[str]:
         ordered = sorted(abs(one.residual) for one in results.predictions)
         paragraphs.append(
             f"Of {plural(len(ordered), 'configuration')} half are predicted within {ordered[len(ordered) // 2] * 100:.0f} %; the farthest, {worst.solver} "
-            f"under {policy_name(worst.policy)} with {whole(worst.nodes)} nodes on {threads_name(worst.threads, results)}, takes {worst.residual * 100:+.0f} % "
-            "against its prediction. The model knows nothing of caches and of threads that want the same lock."
+            f"under {policy_name(worst.policy)} with {whole(worst.nodes)} nodes on {threads_name(worst.threads, results)}, takes {figure(worst.residual + 1)} "
+            "times what is predicted. The model knows nothing of caches and of threads that want the same lock."
         )
     return paragraphs
