@@ -132,7 +132,8 @@ def test_an_invalid_step_says_nothing(tmp_path: Path):
 
 def test_a_search_is_left_out_of_the_other_tables_and_a_few_periods_are_not(tmp_path: Path):
     search = record(tmp_path / "search", [*steps_of([100_000]), Drawn([Series([5])], load="cpu")])
-    assert [step.key.load for step in without_searches(search).steps] == ["cpu"]
+    kept = without_searches(search).steps
+    assert [(step.key.probe, step.key.parameters["interval_ns"]) for step in kept] == [("response", 10_000_000), ("wakeup", 1_000_000)]
     few = record(tmp_path / "few", [Drawn([Series([5])], parameters={"interval_ns": period}) for period in (10**6, 10**5, 10**4)])
     assert len(without_searches(few).steps) == 3
     assert len(groups(few)) == 1

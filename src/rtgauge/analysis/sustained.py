@@ -156,8 +156,13 @@ def groups(record: Record) -> list[list[Step]]:
 
 
 def without_searches(record: Record) -> Record:
-    """The record without the steps of a search, which are of so many periods that each says little by itself."""
-    searched = {step.id for steps in groups(record) if len({period_of(step) for step in steps}) >= SEARCH for step in steps}
+    """The record without the steps of a search but those of its longest period: the others are so many that each says little by itself."""
+    searched: set[str] = set()
+    for steps in groups(record):
+        periods = {step.id: period_of(step) or 0 for step in steps}
+        longest = max(periods.values())
+        if len(set(periods.values())) >= SEARCH:
+            searched |= {step_id for step_id, period in periods.items() if period < longest}
     return replace(record, steps=[step for step in record.steps if step.id not in searched]) if searched else record
 
 

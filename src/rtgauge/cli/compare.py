@@ -138,8 +138,12 @@ def compare(
     found: list[tuple[Part, Comparison, list[Side], list[tuple[Side, Side]]]] = []
     progress, end = _progress()
     try:
-        for part in parts:
-            sides = sides_of(opened, part, force=force)
+        every = [(part, sides_of(opened, part, force=force)) for part in parts]
+        several = [(part, sides) for part, sides in every if len(sides) > 1]
+        for part, sides in every if several else []:
+            if len(sides) < 2:
+                typer.echo(f"left out: {part.title}: there is only one side of it", err=True)
+        for part, sides in several or every:  # of one side alone `pairs` says what to do
             chosen = pairs(sides, baseline)
             result = compare_sides(sides, chosen, Options(alpha, within_ns, Scale(scale), resamples, tails), progress)
             found.append((part, result.model_copy(update={"task": part.task}), sides, chosen))
