@@ -53,7 +53,6 @@ struct series {
 	struct label labels[SERIES_LABELS]; /* beside the CPU; name NULL: none */
 
 	/* set before the first sample; of a timed one by series_timed */
-	bool timed;
 	int64_t interval_ns, start_ns;
 	int64_t warm_up_count;	     /* activations */
 	int64_t total_count;	     /* warm-up and measured activations; INT64_MAX: until stopped */
@@ -64,6 +63,7 @@ struct series {
 
 	int64_t position;   /* activations accounted for */
 	int64_t reached_ns; /* timed, set before series_end: measured until then; 0: until the last sample */
+	bool timed;	    /* set by series_timed */
 	bool measuring;	    /* the window is one of the measured phase */
 	bool unwritable;    /* the samples file took no more */
 	unsigned int outlier_count;
