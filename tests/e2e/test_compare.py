@@ -186,10 +186,14 @@ def test_the_command_prints_tables_and_writes_figures_and_a_page(old, new, monke
     for heading in ("average", "maximum", "minimum", "std", "Settings that differ", "chi-square", "Wasserstein (us)", "Cramer's V", "95 % interval"):
         assert heading in out
     assert "99 resamples cannot show any difference among 9 comparisons: --resamples 360 or more could" in out
-    assert {file.name for file in figures.iterdir()} == {f"{name}.{form}" for name in ("histograms", "exceedances", "qq") for form in ("png", "svg", "pdf")}
+    assert {file.name for file in figures.iterdir()} == {
+        f"{name}.{form}"
+        for name in ("histograms", "exceedances", "qq", "timing-wakeup-latency-linear", "timing-wakeup-latency-log")
+        for form in ("png", "svg", "pdf")
+    }
     assert "regression line slope" in (figures / "qq.svg").read_text(encoding="utf-8")
     text = page.read_text(encoding="utf-8")
-    assert text.count('class="chart"') == 1 + 1 + 3
+    assert text.count('class="chart"') == (1 + 1 + 3) + (6 + 1)  # of all sides together, and how often: each of 6, and all
     assert "6.12.0-rt, memory" in text
     assert "http://" not in text.split("<script")[0]
 

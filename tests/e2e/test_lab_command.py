@@ -24,7 +24,7 @@ words = dict(zip(sys.argv[1:], sys.argv[2:]))
 said = os.environ["FAKE_SAYS"]
 if said.startswith("error:"):
     sys.exit(said.removeprefix("error:"))
-console = words["-chardev"].partition("path=")[2]
+(console,) = (word.partition("path=")[2] for word in sys.argv if word.startswith("file,id=console"))
 if os.fork():
     time.sleep(0.3)
     os._exit(0)

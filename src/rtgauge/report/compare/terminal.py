@@ -53,7 +53,7 @@ def _table(grid: Grid) -> Table:
         numeric = (
             column in NUMBERS or (grid.title.endswith("(ns)") and i > 0 and column != "operation") or column.startswith(("critical", "Wasserstein", "Cramer"))
         )
-        table.add_column(column, justify="right" if numeric else "left", no_wrap=numeric, style="bold" if i == 0 else "", overflow="fold")
+        table.add_column(Text(printable(column)), justify="right" if numeric else "left", no_wrap=numeric, style="bold" if i == 0 else "", overflow="fold")
     for row in grid.rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
     return table
@@ -71,7 +71,7 @@ def print_grids(tables: Sequence[Grid], console: Console) -> None:
         shown, more = _settings(grid) if grid.title.startswith("Settings") else (grid, 0)
         if i:
             console.print()
-        console.print(Text(shown.title, style="bold underline"))
+        console.print(Text(printable(shown.title), style="bold underline"))
         if shown.rows:
             console.print(_table(shown))
         if more:
