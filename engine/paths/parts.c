@@ -8,12 +8,21 @@
 #include <string.h>
 
 #include "base/stream.h"
+#include "rt/clock.h"
 
 #define EVENTS 65536
+#define WAITING 16384
+#define SETTLE_NS (NS_PER_S / 5)
 #define IRQS "/sys/kernel/irq"
 
 static struct trace_event events[EVENTS];
-static unsigned int event_count;
+static unsigned int event_first, event_count; /* those before event_first are of responses that are done */
+
+/* Responses whose events may not all have come: what a CPU traced is read up to some ten ms late. */
+static struct {
+	int64_t from_ns, woke_ns;
+} waiting[WAITING];
+static unsigned int waiting_first, waiting_count;
 
 /* The number of the interrupt that the kernel names so; TRACE_NO_INTERRUPT: there is none. */
 static int find_interrupt(const char *name)
@@ -57,32 +66,25 @@ void parts_choose(struct parts *parts, const struct path_end *slave, bool from_s
 	}
 }
 
-void parts_take(void)
+static void take_events(void)
 {
+	event_count -= event_first;
+	memmove(events, events + event_first, event_count * sizeof(events[0]));
+	event_first = 0;
 	event_count = trace_take(events, event_count, EVENTS);
 }
 
 /* The first event of a kind from this time on; 0: there is none up to end_ns. */
 static int64_t first(enum trace_kind kind, int64_t from_ns, int64_t end_ns)
 {
-	for (unsigned int i = 0; i < event_count && events[i].time_ns <= end_ns; i++) {
+	for (unsigned int i = event_first; i < event_count && events[i].time_ns <= end_ns; i++) {
 		if (events[i].kind == kind && events[i].time_ns >= from_ns)
 			return events[i].time_ns;
 	}
 	return 0;
 }
 
-static void forget_until(int64_t end_ns)
-{
-	unsigned int gone = 0;
-
-	while (gone < event_count && events[gone].time_ns <= end_ns)
-		gone++;
-	memmove(events, events + gone, (event_count - gone) * sizeof(events[0]));
-	event_count -= gone;
-}
-
-void parts_feed(struct parts *parts, int64_t from_ns, int64_t woke_ns, struct json *j)
+static void take_apart(struct parts *parts, int64_t from_ns, int64_t woke_ns, struct json *j)
 {
 	int64_t irq_ns =
 		parts->interrupt == TRACE_NO_INTERRUPT ? from_ns : first(TRACE_INTERRUPT, from_ns, woke_ns);
@@ -91,7 +93,8 @@ void parts_feed(struct parts *parts, int64_t from_ns, int64_t woke_ns, struct js
 	const int64_t begin[] = {from_ns, irq_ns, waking_ns, switch_ns};
 	const int64_t end[] = {irq_ns, waking_ns, switch_ns, woke_ns};
 
-	forget_until(woke_ns);
+	while (event_first < event_count && events[event_first].time_ns <= woke_ns)
+		event_first++;
 	if (!switch_ns) {
 		parts->unmatched++;
 		return;
@@ -101,6 +104,36 @@ void parts_feed(struct parts *parts, int64_t from_ns, int64_t woke_ns, struct js
 		if (parts->known[i])
 			series_feed_timed(&parts->series[i], from_ns, end[i] - begin[i], j);
 	}
+}
+
+static void take_oldest(struct parts *parts, struct json *j)
+{
+	unsigned int at = waiting_first++ % WAITING;
+
+	waiting_count--;
+	take_apart(parts, waiting[at].from_ns, waiting[at].woke_ns, j);
+}
+
+void parts_feed(struct parts *parts, int64_t from_ns, int64_t woke_ns, struct json *j)
+{
+	unsigned int at;
+
+	if (waiting_count == WAITING)
+		take_oldest(parts, j);
+	at = (waiting_first + waiting_count++) % WAITING;
+	waiting[at].from_ns = from_ns;
+	waiting[at].woke_ns = woke_ns;
+}
+
+void parts_take(struct parts *parts, bool last, struct json *j)
+{
+	int64_t settled_ns = clock_now_ns(CLOCK_MONOTONIC) - SETTLE_NS;
+
+	if (last)
+		clock_pause_ns(SETTLE_NS);
+	take_events();
+	while (waiting_count && (last || waiting[waiting_first % WAITING].woke_ns <= settled_ns))
+		take_oldest(parts, j);
 }
 
 void parts_conclude(const struct parts *parts, struct json *j)
@@ -123,6 +156,14 @@ void parts_conclude(const struct parts *parts, struct json *j)
 			    "this path has no interrupt, so there is no interrupt latency and no service "
 			    "time to tell: the "
 			    "slave is woken by the master itself");
+	if (parts->unmatched * 5 > parts->matched)
+		stream_mark(j, "parts-missing", SEVERITY_DOUBTFUL, -1,
+			    "of %" PRId64 " responses %" PRId64
+			    " could not be taken apart, because the kernel did not "
+			    "trace each switch to the slave (some kernels leave out those from an idle CPU): "
+			    "the parts "
+			    "are those of the others",
+			    parts->matched + parts->unmatched, parts->unmatched);
 	if (trace_dropped())
 		stream_mark(j, "trace-dropped", SEVERITY_NOTE, -1,
 			    "the kernel dropped trace events: %" PRId64 " responses could not be taken apart",

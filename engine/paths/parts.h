@@ -34,13 +34,13 @@ void parts_choose(struct parts *parts, const struct path_end *slave, bool from_s
 
 /*
  * One response: the slave woke at woke_ns, for a stimulus of from_ns, or (not from_stimulus) after from_ns.
- * What the kernel traced until then is taken from the events, which are those of trace_take; calls come in
- * order of time.
+ * It is taken apart later, by parts_take; calls come in order of time.
  */
 void parts_feed(struct parts *parts, int64_t from_ns, int64_t woke_ns, struct json *j);
 
-/* What the kernel traced since; before the samples of that time are fed. */
-void parts_take(void);
+/* Reads what the kernel traced since, and takes the responses apart that are old enough; all of them at the
+ * last. */
+void parts_take(struct parts *parts, bool last, struct json *j);
 
 /* A result and marks: what was told apart by what. */
 void parts_conclude(const struct parts *parts, struct json *j);

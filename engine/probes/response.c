@@ -424,14 +424,14 @@ static bool take_master(struct json *j)
 	size_t got;
 
 	while ((got = ring_pop(&master.ring, slots, sizeof(slots) / sizeof(slots[0])))) {
-		if (wanted.trace_instance)
-			parts_take();
 		for (size_t i = 0; i < got; i++) {
 			feed(&master.slots[slots[i]], j);
 			if (wanted.trace_instance)
 				take_apart(&master.slots[slots[i]], j);
 		}
 	}
+	if (wanted.trace_instance)
+		parts_take(&parts, done, j);
 	give_up();
 	if (wanted.role == PATH_BOTH && !partner_lives(&partner, died, sizeof(died)))
 		end_by("slave-died");
@@ -451,8 +451,6 @@ static bool take_slave(struct json *j)
 	size_t got;
 
 	while ((got = ring_pop(&slave->ring, slots, sizeof(slots) / sizeof(slots[0])))) {
-		if (wanted.trace_instance)
-			parts_take();
 		for (size_t i = 0; i < got; i++) {
 			const struct answer *a = &slave->slots[slots[i]];
 			int64_t from_ns = a->edge_ns ? a->edge_ns : a->woke_ns;
@@ -464,6 +462,8 @@ static bool take_slave(struct json *j)
 			series_feed_timed(&series, from_ns, a->answered_ns - from_ns, j);
 		}
 	}
+	if (wanted.trace_instance)
+		parts_take(&parts, done, j);
 	series.reached_ns = now_ns;
 	if (!done && now_ns >= master.end_ns)
 		end_by("duration");

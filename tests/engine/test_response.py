@@ -298,10 +298,13 @@ def test_a_response_is_taken_apart(engine: Path, tmp_path: Path, path: str, inte
     assert [names[number] for number in sorted(names)] == [None, *segments]
     parts = values(stream, "parts")
     assert parts["interrupt"] == interrupt
-    assert parts["told_apart"] >= 0.8 * (parts["told_apart"] + parts["not_told_apart"])
+    # Not every kernel traces each switch from an idle CPU to the slave: then it is said. tests/lab has kernels that do.
+    few = parts["not_told_apart"] * 5 > parts["told_apart"]
+    assert ("parts-missing" in stream.marks) == few
+    assert parts["told_apart"] + parts["not_told_apart"] >= 300
     sums = {line["series"]: line for line in stream.all("summary")}
     for number, name in names.items():
-        if name is not None:
+        if name is not None and sums[number]["count"]:
             assert 0 < sums[number]["min_ns"] <= sums[number]["max_ns"] <= sums[0]["max_ns"]
             assert sums[number]["impossible"] == 0
     assert ("no-interrupt" in stream.marks) == (interrupt == "none")
