@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/tracefs.h"
 #include "frame/trace_page.h"
+#include "rt/memory.h"
 
 #define CPUS_MOST 1024
 #define PAGE_MOST 65536
@@ -34,7 +35,7 @@ static struct {
 	struct event_type types[TRACE_KINDS];
 	int values[TRACE_KINDS];
 	bool dropped;
-	unsigned char page[PAGE_MOST];
+	unsigned char *page;
 } trace;
 
 static bool write_file(const char *path, const char *text)
@@ -145,6 +146,9 @@ int trace_open(const char *instance, pid_t task, int interrupt)
 	if (!read_file(root, "events/header_page", format) || !offset_of(format, "data", &trace.data_offset))
 		return failed("events/header_page");
 	close(root);
+	trace.page = memory_get(PAGE_MOST);
+	if (!trace.page)
+		return failed("memory");
 	if (!write_file("trace_clock", "mono"))
 		return failed("trace_clock");
 	write_file("buffer_size_kb", BUFFER_KB); /* what there is may do as well */
@@ -203,7 +207,7 @@ unsigned int trace_take(struct trace_event *events, unsigned int have, unsigned 
 	for (unsigned int i = 0; i < trace.pipe_count; i++) {
 		ssize_t len;
 
-		while ((len = read(trace.pipes[i], trace.page, sizeof(trace.page))) > 0)
+		while ((len = read(trace.pipes[i], trace.page, PAGE_MOST)) > 0)
 			take_page((size_t)len, events, &have, most);
 	}
 	return have;

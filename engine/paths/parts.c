@@ -9,19 +9,20 @@
 
 #include "base/stream.h"
 #include "rt/clock.h"
+#include "rt/memory.h"
 
 #define EVENTS 65536
 #define WAITING 16384
 #define SETTLE_NS (NS_PER_S / 5)
 #define IRQS "/sys/kernel/irq"
 
-static struct trace_event events[EVENTS];
+static struct trace_event *events; /* EVENTS of them; static, they would be locked in every probe */
 static unsigned int event_first, event_count; /* those before event_first are of responses that are done */
 
 /* Responses whose events may not all have come: what a CPU traced is read up to some ten ms late. */
 static struct {
 	int64_t from_ns, woke_ns;
-} waiting[WAITING];
+} * waiting; /* WAITING of them */
 static unsigned int waiting_first, waiting_count;
 
 /* The number of the interrupt that the kernel names so; TRACE_NO_INTERRUPT: there is none. */
@@ -48,11 +49,16 @@ static int find_interrupt(const char *name)
 	return found;
 }
 
-void parts_choose(struct parts *parts, const struct path_end *slave, bool from_stimulus, int cpu)
+bool parts_choose(struct parts *parts, const struct path_end *slave, bool from_stimulus, int cpu)
 {
 	static const char *const names[PARTS] = {"interrupt-latency", "service-time", "scheduling-latency",
 						 "scheduling-duration"};
 
+	events = memory_get(EVENTS * sizeof(*events));
+	waiting = memory_get(WAITING * sizeof(*waiting));
+	parts->series = memory_get(PARTS * sizeof(*parts->series));
+	if (!events || !waiting || !parts->series)
+		return false;
 	parts->interrupt = slave->kind == &path_gpio ? find_interrupt(PATH_SLAVE_NAME)
 			   : slave->kind == &path_udp || slave->kind == &path_loop_udp ? TRACE_NET_RX
 										       : TRACE_NO_INTERRUPT;
@@ -64,6 +70,7 @@ void parts_choose(struct parts *parts, const struct path_end *slave, bool from_s
 		parts->series[i].cpu = cpu;
 		parts->series[i].labels[0] = (struct label){"segment", names[i]};
 	}
+	return true;
 }
 
 static void take_events(void)

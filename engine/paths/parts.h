@@ -22,15 +22,15 @@ enum part {
 };
 
 struct parts {
-	struct series series[PARTS];
-	bool known[PARTS]; /* there is such a part on this path */
-	int interrupt;	   /* as of trace_open */
+	struct series *series; /* PARTS of them; NULL: nothing is taken apart */
+	bool known[PARTS];     /* there is such a part on this path */
+	int interrupt;	       /* as of trace_open */
 	int64_t matched, unmatched;
 };
 
 /* Which parts there are on this path, whose slave's input is open. from_stimulus: the stimulus's time is
- * known. */
-void parts_choose(struct parts *parts, const struct path_end *slave, bool from_stimulus, int cpu);
+ * known. false: there is not the memory. */
+bool parts_choose(struct parts *parts, const struct path_end *slave, bool from_stimulus, int cpu);
 
 /*
  * One response: the slave woke at woke_ns, for a stimulus of from_ns, or (not from_stimulus) after from_ns.

@@ -113,7 +113,8 @@ static struct {
 static struct path_end ends[2];
 static struct partner partner;
 static struct observer *observer;
-static struct series every[SERIES];
+static struct series
+	*every; /* here and in memory only if this probe runs: what is static is locked in every one */
 static struct series *shown[SERIES];
 static struct frame_thread *threads[1];
 static struct frame_thread *measurers[SERIES];
@@ -475,6 +476,9 @@ int verb_periodic(int argc, char **argv)
 		.conclude = conclude,
 	};
 	status = frame_open(&frame, argc, argv);
+	every = memory_get(SERIES * sizeof(*every));
+	if (!status && !every)
+		status = frame_no_memory();
 	if (!status)
 		status = make_roles();
 	if (!status)

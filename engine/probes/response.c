@@ -602,7 +602,8 @@ static int begin_trace(void)
 
 	if (!wanted.trace_instance)
 		return 0;
-	parts_choose(&parts, &ends[PATH_SLAVE], both, both ? partner.cpu : master.thread.cpu);
+	if (!parts_choose(&parts, &ends[PATH_SLAVE], both, both ? partner.cpu : master.thread.cpu))
+		return frame_no_memory();
 	status = trace_open(wanted.trace_instance, both ? partner.pid : master.thread.tid, parts.interrupt);
 	for (int i = 0; i < PARTS && !status; i++) {
 		if (!parts.known[i])

@@ -126,7 +126,8 @@ static const struct option_entry table[] = {
 
 static struct tire_model model;
 static struct tire_plan plan;
-static struct series all[TIMED_METRICS];
+static struct series
+	*all; /* here and in memory only if this probe runs: what is static is locked in every one */
 static struct frame_thread *threads[TIRE_THREADS_MOST];
 static size_t step_bytes;
 
@@ -288,18 +289,21 @@ static void place(struct probe_cpus *cpus)
 	}
 }
 
-static void set_series(struct frame *f)
+static bool set_series(struct frame *f)
 {
 	static struct series *series[TIMED_METRICS];
 	static struct frame_thread *measurers[TIMED_METRICS];
 	static const char *const timed[] = {"latency", "response", "slack"};
-	static struct histogram overrun;
+	struct histogram *overrun = wanted.period_ns ? memory_get(sizeof(*overrun)) : NULL;
 
 	f->series_count = wanted.period_ns ? TIMED_METRICS : 1;
+	all = memory_get(f->series_count * sizeof(*all));
+	if (!all || (wanted.period_ns && !overrun))
+		return false;
 	for (unsigned int i = 0; i < f->series_count; i++) {
 		all[i].id = i;
 		all[i].metric = wanted.period_ns ? timed[i] : "step-time";
-		all[i].negatives = wanted.period_ns && i == SLACK ? &overrun : NULL;
+		all[i].negatives = wanted.period_ns && i == SLACK ? overrun : NULL;
 		all[i].cpu = plan.threads == 1 ? threads[0]->cpu : -1;
 		all[i].labels[0] = (struct label){"solver", solver_names[wanted.solver]};
 		series[i] = &all[i];
@@ -308,6 +312,7 @@ static void set_series(struct frame *f)
 	}
 	f->series = series;
 	f->measurers = measurers;
+	return true;
 }
 
 static void feed_timed(const struct tire_sample *s, struct json *j)
@@ -429,7 +434,8 @@ static int prepare(struct frame *f)
 	if (status)
 		return status;
 	place(&f->cpus);
-	set_series(f);
+	if (!set_series(f))
+		return frame_no_memory();
 	f->threads = threads;
 	f->thread_count = plan.threads;
 	return frame_start(f);
