@@ -29,19 +29,16 @@ def test_a_thread_that_takes_its_cpu_is_ended(engine: Path, which: str) -> None:
     words = ["wakeup", "--policy=fifo", "--interval-ns=1000", "--warm-up-ns=0", f"--cpu={','.join(map(str, cpus))}"]
     with Live(engine, *words) as live:
         live.read_until("armed")
-        began = time.monotonic()
         live.say("go\n")
         if which == "one CPU" and len(CPUS) > 1:
             live.read_until("started")
             for _ in range(5):  # the other CPUs are still there
                 subprocess.run(["true"], check=True, timeout=10)
         stream = live.finish()
-        took = time.monotonic() - began
     assert (stream.reason, stream.status) == ("watchdog", 0)
     mark = next(mark for mark in stream.all("mark") if mark["name"] == "watchdog")
     assert mark["severity"] == "invalid"
     assert "the interval is too short" in mark["detail"]
-    assert took < 20
     for series in range(len(cpus)):
         summary = next(line for line in stream.all("summary") if line["series"] == series)
         assert summary["count"] + summary["missed"] + summary["lost"] > 1000
