@@ -172,7 +172,7 @@ def measuring(pid: int) -> Callable[[], bool]:
     """Whether a response engine runs below this process."""
 
     def ask() -> bool:
-        done = subprocess.run(["ps", "-e", "-o", "ppid=,args="], capture_output=True, text=True, check=True)
+        done = subprocess.run(["ps", "-eww", "-o", "args="], capture_output=True, text=True, check=True)
         return any(" response " in line and "rtgauge-engine" in line and "guard" in line for line in done.stdout.splitlines()) and bool(pid)
 
     return ask
