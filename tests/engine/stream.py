@@ -106,6 +106,11 @@ def refused(engine: Path, code: str, status: int, *words: str, **options: Any) -
     return error["message"]
 
 
+def children(pid: int) -> list[int]:
+    """The processes that this one has begun."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 class Live:
     """An engine that is talked to while it runs. A context: it is killed if a test leaves it behind."""
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tests.engine.stream import CPUS, POLICY, Live, Stream, refused, run
+from tests.engine.stream import CPUS, POLICY, Live, Stream, children, refused, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,7 +97,7 @@ def test_an_observer_alone_of_nothing(engine: Path) -> None:
 def test_an_observer_that_dies_is_told(engine: Path) -> None:
     with Live(engine, "periodic", f"--policy={POLICY}", "--period-ns=2000000") as live:
         live.read_until("armed")
-        child = int(open(f"/proc/{live.process.pid}/task/{live.process.pid}/children").read())  # noqa: PTH123, SIM115
+        (child,) = children(live.process.pid)
         live.say("go\n")
         live.read_until("started")
         time.sleep(0.7)

@@ -9,16 +9,16 @@ import socket
 import struct
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
-from tests.engine.stream import CPUS, POLICY, REAL_TIME, Live, Stream, refused, run
+from tests.engine.stream import CPUS, POLICY, REAL_TIME, Live, Stream, children, refused, run
 from tests.engine.test_microbenchmarks import adds_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 pytestmark = pytest.mark.engine
 LOOPS = ["loop:eventfd", "loop:pipe", "loop:socketpair", "loop:udp"]
@@ -123,22 +123,22 @@ def test_policies_and_cpus(engine: Path, policy: str) -> None:
 def test_a_stop_ends_in_order_and_no_process_is_left(engine: Path) -> None:
     with Live(engine, "response", f"--policy={POLICY}", "--interval-ns=1000000") as live:
         live.read_until("armed")
-        children = [int(child) for child in (open(f"/proc/{live.process.pid}/task/{live.process.pid}/children").read()).split()]  # noqa: PTH123, SIM115
+        begun = children(live.process.pid)
         live.say("go\n")
         live.read_until("started")
         live.storm(20)  # foreign signals change nothing
         live.say("stop\n")
         stream = live.finish()
     assert (stream.reason, stream.status) == ("stopped", 0)
-    assert len(children) == 1
-    assert not os.path.exists(f"/proc/{children[0]}")  # noqa: PTH110
+    assert len(begun) == 1
+    assert not Path(f"/proc/{begun[0]}").exists()
     assert checked(stream)["lost"] == 0
 
 
 def test_the_slave_ends_with_an_engine_that_is_killed(engine: Path) -> None:
     with Live(engine, "response", f"--policy={POLICY}") as live:
         live.read_until("armed")
-        child = int(open(f"/proc/{live.process.pid}/task/{live.process.pid}/children").read())  # noqa: PTH123, SIM115
+        (child,) = children(live.process.pid)
         live.signal(signal.SIGKILL)
         live.process.wait(10)
         deadline = time.monotonic() + 10
@@ -150,7 +150,7 @@ def test_the_slave_ends_with_an_engine_that_is_killed(engine: Path) -> None:
 def test_a_slave_that_dies_in_the_middle_is_told(engine: Path) -> None:
     with Live(engine, "response", f"--policy={POLICY}", "--interval-ns=1000000", "--timeout-ns=20000000") as live:
         live.read_until("armed")
-        child = int(open(f"/proc/{live.process.pid}/task/{live.process.pid}/children").read())  # noqa: PTH123, SIM115
+        (child,) = children(live.process.pid)
         live.say("go\n")
         live.read_until("started")
         time.sleep(0.7)
@@ -274,7 +274,7 @@ def test_what_is_refused(engine: Path, code: str, status: int, words: list[str],
     assert said in refused(engine, code, status, "response", "--go", f"--policy={POLICY}", *words)
 
 
-needs_tracefs = pytest.mark.skipif(os.geteuid() != 0 or "tracefs" not in open("/proc/filesystems").read(), reason="needs root and tracefs")  # noqa: PTH123, SIM115
+needs_tracefs = pytest.mark.skipif(os.geteuid() != 0 or "tracefs" not in Path("/proc/filesystems").read_text(), reason="needs root and tracefs")
 
 
 @needs_tracefs
