@@ -151,8 +151,9 @@ def test_one_whose_reader_has_gone_lets_go(start: Any) -> None:
     program = start("read word; seq 100000; read word; exit 6")
     first = program.attach()
     assert next_line(first) == ATTACHED
-    first.stdout.close()
     say(first, "x")
+    assert next_line(first) == "1\n"
+    first.stdout.close()
     assert first.wait(PATIENCE_S) == 3
     first.stderr.close()
     first.stdin.close()
