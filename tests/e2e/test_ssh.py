@@ -32,7 +32,8 @@ def over_ssh(machine: Machine, *words: object, **options: Any) -> Done:
 def left_on(machine: Machine) -> str:
     """What a run has left there: folders, and processes of its engine."""
     folders = "ls -d /tmp/rtgauge-* /var/tmp/rtgauge-* /root/rtgauge-* 2>/dev/null"
-    return machine.run(f"{folders}; for p in /proc/[0-9]*/exe; do readlink $p | grep 'rtgauge-................/engine'; done")
+    # The path of a process of another machine does not begin in a folder of this one.
+    return machine.run(f"{folders}; for p in /proc/[0-9]*/exe; do readlink $p | grep -E '^/(tmp|var/tmp|root)/rtgauge-.{{16}}/engine'; done")
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ import pytest
 from tests.e2e.cli import Done, end, error_line, good, only_error, rtgauge, start, wait_until
 from tests.e2e.conftest import document
 from tests.e2e.processes import all_pids, command_line, find
+from tests.e2e.test_ssh import left_on
 from tests.support.machine import Machine
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
@@ -40,9 +41,6 @@ class Board:
     def rtgauge(self, *words: object, **options: Any) -> Done:
         return rtgauge(*words, env=self.env, **options)
 
-    def left(self) -> str:
-        return self.machine.run("ls -d /tmp/rtgauge-* 2>/dev/null; for p in /proc/[0-9]*/exe; do readlink $p | grep 'rtgauge-................/engine'; done")
-
 
 @pytest.fixture(scope="module")
 def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
@@ -53,7 +51,7 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
 @pytest.fixture(autouse=True)
 def nothing_left(board: Board) -> Iterator[None]:
     yield
-    assert board.left() == ""
+    assert left_on(board.machine) == ""
 
 
 def series(step: dict[str, Any]) -> dict[tuple[str, str, str], dict[str, Any]]:
@@ -66,7 +64,9 @@ def values(step: dict[str, Any], role: str) -> dict[str, Any]:
 
 
 def test_a_slave_on_another_machine(board: Board) -> None:
-    done = good(board.rtgauge("probe", "response", *board.slave_there(), "--interval", "2ms", "--cycles", 400, "--require", "response<=10s", "--json"))
+    done = board.rtgauge("probe", "response", *board.slave_there(), "--interval", "2ms", "--cycles", 400, "--require", "response<=10s", "--json")
+    # too few to tell, or a stimulus was skipped on a busy machine
+    good(done, done.returncode if done.returncode in {1, 4} else 4)
     found = document(done.stdout)
     (step,) = found["steps"]
     assert step["key"]["targets"] == {"self": board.target, "master": "local"}
@@ -84,7 +84,7 @@ def test_a_slave_on_another_machine(board: Board) -> None:
     assert (step["end_reason"], step["peer"]["target"], step["peer"]["role"]) == ("count", "local", "master")
     assert step["peer"]["series"] == [master["series"]]
     assert step["peer"]["clock_uncertainty_ns"] > 0
-    assert found["run"]["verdicts"][0]["word"] in {"holds", "marginal", "cannot tell"}
+    assert {verdict["step"] for verdict in found["run"]["verdicts"]} == {None, step["id"]}
 
 
 def test_a_task_here_that_is_observed_there(board: Board) -> None:

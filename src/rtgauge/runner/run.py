@@ -199,7 +199,6 @@ def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt:
         contexts: dict[str, Context] = {}
         held: list[Mark] = []
         for name, target in targets.items():
-            remaining = _of(_remaining(run, finished), name)
             earlier = _to_pick_up(sessions[name].get("step"), target, by_boot=by_boot)
             measured = any(key.targets["self"] == name for key in run.planned)
             boots = _boots(target, progress, interrupt, stack) if by_boot and measured else None
@@ -210,9 +209,12 @@ def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt:
                 contexts[name] = Context(target, known, progress, interrupt, load_warm_up_ns / 1e9, calibrations, earlier=earlier)
             else:
                 contexts[name] = _context(target, load_warm_up_ns, progress, interrupt)
-                held += _held_marks(remaining, contexts[name])
-                _check_all(remaining, contexts[name])
             contexts[name].controller, contexts[name].boots, contexts[name].targets = controller, boots, targets
+        for name, context in contexts.items():
+            if context.earlier is None:
+                remaining = _of(_remaining(run, finished), name)
+                held += _held_marks(remaining, context)
+                _check_all(remaining, context)
         for step in record.steps:
             if step not in finished:
                 writer.remove_step(step.id)
