@@ -6,12 +6,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src engine -type f -not -name '*.pyc') pyproject.toml meson.build meson.options
 
-.PHONY: engines help run install test test-engine test-python test-lab lint bench docs clean packages
+.PHONY: engines help run install test test-engine test-python test-lab test-lab-main lint bench docs clean packages
 
 help:
 	@echo 'make run    measure this machine (about a minute; installs what is missing)'
-	@echo 'make test   every test but those of the lab, as CI runs them'
-	@echo 'make test-lab  real kernels in virtual machines (half an hour more at most)'
+	@echo 'make test   every test, as CI runs them; of the lab the main ones'
+	@echo 'make test-lab  all tests on real kernels in virtual machines (half an hour at most)'
 	@echo 'make lint   formatting, types, static analysis, layers'
 	@echo 'make bench  side by side with cyclictest and jitterdebugger'
 	@echo 'make engines  the engines for arm64 and armhf, to be part of the package'
@@ -39,7 +39,7 @@ $(VENV)/.tools: $(VENV)/.ready pyproject.toml
 	@$(BIN)/python tools/groups.py test lint docs | xargs $(BIN)/pip install --quiet --disable-pip-version-check
 	@touch $@
 
-test: lint test-engine test-python
+test: lint test-engine test-python test-lab-main
 	@echo '--- all tests passed'
 
 test-engine: $(VENV)/.tools
@@ -60,7 +60,12 @@ engines: $(VENV)/.ready
 		install -D build-$$architecture/engine/rtgauge-engine src/rtgauge/bin/rtgauge-engine-$$architecture || exit 1; \
 	done
 
-# Not part of `test`: it fetches some hundred MB and boots emulated machines.
+# Fetches some hundred MB once, and boots emulated machines.
+test-lab-main: $(VENV)/.tools $(VENV)/.installed
+	@sh tools/packages.sh lab
+	@echo '--- the main chain on real kernels in virtual machines'
+	@$(BIN)/pytest tests/lab -m ci
+
 test-lab: $(VENV)/.tools $(VENV)/.installed
 	@sh tools/packages.sh lab
 	@echo '--- real kernels in virtual machines'

@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.e2e.cli import good, rtgauge
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ def test_the_papers_table_by_rebooting(lab: Lab, tmp_path: Path) -> None:
     assert lab.listed("debian-rt")["running"]["append"] == "threadirqs"
 
 
+@pytest.mark.ci
 def test_a_matrix_of_deployments_and_loads(lab: Lab, measured: Measured) -> None:
     lab.boot("debian-rt")
     document, record = measured("--deployments-by", "boot", "--deployment", "MI,Single,as-is", "--load", "idle,scheduler", "--duration", "1s", *SHORT)

@@ -28,6 +28,7 @@ STATE = (
 PUT_BACK_S = 120
 
 
+@pytest.mark.ci
 def test_every_deployment_live_and_all_put_back(lab: Lab, measured: Measured) -> None:
     lab.boot("debian")
     before = lab.run_in(STATE)
@@ -41,6 +42,7 @@ def test_every_deployment_live_and_all_put_back(lab: Lab, measured: Measured) ->
     assert lab.run_in(STATE) == before
 
 
+@pytest.mark.ci
 def test_after_kill_9_the_guard_puts_everything_back(lab: Lab, tmp_path: Path) -> None:
     lab.boot("debian")
     before = lab.run_in(STATE)
@@ -60,6 +62,7 @@ def test_after_kill_9_the_guard_puts_everything_back(lab: Lab, tmp_path: Path) -
         time.sleep(1)
 
 
+@pytest.mark.ci
 def test_after_kill_9_of_the_engine_too_restore_puts_everything_back(lab: Lab, tmp_path: Path) -> None:
     lab.boot("debian")
     before = lab.run_in(STATE)

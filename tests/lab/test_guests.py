@@ -40,6 +40,7 @@ def architecture(name: str) -> str:
     return "aarch64" if name.endswith("-arm64") else "x86_64"
 
 
+@pytest.mark.ci
 def test_facts_and_audit_know_the_guest(lab: Lab, name: str) -> None:
     lab.boot(name)
     facts = json.loads(good(rtgauge("system", "--target", f"lab:{name}", "--json", env=lab.env, timeout=120)).stdout)
@@ -55,6 +56,7 @@ def test_facts_and_audit_know_the_guest(lab: Lab, name: str) -> None:
     assert found["not-emulated"]["result"] == "differs"
 
 
+@pytest.mark.ci
 def test_wakeup_idle_and_loaded(lab: Lab, measured: Measured, name: str) -> None:
     lab.boot(name)
     document, record = measured("--load", "idle,cpu", "--require", "period=10ms latency<=5s", *SHORT, status=4)
@@ -101,6 +103,7 @@ def test_a_power_cut_keeps_the_disk_and_the_host_key(lab: Lab) -> None:
     assert lab.run_in("cat /var/kept; ls /tmp").split() == ["kept"]
 
 
+@pytest.mark.ci
 def test_the_next_run_puts_back_what_a_power_cut_has_left(lab: Lab, measured: Measured, engine: Path) -> None:
     lab.boot("debian")
     with engine.open("rb") as program:

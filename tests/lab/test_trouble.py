@@ -63,6 +63,7 @@ def all_there(step: dict[str, Any], seconds: int) -> bool:
     return bool(step["total"]["count"] + step["total"]["missed"] == 100 * seconds * len(step["cpus"]))
 
 
+@pytest.mark.ci
 def test_the_connection_breaks_in_the_middle_and_comes_back(lab: Lab, tmp_path: Path) -> None:
     process = begin(lab, tmp_path, "--duration", "20s", "--json")
     try:
@@ -95,6 +96,7 @@ def test_the_connection_is_gone_for_long_and_the_run_is_resumed(lab: Lab, tmp_pa
     assert all_there(step, 10)
 
 
+@pytest.mark.ci
 def test_the_disk_of_the_target_is_full_in_the_middle(lab: Lab, tmp_path: Path, tmp_as_it_was: None) -> None:
     process = begin(lab, tmp_path, "--duration", "60s", "--set", "samples=true")
     try:
