@@ -47,8 +47,10 @@ test-engine: $(VENV)/.tools
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh engine/tests/run.sh
 
 test-python: $(VENV)/.tools $(VENV)/.installed
-	@echo '--- host: unit tests, then end to end on this machine, then the page in Chromium'
-	@$(BIN)/pytest
+	@echo '--- host: unit tests, and the page in Chromium'
+	@$(BIN)/pytest tests/unit tests/browser --numprocesses 2
+	@echo '--- engine and commands, end to end on this machine: one after the other, since only one may measure'
+	@$(BIN)/pytest tests/engine tests/e2e
 
 # The engines of other architectures, to be part of the package from the next install on.
 engines: $(VENV)/.ready
