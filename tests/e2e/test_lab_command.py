@@ -10,49 +10,23 @@ import signal
 import socket
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from rtgauge.lab import image, places
-from rtgauge.lab.guest import BUILT_IN
+from rtgauge.lab import places
 from tests.e2e.cli import COMMAND, environment, error_line, good, rtgauge, wait_until
+from tests.support.lab import fake_lab
 
-FAKE = """#!{python}
-import os, signal, sys, time
-words = dict(zip(sys.argv[1:], sys.argv[2:]))
-said = os.environ["FAKE_SAYS"]
-if said.startswith("error:"):
-    sys.exit(said.removeprefix("error:"))
-(console,) = (word.partition("path=")[2] for word in sys.argv if word.startswith("file,id=console"))
-if os.fork():
-    time.sleep(0.3)
-    os._exit(0)
-os.setsid()
-for descriptor in (0, 1, 2):
-    os.close(descriptor)
-with open(words["-pidfile"], "w") as file:
-    file.write(str(os.getpid()))
-with open(console, "w") as file:
-    file.write(said + "\\n")
-time.sleep(0.1 if "ends" in said else 30)
-"""
+if TYPE_CHECKING:
+    from pathlib import Path
+
 KEY = "ssh-ed25519 " + "A" * 68
 
 
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str | None]:
-    """A lab with a built guest `debian` that holds nothing, and a QEMU that is a script."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    folder = image._place(BUILT_IN["debian"])
-    folder.mkdir(parents=True)
-    (folder / "about.json").write_text('{"release": "6.12-fake"}')
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    (programs / "qemu-system-x86_64").write_text(FAKE.format(python=sys.executable))
-    (programs / "qemu-system-x86_64").chmod(0o755)
-    return {"PATH": f"{programs}:{os.environ['PATH']}", "FAKE_SAYS": ""}
+    return fake_lab(tmp_path, monkeypatch)
 
 
 def boot(lab: dict[str, str | None], said: str, *words: object, status: int = 3) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.e2e.cli import end, error_line, good, only_error, rtgauge, start, wait_until
+from tests.support.lab import stock_kernel
 
 if TYPE_CHECKING:
     import subprocess
@@ -139,6 +140,24 @@ def test_a_guest_that_panics_while_it_is_measured_leaves_its_console(lab: Lab, t
     (record,) = (tmp_path / "out").iterdir()
     assert "sysrq triggered crash" in (record / "targets/lab-debian/console.log").read_text()
     assert "rtgauge run --resume" in (tmp_path / "log").read_text()
+
+
+def test_a_guest_that_never_comes_up_leaves_its_console_with_the_run_and_the_others_free(lab: Lab, tmp_path: Path) -> None:
+    kernel = next(stock_kernel().glob("vmlinuz-*"))
+    good(rtgauge("lab", "add", "silent", "--kernel", kernel, "--append", "rdinit=/nowhere root=/dev/nothing", env=lab.env))
+    good(rtgauge("lab", "build", "silent", env=lab.env))
+    try:
+        words = ("run", "--target", "lab:debian", "--target", "lab:silent", *SHORT, "--duration", "1s", "--out", tmp_path / "out")
+        line = error_line(rtgauge(*words, env=lab.env, timeout=ENDS_S), 3)
+    finally:
+        good(rtgauge("lab", "rm", "silent", env=lab.env))
+    (record,) = (tmp_path / "out").iterdir()
+    console = record / "targets/lab-silent/console.log"
+    assert f"its console is in {console} " in line
+    assert f"rtgauge run --resume {record}" in line
+    assert "Kernel panic" in console.read_text()
+    assert not (record / "targets/lab-debian").exists()
+    lab.command("probe", "wakeup", "--duration", "300ms", "--interval", "10ms")
 
 
 def test_the_network_load_where_ip_is_busyboxs(lab: Lab, tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ from rtgauge.errors import InputError, MeasureError
 from rtgauge.lab import places
 from rtgauge.lab.accelerator import choose
 from rtgauge.lab.disk import make_empty_disk
+from rtgauge.lab.not_up import NotUp
 from rtgauge.lab.qemu import TOPOLOGY, BootOptions, command
-from rtgauge.lab.running import Running, console_of, find_running, folder_of, keep, kill, last_words, process_of, stop
+from rtgauge.lab.running import Running, console_of, find_running, folder_of, keep, kill, process_of, stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +36,7 @@ ROOM_MIB = 128
 """What QEMU needs for itself, about."""
 
 
-class QemuEnded(MeasureError):  # noqa: N818 - reads as what it is
+class QemuEnded(NotUp):
     """QEMU was there and is gone."""
 
 
@@ -153,11 +154,10 @@ def _wait_until_ready(name: str, timeout_s: float) -> str:
         ready = READY.search(said)
         if ready is not None:
             return ready[1].decode()
-        where = f"its console is in {console_of(name)} and ends with: {last_words(name)}"
         if PANIC in said:
-            raise MeasureError(f"the kernel of lab:{name} panicked as it booted; {where}")
+            raise NotUp.of(name, f"the kernel of lab:{name} panicked as it booted")
         if ended:
-            raise QemuEnded(f"QEMU ended while lab:{name} booted; {where}")
+            raise QemuEnded.of(name, f"QEMU ended while lab:{name} booted")
         if time.monotonic() > deadline:
-            raise MeasureError(f"lab:{name} did not come up within {timeout_s:g} s; {where}")
+            raise NotUp.of(name, f"lab:{name} did not come up within {timeout_s:g} s")
         time.sleep(0.05)
