@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -49,6 +50,7 @@ def test_a_guest_that_comes_up_is_listed_refused_a_second_time_and_stopped(lab: 
 def test_a_kernel_that_panics_is_told_with_the_end_of_its_console(lab: dict[str, str | None]) -> None:
     line = boot(lab, "Kernel panic - not syncing: no \x1b[31minit")
     assert "panicked" in line
+    assert "rtgauge lab build debian --fresh" in line
     assert "no init" in line
     assert "console.log" in line
     assert not (places.home() / "machines/debian/running.json").exists()
@@ -61,7 +63,10 @@ def test_qemu_that_ends_is_begun_once_more_and_then_told(lab: dict[str, str | No
 
 
 def test_what_qemu_says_is_told(lab: dict[str, str | None]) -> None:
-    assert "cannot set up guest memory" in boot(lab, "error:qemu: warning: x\nqemu: cannot set up guest memory 'pc.ram'")
+    line = boot(lab, "error:qemu: warning: x\nqemu: cannot set up guest memory 'pc.ram': Cannot allocate memory")
+    assert "there is no memory for the guest: QEMU says 'qemu: cannot set up guest memory" in line
+    assert "rtgauge lab boot debian --memory 512" in line
+    assert "QEMU does not start lab:debian: qemu: no such machine" in boot(lab, "error:qemu: warning: x\nqemu: no such machine")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
@@ -70,7 +75,9 @@ def test_what_qemu_says_is_told(lab: dict[str, str | None]) -> None:
 
 
 def test_what_cannot_be_is_refused(lab: dict[str, str | None], tmp_path: Path) -> None:
-    assert "no memory" in boot(lab, "", "--memory", 1 << 20)
+    line = boot(lab, "", "--memory", 1 << 20)
+    assert "no memory" in line
+    assert "rtgauge lab boot debian --memory 512" in line
     assert "processors" in boot(lab, "", "--smp", "4;reboot", status=2)
     assert "command line" in boot(lab, "", "--append", "a\nb", status=2)
     assert "--accel" in error_line(rtgauge("lab", "boot", "debian", "--accel", "xen", env=lab), 2)
@@ -123,6 +130,25 @@ def test_a_build_that_is_cut_off_is_begun_anew(lab: dict[str, str | None], tmp_p
     assert "no such suite" in error_line(rtgauge("lab", "build", "debian-rt", env=lab), 3)
     assert not list(places.cache().rglob(".build-*"))
     assert not list(places.cache().glob("images/debian-rt-*"))
+
+
+def test_one_image_is_built_at_a_time(lab: dict[str, str | None]) -> None:
+    with (places.cache() / "images/.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert "another image of the lab is being built at this moment: wait for it" in error_line(rtgauge("lab", "build", "debian-rt", env=lab), 3)
+
+
+def test_qemu_is_missing_or_cannot_as_a_run_boots_its_guest(lab: dict[str, str | None], tmp_path: Path) -> None:
+    """There is nothing to keep then."""
+    words = ("run", "--target", "lab:debian", "--load", "idle", "--duration", "300ms", "--out", tmp_path / "out")
+    assert "QEMU does not start lab:debian: qemu: no" in error_line(rtgauge(*words, env={**lab, "FAKE_SAYS": "error:qemu: no"}), 3)
+    few = tmp_path / "few"
+    few.mkdir()
+    ssh_keygen = shutil.which("ssh-keygen")
+    assert ssh_keygen is not None
+    (few / "ssh-keygen").symlink_to(ssh_keygen)
+    assert "apt-get install qemu-system-x86" in error_line(rtgauge(*words, env={**lab, "PATH": str(few)}), 3)
+    assert not (tmp_path / "out").exists()
 
 
 def test_deployments_by_boot_are_for_guests(lab: dict[str, str | None]) -> None:

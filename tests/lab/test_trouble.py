@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.e2e.cli import end, error_line, good, only_error, rtgauge, start, wait_until
+from tests.lab.conftest import BUILD_S
 from tests.support.lab import stock_kernel
 
 if TYPE_CHECKING:
@@ -127,6 +128,14 @@ def test_a_host_key_that_is_not_the_guests(lab: Lab) -> None:
         assert "rtgauge lab stop debian" in line
     finally:
         known.write_text(right)
+
+
+def test_a_port_that_is_taken_is_told(lab: Lab) -> None:
+    port = lab.listed("debian")["running"]["port"]
+    good(rtgauge("lab", "build", "debian-rt", env=lab.env, timeout=BUILD_S))
+    line = error_line(rtgauge("lab", "boot", "debian-rt", "--accel", "tcg", "--port", port, env=lab.env), 3)
+    assert f"port {port} is taken: name another one (--port)" in line
+    assert lab.listed("debian-rt")["running"] is None
 
 
 def test_a_guest_that_panics_while_it_is_measured_leaves_its_console(lab: Lab, tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ from rtgauge.system.controller import Controller
 from rtgauge.system.deployment.apply import Refused
 from rtgauge.system.deployment.words import AS_IS
 from rtgauge.system.whole import facts_by
+from rtgauge.target.address import LOCAL
 from rtgauge.target.base import Target
 from rtgauge.target.lease import LEASE_NS
 from rtgauge.target.opening import console, open_target
@@ -298,8 +299,15 @@ def _check_all(steps: Sequence[StepKey], context: Context) -> tuple[list[StepKey
             except NotHere as error:
                 reason, _, remedy = str(error).partition("; ")
                 refused[kind] = LeftOut(what=f"{key.probe}, {reason.partition(':')[0]}", reason=reason.partition(": ")[2] or reason, remedy=remedy)
+            except RtgaugeError as error:
+                raise _said_where(error, context.target.name) from None
     possible = [key for key in steps if refused.get(f"{key.probe} {key.parameters}") is None]
     return possible, [what for what in refused.values() if what is not None]
+
+
+def _said_where(error: RtgaugeError, name: str) -> RtgaugeError:
+    """What the engine refuses on another machine is not taken for a fault of this one."""
+    return error if name == LOCAL or name in str(error) else type(error)(f"{name}: {error}", error.status)
 
 
 def _on(what: LeftOut, name: str, targets: Mapping[str, Target]) -> LeftOut:
