@@ -30,6 +30,13 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str | None
     return fake_lab(tmp_path, monkeypatch)
 
 
+def fake_kernel(folder: Path) -> Path:
+    """What begins as a bzImage does."""
+    kernel = folder / "bzImage"
+    kernel.write_bytes(bytes(0x202) + b"HdrS" + bytes(1000))
+    return kernel
+
+
 def boot(lab: dict[str, str | None], said: str, *words: object, status: int = 3) -> str:
     return error_line(rtgauge("lab", "boot", "debian", "--accel", "tcg", *words, env={**lab, "FAKE_SAYS": said}), status)
 
@@ -88,7 +95,11 @@ def test_what_cannot_be_is_refused(lab: dict[str, str | None], tmp_path: Path) -
     for words in (("debian",), ("Upper",), ("a" * 33,), ("../x",)):
         assert "name" in error_line(rtgauge("lab", "add", *words, "--kernel", sys.executable, env=lab), 2)
     assert "no kernel" in error_line(rtgauge("lab", "add", "own", "--kernel", tmp_path / "missing", env=lab), 2)
-    assert "is no folder" in error_line(rtgauge("lab", "add", "own", "--kernel", sys.executable, "--modules", sys.executable, env=lab), 2)
+    kernel = fake_kernel(tmp_path)
+    assert "is no folder" in error_line(rtgauge("lab", "add", "own", "--kernel", kernel, "--modules", kernel, env=lab), 2)
+    assert "for x86-64: leave --arm64 out" in error_line(rtgauge("lab", "add", "own", "--kernel", kernel, "--arm64", env=lab), 2)
+    kernel.write_bytes(b"")
+    assert "is no kernel that can be booted" in error_line(rtgauge("lab", "add", "own", "--kernel", kernel, env=lab), 2)
 
 
 def test_missing_programs_are_named_with_their_package(lab: dict[str, str | None], tmp_path: Path) -> None:
@@ -157,8 +168,7 @@ def test_deployments_by_boot_are_for_guests(lab: dict[str, str | None]) -> None:
 
 
 def test_an_added_guest_is_kept_until_it_is_removed(lab: dict[str, str | None], tmp_path: Path) -> None:
-    kernel = tmp_path / "bzImage"
-    kernel.write_bytes(b"kernel")
+    kernel = fake_kernel(tmp_path)
     good(rtgauge("lab", "add", "own", "--kernel", kernel, "--append", "quiet", env=lab))
     assert "own" in [guest["name"] for guest in json.loads(good(rtgauge("lab", "list", "--json", env=lab)).stdout)]
     good(rtgauge("lab", "rm", "own", env=lab))
