@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import shlex
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
@@ -51,7 +51,8 @@ class Beginning:
             return
         # Where the connection to one breaks, what the others hold is left to be gone on with. Here there is nothing yet that could be.
         kept = self._keep(error)
-        self.stack.close()
+        with suppress(RtgaugeError):  # a guest that does not come up cannot be left as it was found either
+            self.stack.close()
         raise kept from None
 
     def open(self, target: str, run_id: str, label: str, lease_ns: int) -> Target:
