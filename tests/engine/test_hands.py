@@ -233,7 +233,7 @@ def test_read_says_that_a_name_cannot_be_said(hands: Hands, tmp_path: Path) -> N
     assert list(read(hands, tmp_path / "*").values()) == [{"error": "EILSEQ"}]
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=60), max_size=4))
 @example(["[", "[!", "\\", "*[", "[a-", "//", "/" * 5000])
 def test_read_survives_any_pattern(hands: Hands, patterns: list[str]) -> None:
@@ -443,7 +443,7 @@ def test_set_goes_on_behind_a_torn_entry(hands: Hands, tmp_path: Path) -> None:
     assert path.read_text() == "0\n"
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(changes=st.lists(st.tuples(st.integers(0, 2**16), st.integers(0, 255)), min_size=1, max_size=4), kept=st.none() | st.integers(0, 2**16))
 def test_a_changed_journal_never_writes_a_wrong_value(hands: Hands, changes: list[tuple[int, int]], kept: int | None) -> None:
     path = hands.journal.parent / "a"
@@ -460,7 +460,7 @@ def test_a_changed_journal_never_writes_a_wrong_value(hands: Hands, changes: lis
     assert path.read_text() in {"0\n", "1\n"}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(old=st.text(st.characters(exclude_characters="\0\r", exclude_categories=["Cs"]), max_size=50), new=st.text(max_size=50))
 def test_any_text_goes_there_and_back(hands: Hands, old: str, new: str) -> None:
     path = hands.journal.parent / "a"

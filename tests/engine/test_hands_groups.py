@@ -283,7 +283,7 @@ def test_a_program_that_cannot_be_placed_or_started_is_said(hands: Hands, group:
         assert done.returncode == lines(done.stdout)[0]["status"]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     name=st.builds(
         lambda kind, rest: kind + rest,

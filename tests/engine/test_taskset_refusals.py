@@ -93,7 +93,7 @@ def test_without_permission_it_says_what_to_do(engine):
     assert "root" in said
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), max_size=60)
     | st.lists(

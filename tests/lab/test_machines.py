@@ -80,6 +80,26 @@ def test_every_command_on_a_guest(lab: Lab, tmp_path: Path) -> None:
     assert "nothing had to be put back" in lab.command("restore").stdout
 
 
+def test_both_roles_of_a_probe_each_on_its_machine(lab: Lab, tmp_path: Path) -> None:
+    """The guest reaches this machine's loopback interface as 10.0.2.2."""
+    lab.boot("debian-arm64")
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        '[[step]]\nprobe = "response"\nrole = "slave"\npeer = "lab:debian-arm64"\npath = "udp:127.0.0.1:7000"\npeer-path = "udp:10.0.2.2:7000"\n'
+        'interval = "20ms"\ncycles = 100\n'
+    )
+    found = json.loads(good(rtgauge("run", plan, "--require", "response<=10s", "--out", tmp_path / "out", "--json", env=lab.env), 4).stdout)
+    assert "emulated" in found["run"]["verdicts"][0]["reason"]
+    (step,) = found["steps"]
+    assert step["key"]["targets"] == {"self": "local", "master": "lab:debian-arm64"}
+    assert {one["labels"]["machine"]: one["labels"]["role"] for one in step["series"]} == {"local": "slave", "lab:debian-arm64": "master"}
+    assert all(one["count"] > 0 for one in step["series"])
+    # a time is as good as the worse of the two machines
+    assert {"emulated", "guests-running"} <= {mark["name"] for mark in step["marks"]}
+    (record,) = (tmp_path / "out").iterdir()
+    assert (record / "targets" / "lab-debian-arm64" / "console.log").is_file()
+
+
 @pytest.mark.parametrize("name", ["debian-rt", "debian-arm64"])
 def test_deploy_apply_and_restore_on_a_guest(lab: Lab, name: str) -> None:
     lab.boot(name)

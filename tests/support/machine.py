@@ -129,6 +129,22 @@ class Machine:
         self._sshd = subprocess.Popen(["/usr/sbin/sshd", "-D", "-E", str(log), "-f", str(self.folder / "sshd_config")], stdin=subprocess.DEVNULL)
         self._wait(lambda: "listening" in log.read_text() if log.exists() else False, log)
 
+    def wire(self) -> tuple[str, str]:
+        """A cable between this machine and it: the address here, and there. It goes with the machine."""
+        assert self._space is not None
+        net = f"10.213.{self.port >> 8}.{(self.port & 0xFC)}".rsplit(".", 1)
+        here, there = f"{net[0]}.{int(net[1]) + 1}", f"{net[0]}.{int(net[1]) + 2}"
+        name, inside = f"rg{self.port}", ["nsenter", "-t", str(self._space.pid), "--net"]
+        for command in (
+            ["ip", "link", "add", name, "type", "veth", "peer", "name", "cable", "netns", str(self._space.pid)],
+            ["ip", "address", "add", f"{here}/30", "dev", name],
+            ["ip", "link", "set", name, "up"],
+            [*inside, "ip", "address", "add", f"{there}/30", "dev", "cable"],
+            [*inside, "ip", "link", "set", "cable", "up"],
+        ):
+            subprocess.run(command, check=True)
+        return here, there
+
     def stop_sshd(self) -> None:
         """No new connections, and an end to those that are there, in the middle of whatever they do."""
         if self._sshd is None:

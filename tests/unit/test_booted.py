@@ -11,8 +11,8 @@ from rtgauge.errors import MeasureError
 from rtgauge.record.model import StepKey
 from rtgauge.runner import booted
 from rtgauge.runner.booted import Boots, NotBooted
+from rtgauge.runner.context import Abandoned
 from rtgauge.runner.interrupt import Interrupt
-from rtgauge.runner.step import Abandoned
 from tests.unit.system.test_deployment import CPU, machine
 
 if TYPE_CHECKING:

@@ -46,7 +46,7 @@ def test_without_a_violation_95_percent_of_299_support_one_percent():
     assert activations_needed(1e-5) == 299_572
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(count=st.integers(1, 5000), data=st.data(), confidence=st.floats(0.5, 0.9999))
 def test_bounds_are_where_the_binomial_tail_reaches_the_error(count, data, confidence):
     violations = data.draw(st.integers(0, count))
@@ -58,7 +58,7 @@ def test_bounds_are_where_the_binomial_tail_reaches_the_error(count, data, confi
         assert binom.sf(violations - 1, count, low) == pytest.approx(1 - confidence, rel=1e-6)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(violations=st.integers(0, 5), count=st.integers(100, 10_000), allowed=st.floats(1e-5, 0.2))
 def test_the_activations_needed_do_support_it(violations, count, allowed):
     needed = activations_needed(allowed, violations=violations, count=count)

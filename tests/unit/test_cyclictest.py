@@ -227,7 +227,7 @@ measurements = st.integers(2, 40).flatmap(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(made=measurements, summed=st.booleans(), spaces=st.booleans(), with_total=st.booleans(), skip_empty=st.booleans())
 def test_text_and_json_of_the_same_measurement_read_the_same(made, summed, spaces, with_total, skip_empty):
     limit, threads = made
@@ -290,7 +290,7 @@ def test_a_missing_file(tmp_path):
         read_cyclictest(tmp_path / "none")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     data=st.one_of(
         st.binary(max_size=200),

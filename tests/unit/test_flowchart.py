@@ -116,7 +116,7 @@ def test_thresholds_of_the_command_line():
         with_thresholds(flowchart.thresholds, marginal=30)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(at=st.integers(0, len(TEXT)), junk=st.text(max_size=20), cut=st.integers(0, 200))
 def test_hostile_text_is_a_flowchart_or_one_line(at: int, junk: str, cut: int):
     try:
@@ -125,7 +125,7 @@ def test_hostile_text_is_a_flowchart_or_one_line(at: int, junk: str, cut: int):
         assert "\n" not in str(error)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     count=st.integers(1, 40),
     data=st.data(),

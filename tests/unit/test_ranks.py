@@ -26,7 +26,7 @@ def merged(values, *, missed=(), lost=0) -> Merged:
     return Merged(bins, counts, len(values), len(missed) + lost, low, high, None, None, missed_bins, missed_counts)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     values=st.lists(st.integers(-5_000_000, 5_000_000), min_size=1, max_size=60),
     share=st.fractions(min_value=Fraction(1, 100), max_value=1, max_denominator=1000),
@@ -45,7 +45,7 @@ def test_a_quantile_is_the_nearest_rank_within_a_bin(values, share, signed):
     assert found.high_ns is None or found.high_ns >= found.ns
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(count=st.integers(1, 5_000_000), share=st.floats(0.01, 0.99999), confidence=st.floats(0.6, 0.999))
 def test_the_ranks_are_those_of_the_binomial_distribution(count, share, confidence):
     assert rank_below(share, count, confidence) == int(binom.ppf(1 - confidence, count, share))
@@ -84,7 +84,7 @@ def test_of_all_of_them_the_largest_is_only_a_lower_bound():
     assert (found.ns, found.low_ns, found.high_ns) == (999, 999, None)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.integers(-5_000_000, 5_000_000), min_size=1, max_size=60), st.data())
 def test_values_keep_their_signs_where_they_are_asked_for(values, data):
     rank = data.draw(st.integers(1, len(values)))

@@ -48,7 +48,7 @@ def reference_windows(samples, interval, warm_up, duration):
     return windows
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     samples=st.lists(st.one_of(st.integers(0, 5_000_000), st.integers(0, 4 * SECOND)), max_size=60),
     interval=st.sampled_from([20_000_000, 333_333_333, 1_700_000_000, 77_777_777]),
@@ -155,7 +155,7 @@ def test_a_latency_of_years_is_damage(tmp_path):
         summarise_samples(write(tmp_path, [1, 2**62], interval=20_000))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(header=st.binary(max_size=80), body=st.binary(max_size=64), ours=st.booleans())
 def test_hostile_bytes_end_in_a_record_error_or_a_summary(tmp_path_factory, header, body, ours):
     path = tmp_path_factory.mktemp("h") / "x.i64"
@@ -166,7 +166,7 @@ def test_hostile_bytes_end_in_a_record_error_or_a_summary(tmp_path_factory, head
         assert "\n" not in str(error)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     gaps=st.lists(st.integers(0, 3 * 10**8), max_size=60),
     values=st.lists(st.integers(0, 3 * 10**6), min_size=60, max_size=60),

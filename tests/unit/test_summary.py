@@ -25,7 +25,7 @@ def one(windows, **more):
     return summarise(windows, 0, metric="latency", unit="ns", labels={}, **more)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(parts=st.lists(st.lists(latencies, max_size=40), min_size=1, max_size=5))
 def test_figures_of_many_windows_are_those_of_all_samples(parts):
     result = one(frame(*(row(part, index=i) for i, part in enumerate(parts))))

@@ -32,7 +32,7 @@ def point(period_ns: int, lost: int, repeat: int = 1) -> Point:
     return Point(step="s", repeat=repeat, period_ns=period_ns, cycles=1_000, lost=lost, over_half=lost, long=0, max_ns=1, worst_mark=None)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(20_001, 9_999_999))
 def test_the_search_ends_at_a_machine_s_limit_within_its_resolution(limit_ns: int):
     """A machine that loses cycles at every period below `limit_ns`, and none above."""

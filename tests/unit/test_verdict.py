@@ -27,7 +27,7 @@ def verdict(text, latencies, facts=None, **more):
     return judge(parse_requirement(text), one, windows, facts)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     values=st.lists(st.one_of(st.integers(0, 3_000), st.integers(0, 400_000), st.integers(0, 12 * 10**9)), max_size=40),
     missed=st.integers(0, 3),

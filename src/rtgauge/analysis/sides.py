@@ -134,7 +134,7 @@ def _traits(record: Record, step: Step, target: str, different: set[str]) -> dic
     parameters = {name: value for name, value in step.key.parameters.items() if name in different}
     return {
         "host": str(short["hostname"] or target),
-        "processor": EMULATED if short["emulated"] is True else "not emulated",
+        "processor": EMULATED if short["emulated"] is True or step.emulated else "not emulated",
         "kernel": str(short["kernel"] or "kernel unknown"),
         "load": step.key.load,
         "deployment": step.key.deployment,

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 Accelerator = Literal["tcg", "kvm"]
 PROGRAMS = {"x86_64": "qemu-system-x86_64", "aarch64": "qemu-system-aarch64"}
 PACKAGES = {"x86_64": "qemu-system-x86", "aarch64": "qemu-system-arm"}
+STEADY_CLOCK = "tsc=nowatchdog"
+"""An emulated TSC is as good as the other emulated clocks: where the host is busy, the kernel would take it for unstable and change the clock in the middle
+of a measurement."""
 CONSOLES = {"x86_64": "ttyS0", "aarch64": "ttyAMA0"}
 PROCESSORS: dict[tuple[Architecture, Accelerator], str] = {
     # Five levels of page tables and the Arm's own pointer authentication cost an emulator time and no guest needs them.
@@ -77,12 +80,18 @@ def _monitor(folder: Path) -> list[str]:
     return ["-chardev", f"socket,id=monitor,path={_plain(path)},server=on,wait=off", "-mon", "chardev=monitor,mode=control"]
 
 
+def emulates_x86(guest: Guest, accelerator: Accelerator) -> bool:
+    """Whether the guest has a TSC that QEMU computes."""
+    return guest.architecture == "x86_64" and accelerator == "tcg"
+
+
 def command(guest: Guest, image: Image, options: BootOptions, *, folder: Path, port: int, accelerator: Accelerator) -> list[str]:
     """The whole command line; QEMU goes into the background when the machine is set up, and writes what it says into `folder`."""
     smp = options.smp or TOPOLOGY[guest.architecture]
     if not re.fullmatch(SMP, smp):
         raise InputError(f"processors '{smp[:80]}': write a number or QEMU's own form, such as 4,cores=2,threads=2")
-    words = [f"console={CONSOLES[guest.architecture]}", "loglevel=5", "panic=-1", guest.append, check_append(options.append)]
+    own = [f"console={CONSOLES[guest.architecture]}", "loglevel=5", "panic=-1", *([STEADY_CLOCK] if emulates_x86(guest, accelerator) else [])]
+    words = [*own, guest.append, check_append(options.append)]
     return [
         program(guest.architecture),
         *("-name", f"rtgauge-{guest.name}"),

@@ -20,6 +20,7 @@ from rtgauge.nearest import nearest
 from rtgauge.plan.model import STEP_KEYS, PlanFile, plan_keys
 from rtgauge.probe import registry as probes
 from rtgauge.probe.base import Probe, key_names, normalise
+from rtgauge.probe.signal import other_role
 from rtgauge.record.model import StepKey
 from rtgauge.record.names import clean_name
 from rtgauge.system.controller import Controller
@@ -107,7 +108,13 @@ def _step_key(entry: dict[str, Any], what: str) -> StepKey:
             raise InputError(one_line(f"{what}: unknown key '{name}'{nearest(name, [*STEP_KEYS, *key_names(probe)])}"))
     _keep_c_states(deployment, written, probe, what)
     parameters = normalise(probe, written, what)
-    return StepKey(probe=probe.name, parameters=parameters, load=load, deployment=deployment.name, targets={SELF: LOCAL}, repeat=1)
+    return StepKey(probe=probe.name, parameters=parameters, load=load, deployment=deployment.name, targets={SELF: LOCAL, **_peer(parameters)}, repeat=1)
+
+
+def _peer(parameters: dict[str, Any]) -> dict[str, str]:
+    """The role that another machine plays, and that machine: it moves from the parameters to the step's targets."""
+    peer = parameters.pop("peer", None)
+    return {} if peer is None else {other_role(parameters["role"]): peer}
 
 
 def _keep_c_states(deployment: Deployment, written: dict[str, Any], probe: Probe, what: str) -> None:
@@ -195,11 +202,18 @@ def _ordered(keys: list[StepKey], target: str, repeats: int, generator: random.R
     """The steps of one target: each repeat in an order of its own, or as written where there is no generator."""
     ordered: list[StepKey] = []
     for repeat in range(1, repeats + 1):
-        block = [key.model_copy(update={"repeat": repeat, "targets": {SELF: target}}) for key in keys]
+        block = [key.model_copy(update={"repeat": repeat, "targets": {**key.targets, SELF: target}}) for key in keys]
         if generator is not None:
             generator.shuffle(block)
         ordered += block
     return ordered
+
+
+def _check_peers(keys: list[StepKey], targets: list[str], what: str) -> None:
+    """Raises InputError where a target would be its own peer."""
+    for key in keys:
+        if key.peer is not None and key.peer[1] in targets:
+            raise InputError(f"{what}: {key.peer[1]} is the target and its own peer; for both roles on one machine leave peer out")
 
 
 def _but_for_the_load(entries: list[tuple[dict[str, Any], str]]) -> list[tuple[dict[str, Any], str]]:
@@ -246,6 +260,7 @@ def make_plan(written: dict[str, Any], what: str, overrides: Overrides) -> Plan:
     generator = random.Random(seed)  # noqa: S311 - an order to be told again, not a secret
     written_entries = [entry for entry, _ in entries]
     keys = [_checked(entry, place, overrides.parameters, written_entries) for entry, place in entries]
+    _check_peers(keys, targets, what)
     ordered = [step for target in targets for step in _ordered(keys, target, repeats, generator if plan.order == "random" else None)]
     raised = [*plan.raised, *overrides.raised]
     controller = Controller(tuple(raised)) if plan.controller or overrides.controller or raised else None

@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from rtgauge.probe.signal import SignalParameters, SignalProbe
+from rtgauge.probe.signal import Role, SignalParameters, SignalProbe
 from rtgauge.validation import DurationNs, between
 
 
 class PeriodicParameters(SignalParameters):
     """Parameters of `periodic`."""
+
+    measured_role: ClassVar[Role] = "master"
 
     period_ns: Annotated[DurationNs, between("2us", "1h")] = Field(
         default=7_071_000, alias="period", description="period of the signal; the line is toggled each half of it"

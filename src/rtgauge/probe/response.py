@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from rtgauge.probe.signal import SignalParameters, SignalProbe
+from rtgauge.probe.signal import Role, SignalParameters, SignalProbe
 from rtgauge.validation import DurationNs, between
 
 TRACE_INSTANCE = "rtgauge"
@@ -18,6 +18,8 @@ ANSWER_NS = 20_000
 
 class ResponseParameters(SignalParameters):
     """Parameters of `response`."""
+
+    measured_role: ClassVar[Role] = "slave"
 
     interval_ns: Annotated[DurationNs, between("1us", "1h")] | None = Field(
         default=None, alias="interval", description="fixed time from one stimulus to the next, e.g. 10ms, in place of one that is drawn"
@@ -56,6 +58,7 @@ A master makes the stimuli and measures, a slave answers: two processes on this 
         "--path loop:pipe --interval 10ms --load network",
         "--path gpio:/dev/gpiochip0:17,27 --role master",
         "--path udp:192.168.1.5:7000 --role slave --duration 1h",
+        "--path udp:192.168.1.5:7000 --target ssh://board --peer local --load cpu",
     )
     parameters = ResponseParameters
     alternatives = (frozenset({"duration", "cycles"}), frozenset({"interval", "interval-min"}), frozenset({"interval", "interval-max"}))
@@ -68,6 +71,10 @@ A master makes the stimuli and measures, a slave answers: two processes on this 
         if not given.pop("trace_parts"):
             return super().arguments(given, samples_dir)
         return [*super().arguments(given, samples_dir), f"--trace-instance={TRACE_INSTANCE}"]
+
+    def of_peer(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Traced is the target."""
+        return {**parameters, "trace_parts": False}
 
     def cycle_ns(self, parameters: dict[str, Any]) -> int:
         """The fixed interval, or the mean of those drawn and an answer."""

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""What the probes on a signal path share: the path, the roles, their CPUs, how long."""
+"""What the probes on a signal path share: the path, the roles and where they are played, their CPUs, how long."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
 import socket
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from rtgauge.errors import MeasureError
+from rtgauge.errors import InputError, MeasureError
 from rtgauge.probe.base import Probe
 from rtgauge.probe.measuring import LONGEST, MachineParameters
-from rtgauge.units import MAX_CPU
+from rtgauge.target.address import target_name
+from rtgauge.units import MAX_CPU, parse_duration_ns
 from rtgauge.validation import CpuList, DurationNs, between
 
 LOOPS = ("loop:eventfd", "loop:pipe", "loop:socketpair", "loop:udp")
@@ -61,8 +62,27 @@ def resolved(path: str) -> str:
     return f"udp:[{address}]:{found[3]}" if ":" in address else f"udp:{address}:{found[3]}"
 
 
+def check_peer(text: str) -> str:
+    """A target's name, as others write it. Raises ValueError."""
+    try:
+        return target_name(text)
+    except InputError as error:
+        raise ValueError(str(error)) from None
+
+
+Role = Literal["master", "slave"]
+
+
+def other_role(role: str) -> Role:
+    """The one that this one speaks with."""
+    return "slave" if role == "master" else "master"
+
+
 class SignalParameters(MachineParameters):
     """Parameters of a probe on a signal path."""
+
+    measured_role: ClassVar[Role]
+    """Of the task that the probe is about: the role of the target where its peer plays the other one."""
 
     cpu: CpuList | None = Field(default=None, alias="cpu", description="CPU of the master, or of the slave where it is alone")
     path: Annotated[str, AfterValidator(check_path)] = Field(
@@ -72,6 +92,13 @@ class SignalParameters(MachineParameters):
     slave_cpu: int | None = Field(
         default=None, alias="slave-cpu", ge=0, le=MAX_CPU, description="CPU of the slave with role both; one of another core where it is not given"
     )
+    peer: Annotated[str, AfterValidator(check_peer)] | None = Field(
+        default=None, alias="peer", description="the target that plays the other role, e.g. local or ssh://desk"
+    )
+    peer_path: Annotated[str, AfterValidator(check_path)] | None = Field(
+        default=None, alias="peer-path", description="the path as it is named on the peer, where that differs"
+    )
+    peer_cpu: CpuList | None = Field(default=None, alias="peer-cpu", description="CPU of the other role on the peer")
     policy: Literal["fifo", "rr", "other"] = Field(default="fifo", alias="policy", description="scheduling policy of both roles")
     priority: int = Field(default=98, alias="priority", ge=1, le=99, description="real-time priority of both roles")
     cycles: int | None = Field(default=None, alias="cycles", ge=1, le=2**60, description="edges of the master to measure, in place of a duration")
@@ -79,6 +106,24 @@ class SignalParameters(MachineParameters):
     warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
         default=200_000_000, alias="warm-up", description="time at the beginning that is counted apart"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_role(cls, written: Any) -> Any:
+        """With a peer, the target plays the role that the probe is about."""
+        return {"role": cls.measured_role, **written} if isinstance(written, dict) and "peer" in written else written
+
+    @model_validator(mode="after")
+    def _check_peer(self) -> Self:
+        if self.peer is None and self.peer_path is not None:
+            raise ValueError("peer-path is the path on the peer; name that machine with peer")
+        if self.peer is None and self.peer_cpu is not None:
+            raise ValueError("peer-cpu is a CPU of the peer; name that machine with peer")
+        if self.peer is not None and self.role == "both":
+            raise ValueError(f"with a peer this target plays one role, master or slave (by default {self.measured_role})")
+        if self.peer_path in LOOPS:
+            raise ValueError(f"{self.peer_path} is within one machine: two machines have a path udp:HOST:PORT or gpio:CHIP:LINES between them")
+        return self
 
     @model_validator(mode="after")
     def _check_signal(self) -> Self:
@@ -97,9 +142,24 @@ class SignalProbe(Probe):
     alternatives = (frozenset({"duration", "cycles"}),)
     takes_requirement = True
 
+    def both_ends(self, parameters: dict[str, Any], samples_dir: str | None) -> dict[Role, list[str]]:
+        """The engine's command line for each role, of a step whose peer plays the other one.
+
+        The master says how long it takes and keeps the samples; the slave goes on until it is stopped.
+        """
+        role: Role = parameters["role"]
+        other = {"role": other_role(role), "path": parameters["peer_path"] or parameters["path"], "cpu": parameters["peer_cpu"]}
+        ends: dict[Role, dict[str, Any]] = {role: parameters, other_role(role): self.of_peer({**parameters, **other})}
+        ends["slave"] = {**ends["slave"], "cycles": None, "duration_ns": parse_duration_ns(LONGEST)}
+        return {name: self.arguments(one, samples_dir if name == "master" else None) for name, one in ends.items()}
+
+    def of_peer(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Without what only the target itself is asked for."""
+        return parameters
+
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
         """The engine's command line."""
-        given = {name: value for name, value in parameters.items() if value is not None and name != "samples"}
+        given = {name: value for name, value in parameters.items() if value is not None and name not in ("samples", "peer_path", "peer_cpu")}
         given["path"] = resolved(given["path"])
         if "cycles" in given:
             given["count"] = given.pop("cycles")

@@ -223,9 +223,29 @@ class StepKey(Model):
     parameters: dict[str, Any]
     load: str
     deployment: str
-    targets: dict[str, str] = Field(description="role -> target, e.g. {'self': 'local'}")
+    targets: dict[str, str] = Field(description="role -> target, e.g. {'self': 'local'}, or {'self': 'ssh://board', 'master': 'local'}")
     repeat: int
     tool: str = Field(default="rtgauge", description="'rtgauge', or the tool that cross-checks it: 'cyclictest', 'rtla'")
+
+    @property
+    def peer(self) -> tuple[str, str] | None:
+        """The role that another machine plays, and that machine's target; None where all is on one."""
+        return next(((role, target) for role, target in self.targets.items() if role != "self"), None)
+
+
+class PeerReport(Model):
+    """The other machine of a step with two ends. What it measured was measured by its own clock."""
+
+    target: str
+    role: str = Field(description="that it played: master or slave")
+    parameters: dict[str, Any] = Field(description="as its engine understood them")
+    cpus: list[int]
+    clock: dict[str, Any] = Field(default_factory=dict)
+    series: list[int] = Field(description="of the step's series those that it measured")
+    clock_offset_ns: int = Field(
+        description="what was added to its CLOCK_MONOTONIC to place its windows and outliers on the target's; no measured time has it in it"
+    )
+    clock_uncertainty_ns: int = Field(description="half the time that asking the three clocks took: the offset is not known better")
 
 
 class Step(Model):
@@ -247,6 +267,7 @@ class Step(Model):
     calibrations: list[Calibration] = Field(default_factory=list)
     load: LoadReport
     deployment: DeploymentReport | None = Field(default=None, description="what was set for the step; None: nothing was")
+    peer: PeerReport | None = Field(default=None, description="the machine that played the other role; None: there was none")
     series: list[SeriesSummary]
     total: SeriesSummary | None = Field(
         description="all series of the main metric (latency, else that of the first series) together; None for a probe without series"
@@ -263,6 +284,11 @@ class Step(Model):
         """The series that `total` puts together: not parts of it (label `segment`), nor what another role saw."""
         whole = [one for one in self.series if self.total is not None and one.metric == self.total.metric and "segment" not in one.labels]
         return [one for one in whole if one.labels.get("role") == whole[0].labels.get("role")]
+
+    @property
+    def emulated(self) -> bool:
+        """Whether the processor of the target, or of the machine at the other end, was emulated."""
+        return any(mark.name == "emulated" for mark in self.marks)
 
     @property
     def worst(self) -> Severity | None:

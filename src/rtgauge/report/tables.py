@@ -76,7 +76,8 @@ def series_name(summary: SeriesSummary) -> str:
     cpu = summary.labels.get("cpu")
     said = summary.labels.get("segment") or summary.labels.get("role")
     if said is not None:  # these say what it is: the value alone
-        return str(said).replace("-", " ") + (f", CPU {cpu}" if cpu is not None else "")
+        where = f" on {summary.labels['machine']}" if "machine" in summary.labels else ""
+        return str(said).replace("-", " ") + where + (f", CPU {cpu}" if cpu is not None else "")
     others = [f"{words(key)} {part}" for key, part in summary.labels.items() if key != "cpu"]
     return " ".join(([f"CPU {cpu}"] if cpu is not None else []) + others) or summary.metric
 

@@ -10,8 +10,8 @@ from typing import Any
 from rtgauge.errors import MeasureError
 from rtgauge.lab.reboot import Reboots
 from rtgauge.record.model import LeftOut, StepKey
+from rtgauge.runner.context import Abandoned, abandon
 from rtgauge.runner.interrupt import Interrupt
-from rtgauge.runner.step import Abandoned, abandon
 from rtgauge.system.deployment.ability import isolated_cpus, kept_cpus
 from rtgauge.system.deployment.apply import Applied, Refused, apply, read_machine
 from rtgauge.system.deployment.by_boot import boot_words, differs, left_to_set, not_in_effect, why_not_by_boot

@@ -14,7 +14,8 @@ from rtgauge.record.cyclictest_step import cyclictest_step
 from rtgauge.record.import_cyclictest import read_cyclictest
 from rtgauge.record.model import LeftOut, LoadReport, Mark, Severity, Step, StepKey
 from rtgauge.record.rtla_text import parse_rtla
-from rtgauge.runner.step import Abandoned, Context, load_marks, now_utc, start_load
+from rtgauge.runner.context import Abandoned, Context, now_utc
+from rtgauge.runner.step import load_marks, start_load
 from rtgauge.system.changes import CHANGE_PATHS, changes
 from rtgauge.system.marks import marks as change_marks
 from rtgauge.target.base import Target

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from rtgauge.errors import MeasureError
 from rtgauge.probe.response import TRACE_INSTANCE
 from rtgauge.record.model import LeftOut, Mark, Severity, Step, StepKey
-from rtgauge.runner.step import TRACE_PARTS, Context
+from rtgauge.runner.context import TRACE_PARTS, Context
 from rtgauge.system.controller import CONTROLLER_PATHS, LINE_NAMES, controller_actions, line_actions
 from rtgauge.system.cpus import cpu_list
 from rtgauge.system.deployment.ability import Cannot, isolated_cpus, kept_cpus, why_not

@@ -26,11 +26,13 @@ from rtgauge.record.writer import PARTIAL, RecordWriter
 from rtgauge.runner import cross_check, deployed
 from rtgauge.runner.beginning import Beginning, console_into
 from rtgauge.runner.booted import BOOT_S, Boots
+from rtgauge.runner.context import STOPPED_EARLY, Abandoned, Context, LoadFailed, NotHere, now_utc
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.kept import Kept, kept_folders, read_kept
 from rtgauge.runner.machine_marks import machine_marks
 from rtgauge.runner.progress import Progress
-from rtgauge.runner.step import STOPPED_EARLY, Abandoned, Context, LoadFailed, NotHere, calibrate, check_permission, measure_step, now_utc
+from rtgauge.runner.step import measure_step
+from rtgauge.runner.trial import calibrate, check_permission
 from rtgauge.system.controller import Controller
 from rtgauge.system.deployment.apply import Refused
 from rtgauge.system.deployment.words import AS_IS
@@ -125,8 +127,10 @@ def start_run(
     unmeasured = partial(_new_run, plan, options) if options.kept else None
     with Beginning(options.out, plan.name, into, unmeasured) as beginning:
         # All are held from the beginning: what cannot be measured is known before anything is.
-        targets = {name: beginning.open(name, identity, label, lease_ns) for name in plan.targets}
-        boots = {name: _boots(target, progress, interrupt, beginning.stack) if plan.by_boot else None for name, target in targets.items()}
+        targets = {name: beginning.open(name, identity, label, lease_ns) for name in _all_targets(plan)}
+        boots = {
+            name: _boots(target, progress, interrupt, beginning.stack) if plan.by_boot and name in plan.targets else None for name, target in targets.items()
+        }
         steps: list[StepKey] = []
         left_out: list[LeftOut] = []
         for name, target in targets.items():
@@ -141,7 +145,7 @@ def start_run(
         held: list[Mark] = []
         checked: list[StepKey] = []
         for name, context in contexts.items():
-            context.controller, context.boots = plan.controller, boots[name]
+            context.controller, context.boots, context.targets = plan.controller, boots[name], targets
             held += _held_marks(_of(steps, name), context)
             takeable, not_here = _check_all(_of(steps, name), context)
             checked += takeable
@@ -159,6 +163,11 @@ def start_run(
             return _go_on(writer, run, [], contexts, more)
 
 
+def _all_targets(plan: Plan) -> list[str]:
+    """Those that have steps, and those that are the other end of one."""
+    return list(dict.fromkeys([*plan.targets, *(key.peer[1] for key in plan.steps if key.peer is not None)]))
+
+
 def _new_run(plan: Plan, options: RunOptions, record: str) -> Run:
     """What run.json says of a plan of which nothing is measured yet."""
     return Run(
@@ -168,7 +177,7 @@ def _new_run(plan: Plan, options: RunOptions, record: str) -> Run:
         rtgauge=rtgauge.__version__,
         command=list(options.command),
         plan={**plan.written, "load-warm-up-ns": plan.load_warm_up_ns, **_controller_keys(plan.controller), **_boot_keys(by_boot=plan.by_boot)},
-        targets=list(plan.targets),
+        targets=_all_targets(plan),
         seed=plan.seed,
         requirement=plan.require,
         planned=list(plan.steps),
@@ -185,7 +194,7 @@ def _plan_of(run: Run) -> Plan:
         cross_check=None,  # its steps are among the others
         load_warm_up_ns=run.plan.get("load-warm-up-ns", 0),
         controller=_controller_of(run),
-        targets=run.targets,
+        targets=list(dict.fromkeys(key.targets["self"] for key in run.planned)),
         steps=run.planned,
         written=run.plan,
         by_boot=run.plan.get("deployments-by") == "boot",
@@ -228,9 +237,9 @@ def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt:
         contexts: dict[str, Context] = {}
         held: list[Mark] = []
         for name, target in targets.items():
-            remaining = _of(_remaining(run, finished), name)
             earlier = _to_pick_up(sessions[name].get("step"), target, by_boot=by_boot)
-            boots = _boots(target, progress, interrupt, stack) if by_boot else None
+            measured = any(key.targets["self"] == name for key in run.planned)
+            boots = _boots(target, progress, interrupt, stack) if by_boot and measured else None
             if earlier is not None:
                 # It measures at this moment, and is not asked again what it has said before.
                 known = record.system(name)
@@ -238,9 +247,12 @@ def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt:
                 contexts[name] = Context(target, known, progress, interrupt, load_warm_up_ns / 1e9, calibrations, earlier=earlier)
             else:
                 contexts[name] = _context(target, load_warm_up_ns, progress, interrupt)
-                held += _held_marks(remaining, contexts[name])
-                _check_all(remaining, contexts[name])
-            contexts[name].controller, contexts[name].boots = controller, boots
+            contexts[name].controller, contexts[name].boots, contexts[name].targets = controller, boots, targets
+        for name, context in contexts.items():
+            if context.earlier is None:
+                remaining = _of(_remaining(run, finished), name)
+                held += _held_marks(remaining, context)
+                _check_all(remaining, context)
         for step in record.steps:
             if step not in finished:
                 writer.remove_step(step.id)
@@ -387,6 +399,12 @@ def _consoles_kept(writer: RecordWriter, contexts: Mapping[str, Context]) -> Gen
                 writer.write_console(name, said)
 
 
+def _of_machines(key: StepKey, contexts: Mapping[str, Context]) -> list[Mark]:
+    """Marks for what the machines of a step are; each once."""
+    marks = [mark for name in key.targets.values() for mark in machine_marks(name, contexts[name].facts)]
+    return list({mark.name: mark for mark in marks}.values())
+
+
 def _measure(writer: RecordWriter, run: Run, remaining: Sequence[StepKey], contexts: Mapping[str, Context], finished: Sequence[Step]) -> list[Step]:
     """Measure the remaining steps, each written as soon as it is done; gives all that are done."""
     targets = {name: context.target for name, context in contexts.items()}
@@ -398,8 +416,9 @@ def _measure(writer: RecordWriter, run: Run, remaining: Sequence[StepKey], conte
         if interrupt.asked:
             break
         context = contexts[key.targets["self"]]
-        if context.boots is None:
-            context.target.check()
+        for name in key.targets.values():
+            if contexts[name].boots is None:
+                targets[name].check()
         progress.step_begins(number, key)
         step_id = ids[key.model_dump_json()]
         folder = writer.step_folder(step_id)
@@ -409,7 +428,7 @@ def _measure(writer: RecordWriter, run: Run, remaining: Sequence[StepKey], conte
             with deployed.deployed(key, context) as applied:
                 step, windows = measure(step_id, key, context, folder)
             step = deployed.with_deployment(step, applied, left_before)
-            step.marks += machine_marks(context.target.name, context.facts)
+            step.marks += _of_machines(key, contexts)
             writer.commit_step(step, windows)
         except Abandoned:
             break

@@ -271,6 +271,8 @@ class SshGuarded:
             self._channel.process.kill()
         if self._copier is not None:
             self._copier.join(END_PATIENCE_S)
+        if self._copier is None or not self._copier.is_alive():
+            self._channel.finish()
 
 
 def launch(

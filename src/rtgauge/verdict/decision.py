@@ -247,7 +247,7 @@ def judge_metric(requirement: Requirement, step: Step, windows: pl.DataFrame, fa
     )
     if case.violations.activations == 0:
         return _without_figures(requirement, step, "the step has no activations", next_with_more(requirement, None))
-    if _emulated(facts):
+    if _emulated(facts) or step.emulated:
         reason = f"the machine's processor is emulated, so its times say nothing about a real one ({_seen(case)})"
         return _verdict(case, VerdictWord.CANNOT_TELL, reason, "measure on the real machine, or in a virtual machine with hardware support (KVM)")
     verdict = _for_every(case) if requirement.allowed == 0 else _for_a_share(case)

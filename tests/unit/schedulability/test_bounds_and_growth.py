@@ -40,7 +40,7 @@ def test_where_the_bounds_say_nothing():
     assert "deadline" in str(why_not_applicable([Task("a", 10, 1, 9, 99)]))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(task_sets(load=None))
 def test_a_set_within_a_bound_is_schedulable(tasks):
     ordered = [Task(t.name, t.period_ns, t.execution_ns, t.period_ns, t.priority) for t in sorted(tasks, key=lambda t: t.period_ns)]
@@ -73,14 +73,14 @@ def test_growth(tasks, factor):
     assert largest_growth(tasks).millionths == int(factor * 10**6)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(task_sets(load=None))
 def test_growth_agrees_with_the_scheduling_points(tasks):
     short = [Task(t.name, t.period_ns, t.execution_ns, min(t.period_ns, t.deadline_ns), t.priority) for t in tasks]
     assert largest_growth(short).millionths == int(scheduling_points(short) * 10**6)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(task_sets(most=3, jitter=True, blocking=True))
 def test_growth_with_jitter_blocking_and_late_deadlines_says_the_same_as_the_schedule(tasks):
     assume(tasks)

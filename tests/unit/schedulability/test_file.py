@@ -118,7 +118,7 @@ VALUES = st.one_of(
 KEYS = st.sampled_from([*GOOD, "deadline", "priority", "blocking", "jitter", "offset", "cpu", "perod"])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.dictionaries(KEYS, VALUES, max_size=9).map(lambda more: {**GOOD, **more}), max_size=4).map(lambda all_: written(*all_)) | st.text())
 def test_hostile_text_is_a_task_set_or_one_line(text):
     try:

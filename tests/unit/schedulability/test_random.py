@@ -33,7 +33,7 @@ def test_many_at_once_say_the_same_as_one_by_one(share, tasks):
     assert largest_growth(sets).tolist() == [largest_growth_of_one(tasks_of(sets, k)).millionths for k in range(25)]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(st.sampled_from([2, 3, 4, 5, 6, 8, 12]), st.integers(1, 6)), min_size=1, max_size=5))
 def test_small_whole_numbers_too(rows):
     rows = sorted((period, min(execution, period)) for period, execution in rows)

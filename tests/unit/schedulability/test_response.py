@@ -83,7 +83,7 @@ def horizon(tasks):
     return 3 * math.lcm(*(task.period_ns for task in tasks)) + 3 * max(task.period_ns + task.jitter_ns for task in tasks)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(task_sets())
 def test_agrees_with_the_schedule_from_a_synchronous_release(tasks):
     assume(tasks)
@@ -91,7 +91,7 @@ def test_agrees_with_the_schedule_from_a_synchronous_release(tasks):
     assert responses(tasks) == [max(job.finish - job.arrival for job in jobs if job.finish is not None) for jobs in ran.jobs]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(task_sets(most=3, jitter=True, blocking=True))
 def test_agrees_with_the_worst_schedule_with_jitter_and_blocking(tasks):
     assume(tasks)
@@ -108,7 +108,7 @@ def test_agrees_with_the_worst_schedule_with_jitter_and_blocking(tasks):
         assert exact_response(task, tasks[:rank]).worst_ns == simulated
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(task_sets(jitter=True, blocking=True))
 def test_equation_1_is_never_below_the_exact_response_of_one_activation(tasks):
     for rank, task in enumerate(tasks):
@@ -118,7 +118,7 @@ def test_equation_1_is_never_below_the_exact_response_of_one_activation(tasks):
             assert paper.worst_ns is None or paper.worst_ns >= exact.worst_ns
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(task_sets(jitter=True, blocking=True, load=None), st.integers(1, 40))
 def test_stopping_at_the_deadline_decides_the_same(tasks, deadline):
     for rank, task in enumerate(tasks):

@@ -36,7 +36,7 @@ def test_the_papers_figure_5():
     assert (found.hyperperiod_ns, found.end_ns, found.misses) == (40, 40, [])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(task_sets(offsets=True, load=None))
 def test_agrees_with_the_schedule_tick_by_tick(tasks):
     assume(tasks)
@@ -78,7 +78,7 @@ def test_a_missed_deadline_is_seen():
     assert "! late" in lines[-1]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(task_sets(load=None, offsets=True), st.integers(20, 200), st.booleans(), st.text(st.characters(categories=["L"]), min_size=1, max_size=30))
 def test_no_line_is_too_wide_and_nobody_is_lost(tasks, width, plain, name):
     assume(tasks)

@@ -324,7 +324,7 @@ HOSTILE = st.dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(HOSTILE, st.sampled_from([None, "xenomai", "preempt-rt", "stock"]))
 def test_hostile_files_never_raise(files: dict[str, Any], purpose: Any) -> None:
     found = facts(files)
@@ -333,7 +333,7 @@ def test_hostile_files_never_raise(files: dict[str, Any], purpose: Any) -> None:
     assert sum(document.counts.values()) == len(RULES)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(max_size=80), st.lists(st.integers(0, 20), max_size=5))
 def test_hostile_command_lines_never_raise(text: str, possible: list[int]) -> None:
     boot.parameters(text)
@@ -342,7 +342,7 @@ def test_hostile_command_lines_never_raise(text: str, possible: list[int]) -> No
         boot.mask_cpus(value, possible)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.recursive(
         st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=8)),

@@ -19,7 +19,7 @@ MARK = "mark-1"
 
 
 @pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: shell[-1] if len(shell) == 1 else "busybox")
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(words=WORDS)
 @example(words=["$(touch /tmp/x)", "`id`", "'; id; '", '"'])
 @example(words=["-n", "--", "a\nb\n", "\\", "*"])

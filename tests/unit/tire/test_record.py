@@ -161,7 +161,7 @@ def test_the_longest_step_of_a_block_is_taken_apart() -> None:
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     )
 )
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_damaged_result_is_an_error_or_no_run(values: dict[str, bool | int | float | str | None]) -> None:
     good = {"steps": 200, "wall_ns": 10**9, "activations": 200, "deadline_missed": 0}
     for period in ("0", "10ms"):

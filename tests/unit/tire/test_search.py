@@ -36,7 +36,7 @@ def run(search: Search, missed: Callable[[int], int], most_rounds: int = 400) ->
 
 
 @given(st.integers(1, 20_000), st.integers(1, 50_000), st.integers(1, 64), st.sampled_from([0.01, 0.05, 0.2]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_a_sharp_frontier_is_found(quarter: int, start: int, threads: int, resolution: float) -> None:
     true = max(4 * quarter, least_nodes(threads))  # the largest that holds
     search = Search(threads, start, most=200_000, resolution=resolution, bisections=3, confirmations=2)
@@ -116,7 +116,7 @@ def test_the_range_holds_the_median_of_bisections_as_often_as_it_says() -> None:
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_it_goes_on_from_any_point_as_if_it_had_not_been_cut_off(data: st.DataObject) -> None:
     seed = data.draw(st.integers(0, 1000))
     verdicts = {}

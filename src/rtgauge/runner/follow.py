@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""What an engine says while it measures, read to its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import polars as pl
+
+from rtgauge.errors import EXIT_INPUT, InputError, MeasureError, RecordError
+from rtgauge.load.running import RunningLoad
+from rtgauge.record.model import PeerReport
+from rtgauge.record.storage import clear_errors
+from rtgauge.record.stream import AnyLine, Armed, ErrorLine, StreamResult, Window, parse_line
+from rtgauge.record.windows import WindowTable
+from rtgauge.runner.context import Context, NotHere
+from rtgauge.target.base import Guarded, Target
+
+LAST_WORDS_S = 1.0
+"""Between a program's last line and its end."""
+LOAD_CHECK_S = 1.0
+NOT_HERE = ("placement", "method")
+"""The engine's codes for what this machine has not (docs/formats/stream.md)."""
+
+
+def fail(error: ErrorLine) -> MeasureError | InputError:
+    """The engine's error as ours."""
+    if error.code in NOT_HERE:
+        return NotHere(error.message)
+    return InputError(error.message) if error.status == EXIT_INPUT else MeasureError(error.message)
+
+
+class Heard:
+    """What a stream said until now."""
+
+    def __init__(self) -> None:
+        self.result = StreamResult()
+        self._windows = WindowTable()
+
+    def lines(self, program: Guarded, copy: BinaryIO | None) -> Iterator[AnyLine]:
+        """Every line as it comes; each is kept here, and its text in `copy`. Raises RecordError for what is no line of a stream."""
+        for text in program.lines():
+            if copy is not None:
+                copy.write(text)
+            if not text.endswith(b"\n"):
+                return  # the engine was killed in the middle of a line
+            line = parse_line(text)
+            if isinstance(line, Window):
+                self._windows.add(line)
+            else:
+                self.result.take(line)
+            yield line
+
+    def frame(self) -> pl.DataFrame:
+        """Its windows."""
+        return self._windows.frame()
+
+
+@dataclass(frozen=True)
+class Said:
+    """What was said of a step, by one engine or by two as if they were one."""
+
+    result: StreamResult
+    frame: pl.DataFrame
+    """Its windows."""
+    programs: tuple[Guarded, ...]
+    peer: PeerReport | None = None
+    sampler: Target | None = None
+    """Where raw samples were written; None: on the target itself."""
+
+    @property
+    def sampled(self) -> set[int]:
+        """The series of which raw samples may be kept: the master's, where there are two ends."""
+        numbers = {line.series for line in self.result.series}
+        if self.peer is None:
+            return numbers
+        return set(self.peer.series) if self.peer.role == "master" else numbers - set(self.peer.series)
+
+
+def follow(program: Guarded, context: Context, load: RunningLoad | None, log: Path, *, begin: Callable[[], None] | None = None) -> Heard:
+    """Read a probe's stream to its end: `go` when it is armed, `stop` when the user says so. `begin` is called before `go` (None: the load has begun).
+
+    Gives what it said; its last line may be an error. Raises MeasureError where it is no stream.
+    """
+    heard = Heard()
+    checked_s = time.monotonic()
+    with clear_errors(log, log.parent.parent.parent), log.open("wb") as copy:
+        context.interrupt.stop_by(lambda: program.say("stop"))
+        try:
+            for line in heard.lines(program, copy):
+                if isinstance(line, Window):
+                    context.progress.window(line)
+                if isinstance(line, Armed):
+                    if begin is not None:
+                        begin()
+                    program.say("go")
+                    context.progress.phase("measuring")
+                if load is not None and time.monotonic() - checked_s > LOAD_CHECK_S:
+                    load.check()
+                    checked_s = time.monotonic()
+        except RecordError as error:
+            raise MeasureError(str(error)) from None
+        finally:
+            context.interrupt.stop_by(None)
+    program.wait(LAST_WORDS_S)
+    return heard
