@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -10,49 +11,30 @@ import signal
 import socket
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from rtgauge.lab import image, places
-from rtgauge.lab.guest import BUILT_IN
+from rtgauge.lab import places
 from tests.e2e.cli import COMMAND, environment, error_line, good, rtgauge, wait_until
+from tests.support.lab import fake_lab
 
-FAKE = """#!{python}
-import os, signal, sys, time
-words = dict(zip(sys.argv[1:], sys.argv[2:]))
-said = os.environ["FAKE_SAYS"]
-if said.startswith("error:"):
-    sys.exit(said.removeprefix("error:"))
-(console,) = (word.partition("path=")[2] for word in sys.argv if word.startswith("file,id=console"))
-if os.fork():
-    time.sleep(0.3)
-    os._exit(0)
-os.setsid()
-for descriptor in (0, 1, 2):
-    os.close(descriptor)
-with open(words["-pidfile"], "w") as file:
-    file.write(str(os.getpid()))
-with open(console, "w") as file:
-    file.write(said + "\\n")
-time.sleep(0.1 if "ends" in said else 30)
-"""
+if TYPE_CHECKING:
+    from pathlib import Path
+
 KEY = "ssh-ed25519 " + "A" * 68
 
 
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str | None]:
-    """A lab with a built guest `debian` that holds nothing, and a QEMU that is a script."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    folder = image._place(BUILT_IN["debian"])
-    folder.mkdir(parents=True)
-    (folder / "about.json").write_text('{"release": "6.12-fake"}')
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    (programs / "qemu-system-x86_64").write_text(FAKE.format(python=sys.executable))
-    (programs / "qemu-system-x86_64").chmod(0o755)
-    return {"PATH": f"{programs}:{os.environ['PATH']}", "FAKE_SAYS": ""}
+    return fake_lab(tmp_path, monkeypatch)
+
+
+def fake_kernel(folder: Path) -> Path:
+    """What begins as a bzImage does."""
+    kernel = folder / "bzImage"
+    kernel.write_bytes(bytes(0x202) + b"HdrS" + bytes(1000))
+    return kernel
 
 
 def boot(lab: dict[str, str | None], said: str, *words: object, status: int = 3) -> str:
@@ -75,6 +57,7 @@ def test_a_guest_that_comes_up_is_listed_refused_a_second_time_and_stopped(lab: 
 def test_a_kernel_that_panics_is_told_with_the_end_of_its_console(lab: dict[str, str | None]) -> None:
     line = boot(lab, "Kernel panic - not syncing: no \x1b[31minit")
     assert "panicked" in line
+    assert "rtgauge lab build debian --fresh" in line
     assert "no init" in line
     assert "console.log" in line
     assert not (places.home() / "machines/debian/running.json").exists()
@@ -87,7 +70,10 @@ def test_qemu_that_ends_is_begun_once_more_and_then_told(lab: dict[str, str | No
 
 
 def test_what_qemu_says_is_told(lab: dict[str, str | None]) -> None:
-    assert "cannot set up guest memory" in boot(lab, "error:qemu: warning: x\nqemu: cannot set up guest memory 'pc.ram'")
+    line = boot(lab, "error:qemu: warning: x\nqemu: cannot set up guest memory 'pc.ram': Cannot allocate memory")
+    assert "there is no memory for the guest: QEMU says 'qemu: cannot set up guest memory" in line
+    assert "rtgauge lab boot debian --memory 512" in line
+    assert "QEMU does not start lab:debian: qemu: no such machine" in boot(lab, "error:qemu: warning: x\nqemu: no such machine")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
@@ -96,7 +82,9 @@ def test_what_qemu_says_is_told(lab: dict[str, str | None]) -> None:
 
 
 def test_what_cannot_be_is_refused(lab: dict[str, str | None], tmp_path: Path) -> None:
-    assert "no memory" in boot(lab, "", "--memory", 1 << 20)
+    line = boot(lab, "", "--memory", 1 << 20)
+    assert "no memory" in line
+    assert "rtgauge lab boot debian --memory 512" in line
     assert "processors" in boot(lab, "", "--smp", "4;reboot", status=2)
     assert "command line" in boot(lab, "", "--append", "a\nb", status=2)
     assert "--accel" in error_line(rtgauge("lab", "boot", "debian", "--accel", "xen", env=lab), 2)
@@ -107,7 +95,11 @@ def test_what_cannot_be_is_refused(lab: dict[str, str | None], tmp_path: Path) -
     for words in (("debian",), ("Upper",), ("a" * 33,), ("../x",)):
         assert "name" in error_line(rtgauge("lab", "add", *words, "--kernel", sys.executable, env=lab), 2)
     assert "no kernel" in error_line(rtgauge("lab", "add", "own", "--kernel", tmp_path / "missing", env=lab), 2)
-    assert "is no folder" in error_line(rtgauge("lab", "add", "own", "--kernel", sys.executable, "--modules", sys.executable, env=lab), 2)
+    kernel = fake_kernel(tmp_path)
+    assert "is no folder" in error_line(rtgauge("lab", "add", "own", "--kernel", kernel, "--modules", kernel, env=lab), 2)
+    assert "for x86-64: leave --arm64 out" in error_line(rtgauge("lab", "add", "own", "--kernel", kernel, "--arm64", env=lab), 2)
+    kernel.write_bytes(b"")
+    assert "is no kernel that can be booted" in error_line(rtgauge("lab", "add", "own", "--kernel", kernel, env=lab), 2)
 
 
 def test_missing_programs_are_named_with_their_package(lab: dict[str, str | None], tmp_path: Path) -> None:
@@ -151,14 +143,32 @@ def test_a_build_that_is_cut_off_is_begun_anew(lab: dict[str, str | None], tmp_p
     assert not list(places.cache().glob("images/debian-rt-*"))
 
 
+def test_one_image_is_built_at_a_time(lab: dict[str, str | None]) -> None:
+    with (places.cache() / "images/.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert "another image of the lab is being built at this moment: wait for it" in error_line(rtgauge("lab", "build", "debian-rt", env=lab), 3)
+
+
+def test_qemu_is_missing_or_cannot_as_a_run_boots_its_guest(lab: dict[str, str | None], tmp_path: Path) -> None:
+    """There is nothing to keep then."""
+    words = ("run", "--target", "lab:debian", "--load", "idle", "--duration", "300ms", "--out", tmp_path / "out")
+    assert "QEMU does not start lab:debian: qemu: no" in error_line(rtgauge(*words, env={**lab, "FAKE_SAYS": "error:qemu: no"}), 3)
+    few = tmp_path / "few"
+    few.mkdir()
+    ssh_keygen = shutil.which("ssh-keygen")
+    assert ssh_keygen is not None
+    (few / "ssh-keygen").symlink_to(ssh_keygen)
+    assert "apt-get install qemu-system-x86" in error_line(rtgauge(*words, env={**lab, "PATH": str(few)}), 3)
+    assert not (tmp_path / "out").exists()
+
+
 def test_deployments_by_boot_are_for_guests(lab: dict[str, str | None]) -> None:
     assert "guests of the lab" in error_line(rtgauge("run", "--deployments-by", "boot", "--deployment", "M", env=lab), 2)
     assert "write settings, or boot" in error_line(rtgauge("run", "--target", "lab:debian", "--deployments-by", "magic", env=lab), 2)
 
 
 def test_an_added_guest_is_kept_until_it_is_removed(lab: dict[str, str | None], tmp_path: Path) -> None:
-    kernel = tmp_path / "bzImage"
-    kernel.write_bytes(b"kernel")
+    kernel = fake_kernel(tmp_path)
     good(rtgauge("lab", "add", "own", "--kernel", kernel, "--append", "quiet", env=lab))
     assert "own" in [guest["name"] for guest in json.loads(good(rtgauge("lab", "list", "--json", env=lab)).stdout)]
     good(rtgauge("lab", "rm", "own", env=lab))

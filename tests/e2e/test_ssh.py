@@ -32,8 +32,11 @@ def over_ssh(machine: Machine, *words: object, **options: Any) -> Done:
 def left_on(machine: Machine) -> str:
     """What a run has left there: folders, and processes of its engine."""
     folders = "ls -d /tmp/rtgauge-* /var/tmp/rtgauge-* /root/rtgauge-* 2>/dev/null"
-    # The path of a process of another machine does not begin in a folder of this one.
-    return machine.run(f"{folders}; for p in /proc/[0-9]*/exe; do readlink $p | grep -E '^/(tmp|var/tmp|root)/rtgauge-.{{16}}/engine'; done")
+    # Other machines of this kind, of tests that run at the same time, have mounts of their own.
+    ours = '[ "$(readlink $p/ns/mnt)" = "$(readlink /proc/$$/ns/mnt)" ]'
+    engines = "readlink $p/exe | grep 'rtgauge-................/engine'"
+    processes = f'for p in /proc/[0-9]*; do found=$({engines}) && {ours} && echo "$found"; done'
+    return machine.run(f"{folders}; {processes}")
 
 
 @pytest.fixture(scope="module")

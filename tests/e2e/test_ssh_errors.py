@@ -50,6 +50,14 @@ def test_nobody_listens(board: Machine) -> None:
     assert "Connection refused" in line
 
 
+@pytest.mark.parametrize(("route", "reason"), [("", "Network is unreachable"), ("ip route add unreachable 192.0.2.0/24;", "No route to host")])
+def test_there_is_no_way_to_the_host(board: Machine, route: str, reason: str) -> None:
+    """From a network of its own, in which there is no other machine."""
+    alone = ("unshare", "--net", "sh", "-c", f'ip link set lo up; {route} exec "$@"', "sh")
+    line = error_line(over_ssh(board, *PROBE, "ssh://root@192.0.2.1", before=alone), 3)
+    assert f"ssh://root@192.0.2.1 cannot be reached: {reason}; is it switched on, and in this network?" in line
+
+
 def test_there_is_no_such_host(board: Machine) -> None:
     assert "no host of this name" in error_line(over_ssh(board, *PROBE, "ssh://no-such-host.invalid"), 3)
 
@@ -61,7 +69,8 @@ def test_there_is_no_ssh(tmp_path: Path) -> None:
 def test_not_root_on_the_target(tmp_path: Path) -> None:
     with Machine(tmp_path, busybox=False, become="setpriv --reuid 65534 --regid 65534 --clear-groups") as board:
         line = error_line(over_ssh(board, *PROBE, board.target), 3)
-        assert "root" in line
+        assert f"{board.target}: real-time scheduling is refused" in line
+        assert "run as root, or raise rtprio" in line
         assert left_on(board) == ""
 
 
@@ -77,14 +86,17 @@ def test_no_place_will_do(tmp_path: Path, options: str, reason: str) -> None:
     with Machine(tmp_path, tmp=options, others=options) as board:
         line = error_line(over_ssh(board, *PROBE, board.target), 3)
         assert line.count(reason) == 3
-        assert all(f"{place}:" in line for place in ("/tmp", "/var/tmp"))
+        assert all(f"{place}: {reason}" in line for place in ("/tmp", "/var/tmp"))
+        assert "set TMPDIR on the target" in line
         assert left_on(board) == ""
 
 
 def test_an_architecture_without_an_engine(tmp_path: Path) -> None:
     other = """printf '#!/bin/sh\\necho riscv64\\n' >"$1/uname"; chmod 755 "$1/uname"; mount --bind "$1/uname" "$(command -v uname)" """
     with Machine(tmp_path, busybox=False, script=other) as board:
-        assert "riscv64" in error_line(over_ssh(board, *PROBE, board.target), 3)
+        line = error_line(over_ssh(board, *PROBE, board.target), 3)
+        assert f"{board.target}: there is no engine for the architecture riscv64" in line
+        assert "armhf" in line
         assert left_on(board) == ""
 
 
@@ -96,6 +108,7 @@ def test_an_engine_that_is_not_of_its_architecture(board: Machine, engine: Path,
     foreign.chmod(0o755)
     line = error_line(over_ssh(board, *PROBE, board.target, env={"RTGAUGE_ENGINE": str(foreign)}), 3)
     assert "does not run there" in line
+    assert "unset RTGAUGE_ENGINE" in line
 
 
 @pytest.mark.parametrize("said", ["rtgauge-engine 9.9.9", "something else"])

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rtgauge.lab import places
 from tests.e2e.cli import error_line, good, rtgauge
+from tests.support.lab import stock_kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,12 +28,6 @@ SHORT = ("--duration", "2s", "--set", "warm-up=100ms", "--set", "interval=10ms")
 def name(request: pytest.FixtureRequest) -> str:
     """Each guest in turn; of this scope, so that all tests of a guest follow one another and it is booted once."""
     return str(request.param)
-
-
-def stock_kernel() -> Path:
-    """The folder with Debian's stock kernel and its modules, of which the guest debian was built."""
-    found = [folder for folder in (places.cache() / "kernels").glob("linux-image-amd64-*") if folder.is_dir()]
-    return max(found, key=lambda folder: folder.stat().st_mtime_ns)
 
 
 def architecture(name: str) -> str:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.e2e.cli import end, error_line, good, only_error, rtgauge, start, wait_until
+from tests.lab.conftest import BUILD_S
+from tests.support.lab import stock_kernel
 
 if TYPE_CHECKING:
     import subprocess
@@ -130,6 +132,14 @@ def test_a_host_key_that_is_not_the_guests(lab: Lab) -> None:
         known.write_text(right)
 
 
+def test_a_port_that_is_taken_is_told(lab: Lab) -> None:
+    port = lab.listed("debian")["running"]["port"]
+    good(rtgauge("lab", "build", "debian-rt", env=lab.env, timeout=BUILD_S))
+    line = error_line(rtgauge("lab", "boot", "debian-rt", "--accel", "tcg", "--port", port, env=lab.env), 3)
+    assert f"port {port} is taken: name another one (--port)" in line
+    assert lab.listed("debian-rt")["running"] is None
+
+
 def test_a_guest_that_panics_while_it_is_measured_leaves_its_console(lab: Lab, tmp_path: Path) -> None:
     process = begin(lab, tmp_path, "--duration", "60s")
     try:
@@ -141,6 +151,24 @@ def test_a_guest_that_panics_while_it_is_measured_leaves_its_console(lab: Lab, t
     (record,) = (tmp_path / "out").iterdir()
     assert "sysrq triggered crash" in (record / "targets/lab-debian/console.log").read_text()
     assert "rtgauge run --resume" in (tmp_path / "log").read_text()
+
+
+def test_a_guest_that_never_comes_up_leaves_its_console_with_the_run_and_the_others_free(lab: Lab, tmp_path: Path) -> None:
+    kernel = next(stock_kernel().glob("vmlinuz-*"))
+    good(rtgauge("lab", "add", "silent", "--kernel", kernel, "--append", "rdinit=/nowhere root=/dev/nothing", env=lab.env))
+    good(rtgauge("lab", "build", "silent", env=lab.env))
+    try:
+        words = ("run", "--target", "lab:debian", "--target", "lab:silent", *SHORT, "--duration", "1s", "--out", tmp_path / "out")
+        line = error_line(rtgauge(*words, env=lab.env, timeout=ENDS_S), 3)
+    finally:
+        good(rtgauge("lab", "rm", "silent", env=lab.env))
+    (record,) = (tmp_path / "out").iterdir()
+    console = record / "targets/lab-silent/console.log"
+    assert f"its console is in {console} " in line
+    assert f"rtgauge run --resume {record}" in line
+    assert "Kernel panic" in console.read_text()
+    assert not (record / "targets/lab-debian").exists()
+    lab.command("probe", "wakeup", "--duration", "300ms", "--interval", "10ms")
 
 
 def test_the_network_load_where_ip_is_busyboxs(lab: Lab, tmp_path: Path) -> None:

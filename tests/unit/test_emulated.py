@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import json
+import re
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from rich.console import Console
 
 from rtgauge.analysis.comparison import Comparison, Options, compare
 from rtgauge.analysis.sides import pairs, sides_of
@@ -15,17 +18,19 @@ from rtgauge.errors import InputError
 from rtgauge.record.reader import Record
 from rtgauge.report.compare.chapters import chapter_of
 from rtgauge.report.compare.page import html
-from rtgauge.report.compare.tables import grids, machines_grid
+from rtgauge.report.compare.tables import Grid, grids, machines_grids
+from rtgauge.report.compare.terminal import print_grids
 from rtgauge.runner.machine_marks import machine_marks
 from tests.support.records import Shape, write_record
 
 
-def record(folder: Path, *, emulated: bool, host: str = "bench") -> Record:
+def record(folder: Path, *, emulated: bool, host: str = "bench", kernel: str | None = None) -> Record:
     folder.mkdir()
     path = write_record(folder, Shape(host=host))
     (system,) = path.glob("targets/*/system.json")
     facts = json.loads(system.read_text())
     facts["machine"]["emulated"] = emulated
+    facts["kernel"]["release"] = kernel or facts["kernel"]["release"]
     system.write_text(json.dumps(facts))
     return Record.open(path)
 
@@ -51,8 +56,7 @@ def compared(records: list[Record]) -> Comparison:
 def test_machine_kernel_and_load_are_one_table_in_which_the_emulated_are_named(tmp_path: Path) -> None:
     records = [record(tmp_path / "a", emulated=False, host="bench"), record(tmp_path / "b", emulated=True, host="guest")]
     result = compared(records)
-    grid = machines_grid(result)
-    assert grid is not None
+    (grid,) = machines_grids(result, 200)
     assert grid.columns == ["", "bench", "guest"]
     rows = {row[0]: row[1:] for row in grid.rows}
     assert rows["processor"] == ["not emulated", "emulated"]
@@ -64,10 +68,72 @@ def test_machine_kernel_and_load_are_one_table_in_which_the_emulated_are_named(t
     assert "Emulated: guest." in html([chapter_of(result, sides, pairs(sides, None))], records)
 
 
+MACHINES = ("bench", "debian", "debian-rt", "debian-arm64", "debian-rt-arm64")
+
+
+@pytest.fixture(scope="module")
+def five(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    """Of five machines, idle and loaded, each with a kernel of its own."""
+    folder = tmp_path_factory.mktemp("five")
+    return compared([record(folder / name, emulated=name != "bench", host=name, kernel=f"6.12.107+deb13-{name}-amd64") for name in MACHINES])
+
+
+def printed(tables: list[Grid], width: int) -> str:
+    text = StringIO()
+    print_grids(tables, Console(file=text, width=width, force_terminal=False))
+    return text.getvalue()
+
+
+def said(result: Comparison, tables: list[Grid]) -> dict[tuple[str, str], list[str]]:
+    """What the tables say of every machine in every load: its four figures."""
+    found: dict[tuple[str, str], list[str]] = {}
+    hosts = {side.traits["host"] for side in result.sides}
+    for grid in tables:
+        for row in grid.rows:
+            load, _, what = row[0].partition(": ")
+            if what in hosts:
+                found[load, what] = row[1:5]
+            elif what:
+                for host, cell in zip(grid.columns[1:], row[1:], strict=True):
+                    found.setdefault((load, host), []).append(cell)
+    return found
+
+
+@pytest.mark.parametrize("width", [80, 110, 160, 200])
+def test_the_table_of_machines_is_as_wide_as_the_terminal_at_most_and_no_line_of_it_is_broken(five: Comparison, width: int) -> None:
+    tables = machines_grids(five, width)
+    lines = printed(tables, width).splitlines()
+    assert max(map(len, lines)) <= width
+    # a title, its columns and its notes, and a blank line between two tables
+    assert len(lines) == sum(2 + len(grid.rows) + len(grid.notes) for grid in tables) + len(tables) - 1
+    cells = [cell for grid in tables for row in grid.rows for cell in row if cell]
+    words = " ".join(lines).split()
+    assert all(part in words for cell in cells for part in cell.split())
+    assert said(five, tables) == said(five, machines_grids(five, 1000))
+    assert len(said(five, tables)) == len(MACHINES) * 3
+    text = " ".join(lines)
+    assert all(side.traits["kernel"] in text and side.traits["host"] in text for side in five.sides)
+
+
+def test_numbers_stand_below_one_another(five: Comparison) -> None:
+    for width in (80, 160, 200):
+        lines = [line for line in printed(machines_grids(five, width), width).splitlines() if line.startswith(("idle", "cpu", "memory"))]
+        ends = {match.end() for line in lines for match in re.finditer(r"[0-9]+\.[0-9]{3}(?=\s|$)", line)}
+        assert len(ends) == (5 if width == 200 else 4)
+
+
+@pytest.mark.parametrize("width", [20, 40, 60])
+def test_no_number_is_cut_where_a_terminal_is_too_narrow_for_it(five: Comparison, width: int) -> None:
+    tables = grids(five, width)
+    words = printed(tables[:3], width).split()
+    assert all(cell in words for row in machines_grids(five, width)[-1].rows for cell in row[1:])
+    assert all(cell in words for row in tables[2].rows for cell in row[1:] if cell)
+
+
 def test_one_machine_needs_no_such_table(tmp_path: Path) -> None:
-    assert machines_grid(compared([record(tmp_path / "a", emulated=False)])) is None
+    assert machines_grids(compared([record(tmp_path / "a", emulated=False)]), 80) == []
     twice = [record(tmp_path / "b", emulated=False), record(tmp_path / "c", emulated=False)]
-    assert machines_grid(compared(twice)) is None
+    assert machines_grids(compared(twice), 80) == []
 
 
 def test_where_all_are_emulated_it_is_said_too(tmp_path: Path) -> None:

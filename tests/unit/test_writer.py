@@ -153,3 +153,19 @@ def test_names_are_made_safe():
     assert clean_name("../../etc/passwd") == "etc-passwd"
     assert clean_name("") == clean_name("日本") == "unnamed"
     assert len(clean_name("x" * 1000)) == 40
+
+
+def test_the_console_of_a_guest_is_kept_session_by_session(tmp_path):
+    writer = begin(tmp_path)
+    file = writer.write_console("lab:own", b"one\n")
+    assert file == writer.path / "targets/lab-own/console.log"
+    # it ran on
+    writer.write_console("lab:own", b"one\ntwo\n")
+    assert file.read_bytes() == b"one\ntwo\n"
+    # it was booted again
+    writer.write_console("lab:own", b"three\n")
+    assert file.read_bytes() == b"one\ntwo\n\n--- in a later session\nthree\n"
+    writer.write_console("lab:own", b"x" * (3 << 20))
+    writer.write_console("lab:own", b"y")
+    assert file.read_bytes().endswith(b"x\n--- in a later session\ny")
+    assert len(file.read_bytes()) < (1 << 20) + 100

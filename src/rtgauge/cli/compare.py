@@ -176,4 +176,4 @@ def _print(found: Sequence[tuple[Part, Comparison, list[Side], list[tuple[Side, 
             console.print()
         if part.title:
             console.print(Text(printable(part.title), style="bold reverse"))
-        print_grids(comparison_grids(result, sides), console)
+        print_grids(comparison_grids(result, sides, console.width), console)

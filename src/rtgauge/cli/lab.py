@@ -95,7 +95,9 @@ def boot(
     from rtgauge.lab.image import build as build_image
 
     guest = find_guest(name)
-    running = boot_guest(guest, build_image(guest, _say), options, _say)
+    image = build_image(guest, _say)
+    _say(f"booting lab:{name}, kernel {image.release}")
+    running = boot_guest(guest, image, options, _say)
     how = "emulated by software: its times are not those of a real machine" if running.accelerator == "tcg" else "with KVM"
     _say(f"lab:{name} is up after {running.boot_s} s, {how}")
 

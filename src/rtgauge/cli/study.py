@@ -84,7 +84,8 @@ class _Study:
             page = selected.record / COMPARISON_PAGE
             render([chapter_of(selected.comparison, selected.sides, selected.pairs)], [side.record for side in selected.sides], page)
             if not self._as_json:
-                print_grids(grids(selected.comparison), Console())
+                console = Console()
+                print_grids(grids(selected.comparison, console.width), console)
             typer.echo(f"page     {page}", err=self._as_json)
         typer.echo(f"chosen   {selected.choice.deployment}: {selected.choice.reason}", err=self._as_json)
 

@@ -40,7 +40,9 @@ def ready_guest(name: str) -> Running:
     running = find_running(name)
     if running is not None:
         return running
-    running = boot(guest, image_of(guest), BootOptions(), _say, or_running=True)
+    image = image_of(guest)
+    _say(f"lab:{name} does not run: booting it")
+    running = boot(guest, image, BootOptions(), _say, or_running=True)
     _say(f"lab:{name} was booted in {running.boot_s} s and goes on running; rtgauge lab stop {name} ends it")
     return running
 

@@ -13,11 +13,16 @@ from rtgauge.errors import InputError, MeasureError
 from rtgauge.lab import places
 from rtgauge.lab.guest import BUILT_IN, NAME, Guest
 from rtgauge.lab.image import remove_images
+from rtgauge.lab.kernel import architecture_of
 from rtgauge.lab.running import folder_of, process_of
 from rtgauge.nearest import nearest
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from rtgauge.lab.guest import Architecture
+
+SHOWN = {"x86_64": "x86-64", "aarch64": "arm64"}
 
 
 def _file(name: str) -> Path:
@@ -50,6 +55,7 @@ def add(guest: Guest) -> None:
         raise InputError(f"'{guest.name}' is a guest of rtgauge's own: take another name")
     if guest.kernel is None or not guest.kernel.is_file():
         raise InputError(f"there is no kernel {guest.kernel}: give a bzImage (x86-64) or an Image (arm64)")
+    _check_kernel(guest.kernel, guest.architecture)
     for folder in (guest.modules, guest.overlay):
         if folder is not None and not folder.is_dir():
             raise InputError(f"{folder} is no folder")
@@ -58,6 +64,18 @@ def add(guest: Guest) -> None:
     new = path.with_suffix(".new")
     new.write_text(guest.model_dump_json(indent=1) + "\n")
     new.replace(path)
+
+
+def _check_kernel(kernel: Path, architecture: Architecture) -> None:
+    try:
+        found = architecture_of(kernel)
+    except OSError as error:
+        raise InputError(f"the kernel {kernel} cannot be read: {error.strerror}") from None
+    if found is None:
+        raise InputError(f"{kernel} is no kernel that can be booted: give a bzImage (x86-64), or an Image (arm64) and --arm64")
+    if found != architecture:
+        how = "leave --arm64 out" if found == "x86_64" else "add it with --arm64"
+        raise InputError(f"{kernel} is a kernel for {SHOWN[found]}: {how}")
 
 
 def check_name(name: str) -> str:

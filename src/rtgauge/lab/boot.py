@@ -14,8 +14,9 @@ from rtgauge.errors import InputError, MeasureError
 from rtgauge.lab import places
 from rtgauge.lab.accelerator import choose
 from rtgauge.lab.disk import make_empty_disk
+from rtgauge.lab.not_up import NotUp
 from rtgauge.lab.qemu import TOPOLOGY, BootOptions, command
-from rtgauge.lab.running import Running, console_of, find_running, folder_of, keep, kill, last_words, process_of, stop
+from rtgauge.lab.running import Running, console_of, find_running, folder_of, keep, kill, process_of, stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,11 +32,13 @@ SLOWEST_BOOT_S = 180.0
 """A machine that computes much else takes long to emulate another one."""
 PORT_TRIES = 5
 TAKEN = "Could not set up host forwarding rule"
+NO_MEMORY = "cannot set up guest memory"
+LITTLE_MIB = 512
 ROOM_MIB = 128
 """What QEMU needs for itself, about."""
 
 
-class QemuEnded(MeasureError):  # noqa: N818 - reads as what it is
+class QemuEnded(NotUp):
     """QEMU was there and is gone."""
 
 
@@ -56,7 +59,7 @@ def boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str], 
 
 def _boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str], None]) -> Running:
     name, folder = guest.name, folder_of(guest.name)
-    _check_memory(options.memory_mib)
+    _check_memory(name, options.memory_mib)
     accelerator = options.accelerator or choose(guest, image, say)
     disk = folder / "disk"
     if not disk.exists():
@@ -104,13 +107,15 @@ def _come_up(guest: Guest, image: Image, options: BootOptions, accelerator: Acce
     raise AssertionError
 
 
-def _check_memory(wanted_mib: int) -> None:
+def _no_memory(name: str, why: str) -> MeasureError:
+    return MeasureError(f"there is no memory for the guest: {why}; end something, or give it less: rtgauge lab boot {name} --memory {LITTLE_MIB}")
+
+
+def _check_memory(name: str, wanted_mib: int) -> None:
     with open("/proc/meminfo") as file:  # noqa: PTH123 - a file of the kernel
         found = re.search(r"^MemAvailable:\s+([0-9]+) kB", file.read(), re.MULTILINE)
     if found is not None and int(found[1]) // 1024 < wanted_mib + ROOM_MIB:
-        raise MeasureError(
-            f"there is no memory for the guest: it wants {wanted_mib} MiB, and {int(found[1]) // 1024} MiB are free; end something, or give it less (--memory)"
-        )
+        raise _no_memory(name, f"it wants {wanted_mib} MiB, and {int(found[1]) // 1024} MiB are free")
 
 
 def _free_port() -> int:
@@ -138,7 +143,10 @@ def _start(guest: Guest, image: Image, options: BootOptions, accelerator: Accele
         if TAKEN not in said:
             break
     lines = [line for line in said.strip().splitlines() if "warning" not in line.lower()]
-    raise MeasureError(f"QEMU does not start lab:{guest.name}: {lines[-1][-300:] if lines else 'it says nothing'}")
+    last = lines[-1][-300:] if lines else "it says nothing"
+    if NO_MEMORY in said:
+        raise _no_memory(guest.name, f"QEMU says '{last}'")
+    raise MeasureError(f"QEMU does not start lab:{guest.name}: {last}")
 
 
 def _wait_until_ready(name: str, timeout_s: float) -> str:
@@ -153,11 +161,14 @@ def _wait_until_ready(name: str, timeout_s: float) -> str:
         ready = READY.search(said)
         if ready is not None:
             return ready[1].decode()
-        where = f"its console is in {console_of(name)} and ends with: {last_words(name)}"
         if PANIC in said:
-            raise MeasureError(f"the kernel of lab:{name} panicked as it booted; {where}")
+            raise NotUp.of(
+                name, f"the kernel of lab:{name} panicked as it booted (take back what --append gave it, or build it anew: rtgauge lab build {name} --fresh)"
+            )
         if ended:
-            raise QemuEnded(f"QEMU ended while lab:{name} booted; {where}")
+            raise QemuEnded.of(name, f"QEMU ended while lab:{name} booted (it was killed, or is at fault itself: boot it again)")
         if time.monotonic() > deadline:
-            raise MeasureError(f"lab:{name} did not come up within {timeout_s:g} s; {where}")
+            raise NotUp.of(
+                name, f"lab:{name} did not come up within {timeout_s:g} s (where this machine is busy with something else, end that and boot it again)"
+            )
         time.sleep(0.05)

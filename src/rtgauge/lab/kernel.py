@@ -21,8 +21,21 @@ if TYPE_CHECKING:
 
 SECTOR = 512
 ZBOOT_HEADER = 64
+ELF_X86_64 = b"\x3e\0"
 PHYS32_ENTRY = "18"
 """The note of a kernel that can be entered without its boot code (xen/include/public/elfnote.h)."""
+
+
+def architecture_of(kernel: Path) -> Architecture | None:
+    """What processor a kernel's file is for, in a form that QEMU boots; None for a file that is no such kernel. Raises OSError."""
+    with kernel.open("rb") as file:
+        head = file.read(2 * SECTOR)
+    if head[0x202:0x206] == b"HdrS" or (head.startswith(ELF) and head[18:20] == ELF_X86_64):
+        return "x86_64"
+    # Documentation/arch/arm64/booting.rst; a compressed one is unpacked by QEMU
+    if head[0x38:0x3C] == b"ARM\x64" or (head[:2] == b"MZ" and head[4:8] == b"zimg") or head.startswith(b"\x1f\x8b"):
+        return "aarch64"
+    return None
 
 
 def bootable(kernel: Path, architecture: Architecture, place: Path) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 POWER_OFF_S = 10.0
 KILL_S = 5.0
 SSH_S = 10.0
+MOST_CONSOLE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -165,6 +166,16 @@ def kill(name: str) -> None:
 def cut_power(running: Running) -> None:
     """Begin anew at once, as after a power cut: what was not written to the disk is lost. The machine boots again by itself."""
     run_in(running, "echo b >/proc/sysrq-trigger", 2.0)
+
+
+def end_of_console(name: str) -> bytes | None:
+    """The end of what the guest wrote on its console, at most `MOST_CONSOLE_BYTES`; None where that cannot be read."""
+    try:
+        with console_of(name).open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - MOST_CONSOLE_BYTES))
+            return file.read()
+    except OSError:
+        return None
 
 
 def last_words(name: str, lines: int = 5) -> str:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 PARTIAL = ".partial"
+LATER = b"\n--- in a later session\n"
+MOST_EARLIER_BYTES = 1 << 20
 
 
 def record_id(host: str, name: str, now: datetime) -> str:
@@ -109,11 +111,18 @@ class RecordWriter:
             write_whole(folder / "system.json", (json.dumps(facts, indent=1, ensure_ascii=False) + "\n").encode())
             sync_folder(folder.parent)
 
-    def write_console(self, name: str, text: bytes) -> None:
-        """Put what the target `name`, a guest of the lab, wrote on its console into targets/NAME/console.log. Raises InputError or MeasureError."""
-        folder = self.path / "targets" / clean_name(name)
-        with clear_errors(folder, self.path):
-            write_whole(folder / "console.log", text)
+    def write_console(self, name: str, text: bytes) -> Path:
+        """Put what the target `name`, a guest of the lab, wrote on its console into targets/NAME/console.log, and answer where that is.
+
+        What an earlier session put there stays before it. Raises InputError or MeasureError.
+        """
+        file = self.path / "targets" / clean_name(name) / "console.log"
+        with clear_errors(file.parent, self.path):
+            file.parent.mkdir(exist_ok=True)
+            earlier = file.read_bytes()[-MOST_EARLIER_BYTES:] if file.exists() else b""
+            # A guest that ran on has said it all again.
+            write_whole(file, text if text.startswith(earlier) else earlier + LATER + text)
+        return file
 
     def _session_file(self, name: str) -> Path:
         return self.path / "targets" / clean_name(name) / "session.json"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rtgauge.report.compare.tables import Grid
+from rtgauge.report.compare.tables import Grid, natural_width
 from rtgauge.report.text import NONE, whole
 from rtgauge.units import format_duration, format_time
 
@@ -153,18 +153,13 @@ def happened_grid(found: Microbenchmarks, group: str = "") -> Grid | None:
 def terminal_grids(found: Microbenchmarks, width: int) -> list[Grid]:
     """Every table in a form whose numbers fit into so many columns."""
     costs = cost_grids(found)
-    if any(_width(grid) > width for grid in costs):
+    if any(natural_width(grid) > width for grid in costs):
         costs = [long_cost_grid(found)]
     return [*costs, *_others(found, "")]
 
 
 def _others(found: Microbenchmarks, group: str) -> list[Grid]:
     return [grid for grid in (happened_grid(found, group), noise_grid(found, group), inversion_grid(found)) if grid is not None]
-
-
-def _width(grid: Grid) -> int:
-    lines = [grid.columns, *grid.rows]
-    return sum(max(len(line[at]) for line in lines) + 2 for at in range(len(grid.columns)))
 
 
 def _answer(one: LockAnswer) -> list[str]:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from rtgauge.record.names import clean_name
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import PARTIAL, RecordWriter
 from rtgauge.runner import cross_check, deployed
+from rtgauge.runner.beginning import Beginning, console_into
 from rtgauge.runner.booted import BOOT_S, Boots
 from rtgauge.runner.context import STOPPED_EARLY, Abandoned, Context, LoadFailed, NotHere, now_utc
 from rtgauge.runner.interrupt import Interrupt
@@ -35,6 +37,7 @@ from rtgauge.system.controller import Controller
 from rtgauge.system.deployment.apply import Refused
 from rtgauge.system.deployment.words import AS_IS
 from rtgauge.system.whole import facts_by
+from rtgauge.target.address import LOCAL
 from rtgauge.target.base import Target
 from rtgauge.target.lease import LEASE_NS
 from rtgauge.target.opening import console, open_target
@@ -111,19 +114,23 @@ def _of(steps: Sequence[StepKey], name: str) -> list[StepKey]:
     return [key for key in steps if key.targets["self"] == name]
 
 
-def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: Interrupt, more: More | None = None) -> tuple[Path, Run, list[Step]]:
+def start_run(
+    plan: Plan, options: RunOptions, progress: Progress, interrupt: Interrupt, more: More | None = None, *, into: Path | None = None
+) -> tuple[Path, Run, list[Step]]:
     """Measure a plan from its beginning, and then what `more` asks for.
 
     Gives the record's folder, its run.json and its steps. Raises InputError or MeasureError; what was measured until then is in the folder
-    whose name ends in `.partial`.
+    whose name ends in `.partial`. `into`: the folder of a record in which nothing is measured yet.
     """
     identity, label = f"{plan.name}-{secrets.token_hex(4)}", shlex.join(options.command)
     lease_ns = _lease_ns(plan.steps, plan.load_warm_up_ns, options)
-    with ExitStack() as stack:
+    unmeasured = partial(_new_run, plan, options) if options.kept else None
+    with Beginning(options.out, plan.name, into, unmeasured) as beginning:
         # All are held from the beginning: what cannot be measured is known before anything is.
-        names = dict.fromkeys([*plan.targets, *(key.peer[1] for key in plan.steps if key.peer is not None)])
-        targets = {name: stack.enter_context(open_target(name, identity, label, lease_ns=lease_ns)) for name in names}
-        boots = {name: _boots(target, progress, interrupt, stack) if plan.by_boot and name in plan.targets else None for name, target in targets.items()}
+        targets = {name: beginning.open(name, identity, label, lease_ns) for name in _all_targets(plan)}
+        boots = {
+            name: _boots(target, progress, interrupt, beginning.stack) if plan.by_boot and name in plan.targets else None for name, target in targets.items()
+        }
         steps: list[StepKey] = []
         left_out: list[LeftOut] = []
         for name, target in targets.items():
@@ -148,24 +155,50 @@ def start_run(plan: Plan, options: RunOptions, progress: Progress, interrupt: In
         steps = checked
         if not steps:
             raise MeasureError(f"{left_out[-1].what}: {left_out[-1].reason}; {left_out[-1].remedy}")
-        writer = RecordWriter.create(options.out, host=_host(contexts[plan.targets[0]].facts), name=plan.name)
-        run = Run(
-            id=writer.id,
-            created=now_utc(),
-            state="partial",
-            rtgauge=rtgauge.__version__,
-            command=list(options.command),
-            plan={**plan.written, "load-warm-up-ns": plan.load_warm_up_ns, **_controller_keys(plan.controller), **_boot_keys(by_boot=plan.by_boot)},
-            targets=list(targets),
-            seed=plan.seed,
-            requirement=plan.require,
-            planned=steps,
-            left_out=left_out,
-            marks=[*_restored_marks(targets), *held],
-        )
+        writer = beginning.record(_host(contexts[plan.targets[0]].facts))
+        run = _new_run(plan, options, writer.id)
+        run.planned, run.left_out, run.marks = steps, left_out, [*_restored_marks(targets), *held]
         writer.write_run(run)
         with _saying_how_to_go_on(writer, options):
             return _go_on(writer, run, [], contexts, more)
+
+
+def _all_targets(plan: Plan) -> list[str]:
+    """Those that have steps, and those that are the other end of one."""
+    return list(dict.fromkeys([*plan.targets, *(key.peer[1] for key in plan.steps if key.peer is not None)]))
+
+
+def _new_run(plan: Plan, options: RunOptions, record: str) -> Run:
+    """What run.json says of a plan of which nothing is measured yet."""
+    return Run(
+        id=record,
+        created=now_utc(),
+        state="partial",
+        rtgauge=rtgauge.__version__,
+        command=list(options.command),
+        plan={**plan.written, "load-warm-up-ns": plan.load_warm_up_ns, **_controller_keys(plan.controller), **_boot_keys(by_boot=plan.by_boot)},
+        targets=_all_targets(plan),
+        seed=plan.seed,
+        requirement=plan.require,
+        planned=list(plan.steps),
+    )
+
+
+def _plan_of(run: Run) -> Plan:
+    """The plan that `_new_run` was told."""
+    return Plan(
+        name=str(run.plan.get("name", "run")),
+        description="",
+        seed=run.seed or 0,
+        require=run.requirement,
+        cross_check=None,  # its steps are among the others
+        load_warm_up_ns=run.plan.get("load-warm-up-ns", 0),
+        controller=_controller_of(run),
+        targets=list(dict.fromkeys(key.targets["self"] for key in run.planned)),
+        steps=run.planned,
+        written=run.plan,
+        by_boot=run.plan.get("deployments-by") == "boot",
+    )
 
 
 def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt: Interrupt, more: More | None = None) -> tuple[Path, Run, list[Step]]:
@@ -173,12 +206,16 @@ def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt:
 
     What went on by itself on another machine, where only the connection or rtgauge had ended, is picked up.
     """
-    found = Record.open(folder).run
+    record = Record.open(folder)
+    found = record.run
     if found.state == "complete" and folder.name.endswith(PARTIAL):
         # It ended between its last word and its new name.
         return RecordWriter(folder, found.id, found).finish("complete"), found, []
     if found.rtgauge != rtgauge.__version__:
         raise InputError(f"{folder} was begun with rtgauge {found.rtgauge}, this is {rtgauge.__version__}: resume it with that version, or start a new run")
+    if found.state != "complete" and not record.systems:
+        # A guest did not come up: nothing was asked of any target yet.
+        return start_run(_plan_of(found), options, progress, interrupt, more, into=folder)
     load_warm_up_ns = found.plan.get("load-warm-up-ns", 0)
     lease_ns = _lease_ns(found.planned, load_warm_up_ns, options)
     label = shlex.join(options.command)
@@ -186,15 +223,16 @@ def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt:
     with ExitStack() as stack:
         # The machine is locked before the record is touched: the run that is resumed may be going on.
         sessions = {name: kept.read_session(name) or {} for name in found.targets}
-        targets = {
-            name: stack.enter_context(open_target(name, found.id, label, lease_ns=lease_ns, session=sessions[name].get("session"))) for name in found.targets
-        }
+        with console_into(kept):
+            targets = {
+                name: stack.enter_context(open_target(name, found.id, label, lease_ns=lease_ns, session=sessions[name].get("session")))
+                for name in found.targets
+            }
         writer = RecordWriter.open_partial(folder)
         record = writer.record()
         finished = [step for step in record.steps if step.end_reason not in STOPPED_EARLY]
         run = record.run.model_copy(update={"steps": [step.id for step in finished]})
-        raised = run.plan.get("raise", [])
-        controller = Controller(tuple(raised)) if run.plan.get("controller") or raised else None
+        controller = _controller_of(run)
         by_boot = run.plan.get("deployments-by") == "boot"
         contexts: dict[str, Context] = {}
         held: list[Mark] = []
@@ -273,8 +311,15 @@ def _check_all(steps: Sequence[StepKey], context: Context) -> tuple[list[StepKey
             except NotHere as error:
                 reason, _, remedy = str(error).partition("; ")
                 refused[kind] = LeftOut(what=f"{key.probe}, {reason.partition(':')[0]}", reason=reason.partition(": ")[2] or reason, remedy=remedy)
+            except RtgaugeError as error:
+                raise _said_where(error, context.target.name) from None
     possible = [key for key in steps if refused.get(f"{key.probe} {key.parameters}") is None]
     return possible, [what for what in refused.values() if what is not None]
+
+
+def _said_where(error: RtgaugeError, name: str) -> RtgaugeError:
+    """What the engine refuses on another machine is not taken for a fault of this one."""
+    return error if name == LOCAL or name in str(error) else type(error)(f"{name}: {error}", error.status)
 
 
 def _on(what: LeftOut, name: str, targets: Mapping[str, Target]) -> LeftOut:
@@ -297,6 +342,11 @@ def _restored_marks(targets: Mapping[str, Target]) -> list[Mark]:
 def _controller_keys(controller: Controller | None) -> dict[str, Any]:
     """What a resumed run has to know of the controller."""
     return {} if controller is None else {"controller": True, "raise": list(controller.raised)}
+
+
+def _controller_of(run: Run) -> Controller | None:
+    raised = run.plan.get("raise", [])
+    return Controller(tuple(raised)) if run.plan.get("controller") or raised else None
 
 
 def _boot_keys(*, by_boot: bool) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
-from os import SEEK_END
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import InputError
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 
     from rtgauge.target.address import SshAddress
     from rtgauge.target.base import Target
-
-MOST_CONSOLE_BYTES = 1 << 20
 
 
 def open_target(name: str, run_id: str, label: str, *, lease_ns: int = LEASE_NS, session: Any = None) -> Target:
@@ -61,14 +58,9 @@ def console(name: str) -> bytes | None:
     address = parse_address(name)
     if address is None or address.guest is None:
         return None
-    from rtgauge.lab.running import console_of
+    from rtgauge.lab.running import end_of_console
 
-    try:
-        with console_of(address.guest).open("rb") as file:
-            file.seek(max(0, file.seek(0, SEEK_END) - MOST_CONSOLE_BYTES))
-            return file.read()
-    except OSError:
-        return None
+    return end_of_console(address.guest)
 
 
 @contextmanager

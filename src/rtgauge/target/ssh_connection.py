@@ -161,7 +161,7 @@ class SshConnection:
             output, _ = channel.process.communicate(send if isinstance(send, bytes) else None, timeout=timeout_s)
         except subprocess.TimeoutExpired:
             channel.kill()
-            raise ConnectionBroken(f"{self.address.name} does not answer (waited {timeout_s:g} s)") from None
+            raise ConnectionBroken.to(self.address.name, f"{self.address.name} does not answer (waited {timeout_s:g} s)") from None
         except BaseException:
             channel.kill()
             raise

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from rtgauge.errors import MeasureError
 
@@ -14,6 +14,16 @@ if TYPE_CHECKING:
 
 class ConnectionBroken(MeasureError):  # noqa: N818 - reads as what it is
     """The connection to a target ended before its time."""
+
+    target: str | None = None
+    """The target's name, where it is known."""
+
+    @classmethod
+    def to(cls, target: str, message: str) -> Self:
+        """Of this target."""
+        error = cls(message)
+        error.target = target
+        return error
 
 
 def _login(address: SshAddress) -> str:
@@ -29,31 +39,37 @@ def _known_as(address: SshAddress) -> str:
 
 def explain_ssh(said: str, address: SshAddress) -> ConnectionBroken:
     """The error for what ssh printed as it failed to connect or lost its connection."""
+    return ConnectionBroken.to(address.name, _explained(said, address))
+
+
+def _explained(said: str, address: SshAddress) -> str:
     name, login = address.name, _login(address)
     if "REMOTE HOST IDENTIFICATION HAS CHANGED" in said and address.guest is not None:
-        return ConnectionBroken(
+        return (
             f"{name}: its host key is not the one it had when it was booted: its disk was changed, or something else listens on its port; "
             f"boot it again: rtgauge lab stop {address.guest}"
         )
     if "REMOTE HOST IDENTIFICATION HAS CHANGED" in said:
-        return ConnectionBroken(
+        return (
             f"{name}: its host key is not the one that is known: another machine answers, or it was installed anew; "
             f"make sure which, then forget the old key: ssh-keygen -R {_known_as(address)}"
         )
     if "Host key verification failed" in said or "host key is known for" in said:
-        return ConnectionBroken(f"{name}: its host key is not known yet: log in once by hand ({login}) and look at the key")
+        return f"{name}: its host key is not known yet: log in once by hand ({login}) and look at the key"
     if "Permission denied" in said or "Too many authentication failures" in said:
-        return ConnectionBroken(f"{name}: the target does not let this user in: check user and key by hand ({login})")
+        return f"{name}: the target does not let this user in: check user and key by hand ({login})"
     if "Could not resolve hostname" in said:
-        return ConnectionBroken(f"{name}: there is no host of this name: check the spelling, or write a Host entry into ~/.ssh/config")
-    reason = re.search(r"No route to host|Network is unreachable|Connection refused|(?:Connection|Operation) timed out", said)
+        return f"{name}: there is no host of this name: check the spelling, or write a Host entry into ~/.ssh/config"
+    unreachable = r"No route to host|Network is unreachable|Connection refused|(?:Connection|Operation) timed out"
+    # QEMU listens for a guest that does not.
+    reason = re.search(unreachable if address.guest is None else rf"{unreachable}|Connection (?:closed|reset) by", said)
     if reason is not None:
         if address.guest is not None:
-            return ConnectionBroken(
-                f"{name} cannot be reached: {reason[0]}; is it still booting, or hung? rtgauge lab stop {address.guest}, then boot it again"
+            return (
+                f"{name} cannot be reached: {reason[0].removesuffix(' by')}; is it still booting, or hung? rtgauge lab stop {address.guest}, then boot it again"
             )
         hint = "is sshd running there, on this port?" if reason[0] == "Connection refused" else "is it switched on, and in this network?"
-        return ConnectionBroken(f"{name} cannot be reached: {reason[0]}; {hint}")
+        return f"{name} cannot be reached: {reason[0]}; {hint}"
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     last = "".join(c if c.isprintable() else "?" for c in lines[-1])[:300] if lines else "ssh said nothing"
-    return ConnectionBroken(f"{name}: the connection failed ({last}); try by hand: {login}")
+    return f"{name}: the connection failed ({last}); try by hand: {login}"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -69,7 +70,10 @@ def install(connection: SshConnection) -> Installed:
     machine = asked.stdout.decode(errors="replace").strip()
     if asked.status or not machine:
         raise MeasureError(f"{name}: the target has no shell that can be used (`uname -m` ended with status {asked.status})")
-    path = engine_for(machine)
+    try:
+        path = engine_for(machine)
+    except MeasureError as error:
+        raise MeasureError(f"{name}: {error}") from None
     refused: list[str] = []
     token = f"rtgauge-{secrets.token_hex(8)}"
     for place in PLACES:
@@ -85,10 +89,12 @@ def install(connection: SshConnection) -> Installed:
             return Installed(folder, machine)
         reason = answer.stderr.strip().splitlines()
         if answer.status == NO_EXEC and not any("ermission denied" in line for line in reason):
-            raise MeasureError(f"{name}: the engine for {machine} does not run there ({_plain(reason)}): is its kernel of this architecture?")
+            how = "unset RTGAUGE_ENGINE, which names it" if os.environ.get("RTGAUGE_ENGINE") else "is its kernel of another architecture than `uname -m` says?"
+            raise MeasureError(f"{name}: the engine for {machine} does not run there ({_plain(reason)}): {how}")
         base = folder.removesuffix(f"/{token}")
-        refused.append(f"{base}: {REASONS.get(answer.status, f'status {answer.status}')} ({_plain(reason)})")
-    raise MeasureError(f"{name}: there is no place for the engine on the target: {'; '.join(refused)}; free space there, or mount /tmp without noexec")
+        refused.append(f"{base}: {REASONS.get(answer.status, f'status {answer.status}')} ({_plain(reason).rpartition(': ')[2]})")
+    how = "free space there, or set TMPDIR on the target to a folder that can be written and is not mounted noexec"
+    raise MeasureError(f"{name}: there is no place for the engine on the target: {'; '.join(refused)}; {how}")
 
 
 def _plain(lines: list[str]) -> str:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.lab.cpio import CpioWriter
 from rtgauge.lab.elf import module_content, module_name, module_needs, needed_libraries, resolve
-from rtgauge.lab.kernel import bootable
+from rtgauge.lab.kernel import architecture_of, bootable
 from rtgauge.lab.modules import find_modules, with_needs
 from rtgauge.lab.qemu import check_append
 
@@ -128,6 +128,24 @@ def test_what_is_no_known_kernel_is_left_as_it_is(tmp_path_factory: pytest.TempP
         for architecture in ("x86_64", "aarch64"):
             bootable(folder / "kernel", architecture, folder / "booted")
             assert (folder / "booted").read_bytes() == start + content
+
+
+@pytest.mark.parametrize(
+    ("head", "found"),
+    [
+        (bytes(0x202) + b"HdrS", "x86_64"),
+        (b"\x7fELF\x02\x01" + bytes(12) + b"\x3e\0", "x86_64"),
+        (bytes(0x38) + b"ARM\x64", "aarch64"),
+        (b"MZ\0\0zimg", "aarch64"),
+        (gzip.compress(b"kernel"), "aarch64"),
+        (b"\x7fELF\x02\x01" + bytes(12) + b"\xb7\0", None),
+        (b"", None),
+        (b"#!/bin/sh\n", None),
+    ],
+)
+def test_a_kernel_is_known_by_how_it_begins(tmp_path: Path, head: bytes, found: str | None) -> None:
+    (tmp_path / "kernel").write_bytes(head)
+    assert architecture_of(tmp_path / "kernel") == found
 
 
 def test_a_packed_arm_kernel_is_unpacked(tmp_path: Path) -> None:

@@ -45,6 +45,8 @@ def test_each_failure_says_what_to_do(said: str, words: list[str]) -> None:
     [
         (CHANGED, ["host key", "boot it again: rtgauge lab stop debian"]),
         ("ssh: connect to host 127.0.0.1 port 2222: Connection refused\n", ["Connection refused", "rtgauge lab stop debian"]),
+        ("kex_exchange_identification: Connection closed by remote host\n", ["cannot be reached: Connection closed; ", "rtgauge lab stop debian"]),
+        ("kex_exchange_identification: read: Connection reset by peer\n", ["cannot be reached: Connection reset; ", "rtgauge lab stop debian"]),
         ("something new\n", ["something new", "rtgauge lab shell debian"]),
     ],
 )

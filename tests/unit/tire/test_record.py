@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -162,6 +162,9 @@ def test_the_longest_step_of_a_block_is_taken_apart() -> None:
     )
 )
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example({"steps": float("inf")})
+@example({"steps": float("nan")})
+@example({"step_max_ns": float("inf")})
 def test_a_damaged_result_is_an_error_or_no_run(values: dict[str, bool | int | float | str | None]) -> None:
     good = {"steps": 200, "wall_ns": 10**9, "activations": 200, "deadline_missed": 0}
     for period in ("0", "10ms"):

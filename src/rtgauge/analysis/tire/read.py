@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.analysis.tire.runs import WHOLE, Configuration, FastRun, PacedRun
@@ -29,14 +30,14 @@ def _result(step: Step) -> Result | None:
 
 def _number(step: Step, result: Result, name: str) -> int:
     value = result.values.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value < 0:
         raise RecordError(f"step {step.id} of the record is damaged: the result of its tire has no {name}")
     return round(value)
 
 
 def _optional(result: Result, name: str) -> int | None:
     value = result.values.get(name)
-    return None if isinstance(value, bool) or not isinstance(value, int | float) else round(value)
+    return None if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) else round(value)
 
 
 def _configuration(step: Step, result: Result) -> Configuration:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rtgauge.report.compare.tables import SETTINGS, Grid, emulated_note, grids
+from rtgauge.report.compare.tables import PAGE_WIDTH, SETTINGS, Grid, emulated_note, grids
 from rtgauge.report.microbenchmarks import grids as microbenchmark_grids
 from rtgauge.report.text import NONE, whole
 
@@ -34,9 +34,9 @@ def misses_grid(sides: Sequence[Side], task: str) -> Grid:
     return Grid("Deadlines", ["", "activations", "deadline misses", "pre-emptions"], rows, [])
 
 
-def comparison_grids(result: Comparison, sides: Sequence[Side]) -> list[Grid]:
-    """Every table of one comparison; of a task with its deadline misses."""
-    found = grids(result)
+def comparison_grids(result: Comparison, sides: Sequence[Side], width: int = PAGE_WIDTH) -> list[Grid]:
+    """Every table of one comparison; of a task with its deadline misses. `width`: as of `grids`."""
+    found = grids(result, width)
     if result.task is not None:
         found.insert(next(i for i, grid in enumerate(found) if grid.title == SETTINGS), misses_grid(sides, result.task))
     return found

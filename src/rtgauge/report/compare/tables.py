@@ -28,6 +28,12 @@ class Grid:
     notes: list[str]
 
 
+def natural_width(grid: Grid) -> int:
+    """Characters of a line of the table in a terminal, where nothing in it goes on below."""
+    lines = [grid.columns, *grid.rows]
+    return sum(max(len(line[at]) for line in lines) + 2 for at in range(len(grid.columns))) - 2
+
+
 def _fine(ns: float | None, *, lower_bound: bool = False) -> str:
     """us with the three decimals that the papers print."""
     return NONE if ns is None else f"{'≥' if lower_bound else ''}{ns / 1_000:.3f}"
@@ -61,10 +67,16 @@ def figures_grid(result: Comparison) -> Grid:
     notes += [f"{label} is empty: nothing was measured, and there is nothing to compare." for label in empty]
     equal = [side for side in result.sides if side.filled.count and side.filled.min_ns == side.filled.max_ns]
     notes += [f"All {plural_of(result.quantity)} of {side.label} are equal ({format_time(side.filled.min_ns)})." for side in equal]
-    return Grid(capital(result.quantity), ["", "count", "missed", "average", "maximum", "minimum", "std"], rows, notes)
+    return Grid(capital(result.quantity), ["", "count", "missed", *FIGURES], rows, notes)
 
 
+FIGURES = ("average", "maximum", "minimum", "std")
+"""Of `_figures`, as the papers name them."""
 SETTINGS = "Settings that differ"
+MACHINES = "Machines and kernels"
+IN_US = "In us, missed activations filled in."
+PAGE_WIDTH = 110
+"""Characters that a page of usual width has room for in a table."""
 MACHINE, CONDITION = ("host", "kernel"), ("load", "deployment", "tool", "parameters")
 """Traits that say which machine a side is of, and those that say how it was measured."""
 EMULATED = "emulated"
@@ -92,14 +104,27 @@ def _machine_names(result: Comparison) -> list[str]:
     return names
 
 
-def machines_grid(result: Comparison) -> Grid | None:
-    """Machine x kernel x load (Jo & Choi 2022, tables 2 and 3), missed activations filled in; None where there is one machine with one kernel.
+@dataclass(frozen=True)
+class _Machines:
+    """Figures of every machine in every condition: `cells[condition, machine]`, missed activations filled in."""
 
-    A condition that is measured more than once on a machine, in several records, has no place in such a table: None too.
-    """
+    kernels: dict[str, str]
+    processors: dict[str, str]
+    """Both by the machine's name; the second is empty where no machine is emulated."""
+    conditions: list[str]
+    """What the load and all else is that differs; one that is empty where nothing does."""
+    cells: dict[tuple[str, str], Distribution]
+
+    def figures(self, condition: str, machine: str) -> list[str]:
+        """Average, maximum, minimum and standard deviation."""
+        return _figures(self.cells[condition, machine]) if (condition, machine) in self.cells else [NONE] * len(FIGURES)
+
+
+def _machines(result: Comparison) -> _Machines | None:
+    """None where there is one machine with one kernel, and where a condition is measured more than once on a machine (in several records)."""
     names = _machine_names(result)
-    machines = {name: side.traits["kernel"] for name, side in zip(names, result.sides, strict=True)}
-    if len(machines) < 2:
+    kernels = {name: side.traits["kernel"] for name, side in zip(names, result.sides, strict=True)}
+    if len(kernels) < 2:
         return None
     different = [trait for trait in CONDITION if len({side.traits[trait] for side in result.sides}) > 1]
     cells: dict[tuple[str, str], Distribution] = {}
@@ -108,16 +133,49 @@ def machines_grid(result: Comparison) -> Grid | None:
         if (condition, name) in cells:
             return None
         cells[condition, name] = side.filled
-    conditions = list(dict.fromkeys(condition for condition, _ in cells))
     processors = {name: side.traits.get("processor", NONE) for name, side in zip(names, result.sides, strict=True)}
-    rows = [["kernel", *machines.values()]]
-    if EMULATED in processors.values():
-        rows.append(["processor", *processors.values()])
-    for condition in conditions:
-        figures = {name: _figures(cells[condition, name]) if (condition, name) in cells else [NONE] * 4 for name in machines}
-        for i, what in enumerate(("average", "maximum", "minimum", "std")):
-            rows.append([f"{condition}: {what}" if condition else what, *(figures[name][i] for name in machines)])
-    return Grid("Machines and kernels", ["", *machines], rows, ["In us, missed activations filled in."])
+    if EMULATED not in processors.values():
+        processors = {}
+    return _Machines(kernels, processors, list(dict.fromkeys(condition for condition, _ in cells)), cells)
+
+
+def _side_by_side(found: _Machines) -> Grid:
+    """As Jo & Choi (2022, tables 2 and 3) have it: a column a machine."""
+    rows = [["kernel", *found.kernels.values()]]
+    if found.processors:
+        rows.append(["processor", *found.processors.values()])
+    for condition in found.conditions:
+        figures = [found.figures(condition, name) for name in found.kernels]
+        rows += [[f"{condition}: {what}" if condition else what, *(one[i] for one in figures)] for i, what in enumerate(FIGURES)]
+    return Grid(MACHINES, ["", *found.kernels], rows, [IN_US])
+
+
+def _one_below_another(found: _Machines, about: dict[str, dict[str, str]]) -> Grid:
+    """A row a machine in each condition, with what `about` says of it (column -> machine -> text)."""
+    rows = [
+        [f"{condition}: {name}" if condition else name, *found.figures(condition, name), *(column[name] for column in about.values())]
+        for condition in found.conditions
+        for name in found.kernels
+        if (condition, name) in found.cells
+    ]
+    return Grid(MACHINES, ["", *FIGURES, *about], rows, [IN_US])
+
+
+def machines_grids(result: Comparison, width: int) -> list[Grid]:
+    """Machine x kernel x load, missed activations filled in, in a form whose lines are not longer than `width` characters if there is one.
+
+    Nothing where there is one machine with one kernel, or where a condition has no one place in such a table.
+    """
+    found = _machines(result)
+    if found is None:
+        return []
+    about = {"kernel": found.kernels, **({"processor": found.processors} if found.processors else {})}
+    for grid in (_side_by_side(found), _one_below_another(found, about)):
+        if natural_width(grid) <= width:
+            return [grid]
+    which = [[name, *(column[name] for column in about.values())] for name in found.kernels]
+    figures = _one_below_another(found, {})
+    return [Grid(MACHINES, ["", *about], which, []), Grid("Machine by machine", figures.columns, figures.rows, figures.notes)]
 
 
 def settings_grid(result: Comparison) -> Grid:
@@ -254,10 +312,10 @@ def tail_grid(result: Comparison) -> Grid:
     return Grid(f"{capital(result.quantity)} exceeded once in", ["", "shape", *(f"10^{len(str(n)) - 1}" for n in columns)], rows, notes)
 
 
-def grids(result: Comparison) -> list[Grid]:
-    """All tables, in order; those that were not asked for are absent."""
-    machines, note = machines_grid(result), emulated_note(result)
-    found = [*([machines] if machines is not None else []), figures_grid(result), settings_grid(result), selection_grid(result), effect_grid(result)]
+def grids(result: Comparison, width: int = PAGE_WIDTH) -> list[Grid]:
+    """All tables, in order; those that were not asked for are absent. `width`: characters that a line has room for, where a table has several forms."""
+    note = emulated_note(result)
+    found = [*machines_grids(result, width), figures_grid(result), settings_grid(result), selection_grid(result), effect_grid(result)]
     if result.quantiles:
         found.append(quantile_grid(result))
     if result.tails:

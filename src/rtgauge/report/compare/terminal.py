@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from rtgauge.report.compare.tables import MACHINES
 from rtgauge.report.text import printable
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 MOST_SETTINGS = 24
 LONGEST = 100
+LEAST_TEXT = 8
 NUMBERS = {
     "count",
     "missed",
@@ -47,16 +49,30 @@ NUMBERS = {
 }
 
 
+TEXTS = {"kernel", "processor"}
+
+
+def _is_numeric(grid: Grid, at: int) -> bool:
+    """Whether a column holds numbers: they stand below one another, and are not broken."""
+    column = grid.columns[at]
+    by_title = (grid.title.endswith("(ns)") and column != "operation") or (grid.title == MACHINES and column not in TEXTS)
+    return column in NUMBERS or (at > 0 and by_title) or column.startswith(("critical", "Wasserstein", "Cramer"))
+
+
 def _table(grid: Grid) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_header=any(grid.columns))
     for i, column in enumerate(grid.columns):
-        numeric = (
-            column in NUMBERS or (grid.title.endswith("(ns)") and i > 0 and column != "operation") or column.startswith(("critical", "Wasserstein", "Cramer"))
-        )
+        numeric = _is_numeric(grid, i)
         table.add_column(Text(printable(column)), justify="right" if numeric else "left", no_wrap=numeric, style="bold" if i == 0 else "", overflow="fold")
     for row in grid.rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
     return table
+
+
+def _least_width(grid: Grid) -> int:
+    """The narrowest that the table can be: numbers are neither cut nor broken, and of the rest something is left."""
+    widths = [max(len(line[i]) for line in (grid.columns, *grid.rows)) for i in range(len(grid.columns))]
+    return sum((width if _is_numeric(grid, i) else min(width, LEAST_TEXT)) + 2 for i, width in enumerate(widths))
 
 
 def _settings(grid: Grid) -> tuple[Grid, int]:
@@ -73,7 +89,10 @@ def print_grids(tables: Sequence[Grid], console: Console) -> None:
             console.print()
         console.print(Text(printable(shown.title), style="bold underline"))
         if shown.rows:
-            console.print(_table(shown))
+            # A terminal that is too narrow for this breaks the lines itself.
+            table, least = _table(shown), _least_width(shown)
+            table.width = least if least > console.width else None
+            console.print(table, crop=False)
         if more:
             console.print(Text(f"and {more} more: rtgauge compare --json shows all", style="dim"))
         for note in shown.notes:
