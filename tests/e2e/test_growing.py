@@ -11,8 +11,9 @@ import pytest
 from rtgauge.plan.plan import Overrides, make_plan
 from rtgauge.record.reader import Record
 from rtgauge.runner.interrupt import Interrupt
+from rtgauge.runner.planned import RunOptions
 from rtgauge.runner.progress import Silent
-from rtgauge.runner.run import RunOptions, resume_run, start_run
+from rtgauge.runner.run import resume_run, start_run
 from rtgauge.study.growing import Growing
 
 if TYPE_CHECKING:

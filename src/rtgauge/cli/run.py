@@ -13,7 +13,7 @@ LONGEST_WAIT_NS = 7 * 86400 * 10**9
 
 if TYPE_CHECKING:
     from rtgauge.plan.plan import Overrides
-    from rtgauge.runner.run import RunOptions
+    from rtgauge.runner.planned import RunOptions
 
 DEFAULT_PLAN = "quick"
 
@@ -195,7 +195,8 @@ def run(
     from rtgauge.cli.finish import finish
     from rtgauge.plan.plan import load_plan
     from rtgauge.runner.interrupt import Interrupt
-    from rtgauge.runner.run import RunOptions, start_run
+    from rtgauge.runner.planned import RunOptions
+    from rtgauge.runner.run import start_run
     from rtgauge.study import registry
     from rtgauge.verdict.requirement import parse_requirement
 

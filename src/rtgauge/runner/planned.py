@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+"""What a run is to measure: its steps, their names and how long they take, and what its record says of them before and between."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import rtgauge
+from rtgauge.plan.plan import Plan
+from rtgauge.probe import registry as probes
+from rtgauge.record.model import Run, Step, StepKey
+from rtgauge.record.names import clean_name
+from rtgauge.runner.context import now_utc
+from rtgauge.system.controller import Controller
+from rtgauge.system.deployment.words import AS_IS
+from rtgauge.target.lease import LEASE_NS
+
+STEP_OVERHEAD_S = 0.6
+DEPLOYMENT_S = 0.3
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Where a run goes, how it was asked for, and whether its record is kept."""
+
+    out: Path
+    command: Sequence[str]
+    kept: bool = True
+    wait_ns: int = 15 * 60 * 10**9
+    """How long another machine goes on and waits, beyond its longest step, where the connection broke and nobody resumes."""
+
+
+def expected_s(key: StepKey, load_warm_up_ns: int) -> float:
+    """How long a step takes, about, in s."""
+    measured = (probes.get(key.probe).expected_ns(key.parameters) or 0) / 1e9
+    deploying = 0.0 if key.deployment == AS_IS else DEPLOYMENT_S
+    return measured + STEP_OVERHEAD_S + deploying + (0.0 if key.load == "idle" else load_warm_up_ns / 1e9 + STEP_OVERHEAD_S)
+
+
+def step_ids(steps: Sequence[StepKey]) -> list[str]:
+    """A folder name a step: number, probe, load, and what else tells it from the others."""
+    repeats = max((key.repeat for key in steps), default=1) > 1
+    several = len({key.targets["self"] for key in steps}) > 1
+    names: list[str] = []
+    for number, key in enumerate(steps, 1):
+        parts = [
+            f"{number:02d}",
+            *([clean_name(key.targets["self"].removeprefix("ssh://"))] if several else []),
+            key.probe,
+            re.sub(r"[^A-Za-z0-9]+", "-", key.load)[:60].strip("-"),
+        ]
+        parts += [re.sub(r"[^A-Za-z0-9]+", "-", key.deployment)[:60]] if key.deployment != AS_IS else []
+        parts += [key.tool] if key.tool != "rtgauge" else []
+        parts += [f"r{key.repeat}"] if repeats else []
+        names.append("-".join(parts))
+    return names
+
+
+def lease_of(steps: Sequence[StepKey], load_warm_up_ns: int, options: RunOptions) -> int:
+    """How long a target may hear nothing of this run."""
+    longest_s = max((expected_s(key, load_warm_up_ns) for key in steps), default=0.0)
+    return round(longest_s * 1e9) + options.wait_ns if options.kept else LEASE_NS
+
+
+def of_target(steps: Sequence[StepKey], name: str) -> list[StepKey]:
+    """The steps on that target."""
+    return [key for key in steps if key.targets["self"] == name]
+
+
+def remaining_steps(run: Run, finished: Sequence[Step]) -> list[StepKey]:
+    """The steps that are planned and not done."""
+    done = {step.key.model_dump_json() for step in finished}
+    return [key for key in run.planned if key.model_dump_json() not in done]
+
+
+def all_targets(plan: Plan) -> list[str]:
+    """Those that have steps, and those that are the other end of one."""
+    return list(dict.fromkeys([*plan.targets, *(key.peer[1] for key in plan.steps if key.peer is not None)]))
+
+
+def new_run(plan: Plan, options: RunOptions, record: str) -> Run:
+    """What run.json says of a plan of which nothing is measured yet."""
+    return Run(
+        id=record,
+        created=now_utc(),
+        state="partial",
+        rtgauge=rtgauge.__version__,
+        command=list(options.command),
+        plan={**plan.written, "load-warm-up-ns": plan.load_warm_up_ns, **_controller_keys(plan.controller), **_boot_keys(by_boot=plan.by_boot)},
+        targets=all_targets(plan),
+        seed=plan.seed,
+        requirement=plan.require,
+        planned=list(plan.steps),
+    )
+
+
+def plan_of(run: Run) -> Plan:
+    """The plan that `new_run` was told."""
+    return Plan(
+        name=str(run.plan.get("name", "run")),
+        description="",
+        seed=run.seed or 0,
+        require=run.requirement,
+        cross_check=None,  # its steps are among the others
+        load_warm_up_ns=run.plan.get("load-warm-up-ns", 0),
+        controller=controller_of(run),
+        targets=list(dict.fromkeys(key.targets["self"] for key in run.planned)),
+        steps=run.planned,
+        written=run.plan,
+        by_boot=run.plan.get("deployments-by") == "boot",
+    )
+
+
+def _controller_keys(controller: Controller | None) -> dict[str, Any]:
+    """What a resumed run has to know of the controller."""
+    return {} if controller is None else {"controller": True, "raise": list(controller.raised)}
+
+
+def controller_of(run: Run) -> Controller | None:
+    """The controller as a resumed run has to know it."""
+    raised = run.plan.get("raise", [])
+    return Controller(tuple(raised)) if run.plan.get("controller") or raised else None
+
+
+def _boot_keys(*, by_boot: bool) -> dict[str, Any]:
+    """What a resumed run has to know of how its deployments are brought about."""
+    return {"deployments-by": "boot"} if by_boot else {}
