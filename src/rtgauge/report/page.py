@@ -29,20 +29,30 @@ from rtgauge.report.figures.theme import config
 from rtgauge.report.figures.timing import timing_figures
 from rtgauge.report.frequency import Timing
 from rtgauge.report.microbenchmarks import grids
-from rtgauge.report.quantity import LATENCY, asks_latency, capital, common_quantity, plural_of, quantities, quantity_of
+from rtgauge.report.quantity import LATENCY, capital, common_quantity, example_requirement, plural_of, quantities, quantity_of
+from rtgauge.report.signals import signal_lines
 from rtgauge.report.text import NARROW_SPACE, plural, quantity, us, whole
 from rtgauge.report.tire_chapter.chapter import chapters, marks_of, representatives, without_tire
 from rtgauge.report.tire_chapter.drop import drop_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from rtgauge.record.model import Mark, Step
     from rtgauge.record.reader import Record
     from rtgauge.report.figures.parts import Figure
 
-EXAMPLE = 'rtgauge run --require "period=1ms latency<=200us hardness=100%"'
 _SEVERITY = [Severity.INVALID, Severity.DOUBTFUL, Severity.NOTE]
+
+
+def _example(steps: Sequence[Step]) -> str | None:
+    """A command that ends in a verdict on what was measured."""
+    requirement = example_requirement(steps)
+    if requirement is None:
+        return None
+    command = "run" if not steps or requirement == example_requirement([]) else f"probe {steps[0].key.probe}"
+    return f'rtgauge {command} --require "{requirement}"'
 
 
 @functools.cache
@@ -201,7 +211,8 @@ def _context(record: Record, timing: Timing) -> dict[str, Any]:
         "system_lines": system_lines(record),
         "overall": overall or record.run.verdicts,
         "each_verdict": [(names.get(verdict.step, verdict.step), verdict) for verdict in record.run.verdicts if verdict.step is not None] if overall else [],
-        "example": EXAMPLE if asks_latency(steps) else None,
+        "example": _example(steps),
+        "signals": [f"{names[step.id]}, {line}" for step in ordered_steps(record) for line in signal_lines(step)],
         "largest": _largest(rest),
         "unfinished": None if record.run.state == "complete" else f"{len(record.run.steps)} of {plural(len(record.run.planned), 'planned step')} are here.",
         "headings": list(tables.FIGURES.values()),

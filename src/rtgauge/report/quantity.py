@@ -15,6 +15,8 @@ SEVERAL = "time"
 """Stands for more than one quantity."""
 SAMPLED = {"noise", "switch", "preempt", "semaphore", "inversion"}
 """Probes that do something again and again without a release time: none of it can be missed."""
+EXAMPLES = {LATENCY: "period=1ms latency<=200us hardness=100%", "response": "response<=500us hardness=99.9%", "jitter": "jitter<=200us hardness=99.9%"}
+"""Quantities that a requirement can bound."""
 PLURALS = {"latency": "latencies", "switch": "switches"}
 
 
@@ -39,9 +41,10 @@ def quantities(steps: Iterable[Step]) -> list[str]:
     return sorted(found, key=lambda name: name != LATENCY)
 
 
-def asks_latency(steps: Sequence[Step]) -> bool:
-    """Whether a requirement, which bounds latencies, could be asked of these steps; also where there are none."""
-    return not steps or any(quantity_of(step) == LATENCY for step in steps)
+def example_requirement(steps: Sequence[Step]) -> str | None:
+    """A requirement that could be asked of these steps; None where they measured nothing that one bounds."""
+    found = {quantity_of(step) for step in steps} or {LATENCY}
+    return next((EXAMPLES[quantity] for quantity in EXAMPLES if quantity in found), None)
 
 
 def common_quantity(steps: Iterable[Step]) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rtgauge.probe.signal import other_role
+
 if TYPE_CHECKING:
     from rtgauge.record.model import Result, Step
 
@@ -27,6 +29,10 @@ def _counts(result: Result) -> str:
 def signal_lines(step: Step) -> list[str]:
     """ "master: 200 stimuli, 199 answers, 1 lost"; nothing for a step of another probe."""
     lines: list[str] = []
+    if step.peer is not None:
+        own = other_role(step.peer.role)
+        target = step.key.targets["self"]
+        lines.append(f"{own} on {target}, with the load and the deployment; {step.peer.role} on {step.peer.target}; each by its own clock")
     for result in step.results:
         if result.name == "signal":
             lines.append(f"{result.labels.get('role')}: {_counts(result)}")

@@ -11,7 +11,7 @@ from rich.text import Text
 from rtgauge.record.model import Severity, Verdict, VerdictWord
 from rtgauge.report.conditions import ordered_steps, step_labels
 from rtgauge.report.facts import hosts, system_lines
-from rtgauge.report.quantity import LATENCY, asks_latency, has_distribution, quantities, quantity_of
+from rtgauge.report.quantity import LATENCY, example_requirement, has_distribution, quantities, quantity_of
 from rtgauge.report.signals import signal_lines
 from rtgauge.report.tables import FIGURES, Row, load_rows, series_name, series_rows
 from rtgauge.report.text import printable, us
@@ -220,8 +220,9 @@ def print_summary(record: Record, console: Console, *, kept: bool = True) -> Non
         console.print(Text.assemble((verdict.word.value.upper(), STYLE[verdict.word]), f"  {printable(verdict.requirement)}"))
         console.print(Text(f"  {printable(verdict.reason)}"))
         console.print(Text(f"  next: {printable(verdict.next)}"))
-    if not record.run.verdicts and asks_latency(record.steps) and not _many_tires(record):
-        console.print(Text('No requirement was given; ask with --require "period=1ms latency<=200us hardness=100%".', style="dim"))
+    example = example_requirement(record.steps)
+    if not record.run.verdicts and example is not None and not _many_tires(record):
+        console.print(Text(f'No requirement was given; ask with --require "{example}".', style="dim"))
     if not kept:
         return
     console.print(Text(f"record  {record.path}"), soft_wrap=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
-from rtgauge.record.model import Result
+from rtgauge.record.model import PeerReport, Result
+from rtgauge.report.quantity import example_requirement
 from rtgauge.report.signals import signal_lines
 
 
-def step(*results: Result) -> Any:
-    return cast("Any", SimpleNamespace(results=list(results)))
+def step(*results: Result, peer: PeerReport | None = None, metric: str = "response") -> Any:
+    key = SimpleNamespace(targets={"self": "ssh://board"}, probe="response")
+    return cast("Any", SimpleNamespace(results=list(results), peer=peer, key=key, total=SimpleNamespace(metric=metric)))
 
 
 def test_zeros_are_told_only_where_they_say_something() -> None:
@@ -25,3 +27,14 @@ def test_zeros_are_told_only_where_they_say_something() -> None:
 
 def test_other_probes_have_none() -> None:
     assert signal_lines(step(Result(name="inversion", labels={"lock": "mutex"}, values={"answer": "starved", "trials": 3}))) == []
+
+
+def test_two_machines_are_told_apart() -> None:
+    peer = PeerReport(target="local", role="master", parameters={}, cpus=[0], series=[0], clock_offset_ns=-5, clock_uncertainty_ns=2)
+    assert signal_lines(step(peer=peer)) == ["slave on ssh://board, with the load and the deployment; master on local; each by its own clock"]
+
+
+def test_the_example_is_of_what_was_measured() -> None:
+    assert "latency<=" in (example_requirement([]) or "")
+    assert "response<=" in (example_requirement([step()]) or "")
+    assert example_requirement([step(metric="hand-over")]) is None
