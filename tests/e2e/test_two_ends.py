@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e.cli import Done, end, error_line, good, only_error, rtgauge, start, wait_until
 from tests.e2e.conftest import document
-from tests.e2e.processes import all_pids, command_line, find
+from tests.e2e.processes import alive, all_pids, command_line, family, find
 from tests.e2e.test_ssh import left_on
 from tests.support.machine import Machine
 
@@ -150,7 +150,7 @@ def test_ctrl_c_keeps_what_both_measured(board: Board, tmp_path: Path) -> None:
     process = start("run", *words, "--target", board.target, "--duration", "60s", *SHORT, "--json", "--out", out, env=board.env, log=log)
     try:
         wait_until(lambda: any('"phase":"measure"' in one.read_text() for one in out.glob("*/steps/.*/stream.ndjson")), "a window")
-        below = find(process.pid, "--role")
+        below = family(process.pid)
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=60)
     finally:
@@ -160,7 +160,7 @@ def test_ctrl_c_keeps_what_both_measured(board: Board, tmp_path: Path) -> None:
     assert {"stopped"} <= {mark["name"] for mark in step["marks"]}
     assert "slave-died" not in {mark["name"] for mark in step["marks"]}
     assert series(step)["response", "slave", board.target]["count"] > 0
-    assert not [pid for pid in below if Path(f"/proc/{pid}").exists()]
+    assert alive(below) == []
 
 
 def test_what_one_of_them_refuses_is_said_before_anything_is_measured(board: Board, tmp_path: Path) -> None:
