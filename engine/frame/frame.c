@@ -20,15 +20,7 @@
 
 #define STOPPING_NS (NS_PER_S / 500)
 
-const char *const frame_on_off[] = {"off", "on", NULL};
-
-struct frame_options frame_wanted = {
-	.priority = 98,
-	.warm_up_ns = NS_PER_S / 2,
-	.policy = POLICY_FIFO,
-	.memory_lock = 1,
-};
-
+static struct probe_cpus cpus;
 static _Atomic uint64_t drain_progress;
 static struct watched watched[PROBE_CPUS_MOST];
 static struct watchdog dog = {.stop = &frame_shared.stop, .progress = &drain_progress};
@@ -68,37 +60,22 @@ int frame_open(struct frame *f, int argc, char **argv)
 	if (status)
 		return status;
 	stream_begin(&f->j);
+	f->cpus = &cpus;
 	if (frame_wanted.duration_ns && frame_wanted.count)
 		return error_line(STATUS_USAGE, "usage", "give a duration or a count, not both");
 	status = f->check ? f->check() : 0;
 	if (!status)
-		status = probe_cpus_choose(&frame_wanted.cpus, &f->cpus);
+		status = probe_cpus_choose(&frame_wanted.cpus, &cpus);
 	if (!status)
 		status = try_permission(f);
 	return status;
 }
 
-bool frame_memory_limited(void)
-{
-	return frame_wanted.memory_lock && memory_limited();
-}
-
-int frame_no_memory(void)
-{
-	char text[512];
-
-	if (frame_memory_limited())
-		return error_line(STATUS_CANNOT_MEASURE, "memory-lock", "%s",
-				  memory_refusal(ENOMEM, text, sizeof(text)));
-	return error_line(STATUS_CANNOT_MEASURE, "internal",
-			  "not enough memory for the samples of these CPUs; measure fewer");
-}
-
 /* The thread that drains keeps away from the measured CPUs where there are others, and is no real-time
  * thread. */
-static void settle_drain(const struct probe_cpus *cpus)
+static void settle_drain(void)
 {
-	probe_cpus_leave(cpus);
+	probe_cpus_leave(&cpus);
 	policy_set(POLICY_OTHER, 0);	   /* whatever the process was started with */
 	setpriority(PRIO_PROCESS, 0, -20); /* where it is refused the ring is what there is */
 }
@@ -116,7 +93,7 @@ int frame_start(struct frame *f)
 		if (i < PROBE_CPUS_MOST)
 			watched[i] = (struct watched){t->tid, t->cpu_clock, &t->done};
 	}
-	settle_drain(&f->cpus);
+	settle_drain();
 	return 0;
 }
 
@@ -155,7 +132,7 @@ static void write_hello(struct frame *f)
 	struct json *j = &f->j;
 
 	stream_hello(j, f->name, f->table, f->options);
-	probe_cpus_json(&f->cpus, j);
+	probe_cpus_json(&cpus, j);
 	write_clock(j);
 	write_dma_latency(f, j);
 	if (f->hello)

@@ -14,6 +14,7 @@
 #include "base/options.h"
 #include "base/series.h"
 #include "frame/cpus.h"
+#include "frame/no_memory.h"
 #include "frame/options.h"
 #include "frame/thread.h"
 
@@ -38,7 +39,8 @@ struct frame {
 
 	/* the frame's */
 	struct json j;
-	struct probe_cpus cpus;
+	struct probe_cpus
+		*cpus; /* set by frame_open; not in here: it is large, and this has initial values */
 	int64_t asleep_ns;
 	const char *ended_by; /* set by the probe where it told the threads to end itself: the reason */
 	int dma_error;
@@ -47,12 +49,6 @@ struct frame {
 /* Options, CPUs, permission, memory lock. 0, the exit status after an `error` line, or -1: help was printed.
  */
 int frame_open(struct frame *f, int argc, char **argv);
-
-/* The `error` line of a probe that has no memory; gives the exit status. */
-int frame_no_memory(void);
-
-/* Whether it is this user's limit on locked memory that refuses more of it. */
-bool frame_memory_limited(void);
 
 /* Starts the threads; the caller becomes the thread that drains. 0, or the exit status after an `error` line.
  */

@@ -15,7 +15,8 @@
 
 #include "base/cpuset.h"
 #include "base/error.h"
-#include "frame/frame.h"
+#include "frame/no_memory.h"
+#include "frame/options.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
 #include "rt/policy.h"

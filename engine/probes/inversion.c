@@ -266,7 +266,7 @@ int verb_inversion(int argc, char **argv)
 	int status = frame_open(&frame, argc, argv);
 
 	if (!status)
-		status = make_all(&frame.cpus);
+		status = make_all(frame.cpus);
 	if (status)
 		return status < 0 ? STATUS_OK : status;
 	for (unsigned int i = 0; i < kind_count; i++)

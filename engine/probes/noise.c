@@ -285,7 +285,7 @@ int verb_noise(int argc, char **argv)
 	int status = frame_open(&frame, argc, argv);
 
 	if (!status)
-		status = make_cpus(&frame.cpus.measured);
+		status = make_cpus(&frame.cpus->measured);
 	if (status)
 		return status < 0 ? STATUS_OK : status;
 	frame.series_count = series_count;

@@ -371,7 +371,7 @@ static void make_series(void)
 
 static int make_roles(void)
 {
-	int cpu[2], status = roles_cpus(&frame.cpus, (enum path_role)wanted.role, wanted.slave_cpu, cpu);
+	int cpu[2], status = roles_cpus(frame.cpus, (enum path_role)wanted.role, wanted.slave_cpu, cpu);
 	bool alone = wanted.role == PATH_SLAVE;
 	int64_t *indices;
 

@@ -255,7 +255,7 @@ int verb_preempt(int argc, char **argv)
 	int status = frame_open(&frame, argc, argv);
 
 	if (!status)
-		status = make_tasks(&frame.cpus);
+		status = make_tasks(frame.cpus);
 	if (status)
 		return status < 0 ? STATUS_OK : status;
 	rounds.task_count = event == EVENT_TIMER ? 2 : 3;

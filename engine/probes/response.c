@@ -557,7 +557,7 @@ static int check(void)
 
 static int make_roles(void)
 {
-	int cpu[2], status = roles_cpus(&frame.cpus, (enum path_role)wanted.role, wanted.slave_cpu, cpu);
+	int cpu[2], status = roles_cpus(frame.cpus, (enum path_role)wanted.role, wanted.slave_cpu, cpu);
 	bool alone = wanted.role == PATH_SLAVE;
 	int64_t *indices = memory_get(ROOM * sizeof(*indices));
 

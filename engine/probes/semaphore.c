@@ -389,7 +389,7 @@ int verb_semaphore(int argc, char **argv)
 	int status = frame_open(&frame, argc, argv);
 
 	if (!status)
-		status = make_tasks(&frame.cpus);
+		status = make_tasks(frame.cpus);
 	if (status)
 		return status < 0 ? STATUS_OK : status;
 	return rounds_run(&rounds);

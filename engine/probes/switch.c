@@ -145,7 +145,7 @@ int verb_switch(int argc, char **argv)
 
 	if (status)
 		return status < 0 ? STATUS_OK : status;
-	status = placement_choose(&frame.cpus, PLACEMENT_SAME_CPU, &series.cpu, &series.cpu);
+	status = placement_choose(frame.cpus, PLACEMENT_SAME_CPU, &series.cpu, &series.cpu);
 	if (status)
 		return status;
 	series.metric = "switch";

@@ -423,17 +423,17 @@ static void conclude(struct json *j)
 
 static int prepare(struct frame *f)
 {
-	int status = check_threads(&f->cpus);
+	int status = check_threads(f->cpus);
 
 	if (status)
 		return status;
-	set_plan(cpuset_count(&f->cpus.measured));
+	set_plan(cpuset_count(&f->cpus->measured));
 	status = check_memory();
 	if (!status)
 		status = tire_run_make(&plan);
 	if (status)
 		return status;
-	place(&f->cpus);
+	place(f->cpus);
 	if (!set_series(f))
 		return frame_no_memory();
 	f->threads = threads;

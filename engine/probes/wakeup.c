@@ -382,7 +382,7 @@ int verb_wakeup(int argc, char **argv)
 
 	if (status)
 		return status < 0 ? STATUS_OK : status;
-	status = make_tasks(&frame.cpus.measured);
+	status = make_tasks(&frame.cpus->measured);
 	frame.thread_count = frame.series_count = task_count;
 	if (!status)
 		status = frame_start(&frame);

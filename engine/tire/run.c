@@ -3,7 +3,7 @@
 
 #include "base/commands.h"
 #include "base/series.h"
-#include "frame/frame.h"
+#include "frame/no_memory.h"
 #include "rt/barrier.h"
 #include "rt/clock.h"
 #include "rt/denormals.h"
