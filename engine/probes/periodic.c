@@ -16,8 +16,8 @@
 #include "base/stream.h"
 #include "frame/frame.h"
 #include "frame/partner.h"
-#include "frame/roles.h"
 #include "paths/path.h"
+#include "paths/roles.h"
 #include "paths/observer.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
@@ -35,21 +35,13 @@ enum which { SELF_LATENCY, SELF_JITTER, OTHER_LATENCY, OTHER_JITTER, SERIES };
 static const char *const timer_names[] = {"nanosleep", "timerfd", NULL};
 
 static struct {
-	const char *path;
-	int role, timer;
-	int64_t period_ns, slave_cpu;
-} wanted = {.path = "loop:eventfd", .role = PATH_BOTH, .period_ns = 7071000, .slave_cpu = -1};
+	int timer;
+	int64_t period_ns;
+} wanted = {.period_ns = 7071000};
 
 static const struct option_entry table[] = {
-	{.name = "path",
-	 .kind = OPTION_TEXT,
-	 .value = &wanted.path,
-	 .help = "loop:KIND, udp:ADDRESS:PORT or gpio:CHIP:LINES"},
-	{.name = "role",
-	 .kind = OPTION_CHOICE,
-	 .value = &wanted.role,
-	 .choices = path_role_names,
-	 .help = "of this engine; the slave observes"},
+	ROLES_OPTION_PATH,
+	ROLES_OPTION_ROLE("of this engine; the slave observes"),
 	{.name = "period-ns",
 	 .kind = OPTION_INT,
 	 .value = &wanted.period_ns,
@@ -62,12 +54,7 @@ static const struct option_entry table[] = {
 	 .choices = timer_names,
 	 .help = "waits by"},
 	FRAME_OPTION_CPU,
-	{.name = "slave-cpu",
-	 .kind = OPTION_INT,
-	 .value = &wanted.slave_cpu,
-	 .min = -1,
-	 .max = CPUSET_MAX - 1,
-	 .help = "with --role both; -1: one beside the master's"},
+	ROLES_OPTION_SLAVE_CPU,
 	FRAME_OPTION_POLICY,
 	FRAME_OPTION_PRIORITY,
 	FRAME_OPTION_DURATION,
@@ -184,7 +171,7 @@ static void toggle_all(struct frame_thread *thread)
 	run_phase(task.total_count);
 	usage_read(thread->schedstat, &thread->after);
 	thread->usage_known = true;
-	if (task.end->kind == &path_udp && wanted.role == PATH_MASTER)
+	if (task.end->kind == &path_udp && roles_wanted.role == PATH_MASTER)
 		task.end->kind->send(task.end, EDGE_OVER);
 }
 
@@ -228,7 +215,7 @@ static void feed_toggle(const struct toggle *toggle, struct json *j)
  * half-period is known. */
 static void feed_sight(const struct sight *sight, struct json *j)
 {
-	bool known = wanted.role == PATH_BOTH && made.last_edge - sight->edges < ROOM &&
+	bool known = roles_wanted.role == PATH_BOTH && made.last_edge - sight->edges < ROOM &&
 		     made.releases[sight->edges % ROOM];
 	int64_t time_ns = known ? made.releases[sight->edges % ROOM] : sight->seen_ns;
 	int64_t between = sights.seen ? sight->edges - sights.last.edges : 1;
@@ -257,7 +244,7 @@ static void take_sights(struct json *j)
 			sights.holding = true;
 		}
 		/* It may be seen before who made it has noted it. */
-		if (wanted.role == PATH_BOTH && sights.held.edges > made.last_edge)
+		if (roles_wanted.role == PATH_BOTH && sights.held.edges > made.last_edge)
 			return;
 		feed_sight(&sights.held, j);
 		sights.holding = false;
@@ -283,7 +270,7 @@ static bool take(struct json *j)
 	}
 	if (observer)
 		take_sights(j);
-	if (wanted.role == PATH_BOTH && !partner_lives(&partner, died, sizeof(died)))
+	if (roles_wanted.role == PATH_BOTH && !partner_lives(&partner, died, sizeof(died)))
 		end_by("slave-died");
 	return !done;
 }
@@ -307,7 +294,7 @@ static bool take_alone(struct json *j)
 
 static void conclude(struct json *j)
 {
-	if (wanted.role != PATH_SLAVE) {
+	if (roles_wanted.role != PATH_SLAVE) {
 		stream_result(j, "signal");
 		json_str(j, "role", "self");
 		json_close(j, '}');
@@ -315,7 +302,7 @@ static void conclude(struct json *j)
 		json_int(j, "edges", task.edges);
 		stream_result_end(j);
 	}
-	if (wanted.role != PATH_MASTER) {
+	if (roles_wanted.role != PATH_MASTER) {
 		stream_result(j, "signal");
 		json_str(j, "role", "observer");
 		json_close(j, '}');
@@ -325,10 +312,10 @@ static void conclude(struct json *j)
 		json_int(j, "lost", sights.lost);
 		stream_result_end(j);
 	}
-	if (wanted.role == PATH_SLAVE && !sights.seen)
+	if (roles_wanted.role == PATH_SLAVE && !sights.seen)
 		stream_mark(j, "no-stimulus", SEVERITY_INVALID, 0,
 			    "no edge came on %s: is the master running, and is its line this one?",
-			    wanted.path);
+			    roles_wanted.path);
 	if (died[0])
 		stream_mark(j, "slave-died", SEVERITY_INVALID, -1, "the observer %s while it was needed",
 			    died);
@@ -349,8 +336,8 @@ static int check(void)
 static void make_series(void)
 {
 	static const char *const metrics[] = {"latency", "jitter", "latency", "jitter"};
-	bool wants[] = {wanted.role != PATH_SLAVE, wanted.role != PATH_SLAVE, wanted.role == PATH_BOTH,
-			wanted.role != PATH_MASTER};
+	bool wants[] = {roles_wanted.role != PATH_SLAVE, roles_wanted.role != PATH_SLAVE,
+			roles_wanted.role == PATH_BOTH, roles_wanted.role != PATH_MASTER};
 
 	for (unsigned int i = 0; i < SERIES; i++) {
 		struct series *s = &every[i];
@@ -364,27 +351,27 @@ static void make_series(void)
 		if (i != SELF_LATENCY)
 			s->negatives = memory_get(sizeof(*s->negatives));
 		measurers[frame.series_count] =
-			i == SELF_LATENCY || wanted.role == PATH_SLAVE ? &task.thread : NULL;
+			i == SELF_LATENCY || roles_wanted.role == PATH_SLAVE ? &task.thread : NULL;
 		shown[frame.series_count++] = s;
 	}
 }
 
 static int make_roles(void)
 {
-	int cpu[2], status = roles_cpus(frame.cpus, (enum path_role)wanted.role, wanted.slave_cpu, cpu);
-	bool alone = wanted.role == PATH_SLAVE;
+	int cpu[2], status = roles_cpus(frame.cpus, cpu);
+	bool alone = roles_wanted.role == PATH_SLAVE;
 	int64_t *indices;
 
 	if (!status)
-		status = path_open(wanted.path, (enum path_role)wanted.role, false, ends);
+		status = path_open(roles_wanted.path, (enum path_role)roles_wanted.role, false, ends);
 	if (status)
 		return status;
-	if (wanted.role != PATH_MASTER) {
+	if (roles_wanted.role != PATH_MASTER) {
 		observer = observer_new(&ends[PATH_SLAVE]);
 		if (!observer)
 			return frame_no_memory();
 	}
-	if (wanted.role == PATH_BOTH)
+	if (roles_wanted.role == PATH_BOTH)
 		status = partner_start(&partner, cpu[PATH_SLAVE], observer_watch, observer);
 	if (status)
 		return status;
@@ -416,13 +403,14 @@ static void set_times(void)
 	task.total_count = measured_ns == INT64_MAX
 				   ? INT64_MAX
 				   : task.warm_up_count + (measured_ns + task.half_ns - 1) / task.half_ns;
-	task.end_ns = measured_ns == INT64_MAX || (wanted.role == PATH_SLAVE && !frame_wanted.duration_ns)
-			      ? INT64_MAX
-			      : task.start_ns + task.warm_up_count * task.half_ns + measured_ns;
+	task.end_ns =
+		measured_ns == INT64_MAX || (roles_wanted.role == PATH_SLAVE && !frame_wanted.duration_ns)
+			? INT64_MAX
+			: task.start_ns + task.warm_up_count * task.half_ns + measured_ns;
 	for (int i = 0; i < SERIES; i++)
 		series_timed(&every[i], task.start_ns, task.warm_up_count * task.half_ns,
-			     wanted.role == PATH_SLAVE && !frame_wanted.duration_ns ? INT64_MAX
-										    : measured_ns);
+			     roles_wanted.role == PATH_SLAVE && !frame_wanted.duration_ns ? INT64_MAX
+											  : measured_ns);
 	*grid = (struct series){.id = grid->id,
 				.cpu = grid->cpu,
 				.metric = grid->metric,
@@ -439,7 +427,7 @@ static void set_times(void)
 static int run(void)
 {
 	int64_t span_ns = ROOM / 8 * task.half_ns;
-	bool alone = wanted.role == PATH_SLAVE;
+	bool alone = roles_wanted.role == PATH_SLAVE;
 	int error;
 
 	set_times();
@@ -454,7 +442,7 @@ static int run(void)
 	error = task.error ? task.error : observer ? atomic_load(&observer->error) : 0;
 	if (error)
 		return error_line(STATUS_CANNOT_MEASURE, "path", "%.100s failed while it was measured: %s",
-				  wanted.path, strerror(error));
+				  roles_wanted.path, strerror(error));
 	if (observer)
 		every[OTHER_JITTER].lost = every[OTHER_LATENCY].lost = atomic_load(&observer->not_kept);
 	return frame_finish(&frame, frame_wanted.count ? "count" : "duration");

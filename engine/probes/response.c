@@ -16,9 +16,9 @@
 #include "base/tracefs.h"
 #include "frame/frame.h"
 #include "frame/partner.h"
-#include "frame/roles.h"
 #include "paths/parts.h"
 #include "paths/path.h"
+#include "paths/roles.h"
 #include "paths/slave.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
@@ -34,29 +34,18 @@
 #define STOPPED INT64_C(-2)
 
 static struct {
-	const char *path, *trace_instance;
-	int role;
-	int64_t interval_ns, interval_min_ns, interval_max_ns, timeout_ns, seed, slave_cpu;
+	const char *trace_instance;
+	int64_t interval_ns, interval_min_ns, interval_max_ns, timeout_ns, seed;
 } wanted = {
-	.path = "loop:eventfd",
-	.role = PATH_BOTH,
 	.interval_min_ns = 3000,
 	.interval_max_ns = 7071000,
 	.timeout_ns = NS_PER_S / 10,
 	.seed = -1,
-	.slave_cpu = -1,
 };
 
 static const struct option_entry table[] = {
-	{.name = "path",
-	 .kind = OPTION_TEXT,
-	 .value = &wanted.path,
-	 .help = "loop:KIND, udp:ADDRESS:PORT or gpio:CHIP:LINES"},
-	{.name = "role",
-	 .kind = OPTION_CHOICE,
-	 .value = &wanted.role,
-	 .choices = path_role_names,
-	 .help = "of this engine"},
+	ROLES_OPTION_PATH,
+	ROLES_OPTION_ROLE("of this engine"),
 	{.name = "interval-ns",
 	 .kind = OPTION_INT,
 	 .value = &wanted.interval_ns,
@@ -92,12 +81,7 @@ static const struct option_entry table[] = {
 	 .value = &wanted.trace_instance,
 	 .help = "take the response apart by tracepoints, in this instance of tracefs"},
 	FRAME_OPTION_CPU,
-	{.name = "slave-cpu",
-	 .kind = OPTION_INT,
-	 .value = &wanted.slave_cpu,
-	 .min = -1,
-	 .max = CPUSET_MAX - 1,
-	 .help = "with --role both; -1: one beside the master's"},
+	ROLES_OPTION_SLAVE_CPU,
 	FRAME_OPTION_POLICY,
 	FRAME_OPTION_PRIORITY,
 	FRAME_OPTION_DURATION,
@@ -345,7 +329,7 @@ static void drive(struct frame_thread *thread)
 	}
 	usage_read(thread->schedstat, &thread->after);
 	/* So that a slave of its own on another machine ends too; it may not arrive. */
-	if (master.end->kind == &path_udp && wanted.role == PATH_MASTER)
+	if (master.end->kind == &path_udp && roles_wanted.role == PATH_MASTER)
 		master.end->kind->send(master.end, EDGE_OVER);
 }
 
@@ -433,7 +417,7 @@ static bool take_master(struct json *j)
 	if (wanted.trace_instance)
 		parts_take(&parts, done, j);
 	give_up();
-	if (wanted.role == PATH_BOTH && !partner_lives(&partner, died, sizeof(died)))
+	if (roles_wanted.role == PATH_BOTH && !partner_lives(&partner, died, sizeof(died)))
 		end_by("slave-died");
 	return !done;
 }
@@ -503,7 +487,7 @@ static void conclude(struct json *j)
 {
 	if (wanted.trace_instance)
 		parts_conclude(&parts, j);
-	if (wanted.role == PATH_SLAVE) {
+	if (roles_wanted.role == PATH_SLAVE) {
 		int64_t answers = atomic_load(&slave->answers);
 
 		stream_result(j, "signal");
@@ -517,7 +501,7 @@ static void conclude(struct json *j)
 			stream_mark(
 				j, "no-stimulus", SEVERITY_INVALID, 0,
 				"no stimulus came on %s: is the master running, and is its line this one?",
-				wanted.path);
+				roles_wanted.path);
 		return;
 	}
 	write_counts(j, "master");
@@ -538,7 +522,7 @@ static int check(void)
 				  "--interval-min-ns (%" PRId64 ") is longer than --interval-max-ns (%" PRId64
 				  ")",
 				  wanted.interval_min_ns, wanted.interval_max_ns);
-	if (wanted.trace_instance && wanted.role == PATH_MASTER)
+	if (wanted.trace_instance && roles_wanted.role == PATH_MASTER)
 		return error_line(STATUS_USAGE, "usage",
 				  "--trace-instance is of the slave: --role slave or both");
 	if (wanted.trace_instance && !tracefs_is_name(wanted.trace_instance))
@@ -557,8 +541,8 @@ static int check(void)
 
 static int make_roles(void)
 {
-	int cpu[2], status = roles_cpus(frame.cpus, (enum path_role)wanted.role, wanted.slave_cpu, cpu);
-	bool alone = wanted.role == PATH_SLAVE;
+	int cpu[2], status = roles_cpus(frame.cpus, cpu);
+	bool alone = roles_wanted.role == PATH_SLAVE;
 	int64_t *indices = memory_get(ROOM * sizeof(*indices));
 
 	if (status)
@@ -568,16 +552,16 @@ static int make_roles(void)
 		return frame_no_memory();
 	ring_init(&master.ring, indices, ROOM);
 	master.random = (uint64_t)wanted.seed;
-	status = path_open(wanted.path, (enum path_role)wanted.role, true, ends);
+	status = path_open(roles_wanted.path, (enum path_role)roles_wanted.role, true, ends);
 	if (status)
 		return status;
 	master.end = &ends[PATH_MASTER];
-	if (wanted.role != PATH_MASTER) {
+	if (roles_wanted.role != PATH_MASTER) {
 		slave = slave_new(&ends[PATH_SLAVE], alone || wanted.trace_instance);
 		if (!slave)
 			return frame_no_memory();
 	}
-	if (wanted.role == PATH_BOTH)
+	if (roles_wanted.role == PATH_BOTH)
 		status = partner_start(&partner, cpu[PATH_SLAVE], slave_answer, slave);
 	master.thread.cpu = cpu[alone ? PATH_SLAVE : PATH_MASTER];
 	master.thread.policy = (enum policy)frame_wanted.policy;
@@ -597,7 +581,7 @@ static int make_roles(void)
  * status. */
 static int begin_trace(void)
 {
-	bool both = wanted.role == PATH_BOTH;
+	bool both = roles_wanted.role == PATH_BOTH;
 	int status;
 
 	if (!wanted.trace_instance)
@@ -627,25 +611,25 @@ static int run(void)
 		series_timed(all_series[i], master.start_ns, frame_wanted.warm_up_ns, measured_ns);
 	frame_go(&frame);
 	frame_watch(&frame, measured_ns == INT64_MAX ? INT64_MAX : frame_wanted.warm_up_ns + measured_ns);
-	frame_drain(&frame, wanted.role == PATH_SLAVE ? take_slave : take_master, pause_ns);
+	frame_drain(&frame, roles_wanted.role == PATH_SLAVE ? take_slave : take_master, pause_ns);
 	partner_end(&partner);
 	if (wanted.trace_instance)
 		trace_close();
-	if (master.nobody && wanted.role == PATH_BOTH)
+	if (master.nobody && roles_wanted.role == PATH_BOTH)
 		return error_line(STATUS_CANNOT_MEASURE, "no-answer",
 				  "the slave on CPU %d never answered on %.100s: something of a higher "
 				  "priority takes its CPU, or the lines are not wired together",
-				  partner.cpu, wanted.path);
+				  partner.cpu, roles_wanted.path);
 	if (master.nobody)
 		return error_line(STATUS_CANNOT_MEASURE, "no-answer",
 				  "nobody answers on %.100s: start the slave first, with --role slave and "
 				  "the same path",
-				  wanted.path);
+				  roles_wanted.path);
 	if (master.error || (slave && atomic_load(&slave->error)))
 		return error_line(STATUS_CANNOT_MEASURE, "path", "%s failed while it was measured: %s",
-				  wanted.path,
+				  roles_wanted.path,
 				  strerror(master.error ? master.error : atomic_load(&slave->error)));
-	series.lost = master.not_kept + (wanted.role == PATH_SLAVE ? atomic_load(&slave->not_kept) : 0);
+	series.lost = master.not_kept + (roles_wanted.role == PATH_SLAVE ? atomic_load(&slave->not_kept) : 0);
 	return frame_finish(&frame, frame_wanted.count ? "count" : "duration");
 }
 
