@@ -53,7 +53,9 @@ static int try_permission(const struct frame *f)
 	return 0;
 }
 
-int frame_open(struct frame *f, int argc, char **argv)
+/* Options, CPUs, permission, memory lock. 0, the exit status after an `error` line, or -1: help was printed.
+ */
+static int open_probe(struct frame *f, int argc, char **argv)
 {
 	int status = options_parse(f->table, f->options, argc, argv);
 
@@ -80,7 +82,8 @@ static void settle_drain(void)
 	setpriority(PRIO_PROCESS, 0, -20); /* where it is refused the ring is what there is */
 }
 
-int frame_start(struct frame *f)
+/* Starts the threads. 0, or the exit status after an `error` line. */
+static int start(struct frame *f)
 {
 	commands_begin(!frame_wanted.go);
 	sem_init(&frame_shared.gate, 0, 0);
@@ -162,7 +165,9 @@ static int open_samples(struct frame *f)
 	return 0;
 }
 
-int frame_arm(struct frame *f)
+/* `hello`, `series`, `armed`; waits for `go`; opens the files of raw samples. 0: go; an exit status after an
+ * `error` line; -1: stopped before, and the end is written. */
+static int arm(struct frame *f)
 {
 	struct json *j = &f->j;
 	int status;
@@ -181,6 +186,23 @@ int frame_arm(struct frame *f)
 	status = open_samples(f);
 	f->asleep_ns = clock_now_ns(CLOCK_BOOTTIME) - clock_now_ns(CLOCK_MONOTONIC);
 	return status;
+}
+
+int frame_run(struct frame *f, int argc, char **argv)
+{
+	int status = open_probe(f, argc, argv);
+
+	if (!status)
+		status = f->make(f);
+	if (!status)
+		status = start(f);
+	if (!status && f->started)
+		status = f->started(f);
+	if (!status)
+		status = arm(f);
+	if (!status)
+		return f->run(f);
+	return status < 0 ? STATUS_OK : status;
 }
 
 void frame_go(struct frame *f)
@@ -233,6 +255,13 @@ bool frame_stopping(struct frame *f)
 		return false;
 	frame_threads_stop(f->threads, f->thread_count);
 	return true;
+}
+
+void frame_end_by(struct frame *f, const char *reason)
+{
+	if (!atomic_load(&frame_shared.stop))
+		f->ended_by = reason;
+	frame_threads_stop(f->threads, f->thread_count);
 }
 
 void frame_pause(int64_t ns)

@@ -55,12 +55,7 @@ static const struct option_entry table[] = {
 	 .help = "waits by"},
 	FRAME_OPTION_CPU,
 	ROLES_OPTION_SLAVE_CPU,
-	FRAME_OPTION_POLICY,
-	FRAME_OPTION_PRIORITY,
-	FRAME_OPTION_DURATION,
-	FRAME_OPTION_COUNT("half-periods in the measured phase, in place of a duration"),
-	FRAME_OPTION_WARM_UP,
-	FRAME_OPTIONS_MACHINE,
+	FRAME_OPTIONS_MEASURING("half-periods in the measured phase, in place of a duration"),
 };
 
 /* An edge: its number, from 1, which release it was for, and when it was out. */
@@ -106,7 +101,6 @@ static struct series *shown[SERIES];
 static struct frame_thread *threads[1];
 static struct frame_thread *measurers[SERIES];
 static char died[96];
-static struct frame frame;
 
 /* Until the release that is next, or a signal. */
 static inline void wait_release(int64_t release_ns, bool by_timerfd)
@@ -251,12 +245,7 @@ static void take_sights(struct json *j)
 	}
 }
 
-static void end_by(const char *reason)
-{
-	if (!atomic_load(&frame_shared.stop))
-		frame.ended_by = reason;
-	frame_threads_stop(threads, 1);
-}
+static struct frame frame;
 
 static bool take(struct json *j)
 {
@@ -271,7 +260,7 @@ static bool take(struct json *j)
 	if (observer)
 		take_sights(j);
 	if (roles_wanted.role == PATH_BOTH && !partner_lives(&partner, died, sizeof(died)))
-		end_by("slave-died");
+		frame_end_by(&frame, "slave-died");
 	return !done;
 }
 
@@ -284,11 +273,11 @@ static bool take_alone(struct json *j)
 	take_sights(j);
 	s->reached_ns = now_ns;
 	if (!done && now_ns >= task.end_ns)
-		end_by("duration");
+		frame_end_by(&frame, "duration");
 	else if (!done && (atomic_load(&observer->over) ||
 			   (frame_wanted.count &&
 			    s->total.count + (s->measuring ? s->window.count : 0) >= frame_wanted.count)))
-		end_by("count");
+		frame_end_by(&frame, "count");
 	return !done;
 }
 
@@ -333,7 +322,7 @@ static int check(void)
 	return 0;
 }
 
-static void make_series(void)
+static void make_series(struct frame *f)
 {
 	static const char *const metrics[] = {"latency", "jitter", "latency", "jitter"};
 	bool wants[] = {roles_wanted.role != PATH_SLAVE, roles_wanted.role != PATH_SLAVE,
@@ -344,24 +333,27 @@ static void make_series(void)
 
 		if (!wants[i])
 			continue;
-		s->id = frame.series_count;
+		s->id = f->series_count;
 		s->cpu = i < OTHER_LATENCY || !partner.pid ? task.thread.cpu : partner.cpu;
 		s->metric = metrics[i];
 		s->labels[0] = (struct label){"role", i < OTHER_LATENCY ? "self" : "observer"};
 		if (i != SELF_LATENCY)
 			s->negatives = memory_get(sizeof(*s->negatives));
-		measurers[frame.series_count] =
+		measurers[f->series_count] =
 			i == SELF_LATENCY || roles_wanted.role == PATH_SLAVE ? &task.thread : NULL;
-		shown[frame.series_count++] = s;
+		shown[f->series_count++] = s;
 	}
 }
 
-static int make_roles(void)
+static int make(struct frame *f)
 {
-	int cpu[2], status = roles_cpus(frame.cpus, cpu);
+	int cpu[2], status = roles_cpus(f->cpus, cpu);
 	bool alone = roles_wanted.role == PATH_SLAVE;
 	int64_t *indices;
 
+	every = memory_get(SERIES * sizeof(*every));
+	if (!status && !every)
+		status = frame_no_memory();
 	if (!status)
 		status = path_open(roles_wanted.path, (enum path_role)roles_wanted.role, false, ends);
 	if (status)
@@ -387,7 +379,7 @@ static int make_roles(void)
 	task.thread.prepare = prepare;
 	task.thread.measure = alone ? observe_thread : toggle_all;
 	threads[0] = &task.thread;
-	make_series();
+	make_series(f);
 	return 0;
 }
 
@@ -423,20 +415,19 @@ static void set_times(void)
 				.measured_ns = measured_ns};
 }
 
-/* From `go` to the end. Gives the exit status. */
-static int run(void)
+static int run(struct frame *f)
 {
 	int64_t span_ns = ROOM / 8 * task.half_ns;
 	bool alone = roles_wanted.role == PATH_SLAVE;
 	int error;
 
 	set_times();
-	frame_go(&frame);
-	frame_watch(&frame, task.end_ns == INT64_MAX ? INT64_MAX : task.end_ns - task.start_ns);
-	frame_drain(&frame, alone ? take_alone : take, span_ns < DRAIN_MOST_NS ? span_ns : DRAIN_MOST_NS);
+	frame_go(f);
+	frame_watch(f, task.end_ns == INT64_MAX ? INT64_MAX : task.end_ns - task.start_ns);
+	frame_drain(f, alone ? take_alone : take, span_ns < DRAIN_MOST_NS ? span_ns : DRAIN_MOST_NS);
 	if (observer && !alone) {
 		clock_pause_ns(AFTER_NS);
-		take(&frame.j);
+		take(&f->j);
 	}
 	partner_end(&partner);
 	error = task.error ? task.error : observer ? atomic_load(&observer->error) : 0;
@@ -445,36 +436,27 @@ static int run(void)
 				  roles_wanted.path, strerror(error));
 	if (observer)
 		every[OTHER_JITTER].lost = every[OTHER_LATENCY].lost = atomic_load(&observer->not_kept);
-	return frame_finish(&frame, frame_wanted.count ? "count" : "duration");
+	return frame_finish(f, frame_wanted.count ? "count" : "duration");
 }
+
+static struct frame frame = {
+	.name = "periodic",
+	.table = table,
+	.options = sizeof(table) / sizeof(table[0]),
+	.check = check,
+	.make = make,
+	.run = run,
+	.conclude = conclude,
+	.threads = threads,
+	.thread_count = 1,
+	.series = shown,
+	.measurers = measurers,
+};
 
 int verb_periodic(int argc, char **argv)
 {
-	int status;
+	int status = frame_run(&frame, argc, argv);
 
-	frame = (struct frame){
-		.name = "periodic",
-		.table = table,
-		.options = sizeof(table) / sizeof(table[0]),
-		.check = check,
-		.threads = threads,
-		.thread_count = 1,
-		.series = shown,
-		.measurers = measurers,
-		.conclude = conclude,
-	};
-	status = frame_open(&frame, argc, argv);
-	every = memory_get(SERIES * sizeof(*every));
-	if (!status && !every)
-		status = frame_no_memory();
-	if (!status)
-		status = make_roles();
-	if (!status)
-		status = frame_start(&frame);
-	if (!status)
-		status = frame_arm(&frame);
-	if (!status)
-		return run();
 	partner_end(&partner);
-	return status < 0 ? STATUS_OK : status;
+	return status;
 }

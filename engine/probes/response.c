@@ -82,12 +82,7 @@ static const struct option_entry table[] = {
 	 .help = "take the response apart by tracepoints, in this instance of tracefs"},
 	FRAME_OPTION_CPU,
 	ROLES_OPTION_SLAVE_CPU,
-	FRAME_OPTION_POLICY,
-	FRAME_OPTION_PRIORITY,
-	FRAME_OPTION_DURATION,
-	FRAME_OPTION_COUNT("stimuli in the measured phase, in place of a duration"),
-	FRAME_OPTION_WARM_UP,
-	FRAME_OPTIONS_MACHINE,
+	FRAME_OPTIONS_MEASURING("stimuli in the measured phase, in place of a duration"),
 };
 
 /* What a stimulus leaves. */
@@ -394,13 +389,6 @@ static void give_up(void)
 
 static struct frame frame;
 
-static void end_by(const char *reason)
-{
-	if (!atomic_load(&frame_shared.stop))
-		frame.ended_by = reason;
-	frame_threads_stop(threads, 1);
-}
-
 static bool take_master(struct json *j)
 {
 	static int64_t slots[1024];
@@ -418,7 +406,7 @@ static bool take_master(struct json *j)
 		parts_take(&parts, done, j);
 	give_up();
 	if (roles_wanted.role == PATH_BOTH && !partner_lives(&partner, died, sizeof(died)))
-		end_by("slave-died");
+		frame_end_by(&frame, "slave-died");
 	return !done;
 }
 
@@ -450,10 +438,10 @@ static bool take_slave(struct json *j)
 		parts_take(&parts, done, j);
 	series.reached_ns = now_ns;
 	if (!done && now_ns >= master.end_ns)
-		end_by("duration");
+		frame_end_by(&frame, "duration");
 	else if (!done && (atomic_load(&slave->over) ||
 			   (frame_wanted.count && measured_samples() >= frame_wanted.count)))
-		end_by("count");
+		frame_end_by(&frame, "count");
 	return !done;
 }
 
@@ -539,9 +527,9 @@ static int check(void)
 	return 0;
 }
 
-static int make_roles(void)
+static int make(struct frame *f)
 {
-	int cpu[2], status = roles_cpus(frame.cpus, cpu);
+	int cpu[2], status = roles_cpus(f->cpus, cpu);
 	bool alone = roles_wanted.role == PATH_SLAVE;
 	int64_t *indices = memory_get(ROOM * sizeof(*indices));
 
@@ -579,7 +567,7 @@ static int make_roles(void)
 
 /* The slave is traced from before it is armed, so that nothing changes while it is measured. 0 or the exit
  * status. */
-static int begin_trace(void)
+static int begin_trace(struct frame *f)
 {
 	bool both = roles_wanted.role == PATH_BOTH;
 	int status;
@@ -592,14 +580,13 @@ static int begin_trace(void)
 	for (int i = 0; i < PARTS && !status; i++) {
 		if (!parts.known[i])
 			continue;
-		parts.series[i].id = frame.series_count;
-		all_series[frame.series_count++] = &parts.series[i];
+		parts.series[i].id = f->series_count;
+		all_series[f->series_count++] = &parts.series[i];
 	}
 	return status;
 }
 
-/* From `go` to the end. Gives the exit status. */
-static int run(void)
+static int run(struct frame *f)
 {
 	int64_t measured_ns = frame_wanted.duration_ns ? frame_wanted.duration_ns : INT64_MAX;
 	int64_t pause_ns = wanted.timeout_ns / 4 < DRAIN_MOST_NS ? wanted.timeout_ns / 4 : DRAIN_MOST_NS;
@@ -607,11 +594,11 @@ static int run(void)
 	master.start_ns = clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS;
 	master.measured_ns = master.start_ns + frame_wanted.warm_up_ns;
 	master.end_ns = measured_ns == INT64_MAX ? INT64_MAX : master.measured_ns + measured_ns;
-	for (unsigned int i = 0; i < frame.series_count; i++)
+	for (unsigned int i = 0; i < f->series_count; i++)
 		series_timed(all_series[i], master.start_ns, frame_wanted.warm_up_ns, measured_ns);
-	frame_go(&frame);
-	frame_watch(&frame, measured_ns == INT64_MAX ? INT64_MAX : frame_wanted.warm_up_ns + measured_ns);
-	frame_drain(&frame, roles_wanted.role == PATH_SLAVE ? take_slave : take_master, pause_ns);
+	frame_go(f);
+	frame_watch(f, measured_ns == INT64_MAX ? INT64_MAX : frame_wanted.warm_up_ns + measured_ns);
+	frame_drain(f, roles_wanted.role == PATH_SLAVE ? take_slave : take_master, pause_ns);
 	partner_end(&partner);
 	if (wanted.trace_instance)
 		trace_close();
@@ -630,36 +617,29 @@ static int run(void)
 				  roles_wanted.path,
 				  strerror(master.error ? master.error : atomic_load(&slave->error)));
 	series.lost = master.not_kept + (roles_wanted.role == PATH_SLAVE ? atomic_load(&slave->not_kept) : 0);
-	return frame_finish(&frame, frame_wanted.count ? "count" : "duration");
+	return frame_finish(f, frame_wanted.count ? "count" : "duration");
 }
+
+static struct frame frame = {
+	.name = "response",
+	.table = table,
+	.options = sizeof(table) / sizeof(table[0]),
+	.check = check,
+	.make = make,
+	.started = begin_trace,
+	.run = run,
+	.conclude = conclude,
+	.threads = threads,
+	.thread_count = 1,
+	.series = all_series,
+	.series_count = 1,
+	.measurers = measurers,
+};
 
 int verb_response(int argc, char **argv)
 {
-	int status;
+	int status = frame_run(&frame, argc, argv);
 
-	frame = (struct frame){
-		.name = "response",
-		.table = table,
-		.options = sizeof(table) / sizeof(table[0]),
-		.check = check,
-		.threads = threads,
-		.thread_count = 1,
-		.series = all_series,
-		.measurers = measurers,
-		.series_count = 1,
-		.conclude = conclude,
-	};
-	status = frame_open(&frame, argc, argv);
-	if (!status)
-		status = make_roles();
-	if (!status)
-		status = frame_start(&frame);
-	if (!status)
-		status = begin_trace();
-	if (!status)
-		status = frame_arm(&frame);
-	if (!status)
-		return run();
 	partner_end(&partner);
-	return status < 0 ? STATUS_OK : status;
+	return status;
 }

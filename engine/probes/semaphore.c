@@ -56,12 +56,7 @@ static const struct option_entry table[] = {
 	 .value = &placement,
 	 .choices = placement_names,
 	 .help = "of the second task"},
-	FRAME_OPTION_POLICY,
-	FRAME_OPTION_PRIORITY,
-	FRAME_OPTION_DURATION,
-	FRAME_OPTION_COUNT("hand-overs in the measured phase, in place of a duration"),
-	FRAME_OPTION_WARM_UP,
-	FRAME_OPTIONS_MACHINE,
+	FRAME_OPTIONS_MEASURING("hand-overs in the measured phase, in place of a duration"),
 };
 
 static struct rounds_task *tasks[2];
@@ -340,10 +335,10 @@ static void conclude(struct json *j)
 	stream_result_end(j);
 }
 
-static int make_tasks(struct probe_cpus *cpus)
+static int make(struct rounds *r)
 {
 	int cpu[2];
-	int status = placement_choose(cpus, (enum placement)placement, &cpu[0], &cpu[1]);
+	int status = placement_choose(r->frame.cpus, (enum placement)placement, &cpu[0], &cpu[1]);
 
 	sigemptyset(&wake_signal);
 	sigaddset(&wake_signal, SIGRTMIN);
@@ -366,31 +361,27 @@ static int make_tasks(struct probe_cpus *cpus)
 	return status;
 }
 
+static struct series *all_series[] = {&series};
+static struct rounds rounds = {
+	.frame =
+		{
+			.name = "semaphore",
+			.table = table,
+			.options = sizeof(table) / sizeof(table[0]),
+			.series = all_series,
+			.series_count = 1,
+			.conclude = conclude,
+		},
+	.make = make,
+	.tasks = tasks,
+	.task_count = 2,
+	.work_ns = WORK_NS,
+	.rest_ns = REST_NS,
+	.ready = ready,
+	.take = take,
+};
+
 int verb_semaphore(int argc, char **argv)
 {
-	static struct series *all_series[] = {&series};
-	static struct frame frame = {
-		.name = "semaphore",
-		.table = table,
-		.options = sizeof(table) / sizeof(table[0]),
-		.series = all_series,
-		.series_count = 1,
-		.conclude = conclude,
-	};
-	static struct rounds rounds = {
-		.frame = &frame,
-		.tasks = tasks,
-		.task_count = 2,
-		.work_ns = WORK_NS,
-		.rest_ns = REST_NS,
-		.ready = ready,
-		.take = take,
-	};
-	int status = frame_open(&frame, argc, argv);
-
-	if (!status)
-		status = make_tasks(frame.cpus);
-	if (status)
-		return status < 0 ? STATUS_OK : status;
-	return rounds_run(&rounds);
+	return rounds_run(&rounds, argc, argv);
 }

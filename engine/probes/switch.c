@@ -32,12 +32,7 @@ static const struct option_entry table[] = {
 	 .min = 2,
 	 .max = TASKS_MOST,
 	 .help = "that take turns (2)"},
-	FRAME_OPTION_POLICY,
-	FRAME_OPTION_PRIORITY,
-	FRAME_OPTION_DURATION,
-	FRAME_OPTION_COUNT("switches in the measured phase, in place of a duration"),
-	FRAME_OPTION_WARM_UP,
-	FRAME_OPTIONS_MACHINE,
+	FRAME_OPTIONS_MEASURING("switches in the measured phase, in place of a duration"),
 };
 
 static struct rounds_task *tasks[TASKS_MOST];
@@ -122,30 +117,12 @@ static void conclude(struct json *j)
 			    kept_the_cpu, kept_the_cpu + series.total.count);
 }
 
-int verb_switch(int argc, char **argv)
-{
-	static struct series *all_series[] = {&series};
-	static struct frame frame = {
-		.name = "switch",
-		.table = table,
-		.options = sizeof(table) / sizeof(table[0]),
-		.series = all_series,
-		.series_count = 1,
-		.conclude = conclude,
-	};
-	static struct rounds rounds = {
-		.frame = &frame,
-		.tasks = tasks,
-		.work_ns = WORK_NS,
-		.rest_ns = REST_NS,
-		.ready = ready,
-		.take = take,
-	};
-	int status = frame_open(&frame, argc, argv);
+static struct series *all_series[] = {&series};
 
-	if (status)
-		return status < 0 ? STATUS_OK : status;
-	status = placement_choose(frame.cpus, PLACEMENT_SAME_CPU, &series.cpu, &series.cpu);
+static int make(struct rounds *r)
+{
+	int status = placement_choose(r->frame.cpus, PLACEMENT_SAME_CPU, &series.cpu, &series.cpu);
+
 	if (status)
 		return status;
 	series.metric = "switch";
@@ -154,6 +131,29 @@ int verb_switch(int argc, char **argv)
 		if (!tasks[i])
 			return frame_no_memory();
 	}
-	rounds.task_count = (unsigned int)task_count;
-	return rounds_run(&rounds);
+	r->task_count = (unsigned int)task_count;
+	return 0;
+}
+
+static struct rounds rounds = {
+	.frame =
+		{
+			.name = "switch",
+			.table = table,
+			.options = sizeof(table) / sizeof(table[0]),
+			.series = all_series,
+			.series_count = 1,
+			.conclude = conclude,
+		},
+	.make = make,
+	.tasks = tasks,
+	.work_ns = WORK_NS,
+	.rest_ns = REST_NS,
+	.ready = ready,
+	.take = take,
+};
+
+int verb_switch(int argc, char **argv)
+{
+	return rounds_run(&rounds, argc, argv);
 }

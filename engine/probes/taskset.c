@@ -309,13 +309,16 @@ static struct task *make_task(int n)
 	return t;
 }
 
-static int make_tasks(void)
+static int make(struct frame *f)
 {
 	for (int n = 0; n < task_count; n++) {
 		tasks[n] = make_task(n);
 		if (!tasks[n])
 			return frame_no_memory();
 	}
+	f->hog_percent = overloaded ? MILLION : HOG_PERCENT;
+	f->thread_count = (unsigned int)task_count;
+	f->series_count = (unsigned int)task_count * METRICS;
 	return 0;
 }
 
@@ -443,6 +446,20 @@ static void hello(struct json *j)
 	json_close(j, ']');
 }
 
+static int run(struct frame *f)
+{
+	int64_t length_ns = INT64_MAX;
+
+	set_times(clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS);
+	frame_go(f);
+	if (frame_wanted.duration_ns)
+		length_ns = frame_wanted.warm_up_ns + frame_wanted.duration_ns;
+	frame_watch(f, length_ns);
+	frame_drain(f, take, DRAIN_NS);
+	tell_unfinished(&f->j);
+	return frame_finish(f, "duration");
+}
+
 int verb_taskset(int argc, char **argv)
 {
 	static struct frame frame = {
@@ -450,34 +467,13 @@ int verb_taskset(int argc, char **argv)
 		.table = table,
 		.options = sizeof(table) / sizeof(table[0]),
 		.check = check,
+		.make = make,
+		.run = run,
 		.hello = hello,
-		.hog_percent = HOG_PERCENT,
 		.threads = threads,
 		.series = series,
 		.measurers = measurers,
 	};
-	int status = frame_open(&frame, argc, argv);
-	int64_t length_ns = INT64_MAX;
 
-	if (status)
-		return status < 0 ? STATUS_OK : status;
-	if (overloaded)
-		frame.hog_percent = MILLION;
-	status = make_tasks();
-	frame.thread_count = (unsigned int)task_count;
-	frame.series_count = (unsigned int)task_count * METRICS;
-	if (!status)
-		status = frame_start(&frame);
-	if (!status)
-		status = frame_arm(&frame);
-	if (status)
-		return status < 0 ? STATUS_OK : status;
-	set_times(clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS);
-	frame_go(&frame);
-	if (frame_wanted.duration_ns)
-		length_ns = frame_wanted.warm_up_ns + frame_wanted.duration_ns;
-	frame_watch(&frame, length_ns);
-	frame_drain(&frame, take, DRAIN_NS);
-	tell_unfinished(&frame.j);
-	return frame_finish(&frame, "duration");
+	return frame_run(&frame, argc, argv);
 }
