@@ -17,6 +17,7 @@
 #include "frame/placement.h"
 #include "frame/rounds.h"
 #include "rt/clock.h"
+#include "rt/memory.h"
 #include "rt/usage.h"
 #include "rt/wait.h"
 #include "verbs.h"
@@ -55,7 +56,7 @@ static const struct option_entry table[] = {
 };
 
 static struct rounds_task *tasks[3];
-static struct series series;
+static struct series *series;
 static int64_t preempted, events; /* in all rounds */
 static struct {
 	_Alignas(CACHE_LINE) _Atomic bool over;
@@ -161,7 +162,7 @@ static bool take(struct json *j)
 		int64_t from_ns = event == EVENT_TIMER ? high->times[2 * i] : waker->times[i];
 		int64_t to_ns = event == EVENT_TIMER ? high->times[2 * i + 1] : high->times[i];
 
-		if (!rounds_feed(&series, from_ns, to_ns - from_ns, j))
+		if (!rounds_feed(series, from_ns, to_ns - from_ns, j))
 			return false;
 	}
 	return true;
@@ -220,16 +221,18 @@ static int make(struct rounds *r)
 		tasks[LOW]->thread.prepare = be_nice;
 	else
 		tasks[LOW]->thread.priority--;
-	series.metric = "preemption";
-	series.cpu = cpu;
-	series.labels[0] = (struct label){"event", event_names[event]};
+	series = memory_get(sizeof(*series));
+	if (!series)
+		return frame_no_memory();
+	series->metric = "preemption";
+	series->cpu = cpu;
+	series->labels[0] = (struct label){"event", event_names[event]};
 	if (event == EVENT_WAKE_UP)
-		series.labels[1] = (struct label){"placement", placement_names[placement]};
+		series->labels[1] = (struct label){"placement", placement_names[placement]};
 	r->task_count = event == EVENT_TIMER ? 2 : 3;
 	return 0;
 }
 
-static struct series *all_series[] = {&series};
 static struct rounds rounds = {
 	.frame =
 		{
@@ -237,7 +240,7 @@ static struct rounds rounds = {
 			.table = table,
 			.options = sizeof(table) / sizeof(table[0]),
 			.check = check_numbers,
-			.series = all_series,
+			.series = &series,
 			.series_count = 1,
 			.conclude = conclude,
 		},

@@ -122,9 +122,9 @@ static struct {
 static struct path_end ends[2];
 static struct partner partner;
 static struct slave *slave;
-static struct series series;
+static struct series *series;
 static struct parts parts;
-static struct series *all_series[1 + PARTS] = {&series};
+static struct series *all_series[1 + PARTS];
 static struct frame_thread *threads[1];
 static struct frame_thread *measurers[1 + PARTS];
 static char died[96];
@@ -331,14 +331,14 @@ static void drive(struct frame_thread *thread)
 static void feed(const struct sample *sample, struct json *j)
 {
 	if (sample->back_ns == LOST)
-		series_miss_timed(&series, sample->sent_ns, wanted.timeout_ns, j);
+		series_miss_timed(series, sample->sent_ns, wanted.timeout_ns, j);
 	else
-		series_feed_timed(&series, sample->sent_ns, sample->back_ns - sample->sent_ns, j);
+		series_feed_timed(series, sample->sent_ns, sample->back_ns - sample->sent_ns, j);
 	for (int64_t i = 0; i < sample->skipped; i++) {
 		int64_t due_ns = sample->first_skipped_ns + i * wanted.interval_ns;
 		int64_t over_ns = sample->first_skipped_ns + sample->skipped * wanted.interval_ns;
 
-		series_miss_timed(&series, due_ns, over_ns - due_ns, j);
+		series_miss_timed(series, due_ns, over_ns - due_ns, j);
 	}
 }
 
@@ -412,7 +412,7 @@ static bool take_master(struct json *j)
 
 static int64_t measured_samples(void)
 {
-	return series.total.count + (series.measuring ? series.window.count : 0);
+	return series->total.count + (series->measuring ? series->window.count : 0);
 }
 
 static bool take_slave(struct json *j)
@@ -431,12 +431,12 @@ static bool take_slave(struct json *j)
 				parts_feed(&parts, before_ns, a->woke_ns, j);
 			before_ns = a->answered_ns;
 
-			series_feed_timed(&series, from_ns, a->answered_ns - from_ns, j);
+			series_feed_timed(series, from_ns, a->answered_ns - from_ns, j);
 		}
 	}
 	if (wanted.trace_instance)
 		parts_take(&parts, done, j);
-	series.reached_ns = now_ns;
+	series->reached_ns = now_ns;
 	if (!done && now_ns >= master.end_ns)
 		frame_end_by(&frame, "duration");
 	else if (!done && (atomic_load(&slave->over) ||
@@ -551,18 +551,23 @@ static int make(struct frame *f)
 	}
 	if (roles_wanted.role == PATH_BOTH)
 		status = partner_start(&partner, cpu[PATH_SLAVE], slave_answer, slave);
+	if (status)
+		return status;
 	master.thread.cpu = cpu[alone ? PATH_SLAVE : PATH_MASTER];
 	master.thread.policy = (enum policy)frame_wanted.policy;
 	master.thread.priority = (int)frame_wanted.priority;
 	master.thread.measure = alone ? answer_thread : drive;
-	series.metric = "response";
-	series.cpu = master.thread.cpu;
-	series.labels[0] = (struct label){"role", alone ? "slave" : "master"};
+	all_series[0] = series = memory_get(sizeof(*series));
+	if (!series)
+		return frame_no_memory();
+	series->metric = "response";
+	series->cpu = master.thread.cpu;
+	series->labels[0] = (struct label){"role", alone ? "slave" : "master"};
 	if (alone)
-		series.labels[1] = (struct label){"from", ends[PATH_SLAVE].kind->stamped ? "kernel-time-stamp"
-											 : "wake-up"};
+		series->labels[1] = (struct label){
+			"from", ends[PATH_SLAVE].kind->stamped ? "kernel-time-stamp" : "wake-up"};
 	threads[0] = measurers[0] = &master.thread;
-	return status;
+	return 0;
 }
 
 /* The slave is traced from before it is armed, so that nothing changes while it is measured. 0 or the exit
@@ -616,7 +621,8 @@ static int run(struct frame *f)
 		return error_line(STATUS_CANNOT_MEASURE, "path", "%s failed while it was measured: %s",
 				  roles_wanted.path,
 				  strerror(master.error ? master.error : atomic_load(&slave->error)));
-	series.lost = master.not_kept + (roles_wanted.role == PATH_SLAVE ? atomic_load(&slave->not_kept) : 0);
+	series->lost =
+		master.not_kept + (roles_wanted.role == PATH_SLAVE ? atomic_load(&slave->not_kept) : 0);
 	return frame_finish(f, frame_wanted.count ? "count" : "duration");
 }
 

@@ -22,6 +22,7 @@
 #include "frame/placement.h"
 #include "frame/rounds.h"
 #include "rt/clock.h"
+#include "rt/memory.h"
 #include "rt/usage.h"
 #include "verbs.h"
 
@@ -60,7 +61,7 @@ static const struct option_entry table[] = {
 };
 
 static struct rounds_task *tasks[2];
-static struct series series;
+static struct series *series;
 static int64_t hand_overs, slept; /* in all rounds */
 static int64_t slept_in_round[2];
 static struct {
@@ -318,7 +319,7 @@ static bool take(struct json *j)
 	for (size_t i = 1; i < tasks[0]->count + tasks[1]->count; i++) {
 		int64_t from_ns = tasks[(i - 1) % 2]->times[(i - 1) / 2];
 
-		if (!rounds_feed(&series, from_ns, tasks[i % 2]->times[i / 2] - from_ns, j))
+		if (!rounds_feed(series, from_ns, tasks[i % 2]->times[i / 2] - from_ns, j))
 			return false;
 	}
 	return true;
@@ -354,21 +355,25 @@ static int make(struct rounds *r)
 			return frame_no_memory();
 		tasks[i]->thread.prepare = block_signal;
 	}
-	series.metric = "hand-over";
-	series.cpu = cpu[0];
-	series.labels[0] = (struct label){"method", method_names[method]};
-	series.labels[1] = (struct label){"placement", placement_names[placement]};
-	return status;
+	if (status)
+		return status;
+	series = memory_get(sizeof(*series));
+	if (!series)
+		return frame_no_memory();
+	series->metric = "hand-over";
+	series->cpu = cpu[0];
+	series->labels[0] = (struct label){"method", method_names[method]};
+	series->labels[1] = (struct label){"placement", placement_names[placement]};
+	return 0;
 }
 
-static struct series *all_series[] = {&series};
 static struct rounds rounds = {
 	.frame =
 		{
 			.name = "semaphore",
 			.table = table,
 			.options = sizeof(table) / sizeof(table[0]),
-			.series = all_series,
+			.series = &series,
 			.series_count = 1,
 			.conclude = conclude,
 		},

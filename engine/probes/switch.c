@@ -15,6 +15,7 @@
 #include "frame/placement.h"
 #include "frame/rounds.h"
 #include "rt/clock.h"
+#include "rt/memory.h"
 #include "verbs.h"
 
 #define TASKS_MOST 64
@@ -36,7 +37,7 @@ static const struct option_entry table[] = {
 };
 
 static struct rounds_task *tasks[TASKS_MOST];
-static struct series series;
+static struct series *series;
 static int64_t kept_the_cpu; /* yields after which the same task went on */
 static struct {
 	_Alignas(CACHE_LINE) _Atomic bool over;
@@ -91,10 +92,9 @@ static bool take(struct json *j)
 	while ((next = earliest(at)) >= 0) {
 		int64_t time_ns = tasks[next]->times[at[next]++];
 
-		if (last == next && series.measuring)
+		if (last == next && series->measuring)
 			kept_the_cpu++;
-		else if (last >= 0 && last != next &&
-			 !rounds_feed(&series, before_ns, time_ns - before_ns, j))
+		else if (last >= 0 && last != next && !rounds_feed(series, before_ns, time_ns - before_ns, j))
 			return false;
 		last = next;
 		before_ns = time_ns;
@@ -107,27 +107,29 @@ static void conclude(struct json *j)
 	stream_result(j, "yields");
 	json_close(j, '}');
 	json_open(j, "values", '{');
-	json_int(j, "switched", series.total.count);
+	json_int(j, "switched", series->total.count);
 	json_int(j, "kept_the_cpu", kept_the_cpu);
 	stream_result_end(j);
-	if (kept_the_cpu > series.total.count)
+	if (kept_the_cpu > series->total.count)
 		stream_mark(j, "few-switches", SEVERITY_NOTE, 0,
 			    "after %" PRId64 " of %" PRId64
 			    " yields the same task went on: this policy does not hand the CPU over at each",
-			    kept_the_cpu, kept_the_cpu + series.total.count);
+			    kept_the_cpu, kept_the_cpu + series->total.count);
 }
-
-static struct series *all_series[] = {&series};
 
 static int make(struct rounds *r)
 {
-	int status = placement_choose(r->frame.cpus, PLACEMENT_SAME_CPU, &series.cpu, &series.cpu);
+	int cpu, status = placement_choose(r->frame.cpus, PLACEMENT_SAME_CPU, &cpu, &cpu);
 
 	if (status)
 		return status;
-	series.metric = "switch";
+	series = memory_get(sizeof(*series));
+	if (!series)
+		return frame_no_memory();
+	series->metric = "switch";
+	series->cpu = cpu;
 	for (unsigned int i = 0; i < task_count; i++) {
-		tasks[i] = rounds_task_new(series.cpu, ROOM, work);
+		tasks[i] = rounds_task_new(cpu, ROOM, work);
 		if (!tasks[i])
 			return frame_no_memory();
 	}
@@ -141,7 +143,7 @@ static struct rounds rounds = {
 			.name = "switch",
 			.table = table,
 			.options = sizeof(table) / sizeof(table[0]),
-			.series = all_series,
+			.series = &series,
 			.series_count = 1,
 			.conclude = conclude,
 		},
