@@ -10,7 +10,7 @@
 
 #include "base/commands.h"
 #include "base/error.h"
-#include "base/ring.h"
+#include "base/slot_ring.h"
 #include "base/series.h"
 #include "base/stream.h"
 #include "frame/burn.h"
@@ -90,10 +90,8 @@ struct sample {
 
 struct task {
 	/* the measuring thread's own */
-	_Alignas(CACHE_LINE) struct ring ring; /* of indices of slots, of which there are twice as many: the
-						  one that is written is never one that waits */
+	_Alignas(CACHE_LINE) struct slot_ring ring;
 	struct sample *slots;
-	size_t next_slot, slot_mask;
 	struct burn_trace trace;
 	int64_t lost, unfinished;
 
@@ -179,10 +177,8 @@ static int check(void)
 
 static void keep(struct task *t, const struct sample *sample)
 {
-	t->slots[t->next_slot & t->slot_mask] = *sample;
-	if (ring_push(&t->ring, (int64_t)(t->next_slot & t->slot_mask)))
-		t->next_slot++;
-	else
+	t->slots[slot_ring_next(&t->ring)] = *sample;
+	if (!slot_ring_push(&t->ring))
 		t->lost++;
 }
 
@@ -280,8 +276,7 @@ static struct task *make_task(int n)
 	t->trace.segments = memory_get(SEGMENTS * sizeof(*t->trace.segments));
 	if (!t->slots || !t->trace.segments)
 		return NULL;
-	ring_init(&t->ring, indices, size);
-	t->slot_mask = 2 * size - 1;
+	slot_ring_init(&t->ring, indices, size);
 	t->trace.size = SEGMENTS;
 	t->entry = entry;
 	t->last_number = -2;
@@ -405,7 +400,7 @@ static bool take(struct json *j)
 		bool done = atomic_load(&t->thread.done);
 		size_t got;
 
-		while ((got = ring_pop(&t->ring, slots, sizeof(slots) / sizeof(slots[0])))) {
+		while ((got = slot_ring_pop(&t->ring, slots, sizeof(slots) / sizeof(slots[0])))) {
 			for (size_t i = 0; i < got; i++)
 				feed(t, &t->slots[slots[i]], j);
 		}

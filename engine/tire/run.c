@@ -33,9 +33,8 @@ struct worker {
 
 static struct tire_plan plan;
 static struct worker *workers;
-static struct ring ring; /* of indices into samples, twice as many: the one that is written never waits */
+static struct slot_ring ring;
 static struct tire_sample *samples;
-static size_t next_sample;
 
 /* Written by the last thread to arrive at a meeting, read by all until they arrive at the next. */
 static struct {
@@ -57,12 +56,8 @@ static struct {
 
 static void store(struct tire_sample sample)
 {
-	size_t slot = next_sample & (2 * RING - 1);
-
-	samples[slot] = sample;
-	if (ring_push(&ring, (int64_t)slot))
-		next_sample++;
-	else
+	samples[slot_ring_next(&ring)] = sample;
+	if (!slot_ring_push(&ring))
 		now.books.lost++;
 }
 
@@ -306,14 +301,14 @@ size_t tire_run_bytes(void)
 
 int tire_run_make(const struct tire_plan *asked)
 {
-	int64_t *slots = memory_get(RING * sizeof(*slots));
+	int64_t *indices = memory_get(RING * sizeof(*indices));
 
 	plan = *asked;
 	samples = memory_get(2 * RING * sizeof(*samples));
 	workers = memory_get(plan.threads * sizeof(*workers));
-	if (!slots || !samples || !workers || !plan.solver->make(plan.model, plan.threads))
+	if (!indices || !samples || !workers || !plan.solver->make(plan.model, plan.threads))
 		return frame_no_memory();
-	ring_init(&ring, slots, RING);
+	slot_ring_init(&ring, indices, RING);
 	barrier_init(&now.barrier, plan.threads, plan.cpus);
 	for (unsigned int i = 0; i < plan.threads; i++) {
 		workers[i].number = i;
@@ -343,7 +338,7 @@ bool tire_run_next(struct tire_sample *sample)
 {
 	int64_t slot;
 
-	if (!ring_pop(&ring, &slot, 1))
+	if (!slot_ring_pop(&ring, &slot, 1))
 		return false;
 	*sample = samples[slot];
 	return true;

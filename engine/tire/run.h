@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/ring.h"
+#include "base/slot_ring.h"
 #include "frame/thread.h"
 #include "tire/solver.h"
 

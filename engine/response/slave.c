@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "paths/slave.h"
+#include "response/slave.h"
 
 #include <errno.h>
 
@@ -24,19 +24,15 @@ struct slave *slave_new(struct path_end *end, bool noting)
 	s->slots = partner_memory((size_t)2 * ROOM * sizeof(*s->slots));
 	if (!indices || !s->slots)
 		return NULL;
-	ring_init(&s->ring, indices, ROOM);
-	s->slot_mask = 2 * ROOM - 1;
+	slot_ring_init(&s->ring, indices, ROOM);
 	return s;
 }
 
 static void note(struct slave *s, const struct edge *edge, int64_t woke_ns)
 {
-	size_t slot = s->next_slot & s->slot_mask;
-
-	s->slots[slot] = (struct answer){edge->time_ns, woke_ns, clock_now_ns(CLOCK_MONOTONIC)};
-	if (ring_push(&s->ring, (int64_t)slot))
-		s->next_slot++;
-	else
+	s->slots[slot_ring_next(&s->ring)] =
+		(struct answer){edge->time_ns, woke_ns, clock_now_ns(CLOCK_MONOTONIC)};
+	if (!slot_ring_push(&s->ring))
 		atomic_fetch_add(&s->not_kept, 1);
 }
 
