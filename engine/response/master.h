@@ -37,8 +37,8 @@ struct master {
 	struct master_counts counts[2]; /* warm-up, measured */
 	int64_t not_kept;
 
-	/* shared with the drain */
-	_Alignas(CACHE_LINE) _Atomic int64_t waiting_ns; /* the stimulus that is waited for; 0: none is */
+	/* shared with the drain, which looks seldom */
+	_Atomic int64_t waiting_ns; /* the stimulus that is waited for; 0: none is */
 	_Atomic int64_t given_up_ns;
 
 	/* constant */
