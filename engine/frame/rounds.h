@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/ring.h"
 #include "frame/frame.h"
 
 struct rounds_task {

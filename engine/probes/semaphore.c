@@ -21,6 +21,7 @@
 #include "frame/frame.h"
 #include "frame/placement.h"
 #include "frame/rounds.h"
+#include "rt/cache_line.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
 #include "rt/usage.h"

@@ -3,8 +3,10 @@
 
 #include "base/commands.h"
 #include "base/series.h"
+#include "base/slot_ring.h"
 #include "frame/no_memory.h"
 #include "rt/barrier.h"
+#include "rt/cache_line.h"
 #include "rt/clock.h"
 #include "rt/denormals.h"
 #include "rt/memory.h"
