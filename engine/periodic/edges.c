@@ -53,22 +53,19 @@ static void feed_sight(struct edges *e, const struct sight *sight, struct json *
 
 void edges_take_toggles(struct edges *e, struct toggler *toggler, struct json *j)
 {
-	static int64_t slots[1024];
-	size_t got;
+	size_t slot;
 
-	while ((got = slot_ring_pop(&toggler->ring, slots, sizeof(slots) / sizeof(slots[0])))) {
-		for (size_t i = 0; i < got; i++)
-			feed_toggle(e, &toggler->slots[slots[i]], j);
-	}
+	while (slot_ring_pop(&toggler->ring, &slot))
+		feed_toggle(e, &toggler->slots[slot], j);
 }
 
 void edges_take_sights(struct edges *e, struct observer *observer, struct json *j)
 {
-	int64_t slot;
+	size_t slot;
 
 	for (;;) {
 		if (!e->holding) {
-			if (!slot_ring_pop(&observer->ring, &slot, 1))
+			if (!slot_ring_pop(&observer->ring, &slot))
 				return;
 			e->held = observer->slots[slot];
 			e->holding = true;

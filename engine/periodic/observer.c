@@ -12,14 +12,13 @@
 struct observer *observer_new(struct path_end *end)
 {
 	struct observer *o = partner_memory(sizeof(*o));
-	int64_t *indices = partner_memory(ROOM * sizeof(*indices));
 
-	if (!o || !indices)
+	if (!o)
 		return NULL;
-	o->slots = partner_memory((size_t)2 * ROOM * sizeof(*o->slots));
+	o->slots = partner_memory(ROOM * sizeof(*o->slots));
 	if (!o->slots)
 		return NULL;
-	slot_ring_init(&o->ring, indices, ROOM);
+	slot_ring_init(&o->ring, ROOM);
 	o->end = end;
 	return o;
 }
@@ -34,6 +33,7 @@ void observer_watch(void *arg)
 	while (!atomic_load_explicit(&frame_shared.stop, memory_order_relaxed)) {
 		int error = end->kind->receive(end, &edge);
 		int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
+		size_t slot;
 
 		if (error == EINTR)
 			continue;
@@ -46,9 +46,11 @@ void observer_watch(void *arg)
 			continue;
 		}
 		o->edges = edge.number == EDGE_UNNUMBERED ? o->edges + edge.count : edge.number;
-		o->slots[slot_ring_next(&o->ring)] =
-			(struct sight){edge.time_ns ? edge.time_ns : now_ns, o->edges, edge.count};
-		if (!slot_ring_push(&o->ring))
+		if (!slot_ring_next(&o->ring, &slot)) {
 			atomic_fetch_add(&o->not_kept, 1);
+			continue;
+		}
+		o->slots[slot] = (struct sight){edge.time_ns ? edge.time_ns : now_ns, o->edges, edge.count};
+		slot_ring_push(&o->ring);
 	}
 }

@@ -38,6 +38,7 @@ static inline __attribute__((always_inline)) void toggle_until(struct toggler *t
 {
 	while (t->release < end) {
 		int64_t release_ns = t->start_ns + t->release * t->half_ns, now_ns, missed;
+		size_t slot;
 
 		wait_release(t, release_ns, by_timerfd);
 		if (__builtin_expect(atomic_load_explicit(&frame_shared.stop, memory_order_relaxed), 0))
@@ -48,8 +49,10 @@ static inline __attribute__((always_inline)) void toggle_until(struct toggler *t
 		now_ns = clock_now_ns(CLOCK_MONOTONIC);
 		if (__builtin_expect(t->error, 0))
 			return;
-		t->slots[slot_ring_next(&t->ring)] = (struct toggle){t->release, t->edges, now_ns};
-		slot_ring_push(&t->ring);
+		if (slot_ring_next(&t->ring, &slot)) {
+			t->slots[slot] = (struct toggle){t->release, t->edges, now_ns};
+			slot_ring_push(&t->ring);
+		}
 		missed = series_missed_after(now_ns - release_ns, t->half_ns);
 		t->release += 1 + missed;
 		if (t->release > end)
@@ -96,12 +99,10 @@ static int prepare(struct frame_thread *thread)
 
 bool toggler_make(struct toggler *t)
 {
-	int64_t *indices = memory_get(TOGGLER_ROOM * sizeof(*indices));
-
-	t->slots = memory_get((size_t)2 * TOGGLER_ROOM * sizeof(*t->slots));
-	if (!indices || !t->slots)
+	t->slots = memory_get(TOGGLER_ROOM * sizeof(*t->slots));
+	if (!t->slots)
 		return false;
-	slot_ring_init(&t->ring, indices, TOGGLER_ROOM);
+	slot_ring_init(&t->ring, TOGGLER_ROOM);
 	t->thread.prepare = prepare;
 	t->thread.measure = measure;
 	return true;

@@ -177,9 +177,14 @@ static int check(void)
 
 static void keep(struct task *t, const struct sample *sample)
 {
-	t->slots[slot_ring_next(&t->ring)] = *sample;
-	if (!slot_ring_push(&t->ring))
+	size_t slot;
+
+	if (!slot_ring_next(&t->ring, &slot)) {
 		t->lost++;
+		return;
+	}
+	t->slots[slot] = *sample;
+	slot_ring_push(&t->ring);
 }
 
 /* The activation: wait, read the clock, burn, read the clock. false: it was cut off. */
@@ -267,16 +272,15 @@ static struct task *make_task(int n)
 	const struct task_entry *entry = &entries[n];
 	struct task *t = memory_get(sizeof(*t));
 	size_t size = ring_size(entry);
-	int64_t *indices = memory_get(size * sizeof(*indices));
 	int64_t runtime_ns = entry->execution_ns + entry->execution_ns / 20 + MARGIN_NS;
 
-	if (!t || !indices)
+	if (!t)
 		return NULL;
-	t->slots = memory_get(2 * size * sizeof(*t->slots));
+	t->slots = memory_get(size * sizeof(*t->slots));
 	t->trace.segments = memory_get(SEGMENTS * sizeof(*t->trace.segments));
 	if (!t->slots || !t->trace.segments)
 		return NULL;
-	slot_ring_init(&t->ring, indices, size);
+	slot_ring_init(&t->ring, size);
 	t->trace.size = SEGMENTS;
 	t->entry = entry;
 	t->last_number = -2;
@@ -392,18 +396,15 @@ static void write_trace(struct task *t, struct json *j)
 /* Takes what is in the rings; false: every thread has ended and every ring is empty. */
 static bool take(struct json *j)
 {
-	static int64_t slots[1024];
 	bool alive = false;
 
 	for (int n = 0; n < task_count; n++) {
 		struct task *t = tasks[n];
 		bool done = atomic_load(&t->thread.done);
-		size_t got;
+		size_t slot;
 
-		while ((got = slot_ring_pop(&t->ring, slots, sizeof(slots) / sizeof(slots[0])))) {
-			for (size_t i = 0; i < got; i++)
-				feed(t, &t->slots[slots[i]], j);
-		}
+		while (slot_ring_pop(&t->ring, &slot))
+			feed(t, &t->slots[slot], j);
 		if (wanted.timeline_ns && !t->trace_written &&
 		    atomic_load_explicit(&t->traced, memory_order_acquire))
 			write_trace(t, j);

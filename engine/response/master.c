@@ -123,9 +123,14 @@ static int64_t stimulate(struct master *m, int64_t *sent_ns)
 
 static void keep(struct master *m, const struct stimulus *stimulus)
 {
-	m->slots[slot_ring_next(&m->ring)] = *stimulus;
-	if (!slot_ring_push(&m->ring))
+	size_t slot;
+
+	if (!slot_ring_next(&m->ring, &slot)) {
 		m->not_kept++;
+		return;
+	}
+	m->slots[slot] = *stimulus;
+	slot_ring_push(&m->ring);
 }
 
 /* false: nobody ever answered, and it was waited long enough. */
@@ -214,12 +219,10 @@ static void drive(struct frame_thread *thread)
 
 bool master_make(struct master *m)
 {
-	int64_t *indices = memory_get(ROOM * sizeof(*indices));
-
-	m->slots = memory_get((size_t)2 * ROOM * sizeof(*m->slots));
-	if (!indices || !m->slots)
+	m->slots = memory_get(ROOM * sizeof(*m->slots));
+	if (!m->slots)
 		return false;
-	slot_ring_init(&m->ring, indices, ROOM);
+	slot_ring_init(&m->ring, ROOM);
 	m->thread.measure = drive;
 	return true;
 }

@@ -3,7 +3,6 @@
 
 #include "rt/clock.h"
 
-#define AT_ONCE 1024
 #define NOTE_TRIES 20
 
 static void feed(struct responses *r, const struct master *master, const struct stimulus *stimulus,
@@ -26,10 +25,10 @@ static void feed(struct responses *r, const struct master *master, const struct 
  * still be coming. false: there is none. */
 static bool find_answer(struct responses *r, const struct stimulus *stimulus, struct slave *slave)
 {
-	int64_t slot;
+	size_t slot;
 
 	for (int tries = 0; r->held.woke_ns <= stimulus->sent_ns; tries++) {
-		if (slot_ring_pop(&slave->ring, &slot, 1)) {
+		if (slot_ring_pop(&slave->ring, &slot)) {
 			r->held = slave->slots[slot];
 			continue;
 		}
@@ -54,32 +53,26 @@ static void take_apart(struct responses *r, const struct stimulus *stimulus, str
 void responses_take_stimuli(struct responses *r, struct master *master, struct slave *slave,
 			    int64_t timeout_ns, struct json *j)
 {
-	static int64_t slots[AT_ONCE];
-	size_t got;
+	size_t slot;
 
-	while ((got = slot_ring_pop(&master->ring, slots, AT_ONCE))) {
-		for (size_t i = 0; i < got; i++) {
-			feed(r, master, &master->slots[slots[i]], timeout_ns, j);
-			if (r->parts)
-				take_apart(r, &master->slots[slots[i]], slave, j);
-		}
+	while (slot_ring_pop(&master->ring, &slot)) {
+		feed(r, master, &master->slots[slot], timeout_ns, j);
+		if (r->parts)
+			take_apart(r, &master->slots[slot], slave, j);
 	}
 }
 
 void responses_take_answers(struct responses *r, struct slave *slave, struct json *j)
 {
-	static int64_t slots[AT_ONCE];
-	size_t got;
+	size_t slot;
 
-	while ((got = slot_ring_pop(&slave->ring, slots, AT_ONCE))) {
-		for (size_t i = 0; i < got; i++) {
-			const struct answer *a = &slave->slots[slots[i]];
-			int64_t from_ns = a->edge_ns ? a->edge_ns : a->woke_ns;
+	while (slot_ring_pop(&slave->ring, &slot)) {
+		const struct answer *a = &slave->slots[slot];
+		int64_t from_ns = a->edge_ns ? a->edge_ns : a->woke_ns;
 
-			if (r->parts && r->held.answered_ns)
-				parts_feed(r->parts, r->held.answered_ns, a->woke_ns, j);
-			r->held = *a;
-			series_feed_timed(r->series, from_ns, a->answered_ns - from_ns, j);
-		}
+		if (r->parts && r->held.answered_ns)
+			parts_feed(r->parts, r->held.answered_ns, a->woke_ns, j);
+		r->held = *a;
+		series_feed_timed(r->series, from_ns, a->answered_ns - from_ns, j);
 	}
 }

@@ -58,9 +58,14 @@ static struct {
 
 static void store(struct tire_sample sample)
 {
-	samples[slot_ring_next(&ring)] = sample;
-	if (!slot_ring_push(&ring))
+	size_t slot;
+
+	if (!slot_ring_next(&ring, &slot)) {
 		now.books.lost++;
+		return;
+	}
+	samples[slot] = sample;
+	slot_ring_push(&ring);
 }
 
 static void note_time(int64_t steps, int64_t took_ns)
@@ -298,19 +303,17 @@ static void work(struct frame_thread *thread)
 
 size_t tire_run_bytes(void)
 {
-	return 2 * RING * sizeof(struct tire_sample) + RING * sizeof(int64_t);
+	return RING * sizeof(struct tire_sample);
 }
 
 int tire_run_make(const struct tire_plan *asked)
 {
-	int64_t *indices = memory_get(RING * sizeof(*indices));
-
 	plan = *asked;
-	samples = memory_get(2 * RING * sizeof(*samples));
+	samples = memory_get(RING * sizeof(*samples));
 	workers = memory_get(plan.threads * sizeof(*workers));
-	if (!indices || !samples || !workers || !plan.solver->make(plan.model, plan.threads))
+	if (!samples || !workers || !plan.solver->make(plan.model, plan.threads))
 		return frame_no_memory();
-	slot_ring_init(&ring, indices, RING);
+	slot_ring_init(&ring, RING);
 	barrier_init(&now.barrier, plan.threads, plan.cpus);
 	for (unsigned int i = 0; i < plan.threads; i++) {
 		workers[i].number = i;
@@ -338,9 +341,9 @@ int64_t tire_run_begin(int64_t start_ns)
 
 bool tire_run_next(struct tire_sample *sample)
 {
-	int64_t slot;
+	size_t slot;
 
-	if (!slot_ring_pop(&ring, &slot, 1))
+	if (!slot_ring_pop(&ring, &slot))
 		return false;
 	*sample = samples[slot];
 	return true;
