@@ -2,7 +2,6 @@
 #include "frame/frame.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -12,6 +11,7 @@
 #include "base/samples_file.h"
 #include "base/stream.h"
 #include "frame/clock_cost.h"
+#include "frame/summary.h"
 #include "rt/clock.h"
 #include "rt/dma_latency.h"
 #include "rt/memory.h"
@@ -100,25 +100,6 @@ static int start(struct frame *f)
 	return 0;
 }
 
-static void write_clock(struct json *j)
-{
-	static struct clock_cost cost;
-	int error = clock_cost_measure(CLOCK_MONOTONIC, 10000, NS_PER_S / 10, &cost);
-
-	json_open(j, "clock", '{');
-	json_str(j, "name", "CLOCK_MONOTONIC");
-	json_int(j, "resolution_ns", cost.resolution_ns);
-	json_int(j, "cost_count", cost.count);
-	if (!error && cost.count) {
-		json_int(j, "cost_min_ns", cost.min_ns);
-		json_int(j, "cost_p50_ns", clock_cost_quantile(&cost, 0.5));
-		json_int(j, "cost_p99_ns", clock_cost_quantile(&cost, 0.99));
-		json_real(j, "cost_mean_ns", (double)cost.sum_ns / (double)cost.count);
-		json_int(j, "cost_max_ns", cost.max_ns);
-	}
-	json_close(j, '}');
-}
-
 static void write_dma_latency(const struct frame *f, struct json *j)
 {
 	json_open(j, "dma_latency", '{');
@@ -136,7 +117,7 @@ static void write_hello(struct frame *f)
 
 	stream_hello(j, f->name, f->table, f->options);
 	probe_cpus_json(&cpus, j);
-	write_clock(j);
+	clock_cost_json(j);
 	write_dma_latency(f, j);
 	if (f->hello)
 		f->hello(j);
@@ -282,41 +263,6 @@ void frame_drain(struct frame *f, bool (*take)(struct json *j), int64_t pause_ns
 	take(&f->j);
 }
 
-static void write_summary(struct frame *f, unsigned int i)
-{
-	struct series *s = f->series[i];
-	struct frame_thread *t = f->measurers ? f->measurers[i] : NULL;
-	struct usage usage;
-
-	if (t && t->usage_known) {
-		usage = t->after;
-		usage.voluntary_switches -= t->before.voluntary_switches;
-		usage.involuntary_switches -= t->before.involuntary_switches;
-		usage.minor_faults -= t->before.minor_faults;
-		usage.major_faults -= t->before.major_faults;
-		usage.cpu_ns -= t->before.cpu_ns;
-		if (usage.run_delay_ns >= 0)
-			usage.run_delay_ns -= t->before.run_delay_ns;
-	}
-	series_end(s, atomic_load(&frame_shared.stop), &f->j);
-	series_summary(s, t && t->usage_known ? &usage : NULL, &f->j);
-	if (s->lost)
-		stream_mark(&f->j, "samples-lost", SEVERITY_INVALID, (int)s->id,
-			    "%" PRId64 " samples of CPU %d were measured and could not be kept", s->lost,
-			    s->cpu);
-	if (s->impossible && s->timed)
-		stream_mark(&f->j, "impossible-latency", SEVERITY_INVALID, (int)s->id,
-			    "an end lay before its beginning %" PRId64
-			    " times: the clocks of the CPUs differ",
-			    s->impossible);
-	else if (s->impossible)
-		stream_mark(&f->j, "impossible-latency", SEVERITY_INVALID, (int)s->id,
-			    "CPU %d woke before its time %" PRId64 " times: its clock or timer is wrong",
-			    s->cpu, s->impossible);
-	if (s->samples && !samples_close(s))
-		s->unwritable = true;
-}
-
 /* The first series that this thread measures; -1: none of its own. */
 static int series_of(const struct frame *f, const struct frame_thread *t)
 {
@@ -342,7 +288,7 @@ int frame_finish(struct frame *f, const char *reason)
 				f->threads[i]->cpu);
 	}
 	for (unsigned int i = 0; i < f->series_count; i++)
-		write_summary(f, i);
+		summary_write(f->series[i], f->measurers ? f->measurers[i] : NULL, &f->j);
 	if (f->conclude)
 		f->conclude(j);
 	if (clock_now_ns(CLOCK_BOOTTIME) - clock_now_ns(CLOCK_MONOTONIC) - f->asleep_ns > NS_PER_S / 1000)
