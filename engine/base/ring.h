@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CACHE_LINE 64
+#include "rt/cache_line.h"
 
 struct ring {
 	/* the producer's */

@@ -57,3 +57,22 @@ int64_t clock_cost_quantile(const struct clock_cost *cost, double share)
 	}
 	return cost->max_ns;
 }
+
+void clock_cost_json(struct json *j)
+{
+	static struct clock_cost cost;
+	int error = clock_cost_measure(CLOCK_MONOTONIC, 10000, NS_PER_S / 10, &cost);
+
+	json_open(j, "clock", '{');
+	json_str(j, "name", "CLOCK_MONOTONIC");
+	json_int(j, "resolution_ns", cost.resolution_ns);
+	json_int(j, "cost_count", cost.count);
+	if (!error && cost.count) {
+		json_int(j, "cost_min_ns", cost.min_ns);
+		json_int(j, "cost_p50_ns", clock_cost_quantile(&cost, 0.5));
+		json_int(j, "cost_p99_ns", clock_cost_quantile(&cost, 0.99));
+		json_real(j, "cost_mean_ns", (double)cost.sum_ns / (double)cost.count);
+		json_int(j, "cost_max_ns", cost.max_ns);
+	}
+	json_close(j, '}');
+}

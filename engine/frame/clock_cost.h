@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/histogram.h"
+#include "base/json.h"
 
 struct clock_cost {
 	int64_t resolution_ns; /* as the kernel states it */
@@ -21,5 +22,8 @@ int clock_cost_measure(clockid_t clock, int64_t count, int64_t limit_ns, struct 
 
 /* Nearest rank from the histogram: the largest value of its bin, at most max_ns. count must not be 0. */
 int64_t clock_cost_quantile(const struct clock_cost *cost, double share);
+
+/* Measures CLOCK_MONOTONIC for a moment and writes `clock` of the hello. */
+void clock_cost_json(struct json *j);
 
 #endif

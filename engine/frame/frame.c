@@ -2,7 +2,6 @@
 #include "frame/frame.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -12,6 +11,7 @@
 #include "base/samples_file.h"
 #include "base/stream.h"
 #include "frame/clock_cost.h"
+#include "frame/summary.h"
 #include "rt/clock.h"
 #include "rt/dma_latency.h"
 #include "rt/memory.h"
@@ -20,15 +20,7 @@
 
 #define STOPPING_NS (NS_PER_S / 500)
 
-const char *const frame_on_off[] = {"off", "on", NULL};
-
-struct frame_options frame_wanted = {
-	.priority = 98,
-	.warm_up_ns = NS_PER_S / 2,
-	.policy = POLICY_FIFO,
-	.memory_lock = 1,
-};
-
+static struct probe_cpus cpus;
 static _Atomic uint64_t drain_progress;
 static struct watched watched[PROBE_CPUS_MOST];
 static struct watchdog dog = {.stop = &frame_shared.stop, .progress = &drain_progress};
@@ -61,49 +53,37 @@ static int try_permission(const struct frame *f)
 	return 0;
 }
 
-int frame_open(struct frame *f, int argc, char **argv)
+/* Options, CPUs, permission, memory lock. 0, the exit status after an `error` line, or -1: help was printed.
+ */
+static int open_probe(struct frame *f, int argc, char **argv)
 {
 	int status = options_parse(f->table, f->options, argc, argv);
 
 	if (status)
 		return status;
 	stream_begin(&f->j);
+	f->cpus = &cpus;
 	if (frame_wanted.duration_ns && frame_wanted.count)
 		return error_line(STATUS_USAGE, "usage", "give a duration or a count, not both");
 	status = f->check ? f->check() : 0;
 	if (!status)
-		status = probe_cpus_choose(&frame_wanted.cpus, &f->cpus);
+		status = probe_cpus_choose(&frame_wanted.cpus, &cpus);
 	if (!status)
 		status = try_permission(f);
 	return status;
 }
 
-bool frame_memory_limited(void)
-{
-	return frame_wanted.memory_lock && memory_limited();
-}
-
-int frame_no_memory(void)
-{
-	char text[512];
-
-	if (frame_memory_limited())
-		return error_line(STATUS_CANNOT_MEASURE, "memory-lock", "%s",
-				  memory_refusal(ENOMEM, text, sizeof(text)));
-	return error_line(STATUS_CANNOT_MEASURE, "internal",
-			  "not enough memory for the samples of these CPUs; measure fewer");
-}
-
 /* The thread that drains keeps away from the measured CPUs where there are others, and is no real-time
  * thread. */
-static void settle_drain(const struct probe_cpus *cpus)
+static void settle_drain(void)
 {
-	probe_cpus_leave(cpus);
+	probe_cpus_leave(&cpus);
 	policy_set(POLICY_OTHER, 0);	   /* whatever the process was started with */
 	setpriority(PRIO_PROCESS, 0, -20); /* where it is refused the ring is what there is */
 }
 
-int frame_start(struct frame *f)
+/* Starts the threads. 0, or the exit status after an `error` line. */
+static int start(struct frame *f)
 {
 	commands_begin(!frame_wanted.go);
 	sem_init(&frame_shared.gate, 0, 0);
@@ -116,27 +96,8 @@ int frame_start(struct frame *f)
 		if (i < PROBE_CPUS_MOST)
 			watched[i] = (struct watched){t->tid, t->cpu_clock, &t->done};
 	}
-	settle_drain(&f->cpus);
+	settle_drain();
 	return 0;
-}
-
-static void write_clock(struct json *j)
-{
-	static struct clock_cost cost;
-	int error = clock_cost_measure(CLOCK_MONOTONIC, 10000, NS_PER_S / 10, &cost);
-
-	json_open(j, "clock", '{');
-	json_str(j, "name", "CLOCK_MONOTONIC");
-	json_int(j, "resolution_ns", cost.resolution_ns);
-	json_int(j, "cost_count", cost.count);
-	if (!error && cost.count) {
-		json_int(j, "cost_min_ns", cost.min_ns);
-		json_int(j, "cost_p50_ns", clock_cost_quantile(&cost, 0.5));
-		json_int(j, "cost_p99_ns", clock_cost_quantile(&cost, 0.99));
-		json_real(j, "cost_mean_ns", (double)cost.sum_ns / (double)cost.count);
-		json_int(j, "cost_max_ns", cost.max_ns);
-	}
-	json_close(j, '}');
 }
 
 static void write_dma_latency(const struct frame *f, struct json *j)
@@ -155,8 +116,8 @@ static void write_hello(struct frame *f)
 	struct json *j = &f->j;
 
 	stream_hello(j, f->name, f->table, f->options);
-	probe_cpus_json(&f->cpus, j);
-	write_clock(j);
+	probe_cpus_json(&cpus, j);
+	clock_cost_json(j);
 	write_dma_latency(f, j);
 	if (f->hello)
 		f->hello(j);
@@ -185,7 +146,9 @@ static int open_samples(struct frame *f)
 	return 0;
 }
 
-int frame_arm(struct frame *f)
+/* `hello`, `series`, `armed`; waits for `go`; opens the files of raw samples. 0: go; an exit status after an
+ * `error` line; -1: stopped before, and the end is written. */
+static int arm(struct frame *f)
 {
 	struct json *j = &f->j;
 	int status;
@@ -204,6 +167,23 @@ int frame_arm(struct frame *f)
 	status = open_samples(f);
 	f->asleep_ns = clock_now_ns(CLOCK_BOOTTIME) - clock_now_ns(CLOCK_MONOTONIC);
 	return status;
+}
+
+int frame_run(struct frame *f, int argc, char **argv)
+{
+	int status = open_probe(f, argc, argv);
+
+	if (!status)
+		status = f->make(f);
+	if (!status)
+		status = start(f);
+	if (!status && f->started)
+		status = f->started(f);
+	if (!status)
+		status = arm(f);
+	if (!status)
+		return f->run(f);
+	return status < 0 ? STATUS_OK : status;
 }
 
 void frame_go(struct frame *f)
@@ -258,6 +238,13 @@ bool frame_stopping(struct frame *f)
 	return true;
 }
 
+void frame_end_by(struct frame *f, const char *reason)
+{
+	if (!atomic_load(&frame_shared.stop))
+		f->ended_by = reason;
+	frame_threads_stop(f->threads, f->thread_count);
+}
+
 void frame_pause(int64_t ns)
 {
 	atomic_fetch_add(&drain_progress, 1);
@@ -274,41 +261,6 @@ void frame_drain(struct frame *f, bool (*take)(struct json *j), int64_t pause_ns
 		frame_stopping(f);
 	}
 	take(&f->j);
-}
-
-static void write_summary(struct frame *f, unsigned int i)
-{
-	struct series *s = f->series[i];
-	struct frame_thread *t = f->measurers ? f->measurers[i] : NULL;
-	struct usage usage;
-
-	if (t && t->usage_known) {
-		usage = t->after;
-		usage.voluntary_switches -= t->before.voluntary_switches;
-		usage.involuntary_switches -= t->before.involuntary_switches;
-		usage.minor_faults -= t->before.minor_faults;
-		usage.major_faults -= t->before.major_faults;
-		usage.cpu_ns -= t->before.cpu_ns;
-		if (usage.run_delay_ns >= 0)
-			usage.run_delay_ns -= t->before.run_delay_ns;
-	}
-	series_end(s, atomic_load(&frame_shared.stop), &f->j);
-	series_summary(s, t && t->usage_known ? &usage : NULL, &f->j);
-	if (s->lost)
-		stream_mark(&f->j, "samples-lost", SEVERITY_INVALID, (int)s->id,
-			    "%" PRId64 " samples of CPU %d were measured and could not be kept", s->lost,
-			    s->cpu);
-	if (s->impossible && s->timed)
-		stream_mark(&f->j, "impossible-latency", SEVERITY_INVALID, (int)s->id,
-			    "an end lay before its beginning %" PRId64
-			    " times: the clocks of the CPUs differ",
-			    s->impossible);
-	else if (s->impossible)
-		stream_mark(&f->j, "impossible-latency", SEVERITY_INVALID, (int)s->id,
-			    "CPU %d woke before its time %" PRId64 " times: its clock or timer is wrong",
-			    s->cpu, s->impossible);
-	if (s->samples && !samples_close(s))
-		s->unwritable = true;
 }
 
 /* The first series that this thread measures; -1: none of its own. */
@@ -336,7 +288,7 @@ int frame_finish(struct frame *f, const char *reason)
 				f->threads[i]->cpu);
 	}
 	for (unsigned int i = 0; i < f->series_count; i++)
-		write_summary(f, i);
+		summary_write(f->series[i], f->measurers ? f->measurers[i] : NULL, &f->j);
 	if (f->conclude)
 		f->conclude(j);
 	if (clock_now_ns(CLOCK_BOOTTIME) - clock_now_ns(CLOCK_MONOTONIC) - f->asleep_ns > NS_PER_S / 1000)

@@ -14,6 +14,7 @@
 #include "base/options.h"
 #include "base/series.h"
 #include "frame/cpus.h"
+#include "frame/no_memory.h"
 #include "frame/options.h"
 #include "frame/thread.h"
 
@@ -25,11 +26,14 @@ struct frame {
 	void (*hello)(struct json *j); /* members of its own in `hello`; or NULL */
 	int hog_percent; /* of its CPU that a thread may take before the watchdog ends the probe; 0: the usual
 			  */
-	int (*check)(void); /* numbers that do not go together: 0, or the exit status after an `error` line */
-
+	/* Its steps, in this order; each gives 0 or, after an `error` line, the exit status. */
+	int (*check)(void);		  /* numbers that do not go together; or NULL */
+	int (*make)(struct frame *f);	  /* on the CPUs that are chosen: threads, series and their memory */
+	int (*started)(struct frame *f);  /* the threads wait at their gate; or NULL */
+	int (*run)(struct frame *f);	  /* from `go` to the end */
 	void (*conclude)(struct json *j); /* results and marks of its own, after the summaries; or NULL */
 
-	/* the probe's, before frame_start and frame_arm */
+	/* the probe's, set by `make`, or constant */
 	struct frame_thread **threads;
 	unsigned int thread_count;
 	struct series **series;
@@ -38,29 +42,19 @@ struct frame {
 
 	/* the frame's */
 	struct json j;
-	struct probe_cpus cpus;
+	struct probe_cpus
+		*cpus; /* set before `make`; not in here: it is large, and this has initial values */
 	int64_t asleep_ns;
-	const char *ended_by; /* set by the probe where it told the threads to end itself: the reason */
+	const char *ended_by; /* frame_end_by */
 	int dma_error;
 };
 
-/* Options, CPUs, permission, memory lock. 0, the exit status after an `error` line, or -1: help was printed.
+/*
+ * The whole life of a probe: options, CPUs, permission and memory lock; the threads up to their gate, where
+ * the caller becomes the thread that drains; `hello`, `series`, `armed`; `go`, and what the probe does then.
+ * Gives the exit status.
  */
-int frame_open(struct frame *f, int argc, char **argv);
-
-/* The `error` line of a probe that has no memory; gives the exit status. */
-int frame_no_memory(void);
-
-/* Whether it is this user's limit on locked memory that refuses more of it. */
-bool frame_memory_limited(void);
-
-/* Starts the threads; the caller becomes the thread that drains. 0, or the exit status after an `error` line.
- */
-int frame_start(struct frame *f);
-
-/* `hello`, `series`, `armed`; waits for `go`; opens the files of raw samples. 0: go; an exit status after an
- * `error` line; -1: stopped before, and the end is written. */
-int frame_arm(struct frame *f);
+int frame_run(struct frame *f, int argc, char **argv);
 
 /* Opens the gate for every thread, then begins the series, whose start_ns is set. */
 void frame_go(struct frame *f);
@@ -75,6 +69,9 @@ bool frame_stopping(struct frame *f);
 
 /* Sleeps for this long or until there is a command; says to the watchdog that the drain lives. */
 void frame_pause(int64_t ns);
+
+/* Tells the threads to end for a reason that the probe knows; what told them before stays the reason. */
+void frame_end_by(struct frame *f, const char *reason);
 
 /* Calls take, which gives false when all threads have ended, until then, and once more for what came since.
  */

@@ -59,6 +59,10 @@ extern const char *const frame_on_off[];
 		.name = "warm-up-ns", .kind = OPTION_INT, .value = &frame_wanted.warm_up_ns, .min = 0,       \
 		.max = 3600 * NS_PER_S, .help = "set aside at the beginning (500000000)"                     \
 	}
+/* What a probe at a real-time or normal policy has; counted: what --count counts. */
+#define FRAME_OPTIONS_MEASURING(counted)                                                                     \
+	FRAME_OPTION_POLICY, FRAME_OPTION_PRIORITY, FRAME_OPTION_DURATION, FRAME_OPTION_COUNT(counted),      \
+		FRAME_OPTION_WARM_UP, FRAME_OPTIONS_MACHINE
 /* How memory, C-states, samples and the beginning are handled. */
 #define FRAME_OPTIONS_MACHINE                                                                                \
 	{.name = "dma-latency-us",                                                                           \

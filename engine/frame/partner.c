@@ -15,7 +15,8 @@
 
 #include "base/cpuset.h"
 #include "base/error.h"
-#include "frame/frame.h"
+#include "frame/no_memory.h"
+#include "frame/options.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
 #include "rt/policy.h"
@@ -120,19 +121,18 @@ int partner_start(struct partner *partner, int cpu, void (*work)(void *arg), voi
 	return 0;
 }
 
-bool partner_lives(struct partner *partner, char *how, size_t size)
+bool partner_lives(struct partner *partner)
 {
 	int status;
 
 	if (!partner->pid || waitpid(partner->pid, &status, WNOHANG) != partner->pid)
 		return partner->pid != 0;
 	partner->pid = 0;
-	partner->died = true;
 	if (WIFSIGNALED(status))
-		snprintf(how, size, "was ended by signal %d%s", WTERMSIG(status),
+		snprintf(partner->died, sizeof(partner->died), "was ended by signal %d%s", WTERMSIG(status),
 			 WTERMSIG(status) == SIGXCPU ? ": it ran for 2 s without a sleep" : "");
 	else
-		snprintf(how, size, "ended with status %d", WEXITSTATUS(status));
+		snprintf(partner->died, sizeof(partner->died), "ended with status %d", WEXITSTATUS(status));
 	return false;
 }
 

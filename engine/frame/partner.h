@@ -13,7 +13,7 @@
 struct partner {
 	pid_t pid; /* 0: there is none */
 	int cpu;
-	bool died; /* it was there and ended by itself */
+	char died[96]; /* how it ended by itself; empty: it did not */
 };
 
 /* Zeroed memory that the two share; NULL: none is left. Never freed. */
@@ -25,8 +25,8 @@ void *partner_memory(size_t size);
  */
 int partner_start(struct partner *partner, int cpu, void (*work)(void *arg), void *arg);
 
-/* Whether it still runs; how it ended is in `how` else, which is written once. */
-bool partner_lives(struct partner *partner, char *how, size_t size);
+/* Whether it still runs; `died` says how it ended else. */
+bool partner_lives(struct partner *partner);
 
 void partner_end(struct partner *partner);
 

@@ -102,9 +102,8 @@ static bool one_round(struct rounds *r)
 	return wait_arrived();
 }
 
-static void begin(struct rounds *r)
+static void begin(struct frame *f)
 {
-	struct frame *f = r->frame;
 	int64_t start_ns = clock_now_ns(CLOCK_MONOTONIC);
 	int64_t measured_ns = frame_wanted.duration_ns ? frame_wanted.duration_ns : INT64_MAX;
 
@@ -129,7 +128,7 @@ static void rest(struct rounds *r)
 	do {
 		frame_pause(left_ns);
 		left_ns = end_ns - clock_now_ns(CLOCK_MONOTONIC);
-	} while (left_ns > 0 && !frame_stopping(r->frame));
+	} while (left_ns > 0 && !frame_stopping(&r->frame));
 }
 
 /* Rounds until the time is over, enough was counted or we are stopped; false: a task is stuck. */
@@ -146,22 +145,23 @@ static bool all_rounds(struct rounds *r)
 		if (!one_round(r))
 			return false;
 		now_ns = clock_now_ns(CLOCK_MONOTONIC);
-		for (unsigned int i = 0; i < r->frame->series_count; i++)
-			r->frame->series[i]->reached_ns = now_ns;
-		if (!r->take(&r->frame->j))
+		for (unsigned int i = 0; i < r->frame.series_count; i++)
+			r->frame.series[i]->reached_ns = now_ns;
+		if (!r->take(&r->frame.j))
 			return true;
 		rest(r);
-	} while (!frame_stopping(r->frame) && clock_now_ns(CLOCK_MONOTONIC) < end_ns);
+	} while (!frame_stopping(&r->frame) && clock_now_ns(CLOCK_MONOTONIC) < end_ns);
 	return true;
 }
 
-int rounds_run(struct rounds *r)
+static int make(struct frame *f)
 {
 	static struct frame_thread *threads[PROBE_CPUS_MOST];
-	struct frame *f = r->frame;
-	int status;
+	struct rounds *r = now_running;
+	int status = r->make(r);
 
-	now_running = r;
+	if (status)
+		return status;
 	sem_init(&arrived, 0, 0);
 	sem_init(&meeting, 0, 0);
 	for (unsigned int i = 0; i < r->task_count; i++) {
@@ -172,12 +172,14 @@ int rounds_run(struct rounds *r)
 	}
 	f->threads = threads;
 	f->thread_count = r->task_count;
-	status = frame_start(f);
-	if (!status)
-		status = frame_arm(f);
-	if (status)
-		return status < 0 ? STATUS_OK : status;
-	begin(r);
+	return 0;
+}
+
+static int run(struct frame *f)
+{
+	struct rounds *r = now_running;
+
+	begin(f);
 	if (!all_rounds(r))
 		return error_line(
 			STATUS_CANNOT_MEASURE, "cpu-busy",
@@ -187,4 +189,12 @@ int rounds_run(struct rounds *r)
 	for (unsigned int i = 0; i < r->task_count; i++)
 		sem_post(&r->tasks[i]->gate);
 	return frame_finish(f, frame_wanted.count ? "count" : "duration");
+}
+
+int rounds_run(struct rounds *r, int argc, char **argv)
+{
+	now_running = r;
+	r->frame.make = make;
+	r->frame.run = run;
+	return frame_run(&r->frame, argc, argv);
 }

@@ -12,11 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/ring.h"
 #include "frame/frame.h"
 
 struct rounds_task {
-	/* the probe's, set before rounds_start */
+	/* the probe's, set before its first round */
 	void (*work)(struct rounds_task *t); /* one round, until rounds_limit_ns */
 	struct frame_thread thread;
 	int64_t *times; /* what the round measured */
@@ -29,7 +28,8 @@ struct rounds_task {
 
 struct rounds {
 	/* the probe's */
-	struct frame *frame;
+	struct frame frame;	       /* without `make` and `run` */
+	int (*make)(struct rounds *r); /* tasks and series: 0, or the exit status after an `error` line */
 	struct rounds_task **tasks;
 	unsigned int task_count;
 	int64_t work_ns, rest_ns;
@@ -47,11 +47,9 @@ void rounds_meet(void);
 /* Memory for a task with an array of `room` times; NULL: there is none. */
 struct rounds_task *rounds_task_new(int cpu, size_t room, void (*work)(struct rounds_task *t));
 
-/*
- * The whole life of a probe after its tasks were made: threads, hello, go, rounds until the time or the count
- * is over, summaries, end. Gives the exit status.
- */
-int rounds_run(struct rounds *r);
+/* The whole life of a probe, as frame_run: with rounds until the time or the count is over. Gives the exit
+ * status. */
+int rounds_run(struct rounds *r, int argc, char **argv);
 
 /* Feeds one sample and counts it where it was of the measured phase; false: as many as wanted are counted. */
 bool rounds_feed(struct series *s, int64_t time_ns, int64_t value_ns, struct json *j);

@@ -10,7 +10,7 @@
 #include "base/commands.h"
 #include "base/cpuset.h"
 #include "base/error.h"
-#include "frame/frame.h"
+#include "frame/no_memory.h"
 #include "rt/clock.h"
 
 #define READY_NS (5 * NS_PER_S)

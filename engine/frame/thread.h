@@ -11,7 +11,7 @@
 #include <sys/types.h>
 #include <time.h>
 
-#include "base/ring.h"
+#include "rt/cache_line.h"
 #include "rt/deadline.h"
 #include "rt/policy.h"
 #include "rt/usage.h"

@@ -26,6 +26,12 @@ struct chip {
 	unsigned int lines;
 };
 
+/* A request is an unsigned long in glibc and an int in musl, which is no matter to the kernel. */
+static inline int ask(int fd, unsigned long request, void *argument)
+{
+	return ioctl(fd, request, argument);
+}
+
 static int open_chip(struct chip *chip)
 {
 	char path[GPIO_TEXT + 8];
@@ -45,7 +51,7 @@ static int open_chip(struct chip *chip)
 			"there is no GPIO chip %s here (%s); ls /dev/gpiochip* shows which there are, and "
 			"--path loop:eventfd needs none",
 			path, strerror(errno));
-	if (ioctl(chip->fd, GPIO_GET_CHIPINFO_IOCTL, &info))
+	if (ask(chip->fd, GPIO_GET_CHIPINFO_IOCTL, &info))
 		return error_line(STATUS_CANNOT_MEASURE, "path", "%s is no GPIO chip (%s)", path,
 				  strerror(errno));
 	chip->lines = info.lines;
@@ -55,7 +61,7 @@ static int open_chip(struct chip *chip)
 static bool line_info(const struct chip *chip, unsigned int offset, struct gpio_v2_line_info *info)
 {
 	*info = (struct gpio_v2_line_info){.offset = offset};
-	return !ioctl(chip->fd, GPIO_V2_GET_LINEINFO_IOCTL, info);
+	return !ask(chip->fd, GPIO_V2_GET_LINEINFO_IOCTL, info);
 }
 
 /* The line's number on the chip; by name, the first that has it. 0 or the exit status. */
@@ -121,7 +127,7 @@ static int request(const struct chip *chip, const char *line, const char *consum
 				     : GPIO_V2_LINE_FLAG_OUTPUT;
 	if (chip->spec->active_low)
 		request.config.flags |= GPIO_V2_LINE_FLAG_ACTIVE_LOW;
-	if (ioctl(chip->fd, GPIO_V2_GET_LINE_IOCTL, &request))
+	if (ask(chip->fd, GPIO_V2_GET_LINE_IOCTL, &request))
 		return refused(chip, line, offset, input);
 	*fd = request.fd;
 	return 0;
@@ -193,7 +199,7 @@ static int send_edge(struct path_end *end, int64_t number)
 	(void)number;
 	end->level = !end->level;
 	values.bits = end->level;
-	return ioctl(end->out, GPIO_V2_LINE_SET_VALUES_IOCTL, &values) ? errno : 0;
+	return ask(end->out, GPIO_V2_LINE_SET_VALUES_IOCTL, &values) ? errno : 0;
 }
 
 static int receive_edge(struct path_end *end, struct edge *edge)

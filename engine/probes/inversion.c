@@ -78,6 +78,7 @@ struct kind {
 };
 
 static struct kind *kinds[LOCKS_MOST];
+static struct series *series[LOCKS_MOST];
 static unsigned int kind_count, kind_now;
 static struct rounds_task *tasks[TASKS];
 static struct anylock lock_now;
@@ -227,14 +228,15 @@ static int make_kind(enum anylock_kind anylock_kind, int cpu)
 	kind->series.metric = "wait";
 	kind->series.cpu = cpu;
 	kind->series.labels[0] = (struct label){"lock", lock_names[anylock_kind]};
+	series[kind_count] = &kind->series;
 	kinds[kind_count++] = kind;
 	return 0;
 }
 
-static int make_all(struct probe_cpus *cpus)
+static int make(struct rounds *r)
 {
 	static void (*const run[])(struct rounds_task *) = {run_low, run_middle, run_high};
-	int cpu, status = placement_choose(cpus, PLACEMENT_SAME_CPU, &cpu, &cpu);
+	int cpu, status = placement_choose(r->frame.cpus, PLACEMENT_SAME_CPU, &cpu, &cpu);
 
 	for (int i = 1; lock_names[i] && !status; i++) {
 		if (lock == LOCK_ALL || lock == i)
@@ -246,35 +248,35 @@ static int make_all(struct probe_cpus *cpus)
 			return frame_no_memory();
 		tasks[i]->thread.priority = (int)frame_wanted.priority - (HIGH - i);
 	}
+	if (status)
+		return status;
 	while (kind_now < kind_count - 1 && kinds[kind_now]->error)
 		kind_now++;
-	return status;
+	r->frame.series_count = kind_count;
+	r->work_ns = limit_ns + 2 * section_ns;
+	r->rest_ns = r->work_ns / 2;
+	frame_wanted.warm_up_ns = 0;
+	frame_wanted.count = trials;
+	return 0;
 }
+
+static struct rounds rounds = {
+	.frame =
+		{
+			.name = "inversion",
+			.table = table,
+			.options = sizeof(table) / sizeof(table[0]),
+			.series = series,
+			.conclude = conclude,
+		},
+	.make = make,
+	.tasks = tasks,
+	.task_count = TASKS,
+	.ready = ready,
+	.take = take,
+};
 
 int verb_inversion(int argc, char **argv)
 {
-	static struct series *series[LOCKS_MOST];
-	static struct frame frame = {
-		.name = "inversion",
-		.table = table,
-		.options = sizeof(table) / sizeof(table[0]),
-		.series = series,
-		.conclude = conclude,
-	};
-	static struct rounds rounds = {
-		.frame = &frame, .tasks = tasks, .task_count = TASKS, .ready = ready, .take = take};
-	int status = frame_open(&frame, argc, argv);
-
-	if (!status)
-		status = make_all(&frame.cpus);
-	if (status)
-		return status < 0 ? STATUS_OK : status;
-	for (unsigned int i = 0; i < kind_count; i++)
-		series[i] = &kinds[i]->series;
-	frame.series_count = kind_count;
-	frame_wanted.warm_up_ns = 0;
-	frame_wanted.count = trials;
-	rounds.work_ns = limit_ns + 2 * section_ns;
-	rounds.rest_ns = rounds.work_ns / 2;
-	return rounds_run(&rounds);
+	return rounds_run(&rounds, argc, argv);
 }

@@ -56,12 +56,7 @@ static const struct option_entry table[] = {
 	 .value = &count_interrupts,
 	 .choices = frame_on_off,
 	 .help = "count them after each gap, where that is cheap"},
-	FRAME_OPTION_POLICY,
-	FRAME_OPTION_PRIORITY,
-	FRAME_OPTION_DURATION,
-	FRAME_OPTION_COUNT("gaps to measure on a CPU, in place of a duration"),
-	FRAME_OPTION_WARM_UP,
-	FRAME_OPTIONS_MACHINE,
+	FRAME_OPTIONS_MEASURING("gaps to measure on a CPU, in place of a duration"),
 };
 
 /* A CPU: its task and a series for each cause. */
@@ -242,8 +237,10 @@ static int check_numbers(void)
 	return 0;
 }
 
-static int make_cpus(const struct cpuset *measured)
+static int make(struct rounds *r)
 {
+	const struct cpuset *measured = &r->frame.cpus->measured;
+
 	for (int cpu = cpuset_next(measured, 0); cpu >= 0;
 	     cpu = cpuset_next(measured, (unsigned int)cpu + 1)) {
 		struct watched_cpu *c = memory_get(sizeof(*c));
@@ -267,30 +264,31 @@ static int make_cpus(const struct cpuset *measured)
 		cpus[cpu_count] = c;
 		tasks[cpu_count++] = c->task;
 	}
+	r->task_count = cpu_count;
+	r->frame.series_count = series_count;
+	r->work_ns = busy_ns;
+	r->rest_ns = round_ns - busy_ns;
 	return 0;
 }
 
+static struct rounds rounds = {
+	.frame =
+		{
+			.name = "noise",
+			.table = table,
+			.options = sizeof(table) / sizeof(table[0]),
+			.check = check_numbers,
+			.series = series,
+			.measurers = measurers,
+			.conclude = conclude,
+		},
+	.make = make,
+	.tasks = tasks,
+	.ready = ready,
+	.take = take,
+};
+
 int verb_noise(int argc, char **argv)
 {
-	static struct frame frame = {
-		.name = "noise",
-		.table = table,
-		.options = sizeof(table) / sizeof(table[0]),
-		.check = check_numbers,
-		.series = series,
-		.measurers = measurers,
-		.conclude = conclude,
-	};
-	static struct rounds rounds = {.frame = &frame, .tasks = tasks, .ready = ready, .take = take};
-	int status = frame_open(&frame, argc, argv);
-
-	if (!status)
-		status = make_cpus(&frame.cpus.measured);
-	if (status)
-		return status < 0 ? STATUS_OK : status;
-	frame.series_count = series_count;
-	rounds.task_count = cpu_count;
-	rounds.work_ns = busy_ns;
-	rounds.rest_ns = round_ns - busy_ns;
-	return rounds_run(&rounds);
+	return rounds_run(&rounds, argc, argv);
 }

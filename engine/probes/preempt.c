@@ -16,7 +16,9 @@
 #include "frame/frame.h"
 #include "frame/placement.h"
 #include "frame/rounds.h"
+#include "rt/cache_line.h"
 #include "rt/clock.h"
+#include "rt/memory.h"
 #include "rt/usage.h"
 #include "rt/wait.h"
 #include "verbs.h"
@@ -51,16 +53,11 @@ static const struct option_entry table[] = {
 	 .min = LEAST_INTERVAL_NS,
 	 .max = WORK_NS / 5,
 	 .help = "between two events (200000)"},
-	FRAME_OPTION_POLICY,
-	FRAME_OPTION_PRIORITY,
-	FRAME_OPTION_DURATION,
-	FRAME_OPTION_COUNT("events in the measured phase, in place of a duration"),
-	FRAME_OPTION_WARM_UP,
-	FRAME_OPTIONS_MACHINE,
+	FRAME_OPTIONS_MEASURING("events in the measured phase, in place of a duration"),
 };
 
 static struct rounds_task *tasks[3];
-static struct series series;
+static struct series *series;
 static int64_t preempted, events; /* in all rounds */
 static struct {
 	_Alignas(CACHE_LINE) _Atomic bool over;
@@ -166,7 +163,7 @@ static bool take(struct json *j)
 		int64_t from_ns = event == EVENT_TIMER ? high->times[2 * i] : waker->times[i];
 		int64_t to_ns = event == EVENT_TIMER ? high->times[2 * i + 1] : high->times[i];
 
-		if (!rounds_feed(&series, from_ns, to_ns - from_ns, j))
+		if (!rounds_feed(series, from_ns, to_ns - from_ns, j))
 			return false;
 	}
 	return true;
@@ -205,13 +202,14 @@ static int be_nice(struct frame_thread *t)
 	return setpriority(PRIO_PROCESS, (id_t)t->tid, 19) ? errno : 0;
 }
 
-static int make_tasks(struct probe_cpus *cpus)
+static int make(struct rounds *r)
 {
 	const size_t room = 2 * WORK_NS / LEAST_INTERVAL_NS;
 	int cpu, partner, status;
 
-	status = placement_choose(cpus, event == EVENT_TIMER ? PLACEMENT_SAME_CPU : (enum placement)placement,
-				  &cpu, &partner);
+	status = placement_choose(r->frame.cpus,
+				  event == EVENT_TIMER ? PLACEMENT_SAME_CPU : (enum placement)placement, &cpu,
+				  &partner);
 	if (status)
 		return status;
 	tasks[LOW] = rounds_task_new(cpu, room, run_low);
@@ -224,40 +222,38 @@ static int make_tasks(struct probe_cpus *cpus)
 		tasks[LOW]->thread.prepare = be_nice;
 	else
 		tasks[LOW]->thread.priority--;
-	series.metric = "preemption";
-	series.cpu = cpu;
-	series.labels[0] = (struct label){"event", event_names[event]};
+	series = memory_get(sizeof(*series));
+	if (!series)
+		return frame_no_memory();
+	series->metric = "preemption";
+	series->cpu = cpu;
+	series->labels[0] = (struct label){"event", event_names[event]};
 	if (event == EVENT_WAKE_UP)
-		series.labels[1] = (struct label){"placement", placement_names[placement]};
+		series->labels[1] = (struct label){"placement", placement_names[placement]};
+	r->task_count = event == EVENT_TIMER ? 2 : 3;
 	return 0;
 }
 
+static struct rounds rounds = {
+	.frame =
+		{
+			.name = "preempt",
+			.table = table,
+			.options = sizeof(table) / sizeof(table[0]),
+			.check = check_numbers,
+			.series = &series,
+			.series_count = 1,
+			.conclude = conclude,
+		},
+	.make = make,
+	.tasks = tasks,
+	.work_ns = WORK_NS,
+	.rest_ns = REST_NS,
+	.ready = ready,
+	.take = take,
+};
+
 int verb_preempt(int argc, char **argv)
 {
-	static struct series *all_series[] = {&series};
-	static struct frame frame = {
-		.name = "preempt",
-		.table = table,
-		.options = sizeof(table) / sizeof(table[0]),
-		.check = check_numbers,
-		.series = all_series,
-		.series_count = 1,
-		.conclude = conclude,
-	};
-	static struct rounds rounds = {
-		.frame = &frame,
-		.tasks = tasks,
-		.work_ns = WORK_NS,
-		.rest_ns = REST_NS,
-		.ready = ready,
-		.take = take,
-	};
-	int status = frame_open(&frame, argc, argv);
-
-	if (!status)
-		status = make_tasks(&frame.cpus);
-	if (status)
-		return status < 0 ? STATUS_OK : status;
-	rounds.task_count = event == EVENT_TIMER ? 2 : 3;
-	return rounds_run(&rounds);
+	return rounds_run(&rounds, argc, argv);
 }

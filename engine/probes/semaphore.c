@@ -21,7 +21,9 @@
 #include "frame/frame.h"
 #include "frame/placement.h"
 #include "frame/rounds.h"
+#include "rt/cache_line.h"
 #include "rt/clock.h"
+#include "rt/memory.h"
 #include "rt/usage.h"
 #include "verbs.h"
 
@@ -56,16 +58,11 @@ static const struct option_entry table[] = {
 	 .value = &placement,
 	 .choices = placement_names,
 	 .help = "of the second task"},
-	FRAME_OPTION_POLICY,
-	FRAME_OPTION_PRIORITY,
-	FRAME_OPTION_DURATION,
-	FRAME_OPTION_COUNT("hand-overs in the measured phase, in place of a duration"),
-	FRAME_OPTION_WARM_UP,
-	FRAME_OPTIONS_MACHINE,
+	FRAME_OPTIONS_MEASURING("hand-overs in the measured phase, in place of a duration"),
 };
 
 static struct rounds_task *tasks[2];
-static struct series series;
+static struct series *series;
 static int64_t hand_overs, slept; /* in all rounds */
 static int64_t slept_in_round[2];
 static struct {
@@ -323,7 +320,7 @@ static bool take(struct json *j)
 	for (size_t i = 1; i < tasks[0]->count + tasks[1]->count; i++) {
 		int64_t from_ns = tasks[(i - 1) % 2]->times[(i - 1) / 2];
 
-		if (!rounds_feed(&series, from_ns, tasks[i % 2]->times[i / 2] - from_ns, j))
+		if (!rounds_feed(series, from_ns, tasks[i % 2]->times[i / 2] - from_ns, j))
 			return false;
 	}
 	return true;
@@ -340,10 +337,10 @@ static void conclude(struct json *j)
 	stream_result_end(j);
 }
 
-static int make_tasks(struct probe_cpus *cpus)
+static int make(struct rounds *r)
 {
 	int cpu[2];
-	int status = placement_choose(cpus, (enum placement)placement, &cpu[0], &cpu[1]);
+	int status = placement_choose(r->frame.cpus, (enum placement)placement, &cpu[0], &cpu[1]);
 
 	sigemptyset(&wake_signal);
 	sigaddset(&wake_signal, SIGRTMIN);
@@ -359,38 +356,38 @@ static int make_tasks(struct probe_cpus *cpus)
 			return frame_no_memory();
 		tasks[i]->thread.prepare = block_signal;
 	}
-	series.metric = "hand-over";
-	series.cpu = cpu[0];
-	series.labels[0] = (struct label){"method", method_names[method]};
-	series.labels[1] = (struct label){"placement", placement_names[placement]};
-	return status;
+	if (status)
+		return status;
+	series = memory_get(sizeof(*series));
+	if (!series)
+		return frame_no_memory();
+	series->metric = "hand-over";
+	series->cpu = cpu[0];
+	series->labels[0] = (struct label){"method", method_names[method]};
+	series->labels[1] = (struct label){"placement", placement_names[placement]};
+	return 0;
 }
+
+static struct rounds rounds = {
+	.frame =
+		{
+			.name = "semaphore",
+			.table = table,
+			.options = sizeof(table) / sizeof(table[0]),
+			.series = &series,
+			.series_count = 1,
+			.conclude = conclude,
+		},
+	.make = make,
+	.tasks = tasks,
+	.task_count = 2,
+	.work_ns = WORK_NS,
+	.rest_ns = REST_NS,
+	.ready = ready,
+	.take = take,
+};
 
 int verb_semaphore(int argc, char **argv)
 {
-	static struct series *all_series[] = {&series};
-	static struct frame frame = {
-		.name = "semaphore",
-		.table = table,
-		.options = sizeof(table) / sizeof(table[0]),
-		.series = all_series,
-		.series_count = 1,
-		.conclude = conclude,
-	};
-	static struct rounds rounds = {
-		.frame = &frame,
-		.tasks = tasks,
-		.task_count = 2,
-		.work_ns = WORK_NS,
-		.rest_ns = REST_NS,
-		.ready = ready,
-		.take = take,
-	};
-	int status = frame_open(&frame, argc, argv);
-
-	if (!status)
-		status = make_tasks(&frame.cpus);
-	if (status)
-		return status < 0 ? STATUS_OK : status;
-	return rounds_run(&rounds);
+	return rounds_run(&rounds, argc, argv);
 }

@@ -14,7 +14,9 @@
 #include "frame/frame.h"
 #include "frame/placement.h"
 #include "frame/rounds.h"
+#include "rt/cache_line.h"
 #include "rt/clock.h"
+#include "rt/memory.h"
 #include "verbs.h"
 
 #define TASKS_MOST 64
@@ -32,16 +34,11 @@ static const struct option_entry table[] = {
 	 .min = 2,
 	 .max = TASKS_MOST,
 	 .help = "that take turns (2)"},
-	FRAME_OPTION_POLICY,
-	FRAME_OPTION_PRIORITY,
-	FRAME_OPTION_DURATION,
-	FRAME_OPTION_COUNT("switches in the measured phase, in place of a duration"),
-	FRAME_OPTION_WARM_UP,
-	FRAME_OPTIONS_MACHINE,
+	FRAME_OPTIONS_MEASURING("switches in the measured phase, in place of a duration"),
 };
 
 static struct rounds_task *tasks[TASKS_MOST];
-static struct series series;
+static struct series *series;
 static int64_t kept_the_cpu; /* yields after which the same task went on */
 static struct {
 	_Alignas(CACHE_LINE) _Atomic bool over;
@@ -96,10 +93,9 @@ static bool take(struct json *j)
 	while ((next = earliest(at)) >= 0) {
 		int64_t time_ns = tasks[next]->times[at[next]++];
 
-		if (last == next && series.measuring)
+		if (last == next && series->measuring)
 			kept_the_cpu++;
-		else if (last >= 0 && last != next &&
-			 !rounds_feed(&series, before_ns, time_ns - before_ns, j))
+		else if (last >= 0 && last != next && !rounds_feed(series, before_ns, time_ns - before_ns, j))
 			return false;
 		last = next;
 		before_ns = time_ns;
@@ -112,48 +108,55 @@ static void conclude(struct json *j)
 	stream_result(j, "yields");
 	json_close(j, '}');
 	json_open(j, "values", '{');
-	json_int(j, "switched", series.total.count);
+	json_int(j, "switched", series->total.count);
 	json_int(j, "kept_the_cpu", kept_the_cpu);
 	stream_result_end(j);
-	if (kept_the_cpu > series.total.count)
+	if (kept_the_cpu > series->total.count)
 		stream_mark(j, "few-switches", SEVERITY_NOTE, 0,
 			    "after %" PRId64 " of %" PRId64
 			    " yields the same task went on: this policy does not hand the CPU over at each",
-			    kept_the_cpu, kept_the_cpu + series.total.count);
+			    kept_the_cpu, kept_the_cpu + series->total.count);
 }
 
-int verb_switch(int argc, char **argv)
+static int make(struct rounds *r)
 {
-	static struct series *all_series[] = {&series};
-	static struct frame frame = {
-		.name = "switch",
-		.table = table,
-		.options = sizeof(table) / sizeof(table[0]),
-		.series = all_series,
-		.series_count = 1,
-		.conclude = conclude,
-	};
-	static struct rounds rounds = {
-		.frame = &frame,
-		.tasks = tasks,
-		.work_ns = WORK_NS,
-		.rest_ns = REST_NS,
-		.ready = ready,
-		.take = take,
-	};
-	int status = frame_open(&frame, argc, argv);
+	int cpu, status = placement_choose(r->frame.cpus, PLACEMENT_SAME_CPU, &cpu, &cpu);
 
 	if (status)
-		return status < 0 ? STATUS_OK : status;
-	status = placement_choose(&frame.cpus, PLACEMENT_SAME_CPU, &series.cpu, &series.cpu);
-	if (status)
 		return status;
-	series.metric = "switch";
+	series = memory_get(sizeof(*series));
+	if (!series)
+		return frame_no_memory();
+	series->metric = "switch";
+	series->cpu = cpu;
 	for (unsigned int i = 0; i < task_count; i++) {
-		tasks[i] = rounds_task_new(series.cpu, ROOM, work);
+		tasks[i] = rounds_task_new(cpu, ROOM, work);
 		if (!tasks[i])
 			return frame_no_memory();
 	}
-	rounds.task_count = (unsigned int)task_count;
-	return rounds_run(&rounds);
+	r->task_count = (unsigned int)task_count;
+	return 0;
+}
+
+static struct rounds rounds = {
+	.frame =
+		{
+			.name = "switch",
+			.table = table,
+			.options = sizeof(table) / sizeof(table[0]),
+			.series = &series,
+			.series_count = 1,
+			.conclude = conclude,
+		},
+	.make = make,
+	.tasks = tasks,
+	.work_ns = WORK_NS,
+	.rest_ns = REST_NS,
+	.ready = ready,
+	.take = take,
+};
+
+int verb_switch(int argc, char **argv)
+{
+	return rounds_run(&rounds, argc, argv);
 }

@@ -10,7 +10,7 @@
 
 #include "base/commands.h"
 #include "base/error.h"
-#include "base/ring.h"
+#include "base/slot_ring.h"
 #include "base/series.h"
 #include "base/stream.h"
 #include "frame/burn.h"
@@ -90,10 +90,8 @@ struct sample {
 
 struct task {
 	/* the measuring thread's own */
-	_Alignas(CACHE_LINE) struct ring ring; /* of indices of slots, of which there are twice as many: the
-						  one that is written is never one that waits */
+	_Alignas(CACHE_LINE) struct slot_ring ring;
 	struct sample *slots;
-	size_t next_slot, slot_mask;
 	struct burn_trace trace;
 	int64_t lost, unfinished;
 
@@ -179,11 +177,14 @@ static int check(void)
 
 static void keep(struct task *t, const struct sample *sample)
 {
-	t->slots[t->next_slot & t->slot_mask] = *sample;
-	if (ring_push(&t->ring, (int64_t)(t->next_slot & t->slot_mask)))
-		t->next_slot++;
-	else
+	size_t slot;
+
+	if (!slot_ring_next(&t->ring, &slot)) {
 		t->lost++;
+		return;
+	}
+	t->slots[slot] = *sample;
+	slot_ring_push(&t->ring);
 }
 
 /* The activation: wait, read the clock, burn, read the clock. false: it was cut off. */
@@ -271,17 +272,15 @@ static struct task *make_task(int n)
 	const struct task_entry *entry = &entries[n];
 	struct task *t = memory_get(sizeof(*t));
 	size_t size = ring_size(entry);
-	int64_t *indices = memory_get(size * sizeof(*indices));
 	int64_t runtime_ns = entry->execution_ns + entry->execution_ns / 20 + MARGIN_NS;
 
-	if (!t || !indices)
+	if (!t)
 		return NULL;
-	t->slots = memory_get(2 * size * sizeof(*t->slots));
+	t->slots = memory_get(size * sizeof(*t->slots));
 	t->trace.segments = memory_get(SEGMENTS * sizeof(*t->trace.segments));
 	if (!t->slots || !t->trace.segments)
 		return NULL;
-	ring_init(&t->ring, indices, size);
-	t->slot_mask = 2 * size - 1;
+	slot_ring_init(&t->ring, size);
 	t->trace.size = SEGMENTS;
 	t->entry = entry;
 	t->last_number = -2;
@@ -309,13 +308,16 @@ static struct task *make_task(int n)
 	return t;
 }
 
-static int make_tasks(void)
+static int make(struct frame *f)
 {
 	for (int n = 0; n < task_count; n++) {
 		tasks[n] = make_task(n);
 		if (!tasks[n])
 			return frame_no_memory();
 	}
+	f->hog_percent = overloaded ? MILLION : HOG_PERCENT;
+	f->thread_count = (unsigned int)task_count;
+	f->series_count = (unsigned int)task_count * METRICS;
 	return 0;
 }
 
@@ -394,18 +396,15 @@ static void write_trace(struct task *t, struct json *j)
 /* Takes what is in the rings; false: every thread has ended and every ring is empty. */
 static bool take(struct json *j)
 {
-	static int64_t slots[1024];
 	bool alive = false;
 
 	for (int n = 0; n < task_count; n++) {
 		struct task *t = tasks[n];
 		bool done = atomic_load(&t->thread.done);
-		size_t got;
+		size_t slot;
 
-		while ((got = ring_pop(&t->ring, slots, sizeof(slots) / sizeof(slots[0])))) {
-			for (size_t i = 0; i < got; i++)
-				feed(t, &t->slots[slots[i]], j);
-		}
+		while (slot_ring_pop(&t->ring, &slot))
+			feed(t, &t->slots[slot], j);
 		if (wanted.timeline_ns && !t->trace_written &&
 		    atomic_load_explicit(&t->traced, memory_order_acquire))
 			write_trace(t, j);
@@ -443,6 +442,20 @@ static void hello(struct json *j)
 	json_close(j, ']');
 }
 
+static int run(struct frame *f)
+{
+	int64_t length_ns = INT64_MAX;
+
+	set_times(clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS);
+	frame_go(f);
+	if (frame_wanted.duration_ns)
+		length_ns = frame_wanted.warm_up_ns + frame_wanted.duration_ns;
+	frame_watch(f, length_ns);
+	frame_drain(f, take, DRAIN_NS);
+	tell_unfinished(&f->j);
+	return frame_finish(f, "duration");
+}
+
 int verb_taskset(int argc, char **argv)
 {
 	static struct frame frame = {
@@ -450,34 +463,13 @@ int verb_taskset(int argc, char **argv)
 		.table = table,
 		.options = sizeof(table) / sizeof(table[0]),
 		.check = check,
+		.make = make,
+		.run = run,
 		.hello = hello,
-		.hog_percent = HOG_PERCENT,
 		.threads = threads,
 		.series = series,
 		.measurers = measurers,
 	};
-	int status = frame_open(&frame, argc, argv);
-	int64_t length_ns = INT64_MAX;
 
-	if (status)
-		return status < 0 ? STATUS_OK : status;
-	if (overloaded)
-		frame.hog_percent = MILLION;
-	status = make_tasks();
-	frame.thread_count = (unsigned int)task_count;
-	frame.series_count = (unsigned int)task_count * METRICS;
-	if (!status)
-		status = frame_start(&frame);
-	if (!status)
-		status = frame_arm(&frame);
-	if (status)
-		return status < 0 ? STATUS_OK : status;
-	set_times(clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS);
-	frame_go(&frame);
-	if (frame_wanted.duration_ns)
-		length_ns = frame_wanted.warm_up_ns + frame_wanted.duration_ns;
-	frame_watch(&frame, length_ns);
-	frame_drain(&frame, take, DRAIN_NS);
-	tell_unfinished(&frame.j);
-	return frame_finish(&frame, "duration");
+	return frame_run(&frame, argc, argv);
 }

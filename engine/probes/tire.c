@@ -421,24 +421,24 @@ static void conclude(struct json *j)
 			    books->steps ? books->wall_ns / books->steps / 1000 : 0, wanted.period_ns / 1000);
 }
 
-static int prepare(struct frame *f)
+static int make(struct frame *f)
 {
-	int status = check_threads(&f->cpus);
+	int status = check_threads(f->cpus);
 
 	if (status)
 		return status;
-	set_plan(cpuset_count(&f->cpus.measured));
+	set_plan(cpuset_count(&f->cpus->measured));
 	status = check_memory();
 	if (!status)
 		status = tire_run_make(&plan);
 	if (status)
 		return status;
-	place(&f->cpus);
+	place(f->cpus);
 	if (!set_series(f))
 		return frame_no_memory();
 	f->threads = threads;
 	f->thread_count = plan.threads;
-	return frame_start(f);
+	return 0;
 }
 
 static void begin(struct frame *f)
@@ -463,33 +463,33 @@ static const char *reason(void)
 	return frame_wanted.count ? "count" : "duration";
 }
 
-int verb_tire(int argc, char **argv)
+static int run(struct frame *f)
 {
-	static struct frame frame; /* set here: with initial values it would be 5 KB of the program's file */
-	int status;
-
-	frame.name = "tire";
-	frame.table = table;
-	frame.options = sizeof(table) / sizeof(table[0]);
-	frame.check = check;
-	frame.conclude = conclude;
-	frame.hog_percent = TAKE_ALL;
-	frame_wanted.priority = 80;
-	status = frame_open(&frame, argc, argv);
-	if (!status)
-		status = prepare(&frame);
-	if (!status)
-		status = frame_arm(&frame);
-	if (status)
-		return status < 0 ? STATUS_OK : status;
-	begin(&frame);
-	frame_drain(&frame, take, DRAIN_NS);
-	for (unsigned int i = 0; i < frame.series_count; i++) {
+	begin(f);
+	frame_drain(f, take, DRAIN_NS);
+	for (unsigned int i = 0; i < f->series_count; i++) {
 		all[i].lost = tire_run_books()->lost;
 		all[i].reached_ns = tire_run_books()->end_ns;
 	}
 	if (wanted.state && !tire_state_write(wanted.state, &plan, tire_run_books()->steps))
 		return error_line(STATUS_CANNOT_MEASURE, "output", "the state cannot be written to %s: %s",
 				  wanted.state, strerror(errno));
-	return frame_finish(&frame, reason());
+	return frame_finish(f, reason());
+}
+
+int verb_tire(int argc, char **argv)
+{
+	static struct frame frame = {
+		.name = "tire",
+		.table = table,
+		.options = sizeof(table) / sizeof(table[0]),
+		.check = check,
+		.make = make,
+		.run = run,
+		.conclude = conclude,
+		.hog_percent = TAKE_ALL,
+	};
+
+	frame_wanted.priority = 80;
+	return frame_run(&frame, argc, argv);
 }

@@ -303,8 +303,10 @@ static struct task *make_task(unsigned int id, int cpu)
 	return t;
 }
 
-static int make_tasks(const struct cpuset *measured)
+static int make(struct frame *f)
 {
+	const struct cpuset *measured = &f->cpus->measured;
+
 	for (int cpu = cpuset_next(measured, 0); cpu >= 0;
 	     cpu = cpuset_next(measured, (unsigned int)cpu + 1)) {
 		struct task *t = make_task(task_count, cpu);
@@ -315,6 +317,7 @@ static int make_tasks(const struct cpuset *measured)
 		series[task_count] = &t->series;
 		tasks[task_count++] = t;
 	}
+	f->thread_count = f->series_count = task_count;
 	return 0;
 }
 
@@ -367,6 +370,16 @@ static int64_t drain_ns(void)
 	return quarter_ns < DRAIN_NS ? quarter_ns : DRAIN_NS;
 }
 
+static int run(struct frame *f)
+{
+	set_start();
+	frame_go(f);
+	frame_watch(f, tasks[0]->total_count == INT64_MAX ? INT64_MAX
+							  : tasks[0]->total_count * wanted.interval_ns);
+	frame_drain(f, take, drain_ns());
+	return frame_finish(f, frame_wanted.count ? "count" : "duration");
+}
+
 int verb_wakeup(int argc, char **argv)
 {
 	static struct frame frame = {
@@ -374,26 +387,12 @@ int verb_wakeup(int argc, char **argv)
 		.table = table,
 		.options = sizeof(table) / sizeof(table[0]),
 		.check = check_numbers,
+		.make = make,
+		.run = run,
 		.threads = threads,
 		.series = series,
 		.measurers = threads,
 	};
-	int status = frame_open(&frame, argc, argv);
 
-	if (status)
-		return status < 0 ? STATUS_OK : status;
-	status = make_tasks(&frame.cpus.measured);
-	frame.thread_count = frame.series_count = task_count;
-	if (!status)
-		status = frame_start(&frame);
-	if (!status)
-		status = frame_arm(&frame);
-	if (status)
-		return status < 0 ? STATUS_OK : status;
-	set_start();
-	frame_go(&frame);
-	frame_watch(&frame, tasks[0]->total_count == INT64_MAX ? INT64_MAX
-							       : tasks[0]->total_count * wanted.interval_ns);
-	frame_drain(&frame, take, drain_ns());
-	return frame_finish(&frame, frame_wanted.count ? "count" : "duration");
+	return frame_run(&frame, argc, argv);
 }

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "base/ring.h"
+#include "rt/cache_line.h"
 #include "rt/memory.h"
 #include "tire/kernel.h"
 #include "tire/solver.h"

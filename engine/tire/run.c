@@ -3,8 +3,10 @@
 
 #include "base/commands.h"
 #include "base/series.h"
-#include "frame/frame.h"
+#include "base/slot_ring.h"
+#include "frame/no_memory.h"
 #include "rt/barrier.h"
+#include "rt/cache_line.h"
 #include "rt/clock.h"
 #include "rt/denormals.h"
 #include "rt/memory.h"
@@ -33,9 +35,8 @@ struct worker {
 
 static struct tire_plan plan;
 static struct worker *workers;
-static struct ring ring; /* of indices into samples, twice as many: the one that is written never waits */
+static struct slot_ring ring;
 static struct tire_sample *samples;
-static size_t next_sample;
 
 /* Written by the last thread to arrive at a meeting, read by all until they arrive at the next. */
 static struct {
@@ -57,13 +58,14 @@ static struct {
 
 static void store(struct tire_sample sample)
 {
-	size_t slot = next_sample & (2 * RING - 1);
+	size_t slot;
 
-	samples[slot] = sample;
-	if (ring_push(&ring, (int64_t)slot))
-		next_sample++;
-	else
+	if (!slot_ring_next(&ring, &slot)) {
 		now.books.lost++;
+		return;
+	}
+	samples[slot] = sample;
+	slot_ring_push(&ring);
 }
 
 static void note_time(int64_t steps, int64_t took_ns)
@@ -301,19 +303,17 @@ static void work(struct frame_thread *thread)
 
 size_t tire_run_bytes(void)
 {
-	return 2 * RING * sizeof(struct tire_sample) + RING * sizeof(int64_t);
+	return RING * sizeof(struct tire_sample);
 }
 
 int tire_run_make(const struct tire_plan *asked)
 {
-	int64_t *slots = memory_get(RING * sizeof(*slots));
-
 	plan = *asked;
-	samples = memory_get(2 * RING * sizeof(*samples));
+	samples = memory_get(RING * sizeof(*samples));
 	workers = memory_get(plan.threads * sizeof(*workers));
-	if (!slots || !samples || !workers || !plan.solver->make(plan.model, plan.threads))
+	if (!samples || !workers || !plan.solver->make(plan.model, plan.threads))
 		return frame_no_memory();
-	ring_init(&ring, slots, RING);
+	slot_ring_init(&ring, RING);
 	barrier_init(&now.barrier, plan.threads, plan.cpus);
 	for (unsigned int i = 0; i < plan.threads; i++) {
 		workers[i].number = i;
@@ -341,9 +341,9 @@ int64_t tire_run_begin(int64_t start_ns)
 
 bool tire_run_next(struct tire_sample *sample)
 {
-	int64_t slot;
+	size_t slot;
 
-	if (!ring_pop(&ring, &slot, 1))
+	if (!slot_ring_pop(&ring, &slot))
 		return false;
 	*sample = samples[slot];
 	return true;

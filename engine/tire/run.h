@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/ring.h"
 #include "frame/thread.h"
 #include "tire/solver.h"
 

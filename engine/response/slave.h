@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The slave of the probe response: it waits for an edge and answers it. A thread of the engine, or a process
  * beside it. */
-#ifndef RTGAUGE_PATHS_SLAVE_H
-#define RTGAUGE_PATHS_SLAVE_H
+#ifndef RTGAUGE_RESPONSE_SLAVE_H
+#define RTGAUGE_RESPONSE_SLAVE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/ring.h"
+#include "base/slot_ring.h"
 #include "paths/path.h"
 
 /* One answer. All times are CLOCK_MONOTONIC. */
@@ -18,9 +18,8 @@ struct answer {
 };
 
 struct slave {
-	_Alignas(CACHE_LINE) struct ring ring; /* of indices of slots, of which there are twice as many */
+	_Alignas(CACHE_LINE) struct slot_ring ring;
 	struct answer *slots;
-	size_t next_slot, slot_mask;
 
 	struct path_end *end;
 	_Atomic int64_t answers, double_edges, not_kept;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "frame/roles.h"
+#include "paths/roles.h"
 
 #include "base/error.h"
 #include "frame/options.h"
 #include "frame/placement.h"
+
+struct roles_options roles_wanted = {.path = "loop:eventfd", .role = PATH_BOTH, .slave_cpu = -1};
 
 /* The master's CPU where the slave's was chosen: another one, unless the same was asked for. */
 static int other_than(const struct cpuset *measured, int slave)
@@ -13,11 +15,12 @@ static int other_than(const struct cpuset *measured, int slave)
 	return cpuset_count(&frame_wanted.cpus) || first != slave || second < 0 ? first : second;
 }
 
-int roles_cpus(struct probe_cpus *cpus, enum path_role role, int64_t slave_cpu, int cpu[2])
+int roles_cpus(struct probe_cpus *cpus, int cpu[2])
 {
+	int64_t slave_cpu = roles_wanted.slave_cpu;
 	int status = 0;
 
-	if (slave_cpu >= 0 && role != PATH_BOTH)
+	if (slave_cpu >= 0 && roles_wanted.role != PATH_BOTH)
 		return error_line(STATUS_USAGE, "usage",
 				  "--slave-cpu is for --role both; --cpu is the CPU of a role that is alone");
 	cpu[PATH_MASTER] = cpu[PATH_SLAVE] = cpuset_next(&cpus->measured, 0);
@@ -30,7 +33,7 @@ int roles_cpus(struct probe_cpus *cpus, enum path_role role, int64_t slave_cpu, 
 		status = probe_cpus_choose(&asked, &of_slave);
 		cpu[PATH_SLAVE] = (int)slave_cpu;
 		cpu[PATH_MASTER] = other_than(&cpus->measured, (int)slave_cpu);
-	} else if (role == PATH_BOTH) {
+	} else if (roles_wanted.role == PATH_BOTH) {
 		cpu[PATH_SLAVE] = placement_beside(cpus, cpu[PATH_MASTER]);
 	}
 	cpuset_clear(&cpus->measured);

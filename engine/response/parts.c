@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "paths/parts.h"
+#include "response/parts.h"
 
 #include <dirent.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "paths/slave.h"
+#include "response/slave.h"
 
 #include <errno.h>
 
@@ -12,7 +12,6 @@
 struct slave *slave_new(struct path_end *end, bool noting)
 {
 	struct slave *s = partner_memory(sizeof(*s));
-	int64_t *indices;
 
 	if (!s)
 		return NULL;
@@ -20,24 +19,23 @@ struct slave *slave_new(struct path_end *end, bool noting)
 	s->noting = noting;
 	if (!noting)
 		return s;
-	indices = partner_memory(ROOM * sizeof(*indices));
-	s->slots = partner_memory((size_t)2 * ROOM * sizeof(*s->slots));
-	if (!indices || !s->slots)
+	s->slots = partner_memory(ROOM * sizeof(*s->slots));
+	if (!s->slots)
 		return NULL;
-	ring_init(&s->ring, indices, ROOM);
-	s->slot_mask = 2 * ROOM - 1;
+	slot_ring_init(&s->ring, ROOM);
 	return s;
 }
 
 static void note(struct slave *s, const struct edge *edge, int64_t woke_ns)
 {
-	size_t slot = s->next_slot & s->slot_mask;
+	size_t slot;
 
-	s->slots[slot] = (struct answer){edge->time_ns, woke_ns, clock_now_ns(CLOCK_MONOTONIC)};
-	if (ring_push(&s->ring, (int64_t)slot))
-		s->next_slot++;
-	else
+	if (!slot_ring_next(&s->ring, &slot)) {
 		atomic_fetch_add(&s->not_kept, 1);
+		return;
+	}
+	s->slots[slot] = (struct answer){edge->time_ns, woke_ns, clock_now_ns(CLOCK_MONOTONIC)};
+	slot_ring_push(&s->ring);
 }
 
 void slave_answer(void *arg)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "paths/observer.h"
+#include "periodic/observer.h"
 
 #include <errno.h>
 
@@ -12,15 +12,13 @@
 struct observer *observer_new(struct path_end *end)
 {
 	struct observer *o = partner_memory(sizeof(*o));
-	int64_t *indices = partner_memory(ROOM * sizeof(*indices));
 
-	if (!o || !indices)
+	if (!o)
 		return NULL;
-	o->slots = partner_memory((size_t)2 * ROOM * sizeof(*o->slots));
+	o->slots = partner_memory(ROOM * sizeof(*o->slots));
 	if (!o->slots)
 		return NULL;
-	ring_init(&o->ring, indices, ROOM);
-	o->slot_mask = 2 * ROOM - 1;
+	slot_ring_init(&o->ring, ROOM);
 	o->end = end;
 	return o;
 }
@@ -35,7 +33,7 @@ void observer_watch(void *arg)
 	while (!atomic_load_explicit(&frame_shared.stop, memory_order_relaxed)) {
 		int error = end->kind->receive(end, &edge);
 		int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
-		size_t slot = o->next_slot & o->slot_mask;
+		size_t slot;
 
 		if (error == EINTR)
 			continue;
@@ -48,10 +46,11 @@ void observer_watch(void *arg)
 			continue;
 		}
 		o->edges = edge.number == EDGE_UNNUMBERED ? o->edges + edge.count : edge.number;
-		o->slots[slot] = (struct sight){edge.time_ns ? edge.time_ns : now_ns, o->edges, edge.count};
-		if (ring_push(&o->ring, (int64_t)slot))
-			o->next_slot++;
-		else
+		if (!slot_ring_next(&o->ring, &slot)) {
 			atomic_fetch_add(&o->not_kept, 1);
+			continue;
+		}
+		o->slots[slot] = (struct sight){edge.time_ns ? edge.time_ns : now_ns, o->edges, edge.count};
+		slot_ring_push(&o->ring);
 	}
 }

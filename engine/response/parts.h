@@ -3,8 +3,8 @@
  * A response taken apart as Adam et al. (2021, sec. 4.1, fig. 2) do: interrupt latency, service time,
  * scheduling latency, scheduling duration, each a series of its own.
  */
-#ifndef RTGAUGE_PATHS_PARTS_H
-#define RTGAUGE_PATHS_PARTS_H
+#ifndef RTGAUGE_RESPONSE_PARTS_H
+#define RTGAUGE_RESPONSE_PARTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The other end of a line that the probe periodic toggles: when it sees each edge. A thread of the engine, or
  * a process beside it. */
-#ifndef RTGAUGE_PATHS_OBSERVER_H
-#define RTGAUGE_PATHS_OBSERVER_H
+#ifndef RTGAUGE_PERIODIC_OBSERVER_H
+#define RTGAUGE_PERIODIC_OBSERVER_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/ring.h"
+#include "base/slot_ring.h"
 #include "paths/path.h"
 
 struct sight {
@@ -18,9 +18,8 @@ struct sight {
 };
 
 struct observer {
-	_Alignas(CACHE_LINE) struct ring ring; /* of indices of slots, of which there are twice as many */
+	_Alignas(CACHE_LINE) struct slot_ring ring;
 	struct sight *slots;
-	size_t next_slot, slot_mask;
 	int64_t edges;
 
 	struct path_end *end;
