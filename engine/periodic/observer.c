@@ -7,7 +7,7 @@
 #include "frame/thread.h"
 #include "rt/clock.h"
 
-#define ROOM 32768
+#define ROOM 16384
 
 struct observer *observer_new(struct path_end *end)
 {

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -69,7 +70,7 @@ def _message(first: Mapping[str, Any]) -> str:
         case "int_type" | "int_parsing" | "int_from_float":
             return f"'{first['input']}' is not a whole number"
         case "list_type":
-            return "write it as a list, for example [[step]]"
+            return f"write it as a list: [{json.dumps(first['input'])}]" if isinstance(first["input"], str) else "write it as a list, for example [[step]]"
         case "dict_type":
             return "write it as a table, for example [matrix]"
         case "string_type":

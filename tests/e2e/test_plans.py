@@ -22,6 +22,7 @@ WRONG = [
     ("[matrix]\nload = []\n", "the matrix is empty: 'load'"),
     ("[[step]]\nintervall = '1ms'\n", "step 1: unknown key 'intervall'; did you mean 'interval'?"),
     ("[[step]]\n[[step]]\nlaod = 'cpu'\n", "step 2: unknown key 'laod'; did you mean 'load'?"),
+    ('targets = "local"\n[[step]]\n', 'write it as a list: ["local"]'),
     ("[[stpe]]\n", "unknown key 'stpe'; did you mean 'step'?"),
     ("[defaults]\npolicyy = 'fifo'\n[[step]]\n", "unknown key 'policyy'; did you mean 'policy'?"),
     ("[[step]]\ninterval = '1parsec'\n", "unknown unit 'parsec'"),

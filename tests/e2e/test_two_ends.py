@@ -72,6 +72,8 @@ def test_a_slave_on_another_machine(board: Board) -> None:
     assert step["key"]["targets"] == {"self": board.target, "master": "local"}
     assert step["key"]["parameters"]["role"] == "slave"
     assert {facts["host"] for facts in found["systems"].values()} == {"board", os.uname().nodename}
+    # the machine that is examined comes first
+    assert list(found["systems"])[-1] == "local"
     master, slave = series(step)["response", "master", "local"], series(step)["response", "slave", board.target]
     said = values(step, "master")
     assert said["stimuli"] == 400

@@ -150,9 +150,14 @@ def test_started_as_a_real_time_process_it_drains_as_an_ordinary_one(engine: Pat
         assert live.finish().reason == "stopped"
 
 
-def test_it_needs_little_memory(engine: Path) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [("wakeup", "--interval-ns=100000"), ("periodic", "--period-ns=200000"), ("response", "--interval-ns=200000")],
+    ids=lambda words: words[0],
+)
+def test_it_needs_little_memory(engine: Path, words: tuple[str, ...]) -> None:
     """Resident with all memory locked: under 4 MiB on two CPUs, without raw samples."""
-    with Live(engine, "wakeup", f"--policy={POLICY}", f"--cpu={','.join(map(str, CPUS[:2]))}", "--interval-ns=100000") as live:
+    with Live(engine, *words, f"--policy={POLICY}", f"--cpu={','.join(map(str, CPUS[:2]))}") as live:
         live.read_until("armed")
         live.say("go\n")
         live.read_until("window")

@@ -65,6 +65,19 @@ def all_there(step: dict[str, Any], seconds: int) -> bool:
     return bool(step["total"]["count"] + step["total"]["missed"] == 100 * seconds * len(step["cpus"]))
 
 
+def test_a_power_cut_in_the_middle_is_told_as_one(lab: Lab, tmp_path: Path) -> None:
+    process = begin(lab, tmp_path, "--duration", "60s")
+    try:
+        good(rtgauge("lab", "reset", "debian", env=lab.env))
+        process.communicate(timeout=ENDS_S)
+    finally:
+        end(process)
+    assert process.returncode == 3
+    line = only_error((tmp_path / "log").read_text())
+    assert "was booted anew in the middle" in line
+    assert "rtgauge run --resume" in line
+
+
 @pytest.mark.ci
 def test_the_connection_breaks_in_the_middle_and_comes_back(lab: Lab, tmp_path: Path) -> None:
     process = begin(lab, tmp_path, "--duration", "20s", "--json")

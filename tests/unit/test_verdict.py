@@ -242,3 +242,17 @@ def test_exit_statuses():
     assert exit_status([holds, verdict(HARD, [190_000] * ENOUGH)], [fine]) == 4
     assert exit_status([holds, verdict(HARD, [190_000])], [fine, broken]) == 3
     assert exit_status([holds, verdict(HARD, [900_000])], [fine, broken]) == 1
+
+
+@pytest.mark.parametrize(
+    ("probe", "target", "said"),
+    [
+        ("wakeup", "local", 'measure longer: rtgauge run --duration 10s --require "period'),
+        ("wakeup", "ssh://board", 'measure longer: rtgauge run --target ssh://board --duration 10s --require "period'),
+        ("response", "ssh://board", "measure longer: the same command with --duration 10s"),
+    ],
+)
+def test_what_to_do_next_is_about_the_same_probe_on_the_same_target(probe, target, said):
+    one, windows = step([1_000] * 1_000)
+    one = one.model_copy(update={"key": one.key.model_copy(update={"probe": probe, "targets": {"self": target}})})
+    assert judge(parse_requirement(HARD), one, windows).next.startswith(said)

@@ -16,11 +16,13 @@ from rtgauge.record.stream import Window
 from rtgauge.units import format_time
 
 
-def _title(key: StepKey) -> str:
+def _title(key: StepKey, *, several: bool = False) -> str:
+    """`several`: machines, so that the step's own is named."""
+    where = f" on {key.targets['self']}" if several else ""
     tool = "" if key.tool == "rtgauge" else f" by {key.tool}"
     repeat = f" #{key.repeat}" if key.repeat > 1 else ""
     deployment = f" {key.deployment}" if key.deployment != "as-is" else ""
-    return f"{key.probe} {key.load}{deployment}{tool}{repeat}"
+    return f"{key.probe} {key.load}{deployment}{tool}{repeat}{where}"
 
 
 def _span(seconds: float) -> str:
@@ -59,6 +61,10 @@ class Display:
         self.steps, self.expected_s = steps, expected_s
         self.say(f"{len(steps)} step{'s' if len(steps) != 1 else ''}, about {_span(sum(expected_s))}")
 
+    def title(self, key: StepKey) -> str:
+        """What a step is called among the others."""
+        return _title(key, several=len({one.targets["self"] for one in self.steps}) > 1)
+
     def left_out(self, what: LeftOut) -> None:
         """Say what is missing."""
         self.say(f"left out: {what.what}: {what.reason} ({what.remedy})")
@@ -67,7 +73,7 @@ class Display:
         """A line a step."""
         self.number = number
         self.worst_ns = {}
-        self.say(f"[{number + 1}/{len(self.steps)}] {_title(key)}, {_span(sum(self.expected_s[number:]))} left")
+        self.say(f"[{number + 1}/{len(self.steps)}] {self.title(key)}, {_span(sum(self.expected_s[number:]))} left")
 
     def phase(self, text: str) -> None:
         """Not worth a line."""
@@ -123,7 +129,7 @@ class LiveDisplay(Display):
         if self.task is not None:
             self.bar.remove_task(self.task)
         self.begun_s = time.monotonic()
-        self.task = self.bar.add_task(_title(key), total=self.expected_s[number], left="", seen="")
+        self.task = self.bar.add_task(self.title(key), total=self.expected_s[number], left="", seen="")
         self._update()
 
     def phase(self, text: str) -> None:

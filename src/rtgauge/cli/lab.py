@@ -114,14 +114,23 @@ def _options(append: str, smp: str | None, memory: int, port: int | None, accel:
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def shell(context: typer.Context, name: Name) -> None:
-    """Log in to a guest that runs; words after the name are run there in place of a shell."""
+    """Log in to a guest that runs; words after the name are run there: one is a line for its shell, several are a program and its arguments.
+
+    \b
+    Examples:
+      rtgauge lab shell debian-rt
+      rtgauge lab shell debian-rt uname -a
+      rtgauge lab shell debian-rt 'dmesg | tail'
+    """
     import os
+    import shlex
 
     from rtgauge.lab.access import running_guest
     from rtgauge.lab.running import ssh_command
 
     command = ssh_command(running_guest(name))
-    os.execvp(command[0], [*command, *context.args])  # noqa: S606 - no shell: ssh takes the place of this process
+    words = context.args if len(context.args) < 2 else [shlex.join(context.args)]
+    os.execvp(command[0], [*command, *words])  # noqa: S606 - no shell: ssh takes the place of this process
 
 
 @app.command()
@@ -167,7 +176,7 @@ def add(
     It needs, built in or as modules: virtio's PCI, block and network drivers, ext4, devtmpfs, an initial RAM disk, and a serial console.
     """
     from rtgauge.lab.added import add as add_guest
-    from rtgauge.lab.added import check_name
+    from rtgauge.lab.added import check_name, guests
     from rtgauge.lab.guest import Guest
     from rtgauge.lab.qemu import check_append
 
@@ -180,5 +189,6 @@ def add(
         overlay=overlay.absolute() if overlay is not None else None,
         append=check_append(append),
     )
+    known = name in guests()
     add_guest(guest)
-    _say(f"lab:{name} is added; next: rtgauge lab boot {name}")
+    _say(f"lab:{name} is added{' in place of the guest that had this name' if known else ''}; next: rtgauge lab boot {name}")

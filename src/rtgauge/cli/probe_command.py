@@ -30,7 +30,7 @@ NOTATIONS = {"TIME": DurationNs, "CPUS": CpuList, "US|off": DmaLatencyUs, "on|of
 LOAD_HELP = f"What the machine does meanwhile: {', '.join(LOADS)}."
 TARGET_HELP = "The machine to measure: local, ssh://[user@]host[:port] or lab:NAME."
 SAMPLES_HELP = "Every single sample into FILE: .csv, .parquet, or else binary, a file a series."
-REQUIRE_HELP = 'What is asked of the machine, e.g. "latency<=200us".'
+REQUIRE_HELP = 'What is asked of the machine, e.g. "{bounds}<=200us".'
 SEARCH_HELP = "Look for the largest that keeps every deadline, for each solver and number of threads; several: with commas between."
 REPEATS_HELP = "With --search: bisections, and runs that confirm what they found."
 JSON_HELP = "One JSON document on standard output; the rest on standard error."
@@ -113,7 +113,7 @@ def _common(probe: Probe) -> dict[str, tuple[Any, Any]]:
         found["search"] = Annotated[bool, typer.Option("--search", help=SEARCH_HELP)], False
         found["repeats"] = Annotated[int | None, typer.Option("--repeats", metavar="N", min=1, max=100, help=REPEATS_HELP)], None
     if probe.takes_requirement:
-        found["require"] = Annotated[str | None, typer.Option("--require", metavar="TEXT", help=REQUIRE_HELP)], None
+        found["require"] = Annotated[str | None, typer.Option("--require", metavar="TEXT", help=REQUIRE_HELP.format(bounds=probe.bounds))], None
     found["target"] = Annotated[str, typer.Option("--target", metavar="NAME", help=TARGET_HELP)], "local"
     found["json"] = Annotated[bool, typer.Option("--json", help=JSON_HELP)], False
     return found

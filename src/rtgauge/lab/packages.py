@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pwd
 import shutil
 import subprocess
 import tarfile
@@ -21,6 +23,16 @@ if TYPE_CHECKING:
 MIRROR = "http://deb.debian.org/debian"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
+
+
+def _has_subordinate_ids() -> bool:
+    """Whether this user may have user ids of its own in a namespace (subuid(5)), which mmdebstrap wants without root."""
+    owners = {str(os.geteuid())}
+    with contextlib.suppress(KeyError):
+        owners.add(pwd.getpwuid(os.geteuid()).pw_name)
+    with contextlib.suppress(OSError), open("/etc/subuid", encoding="utf-8") as file:  # noqa: PTH123 - a file of the system
+        return any(line.partition(":")[0] in owners for line in file)
+    return False
 
 
 def fetch(packages: Sequence[str], architecture: Architecture, folder: Path, say: Callable[[str], None]) -> Path:
@@ -47,6 +59,10 @@ def fetch(packages: Sequence[str], architecture: Architecture, folder: Path, say
     if process.returncode:
         errors = [line.removeprefix("E: ") for line in said if line.startswith(("E: ", "Err:"))] or said[-1:]
         why = "; ".join(errors[:2])[:300]
+        if os.geteuid() and not _has_subordinate_ids():
+            user = pwd.getpwuid(os.geteuid()).pw_name
+            how = f"sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {user}"
+            raise MeasureError(f"a guest could not be put together ({why}): without root that takes subordinate user ids, which {user} has not: {how}")
         raise MeasureError(f"Debian's packages could not be fetched from {mirror}: {why}; is there a network? (RTGAUGE_LAB_MIRROR names another mirror)")
     say("unpacking")
     tree.mkdir()

@@ -43,7 +43,8 @@ class Probe(ABC):
     """Parameters that its command does not have."""
     takes_load: ClassVar[bool] = True
     takes_requirement: ClassVar[bool] = False
-    """Whether it measures what a requirement bounds."""
+    """Whether it measures what a requirement bounds, which is `bounds`."""
+    bounds: ClassVar[str] = "latency"
 
     @abstractmethod
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:

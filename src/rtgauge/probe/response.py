@@ -61,6 +61,7 @@ A master makes the stimuli and measures, a slave answers: two processes on this 
         "--path udp:192.168.1.5:7000 --target ssh://board --peer local --load cpu",
     )
     parameters = ResponseParameters
+    bounds = "response"
     alternatives = (frozenset({"duration", "cycles"}), frozenset({"interval", "interval-min"}), frozenset({"interval", "interval-max"}))
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:

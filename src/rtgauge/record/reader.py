@@ -76,7 +76,9 @@ class Record:
         for step, step_id in zip(steps, run.steps, strict=True):
             if step.id != step_id:
                 raise RecordError(f"{path / 'steps' / step_id / 'step.json'} is of another step ({step.id}): the record is damaged")
-        systems = {file.parent.name: _facts(file) for file in sorted(path.glob("targets/*/system.json"))}
+        order = [clean_name(target) for target in run.targets]
+        files = sorted(path.glob("targets/*/system.json"), key=lambda file: (order.index(file.parent.name) if file.parent.name in order else len(order), file))
+        systems = {file.parent.name: _facts(file) for file in files}
         return cls(path, run, steps, systems)
 
     def system(self, target: str) -> dict[str, Any]:

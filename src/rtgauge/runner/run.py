@@ -121,8 +121,11 @@ def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt:
         by_boot = run.plan.get("deployments-by") == "boot"
         contexts: dict[str, Context] = {}
         held: list[Mark] = []
+        again = ""
         for name, target in targets.items():
             earlier = _to_pick_up(sessions[name].get("step"), target, by_boot=by_boot)
+            if target.picked_up and earlier is None and sessions[name].get("step") is not None:
+                again = "; a step in a deployment, or by booting, is not picked up: it is measured again"
             measured = any(key.targets["self"] == name for key in run.planned)
             boots = _boots(target, progress, interrupt, stack) if by_boot and measured else None
             if earlier is not None:
@@ -141,7 +144,7 @@ def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt:
         for step in record.steps:
             if step not in finished:
                 writer.remove_step(step.id)
-        resumed = Mark(name="resumed", severity=Severity.NOTE, detail=f"measured in more than one session; gone on {now_utc()}")
+        resumed = Mark(name="resumed", severity=Severity.NOTE, detail=f"measured in more than one session; gone on {now_utc()}{again}")
         run.marks += [resumed, *_restored_marks(targets), *held]
         writer.write_run(run)
         with saying_how_to_go_on(writer, options):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rtgauge.target.ssh_connection import Channel, SshConnection
 
 ATTACHED = b'{"type":"attach","event":"attached"}\n'
+GONE = "rtgauge-gone"
 FULL = "No space left on device"
 END_PATIENCE_S = 10.0
 RECONNECT_S = 30.0
@@ -77,7 +78,7 @@ echo "$pid"
 ATTACH = (
     """
 engine=$1 folder=$2 pid=$3 from=$4
-[ -d "$folder" ] || { echo "it has ended" >&2; exit 3; }
+[ -d "$folder" ] || { echo "rtgauge-gone" >&2; exit 3; }
 echo "$pid"
 """
     + FOLLOW
@@ -143,6 +144,8 @@ class SshGuarded:
             raise explain_ssh(said, self._connection.address)
         if b'"code":"attached"' in answer:
             raise ConnectionBroken(f"{name}: another rtgauge follows what runs there: is that run still going on?")
+        if GONE in said:
+            raise MeasureError(f"{name}: what was measured there is gone: the machine was booted anew in the middle, or its temporary folder was emptied")
         lines = [line for line in said.splitlines() if line.strip()]
         raise MeasureError(f"{name}: the target cannot start a program ({lines[-1][:200] if lines else f'status {status}'}); is its disk full?")
 

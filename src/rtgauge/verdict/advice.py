@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rtgauge.target.address import LOCAL
 from rtgauge.units import NS_PER_UNIT, format_duration
 
 if TYPE_CHECKING:
@@ -40,23 +41,32 @@ def round_up_duration(ns: int) -> str:
     raise AssertionError
 
 
-def next_with_more(requirement: Requirement, duration_ns: int | None) -> str:
+def _again(step: Step, requirement: Requirement, more: str) -> str:
+    """The command that measures the same with `more`: of a plan's probe the one that is known, of others the user's own."""
+    if step.key.probe != "wakeup":
+        return f"the same command with {more}"
+    target = step.key.targets.get("self", LOCAL)
+    where = "" if target == LOCAL else f"--target {target} "
+    return f'rtgauge run {where}{more} --require "{requirement}"'
+
+
+def next_with_more(step: Step, requirement: Requirement, duration_ns: int | None) -> str:
     """Measure longer; `duration_ns` is what it takes, None where that is not known."""
     if duration_ns is None:
-        return f'measure longer, like: rtgauge run --duration 30min --require "{requirement}"'
-    return f'measure longer: rtgauge run --duration {round_up_duration(duration_ns)} --require "{requirement}"'
+        return f"measure longer, like: {_again(step, requirement, '--duration 30min')}"
+    return f"measure longer: {_again(step, requirement, f'--duration {round_up_duration(duration_ns)}')}"
 
 
-def next_when_close(requirement: Requirement) -> str:
+def next_when_close(step: Step, requirement: Requirement) -> str:
     """It holds by little."""
-    return f'see how the maximum grows with time: rtgauge run --duration 1h --require "{requirement}"'
+    return f"see how the maximum grows with time: {_again(step, requirement, '--duration 1h')}"
 
 
 def next_when_held(step: Step, requirement: Requirement) -> str:
     """It holds: under what was measured."""
     if step.key.load == "idle":
-        return f'see whether it holds under load: rtgauge run quick --require "{requirement}"'
-    return f'let it run as long as the machine is to run: rtgauge run --duration 12h --require "{requirement}"'
+        return f"see whether it holds under load: {_again(step, requirement, '--load cpu')}"
+    return f"let it run as long as the machine is to run: {_again(step, requirement, '--duration 12h')}"
 
 
 def next_for_invalid(mark: Mark) -> str:
@@ -78,7 +88,7 @@ def _model(facts: Mapping[str, Any]) -> str | None:
 
 def next_for_failure(step: Step, requirement: Requirement, facts: Mapping[str, Any]) -> str:
     """The first thing that is not yet as real-time programs have it: priority, C-states, known disturbances, the kernel."""
-    again = f'rtgauge run --require "{requirement}"'
+    again = f'rtgauge run --require "{requirement}"' if step.key.probe == "wakeup" else "the same command"
     policy = step.parameters.get("policy")
     if policy == "other":
         return "measure at a real-time priority: rtgauge probe wakeup --policy fifo --priority 98"

@@ -146,16 +146,24 @@ def _for_every(case: _Case) -> Verdict:
     if v.certain:
         return _verdict(case, VerdictWord.FAILS, _seen(case), next_for_failure(case.step, case.requirement, case.facts))
     if v.possible:
-        return _verdict(case, VerdictWord.CANNOT_TELL, f"{_seen(case)}: the figures are too coarse to tell", next_with_more(case.requirement, None))
+        return _verdict(case, VerdictWord.CANNOT_TELL, f"{_seen(case)}: the figures are too coarse to tell", next_with_more(case.step, case.requirement, None))
     if v.activations < LEAST_FOR_EVERY:
         needed = case.duration_ns(LEAST_FOR_EVERY)
         reason = f"too short for 100%: {_support(case)}; at least {_number(LEAST_FOR_EVERY)} are needed"
         return _verdict(
-            case, VerdictWord.CANNOT_TELL, reason, next_with_more(case.requirement, needed), activations_needed=LEAST_FOR_EVERY, duration_needed_ns=needed
+            case,
+            VerdictWord.CANNOT_TELL,
+            reason,
+            next_with_more(case.step, case.requirement, needed),
+            activations_needed=LEAST_FOR_EVERY,
+            duration_needed_ns=needed,
         )
     if case.close.possible:
         return _verdict(
-            case, VerdictWord.MARGINAL, f"{_seen(case)}: less than {1 - float(case.margin):.0%} to spare; {_support(case)}", next_when_close(case.requirement)
+            case,
+            VerdictWord.MARGINAL,
+            f"{_seen(case)}: less than {1 - float(case.margin):.0%} to spare; {_support(case)}",
+            next_when_close(case.step, case.requirement),
         )
     return _verdict(case, VerdictWord.HOLDS, f"{_seen(case)}; {_support(case)}", next_when_held(case.step, case.requirement))
 
@@ -167,7 +175,7 @@ def _for_a_share(case: _Case) -> Verdict:
     if case.supported <= allowed:
         if upper_bound(case.close.possible, case.close.activations, confidence) > allowed:
             reason = f"{_seen(case)}; {_support(case)}, {_share(allowed)} may; at {float(case.margin):.0%} of the bound it would not hold"
-            return _verdict(case, VerdictWord.MARGINAL, reason, next_when_close(requirement))
+            return _verdict(case, VerdictWord.MARGINAL, reason, next_when_close(case.step, requirement))
         return _verdict(case, VerdictWord.HOLDS, f"{_seen(case)}; {_support(case)}, {_share(allowed)} may", next_when_held(case.step, requirement))
     if lower_bound(v.certain, v.activations, confidence) > allowed:
         reason = f"{_seen(case)}: {_share(v.certain / v.activations)} violate, {_share(allowed)} may"
@@ -175,12 +183,14 @@ def _for_a_share(case: _Case) -> Verdict:
     needed = activations_needed(allowed, confidence, violations=v.possible, count=v.activations)
     if needed is None:
         reason = f"{_seen(case)}: {_share(v.possible / v.activations)} violate, {_share(allowed)} may; too near to tell from this many"
-        return _verdict(case, VerdictWord.CANNOT_TELL, reason, next_with_more(requirement, None), activations_needed=None, duration_needed_ns=None)
+        return _verdict(case, VerdictWord.CANNOT_TELL, reason, next_with_more(case.step, requirement, None), activations_needed=None, duration_needed_ns=None)
     duration = case.duration_ns(needed)
     reason = (
         f"too short for {format_percent(requirement.hardness)}: {_support(case)}, {_share(allowed)} may; it takes about {_number(needed)} activations to tell"
     )
-    return _verdict(case, VerdictWord.CANNOT_TELL, reason, next_with_more(requirement, duration), activations_needed=needed, duration_needed_ns=duration)
+    return _verdict(
+        case, VerdictWord.CANNOT_TELL, reason, next_with_more(case.step, requirement, duration), activations_needed=needed, duration_needed_ns=duration
+    )
 
 
 def judged_series(step: Step, metric: str) -> list[SeriesSummary]:
@@ -246,7 +256,7 @@ def judge_metric(requirement: Requirement, step: Step, windows: pl.DataFrame, fa
         margin=margin,
     )
     if case.violations.activations == 0:
-        return _without_figures(requirement, step, "the step has no activations", next_with_more(requirement, None))
+        return _without_figures(requirement, step, "the step has no activations", next_with_more(step, requirement, None))
     if _emulated(facts) or step.emulated:
         reason = f"the machine's processor is emulated, so its times say nothing about a real one ({_seen(case)})"
         return _verdict(case, VerdictWord.CANNOT_TELL, reason, "measure on the real machine, or in a virtual machine with hardware support (KVM)")
