@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 Accelerator = Literal["tcg", "kvm"]
 PROGRAMS = {"x86_64": "qemu-system-x86_64", "aarch64": "qemu-system-aarch64"}
 PACKAGES = {"x86_64": "qemu-system-x86", "aarch64": "qemu-system-arm"}
+ONE_THREAD = "tcg,thread=single"
+"""With a thread for each emulated x86 processor QEMU 7.2 now and then ran code that the kernel had just changed (`Oops: int3`)."""
 STEADY_CLOCK = "tsc=nowatchdog"
 """An emulated TSC is as good as the other emulated clocks: where the host is busy, the kernel would take it for unstable and change the clock in the middle
 of a measurement."""
@@ -96,7 +98,7 @@ def command(guest: Guest, image: Image, options: BootOptions, *, folder: Path, p
         program(guest.architecture),
         *("-name", f"rtgauge-{guest.name}"),
         *("-machine", MACHINES[guest.architecture]),
-        *("-accel", accelerator),
+        *("-accel", ONE_THREAD if emulates_x86(guest, accelerator) else accelerator),
         *("-cpu", PROCESSORS[guest.architecture, accelerator]),
         *("-smp", smp),
         *("-m", f"{options.memory_mib}M"),
