@@ -24,6 +24,7 @@ from rtgauge.runner.booted import Boots
 from rtgauge.runner.context import STOPPED_EARLY, Context, now_utc
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.kept import Kept, kept_folders, read_kept
+from rtgauge.runner.machine_marks import emulated
 from rtgauge.runner.measuring import More, go_on, saying_how_to_go_on
 from rtgauge.runner.planned import RunOptions, all_targets, controller_of, lease_of, new_run, of_target, plan_of, remaining_steps
 from rtgauge.runner.possible import check_all, on_target, possible_steps
@@ -178,7 +179,7 @@ def _host(facts: dict[str, Any]) -> str:
 
 def _context(target: Target, load_warm_up_ns: int, progress: Progress, interrupt: Interrupt) -> Context:
     context = Context(target, facts_by(target.read, target.machine)[0], progress, interrupt, load_warm_up_ns / 1e9)
-    context.calibrations = calibrate(target)
+    context.calibrations = calibrate(target, emulated=emulated(context.facts))
     return context
 
 
