@@ -14,12 +14,12 @@ import pytest
 
 from tests.e2e.cli import end, error_line, good, rtgauge, start, wait_until
 from tests.engine.stream import REAL_TIME
+from tests.support.tracefs import needs_tracefs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 pytestmark = pytest.mark.skipif(not REAL_TIME, reason="real-time scheduling is not permitted here")
-needs_tracefs = pytest.mark.skipif(os.geteuid() != 0 or "tracefs" not in Path("/proc/filesystems").read_text(), reason="needs root and tracefs")
 
 
 def probe(*words: object) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import pytest
 
 from tests.engine.stream import CPUS, POLICY, REAL_TIME, Live, Stream, children, refused, run
 from tests.engine.test_microbenchmarks import adds_up
+from tests.support.tracefs import needs_tracefs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -272,9 +273,6 @@ def test_two_engines_over_udp_and_the_slave_ends_with_the_master(engine: Path) -
 )  # fmt: skip
 def test_what_is_refused(engine: Path, code: str, status: int, words: list[str], said: str) -> None:
     assert said in refused(engine, code, status, "response", "--go", f"--policy={POLICY}", *words)
-
-
-needs_tracefs = pytest.mark.skipif(os.geteuid() != 0 or "tracefs" not in Path("/proc/filesystems").read_text(), reason="needs root and tracefs")
 
 
 @needs_tracefs
