@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A ring (base/ring.h) of samples that are more than a number: it says which slot of an array of the user's
- * own is written and which is read next.
+ * A ring for samples that are more than a number: as base/ring.h, but they are written and read where they
+ * lie, in an array of the user's own; it says which slot is next.
  */
 #ifndef RTGAUGE_SLOT_RING_H
 #define RTGAUGE_SLOT_RING_H

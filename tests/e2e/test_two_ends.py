@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,17 @@ def series(step: dict[str, Any]) -> dict[tuple[str, str, str], dict[str, Any]]:
 def values(step: dict[str, Any], role: str) -> dict[str, Any]:
     (found,) = [one["values"] for one in step["results"] if one["labels"]["role"] == role]
     return found
+
+
+def start_long(board: Board, folder: Path) -> subprocess.Popen[str]:
+    """A response whose slave is on the board, for longer than anybody waits."""
+    words = ("--set", "probe=response", "--set", "peer=local", "--set", f"path=udp:{board.there}:{PORT}", "--set", "interval=5ms")
+    return start("run", *words, "--target", board.target, "--duration", "60s", *SHORT, "--json", "--out", folder / "out", env=board.env, log=folder / "log")
+
+
+def wait_measured(folder: Path) -> None:
+    """Until the first window of the measured phase."""
+    wait_until(lambda: any('"phase":"measure"' in one.read_text() for one in folder.glob("out/*/steps/.*/stream.ndjson")), "a window")
 
 
 def test_a_slave_on_another_machine(board: Board) -> None:
@@ -125,11 +137,9 @@ def test_a_plan_with_a_load_on_the_target_alone(board: Board, tmp_path: Path) ->
 
 
 def test_a_slave_that_is_killed_ends_the_step_and_is_named(board: Board, tmp_path: Path) -> None:
-    out, log = tmp_path / "out", tmp_path / "log"
-    words = ("--set", "probe=response", "--set", "peer=local", "--set", f"path=udp:{board.there}:{PORT}", "--set", "interval=5ms")
-    process = start("run", *words, "--target", board.target, "--duration", "60s", *SHORT, "--json", "--out", out, env=board.env, log=log)
+    process = start_long(board, tmp_path)
     try:
-        wait_until(lambda: any('"phase":"measure"' in one.read_text() for one in out.glob("*/steps/.*/stream.ndjson")), "a window")
+        wait_measured(tmp_path)
         engines = [pid for pid in all_pids() if "--role=slave" in command_line(pid) and " guard " not in command_line(pid)]
         assert engines
         for pid in engines:
@@ -147,11 +157,9 @@ def test_a_slave_that_is_killed_ends_the_step_and_is_named(board: Board, tmp_pat
 
 
 def test_ctrl_c_keeps_what_both_measured(board: Board, tmp_path: Path) -> None:
-    out, log = tmp_path / "out", tmp_path / "log"
-    words = ("--set", "probe=response", "--set", "peer=local", "--set", f"path=udp:{board.there}:{PORT}", "--set", "interval=5ms")
-    process = start("run", *words, "--target", board.target, "--duration", "60s", *SHORT, "--json", "--out", out, env=board.env, log=log)
+    process = start_long(board, tmp_path)
     try:
-        wait_until(lambda: any('"phase":"measure"' in one.read_text() for one in out.glob("*/steps/.*/stream.ndjson")), "a window")
+        wait_measured(tmp_path)
         below = family(process.pid)
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=60)

@@ -88,7 +88,11 @@ class SignalParameters(MachineParameters):
     path: Annotated[str, AfterValidator(check_path)] = Field(
         default="loop:eventfd", alias="path", description="the line: loop:KIND, udp:HOST:PORT, gpio:CHIP:LINES"
     )
-    role: Literal["both", "master", "slave"] = Field(default="both", alias="role", description="role of this machine; both: two processes on CPUs of their own")
+    role: Literal["both", "master", "slave"] = Field(
+        default="both",
+        alias="role",
+        description="role of this machine; both: two processes on CPUs of their own; with a peer: the role of the task in question",
+    )
     slave_cpu: int | None = Field(
         default=None, alias="slave-cpu", ge=0, le=MAX_CPU, description="CPU of the slave with role both; one of another core where it is not given"
     )
@@ -121,6 +125,8 @@ class SignalParameters(MachineParameters):
             raise ValueError("peer-cpu is a CPU of the peer; name that machine with peer")
         if self.peer is not None and self.role == "both":
             raise ValueError(f"with a peer this target plays one role, master or slave (by default {self.measured_role})")
+        if self.peer is not None and self.path in LOOPS:
+            raise ValueError(f"{self.path} is within one machine: with a peer give a path between the two, udp:HOST:PORT or gpio:CHIP:LINES")
         if self.peer_path in LOOPS:
             raise ValueError(f"{self.peer_path} is within one machine: two machines have a path udp:HOST:PORT or gpio:CHIP:LINES between them")
         return self

@@ -184,7 +184,6 @@ class StreamResult:
         self.hello: Hello | None = None
         self.series: list[SeriesLine] = []
         self.start_ns: dict[int, int] = {}
-        self.windows: list[Window] = []
         self.outliers: list[Outlier] = []
         self.summaries: list[Summary] = []
         self.marks: list[Mark] = []
@@ -203,8 +202,6 @@ class StreamResult:
                 self.series.append(line)
             case Started():
                 self.start_ns[line.series] = line.start_ns
-            case Window():
-                self.windows.append(line)
             case OutlierLine():
                 self.outliers.append(Outlier.model_validate(line.model_dump(exclude={"type"})))
             case Summary():
@@ -221,5 +218,5 @@ class StreamResult:
                 self.end = line
             case ErrorLine():
                 self.error = line
-            case Armed():
-                pass
+            case Armed() | Window():
+                pass  # windows are many: a WindowTable packs them

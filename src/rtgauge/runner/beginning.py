@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shlex
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
@@ -12,6 +11,7 @@ from rtgauge.errors import MeasureError, RtgaugeError
 from rtgauge.lab.not_up import NotUp
 from rtgauge.record.model import Mark, Severity
 from rtgauge.record.writer import RecordWriter
+from rtgauge.runner.planned import how_to_go_on
 from rtgauge.target.address import LAB
 from rtgauge.target.opening import console, open_target
 from rtgauge.target.ssh_errors import ConnectionBroken
@@ -82,15 +82,11 @@ class Beginning:
             writer.close_partial()
         except RtgaugeError:
             return MeasureError(str(error))  # what came first is what the user has to know
-        return MeasureError(f"{_told(error, place)}{_how_to_go_on(writer)}")
+        return MeasureError(f"{_told(error, place)}{how_to_go_on(writer.path)}")
 
 
 def _told(error: NotUp | ConnectionBroken, console: Path) -> str:
     return error.told(console) if isinstance(error, NotUp) else f"{error}; its console is in {console}"
-
-
-def _how_to_go_on(writer: RecordWriter) -> str:
-    return f"; go on with: rtgauge run --resume {shlex.quote(str(writer.path))}"
 
 
 @contextmanager
@@ -102,4 +98,4 @@ def console_into(writer: RecordWriter) -> Generator[None]:
         if error.console is None:
             raise
         place = writer.write_console(LAB + error.guest, error.console)
-        raise MeasureError(f"{error.told(place)}{_how_to_go_on(writer)}") from None
+        raise MeasureError(f"{error.told(place)}{how_to_go_on(writer.path)}") from None

@@ -18,7 +18,7 @@ from rtgauge.record.storage import clear_errors
 from rtgauge.record.stream import AnyLine, Armed, ErrorLine, StreamResult, Window, parse_line
 from rtgauge.record.windows import WindowTable
 from rtgauge.runner.context import Context, NotHere
-from rtgauge.target.base import Guarded, Target
+from rtgauge.target.base import Guarded
 
 LAST_WORDS_S = 1.0
 """Between a program's last line and its end."""
@@ -69,8 +69,6 @@ class Said:
     """Its windows."""
     programs: tuple[Guarded, ...]
     peer: PeerReport | None = None
-    sampler: Target | None = None
-    """Where raw samples were written; None: on the target itself."""
 
     @property
     def sampled(self) -> set[int]:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +16,7 @@ from rtgauge.runner.booted import BOOT_S
 from rtgauge.runner.context import STOPPED_EARLY, Abandoned, Context, LoadFailed
 from rtgauge.runner.kept import Kept
 from rtgauge.runner.machine_marks import machine_marks
-from rtgauge.runner.planned import RunOptions, expected_s, of_target, remaining_steps, step_ids
+from rtgauge.runner.planned import RunOptions, expected_s, how_to_go_on, of_target, remaining_steps, step_ids
 from rtgauge.runner.possible import check_all, on_target
 from rtgauge.runner.progress import Progress
 from rtgauge.runner.step import measure_step
@@ -32,7 +31,7 @@ More = Callable[[Record], Sequence[StepKey]]
 @contextmanager
 def saying_how_to_go_on(writer: RecordWriter, options: RunOptions) -> Generator[None]:
     """Whatever ends a run early says how to go on with it."""
-    how = f"; go on with: rtgauge run --resume {shlex.quote(str(writer.path))}" if options.kept else ""
+    how = how_to_go_on(writer.path) if options.kept else ""
     try:
         yield
     except KeyboardInterrupt:

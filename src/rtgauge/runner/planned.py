@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,11 @@ class RunOptions:
     kept: bool = True
     wait_ns: int = 15 * 60 * 10**9
     """How long another machine goes on and waits, beyond its longest step, where the connection broke and nobody resumes."""
+
+
+def how_to_go_on(record: Path) -> str:
+    """What every line says that ends a run early and keeps its record."""
+    return f"; go on with: rtgauge run --resume {shlex.quote(str(record))}"
 
 
 def expected_s(key: StepKey, load_warm_up_ns: int) -> float:

@@ -184,7 +184,7 @@ def measure_step(step_id: str, key: StepKey, context: Context, folder: Path) -> 
     changed = changes(before, after)
     said.result.marks += _connection_marks(said.programs, picked_up=picked_up is not None)
     step = _put_together(step_id, key, context, said=said, report=report, started=started, changed=changed)
-    (said.sampler or target).fetch(folder)
+    two_ends.target_of("master", key, context).fetch(folder)
     if key.parameters.get("samples"):
         step.series = [with_samples(one, summarise_samples(folder / f"samples-{one.series}.i64")) if one.series in said.sampled else one for one in step.series]
     return step, said.frame

@@ -41,7 +41,7 @@ class End:
 
 
 def target_of(role: Role, key: StepKey, context: Context) -> Target:
-    """The target that plays this role."""
+    """The target that plays this role; without a peer there is only the step's own."""
     peer = key.peer
     return context.targets[peer[1]] if peer is not None and peer[0] == role else context.target
 
@@ -162,7 +162,7 @@ def measure(key: StepKey, context: Context, load: RunningLoad | None, folder: Pa
         result.marks.append(Mark(name="slave-died", severity=Severity.INVALID, detail=detail))
         if result.end is not None:
             result.end = result.end.model_copy(update={"reason": "slave-died"})
-    return Said(result, frame, (master, slave.program), report, both["master"].target)
+    return Said(result, frame, (master, slave.program), report)
 
 
 def trial(key: StepKey, context: Context) -> None:
