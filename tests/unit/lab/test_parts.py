@@ -106,7 +106,7 @@ def test_modules_come_after_those_that_they_need(tmp_path: Path) -> None:
 
 
 def test_packed_modules_are_unpacked(tmp_path: Path) -> None:
-    (tmp_path / "a-b.ko.gz").write_bytes(gzip.compress(b"module"))
+    (tmp_path / "a-b.ko.gz").write_bytes(gzip.compress(b"module", mtime=0))
     assert module_content(tmp_path / "a-b.ko.gz") == b"module"
     assert module_name(tmp_path / "a-b.ko.gz") == "a_b"
     (tmp_path / "bad.ko").write_bytes(b"x")
@@ -137,7 +137,7 @@ def test_what_is_no_known_kernel_is_left_as_it_is(tmp_path_factory: pytest.TempP
         (b"\x7fELF\x02\x01" + bytes(12) + b"\x3e\0", "x86_64"),
         (bytes(0x38) + b"ARM\x64", "aarch64"),
         (b"MZ\0\0zimg", "aarch64"),
-        (gzip.compress(b"kernel"), "aarch64"),
+        (gzip.compress(b"kernel", mtime=0), "aarch64"),
         (b"\x7fELF\x02\x01" + bytes(12) + b"\xb7\0", None),
         (b"", None),
         (b"#!/bin/sh\n", None),
@@ -149,7 +149,7 @@ def test_a_kernel_is_known_by_how_it_begins(tmp_path: Path, head: bytes, found: 
 
 
 def test_a_packed_arm_kernel_is_unpacked(tmp_path: Path) -> None:
-    packed = gzip.compress(b"kernel")
+    packed = gzip.compress(b"kernel", mtime=0)
     (tmp_path / "kernel").write_bytes(b"MZ\0\0zimg" + (64).to_bytes(4, "little") + len(packed).to_bytes(4, "little") + bytes(48) + packed)
     bootable(tmp_path / "kernel", "aarch64", tmp_path / "booted")
     assert (tmp_path / "booted").read_bytes() == b"kernel"
