@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, ValidationError
 
 from rtgauge.errors import InputError
-from rtgauge.nearest import nearest
+from rtgauge.suggest import nearest
 from rtgauge.units import format_cpu_list, format_duration, parse_cpu_list, parse_duration_ns
 
 

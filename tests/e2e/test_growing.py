@@ -11,10 +11,10 @@ import pytest
 from rtgauge.plan.plan import Overrides, make_plan
 from rtgauge.record.reader import Record
 from rtgauge.runner.interrupt import Interrupt
-from rtgauge.runner.planned import RunOptions
+from rtgauge.runner.planned_steps import RunOptions
 from rtgauge.runner.progress import Silent
 from rtgauge.runner.run import resume_run, start_run
-from rtgauge.study.growing import Growing
+from rtgauge.study.adaptive import Growing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,8 +17,8 @@ from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.record.model import Distribution, Run
 from rtgauge.study import delgado2020
 from rtgauge.study.delgado2020 import Choice, Hands, Selected, choose, idle_plan, loaded_plan, resume_study, run_study
-from rtgauge.study.kept import kept_of, newest_of
-from rtgauge.system.deployment.words import NAMED
+from rtgauge.study.study_state import kept_of, newest_of
+from rtgauge.system.deployment.definition import NAMED
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,7 +20,7 @@ from rtgauge.record.summary import summarise_step
 from rtgauge.report.figures.measured_schedule import figure_name, measured_figure
 from rtgauge.report.page import html
 from rtgauge.report.taskset import figure_rows, parameter_rows
-from rtgauge.runner.tasks import highest, run_segments, task_counts
+from rtgauge.runner.taskset_result import highest, run_segments, task_counts
 from tests.unit.records import run, step
 from tests.unit.windows import frame, row
 

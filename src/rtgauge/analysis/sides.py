@@ -14,11 +14,11 @@ import polars as pl
 from rtgauge.analysis.bootstrap import Stretches
 from rtgauge.analysis.parts import WHOLE, Part
 from rtgauge.errors import InputError
-from rtgauge.nearest import nearest
 from rtgauge.record.histogram import upper_ns
 from rtgauge.record.merge import Merged, add_bins, merge
 from rtgauge.record.summary import distribution, filled_distribution
-from rtgauge.system.brief import brief
+from rtgauge.suggest import nearest
+from rtgauge.system.fact_summary import brief
 from rtgauge.units import format_duration
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from rtgauge.system.deployment.held import Held
-    from rtgauge.system.deployment.machine import Machine
+    from rtgauge.system.deployment.machine_state import Machine
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -47,7 +47,7 @@ def _machine(read: Callable[[Iterable[str]], Mapping[str, Any]], *, threads: boo
     """(what a deployment has to know, the deployment that is held or None) of the machine whose `read` hand this is."""
     from rtgauge.system.deployment.apply import read_files
     from rtgauge.system.deployment.held import BOOT_ID, JOURNAL, find_held
-    from rtgauge.system.deployment.machine import Machine
+    from rtgauge.system.deployment.machine_state import Machine
 
     machine = Machine(read_files(read, threads=threads))
     files = read([JOURNAL, BOOT_ID])
@@ -77,8 +77,8 @@ def show(
 
     from rtgauge.report.deployment import print_deployments, print_settings
     from rtgauge.system.deployment.ability import why_not
-    from rtgauge.system.deployment.settings import preview
-    from rtgauge.system.deployment.words import NAMED, parse_deployment
+    from rtgauge.system.deployment.definition import NAMED, parse_deployment
+    from rtgauge.system.deployment.stages import preview
     from rtgauge.target.opening import reader
 
     deployment = parse_deployment(name) if name is not None else None
@@ -108,8 +108,8 @@ def apply(name: Name, target: Target = "local") -> None:
     from rtgauge.system.deployment.ability import why_not
     from rtgauge.system.deployment.apply import Refused
     from rtgauge.system.deployment.apply import apply as bring_about
+    from rtgauge.system.deployment.definition import AS_IS, parse_deployment
     from rtgauge.system.deployment.held import run_id
-    from rtgauge.system.deployment.words import AS_IS, parse_deployment
     from rtgauge.target.opening import open_target
 
     deployment = parse_deployment(name)
@@ -179,8 +179,8 @@ def cmdline(name: Name, target: Target = "local") -> None:
     """
     from rtgauge.system.deployment.ability import why_not
     from rtgauge.system.deployment.cmdline import command_line, not_by_boot
-    from rtgauge.system.deployment.words import parse_deployment
-    from rtgauge.system.whole import facts_by
+    from rtgauge.system.deployment.definition import parse_deployment
+    from rtgauge.system.read_facts import facts_by
     from rtgauge.target.opening import reader
 
     deployment = parse_deployment(name)

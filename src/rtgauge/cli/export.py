@@ -29,10 +29,10 @@ def export(
       rtgauge export RECORD --format parquet --windows -o windows.parquet
     """
     from rtgauge.errors import InputError
-    from rtgauge.nearest import nearest
     from rtgauge.record.export import FORMATS
     from rtgauge.record.export import export as write
     from rtgauge.record.reader import Record
+    from rtgauge.suggest import nearest
 
     if form not in FORMATS:
         raise InputError(f"unknown format '{form}'{nearest(form, FORMATS)}")

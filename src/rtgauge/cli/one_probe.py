@@ -20,7 +20,7 @@ from rtgauge.record.tire_state import STATE_FILE, export_state
 from rtgauge.report.calibrations import print_calibrations
 from rtgauge.report.terminal import print_summary
 from rtgauge.runner.interrupt import Interrupt
-from rtgauge.runner.planned import RunOptions
+from rtgauge.runner.planned_steps import RunOptions
 from rtgauge.runner.run import start_run
 from rtgauge.verdict.decision import exit_status, judge_run
 from rtgauge.verdict.requirement import parse_requirement

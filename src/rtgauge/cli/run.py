@@ -13,7 +13,7 @@ LONGEST_WAIT_NS = 7 * 86400 * 10**9
 
 if TYPE_CHECKING:
     from rtgauge.plan.plan import Overrides
-    from rtgauge.runner.planned import RunOptions
+    from rtgauge.runner.planned_steps import RunOptions
 
 DEFAULT_PLAN = "quick"
 
@@ -35,7 +35,7 @@ def _overrides(
 ) -> Overrides:
     from rtgauge.errors import InputError
     from rtgauge.plan.plan import Overrides
-    from rtgauge.system.deployment.words import split_deployments
+    from rtgauge.system.deployment.definition import split_deployments
 
     parameters: dict[str, object] = {}
     for setting in settings:
@@ -93,7 +93,7 @@ def _resume(plan: str, options: RunOptions, *, as_json: bool) -> int:
     from rtgauge.runner.interrupt import Interrupt
     from rtgauge.runner.run import find_partial, resume_run
     from rtgauge.study import registry
-    from rtgauge.study.kept import kept_of, newest_of
+    from rtgauge.study.study_state import kept_of, newest_of
 
     folder = newest_of(options.out, plan) if plan in registry.names() else find_partial(options.out) if plan == DEFAULT_PLAN else Path(plan)
     run = Record.open(folder).run
@@ -195,7 +195,7 @@ def run(
     from rtgauge.cli.finish import finish
     from rtgauge.plan.plan import load_plan
     from rtgauge.runner.interrupt import Interrupt
-    from rtgauge.runner.planned import RunOptions
+    from rtgauge.runner.planned_steps import RunOptions
     from rtgauge.runner.run import start_run
     from rtgauge.study import registry
     from rtgauge.verdict.requirement import parse_requirement

@@ -19,7 +19,7 @@ from rtgauge.report.compare.tables import grids
 from rtgauge.report.compare.terminal import print_grids
 from rtgauge.report.terminal import print_summary
 from rtgauge.runner.interrupt import Interrupt
-from rtgauge.runner.planned import RunOptions
+from rtgauge.runner.planned_steps import RunOptions
 from rtgauge.runner.run import resume_run, start_run
 from rtgauge.study import delgado2020
 from rtgauge.study.delgado2020 import Choice

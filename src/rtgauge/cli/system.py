@@ -15,7 +15,7 @@ PURPOSES = ("xenomai", "preempt-rt", "stock")
 
 def system(target: Target = "local", json: Json = False) -> None:
     """Say what this machine is and how it is set: kernel, processors, interrupts, clocks, memory, limits."""
-    from rtgauge.system.whole import read_machine
+    from rtgauge.system.read_facts import read_machine
 
     facts, _ = read_machine(target)
     if json:
@@ -40,11 +40,11 @@ def audit(
     """Hold this machine's settings against what real-time wants. Exit status 1 where something serious differs."""
     from rtgauge import __version__
     from rtgauge.errors import InputError
-    from rtgauge.nearest import nearest
+    from rtgauge.suggest import nearest
     from rtgauge.system.audit import audit as hold
     from rtgauge.system.audit import exit_status
+    from rtgauge.system.read_facts import read_machine
     from rtgauge.system.rules import read_rules, rule_paths
-    from rtgauge.system.whole import read_machine
 
     if for_ is not None and for_ not in PURPOSES:
         raise InputError(f"unknown kernel '{for_}' for --for{nearest(for_, PURPOSES)}")

@@ -20,7 +20,7 @@ from rtgauge.record.reader import Record
 from rtgauge.report.terminal import print_summary
 from rtgauge.report.tire_chapter.chapter import results_of
 from rtgauge.runner.interrupt import Interrupt
-from rtgauge.runner.planned import RunOptions
+from rtgauge.runner.planned_steps import RunOptions
 from rtgauge.runner.run import start_run
 from rtgauge.study import registry
 from rtgauge.study.tire import STUDY

@@ -15,7 +15,7 @@ from rtgauge.lab.guest import BUILT_IN, NAME, Guest
 from rtgauge.lab.image import remove_images
 from rtgauge.lab.kernel import architecture_of
 from rtgauge.lab.running import folder_of, process_of
-from rtgauge.nearest import nearest
+from rtgauge.suggest import nearest
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,15 +16,15 @@ from pydantic import ValidationError
 
 from rtgauge.errors import InputError
 from rtgauge.load import registry as loads
-from rtgauge.nearest import nearest
 from rtgauge.plan.model import STEP_KEYS, PlanFile, plan_keys
 from rtgauge.probe import registry as probes
 from rtgauge.probe.base import Probe, key_names, normalise
 from rtgauge.probe.signal import other_role
 from rtgauge.record.model import StepKey
 from rtgauge.record.names import clean_name
-from rtgauge.system.controller import Controller
-from rtgauge.system.deployment.words import AS_IS, Deployment, parse_deployment
+from rtgauge.suggest import nearest
+from rtgauge.system.deployment.definition import AS_IS, Deployment, parse_deployment
+from rtgauge.system.priorities import Controller
 from rtgauge.target.address import LAB, LOCAL, target_name
 from rtgauge.validation import explain, one_line
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from rtgauge.errors import InputError
-from rtgauge.nearest import nearest
 from rtgauge.probe.base import Probe
 from rtgauge.probe.calibrate import Calibrate
 from rtgauge.probe.inversion import Inversion
@@ -17,6 +16,7 @@ from rtgauge.probe.switch import Switch
 from rtgauge.probe.taskset import Taskset
 from rtgauge.probe.tire import Tire
 from rtgauge.probe.wakeup import Wakeup
+from rtgauge.suggest import nearest
 
 PROBES: dict[str, Probe] = {
     probe.name: probe for probe in (Wakeup(), Periodic(), Response(), Noise(), Switch(), Preempt(), Semaphore(), Inversion(), Taskset(), Tire(), Calibrate())

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from rtgauge.system.deployment.ability import Cannot
     from rtgauge.system.deployment.actions import Action
     from rtgauge.system.deployment.apply import Applied
+    from rtgauge.system.deployment.definition import Deployment
     from rtgauge.system.deployment.held import Held
-    from rtgauge.system.deployment.words import Deployment
 
 YES_NO = {"on": "yes", "off": "no", "all": "yes", "1": "no"}
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from rtgauge.errors import MeasureError
 from rtgauge.record.model import Calibration
 from rtgauge.runner.interrupt import Interrupt
-from rtgauge.runner.kept import Kept
 from rtgauge.runner.progress import Progress
-from rtgauge.system.controller import Controller
+from rtgauge.runner.resume_state import Kept
+from rtgauge.system.priorities import Controller
 from rtgauge.target.base import Target
 
 if TYPE_CHECKING:
-    from rtgauge.runner.booted import Boots
+    from rtgauge.runner.deploy_boot import Boots
 
 TRACE_PARTS = "trace_parts"
 STOPPED_EARLY = ("stopped", "died")

@@ -8,7 +8,6 @@ from typing import Any
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.load.running import RunningLoad
-from rtgauge.nearest import nearest
 from rtgauge.record.cyclictest import Measurement
 from rtgauge.record.cyclictest_step import cyclictest_step
 from rtgauge.record.import_cyclictest import read_cyclictest
@@ -16,8 +15,9 @@ from rtgauge.record.model import LeftOut, LoadReport, Mark, Severity, Step, Step
 from rtgauge.record.rtla_text import parse_rtla
 from rtgauge.runner.context import Abandoned, Context, now_utc
 from rtgauge.runner.step import load_marks, start_load
+from rtgauge.suggest import nearest
+from rtgauge.system.change_marks import marks as change_marks
 from rtgauge.system.changes import CHANGE_PATHS, changes
-from rtgauge.system.marks import marks as change_marks
 from rtgauge.target.base import Target
 from rtgauge.units import format_cpu_list, parse_cpu_list
 

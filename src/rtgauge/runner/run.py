@@ -18,20 +18,20 @@ from rtgauge.plan.plan import Plan
 from rtgauge.record.model import Calibration, LeftOut, Mark, Run, Severity, Step, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import PARTIAL, RecordWriter
-from rtgauge.runner import deployed
-from rtgauge.runner.beginning import Beginning, console_into
-from rtgauge.runner.booted import Boots
+from rtgauge.runner import deploy_live
 from rtgauge.runner.context import STOPPED_EARLY, Context, now_utc
+from rtgauge.runner.deploy_boot import Boots
+from rtgauge.runner.feasibility import check_all, on_target, possible_steps
 from rtgauge.runner.interrupt import Interrupt
-from rtgauge.runner.kept import Kept, kept_folders, read_kept
 from rtgauge.runner.machine_marks import emulated
-from rtgauge.runner.measuring import More, go_on, saying_how_to_go_on
-from rtgauge.runner.planned import RunOptions, all_targets, controller_of, lease_of, new_run, of_target, plan_of, remaining_steps
-from rtgauge.runner.possible import check_all, on_target, possible_steps
+from rtgauge.runner.planned_steps import RunOptions, all_targets, controller_of, lease_of, new_run, of_target, plan_of, remaining_steps
 from rtgauge.runner.progress import Progress
-from rtgauge.runner.trial import calibrate
-from rtgauge.system.deployment.words import AS_IS
-from rtgauge.system.whole import facts_by
+from rtgauge.runner.resume_state import Kept, kept_folders, read_kept
+from rtgauge.runner.session import Beginning, console_into
+from rtgauge.runner.step_loop import More, go_on, saying_how_to_go_on
+from rtgauge.runner.target_check import calibrate
+from rtgauge.system.deployment.definition import AS_IS
+from rtgauge.system.read_facts import facts_by
 from rtgauge.target.base import Target
 from rtgauge.target.opening import open_target
 from rtgauge.target.ssh import SshTarget
@@ -196,7 +196,7 @@ def _restored_marks(targets: Mapping[str, Target]) -> list[Mark]:
 
 
 def _held_marks(steps: Sequence[StepKey], context: Context) -> list[Mark]:
-    held = deployed.take_over_held(steps, context)
+    held = deploy_live.take_over_held(steps, context)
     if held is None:
         return []
     where = f", on CPU {format_cpu_list(context.isolated)}" if context.isolated else ""

@@ -18,14 +18,14 @@ from rtgauge.record.model import LoadReport, Mark, Severity, Step, StepKey
 from rtgauge.record.samples_summary import summarise_samples, with_samples
 from rtgauge.record.stream import StreamResult
 from rtgauge.record.summary import summarise_step
-from rtgauge.runner import two_ends
+from rtgauge.runner import peer_step
 from rtgauge.runner.context import Abandoned, Context, LoadFailed, abandon, now_utc
-from rtgauge.runner.follow import Said, fail, follow
-from rtgauge.runner.kept import Kept
+from rtgauge.runner.follow_engine import Said, fail, follow
 from rtgauge.runner.machine_marks import emulated
-from rtgauge.runner.tasks import highest, run_segments, task_counts
+from rtgauge.runner.resume_state import Kept
+from rtgauge.runner.taskset_result import highest, run_segments, task_counts
+from rtgauge.system.change_marks import marks as change_marks
 from rtgauge.system.changes import CHANGE_PATHS, changes
-from rtgauge.system.marks import marks as change_marks
 from rtgauge.system.starvation import throttled
 from rtgauge.target.base import Guarded, Target
 from rtgauge.target.ssh_errors import ConnectionBroken
@@ -151,8 +151,8 @@ def _begin_beside(context: Context, load: RunningLoad | None) -> None:
 
 
 def _measure_both(key: StepKey, context: Context, folder: Path, load: RunningLoad | None) -> Said:
-    files = _samples_dir(key, two_ends.target_of("master", key, context), folder)
-    return two_ends.measure(key, context, load, folder, begin=lambda: _begin_beside(context, load), samples_dir=files)
+    files = _samples_dir(key, peer_step.target_of("master", key, context), folder)
+    return peer_step.measure(key, context, load, folder, begin=lambda: _begin_beside(context, load), samples_dir=files)
 
 
 def measure_step(step_id: str, key: StepKey, context: Context, folder: Path) -> tuple[Step, pl.DataFrame]:
@@ -184,7 +184,7 @@ def measure_step(step_id: str, key: StepKey, context: Context, folder: Path) -> 
     changed = changes(before, after)
     said.result.marks += _connection_marks(said.programs, picked_up=picked_up is not None)
     step = _put_together(step_id, key, context, said=said, report=report, started=started, changed=changed)
-    two_ends.target_of("master", key, context).fetch(folder)
+    peer_step.target_of("master", key, context).fetch(folder)
     if key.parameters.get("samples"):
         step.series = [with_samples(one, summarise_samples(folder / f"samples-{one.series}.i64")) if one.series in said.sampled else one for one in step.series]
     return step, said.frame

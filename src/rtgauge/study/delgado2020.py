@@ -17,8 +17,8 @@ from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeEr
 from rtgauge.plan.plan import Overrides, Plan, make_plan
 from rtgauge.record.model import Run
 from rtgauge.record.reader import Record
-from rtgauge.study.kept import Kept, follower, kept_of, leader, with_kept
-from rtgauge.system.deployment.words import NAMED
+from rtgauge.study.study_state import Kept, follower, kept_of, leader, with_kept
+from rtgauge.system.deployment.definition import NAMED
 
 NAME = "delgado2020"
 DESCRIPTION = "study: latency in every deployment, the selection of the best, and that one under load (Delgado & Choi 2020); an hour and a quarter"

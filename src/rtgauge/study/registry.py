@@ -9,8 +9,8 @@ from typing import cast
 from rtgauge.errors import InputError
 from rtgauge.plan.plan import Overrides
 from rtgauge.record.model import Run
-from rtgauge.study.growing import Growing, Study
-from rtgauge.study.kept import kept_of
+from rtgauge.study.adaptive import Growing, Study
+from rtgauge.study.study_state import kept_of
 
 TWO_RECORDS = ("delgado2020",)
 """Studies whose second part is a record of its own."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.analysis.sustained import PERIODS, found_in, groups, next_period, point_of
 from rtgauge.errors import InputError
-from rtgauge.nearest import nearest
 from rtgauge.plan.plan import Overrides, Plan, make_plan
+from rtgauge.suggest import nearest
 from rtgauge.units import format_duration, parse_duration_ns
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from rtgauge.analysis.tire.runs import SERIAL, SOLVERS, PacedRun
 from rtgauge.analysis.tire.search import Outcome, Search, State, Trial, state_of, whole_nodes
 from rtgauge.analysis.tire.whole import Condition, Searched, condition_of, meanings
 from rtgauge.errors import InputError
-from rtgauge.nearest import nearest
 from rtgauge.plan.plan import Overrides, Plan, make_plan
 from rtgauge.probe.tire import MOST_NODES, THREAD_WORDS
 from rtgauge.record.model import Step, StepKey
 from rtgauge.record.reader import Record
-from rtgauge.study.kept import kept_of
+from rtgauge.study.study_state import kept_of
+from rtgauge.suggest import nearest
 from rtgauge.units import format_duration, parse_duration_ns
 
 START = 0.9

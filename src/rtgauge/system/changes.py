@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.system.reading import Files, integer, known
+from rtgauge.system.file_batch import Files, integer, known
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

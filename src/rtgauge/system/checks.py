@@ -7,9 +7,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from rtgauge.system import boot, kernel
+from rtgauge.system import kernel, kernel_parameters
 from rtgauge.system.cpus import CPU, cpu_list
-from rtgauge.system.reading import UNKNOWN, Files, chosen, integer
+from rtgauge.system.file_batch import UNKNOWN, Files, chosen, integer
 from rtgauge.system.rules import glob_pattern
 from rtgauge.units import format_cpu_list
 
@@ -45,7 +45,7 @@ class Machine:
         self.files = Files(files)
         self.config = kernel.config(self.files)
         cmdline = self.fact("kernel.cmdline")
-        self.parameters = boot.parameters(cmdline) if isinstance(cmdline, str) and cmdline != UNKNOWN else None
+        self.parameters = kernel_parameters.parameters(cmdline) if isinstance(cmdline, str) and cmdline != UNKNOWN else None
         possible = self.fact("cpu.possible")
         self.possible = cpu_list(possible) or [] if isinstance(possible, str) else []
 
@@ -95,7 +95,7 @@ def _cpus(text: Any, possible: list[int]) -> set[int] | None:
         return None
     if text in ("", NONE):
         return set()
-    found = boot.mask_cpus(text, possible) if text[:2] in ("0x", "0X") else boot.cpu_list(text, possible)
+    found = kernel_parameters.mask_cpus(text, possible) if text[:2] in ("0x", "0X") else kernel_parameters.cpu_list(text, possible)
     return None if found is None else set(found)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.system.reading import Files, integer, known
+from rtgauge.system.file_batch import Files, integer, known
 from rtgauge.units import format_cpu_list, parse_cpu_list
 
 if TYPE_CHECKING:

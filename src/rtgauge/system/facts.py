@@ -6,11 +6,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.system import cpus, extension, firmware, interrupts, kernel, limits, scheduling, tasks, topology, virtual
+from rtgauge.system import cpus, firmware, interrupts, kernel, limits, rt_core, rt_threads, scheduling, topology, virtual
 from rtgauge.system.changes import cpu_times
 from rtgauge.system.deployment.held import JOURNAL, find_held
 from rtgauge.system.deployment.recognise import recognise
-from rtgauge.system.reading import UNKNOWN, Files, chosen, known
+from rtgauge.system.file_batch import UNKNOWN, Files, chosen, known
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +43,7 @@ FACT_PATHS: list[str] = list(
             *scheduling.PATHS,
             *MEMORY_PATHS.values(),
             TIMER_LIST,
-            *(path for part in (topology, interrupts, tasks, firmware, extension, limits) for path in part.PATHS),
+            *(path for part in (topology, interrupts, rt_threads, firmware, rt_core, limits) for path in part.PATHS),
         ]
     )
 )
@@ -102,7 +102,7 @@ def facts(files: Mapping[str, Any], hello: Mapping[str, Any] | None = None) -> d
         "host": known(read.text("/proc/sys/kernel/hostname")),
         "os": known(pretty_name(read)),
         "boot_id": known(boot_id),
-        "kernel": kernel.facts(read, hello) | {"extension": extension.facts(read)},
+        "kernel": kernel.facts(read, hello) | {"extension": rt_core.facts(read)},
         "cpu": processors,
         "deployment": recognise(processors, find_held(files, boot_id)),
         "memory": memory(read) | {"swaps": swaps(read.text("/proc/swaps"))},
@@ -115,6 +115,6 @@ def facts(files: Mapping[str, Any], hello: Mapping[str, Any] | None = None) -> d
         "firmware": firmware.facts(read),
         "scheduling": scheduling.facts(read) | {"limits": limits.facts(read)},
         "interrupts": taken | {"on_isolated": on_isolated if on_isolated is not None else UNKNOWN},
-        "tasks": tasks.facts(read),
+        "tasks": rt_threads.facts(read),
         "steal_ns_since_boot": known(sum(cpu.get("steal", 0) for cpu in times.values()) if times else None),
     }

@@ -6,10 +6,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.system.reading import UNKNOWN, known
+from rtgauge.system.file_batch import UNKNOWN, known
 
 if TYPE_CHECKING:
-    from rtgauge.system.reading import Files
+    from rtgauge.system.file_batch import Files
 
 CPU = "/sys/devices/system/cpu"
 DMI = "/sys/class/dmi/id"

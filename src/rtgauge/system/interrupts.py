@@ -6,11 +6,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.system.reading import UNKNOWN, known
+from rtgauge.system.file_batch import UNKNOWN, known
 from rtgauge.units import format_cpu_list, parse_cpu_list
 
 if TYPE_CHECKING:
-    from rtgauge.system.reading import Files
+    from rtgauge.system.file_batch import Files
 
 DEFAULT = "/proc/irq/default_smp_affinity"
 WORKQUEUES = "/sys/devices/virtual/workqueue/cpumask"

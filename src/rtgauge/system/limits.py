@@ -6,13 +6,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.system.reading import UNKNOWN, integer, known
+from rtgauge.system.file_batch import UNKNOWN, integer, known
 from rtgauge.system.scheduling import OWN_GROUPS, V1_MOUNTS, own_group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rtgauge.system.reading import Files
+    from rtgauge.system.file_batch import Files
 
 V2_MOUNT = "/sys/fs/cgroup"
 OWN_LIMITS = "/proc/self/limits"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rtgauge.system.reading import UNKNOWN, Files, integer, known
+from rtgauge.system.file_batch import UNKNOWN, Files, integer, known
 
 RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
 PERIOD = "/proc/sys/kernel/sched_rt_period_us"

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.system.reading import UNKNOWN, integer, known
+from rtgauge.system.file_batch import UNKNOWN, integer, known
 from rtgauge.units import format_cpu_list, parse_cpu_list
 
 if TYPE_CHECKING:
-    from rtgauge.system.reading import Files
+    from rtgauge.system.file_batch import Files
 
 CPU = "/sys/devices/system/cpu"
 NODE = "/sys/devices/system/node"

@@ -6,10 +6,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.system.reading import UNKNOWN
+from rtgauge.system.file_batch import UNKNOWN
 
 if TYPE_CHECKING:
-    from rtgauge.system.reading import Files
+    from rtgauge.system.file_batch import Files
 
 DMI = "/sys/class/dmi/id"
 CLOCKS = "/sys/devices/system/clocksource/clocksource0/available_clocksource"

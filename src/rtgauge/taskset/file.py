@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rtgauge.errors import InputError
-from rtgauge.nearest import nearest
+from rtgauge.suggest import nearest
 from rtgauge.taskset.task import HIGHEST_PRIORITY, Task, TaskSet
 from rtgauge.units import MAX_CPU, format_duration
 from rtgauge.validation import DurationNs, between, explain

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from rtgauge.errors import InputError
-from rtgauge.nearest import nearest
+from rtgauge.suggest import nearest
 from rtgauge.validation import explain
 
 Id = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Literal, cast
 
 from rtgauge.errors import InputError
-from rtgauge.nearest import nearest
+from rtgauge.suggest import nearest
 from rtgauge.units import format_duration, parse_duration_ns
 
 Metric = Literal["latency", "jitter", "response"]

@@ -6,8 +6,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtgauge.system.controller import Controller, controller_actions
 from rtgauge.system.deployment.actions import Write
+from rtgauge.system.priorities import Controller, controller_actions
 
 
 def stat(tid: int, name: str, policy: int, priority: int, process: int | None = None) -> dict[str, dict[str, str]]:

@@ -14,10 +14,10 @@ from rtgauge.errors import InputError
 from rtgauge.system.deployment.ability import isolated_cpus, kept_cpus, why_not
 from rtgauge.system.deployment.actions import Action, Gather, Note, Setting, Write, mask
 from rtgauge.system.deployment.cmdline import command_line
-from rtgauge.system.deployment.machine import MACHINE_PATHS, Machine
+from rtgauge.system.deployment.definition import NAMED, Deployment, parse_deployment, split_deployments
+from rtgauge.system.deployment.machine_state import MACHINE_PATHS, Machine
 from rtgauge.system.deployment.recognise import recognise
-from rtgauge.system.deployment.settings import STAGES, preview
-from rtgauge.system.deployment.words import NAMED, Deployment, parse_deployment, split_deployments
+from rtgauge.system.deployment.stages import STAGES, preview
 from rtgauge.units import format_cpu_list
 
 CPU = "/sys/devices/system/cpu"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtgauge.runner.kept import kept_folders, read_kept
+from rtgauge.runner.resume_state import kept_folders, read_kept
 from rtgauge.target.ssh import Session
 
 SESSION = {"run_id": "r", "folder": "/tmp/rtgauge-1", "machine": "x86_64", "guard_pid": 7, "boot_id": "b", "lease_ns": 10}

@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rtgauge.system.deployment.words import ALL, Deployment
+from rtgauge.system.deployment.definition import ALL, Deployment
 from rtgauge.units import format_cpu_list, parse_cpu_list
 
 if TYPE_CHECKING:
-    from rtgauge.system.deployment.machine import Machine
+    from rtgauge.system.deployment.machine_state import Machine
 
 ISOLATED = "rtgauge-isolated"
 OTHERS = "rtgauge-others"

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, cast
 from rtgauge.errors import InputError
 from rtgauge.system.deployment.ability import Cannot, c_states_cannot, isolated_cpus, kept_cpus, smt_cannot
 from rtgauge.system.deployment.cmdline import command_line
-from rtgauge.system.deployment.words import ALL
+from rtgauge.system.deployment.definition import ALL
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rtgauge.system.deployment.machine import Machine
-    from rtgauge.system.deployment.words import Deployment
+    from rtgauge.system.deployment.definition import Deployment
+    from rtgauge.system.deployment.machine_state import Machine
 
 
 def boot_words(deployment: Deployment, machine: Machine, architecture: str) -> list[str]:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from rtgauge.errors import InputError
 from rtgauge.system.deployment.ability import isolated_cpus, kept_cpus
 from rtgauge.system.deployment.actions import mask
-from rtgauge.system.deployment.words import ALL
+from rtgauge.system.deployment.definition import ALL
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
-    from rtgauge.system.deployment.machine import Machine
-    from rtgauge.system.deployment.words import Deployment
+    from rtgauge.system.deployment.definition import Deployment
+    from rtgauge.system.deployment.machine_state import Machine
 
 X86 = ("x86_64", "i686", "i586", "i386")
 

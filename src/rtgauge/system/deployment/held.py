@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.system.deployment.ability import ISOLATED
-from rtgauge.system.reading import Files
+from rtgauge.system.file_batch import Files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from rtgauge.system.deployment.words import NAMED
-from rtgauge.system.reading import UNKNOWN, known
+from rtgauge.system.deployment.definition import NAMED
+from rtgauge.system.file_batch import UNKNOWN, known
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

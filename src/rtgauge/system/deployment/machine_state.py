@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.system.cpus import cpu_list
+from rtgauge.system.file_batch import Files, integer
 from rtgauge.system.interrupts import DEFAULT, WORKQUEUES
-from rtgauge.system.reading import Files, integer
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
-from rtgauge.nearest import nearest
+from rtgauge.suggest import nearest
 from rtgauge.units import format_cpu_list, parse_cpu_list
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from rtgauge.probe import registry as probes
 from rtgauge.record.model import Run, Step, StepKey
 from rtgauge.record.names import clean_name
 from rtgauge.runner.context import now_utc
-from rtgauge.system.controller import Controller
-from rtgauge.system.deployment.words import AS_IS
+from rtgauge.system.deployment.definition import AS_IS
+from rtgauge.system.priorities import Controller
 from rtgauge.target.lease import LEASE_NS
 
 STEP_OVERHEAD_S = 0.6

@@ -10,7 +10,7 @@ from typing import Protocol
 from rtgauge.plan.plan import Overrides, Plan
 from rtgauge.record.model import StepKey
 from rtgauge.record.reader import Record
-from rtgauge.study.kept import Kept, with_kept
+from rtgauge.study.study_state import Kept, with_kept
 
 
 class Study(Protocol):

@@ -18,7 +18,7 @@ from rtgauge.probe.signal import Role, SignalProbe, other_role
 from rtgauge.record.model import Mark, PeerReport, Severity, StepKey
 from rtgauge.record.stream import Armed, StreamResult
 from rtgauge.runner.context import Abandoned, Context
-from rtgauge.runner.follow import LAST_WORDS_S, Heard, Said, fail, follow
+from rtgauge.runner.follow_engine import LAST_WORDS_S, Heard, Said, fail, follow
 from rtgauge.target.base import Guarded, Target
 
 LOOK_EVERY_S = 0.1

@@ -9,9 +9,9 @@ import pytest
 
 from rtgauge.errors import MeasureError
 from rtgauge.record.model import StepKey
-from rtgauge.runner import booted
-from rtgauge.runner.booted import Boots, NotBooted
+from rtgauge.runner import deploy_boot
 from rtgauge.runner.context import Abandoned
+from rtgauge.runner.deploy_boot import Boots, NotBooted
 from rtgauge.runner.interrupt import Interrupt
 from tests.unit.system.test_deployment import CPU, machine
 
@@ -68,8 +68,8 @@ class Guest:
 
 
 def boots(guest: Guest, monkeypatch: pytest.MonkeyPatch, interrupt: Interrupt | None = None) -> Boots:
-    monkeypatch.setattr(booted, "Reboots", lambda name, say: guest)
-    monkeypatch.setattr(booted, "where_now", lambda name: None)
+    monkeypatch.setattr(deploy_boot, "Reboots", lambda name, say: guest)
+    monkeypatch.setattr(deploy_boot, "where_now", lambda name: None)
     return Boots(guest, interrupt or Interrupt(), lambda text: None)  # pyright: ignore[reportArgumentType]
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.system.deployment.actions import Action, Setting, Write
-from rtgauge.system.reading import Files, integer
+from rtgauge.system.file_batch import Files, integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from rtgauge.system.deployment.ability import ISOLATED, OTHERS, isolated_cpus, kept_cpus
 from rtgauge.system.deployment.actions import Action, Gather, Note, Setting, Write, mask
-from rtgauge.system.deployment.machine import CPU, RT_RUNTIME, SMT_CONTROL, TIMER_MIGRATION, Cpuset, Machine
-from rtgauge.system.deployment.words import ALL
+from rtgauge.system.deployment.definition import ALL
+from rtgauge.system.deployment.machine_state import CPU, RT_RUNTIME, SMT_CONTROL, TIMER_MIGRATION, Cpuset, Machine
 from rtgauge.system.interrupts import DEFAULT, WORKQUEUES
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from rtgauge.system.deployment.words import Deployment
+    from rtgauge.system.deployment.definition import Deployment
 
 DEFAULT_RT_RUNTIME = "950000"
 """us of each second that the kernel gives to real-time tasks unless told otherwise."""

@@ -7,11 +7,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.system.cpus import cpu_list
-from rtgauge.system.reading import UNKNOWN
+from rtgauge.system.file_batch import UNKNOWN
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
-    from rtgauge.system.reading import Files
+    from rtgauge.system.file_batch import Files
 
 COBALT = "/proc/xenomai/version"
 SUPPORTED = "/sys/module/xenomai/parameters/supported_cpus"

@@ -6,11 +6,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.system.reading import UNKNOWN, integer
+from rtgauge.system.file_batch import UNKNOWN, integer
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
-    from rtgauge.system.reading import Files
+    from rtgauge.system.file_batch import Files
 
 PATHS = ["/proc/[0-9]*/task/[0-9]*/stat"]
 POLICIES = {1: "fifo", 2: "rr", 6: "deadline"}

@@ -15,10 +15,10 @@ from rtgauge.runner.interrupt import Interrupt
 from rtgauge.system.deployment.ability import isolated_cpus, kept_cpus
 from rtgauge.system.deployment.apply import Applied, Refused, apply, read_machine
 from rtgauge.system.deployment.by_boot import boot_words, differs, left_to_set, not_in_effect, why_not_by_boot
+from rtgauge.system.deployment.definition import AS_IS, Deployment, parse_deployment
 from rtgauge.system.deployment.held import BOOT_ID, JOURNAL, find_held
-from rtgauge.system.deployment.machine import Machine
-from rtgauge.system.deployment.words import AS_IS, Deployment, parse_deployment
-from rtgauge.system.whole import facts_by
+from rtgauge.system.deployment.machine_state import Machine
+from rtgauge.system.read_facts import facts_by
 from rtgauge.target.address import LAB, SshAddress
 from rtgauge.target.opening import where_now
 from rtgauge.target.ssh import SshTarget

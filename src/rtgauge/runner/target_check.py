@@ -7,16 +7,16 @@ from rtgauge.errors import MeasureError
 from rtgauge.probe import registry as probes
 from rtgauge.record.model import Calibration, StepKey
 from rtgauge.record.stream import Armed, ErrorLine, StreamResult, parse_line
-from rtgauge.runner import two_ends
+from rtgauge.runner import peer_step
 from rtgauge.runner.context import TRACE_PARTS, Context
-from rtgauge.runner.follow import LAST_WORDS_S, fail
+from rtgauge.runner.follow_engine import LAST_WORDS_S, fail
 from rtgauge.target.base import Target
 
 
 def check_permission(key: StepKey, context: Context) -> None:
     """Arm the probe and stop it again: what the engine refuses is known before anything else is done."""
     if key.peer is not None:
-        two_ends.trial(key, context)
+        peer_step.trial(key, context)
         return
     probe = probes.get(key.probe)
     # the tracefs instance is made for the step itself

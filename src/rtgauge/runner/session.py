@@ -11,7 +11,7 @@ from rtgauge.errors import MeasureError, RtgaugeError
 from rtgauge.lab.not_up import NotUp
 from rtgauge.record.model import Mark, Severity
 from rtgauge.record.writer import RecordWriter
-from rtgauge.runner.planned import how_to_go_on
+from rtgauge.runner.planned_steps import how_to_go_on
 from rtgauge.target.address import LAB
 from rtgauge.target.opening import console, open_target
 from rtgauge.target.ssh_errors import ConnectionBroken

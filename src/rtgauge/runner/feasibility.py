@@ -8,17 +8,17 @@ from collections.abc import Mapping, Sequence
 from rtgauge.errors import RtgaugeError
 from rtgauge.load import registry as loads
 from rtgauge.record.model import LeftOut, StepKey
-from rtgauge.runner import cross_check, deployed
-from rtgauge.runner.booted import Boots
+from rtgauge.runner import cross_check, deploy_live
 from rtgauge.runner.context import Context, NotHere
-from rtgauge.runner.trial import check_permission
+from rtgauge.runner.deploy_boot import Boots
+from rtgauge.runner.target_check import check_permission
 from rtgauge.target.address import LOCAL
 from rtgauge.target.base import Target
 
 
 def possible_steps(steps: Sequence[StepKey], target: Target, boots: Boots | None) -> tuple[list[StepKey], list[LeftOut]]:
     """The steps that this target can take, and what is left out and why."""
-    takeable, missing_deployments = deployed.possible(steps, target) if boots is None else boots.possible(steps)
+    takeable, missing_deployments = deploy_live.possible(steps, target) if boots is None else boots.possible(steps)
     left_out: dict[str, LeftOut] = {one.what: one for one in missing_deployments}
     possible: list[StepKey] = []
     for key in takeable:

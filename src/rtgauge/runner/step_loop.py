@@ -11,14 +11,14 @@ from rtgauge.errors import EXIT_INTERRUPTED, RtgaugeError
 from rtgauge.record.model import LeftOut, Mark, Run, Step, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
-from rtgauge.runner import cross_check, deployed
-from rtgauge.runner.booted import BOOT_S
+from rtgauge.runner import cross_check, deploy_live
 from rtgauge.runner.context import STOPPED_EARLY, Abandoned, Context, LoadFailed
-from rtgauge.runner.kept import Kept
+from rtgauge.runner.deploy_boot import BOOT_S
+from rtgauge.runner.feasibility import check_all, on_target
 from rtgauge.runner.machine_marks import machine_marks
-from rtgauge.runner.planned import RunOptions, expected_s, how_to_go_on, of_target, remaining_steps, step_ids
-from rtgauge.runner.possible import check_all, on_target
+from rtgauge.runner.planned_steps import RunOptions, expected_s, how_to_go_on, of_target, remaining_steps, step_ids
 from rtgauge.runner.progress import Progress
+from rtgauge.runner.resume_state import Kept
 from rtgauge.runner.step import measure_step
 from rtgauge.system.deployment.apply import Refused
 from rtgauge.target.base import Target
@@ -91,9 +91,9 @@ def _measure(writer: RecordWriter, run: Run, remaining: Sequence[StepKey], conte
         try:
             measure = measure_step if key.tool == "rtgauge" else cross_check.measure
             left_before = list(context.not_put_back)
-            with deployed.deployed(key, context) as applied:
+            with deploy_live.deployed(key, context) as applied:
                 step, windows = measure(step_id, key, context, folder)
-            step = deployed.with_deployment(step, applied, left_before)
+            step = deploy_live.with_deployment(step, applied, left_before)
             step.marks += _of_machines(key, contexts)
             writer.commit_step(step, windows)
         except Abandoned:
@@ -103,7 +103,7 @@ def _measure(writer: RecordWriter, run: Run, remaining: Sequence[StepKey], conte
             _leave_out(writer, on_target(LeftOut(what=f"load {key.load}", reason=str(error), remedy=how), context.target.name, targets), progress)
             continue
         except Refused as error:
-            _leave_out(writer, on_target(deployed.left_out(key.deployment, error), context.target.name, targets), progress)
+            _leave_out(writer, on_target(deploy_live.left_out(key.deployment, error), context.target.name, targets), progress)
             continue
         finally:
             writer.drop_step(step_id)
