@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from rtgauge.lab import places
-from rtgauge.lab.running import process_of
+from rtgauge.lab.running_guests import process_of
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
 from tests.e2e.cli import Done, error_line, good, rtgauge, wait_until

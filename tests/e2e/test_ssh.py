@@ -13,7 +13,7 @@ import pytest
 
 from rtgauge.errors import MeasureError
 from rtgauge.target.engine_path import engine_path
-from rtgauge.target.opening import open_target
+from rtgauge.target.factory import open_target
 from rtgauge.target.ssh import SshTarget
 from tests.e2e.cli import Done, end, error_line, good, rtgauge, start, wait_until
 from tests.e2e.conftest import document

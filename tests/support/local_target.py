@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from rtgauge.load.processes import STAT_GLOB, descendants, parse_all
-from rtgauge.target.base import Completed
+from rtgauge.target.target import Completed
 from tests.support.files import read_local
 
 if TYPE_CHECKING:

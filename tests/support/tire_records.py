@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.analysis.tire.search import Outcome, Search, state_of
 from rtgauge.probe import registry as probes
-from rtgauge.probe.base import normalise
+from rtgauge.probe.descriptor import normalise
 from rtgauge.record.model import LoadReport, Mark, Result, Run, Severity, Step, StepKey
 
 if TYPE_CHECKING:

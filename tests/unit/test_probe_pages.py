@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
-from rtgauge.probe.base import key_names, normalise
+from rtgauge.probe.descriptor import key_names, normalise
 from rtgauge.probe.registry import PROBES
 
 ROOT = Path(__file__).parents[2]

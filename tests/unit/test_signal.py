@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.probe.base import normalise
+from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.registry import PROBES
-from rtgauge.probe.signal import check_path, resolved
+from rtgauge.probe.signal_parameters import check_path, resolved
 
 GOOD = [
     "loop:eventfd", "loop:pipe", "loop:socketpair", "loop:udp", "udp:board:7000", "udp:10.0.0.1:1", "udp:[fe80::1%eth0]:65535", "udp:[::1]:7000",

@@ -10,7 +10,7 @@ import pytest
 
 from rtgauge.analysis.schedulability.measured import calculated_timeline, execution_from_record, measured_set, measured_timeline
 from rtgauge.errors import InputError
-from rtgauge.probe.base import normalise
+from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.registry import get
 from rtgauge.probe.taskset import task_set_of
 from rtgauge.record.model import Mark, RunSegment, Severity

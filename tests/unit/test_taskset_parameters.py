@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
 from rtgauge.plan.plan import Overrides, load_plan, make_plan
-from rtgauge.probe.base import normalise
+from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.registry import get
 from rtgauge.probe.taskset import task_set_of, timeline_ns
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rtgauge.errors import InputError, RecordError
 from rtgauge.plan.plan import Overrides, make_plan
-from rtgauge.probe.base import normalise
+from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.registry import PROBES
 from rtgauge.probe.tire import THREAD_WORDS, most_damping
 from rtgauge.record.tire_state import export_state, read_state

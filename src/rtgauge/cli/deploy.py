@@ -79,7 +79,7 @@ def show(
     from rtgauge.system.deployment.ability import why_not
     from rtgauge.system.deployment.definition import NAMED, parse_deployment
     from rtgauge.system.deployment.stages import preview
-    from rtgauge.target.opening import reader
+    from rtgauge.target.factory import reader
 
     deployment = parse_deployment(name) if name is not None else None
     with reader(target) as (_, read):
@@ -110,7 +110,7 @@ def apply(name: Name, target: Target = "local") -> None:
     from rtgauge.system.deployment.apply import apply as bring_about
     from rtgauge.system.deployment.definition import AS_IS, parse_deployment
     from rtgauge.system.deployment.held import run_id
-    from rtgauge.target.opening import open_target
+    from rtgauge.target.factory import open_target
 
     deployment = parse_deployment(name)
     if deployment.name == AS_IS:
@@ -135,7 +135,7 @@ def _put_back(target: str, *options: str) -> None:
 
     from rtgauge.errors import EXIT_CANNOT_MEASURE
     from rtgauge.report.deployment import print_put_back
-    from rtgauge.target.opening import open_target
+    from rtgauge.target.factory import open_target
 
     with open_target(target, "restore", "rtgauge restore") as opened:
         # what dead runs left was put back when the machine was locked
@@ -181,7 +181,7 @@ def cmdline(name: Name, target: Target = "local") -> None:
     from rtgauge.system.deployment.cmdline import command_line, not_by_boot
     from rtgauge.system.deployment.definition import parse_deployment
     from rtgauge.system.read_facts import facts_by
-    from rtgauge.target.opening import reader
+    from rtgauge.target.factory import reader
 
     deployment = parse_deployment(name)
     with reader(target) as (architecture, read):

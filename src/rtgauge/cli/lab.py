@@ -37,7 +37,7 @@ def list_guests(json: Annotated[bool, typer.Option("--json", help="One JSON docu
     """Say which guests there are, which are built, and which run."""
     from rtgauge.lab.added import guests
     from rtgauge.lab.image import find_image
-    from rtgauge.lab.running import find_running
+    from rtgauge.lab.running_guests import find_running
 
     rows = [(guest, find_image(guest), find_running(guest.name)) for guest in guests().values()]
     if json:
@@ -91,7 +91,7 @@ def boot(
     """Boot a guest and wait until it answers; it is built first where it is not yet."""
     options = _options(append, smp, memory, port, accel)
     from rtgauge.lab.added import find_guest
-    from rtgauge.lab.boot import boot as boot_guest
+    from rtgauge.lab.boot_guest import boot as boot_guest
     from rtgauge.lab.image import build as build_image
 
     guest = find_guest(name)
@@ -126,7 +126,7 @@ def shell(context: typer.Context, name: Name) -> None:
     import shlex
 
     from rtgauge.lab.access import running_guest
-    from rtgauge.lab.running import ssh_command
+    from rtgauge.lab.running_guests import ssh_command
 
     command = ssh_command(running_guest(name))
     words = context.args if len(context.args) < 2 else [shlex.join(context.args)]
@@ -137,7 +137,7 @@ def shell(context: typer.Context, name: Name) -> None:
 def stop(name: Name) -> None:
     """Switch a guest off, in order where it answers."""
     from rtgauge.lab.added import find_guest
-    from rtgauge.lab.running import stop as stop_guest
+    from rtgauge.lab.running_guests import stop as stop_guest
 
     _say(f"lab:{name} is off" if stop_guest(find_guest(name).name) else f"lab:{name} did not run")
 
@@ -146,7 +146,7 @@ def stop(name: Name) -> None:
 def reset(name: Name) -> None:
     """Begin a guest anew at once, as after a power cut: what it had not written to its disk is lost."""
     from rtgauge.lab.access import running_guest
-    from rtgauge.lab.running import cut_power
+    from rtgauge.lab.running_guests import cut_power
 
     cut_power(running_guest(name))
     _say(f"lab:{name} boots again")

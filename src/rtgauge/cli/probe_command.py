@@ -13,7 +13,7 @@ from pydantic_core import PydanticUndefined
 
 from rtgauge.errors import InputError
 from rtgauge.load.registry import LOADS
-from rtgauge.probe.measuring import DMA_LATENCY_OFF, DmaLatencyUs, OnOff
+from rtgauge.probe.common_parameters import DMA_LATENCY_OFF, DmaLatencyUs, OnOff
 from rtgauge.units import format_duration
 from rtgauge.validation import CpuList, DurationNs
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pydantic.fields import FieldInfo
 
-    from rtgauge.probe.base import Probe
+    from rtgauge.probe.descriptor import Probe
 
 SAMPLES = "samples"
 NOTATIONS = {"TIME": DurationNs, "CPUS": CpuList, "US|off": DmaLatencyUs, "on|off": OnOff}

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
 from rtgauge.lab.added import find_guest
-from rtgauge.lab.boot import boot
+from rtgauge.lab.boot_guest import boot
 from rtgauge.lab.image import find_image
 from rtgauge.lab.qemu import BootOptions
-from rtgauge.lab.running import Running, find_running
+from rtgauge.lab.running_guests import Running, find_running
 
 if TYPE_CHECKING:
     from rtgauge.lab.guest import Guest

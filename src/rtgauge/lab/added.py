@@ -13,8 +13,8 @@ from rtgauge.errors import InputError, MeasureError
 from rtgauge.lab import places
 from rtgauge.lab.guest import BUILT_IN, NAME, Guest
 from rtgauge.lab.image import remove_images
-from rtgauge.lab.kernel import architecture_of
-from rtgauge.lab.running import folder_of, process_of
+from rtgauge.lab.kernel_image import architecture_of
+from rtgauge.lab.running_guests import folder_of, process_of
 from rtgauge.suggest import nearest
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from rtgauge.lab import places
 from rtgauge.lab.cpio import CpioWriter
 from rtgauge.lab.disk import make_disk_of
 from rtgauge.lab.guest import SUITE
-from rtgauge.lab.kernel import bootable
+from rtgauge.lab.kernel_image import bootable
 from rtgauge.lab.key import public_key
 from rtgauge.lab.modules import WANTED, find_modules, with_needs
 from rtgauge.lab.packages import fetch

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from rtgauge.errors import MeasureError
-from rtgauge.lab.running import console_of, end_of_console, last_words
+from rtgauge.lab.running_guests import console_of, end_of_console, last_words
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, cast
 
 from rtgauge.lab.access import image_of, running_guest
 from rtgauge.lab.added import find_guest
-from rtgauge.lab.boot import boot_again
+from rtgauge.lab.boot_guest import boot_again
 from rtgauge.lab.qemu import BootOptions
-from rtgauge.lab.running import console_of, find_running
+from rtgauge.lab.running_guests import console_of, find_running
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from rtgauge.load.base import Load, LoadContext, PartSpec
 from rtgauge.load.copy import Copy
-from rtgauge.load.read import Read
+from rtgauge.load.load import Load, LoadContext, PartSpec
+from rtgauge.load.read_device import Read
 from rtgauge.load.swarm import Swarm
 
 NOT_READ = "load brown2010: copy and swarm alone; the paper also reads a card: name a device or a large file, such as brown2010:/dev/mmcblk0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from rtgauge.load.base import Load, LoadContext, PartSpec
+from rtgauge.load.load import Load, LoadContext, PartSpec
 
 
 class Idle(Load):

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rtgauge.errors import MeasureError
-from rtgauge.load.base import Load, LoadContext, PartSpec
+from rtgauge.load.load import Load, LoadContext, PartSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,7 +9,7 @@ import secrets
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rtgauge.errors import InputError
-from rtgauge.load.base import Load, LoadContext, LoadTarget, PartSpec
+from rtgauge.load.load import Load, LoadContext, LoadTarget, PartSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from rtgauge.load.base import Load, LoadContext, PartSpec
 from rtgauge.load.cpu import Cpu
+from rtgauge.load.load import Load, LoadContext, PartSpec
 from rtgauge.load.memory import Memory
 from rtgauge.load.network import Network
 

@@ -14,13 +14,13 @@ from rtgauge.load.idle import Idle
 from rtgauge.load.memory import Memory
 from rtgauge.load.network import Network
 from rtgauge.load.papers import Papers
-from rtgauge.load.read import Read
+from rtgauge.load.read_device import Read
 from rtgauge.load.scheduler import Scheduler
 from rtgauge.load.swarm import Swarm
 from rtgauge.record.model import LeftOut
 
 if TYPE_CHECKING:
-    from rtgauge.load.base import Load, LoadTarget
+    from rtgauge.load.load import Load, LoadTarget
 
 LOADS: dict[str, type[Load]] = {load.name: load for load in (Idle, Cpu, Memory, Network, Scheduler, Copy, Read, Swarm, Papers, Brown2010)}
 

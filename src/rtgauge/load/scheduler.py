@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import Any, ClassVar
 
-from rtgauge.load.base import Load, LoadContext, PartSpec
+from rtgauge.load.load import Load, LoadContext, PartSpec
 
 GROUPS = 10
 MESSAGES = 100

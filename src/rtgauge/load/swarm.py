@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from rtgauge.errors import InputError
-from rtgauge.load.base import Load, LoadContext, PartSpec
+from rtgauge.load.load import Load, LoadContext, PartSpec
 
 COUNT = 500
 MOST = 5000

@@ -16,10 +16,10 @@ from pydantic import ValidationError
 
 from rtgauge.errors import InputError
 from rtgauge.load import registry as loads
-from rtgauge.plan.model import STEP_KEYS, PlanFile, plan_keys
+from rtgauge.plan.plan_file import STEP_KEYS, PlanFile, plan_keys
 from rtgauge.probe import registry as probes
-from rtgauge.probe.base import Probe, key_names, normalise
-from rtgauge.probe.signal import other_role
+from rtgauge.probe.descriptor import Probe, key_names, normalise
+from rtgauge.probe.signal_parameters import other_role
 from rtgauge.record.model import StepKey
 from rtgauge.record.names import clean_name
 from rtgauge.suggest import nearest

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from rtgauge.probe.base import Parameters, Probe
+from rtgauge.probe.descriptor import Parameters, Probe
 
 
 class CalibrateParameters(Parameters):

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from rtgauge.probe.measuring import FIRST_CPU, MachineParameters, MeasuringProbe
+from rtgauge.probe.common_parameters import FIRST_CPU, MachineParameters, MeasuringProbe
 from rtgauge.validation import CpuList, DurationNs, between
 
 KINDS = 6

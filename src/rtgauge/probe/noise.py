@@ -7,7 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from rtgauge.probe.measuring import MeasuringParameters, MeasuringProbe, OnOff
+from rtgauge.probe.common_parameters import MeasuringParameters, MeasuringProbe, OnOff
 from rtgauge.validation import DurationNs, between
 
 BUSY_MOST = 0.8

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from rtgauge.probe.measuring import FIRST_CPU, MeasuringParameters, MeasuringProbe
+from rtgauge.probe.common_parameters import FIRST_CPU, MeasuringParameters, MeasuringProbe
 from rtgauge.validation import CpuList, DurationNs, between
 
 

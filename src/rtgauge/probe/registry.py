@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from rtgauge.errors import InputError
-from rtgauge.probe.base import Probe
 from rtgauge.probe.calibrate import Calibrate
+from rtgauge.probe.descriptor import Probe
 from rtgauge.probe.inversion import Inversion
 from rtgauge.probe.noise import Noise
 from rtgauge.probe.periodic import Periodic

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from rtgauge.probe.signal import Role, SignalParameters, SignalProbe
+from rtgauge.probe.signal_parameters import Role, SignalParameters, SignalProbe
 from rtgauge.validation import DurationNs, between
 
 TRACE_INSTANCE = "rtgauge"

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from rtgauge.probe.measuring import FIRST_CPU, MeasuringParameters, MeasuringProbe
+from rtgauge.probe.common_parameters import FIRST_CPU, MeasuringParameters, MeasuringProbe
 from rtgauge.validation import CpuList
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from rtgauge.probe.measuring import FIRST_CPU, MeasuringParameters, MeasuringProbe
+from rtgauge.probe.common_parameters import FIRST_CPU, MeasuringParameters, MeasuringProbe
 from rtgauge.validation import CpuList
 
 

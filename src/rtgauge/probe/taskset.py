@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 from pydantic import Field, model_validator
 
 from rtgauge.errors import InputError
-from rtgauge.probe.base import Parameters, Probe
-from rtgauge.probe.measuring import LONGEST, DmaLatencyUs, OnOff
+from rtgauge.probe.common_parameters import LONGEST, DmaLatencyUs, OnOff
+from rtgauge.probe.descriptor import Parameters, Probe
 from rtgauge.taskset.file import check_task_set, read_written
 from rtgauge.taskset.task import Task, TaskSet, utilisation
 from rtgauge.units import MAX_CPU, format_duration

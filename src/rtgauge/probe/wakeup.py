@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from rtgauge.probe.base import Parameters, Probe
-from rtgauge.probe.measuring import LONGEST, DmaLatencyUs, OnOff
+from rtgauge.probe.common_parameters import LONGEST, DmaLatencyUs, OnOff
+from rtgauge.probe.descriptor import Parameters, Probe
 from rtgauge.units import parse_duration_ns
 from rtgauge.validation import CpuList, DurationNs, between
 

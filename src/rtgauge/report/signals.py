@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rtgauge.probe.signal import other_role
+from rtgauge.probe.signal_parameters import other_role
 
 if TYPE_CHECKING:
     from rtgauge.record.model import Result, Step

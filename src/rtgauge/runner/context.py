@@ -14,7 +14,7 @@ from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.progress import Progress
 from rtgauge.runner.resume_state import Kept
 from rtgauge.system.priorities import Controller
-from rtgauge.target.base import Target
+from rtgauge.target.target import Target
 
 if TYPE_CHECKING:
     from rtgauge.runner.deploy_boot import Boots

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.load.running import RunningLoad
+from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.record.cyclictest import Measurement
 from rtgauge.record.cyclictest_step import cyclictest_step
 from rtgauge.record.import_cyclictest import read_cyclictest
@@ -18,7 +18,7 @@ from rtgauge.runner.step import load_marks, start_load
 from rtgauge.suggest import nearest
 from rtgauge.system.change_marks import marks as change_marks
 from rtgauge.system.changes import CHANGE_PATHS, changes
-from rtgauge.target.base import Target
+from rtgauge.target.target import Target
 from rtgauge.units import format_cpu_list, parse_cpu_list
 
 PACKAGES = {"cyclictest": "rt-tests", "rtla": "rtla"}

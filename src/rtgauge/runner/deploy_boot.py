@@ -20,7 +20,7 @@ from rtgauge.system.deployment.held import BOOT_ID, JOURNAL, find_held
 from rtgauge.system.deployment.machine_state import Machine
 from rtgauge.system.read_facts import facts_by
 from rtgauge.target.address import LAB, SshAddress
-from rtgauge.target.opening import where_now
+from rtgauge.target.factory import where_now
 from rtgauge.target.ssh import SshTarget
 from rtgauge.units import format_cpu_list, parse_cpu_list
 

@@ -18,8 +18,8 @@ from rtgauge.system.deployment.definition import AS_IS, Deployment, parse_deploy
 from rtgauge.system.deployment.held import BOOT_ID, JOURNAL, Held, find_held
 from rtgauge.system.deployment.machine_state import Machine
 from rtgauge.system.priorities import CONTROLLER_PATHS, LINE_NAMES, controller_actions, line_actions
-from rtgauge.target.base import Target
 from rtgauge.target.ssh_errors import ConnectionBroken
+from rtgauge.target.target import Target
 from rtgauge.units import format_cpu_list, parse_cpu_list
 
 MOST_PRIORITY = 99

@@ -13,7 +13,7 @@ from rtgauge.runner.context import Context, NotHere
 from rtgauge.runner.deploy_boot import Boots
 from rtgauge.runner.target_check import check_permission
 from rtgauge.target.address import LOCAL
-from rtgauge.target.base import Target
+from rtgauge.target.target import Target
 
 
 def possible_steps(steps: Sequence[StepKey], target: Target, boots: Boots | None) -> tuple[list[StepKey], list[LeftOut]]:

@@ -12,13 +12,13 @@ from typing import BinaryIO
 import polars as pl
 
 from rtgauge.errors import EXIT_INPUT, InputError, MeasureError, RecordError
-from rtgauge.load.running import RunningLoad
+from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.record.model import PeerReport
 from rtgauge.record.storage import clear_errors
 from rtgauge.record.stream import AnyLine, Armed, ErrorLine, StreamResult, Window, parse_line
 from rtgauge.record.windows import WindowTable
 from rtgauge.runner.context import Context, NotHere
-from rtgauge.target.base import Guarded
+from rtgauge.target.target import Guarded
 
 LAST_WORDS_S = 1.0
 """Between a program's last line and its end."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rtgauge.lab.running import all_running
+from rtgauge.lab.running_guests import all_running
 from rtgauge.record.model import Mark, Severity
 from rtgauge.target.address import LOCAL
 

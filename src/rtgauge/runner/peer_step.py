@@ -12,14 +12,14 @@ from typing import cast
 import polars as pl
 
 from rtgauge.errors import MeasureError
-from rtgauge.load.running import RunningLoad
+from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.probe import registry as probes
-from rtgauge.probe.signal import Role, SignalProbe, other_role
+from rtgauge.probe.signal_parameters import Role, SignalProbe, other_role
 from rtgauge.record.model import Mark, PeerReport, Severity, StepKey
 from rtgauge.record.stream import Armed, StreamResult
 from rtgauge.runner.context import Abandoned, Context
 from rtgauge.runner.follow_engine import LAST_WORDS_S, Heard, Said, fail, follow
-from rtgauge.target.base import Guarded, Target
+from rtgauge.target.target import Guarded, Target
 
 LOOK_EVERY_S = 0.1
 END_S = 10.0

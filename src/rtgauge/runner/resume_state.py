@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from rtgauge.load.kept import KeptLoad
-from rtgauge.target.base import ProgramPlace
+from rtgauge.load.load_state import KeptLoad
+from rtgauge.target.target import ProgramPlace
 
 
 class Kept(TypedDict):

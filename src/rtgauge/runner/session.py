@@ -13,7 +13,7 @@ from rtgauge.record.model import Mark, Severity
 from rtgauge.record.writer import RecordWriter
 from rtgauge.runner.planned_steps import how_to_go_on
 from rtgauge.target.address import LAB
-from rtgauge.target.opening import console, open_target
+from rtgauge.target.factory import console, open_target
 from rtgauge.target.ssh_errors import ConnectionBroken
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from rtgauge.record.model import Run
-    from rtgauge.target.base import Target
+    from rtgauge.target.target import Target
 
 NOT_UP = "guest-not-up"
 

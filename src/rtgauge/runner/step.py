@@ -12,7 +12,7 @@ import polars as pl
 
 from rtgauge.errors import MeasureError
 from rtgauge.load import registry as loads
-from rtgauge.load.running import RunningLoad
+from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.probe import registry as probes
 from rtgauge.record.model import LoadReport, Mark, Severity, Step, StepKey
 from rtgauge.record.samples_summary import summarise_samples, with_samples
@@ -27,8 +27,8 @@ from rtgauge.runner.taskset_result import highest, run_segments, task_counts
 from rtgauge.system.change_marks import marks as change_marks
 from rtgauge.system.changes import CHANGE_PATHS, changes
 from rtgauge.system.starvation import throttled
-from rtgauge.target.base import Guarded, Target
 from rtgauge.target.ssh_errors import ConnectionBroken
+from rtgauge.target.target import Guarded, Target
 
 STREAM = "stream.ndjson"
 

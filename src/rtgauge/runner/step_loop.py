@@ -21,8 +21,8 @@ from rtgauge.runner.progress import Progress
 from rtgauge.runner.resume_state import Kept
 from rtgauge.runner.step import measure_step
 from rtgauge.system.deployment.apply import Refused
-from rtgauge.target.base import Target
-from rtgauge.target.opening import console
+from rtgauge.target.factory import console
+from rtgauge.target.target import Target
 
 More = Callable[[Record], Sequence[StepKey]]
 """What a study asks next, from what the record holds already; nothing: it is done. No step may take longer than the longest one that was planned."""

@@ -10,7 +10,7 @@ from rtgauge.record.stream import Armed, ErrorLine, StreamResult, parse_line
 from rtgauge.runner import peer_step
 from rtgauge.runner.context import TRACE_PARTS, Context
 from rtgauge.runner.follow_engine import LAST_WORDS_S, fail
-from rtgauge.target.base import Target
+from rtgauge.target.target import Target
 
 
 def check_permission(key: StepKey, context: Context) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import InputError
 from rtgauge.probe import registry as probes
-from rtgauge.probe.base import key_names
+from rtgauge.probe.descriptor import key_names
 from rtgauge.study.sustained import asks, entries, plan_of
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.system.facts import FACT_PATHS, facts, more_fact_paths
-from rtgauge.target.opening import reader
+from rtgauge.target.factory import reader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

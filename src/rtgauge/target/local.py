@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from rtgauge.errors import MeasureError
-from rtgauge.target.base import Completed, ProgramPlace
 from rtgauge.target.engine_path import engine_path
 from rtgauge.target.label import plain_label
 from rtgauge.target.lease import LEASE_NS, LeaseKeeper
+from rtgauge.target.target import Completed, ProgramPlace
 
 PIPE_BYTES = 1 << 20
 GRACE_S = 2.0

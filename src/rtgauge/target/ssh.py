@@ -12,20 +12,20 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from rtgauge.errors import MeasureError
-from rtgauge.target.base import Completed
 from rtgauge.target.label import plain_label
 from rtgauge.target.lease import LEASE_NS, LeaseKeeper
 from rtgauge.target.ssh_connection import Answer, SshConnection
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.ssh_folder import REMOVE, Installed, install
 from rtgauge.target.ssh_guarded import Place, SshGuarded, attach, launch
+from rtgauge.target.target import Completed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from rtgauge.target.address import SshAddress
-    from rtgauge.target.base import ProgramPlace
+    from rtgauge.target.target import ProgramPlace
 
 READ = 'exec "$1" read -'
 WHICH = """

@@ -19,9 +19,9 @@ from rtgauge.target.ssh_errors import ConnectionBroken, explain_ssh
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rtgauge.target.base import ProgramPlace
     from rtgauge.target.lease import LeaseKeeper
     from rtgauge.target.ssh_connection import Channel, SshConnection
+    from rtgauge.target.target import ProgramPlace
 
 ATTACHED = b'{"type":"attach","event":"attached"}\n'
 GONE = "rtgauge-gone"

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from rtgauge.lab import boot, places
-from rtgauge.lab.boot import QemuEnded
+from rtgauge.lab import boot_guest, places
+from rtgauge.lab.boot_guest import QemuEnded
 from rtgauge.lab.not_up import NotUp
-from rtgauge.lab.running import MOST_CONSOLE_BYTES, console_of, end_of_console
+from rtgauge.lab.running_guests import MOST_CONSOLE_BYTES, console_of, end_of_console
 
 
 @pytest.fixture
 def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The console of the guest `own`, whose machine is this process."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    monkeypatch.setattr(boot, "process_of", lambda name: os.getpid())
+    monkeypatch.setattr(boot_guest, "process_of", lambda name: os.getpid())
     file = console_of("own")
     places.private(file.parent)
     return file
@@ -26,7 +26,7 @@ def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def not_up() -> NotUp:
     with pytest.raises(NotUp) as caught:
-        boot._wait_until_ready("own", 0.2)
+        boot_guest._wait_until_ready("own", 0.2)
     return caught.value
 
 
@@ -57,7 +57,7 @@ def test_what_it_said_outlives_the_next_boot(console: Path) -> None:
 
 
 def test_one_whose_qemu_ended(console: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(boot, "process_of", lambda name: None)
+    monkeypatch.setattr(boot_guest, "process_of", lambda name: None)
     error = not_up()
     assert isinstance(error, QemuEnded)
     assert "boot it again" in str(error)

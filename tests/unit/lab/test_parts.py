@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.lab.cpio import CpioWriter
 from rtgauge.lab.elf import module_content, module_name, module_needs, needed_libraries, resolve
-from rtgauge.lab.kernel import architecture_of, bootable
+from rtgauge.lab.kernel_image import architecture_of, bootable
 from rtgauge.lab.modules import find_modules, with_needs
 from rtgauge.lab.qemu import check_append
 

@@ -5,8 +5,8 @@ import pytest
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.load import registry
-from rtgauge.load.base import LoadContext
-from rtgauge.load.context import make_context, memory_groups
+from rtgauge.load.load import LoadContext
+from rtgauge.load.resources import make_context, memory_groups
 from tests.support.local_target import LocalTarget
 
 GIB = 1 << 30

@@ -13,10 +13,10 @@ import pytest
 
 from rtgauge.errors import MeasureError
 from rtgauge.load import registry
-from rtgauge.load.base import Load, LoadContext, PartSpec
+from rtgauge.load.lifecycle import RunningLoad
+from rtgauge.load.load import Load, LoadContext, PartSpec
 from rtgauge.load.network import VETH_TRIAL
 from rtgauge.load.processes import STAT_GLOB, count_alive, descendants, parse_all
-from rtgauge.load.running import RunningLoad
 from tests.support.files import read_local
 from tests.support.local_target import LocalHandle, LocalTarget
 

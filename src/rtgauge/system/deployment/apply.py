@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rtgauge.system.deployment.actions import Action
     from rtgauge.system.deployment.definition import Deployment
-    from rtgauge.target.base import Target
+    from rtgauge.target.target import Target
 
 MOST_AT_ONCE = 1000
 """Paths that are noted by one call: a command line has its limits."""

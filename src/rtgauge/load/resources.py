@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.load.base import LoadContext, LoadTarget
+from rtgauge.load.load import LoadContext, LoadTarget
 from rtgauge.units import parse_cpu_list
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.probe.base import Probe
-from rtgauge.probe.measuring import LONGEST, MachineParameters
+from rtgauge.probe.common_parameters import LONGEST, MachineParameters
+from rtgauge.probe.descriptor import Probe
 from rtgauge.target.address import target_name
 from rtgauge.units import MAX_CPU, parse_duration_ns
 from rtgauge.validation import CpuList, DurationNs, between

@@ -7,13 +7,13 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol
 
-from rtgauge.target.base import Completed
+from rtgauge.target.target import Completed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from rtgauge.load.processes import ProcessStat
-    from rtgauge.target.base import Completed, ProgramPlace
+    from rtgauge.target.target import Completed, ProgramPlace
 
 
 class Handle(Protocol):

@@ -16,7 +16,7 @@ from rtgauge.lab.accelerator import choose
 from rtgauge.lab.disk import make_empty_disk
 from rtgauge.lab.not_up import NotUp
 from rtgauge.lab.qemu import TOPOLOGY, BootOptions, command
-from rtgauge.lab.running import Running, console_of, find_running, folder_of, keep, kill, process_of, stop
+from rtgauge.lab.running_guests import Running, console_of, find_running, folder_of, keep, kill, process_of, stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from rtgauge.probe.base import Parameters, Probe
+from rtgauge.probe.descriptor import Parameters, Probe
 from rtgauge.validation import CpuList, DurationNs, between
 
 NO_LIMIT_US = 2**31 - 1

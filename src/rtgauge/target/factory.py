@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
 
     from rtgauge.target.address import SshAddress
-    from rtgauge.target.base import Target
+    from rtgauge.target.target import Target
 
 
 def open_target(name: str, run_id: str, label: str, *, lease_ns: int = LEASE_NS, session: Any = None) -> Target:
@@ -39,7 +39,7 @@ def located(address: SshAddress) -> SshAddress:
     if address.guest is None:
         return address
     from rtgauge.lab.access import ready_guest
-    from rtgauge.lab.running import ssh_options
+    from rtgauge.lab.running_guests import ssh_options
 
     running = ready_guest(address.guest)
     return replace(address, host="127.0.0.1", user="root", port=running.port, options=tuple(ssh_options(running.name).items()))
@@ -58,7 +58,7 @@ def console(name: str) -> bytes | None:
     address = parse_address(name)
     if address is None or address.guest is None:
         return None
-    from rtgauge.lab.running import end_of_console
+    from rtgauge.lab.running_guests import end_of_console
 
     return end_of_console(address.guest)
 

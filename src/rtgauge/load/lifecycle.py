@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
 
 from rtgauge.errors import MeasureError
-from rtgauge.load.base import Load, LoadContext, LoadTarget, PartSpec, PartState
-from rtgauge.load.context import make_context
-from rtgauge.load.kept import KeptLoad, KeptPart
+from rtgauge.load.load import Load, LoadContext, LoadTarget, PartSpec, PartState
+from rtgauge.load.load_state import KeptLoad, KeptPart
 from rtgauge.load.processes import STAT_GLOB, USER_HZ, count_alive, descendants, parse_all, resident_bytes, total_ticks
+from rtgauge.load.resources import make_context
 from rtgauge.record.model import LoadPart, LoadReport
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import re
 from typing import Any, ClassVar
 
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.load.base import Load, LoadContext, PartSpec
+from rtgauge.load.load import Load, LoadContext, PartSpec
 
 # iflag=nocache drops what was read from the page cache, so that the next round reads the medium again; where dd does not
 # know it, iflag=direct goes past the cache.

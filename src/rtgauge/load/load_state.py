@@ -7,7 +7,7 @@ from typing import Any
 
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
-from rtgauge.target.base import ProgramPlace
+from rtgauge.target.target import ProgramPlace
 
 
 class KeptPart(TypedDict):
