@@ -13,10 +13,10 @@ from rtgauge.errors import EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK, InputError
 from rtgauge.record.model import Mark, Severity, VerdictWord
 from rtgauge.report.advice import print_advice
 from rtgauge.verdict.decision import judge
-from rtgauge.verdict.flowchart import load_flowchart, with_thresholds
+from rtgauge.verdict.flowchart import Advice, advise
+from rtgauge.verdict.flowchart_file import load_flowchart, with_thresholds
 from rtgauge.verdict.margin import Margin
 from rtgauge.verdict.requirement import parse_requirement
-from rtgauge.verdict.walk import Advice, advise
 from tests.support.timing import Drawn, Series, facts, record
 
 if TYPE_CHECKING:

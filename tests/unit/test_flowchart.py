@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
-from rtgauge.verdict.flowchart import Flowchart, load_flowchart, parse_flowchart, with_thresholds
+from rtgauge.verdict.flowchart_file import Flowchart, load_flowchart, parse_flowchart, with_thresholds
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -44,9 +44,9 @@ def advise(
     """
     from rtgauge.errors import InputError
     from rtgauge.record.reader import Record
-    from rtgauge.verdict.flowchart import load_flowchart, with_thresholds
+    from rtgauge.verdict.flowchart import advise as walk
+    from rtgauge.verdict.flowchart_file import load_flowchart, with_thresholds
     from rtgauge.verdict.requirement import parse_requirement
-    from rtgauge.verdict.walk import advise as walk
 
     requirement = parse_requirement(require)
     flowchart, chosen = load_flowchart(chart)

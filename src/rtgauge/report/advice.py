@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from rtgauge.verdict.flowchart import Advice, Stage
     from rtgauge.verdict.margin import Evidence
-    from rtgauge.verdict.walk import Advice, Stage
 
 STYLE = {
     Margin.BLACK: "bold green",

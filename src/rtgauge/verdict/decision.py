@@ -12,7 +12,7 @@ from rtgauge.analysis.parts import SEGMENT
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK
 from rtgauge.record.model import Severity, Step, Verdict, VerdictWord
 from rtgauge.units import format_duration, format_time
-from rtgauge.verdict.advice import next_for_doubt, next_for_failure, next_for_invalid, next_when_close, next_when_held, next_with_more
+from rtgauge.verdict.next_step import next_for_doubt, next_for_failure, next_for_invalid, next_when_close, next_when_held, next_with_more
 from rtgauge.verdict.requirement import Metric, Requirement, format_percent
 from rtgauge.verdict.violations import Violations, count_violations
 

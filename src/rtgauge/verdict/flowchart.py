@@ -1,178 +1,234 @@
 # SPDX-License-Identifier: MIT
-"""The decision flowchart of Brown & Martin (2010, fig. 6) as data: read from TOML and checked, so that a domain expert can write another one."""
+"""Walks the flowchart: from the hardness and what was measured to a way to implement the task, with the evidence of each step of the way."""
 
 from __future__ import annotations
 
-import tomllib
-from importlib import resources
-from pathlib import Path
-from typing import Annotated, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field
 
-from rtgauge.errors import InputError
-from rtgauge.suggest import nearest
-from rtgauge.validation import explain
+from rtgauge.errors import EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK
+from rtgauge.record.model import Model
+from rtgauge.system.fact_summary import brief
+from rtgauge.verdict.flowchart_file import Chart, Flowchart, Hardness, Thresholds, Way
+from rtgauge.verdict.margin import ORDER, Evidence, Margin, evidence
+from rtgauge.verdict.open_questions import OpenQuestion, measure_command, questions
+from rtgauge.verdict.requirement import format_percent
 
-Id = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
-Line = Annotated[str, Field(min_length=1, max_length=600)]
-Hardness = Literal["95%", "100%"]
-LARGEST = 1_000_000
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-
-def _dashed(name: str) -> str:
-    return name.replace("_", "-")
-
-
-class Strict(BaseModel):
-    """Keys are written with dashes, and there are no others."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=_dashed, populate_by_name=False, strict=True)
+    from rtgauge.record.model import Step
+    from rtgauge.record.reader import Record
+    from rtgauge.verdict.requirement import Requirement
 
 
-class Thresholds(Strict):
-    """Lateness over bound: up to which it is clearly in the black, marginal, in trouble; beyond: off the map."""
+class Stage(Model):
+    """One way on the walk: what was measured of it, what that means, and where the chart leads from it."""
 
-    black: float = Field(gt=0, le=1)
-    marginal: float = Field(ge=1, le=LARGEST)
-    trouble: float = Field(ge=1, le=LARGEST)
-
-    @model_validator(mode="after")
-    def _rising(self) -> Thresholds:
-        if self.trouble < self.marginal:
-            raise ValueError(f"trouble ({self.trouble:g}) must not be below marginal ({self.marginal:g})")
-        return self
+    way: str
+    name: str
+    margin: Margin | None = Field(description="None: nothing was measured of it")
+    why: str
+    leads_to: str | None = Field(description="the next way; None: the walk ends here")
+    evidence: list[Evidence] = Field(default_factory=list[Evidence])
 
 
-class Way(Strict):
-    """A way to implement the task, with what it costs and what has changed since the paper."""
+class Aside(Model):
+    """A step that is no evidence, and why."""
 
-    id: Id
-    name: Line
-    kernel: Literal["stock", "preempt-rt", "xenomai", "none"]
-    space: Literal["user", "kernel", "none"]
-    costs: list[Line]
-    today: list[Line] = Field(default_factory=list)
-    published: dict[Literal["response", "periodic"], Annotated[list[int], Field(min_length=3, max_length=3)]] = Field(default_factory=dict)
-    """Median, 95 % and 100 % in us."""
-    get: Line | None = None
-    """How to come by it."""
-    instead: Line | None = None
-    """The command that measures it where rtgauge cannot."""
-    about_instead: Line | None = None
+    record: str
+    step: str
+    why: str
 
 
-class Branch(Strict):
-    """Where a way leads that is not good enough."""
+class Advice(Model):
+    """The answer, and all that it rests on."""
 
+    requirement: str
+    hardness: Hardness = Field(description="the branch of the chart: 100%, or 95% for every share below it")
+    chart: str
+    about_chart: str
+    differs: str | None = Field(description="in what the chart differs from the paper's for this hardness")
+    by_the_paper: str | None = Field(description="where the paper's own chart ends with the same evidence")
+    thresholds: dict[str, float]
+    use: str | None = Field(description="the way to take; None: it cannot be told yet")
+    use_name: str | None
+    measured: bool = Field(description="whether the answer rests on a measurement of that way, under load")
+    answer: str
+    walk: list[Stage]
+    costs: list[str] = Field(description="what taking the way costs, by the paper")
+    today: list[str] = Field(description="what has changed since the paper")
+    published: dict[str, list[int]] = Field(description="what the paper measured of that way: median, 95 %, 100 % (us)")
+    also_measured: list[Stage] = Field(description="ways that were measured and that the chart does not ask about here")
+    aside: list[Aside] = Field(description="steps that are no evidence")
+    not_measured: list[OpenQuestion] = Field(description="what was not measured and would change the answer")
+    next: str = Field(description="the next measurement, as a command or what has to come before one")
+
+    @property
+    def status(self) -> int:
+        """The exit status: 0 measured and good, 1 no software way is left, 4 not yet measured."""
+        if self.measured:
+            return EXIT_OK
+        return EXIT_FAILS if self.walk and self.walk[-1].why == NO_SOFTWARE else EXIT_CANNOT_TELL
+
+
+PAPER = "brown2010"
+NO_SOFTWARE = "no software on this machine is left to try"
+
+
+@dataclass(frozen=True)
+class _Case:
+    requirement: Requirement
+    flowchart: Flowchart
+    chart: Chart
     hardness: Hardness
-    at: Id
-    marginal: Id
-    trouble: Id
+    by_way: dict[str, list[Evidence]]
+
+    def worst(self, way: str) -> Evidence | None:
+        """What decides about a way; None where nothing was measured."""
+        return max(self.by_way.get(way, []), key=lambda one: (ORDER.index(one.margin), one.times_the_bound or 0.0), default=None)
 
 
-class Chart(Strict):
-    """A flowchart over the ways."""
-
-    id: Id
-    name: Line
-    about: Line
-    start: dict[Hardness, Id]
-    off_the_map: Id
-    differs: dict[Hardness, Line] = Field(default_factory=dict)
-    branch: list[Branch]
-
-    def after(self, hardness: Hardness, at: str, word: str) -> str:
-        """The way that follows on one that is not good enough: marginal, in trouble or off the map."""
-        if word == "off the map":
-            return self.off_the_map
-        found = next((branch for branch in self.branch if branch.hardness == hardness and branch.at == at), None)
-        if found is None:
-            return self.off_the_map
-        return found.marginal if word == "marginal" else found.trouble
+def kernel_of(facts: dict[str, Any]) -> str | None:
+    """stock or preempt-rt; None where the record does not say. What the engine measures is Linux's own task, also on a kernel with Xenomai beside it."""
+    model = brief(facts)["preemption"]
+    return None if model is None else "preempt-rt" if model == "PREEMPT_RT" else "stock"
 
 
-class Flowchart(Strict):
-    """The whole file."""
-
-    thresholds: Thresholds
-    way: list[Way] = Field(min_length=1, max_length=100)
-    chart: list[Chart] = Field(min_length=1, max_length=20)
-
-    @model_validator(mode="after")
-    def _whole(self) -> Flowchart:
-        """Every way that is named exists, every start is there, and no chart runs in a circle."""
-        ways = {way.id: way for way in self.way}
-        if len(ways) < len(self.way) or len({chart.id for chart in self.chart}) < len(self.chart):
-            raise ValueError("two ways or two charts have the same id")
-        for chart in self.chart:
-            named = [*chart.start.values(), chart.off_the_map, *(one for b in chart.branch for one in (b.at, b.marginal, b.trouble))]
-            unknown = next((name for name in named if name not in ways), None)
-            if unknown is not None:
-                raise ValueError(f"chart {chart.id} names the way '{unknown}', which is not there{nearest(unknown, ways)}")
-            if ways[chart.off_the_map].kernel != "none":
-                raise ValueError(f'chart {chart.id}: off-the-map must lead to a way with kernel = "none", which ends the chart')
-            if set(chart.start) != {"95%", "100%"}:
-                raise ValueError(f"chart {chart.id} needs a start for 95% and for 100%")
-            if len({(b.hardness, b.at) for b in chart.branch}) < len(chart.branch):
-                raise ValueError(f"chart {chart.id} has two branches at one way")
-            for hardness in chart.start:
-                _ends(chart, hardness, chart.start[hardness], (), set())
-        return self
-
-    def of(self, way: str) -> Way:
-        """The way of that id."""
-        return next(one for one in self.way if one.id == way)
-
-    def named(self, chart: str) -> Chart:
-        """The chart of that id. Raises InputError."""
-        found = next((one for one in self.chart if one.id == chart), None)
-        if found is None:
-            ids = [one.id for one in self.chart]
-            raise InputError(f"--chart {chart}: no chart of that name{nearest(chart, ids)}; there are {', '.join(ids)}, or a file that ends in .toml")
-        return found
+def _why_not(step: Step, requirement: Requirement, facts: dict[str, Any]) -> str | None:
+    """Why a step is no evidence; None where it is."""
+    if not any(one.metric == requirement.metric for one in step.series):
+        return f"it measured no {requirement.metric}"
+    if step.tasks:
+        return "it is of a task set, whose tasks delay each other; see rtgauge sched"
+    if step.parameters.get("policy", step.key.parameters.get("policy")) == "other":
+        return "it was measured without a real-time priority"
+    return "the record does not say which kernel it was" if kernel_of(facts) is None else None
 
 
-def _ends(chart: Chart, hardness: Hardness, at: str, before: tuple[str, ...], done: set[str]) -> None:
-    """Raises ValueError where the chart leads back to a way that it has left. `done`: ways from where it is known to end."""
-    if at in before:
-        raise ValueError(f"chart {chart.id} runs in a circle: {' -> '.join([*before, at])}")
-    if at == chart.off_the_map or at in done:
-        return
-    for word in ("marginal", "in trouble"):
-        _ends(chart, hardness, chart.after(hardness, at, word), (*before, at), done)
-    done.add(at)
+def _sorted_out(
+    requirement: Requirement, records: Sequence[Record], flowchart: Flowchart, thresholds: Thresholds
+) -> tuple[dict[str, list[Evidence]], list[Aside]]:
+    """Way -> its evidence, and the steps that are none."""
+    found: dict[str, list[Evidence]] = {}
+    aside: list[Aside] = []
+    for record in records:
+        for step in record.steps:
+            facts = record.system(step.key.targets.get("self", next(iter(step.key.targets.values()), "local")))
+            kernel = kernel_of(facts)
+            ways = [way.id for way in flowchart.way if way.kernel == kernel and way.space == "user"]
+            why = _why_not(step, requirement, facts)
+            if why is None and not ways:
+                why = f"the chart has no way in user space on the kernel {kernel}"
+            if why is not None:
+                aside.append(Aside(record=str(record.path), step=step.id, why=why))
+                continue
+            found.setdefault(ways[0], []).append(evidence(requirement, record, step, str(brief(facts)["kernel"] or "kernel unknown"), facts, thresholds))
+    return found, aside
 
 
-def with_thresholds(given: Thresholds, *, black: float | None = None, marginal: float | None = None, trouble: float | None = None) -> Thresholds:
-    """The thresholds with those that are not None in their place. Raises InputError."""
-    changed = {name: value for name, value in (("black", black), ("marginal", marginal), ("trouble", trouble)) if value is not None}
-    try:
-        return Thresholds.model_validate({**given.model_dump(), **changed})
-    except ValidationError as error:
-        raise explain(error, "thresholds", list(Thresholds.model_fields)) from None
+def _says(worst: Evidence) -> str:
+    times = "" if worst.times_the_bound is None else f", {worst.times_the_bound:.3g} times the bound"
+    return f"{worst.step} decides{times}: {worst.reason}"
 
 
-def parse_flowchart(text: str, what: str) -> Flowchart:
-    """The flowchart in a TOML text; `what` names it in errors. Raises InputError."""
-    try:
-        return Flowchart.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{what} is not TOML: {error}") from None
-    except ValidationError as error:
-        raise explain(error, what, []) from None
-    except RecursionError:
-        raise InputError(f"{what}: nested too deeply") from None
+def _stage(case: _Case, way: Way) -> Stage:
+    worst = case.worst(way.id)
+    if worst is None:
+        return Stage(way=way.id, name=way.name, margin=None, why="not measured", leads_to=None)
+    leads = case.chart.after(case.hardness, way.id, worst.margin.value) if worst.margin in {Margin.MARGINAL, Margin.TROUBLE, Margin.OFF} else None
+    return Stage(way=way.id, name=way.name, margin=worst.margin, why=_says(worst), leads_to=leads, evidence=case.by_way[way.id])
 
 
-def load_flowchart(source: str) -> tuple[Flowchart, Chart]:
-    """`source`: the id of a chart of rtgauge's own, or a file that ends in .toml, of which the last chart is taken. Raises InputError."""
-    if not source.endswith(".toml"):
-        own = parse_flowchart((resources.files("rtgauge.verdict") / "flowchart.toml").read_text(encoding="utf-8"), "the flowchart")
-        return own, own.named(source)
-    try:
-        text = Path(source).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"--chart {source} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    found = parse_flowchart(text, f"--chart {source}")
-    return found, found.chart[-1]
+def _walk(case: _Case) -> list[Stage]:
+    stages: list[Stage] = []
+    at: str | None = case.chart.start[case.hardness]
+    while at is not None:
+        way = case.flowchart.of(at)
+        if way.kernel == "none":
+            stages.append(Stage(way=way.id, name=way.name, margin=None, why=NO_SOFTWARE, leads_to=None))
+            break
+        stages.append(_stage(case, way))
+        at = stages[-1].leads_to
+    return stages
+
+
+def _answer(last: Stage, requirement: Requirement, *, loaded: bool) -> str:
+    share = "every activation" if requirement.allowed == 0 else f"{format_percent(requirement.hardness)} of the activations"
+    if last.why == NO_SOFTWARE:
+        return f"Use {last.name}: {last.why}."
+    if last.margin is None:
+        return f"Try {last.name} next: nothing was measured of it, so this is the chart's word and not a measurement's."
+    if last.margin is Margin.CANNOT_TELL:
+        return f"It cannot be told yet whether {last.name} suffices: {last.why}."
+    if not loaded:
+        return f"Use {last.name}, provided that it stands the load: {share} measured keep the bound, and only idle was measured."
+    return f"Use {last.name}: it is clearly in the black for {share} measured."
+
+
+def advise(requirement: Requirement, records: Sequence[Record], flowchart: Flowchart, chart: Chart, thresholds: Thresholds | None = None) -> Advice:
+    """Walk the chart with what the records hold; with no records, up to its first way. Raises RecordError for a damaged record."""
+    limits = thresholds or flowchart.thresholds
+    by_way, aside = _sorted_out(requirement, records, flowchart, limits)
+    hardness: Hardness = "100%" if requirement.allowed == 0 else "95%"
+    case = _Case(requirement, flowchart, chart, hardness, by_way)
+    walk = _walk(case)
+    last = walk[-1]
+    way = flowchart.of(last.way)
+    loaded = any(one.load != "idle" for one in last.evidence)
+    good = last.margin is Margin.BLACK
+    asked = {stage.way for stage in walk}
+    others = [_stage(case, other).model_copy(update={"leads_to": None}) for other in flowchart.way if other.id in by_way and other.id not in asked]
+    settled = good or last.why == NO_SOFTWARE or last.margin is None
+    opens = questions(requirement, records, walk[-1].evidence if good else [one for stage in walk for one in stage.evidence], on_the_way=not good)
+    if last.margin is None and last.why != NO_SOFTWARE:
+        opens = [_unmeasured(case, way), *opens]
+    return Advice(
+        requirement=str(requirement),
+        hardness=hardness,
+        chart=chart.id,
+        about_chart=f"{chart.name}: {chart.about}",
+        differs=chart.differs.get(hardness),
+        by_the_paper=_by_the_paper(case),
+        thresholds=limits.model_dump(),
+        use=last.way if settled else None,
+        use_name=last.name if settled else None,
+        measured=good and loaded,
+        answer=_answer(last, requirement, loaded=loaded),
+        walk=walk,
+        costs=list(way.costs) if settled else [],
+        today=list(way.today) if settled else [],
+        published={str(key): value for key, value in way.published.items()} if last.margin is None else {},
+        also_measured=others,
+        aside=aside,
+        not_measured=opens,
+        next=_next(case, last, opens, loaded=loaded),
+    )
+
+
+def _next(case: _Case, last: Stage, opens: Sequence[OpenQuestion], *, loaded: bool) -> str:
+    worst = case.worst(last.way)
+    if last.margin is Margin.CANNOT_TELL and worst is not None:
+        return worst.next
+    if last.margin is Margin.BLACK and not loaded:
+        return measure_command(case.requirement)
+    return opens[0].command if opens else measure_command(case.requirement, longer=True)
+
+
+def _unmeasured(case: _Case, way: Way) -> OpenQuestion:
+    """The way itself, where the walk ended at one of which nothing was measured."""
+    command = way.instead or measure_command(case.requirement)
+    about = f" ({way.about_instead})" if way.instead and way.about_instead else ""
+    before = f"{way.get}, then: " if way.get else ""
+    return OpenQuestion(what=way.name, changes="the chart goes on from it, or ends there, by what is measured", command=f"{before}{command}{about}")
+
+
+def _by_the_paper(case: _Case) -> str | None:
+    """Where the paper's own chart ends with the same evidence; None where this is the paper's, or there is none."""
+    paper = next((chart for chart in case.flowchart.chart if chart.id == PAPER), None)
+    if paper is None or paper.id == case.chart.id:
+        return None
+    last = _walk(replace(case, chart=paper))[-1]
+    return f"{last.name}, {'not measured' if last.margin is None and last.why != NO_SOFTWARE else last.margin or last.why}"

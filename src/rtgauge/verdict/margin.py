@@ -17,7 +17,7 @@ from rtgauge.verdict.decision import judge, judged_series
 if TYPE_CHECKING:
     from rtgauge.record.model import Step
     from rtgauge.record.reader import Record
-    from rtgauge.verdict.flowchart import Thresholds
+    from rtgauge.verdict.flowchart_file import Thresholds
     from rtgauge.verdict.requirement import Requirement
 
 

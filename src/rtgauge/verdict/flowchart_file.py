@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: MIT
+"""The decision flowchart of Brown & Martin (2010, fig. 6) as data: read from TOML and checked, so that a domain expert can write another one."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from rtgauge.errors import InputError
+from rtgauge.suggest import nearest
+from rtgauge.validation import explain
+
+Id = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
+Line = Annotated[str, Field(min_length=1, max_length=600)]
+Hardness = Literal["95%", "100%"]
+LARGEST = 1_000_000
+
+
+def _dashed(name: str) -> str:
+    return name.replace("_", "-")
+
+
+class Strict(BaseModel):
+    """Keys are written with dashes, and there are no others."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=_dashed, populate_by_name=False, strict=True)
+
+
+class Thresholds(Strict):
+    """Lateness over bound: up to which it is clearly in the black, marginal, in trouble; beyond: off the map."""
+
+    black: float = Field(gt=0, le=1)
+    marginal: float = Field(ge=1, le=LARGEST)
+    trouble: float = Field(ge=1, le=LARGEST)
+
+    @model_validator(mode="after")
+    def _rising(self) -> Thresholds:
+        if self.trouble < self.marginal:
+            raise ValueError(f"trouble ({self.trouble:g}) must not be below marginal ({self.marginal:g})")
+        return self
+
+
+class Way(Strict):
+    """A way to implement the task, with what it costs and what has changed since the paper."""
+
+    id: Id
+    name: Line
+    kernel: Literal["stock", "preempt-rt", "xenomai", "none"]
+    space: Literal["user", "kernel", "none"]
+    costs: list[Line]
+    today: list[Line] = Field(default_factory=list)
+    published: dict[Literal["response", "periodic"], Annotated[list[int], Field(min_length=3, max_length=3)]] = Field(default_factory=dict)
+    """Median, 95 % and 100 % in us."""
+    get: Line | None = None
+    """How to come by it."""
+    instead: Line | None = None
+    """The command that measures it where rtgauge cannot."""
+    about_instead: Line | None = None
+
+
+class Branch(Strict):
+    """Where a way leads that is not good enough."""
+
+    hardness: Hardness
+    at: Id
+    marginal: Id
+    trouble: Id
+
+
+class Chart(Strict):
+    """A flowchart over the ways."""
+
+    id: Id
+    name: Line
+    about: Line
+    start: dict[Hardness, Id]
+    off_the_map: Id
+    differs: dict[Hardness, Line] = Field(default_factory=dict)
+    branch: list[Branch]
+
+    def after(self, hardness: Hardness, at: str, word: str) -> str:
+        """The way that follows on one that is not good enough: marginal, in trouble or off the map."""
+        if word == "off the map":
+            return self.off_the_map
+        found = next((branch for branch in self.branch if branch.hardness == hardness and branch.at == at), None)
+        if found is None:
+            return self.off_the_map
+        return found.marginal if word == "marginal" else found.trouble
+
+
+class Flowchart(Strict):
+    """The whole file."""
+
+    thresholds: Thresholds
+    way: list[Way] = Field(min_length=1, max_length=100)
+    chart: list[Chart] = Field(min_length=1, max_length=20)
+
+    @model_validator(mode="after")
+    def _whole(self) -> Flowchart:
+        """Every way that is named exists, every start is there, and no chart runs in a circle."""
+        ways = {way.id: way for way in self.way}
+        if len(ways) < len(self.way) or len({chart.id for chart in self.chart}) < len(self.chart):
+            raise ValueError("two ways or two charts have the same id")
+        for chart in self.chart:
+            named = [*chart.start.values(), chart.off_the_map, *(one for b in chart.branch for one in (b.at, b.marginal, b.trouble))]
+            unknown = next((name for name in named if name not in ways), None)
+            if unknown is not None:
+                raise ValueError(f"chart {chart.id} names the way '{unknown}', which is not there{nearest(unknown, ways)}")
+            if ways[chart.off_the_map].kernel != "none":
+                raise ValueError(f'chart {chart.id}: off-the-map must lead to a way with kernel = "none", which ends the chart')
+            if set(chart.start) != {"95%", "100%"}:
+                raise ValueError(f"chart {chart.id} needs a start for 95% and for 100%")
+            if len({(b.hardness, b.at) for b in chart.branch}) < len(chart.branch):
+                raise ValueError(f"chart {chart.id} has two branches at one way")
+            for hardness in chart.start:
+                _ends(chart, hardness, chart.start[hardness], (), set())
+        return self
+
+    def of(self, way: str) -> Way:
+        """The way of that id."""
+        return next(one for one in self.way if one.id == way)
+
+    def named(self, chart: str) -> Chart:
+        """The chart of that id. Raises InputError."""
+        found = next((one for one in self.chart if one.id == chart), None)
+        if found is None:
+            ids = [one.id for one in self.chart]
+            raise InputError(f"--chart {chart}: no chart of that name{nearest(chart, ids)}; there are {', '.join(ids)}, or a file that ends in .toml")
+        return found
+
+
+def _ends(chart: Chart, hardness: Hardness, at: str, before: tuple[str, ...], done: set[str]) -> None:
+    """Raises ValueError where the chart leads back to a way that it has left. `done`: ways from where it is known to end."""
+    if at in before:
+        raise ValueError(f"chart {chart.id} runs in a circle: {' -> '.join([*before, at])}")
+    if at == chart.off_the_map or at in done:
+        return
+    for word in ("marginal", "in trouble"):
+        _ends(chart, hardness, chart.after(hardness, at, word), (*before, at), done)
+    done.add(at)
+
+
+def with_thresholds(given: Thresholds, *, black: float | None = None, marginal: float | None = None, trouble: float | None = None) -> Thresholds:
+    """The thresholds with those that are not None in their place. Raises InputError."""
+    changed = {name: value for name, value in (("black", black), ("marginal", marginal), ("trouble", trouble)) if value is not None}
+    try:
+        return Thresholds.model_validate({**given.model_dump(), **changed})
+    except ValidationError as error:
+        raise explain(error, "thresholds", list(Thresholds.model_fields)) from None
+
+
+def parse_flowchart(text: str, what: str) -> Flowchart:
+    """The flowchart in a TOML text; `what` names it in errors. Raises InputError."""
+    try:
+        return Flowchart.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{what} is not TOML: {error}") from None
+    except ValidationError as error:
+        raise explain(error, what, []) from None
+    except RecursionError:
+        raise InputError(f"{what}: nested too deeply") from None
+
+
+def load_flowchart(source: str) -> tuple[Flowchart, Chart]:
+    """`source`: the id of a chart of rtgauge's own, or a file that ends in .toml, of which the last chart is taken. Raises InputError."""
+    if not source.endswith(".toml"):
+        own = parse_flowchart((resources.files("rtgauge.verdict") / "flowchart.toml").read_text(encoding="utf-8"), "the flowchart")
+        return own, own.named(source)
+    try:
+        text = Path(source).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"--chart {source} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    found = parse_flowchart(text, f"--chart {source}")
+    return found, found.chart[-1]
