@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
-from rtgauge.record.cyclictest import histogram_limit, interval_us
-from rtgauge.record.cyclictest_json import parse_json
-from rtgauge.record.cyclictest_text import parse_text
-from rtgauge.record.import_cyclictest import import_cyclictest, read_cyclictest
+from rtgauge.importers.cyclictest import histogram_limit, interval_us
+from rtgauge.importers.cyclictest_files import import_cyclictest, read_cyclictest
+from rtgauge.importers.cyclictest_json import parse_json
+from rtgauge.importers.cyclictest_text import parse_text
 from rtgauge.record.reader import Record
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.requirement import parse_requirement

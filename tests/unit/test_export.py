@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from rtgauge.errors import InputError
-from rtgauge.record.export import document, export, table
+from rtgauge.exporters.record_export import document, export, table
 from rtgauge.record.model import RunDocument
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter

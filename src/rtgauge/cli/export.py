@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 if TYPE_CHECKING:
-    from rtgauge.record.export import Format
+    from rtgauge.exporters.record_export import Format
 
 
 def export(
@@ -29,8 +29,8 @@ def export(
       rtgauge export RECORD --format parquet --windows -o windows.parquet
     """
     from rtgauge.errors import InputError
-    from rtgauge.record.export import FORMATS
-    from rtgauge.record.export import export as write
+    from rtgauge.exporters.record_export import FORMATS
+    from rtgauge.exporters.record_export import export as write
     from rtgauge.record.reader import Record
     from rtgauge.suggest import nearest
 

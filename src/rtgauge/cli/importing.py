@@ -40,7 +40,7 @@ def cyclictest(
     from rtgauge.cli.durations import duration_option
     from rtgauge.cli.finish import finish
     from rtgauge.errors import InputError
-    from rtgauge.record.import_cyclictest import import_cyclictest
+    from rtgauge.importers.cyclictest_files import import_cyclictest
     from rtgauge.record.reader import Record
 
     interval_ns = None if interval is None else duration_option("--interval", interval)

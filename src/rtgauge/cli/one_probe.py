@@ -12,10 +12,10 @@ from rich.console import Console
 
 from rtgauge.cli.display import make_display
 from rtgauge.errors import EXIT_INTERRUPTED, MeasureError
+from rtgauge.exporters.samples_csv import check_samples_path, export_samples
 from rtgauge.plan.plan import Overrides, make_plan
 from rtgauge.record.model import RunDocument
 from rtgauge.record.reader import Record
-from rtgauge.record.samples_export import check_samples_path, export_samples
 from rtgauge.record.tire_state import STATE_FILE, export_state
 from rtgauge.report.calibrations import print_calibrations
 from rtgauge.report.terminal import print_summary

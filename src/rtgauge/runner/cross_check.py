@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from rtgauge.errors import InputError, MeasureError
+from rtgauge.importers.cyclictest import Measurement
+from rtgauge.importers.cyclictest_files import read_cyclictest
+from rtgauge.importers.cyclictest_step import cyclictest_step
+from rtgauge.importers.rtla_text import parse_rtla
 from rtgauge.load.lifecycle import RunningLoad
-from rtgauge.record.cyclictest import Measurement
-from rtgauge.record.cyclictest_step import cyclictest_step
-from rtgauge.record.import_cyclictest import read_cyclictest
 from rtgauge.record.model import LeftOut, LoadReport, Mark, Severity, Step, StepKey
-from rtgauge.record.rtla_text import parse_rtla
 from rtgauge.runner.context import Abandoned, Context, now_utc
 from rtgauge.runner.step import load_marks, start_load
 from rtgauge.suggest import nearest

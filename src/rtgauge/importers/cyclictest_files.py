@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import rtgauge
 from rtgauge.errors import InputError
-from rtgauge.record.cyclictest_json import looks_like_json, parse_json
-from rtgauge.record.cyclictest_step import cyclictest_step
-from rtgauge.record.cyclictest_text import parse_text
+from rtgauge.importers.cyclictest_json import looks_like_json, parse_json
+from rtgauge.importers.cyclictest_step import cyclictest_step
+from rtgauge.importers.cyclictest_text import parse_text
 from rtgauge.record.model import LoadReport, Run, StepKey
 from rtgauge.record.writer import RecordWriter
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rtgauge.record.cyclictest import Measurement
+    from rtgauge.importers.cyclictest import Measurement
 
 MAX_BYTES = 256 << 20
 

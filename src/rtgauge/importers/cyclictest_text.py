@@ -13,7 +13,7 @@ import re
 from fractions import Fraction
 
 from rtgauge.errors import InputError
-from rtgauge.record.cyclictest import Measurement, Thread
+from rtgauge.importers.cyclictest import Measurement, Thread
 
 _CURSOR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _ROW = re.compile(r"([0-9]{1,12})((?:[ \t]+[0-9]{1,18})+)")

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rtgauge.errors import InputError
-from rtgauge.record.cyclictest import Measurement, Thread, histogram_limit, interval_us, priority
+from rtgauge.importers.cyclictest import Measurement, Thread, histogram_limit, interval_us, priority
 
 Count = Annotated[int, Field(ge=0, lt=2**62, strict=True)]
 Key = Annotated[int, Field(ge=0, lt=2**62)]

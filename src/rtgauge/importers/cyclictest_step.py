@@ -24,7 +24,7 @@ from rtgauge.record.summary import StepSummary, summarise_step
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.record.cyclictest import Measurement, Thread
+    from rtgauge.importers.cyclictest import Measurement, Thread
 
 MAX_MISSED = 10**7
 WINDOW_COLUMNS = {

@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 
 from rtgauge.errors import InputError
+from rtgauge.record.safe_write import clear_errors
 from rtgauge.record.samples import SamplesHeader, read_samples, read_times
-from rtgauge.record.storage import clear_errors
 
 TABLES = (".csv", ".parquet")
 
