@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from rtgauge.analysis.schedulability.measured import calculated_timeline, execution_from_record, measured_set, measured_timeline
 from rtgauge.errors import InputError
 from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.registry import get
@@ -17,10 +16,11 @@ from rtgauge.record.model import Mark, RunSegment, Severity
 from rtgauge.record.reader import Record
 from rtgauge.record.stream import StreamResult, parse_line
 from rtgauge.record.summary import summarise_step
-from rtgauge.report.figures.measured_schedule import figure_name, measured_figure
 from rtgauge.report.page import html
-from rtgauge.report.taskset import figure_rows, parameter_rows
 from rtgauge.runner.taskset_result import highest, run_segments, task_counts
+from rtgauge.schedulability.analysis.measured_set import calculated_timeline, execution_from_record, measured_set, measured_timeline
+from rtgauge.schedulability.page.measured_figure import figure_name, measured_figure
+from rtgauge.schedulability.page.measured_tables import figure_rows, parameter_rows
 from tests.unit.records import run, step
 from tests.unit.windows import frame, row
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from rtgauge.analysis.schedulability.result import SetResult
+    from rtgauge.schedulability.analysis.analysis_document import SetResult
 
 
 def sched(
@@ -54,18 +54,18 @@ def sched(
 
 
 def _one(file: Path, jitter_from: Path | None, execution_from: Path | None, figure: Path | None, *, as_json: bool) -> int:
-    from rtgauge.analysis.schedulability.analyse import analyse
-    from rtgauge.taskset.file import read_task_set
+    from rtgauge.schedulability.analysis.analyse import analyse
+    from rtgauge.schedulability.model.task_set_file import read_task_set
 
     task_set, notes = read_task_set(file), list[str]()
     if jitter_from is not None:
-        from rtgauge.analysis.schedulability.jitter import jitter_from_record
         from rtgauge.record.reader import Record
+        from rtgauge.schedulability.analysis.release_jitter import jitter_from_record
 
         task_set, notes = jitter_from_record(task_set, Record.open(jitter_from))
     if execution_from is not None:
-        from rtgauge.analysis.schedulability.measured import execution_from_record
         from rtgauge.record.reader import Record
+        from rtgauge.schedulability.analysis.measured_set import execution_from_record
 
         task_set, more = execution_from_record(task_set, Record.open(execution_from))
         notes += more
@@ -76,12 +76,12 @@ def _one(file: Path, jitter_from: Path | None, execution_from: Path | None, figu
     else:
         from rich.console import Console
 
-        from rtgauge.report.schedule import print_set
+        from rtgauge.schedulability.page.analysis_terminal import print_set
 
         print_set(result, Console())
     if figure is not None:
         from rtgauge.report.figures.file import write_figure
-        from rtgauge.report.figures.schedule import timeline_figure
+        from rtgauge.schedulability.page.schedule_figure import timeline_figure
 
         write_figure(timeline_figure(result), figure, _subtitle(result))
     return _status(result)
@@ -92,8 +92,8 @@ def _subtitle(result: SetResult) -> str:
 
 
 def _status(result: SetResult) -> int:
-    from rtgauge.analysis.schedulability.result import Answer
     from rtgauge.errors import EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK
+    from rtgauge.schedulability.analysis.analysis_document import Answer
 
     return {Answer.SCHEDULABLE: EXIT_OK, Answer.NOT_SCHEDULABLE: EXIT_FAILS, Answer.CANNOT_TELL: EXIT_CANNOT_TELL}[result.answer]
 
@@ -102,9 +102,9 @@ def _many(sets: int, tasks: int, utilisation: str, periods: str, seed: int, figu
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from rtgauge.analysis.schedulability.random_options import parse_periods, parse_utilisations
-    from rtgauge.analysis.schedulability.ratio import schedulability_ratio
-    from rtgauge.report.schedule import print_ratio
+    from rtgauge.schedulability.analysis.acceptance_ratio import schedulability_ratio
+    from rtgauge.schedulability.analysis.random_options import parse_periods, parse_utilisations
+    from rtgauge.schedulability.page.analysis_terminal import print_ratio
 
     shares, periods_ns = parse_utilisations(utilisation), parse_periods(periods, tasks)
     terminal = Console(stderr=True)
@@ -118,6 +118,6 @@ def _many(sets: int, tasks: int, utilisation: str, periods: str, seed: int, figu
         print_ratio(result, Console())
     if figure is not None:
         from rtgauge.report.figures.file import write_figure
-        from rtgauge.report.figures.schedule import ratio_figure
+        from rtgauge.schedulability.page.schedule_figure import ratio_figure
 
         write_figure(ratio_figure(result), figure, f"UUniFast, periods {periods}, rate-monotonic, seed {seed}; vertical lines: 95 % confidence interval")

@@ -14,8 +14,8 @@ from pydantic import Field, model_validator
 from rtgauge.errors import InputError
 from rtgauge.probe.common_parameters import LONGEST, DmaLatencyUs, OnOff
 from rtgauge.probe.descriptor import Parameters, Probe
-from rtgauge.taskset.file import check_task_set, read_written
-from rtgauge.taskset.task import Task, TaskSet, utilisation
+from rtgauge.schedulability.model.task import Task, TaskSet, utilisation
+from rtgauge.schedulability.model.task_set_file import check_task_set, read_written
 from rtgauge.units import MAX_CPU, format_duration
 from rtgauge.validation import DurationNs, between
 

@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.analysis.frequency import gather
 from rtgauge.analysis.microbenchmarks import microbenchmarks
-from rtgauge.analysis.schedulability.measured import measured_set
 from rtgauge.analysis.sustained import curves
 from rtgauge.errors import InputError
 from rtgauge.record.model import Severity
-from rtgauge.report import frequency, method, responses, sustained, tables, taskset
+from rtgauge.report import frequency, method, responses, sustained, tables
 from rtgauge.report.changes import change_tables
 from rtgauge.report.conditions import ordered_steps, step_labels
 from rtgauge.report.deployment_table import deployment_table
 from rtgauge.report.facts import all_rows, hosts, short_rows, system_lines
 from rtgauge.report.figures.collect import figures
-from rtgauge.report.figures.measured_schedule import figure_name
 from rtgauge.report.figures.save import VEGALITE
 from rtgauge.report.figures.source import Source
 from rtgauge.report.figures.sustained import sustained_figure
@@ -34,6 +32,9 @@ from rtgauge.report.signals import signal_lines
 from rtgauge.report.text import NARROW_SPACE, plural, quantity, us, whole
 from rtgauge.report.tire_chapter.chapter import chapters, marks_of, representatives, without_tire
 from rtgauge.report.tire_chapter.drop import drop_of
+from rtgauge.schedulability.analysis.measured_set import measured_set
+from rtgauge.schedulability.page import measured_tables
+from rtgauge.schedulability.page.measured_figure import figure_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -182,10 +183,10 @@ def _taskset(step: Step, name: str, drawn: dict[str, Figure]) -> dict[str, Any]:
         "name": name,
         "step": step,
         "answer": measured.result.answer.value,
-        "rows": taskset.parameter_rows(measured, NARROW_SPACE),
-        "tables": [("table 6", taskset.WRITTEN), ("outcome", taskset.OUTCOME)],
-        "figures": [(task.counts.task, taskset.figure_rows(task)) for task in measured.tasks],
-        "words": taskset.words(measured),
+        "rows": measured_tables.parameter_rows(measured, NARROW_SPACE),
+        "tables": [("table 6", measured_tables.WRITTEN), ("outcome", measured_tables.OUTCOME)],
+        "figures": [(task.counts.task, measured_tables.figure_rows(task)) for task in measured.tasks],
+        "words": measured_tables.words(measured),
         "figure": figure_name(step) if figure_name(step) in drawn else None,
         "threads": _thread(latencies),
     }

@@ -194,7 +194,7 @@ def print_summary(record: Record, console: Console, *, kept: bool = True) -> Non
             console.print()
         console.print(_table(single, quantity, console.width))
     if any(step.tasks for step in record.steps):
-        from rtgauge.report.taskset import print_taskset
+        from rtgauge.schedulability.page.measured_tables import print_taskset
 
         names = step_labels(record)
         for step in ordered_steps(record):

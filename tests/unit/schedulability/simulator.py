@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from rtgauge.taskset.task import Task, utilisation
+from rtgauge.schedulability.model.task import Task, utilisation
 
 PERIODS = (2, 3, 4, 5, 6, 8, 10, 12)
 

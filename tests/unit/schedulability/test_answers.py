@@ -8,13 +8,13 @@ import io
 import pytest
 from rich.console import Console
 
-from rtgauge.analysis.schedulability.analyse import analyse
-from rtgauge.analysis.schedulability.ratio import schedulability_ratio
 from rtgauge.errors import InputError
 from rtgauge.report.figures.file import write_figure
-from rtgauge.report.figures.schedule import ratio_figure, timeline_figure
-from rtgauge.report.schedule import exact_time, print_ratio, print_set
-from rtgauge.taskset.task import Task, TaskSet
+from rtgauge.schedulability.analysis.acceptance_ratio import schedulability_ratio
+from rtgauge.schedulability.analysis.analyse import analyse
+from rtgauge.schedulability.model.task import Task, TaskSet
+from rtgauge.schedulability.page.analysis_terminal import exact_time, print_ratio, print_set
+from rtgauge.schedulability.page.schedule_figure import ratio_figure, timeline_figure
 
 from .test_response import tasks_of
 

@@ -9,10 +9,10 @@ from fractions import Fraction
 import pytest
 from hypothesis import assume, given, settings
 
-from rtgauge.analysis.schedulability.bounds import hyperbolic_product, liu_layland_bound, why_not_applicable, within_hyperbolic, within_liu_layland
-from rtgauge.analysis.schedulability.response import Budget
-from rtgauge.analysis.schedulability.sensitivity import largest_growth
-from rtgauge.taskset.task import Task
+from rtgauge.schedulability.analysis.rta import Budget
+from rtgauge.schedulability.analysis.sensitivity import largest_growth
+from rtgauge.schedulability.analysis.utilisation_bounds import hyperbolic_product, liu_layland_bound, why_not_applicable, within_hyperbolic, within_liu_layland
+from rtgauge.schedulability.model.task import Task
 
 from .simulator import run, task_sets
 from .test_response import responses, tasks_of

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
-from rtgauge.taskset.file import parse_task_set, read_task_set
-from rtgauge.taskset.task import Task
+from rtgauge.schedulability.model.task import Task
+from rtgauge.schedulability.model.task_set_file import parse_task_set, read_task_set
 
 GOOD = {"name": '"a"', "period": '"10ms"', "execution": '"3ms"'}
 

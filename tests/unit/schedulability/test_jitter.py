@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import pytest
 
-from rtgauge.analysis.schedulability.jitter import jitter_from_record
 from rtgauge.errors import InputError
 from rtgauge.record.model import Severity
 from rtgauge.record.reader import Record
-from rtgauge.taskset.task import Task, TaskSet
+from rtgauge.schedulability.analysis.release_jitter import jitter_from_record
+from rtgauge.schedulability.model.task import Task, TaskSet
 from tests.unit.records import mark, run, step
 
 MS = 1_000_000

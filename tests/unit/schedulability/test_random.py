@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtgauge.analysis.schedulability.generate import ManySets, random_sets, uunifast_discard
-from rtgauge.analysis.schedulability.many import largest_growth, schedulable, within_bounds
-from rtgauge.analysis.schedulability.random_options import parse_periods, parse_utilisations
-from rtgauge.analysis.schedulability.ratio import schedulability_ratio
-from rtgauge.analysis.schedulability.response import Budget, meets_deadline
-from rtgauge.analysis.schedulability.sensitivity import largest_growth as largest_growth_of_one
 from rtgauge.errors import InputError
-from rtgauge.taskset.task import Task
+from rtgauge.schedulability.analysis.acceptance_ratio import schedulability_ratio
+from rtgauge.schedulability.analysis.batch_rta import largest_growth, schedulable, within_bounds
+from rtgauge.schedulability.analysis.random_options import parse_periods, parse_utilisations
+from rtgauge.schedulability.analysis.random_sets import ManySets, random_sets, uunifast_discard
+from rtgauge.schedulability.analysis.rta import Budget, meets_deadline
+from rtgauge.schedulability.analysis.sensitivity import largest_growth as largest_growth_of_one
+from rtgauge.schedulability.model.task import Task
 
 MS = 1_000_000
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from rtgauge.analysis.schedulability.response import Budget, exact_response, meets_deadline, paper_response
-from rtgauge.taskset.task import Task, utilisation
+from rtgauge.schedulability.analysis.rta import Budget, exact_response, meets_deadline, paper_response
+from rtgauge.schedulability.model.task import Task, utilisation
 
 from .simulator import run, task_sets
 

@@ -10,11 +10,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from rtgauge.analysis.schedulability.analyse import analyse
-from rtgauge.analysis.schedulability.timeline import Segment, preemptions, timeline
 from rtgauge.errors import InputError
-from rtgauge.report.timeline_text import cell_ns, timeline_lines
-from rtgauge.taskset.task import Task, TaskSet
+from rtgauge.schedulability.analysis.analyse import analyse
+from rtgauge.schedulability.analysis.timeline import Segment, preemptions, timeline
+from rtgauge.schedulability.model.task import Task, TaskSet
+from rtgauge.schedulability.page.timeline_text import cell_ns, timeline_lines
 
 from .simulator import run, task_sets
 from .test_response import tasks_of

@@ -13,7 +13,7 @@ from rtgauge.units import format_cpu_list, format_time
 if TYPE_CHECKING:
     from rtgauge.record.model import SeriesSummary
     from rtgauge.record.reader import Record
-    from rtgauge.taskset.task import TaskSet
+    from rtgauge.schedulability.model.task import TaskSet
 
 
 def _largest_ns(series: SeriesSummary) -> int | None:

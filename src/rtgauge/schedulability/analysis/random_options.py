@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from rtgauge.analysis.schedulability.sensitivity import PARTS
 from rtgauge.errors import InputError
+from rtgauge.schedulability.analysis.sensitivity import PARTS
 from rtgauge.units import format_duration, parse_duration_ns
 
 STEP = "0.05"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rtgauge.errors import InputError
+from rtgauge.schedulability.model.task import HIGHEST_PRIORITY, Task, TaskSet
 from rtgauge.suggest import nearest
-from rtgauge.taskset.task import HIGHEST_PRIORITY, Task, TaskSet
 from rtgauge.units import MAX_CPU, format_duration
 from rtgauge.validation import DurationNs, between, explain
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rtgauge.analysis.schedulability.sensitivity import PARTS
+from rtgauge.schedulability.analysis.sensitivity import PARTS
 
 if TYPE_CHECKING:
-    from rtgauge.analysis.schedulability.generate import Floats, Ints, ManySets
+    from rtgauge.schedulability.analysis.random_sets import Floats, Ints, ManySets
 
 Booleans = NDArray[np.bool_]
 AT_ONCE = 1_000

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from rtgauge.analysis.schedulability.measured import calculated_timeline, measured_set, measured_timeline
-from rtgauge.report.schedule import exact_time
 from rtgauge.report.text import NONE, printable, whole
+from rtgauge.schedulability.analysis.measured_set import calculated_timeline, measured_set, measured_timeline
+from rtgauge.schedulability.page.analysis_terminal import exact_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
 
-    from rtgauge.analysis.schedulability.measured import MeasuredSet, MeasuredTask
     from rtgauge.record.model import SeriesSummary, Step
+    from rtgauge.schedulability.analysis.measured_set import MeasuredSet, MeasuredTask
 
 FIGURES = {"mean": "mean_ns", "max": "max_ns", "min": "min_ns", "std": "std_ns"}
 """Row of the paper's tables 7 and 8 -> field."""
@@ -114,7 +114,7 @@ def _table(rows: Sequence[dict[str, str]], headings: Sequence[str], late: Sequen
 
 def _schedules(measured: MeasuredSet, cpu: int, names: list[str], console: Console) -> list[str]:
     """The measured schedule of one CPU over the calculated one, on one axis; nothing where none was measured."""
-    from rtgauge.report.timeline_text import timeline_lines
+    from rtgauge.schedulability.page.timeline_text import timeline_lines
 
     seen = measured_timeline(measured, cpu)
     if seen is None:

@@ -6,13 +6,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rtgauge.analysis.schedulability.response import Budget, TooLong, meets_deadline
-from rtgauge.taskset.task import utilisation
+from rtgauge.schedulability.analysis.rta import Budget, TooLong, meets_deadline
+from rtgauge.schedulability.model.task import utilisation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.taskset.task import Task
+    from rtgauge.schedulability.model.task import Task
 
 PARTS = 1_000_000
 """The factor is a whole number of millionths."""

@@ -12,12 +12,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from rtgauge.taskset.task import utilisation
+from rtgauge.schedulability.model.task import utilisation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.taskset.task import Task
+    from rtgauge.schedulability.model.task import Task
 
 TERMS = 2_000_000
 """Terms of the sum that one analysis may work out; about a second."""

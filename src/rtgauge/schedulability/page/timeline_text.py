@@ -10,7 +10,7 @@ from rich.cells import cell_len, set_cell_size
 from rtgauge.units import format_duration
 
 if TYPE_CHECKING:
-    from rtgauge.analysis.schedulability.result import TimelineResult
+    from rtgauge.schedulability.analysis.analysis_document import TimelineResult
 
 LEAST_CELLS = 10
 BLOCKS = {"runs": "█", "runs in part": "▄", "waits": "·", "late": "!", "nothing": " ", "axis": "─", "tick": "┴"}

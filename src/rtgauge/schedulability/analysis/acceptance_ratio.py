@@ -9,9 +9,9 @@ import numpy as np
 from pydantic import BaseModel, Field
 
 from rtgauge.analysis.confidence import lower_bound, upper_bound
-from rtgauge.analysis.schedulability.generate import random_sets
-from rtgauge.analysis.schedulability.many import largest_growth, schedulable, within_bounds
-from rtgauge.analysis.schedulability.sensitivity import PARTS
+from rtgauge.schedulability.analysis.batch_rta import largest_growth, schedulable, within_bounds
+from rtgauge.schedulability.analysis.random_sets import random_sets
+from rtgauge.schedulability.analysis.sensitivity import PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,12 +7,12 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from rtgauge.taskset.task import is_rate_monotonic, utilisation
+from rtgauge.schedulability.model.task import is_rate_monotonic, utilisation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.taskset.task import Task
+    from rtgauge.schedulability.model.task import Task
 
 
 def liu_layland_bound(count: int) -> float:

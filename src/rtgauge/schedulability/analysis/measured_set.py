@@ -6,18 +6,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rtgauge.analysis.schedulability.analyse import analyse, timeline_result
-from rtgauge.analysis.schedulability.result import ActivationResult, SegmentResult, TimelineResult
-from rtgauge.analysis.schedulability.timeline import Segment, preemptions, timeline
 from rtgauge.errors import InputError
 from rtgauge.probe.taskset import task_set_of, timeline_ns
 from rtgauge.record.model import Severity
+from rtgauge.schedulability.analysis.analyse import analyse, timeline_result
+from rtgauge.schedulability.analysis.analysis_document import ActivationResult, SegmentResult, TimelineResult
+from rtgauge.schedulability.analysis.timeline import Segment, preemptions, timeline
 
 if TYPE_CHECKING:
-    from rtgauge.analysis.schedulability.result import SetResult, TaskResult
     from rtgauge.record.model import SeriesSummary, Step, TaskCounts
     from rtgauge.record.reader import Record
-    from rtgauge.taskset.task import Task, TaskSet
+    from rtgauge.schedulability.analysis.analysis_document import SetResult, TaskResult
+    from rtgauge.schedulability.model.task import Task, TaskSet
 
 SHOWN = 2_000
 

@@ -15,7 +15,7 @@ from rtgauge.units import MAX_NS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.taskset.task import Task
+    from rtgauge.schedulability.model.task import Task
 
 MAX_ACTIVATIONS = 10_000
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from rtgauge.analysis.schedulability.result import Answer
-from rtgauge.report.timeline_text import timeline_lines
+from rtgauge.schedulability.analysis.analysis_document import Answer
+from rtgauge.schedulability.page.timeline_text import timeline_lines
 from rtgauge.units import format_duration
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from rtgauge.analysis.schedulability.ratio import RatioResult
-    from rtgauge.analysis.schedulability.result import BoundResult, CpuResult, GrowthResult, SetResult, TaskResult
+    from rtgauge.schedulability.analysis.acceptance_ratio import RatioResult
+    from rtgauge.schedulability.analysis.analysis_document import BoundResult, CpuResult, GrowthResult, SetResult, TaskResult
 
 WIDE = 76
 STYLE = {Answer.SCHEDULABLE: "bold green", Answer.NOT_SCHEDULABLE: "bold red", Answer.CANNOT_TELL: "bold yellow"}

@@ -11,8 +11,8 @@ from rtgauge.errors import InputError
 from rtgauge.report.figures.parts import Figure, csv, layered
 
 if TYPE_CHECKING:
-    from rtgauge.analysis.schedulability.ratio import RatioResult
-    from rtgauge.analysis.schedulability.result import CpuResult, SetResult
+    from rtgauge.schedulability.analysis.acceptance_ratio import RatioResult
+    from rtgauge.schedulability.analysis.analysis_document import CpuResult, SetResult
 
 MAX_SEGMENTS = 2_000
 ROW = 46

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rtgauge.analysis.schedulability.bounds import hyperbolic_product, liu_layland_bound, why_not_applicable, within_hyperbolic, within_liu_layland
-from rtgauge.analysis.schedulability.response import Response, exact_response, paper_response
-from rtgauge.analysis.schedulability.result import (
+from rtgauge.errors import InputError
+from rtgauge.schedulability.analysis.analysis_document import (
     ActivationResult,
     Answer,
     BoundResult,
@@ -19,15 +18,16 @@ from rtgauge.analysis.schedulability.result import (
     TimelineResult,
     worst,
 )
-from rtgauge.analysis.schedulability.sensitivity import PARTS, largest_growth
-from rtgauge.analysis.schedulability.timeline import Timeline, hyperperiod_ns, preemptions, timeline
-from rtgauge.errors import InputError
-from rtgauge.taskset.task import is_harmonic, is_rate_monotonic, utilisation
+from rtgauge.schedulability.analysis.rta import Response, exact_response, paper_response
+from rtgauge.schedulability.analysis.sensitivity import PARTS, largest_growth
+from rtgauge.schedulability.analysis.timeline import Timeline, hyperperiod_ns, preemptions, timeline
+from rtgauge.schedulability.analysis.utilisation_bounds import hyperbolic_product, liu_layland_bound, why_not_applicable, within_hyperbolic, within_liu_layland
+from rtgauge.schedulability.model.task import is_harmonic, is_rate_monotonic, utilisation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.taskset.task import Task, TaskSet
+    from rtgauge.schedulability.model.task import Task, TaskSet
 
 
 def analyse(task_set: TaskSet) -> SetResult:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from rtgauge.analysis.schedulability.measured import calculated_timeline, measured_set, measured_timeline
 from rtgauge.report.figures.parts import Figure, csv, layered
-from rtgauge.report.figures.schedule import MAX_SEGMENTS, time_unit
+from rtgauge.schedulability.analysis.measured_set import calculated_timeline, measured_set, measured_timeline
+from rtgauge.schedulability.page.schedule_figure import MAX_SEGMENTS, time_unit
 
 if TYPE_CHECKING:
-    from rtgauge.analysis.schedulability.result import CpuResult, TimelineResult
     from rtgauge.record.model import Step
+    from rtgauge.schedulability.analysis.analysis_document import CpuResult, TimelineResult
 
 ROW = 58
 COLUMNS = {"task": "string", "activation": "number", "start": "number", "end": "number"}
