@@ -12,7 +12,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from rtgauge.record.reader import Record
 from rtgauge.report.page import render
-from rtgauge.report.tire_chapter.chapter import results_of
+from rtgauge.tire.page.chapter import results_of
 from tests.browser.driver import browser, console, scheme, viewport
 from tests.support.tire_records import write_study
 from tests.unit.tire.synthetic import Machine
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from selenium.webdriver import Chrome
 
-    from rtgauge.analysis.tire.whole import TireResults
+    from rtgauge.tire.analysis.results import TireResults
 
 pytestmark = pytest.mark.browser
 READY = "return document.documentElement.dataset.ready"

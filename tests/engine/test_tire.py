@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from rtgauge.probe.tire import most_damping
-from rtgauge.record.tire_state import read_state
+from rtgauge.tire.state_file import read_state
 from tests.engine.stream import CPUS, POLICY, REAL_TIME, Live, Stream, refused, run
 from tests.engine.tires import Tire, defaults, largest_eigenvalue, simulate
 

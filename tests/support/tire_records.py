@@ -8,15 +8,15 @@ import math
 import struct
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.analysis.tire.search import Outcome, Search, state_of
 from rtgauge.probe import registry as probes
 from rtgauge.probe.descriptor import normalise
 from rtgauge.record.model import LoadReport, Mark, Result, Run, Severity, Step, StepKey
+from rtgauge.tire.analysis.search import Outcome, Search, state_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rtgauge.analysis.tire.search import Trial
+    from rtgauge.tire.analysis.search import Trial
     from tests.unit.tire.synthetic import Machine
 
 PERIOD_NS = 10_000_000
@@ -140,7 +140,7 @@ def _search_runs(folder: Path, machine: Machine, number: int) -> list[Step]:
     from rtgauge.plan.plan import Overrides
     from rtgauge.record.reader import Record
     from rtgauge.study.garre2014 import STUDY
-    from rtgauge.study.tire import searches, states
+    from rtgauge.tire.study import searches, states
 
     record = Record.open(folder)
     aims = STUDY.aims(Overrides(repeats=2))

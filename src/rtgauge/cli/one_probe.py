@@ -16,12 +16,12 @@ from rtgauge.exporters.samples_csv import check_samples_path, export_samples
 from rtgauge.plan.plan import Overrides, make_plan
 from rtgauge.record.model import RunDocument
 from rtgauge.record.reader import Record
-from rtgauge.record.tire_state import STATE_FILE, export_state
 from rtgauge.report.calibrations import print_calibrations
 from rtgauge.report.terminal import print_summary
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.planned_steps import RunOptions
 from rtgauge.runner.run import start_run
+from rtgauge.tire.state_file import STATE_FILE, export_state
 from rtgauge.verdict.decision import exit_status, judge_run
 from rtgauge.verdict.requirement import parse_requirement
 

@@ -11,19 +11,19 @@ import typer
 from pydantic import BaseModel
 from rich.console import Console
 
-from rtgauge.analysis.tire.whole import TireResults
 from rtgauge.cli.display import make_display
 from rtgauge.errors import EXIT_INTERRUPTED, InputError
 from rtgauge.plan.plan import Overrides
 from rtgauge.record.model import Run
 from rtgauge.record.reader import Record
 from rtgauge.report.terminal import print_summary
-from rtgauge.report.tire_chapter.chapter import results_of
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.planned_steps import RunOptions
 from rtgauge.runner.run import start_run
 from rtgauge.study import registry
-from rtgauge.study.tire import STUDY
+from rtgauge.tire.analysis.results import TireResults
+from rtgauge.tire.page.chapter import results_of
+from rtgauge.tire.study import STUDY
 from rtgauge.verdict.decision import exit_status
 
 DECIDED = ("nodes", "steps", "warm-up", "without", "free-running", "samples", "state")

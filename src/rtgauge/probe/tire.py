@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from rtgauge.probe.common_parameters import MachineParameters, MeasuringProbe, OnOff
-from rtgauge.record.tire_state import STATE_FILE
+from rtgauge.tire.state_file import STATE_FILE
 from rtgauge.validation import DurationNs, between
 
 MOST_NODES = 16_000_000

@@ -30,11 +30,11 @@ from rtgauge.report.microbenchmarks import grids
 from rtgauge.report.quantity import LATENCY, capital, common_quantity, example_requirement, plural_of, quantities, quantity_of
 from rtgauge.report.signals import signal_lines
 from rtgauge.report.text import NARROW_SPACE, plural, quantity, us, whole
-from rtgauge.report.tire_chapter.chapter import chapters, marks_of, representatives, without_tire
-from rtgauge.report.tire_chapter.drop import drop_of
 from rtgauge.schedulability.analysis.measured_set import measured_set
 from rtgauge.schedulability.page import measured_tables
 from rtgauge.schedulability.page.measured_figure import figure_name
+from rtgauge.tire.page.chapter import chapters, marks_of, representatives, without_tire
+from rtgauge.tire.page.drop_figure import drop_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -116,7 +116,7 @@ def _marks(record: Record, shown: Record) -> Iterable[Text]:
     for mark in record.run.marks:
         yield Text.assemble((mark.severity.value, MARK_STYLE[mark.severity]), f": {printable(mark.name)}: {printable(mark.detail)}")
     if shown is not record:
-        from rtgauge.report.tire_chapter.chapter import marks_of
+        from rtgauge.tire.page.chapter import marks_of
 
         for where, mark in marks_of(record):
             yield Text.assemble((mark.severity.value, MARK_STYLE[mark.severity]), f": {printable(where)}: {printable(mark.name)}: {printable(mark.detail)}")
@@ -131,7 +131,7 @@ def _singly(record: Record) -> Record:
     """The record with the steps that are shown one by one."""
     if not _many_tires(record):
         return record
-    from rtgauge.report.tire_chapter.chapter import without_tire
+    from rtgauge.tire.page.chapter import without_tire
 
     return without_tire(record)
 
@@ -159,11 +159,11 @@ def _print_tires(record: Record, console: Console) -> None:
     if not any(step.key.probe == "tire" for step in record.steps):
         return
     from rtgauge.report.compare.terminal import print_grids
-    from rtgauge.report.tire_step import tire_grid
+    from rtgauge.tire.page.step_table import tire_grid
 
     if _many_tires(record):
-        from rtgauge.report.tire_chapter.chapter import results_of
-        from rtgauge.report.tire_chapter.terminal import terminal_grids
+        from rtgauge.tire.page.chapter import results_of
+        from rtgauge.tire.page.terminal_tables import terminal_grids
 
         for results in results_of(record):
             print_grids(terminal_grids(results), console)

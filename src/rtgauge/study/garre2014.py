@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from rtgauge.analysis.tire.predict import predicted_frontiers
-from rtgauge.analysis.tire.read import fast_runs, is_tire
-from rtgauge.analysis.tire.runs import HALO, INTEGRATION, SEMAPHORE, SERIAL, SPRINGS
-from rtgauge.analysis.tire.search import least_nodes, whole_nodes
 from rtgauge.plan.plan import Overrides, Plan
 from rtgauge.record.model import Step, StepKey
 from rtgauge.record.reader import Record
-from rtgauge.study.tire import (
+from rtgauge.tire.analysis.from_record import fast_runs, is_tire
+from rtgauge.tire.analysis.prediction import predicted_frontiers
+from rtgauge.tire.analysis.runs import HALO, INTEGRATION, SEMAPHORE, SERIAL, SPRINGS
+from rtgauge.tire.analysis.search import least_nodes, whole_nodes
+from rtgauge.tire.study import (
     Aims,
     TireSearch,
     aims_of,

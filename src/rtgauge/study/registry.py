@@ -18,7 +18,7 @@ GROWING: dict[str, str] = {
     "adam2021": "rtgauge.study.adam2021",
     "garre2014": "rtgauge.study.garre2014",
     "sustained": "rtgauge.study.sustained",
-    "tire-search": "rtgauge.study.tire",
+    "tire-search": "rtgauge.tire.study",
 }
 """Studies in one record: name -> the module that holds it as `STUDY`, imported when it is asked for."""
 

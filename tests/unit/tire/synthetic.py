@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rtgauge.analysis.tire.runs import Configuration, FastRun, PacedRun
+from rtgauge.tire.analysis.runs import Configuration, FastRun, PacedRun
 
 SPRINGS_PER_NODE = {"serial": 1.5, "halo": 1.5, "semaphore": 3.0}
 """Not those of the engine: the model must take whatever the solvers do."""

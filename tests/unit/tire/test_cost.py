@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from rtgauge.analysis.tire.cost import CostModel, cost_model
-from rtgauge.analysis.tire.estimate import Estimate, mean_of, ratio_of
-from rtgauge.analysis.tire.line import Uncertain, combine, fit, quotient
-from rtgauge.analysis.tire.predict import predicted_frontiers, predictions
-from rtgauge.analysis.tire.scaling import against_serial, speed_points
+from rtgauge.tire.analysis.cost_model import CostModel, cost_model
+from rtgauge.tire.analysis.estimate import Estimate, mean_of, ratio_of
+from rtgauge.tire.analysis.line_fit import Uncertain, combine, fit, quotient
+from rtgauge.tire.analysis.prediction import predicted_frontiers, predictions
+from rtgauge.tire.analysis.scaling import against_serial, speed_points
 from tests.unit.tire.synthetic import NODES, SPRINGS_PER_NODE, Machine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.analysis.tire.runs import FastRun
+    from rtgauge.tire.analysis.runs import FastRun
 
 SWITCH = {"fifo": Estimate(value=1_200.0, low=1_100.0, high=1_300.0, measurements=3)}
 

@@ -12,22 +12,22 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from rtgauge.analysis.tire.read import fast_runs, paced_runs, too_short
 from rtgauge.errors import RecordError
 from rtgauge.record.reader import Record
 from rtgauge.report.page import html
 from rtgauge.report.terminal import print_summary
-from rtgauge.report.tire_chapter.chapter import chapters, figures_of, marks_of, representatives, results_of
-from rtgauge.report.tire_chapter.drop import drop_of
-from rtgauge.report.tire_chapter.maps import bounds, share_class
-from rtgauge.study.tire import searched
+from rtgauge.tire.analysis.from_record import fast_runs, paced_runs, too_short
+from rtgauge.tire.page.chapter import chapters, figures_of, marks_of, representatives, results_of
+from rtgauge.tire.page.drop_figure import drop_of
+from rtgauge.tire.page.map_figures import bounds, share_class
+from rtgauge.tire.study import searched
 from tests.support.tire_records import PERIOD_NS, fast_step, tire_step, write_study
 from tests.unit.tire.synthetic import Machine
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rtgauge.analysis.tire.whole import TireResults
+    from rtgauge.tire.analysis.results import TireResults
 
 MACHINE = Machine(noise=0.005, begin={1: 300.0, 2: 4_000.0, 4: 21_000.0})
 

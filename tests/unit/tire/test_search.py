@@ -10,12 +10,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtgauge.analysis.tire.search import Outcome, Search, State, coverage, least_nodes, state_of, whole_nodes
+from rtgauge.tire.analysis.search import Outcome, Search, State, coverage, least_nodes, state_of, whole_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rtgauge.analysis.tire.search import Trial
+    from rtgauge.tire.analysis.search import Trial
 
 DEADLINES = 200
 

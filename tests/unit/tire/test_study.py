@@ -13,8 +13,8 @@ from rtgauge.probe import registry as probes
 from rtgauge.record.reader import Record
 from rtgauge.study import registry
 from rtgauge.study.garre2014 import STUDY
-from rtgauge.study.tire import STUDY as SEARCH
-from rtgauge.study.tire import Aims, aims_of, keys_of, most_nodes, plan_of, tire_entry
+from rtgauge.tire.study import STUDY as SEARCH
+from rtgauge.tire.study import Aims, aims_of, keys_of, most_nodes, plan_of, tire_entry
 from tests.support.tire_records import write_study
 from tests.unit.tire.synthetic import Machine
 

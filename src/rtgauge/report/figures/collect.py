@@ -9,8 +9,8 @@ from rtgauge.report.figures.course import course_figure
 from rtgauge.report.figures.exceedance import exceedance_figure
 from rtgauge.report.figures.histogram import histogram
 from rtgauge.report.figures.spread import spread_figure
-from rtgauge.report.tire_chapter.chapter import figures_of, results_of
 from rtgauge.schedulability.page.measured_figure import measured_figure
+from rtgauge.tire.page.chapter import figures_of, results_of
 
 if TYPE_CHECKING:
     from rtgauge.report.figures.parts import Figure

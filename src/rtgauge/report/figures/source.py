@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rtgauge.analysis.tire.read import is_tire
 from rtgauge.report.conditions import Condition, bound_ns, conditions
 from rtgauge.report.data import ALL, Measured, by_cpu, cpu_order
 from rtgauge.report.quantity import LATENCY, quantities, quantity_of
+from rtgauge.tire.analysis.from_record import is_tire
 
 if TYPE_CHECKING:
     from rtgauge.record.reader import Record

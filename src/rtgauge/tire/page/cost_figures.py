@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from rtgauge.report.figures.parts import Figure, csv, layered, log_ticks
-from rtgauge.report.tire_chapter.curves import colours, nodes_axis
-from rtgauge.report.tire_chapter.names import by_solver, period_name, policy_name, threads_name
+from rtgauge.tire.page.labels import by_solver, period_name, policy_name, threads_name
+from rtgauge.tire.page.speed_figures import colours, nodes_axis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.analysis.tire.predict import Prediction
-    from rtgauge.analysis.tire.whole import FrontierRow, TireResults
+    from rtgauge.tire.analysis.prediction import Prediction
+    from rtgauge.tire.analysis.results import FrontierRow, TireResults
 
 HEIGHT = 190
 FRONTIER_ROW = 34

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from rtgauge.analysis.confidence import upper_bound
-from rtgauge.analysis.tire.runs import SEMAPHORE, SOLVERS, WHOLE
-from rtgauge.analysis.tire.scaling import worst_of
 from rtgauge.record.model import Model, Severity
+from rtgauge.tire.analysis.runs import SEMAPHORE, SOLVERS, WHOLE
+from rtgauge.tire.analysis.scaling import worst_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.analysis.tire.runs import PacedRun
+    from rtgauge.tire.analysis.runs import PacedRun
 
 
 class Cell(Model):

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rtgauge.analysis.tire.runs import SOLVERS
 from rtgauge.report.text import plural
+from rtgauge.tire.analysis.runs import SOLVERS
 from rtgauge.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rtgauge.analysis.tire.whole import TireResults
+    from rtgauge.tire.analysis.results import TireResults
 
 SIMULATED_STEPS = 6000
 """The paper's figures 5 to 7 show the time for 60 s of simulation, in steps of 10 ms."""

@@ -6,13 +6,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rtgauge.analysis.tire.read import is_tire
-from rtgauge.record.tire_state import STATE_FILE, read_state
+from rtgauge.tire.analysis.from_record import is_tire
+from rtgauge.tire.state_file import STATE_FILE, read_state
 
 if TYPE_CHECKING:
     from rtgauge.record.model import Step
     from rtgauge.record.reader import Record
-    from rtgauge.record.tire_state import TireState
+    from rtgauge.tire.state_file import TireState
 
 LEAST_FRAMES = 4
 MOST_NODES = 2000

@@ -7,21 +7,21 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from rtgauge.analysis.tire.read import is_tire
-from rtgauge.analysis.tire.whole import tire_results
 from rtgauge.report.text import NARROW_SPACE, plural
-from rtgauge.report.tire_chapter import grids, words
-from rtgauge.report.tire_chapter.curves import threads_figure, time_figure
-from rtgauge.report.tire_chapter.maps import hard_figure, soft_figure
-from rtgauge.report.tire_chapter.model import frontier_figure, model_figure
-from rtgauge.study.tire import searched
+from rtgauge.tire.analysis.from_record import is_tire
+from rtgauge.tire.analysis.results import tire_results
+from rtgauge.tire.page import prose, result_tables
+from rtgauge.tire.page.cost_figures import frontier_figure, model_figure
+from rtgauge.tire.page.map_figures import hard_figure, soft_figure
+from rtgauge.tire.page.speed_figures import threads_figure, time_figure
+from rtgauge.tire.study import searched
 
 if TYPE_CHECKING:
-    from rtgauge.analysis.tire.whole import TireResults
     from rtgauge.record.model import Mark
     from rtgauge.record.reader import Record
     from rtgauge.report.compare.tables import Grid
     from rtgauge.report.figures.parts import Figure
+    from rtgauge.tire.analysis.results import TireResults
 
 FEW = 12
 """So many configurations stand in the open; more are folded away."""
@@ -76,29 +76,29 @@ def _title(results: TireResults) -> str:
 
 def _speed_section(results: TireResults, names: list[str]) -> Section:
     few = len(results.points) <= FEW
-    shown = results.points if few else grids.largest_points(results)
-    table = grids.speed_grid(results, shown, "Real-fast" if few else "The largest tire of each", NARROW_SPACE)
-    every = None if few else grids.speed_grid(results, results.points, "Every configuration, real-fast", NARROW_SPACE)
-    return Section("Real-fast", words.fast_words(results), names, [table] if table else [], [every] if every else [])
+    shown = results.points if few else result_tables.largest_points(results)
+    table = result_tables.speed_grid(results, shown, "Real-fast" if few else "The largest tire of each", NARROW_SPACE)
+    every = None if few else result_tables.speed_grid(results, results.points, "Every configuration, real-fast", NARROW_SPACE)
+    return Section("Real-fast", prose.fast_words(results), names, [table] if table else [], [every] if every else [])
 
 
 def _cost_section(results: TireResults, names: list[str]) -> Section:
-    known = [grid for grid in (grids.cost_grid(results), grids.synchronisation_grid(results)) if grid is not None]
-    lines = grids.lines_grid(results)
-    return Section("The cost of a step", words.cost_words(results), names, known, [lines] if lines is not None else [])
+    known = [grid for grid in (result_tables.cost_grid(results), result_tables.synchronisation_grid(results)) if grid is not None]
+    lines = result_tables.lines_grid(results)
+    return Section("The cost of a step", prose.cost_words(results), names, known, [lines] if lines is not None else [])
 
 
 def _sections(results: TireResults, drawn: set[str], suffix: str) -> list[Section]:
     def here(*names: str) -> list[str]:
         return [name + suffix for name in names if name + suffix in drawn]
 
-    cells = grids.cells_grids(results, NARROW_SPACE)
+    cells = result_tables.cells_grids(results, NARROW_SPACE)
     few = sum(len(grid.rows) for grid in cells) <= FEW
-    real_time = Section("Real-time", words.real_time_words(results), here("tire-hard", "tire-soft"), cells if few else [], [] if few else cells)
-    frontier = grids.frontier_grid(results, NARROW_SPACE)
-    found = Section("How large may it be?", words.search_words(results), here("tire-frontier"), [frontier] if frontier is not None else [])
+    real_time = Section("Real-time", prose.real_time_words(results), here("tire-hard", "tire-soft"), cells if few else [], [] if few else cells)
+    frontier = result_tables.frontier_grid(results, NARROW_SPACE)
+    found = Section("How large may it be?", prose.search_words(results), here("tire-frontier"), [frontier] if frontier is not None else [])
     every = [
-        Section("The model and the solvers", words.model_words(results)),
+        Section("The model and the solvers", prose.model_words(results)),
         _speed_section(results, here("tire-time", "tire-threads")),
         real_time,
         found,

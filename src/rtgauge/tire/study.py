@@ -7,11 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rtgauge.analysis.tire.predict import predicted_frontiers
-from rtgauge.analysis.tire.read import fast_runs, is_tire, paced_runs
-from rtgauge.analysis.tire.runs import SERIAL, SOLVERS, PacedRun
-from rtgauge.analysis.tire.search import Outcome, Search, State, Trial, state_of, whole_nodes
-from rtgauge.analysis.tire.whole import Condition, Searched, condition_of, meanings
 from rtgauge.errors import InputError
 from rtgauge.plan.plan import Overrides, Plan, make_plan
 from rtgauge.probe.tire import MOST_NODES, THREAD_WORDS
@@ -19,6 +14,11 @@ from rtgauge.record.model import Step, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.study.study_state import kept_of
 from rtgauge.suggest import nearest
+from rtgauge.tire.analysis.from_record import fast_runs, is_tire, paced_runs
+from rtgauge.tire.analysis.prediction import predicted_frontiers
+from rtgauge.tire.analysis.results import Condition, Searched, condition_of, meanings
+from rtgauge.tire.analysis.runs import SERIAL, SOLVERS, PacedRun
+from rtgauge.tire.analysis.search import Outcome, Search, State, Trial, state_of, whole_nodes
 from rtgauge.units import format_duration, parse_duration_ns
 
 START = 0.9

@@ -6,8 +6,8 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.analysis.tire.runs import WHOLE, Configuration, FastRun, PacedRun
 from rtgauge.errors import RecordError
+from rtgauge.tire.analysis.runs import WHOLE, Configuration, FastRun, PacedRun
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

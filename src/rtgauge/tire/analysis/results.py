@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from rtgauge.analysis.microbenchmarks import system_name
-from rtgauge.analysis.tire.cost import CostModel, cost_model
-from rtgauge.analysis.tire.estimate import Estimate, mean_of
-from rtgauge.analysis.tire.maps import RealTimeMap, real_time_maps
-from rtgauge.analysis.tire.predict import PredictedFrontier, Prediction, predicted_frontiers, predictions
-from rtgauge.analysis.tire.read import fast_runs, is_tire, paced_runs, too_short
-from rtgauge.analysis.tire.runs import SOLVERS
-from rtgauge.analysis.tire.scaling import SpeedPoint, against_serial, speed_points
-from rtgauge.analysis.tire.search import Frontier
 from rtgauge.record.model import Model
+from rtgauge.tire.analysis.cost_model import CostModel, cost_model
+from rtgauge.tire.analysis.estimate import Estimate, mean_of
+from rtgauge.tire.analysis.from_record import fast_runs, is_tire, paced_runs, too_short
+from rtgauge.tire.analysis.prediction import PredictedFrontier, Prediction, predicted_frontiers, predictions
+from rtgauge.tire.analysis.real_time_maps import RealTimeMap, real_time_maps
+from rtgauge.tire.analysis.runs import SOLVERS
+from rtgauge.tire.analysis.scaling import SpeedPoint, against_serial, speed_points
+from rtgauge.tire.analysis.search import Frontier
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from rtgauge.analysis.tire.estimate import Estimate, mean_of, ratio_of
-from rtgauge.analysis.tire.runs import SERIAL, WHOLE
 from rtgauge.record.model import Model, Severity
+from rtgauge.tire.analysis.estimate import Estimate, mean_of, ratio_of
+from rtgauge.tire.analysis.runs import SERIAL, WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rtgauge.analysis.tire.runs import FastRun
+    from rtgauge.tire.analysis.runs import FastRun
 
 SEVERITIES = list(Severity)
 

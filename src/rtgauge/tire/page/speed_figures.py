@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from rtgauge.report.figures.parts import Figure, csv, layered, log_ticks
-from rtgauge.report.tire_chapter.names import SIMULATED_S, SIMULATED_STEPS, by_solver, policy_name, solver_name, threads_name
+from rtgauge.tire.page.labels import SIMULATED_S, SIMULATED_STEPS, by_solver, policy_name, solver_name, threads_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rtgauge.analysis.tire.estimate import Estimate
-    from rtgauge.analysis.tire.scaling import SpeedPoint
-    from rtgauge.analysis.tire.whole import TireResults
+    from rtgauge.tire.analysis.estimate import Estimate
+    from rtgauge.tire.analysis.results import TireResults
+    from rtgauge.tire.analysis.scaling import SpeedPoint
 
 HEIGHT = 220
 NODES_LABEL = (

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from rtgauge.analysis.confidence import upper_bound
-from rtgauge.analysis.tire.runs import LEAST_NODES, NODES_MULTIPLE
 from rtgauge.record.model import Model
+from rtgauge.tire.analysis.runs import LEAST_NODES, NODES_MULTIPLE
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping

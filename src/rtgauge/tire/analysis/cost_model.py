@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from rtgauge.analysis.tire.estimate import Estimate, combined_dof, with_error
-from rtgauge.analysis.tire.line import Line, combine, fit
-from rtgauge.analysis.tire.runs import INTEGRATION, SEMAPHORE, SERIAL, SOLVERS, SPRINGS, SPRINGS_PER_NODE, WHOLE
 from rtgauge.record.model import Model
+from rtgauge.tire.analysis.estimate import Estimate, combined_dof, with_error
+from rtgauge.tire.analysis.line_fit import Line, combine, fit
+from rtgauge.tire.analysis.runs import INTEGRATION, SEMAPHORE, SERIAL, SOLVERS, SPRINGS, SPRINGS_PER_NODE, WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rtgauge.analysis.tire.runs import FastRun
+    from rtgauge.tire.analysis.runs import FastRun
 
 LOCKS_PER_NODE = 4
 """Of the paper's algorithm: three neighbours are read and the node itself is written."""

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from rtgauge.report.figures.parts import Figure, csv, layered
-from rtgauge.report.tire_chapter.curves import nodes_axis
-from rtgauge.report.tire_chapter.names import period_name, policy_name, solver_name, threads_name
+from rtgauge.tire.page.labels import period_name, policy_name, solver_name, threads_name
+from rtgauge.tire.page.speed_figures import nodes_axis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.analysis.tire.maps import Cell, RealTimeMap
-    from rtgauge.analysis.tire.whole import TireResults
+    from rtgauge.tire.analysis.real_time_maps import Cell, RealTimeMap
+    from rtgauge.tire.analysis.results import TireResults
 
 ROW = 44
 SMALL_ROW = 26

@@ -5,17 +5,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rtgauge.analysis.tire.runs import HALO, SEMAPHORE, SERIAL
 from rtgauge.report.text import plural, whole
-from rtgauge.report.tire_chapter.grids import figure, interval
-from rtgauge.report.tire_chapter.maps import map_title
-from rtgauge.report.tire_chapter.names import MEANING_WORDS, period_name, policy_name, threads_name
+from rtgauge.tire.analysis.runs import HALO, SEMAPHORE, SERIAL
+from rtgauge.tire.page.labels import MEANING_WORDS, period_name, policy_name, threads_name
+from rtgauge.tire.page.map_figures import map_title
+from rtgauge.tire.page.result_tables import figure, interval
 from rtgauge.units import format_time
 
 if TYPE_CHECKING:
-    from rtgauge.analysis.tire.maps import RealTimeMap
-    from rtgauge.analysis.tire.scaling import SpeedPoint
-    from rtgauge.analysis.tire.whole import TireResults
+    from rtgauge.tire.analysis.real_time_maps import RealTimeMap
+    from rtgauge.tire.analysis.results import TireResults
+    from rtgauge.tire.analysis.scaling import SpeedPoint
 
 MODEL = (
     "A tire is n point masses on a circle, each joined by a spring and a damper to its two neighbours and to the one opposite it: n nodes, 3n/2 springs. It "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rtgauge.analysis.tire.estimate import Estimate, student, with_error
+from rtgauge.tire.analysis.estimate import Estimate, student, with_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

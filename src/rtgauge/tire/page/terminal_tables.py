@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from rtgauge.report.compare.tables import Grid
 from rtgauge.report.text import NONE, plural, whole
-from rtgauge.report.tire_chapter.grids import MARKED, cost_grid, interval, largest_points, short_note
-from rtgauge.report.tire_chapter.maps import map_title
-from rtgauge.report.tire_chapter.names import period_name, policy_name, solver_name
+from rtgauge.tire.page.labels import period_name, policy_name, solver_name
+from rtgauge.tire.page.map_figures import map_title
+from rtgauge.tire.page.result_tables import MARKED, cost_grid, interval, largest_points, short_note
 from rtgauge.units import format_time
 
 if TYPE_CHECKING:
-    from rtgauge.analysis.tire.whole import FrontierRow, TireResults
+    from rtgauge.tire.analysis.results import FrontierRow, TireResults
 
 
 def _speed(results: TireResults) -> Grid | None:

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 from rtgauge.report.compare.tables import Grid
 from rtgauge.report.text import NONE, plural, whole
-from rtgauge.report.tire_chapter.maps import map_title
-from rtgauge.report.tire_chapter.names import SIMULATED_S, SIMULATED_STEPS, period_name, policy_name, solver_name, threads_name
+from rtgauge.tire.page.labels import SIMULATED_S, SIMULATED_STEPS, period_name, policy_name, solver_name, threads_name
+from rtgauge.tire.page.map_figures import map_title
 from rtgauge.units import format_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.analysis.tire.cost import Part
-    from rtgauge.analysis.tire.estimate import Estimate
-    from rtgauge.analysis.tire.scaling import SpeedPoint
-    from rtgauge.analysis.tire.search import Frontier
-    from rtgauge.analysis.tire.whole import FrontierRow, TireResults
     from rtgauge.record.model import Severity
+    from rtgauge.tire.analysis.cost_model import Part
+    from rtgauge.tire.analysis.estimate import Estimate
+    from rtgauge.tire.analysis.results import FrontierRow, TireResults
+    from rtgauge.tire.analysis.scaling import SpeedPoint
+    from rtgauge.tire.analysis.search import Frontier
 
 MARKED = "* marked doubtful or invalid: read it with care"
 

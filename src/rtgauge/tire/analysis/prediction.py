@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from rtgauge.analysis.tire.cost import lines_of
-from rtgauge.analysis.tire.estimate import Estimate
-from rtgauge.analysis.tire.line import Line, Uncertain, quotient
-from rtgauge.analysis.tire.runs import WHOLE
 from rtgauge.record.model import Model
+from rtgauge.tire.analysis.cost_model import lines_of
+from rtgauge.tire.analysis.estimate import Estimate
+from rtgauge.tire.analysis.line_fit import Line, Uncertain, quotient
+from rtgauge.tire.analysis.runs import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.analysis.tire.runs import FastRun
-    from rtgauge.analysis.tire.scaling import SpeedPoint
+    from rtgauge.tire.analysis.runs import FastRun
+    from rtgauge.tire.analysis.scaling import SpeedPoint
 
 
 class Prediction(Model):
