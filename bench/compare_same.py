@@ -11,7 +11,7 @@ import argparse
 import numpy as np
 
 from rtgauge.analysis import bootstrap
-from rtgauge.analysis.selection import Scale, microseconds, paper_test, textbook_test
+from rtgauge.analysis.chi_square import Scale, microseconds, paper_test, textbook_test
 from rtgauge.record.histogram import bin_of, upper_ns
 
 ALPHA = 0.05

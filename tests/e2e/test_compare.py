@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from rtgauge.analysis.comparison import Comparison, Options, compare
-from rtgauge.analysis.sides import pairs, sides_of
+from rtgauge.analysis.groups import pairs, sides_of
 from rtgauge.cli.main import main
 from rtgauge.errors import InputError
 from rtgauge.record.reader import Record

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.analysis.frequency import check_fraction, gather, highest_hz, limit_of
-from rtgauge.analysis.ranks import Quantile
+from rtgauge.analysis.order_statistics import Quantile
 from rtgauge.errors import InputError
+from rtgauge.report.figures.known_times import MOST, SERIAL, Marker, parse_marker, parse_markers
 from rtgauge.report.figures.timing import bin_width_ns, timing_figures
-from rtgauge.report.frequency import Timing, format_hz, grids, lower_hz
-from rtgauge.report.markers import MOST, SERIAL, Marker, parse_marker, parse_markers
+from rtgauge.report.frequency_tables import Timing, format_hz, grids, lower_hz
 from tests.support.timing import Drawn, Series, facts, record
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from rtgauge.analysis.ranks import quantile, rank_above, rank_below, ranked
+from rtgauge.analysis.order_statistics import quantile, rank_above, rank_below, ranked
 from rtgauge.record.histogram import signed_bin_of
 from rtgauge.record.merge import Merged
 

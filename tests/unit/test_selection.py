@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2, chi2_contingency, chisquare, wasserstein_distance
 from scipy.stats.contingency import association
 
-from rtgauge.analysis.effect import cramers_v, wasserstein
-from rtgauge.analysis.selection import (
+from rtgauge.analysis.chi_square import (
     CannotTestError,
     Scale,
     critical_value,
@@ -22,6 +21,7 @@ from rtgauge.analysis.selection import (
     reshape,
     textbook_test,
 )
+from rtgauge.analysis.effect_size import cramers_v, wasserstein
 from rtgauge.record.histogram import bin_of
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rtgauge.analysis.chi_square import Convention, Scale
 from rtgauge.analysis.comparison import Comparison, Pair, Selection, SideFigures
 from rtgauge.analysis.comparison import Test as Outcome
-from rtgauge.analysis.selection import Convention, Scale
 from rtgauge.errors import InputError, MeasureError, RecordError
 from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.record.model import Distribution, Run

@@ -14,7 +14,7 @@ from rtgauge.errors import InputError
 from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.record.model import Mark, Severity
 from rtgauge.report.figures.sustained import sustained_figure
-from rtgauge.report.sustained import grids
+from rtgauge.report.sustained_tables import grids
 from rtgauge.study import adam2021, registry
 from rtgauge.study.sustained import GRID, REPEATS, STUDY, asks
 from rtgauge.units import parse_duration_ns

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import chi2, genextreme, kendalltau, spearmanr
 
-from rtgauge.analysis.tail import assumptions, blocks_of, drift, estimate, fit, fit_test, level_interval, neighbours
+from rtgauge.analysis.extreme_value import assumptions, blocks_of, drift, estimate, fit, fit_test, level_interval, neighbours
 
 from .extremes import PORT_PIRIE_M
 

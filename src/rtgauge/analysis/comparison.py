@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A whole comparison: figures, settings that differ, the selection, sizes of differences, quantiles with intervals, and tails."""
+"""A whole comparison: figures, settings that differ, the chi_square, sizes of differences, quantiles with intervals, and tails."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import Field
 
-from rtgauge.analysis import bootstrap, selection, tail
-from rtgauge.analysis.effect import cramers_v, wasserstein
-from rtgauge.analysis.settings import differences
+from rtgauge.analysis import bootstrap, chi_square, extreme_value
+from rtgauge.analysis.differing_settings import differences
+from rtgauge.analysis.effect_size import cramers_v, wasserstein
 from rtgauge.record.model import Distribution, Model, Severity
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from rtgauge.analysis.sides import Side
+    from rtgauge.analysis.groups import Side
 
 SCHEMA_VERSION = 1
 
@@ -31,7 +31,7 @@ class Options:
 
     alpha: float = 0.05
     within_ns: int = 2_000
-    scale: selection.Scale = selection.Scale.PERCENT
+    scale: chi_square.Scale = chi_square.Scale.PERCENT
     resamples: int = bootstrap.RESAMPLES
     tails: bool = True
     seed: int = 1
@@ -54,8 +54,8 @@ class SideFigures(Model):
 class Test(Model):
     """One chi-square test; where it does not exist, `cannot` says why and the rest is None."""
 
-    convention: selection.Convention
-    scale: selection.Scale
+    convention: chi_square.Convention
+    scale: chi_square.Scale
     cannot: str | None = None
     statistic: float | None = None
     degrees_of_freedom: int | None = None
@@ -81,7 +81,7 @@ class Selection(Model):
     """The paper's choice among the sides of one baseline; `best` None: all were rejected, or none could be tested."""
 
     baseline: str
-    convention: selection.Convention
+    convention: chi_square.Convention
     best: str | None
 
 
@@ -154,10 +154,10 @@ class Comparison(Model):
     tails: list[TailEstimate]
 
 
-def _test(run: Callable[[], selection.ChiSquare], convention: selection.Convention, scale: selection.Scale) -> Test:
+def _test(run: Callable[[], chi_square.ChiSquare], convention: chi_square.Convention, scale: chi_square.Scale) -> Test:
     try:
         found = run()
-    except selection.CannotTestError as error:
+    except chi_square.CannotTestError as error:
         return Test(convention=convention, scale=scale, cannot=str(error))
     return Test(
         convention=convention, scale=scale, statistic=found.statistic, degrees_of_freedom=found.degrees_of_freedom, critical=found.critical,
@@ -166,9 +166,9 @@ def _test(run: Callable[[], selection.ChiSquare], convention: selection.Conventi
 
 
 def _pair(side: Side, baseline: Side, options: Options) -> Pair:
-    one, other = selection.microseconds(*side.histogram), selection.microseconds(*baseline.histogram)
-    paper = _test(lambda: selection.paper_test(one, other, alpha=options.alpha, scale=options.scale), selection.Convention.PAPER, options.scale)
-    textbook = _test(lambda: selection.textbook_test(one, other, alpha=options.alpha), selection.Convention.TEXTBOOK, selection.Scale.COUNTS)
+    one, other = chi_square.microseconds(*side.histogram), chi_square.microseconds(*baseline.histogram)
+    paper = _test(lambda: chi_square.paper_test(one, other, alpha=options.alpha, scale=options.scale), chi_square.Convention.PAPER, options.scale)
+    textbook = _test(lambda: chi_square.textbook_test(one, other, alpha=options.alpha), chi_square.Convention.TEXTBOOK, chi_square.Scale.COUNTS)
     distance = v = None
     if len(one[0]) and len(other[0]):
         (bins, counts), (base_bins, base_counts) = side.histogram, baseline.histogram
@@ -181,7 +181,7 @@ def _pair(side: Side, baseline: Side, options: Options) -> Pair:
 def _selections(pairs: Sequence[Pair]) -> list[Selection]:
     found: list[Selection] = []
     for baseline in dict.fromkeys(pair.baseline for pair in pairs):
-        for convention in selection.Convention:
+        for convention in chi_square.Convention:
             kept = {
                 pair.side: test.statistic
                 for pair in pairs
@@ -253,7 +253,7 @@ def quantile_differences(pairs: Sequence[tuple[Side, Side]], options: Options, p
 
 def tail_estimate(side: Side, *, confidence: float = 0.95) -> TailEstimate:
     """The extreme-value estimate of one side, or why there is none."""
-    found = tail.estimate(*side.maxima, confidence=confidence)
+    found = extreme_value.estimate(*side.maxima, confidence=confidence)
     fitted = found.fitted
     return TailEstimate(
         side=side.label,

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from rtgauge.analysis import tail
-from rtgauge.analysis.parts import timing_parts
-from rtgauge.analysis.ranks import Quantile, quantile, ranked
-from rtgauge.analysis.sides import sides_of
+from rtgauge.analysis import extreme_value
+from rtgauge.analysis.comparison_scope import timing_parts
+from rtgauge.analysis.groups import sides_of
+from rtgauge.analysis.order_statistics import Quantile, quantile, ranked
 from rtgauge.analysis.sustained import without_searches
 from rtgauge.errors import InputError
 from rtgauge.record.model import Model, Severity
@@ -24,8 +24,8 @@ from rtgauge.record.summary import nearest_rank
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.analysis.parts import Part
-    from rtgauge.analysis.sides import Side
+    from rtgauge.analysis.comparison_scope import Part
+    from rtgauge.analysis.groups import Side
     from rtgauge.record.reader import Record
 
 HALF = Fraction(1, 2)
@@ -132,7 +132,7 @@ def _interval(side: Side) -> int | None:
 def _extremes(side: Side, options: Options) -> tuple[list[Extreme], str | None]:
     if not options.tails:
         return [], None
-    found = tail.estimate(*side.maxima, confidence=options.confidence)
+    found = extreme_value.estimate(*side.maxima, confidence=options.confidence)
     levels = [
         Extreme(activations=one.activations, ns=one.ns, low_ns=one.low_ns, high_ns=one.high_ns, hz=highest_hz(one.ns, options.fraction)) for one in found.levels
     ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from rtgauge.analysis.confidence import DEFAULT_CONFIDENCE, upper_bound
-from rtgauge.analysis.ranks import ranked
+from rtgauge.analysis.order_statistics import ranked
 from rtgauge.record.merge import merge
 from rtgauge.record.model import Model, Severity
 

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rtgauge.analysis.comparison import Comparison
-    from rtgauge.analysis.parts import Part
-    from rtgauge.analysis.sides import Side
+    from rtgauge.analysis.comparison_scope import Part
+    from rtgauge.analysis.groups import Side
     from rtgauge.record.reader import Record
     from rtgauge.report.compare.page import Chapter
-    from rtgauge.report.frequency import Timing
+    from rtgauge.report.frequency_tables import Timing
 
 DEFAULT_RESAMPLES = 1_999
 
@@ -41,9 +41,9 @@ def _operations(
     records: Sequence[Record], baseline: str | None, timing: Timing, *, force: bool, as_json: bool, page: Path | None, figures: Path | None
 ) -> None:
     """Records of several operations, which have no common scale: the table of what each costs on each system, and the figures of each."""
+    from rtgauge.analysis.comparison_scope import parts_of
+    from rtgauge.analysis.groups import pairs, sides_of
     from rtgauge.analysis.microbenchmarks import microbenchmarks
-    from rtgauge.analysis.parts import parts_of
-    from rtgauge.analysis.sides import pairs, sides_of
 
     found = microbenchmarks(records)
     if as_json:
@@ -52,7 +52,7 @@ def _operations(
         from rich.console import Console
 
         from rtgauge.report.compare.terminal import print_grids
-        from rtgauge.report.microbenchmarks import terminal_grids
+        from rtgauge.report.microbenchmark_tables import terminal_grids
 
         console = Console()
         print_grids(terminal_grids(found, console.width), console)
@@ -113,12 +113,12 @@ def compare(
       rtgauge compare TASKS --metric latency
           the release latency of each task of a task set, idle and loaded
     """
+    from rtgauge.analysis.chi_square import Scale
     from rtgauge.analysis.comparison import Options
     from rtgauge.analysis.comparison import compare as compare_sides
+    from rtgauge.analysis.comparison_scope import parts_of
+    from rtgauge.analysis.groups import pairs, sides_of
     from rtgauge.analysis.microbenchmarks import has_several_operations
-    from rtgauge.analysis.parts import parts_of
-    from rtgauge.analysis.selection import Scale
-    from rtgauge.analysis.sides import pairs, sides_of
     from rtgauge.cli.durations import duration_option
     from rtgauge.cli.timing_options import timing
     from rtgauge.errors import InputError

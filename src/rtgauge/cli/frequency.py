@@ -38,7 +38,7 @@ def frequency(
     from rtgauge.cli.timing_options import timing
     from rtgauge.errors import InputError
     from rtgauge.record.reader import Record
-    from rtgauge.report.frequency import grids
+    from rtgauge.report.frequency_tables import grids
 
     asked = timing(fraction, marker, confidence)
     opened = [Record.open(record) for record in records]
@@ -51,11 +51,11 @@ def frequency(
     else:
         from rich.console import Console
 
-        from rtgauge.report import responses, sustained
+        from rtgauge.report import response_tables, sustained_tables
         from rtgauge.report.compare.terminal import print_grids
 
         console = Console()
-        print_grids([*grids([one.table for one in found]), *responses.terminal_grids(opened, console.width), *sustained.grids(searched)], console)
+        print_grids([*grids([one.table for one in found]), *response_tables.terminal_grids(opened, console.width), *sustained_tables.grids(searched)], console)
     if out is not None or figures is not None:
         from rtgauge.report.compare.chapters import timing_chapter
         from rtgauge.report.compare.files import write

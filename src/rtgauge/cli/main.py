@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import typer
 
-from rtgauge.cli import advise, compare, deploy, export, frequency, importing, lab, probe, report, run, sched, show, system
+from rtgauge.cli import advise, compare, deploy, export, frequency, import_record, lab, probe, report, run, sched, show, system
 from rtgauge.cli.streams import make_patient
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INPUT, EXIT_INTERRUPTED, RtgaugeError
 
@@ -71,7 +71,7 @@ app.command("compare")(compare.compare)
 app.command("advise")(advise.advise)
 app.command("frequency")(frequency.frequency)
 app.command("export")(export.export)
-app.add_typer(importing.app, name="import")
+app.add_typer(import_record.app, name="import")
 app.command("sched")(sched.sched)
 app.add_typer(lab.app, name="lab")
 

@@ -10,8 +10,8 @@ from pydantic import BaseModel
 from rich.console import Console
 
 from rtgauge.analysis.comparison import Comparison
+from rtgauge.cli.conclusion import document, settle, status
 from rtgauge.cli.display import make_display
-from rtgauge.cli.finish import document, settle, status
 from rtgauge.record.model import Run, RunDocument
 from rtgauge.report.compare.chapters import chapter_of
 from rtgauge.report.compare.page import render

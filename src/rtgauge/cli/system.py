@@ -25,7 +25,7 @@ def system(target: Target = "local", json: Json = False) -> None:
         return
     from rich.console import Console
 
-    from rtgauge.report.machine import print_facts
+    from rtgauge.report.machine_terminal import print_facts
 
     print_facts(facts, Console())
 

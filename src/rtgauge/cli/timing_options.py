@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from rtgauge.report.frequency import Timing
+    from rtgauge.report.frequency_tables import Timing
 
 Fraction = Annotated[str, typer.Option(metavar="PART", help="The part of a period that a lateness may take, e.g. 0.5, 1/3, 25%.")]
 Marker = Annotated[list[str] | None, typer.Option(metavar="NAME=TIME", help='A time to draw beside the measured ones, e.g. "CAN frame=130us"; several.')]
@@ -18,8 +18,8 @@ def timing(fraction: str, marker: list[str] | None, confidence: float = 0.95) ->
     """What the options say. Raises InputError."""
     from rtgauge.analysis.frequency import Options, check_fraction
     from rtgauge.errors import InputError
-    from rtgauge.report.frequency import Timing
-    from rtgauge.report.markers import parse_markers
+    from rtgauge.report.figures.known_times import parse_markers
+    from rtgauge.report.frequency_tables import Timing
 
     if not 0.5 <= confidence < 1:
         raise InputError(f"--confidence {confidence:g} is not at least 0.5 and below 1; 0.95 is usual")

@@ -14,19 +14,19 @@ from rtgauge.analysis.microbenchmarks import microbenchmarks
 from rtgauge.analysis.sustained import curves
 from rtgauge.errors import InputError
 from rtgauge.record.model import Severity
-from rtgauge.report import frequency, method, responses, sustained, tables
+from rtgauge.report import frequency_tables, method, response_tables, sustained_tables, tables
 from rtgauge.report.changes import change_tables
 from rtgauge.report.conditions import ordered_steps, step_labels
 from rtgauge.report.deployment_table import deployment_table
-from rtgauge.report.facts import all_rows, hosts, short_rows, system_lines
+from rtgauge.report.fact_rows import all_rows, hosts, short_rows, system_lines
 from rtgauge.report.figures.collect import figures
 from rtgauge.report.figures.save import VEGALITE
 from rtgauge.report.figures.source import Source
 from rtgauge.report.figures.sustained import sustained_figure
 from rtgauge.report.figures.theme import config
 from rtgauge.report.figures.timing import timing_figures
-from rtgauge.report.frequency import Timing
-from rtgauge.report.microbenchmarks import grids
+from rtgauge.report.frequency_tables import Timing
+from rtgauge.report.microbenchmark_tables import grids
 from rtgauge.report.quantity import LATENCY, capital, common_quantity, example_requirement, plural_of, quantities, quantity_of
 from rtgauge.report.signals import signal_lines
 from rtgauge.report.text import NARROW_SPACE, plural, quantity, us, whole
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from rtgauge.record.model import Mark, Step
     from rtgauge.record.reader import Record
-    from rtgauge.report.figures.parts import Figure
+    from rtgauge.report.figures.response_parts import Figure
 
 _SEVERITY = [Severity.INVALID, Severity.DOUBTFUL, Severity.NOTE]
 
@@ -223,7 +223,11 @@ def _context(record: Record, timing: Timing) -> dict[str, Any]:
         "tires": chapters(record, set(drawn)),
         "drop": drop,
         "tire_steps": len(record.steps) - len(steps),
-        "timing_grids": [*frequency.grids([one.table for one in gathered], NARROW_SPACE), *responses.grids([record]), *sustained.grids(searched)],
+        "timing_grids": [
+            *frequency_tables.grids([one.table for one in gathered], NARROW_SPACE),
+            *response_tables.grids([record]),
+            *sustained_tables.grids(searched),
+        ],
         "load_rows": tables.load_rows(rest, NARROW_SPACE),
         "figures": {name: _figure(figure, source) for name, figure in drawn.items()},
         "cpus": source.cpus,

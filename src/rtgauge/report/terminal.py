@@ -10,7 +10,7 @@ from rich.text import Text
 
 from rtgauge.record.model import Severity, Verdict, VerdictWord
 from rtgauge.report.conditions import ordered_steps, step_labels
-from rtgauge.report.facts import hosts, system_lines
+from rtgauge.report.fact_rows import hosts, system_lines
 from rtgauge.report.quantity import LATENCY, example_requirement, has_distribution, quantities, quantity_of
 from rtgauge.report.signals import signal_lines
 from rtgauge.report.tables import FIGURES, Row, load_rows, series_name, series_rows
@@ -143,7 +143,7 @@ def _print_microbenchmarks(record: Record, console: Console) -> None:
     if not any(step.key.probe in PROBES for step in record.steps):
         return
     from rtgauge.report.compare.terminal import print_grids
-    from rtgauge.report.microbenchmarks import terminal_grids
+    from rtgauge.report.microbenchmark_tables import terminal_grids
 
     print_grids(terminal_grids(microbenchmarks([record]), console.width), console)
     console.print()

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from rtgauge.analysis.chi_square import Convention
 from rtgauge.analysis.comparison import Comparison, Options, Pair, compare
-from rtgauge.analysis.selection import Convention
-from rtgauge.analysis.sides import EMULATED, UNIPROCESSOR, Side, pairs, sides_of
+from rtgauge.analysis.groups import EMULATED, UNIPROCESSOR, Side, pairs, sides_of
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeError
 from rtgauge.plan.plan import Overrides, Plan, make_plan
 from rtgauge.record.model import Run

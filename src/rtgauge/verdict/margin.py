@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from rtgauge.analysis.ranks import quantile, ranked
+from rtgauge.analysis.order_statistics import quantile, ranked
 from rtgauge.record.merge import merge
 from rtgauge.record.model import Model, VerdictWord
 from rtgauge.verdict.decision import judge, judged_series

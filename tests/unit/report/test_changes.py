@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rtgauge.record.reader import Record
 from rtgauge.report.changes import Change, change_tables
-from rtgauge.report.facts import all_rows, short_rows, system_line
+from rtgauge.report.fact_rows import all_rows, short_rows, system_line
 from rtgauge.report.text import quantity
 from tests.support.records import Shape, write_record
 

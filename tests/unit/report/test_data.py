@@ -16,7 +16,7 @@ from rtgauge.errors import RecordError
 from rtgauge.record.histogram import OVERFLOW_BIN, OVERFLOW_NS, bin_of
 from rtgauge.record.reader import Record
 from rtgauge.report.conditions import bound_ns, conditions, ordered_steps, step_labels
-from rtgauge.report.data import ALL, Counts, by_cpu, course, exceedance, outline
+from rtgauge.report.figure_data import ALL, Counts, by_cpu, course, exceedance, outline
 from tests.support.records import WINDOW_SCHEMA, Shape, write_record
 
 if TYPE_CHECKING:

@@ -6,20 +6,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rtgauge.report.compare.tables import PAGE_WIDTH, SETTINGS, Grid, emulated_note, grids
-from rtgauge.report.microbenchmarks import grids as microbenchmark_grids
+from rtgauge.report.microbenchmark_tables import grids as microbenchmark_grids
 from rtgauge.report.text import NONE, whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rtgauge.analysis.comparison import Comparison
+    from rtgauge.analysis.comparison_scope import Part
     from rtgauge.analysis.frequency import Gathered
+    from rtgauge.analysis.groups import Side
     from rtgauge.analysis.microbenchmarks import Microbenchmarks
-    from rtgauge.analysis.parts import Part
-    from rtgauge.analysis.sides import Side
     from rtgauge.record.reader import Record
     from rtgauge.report.compare.page import Chapter
-    from rtgauge.report.markers import Marker
+    from rtgauge.report.figures.known_times import Marker
 
 
 def misses_grid(sides: Sequence[Side], task: str) -> Grid:
@@ -66,12 +66,12 @@ def operation_chapters(found: Microbenchmarks, parts: Sequence[tuple[Part, list[
 def timing_chapter(records: Sequence[Record], gathered: Sequence[Gathered], markers: Sequence[Marker]) -> Chapter:
     """The tables and figures of frequencies, of responses and of searches over the period."""
     from rtgauge.analysis.sustained import curves
-    from rtgauge.report import frequency, responses, sustained
+    from rtgauge.report import frequency_tables, response_tables, sustained_tables
     from rtgauge.report.compare.page import Chapter
     from rtgauge.report.figures.sustained import sustained_figure
     from rtgauge.report.figures.timing import timing_figures
 
     searched = curves(records)
-    tables = [*frequency.grids([one.table for one in gathered]), *responses.grids(records), *sustained.grids(searched)]
+    tables = [*frequency_tables.grids([one.table for one in gathered]), *response_tables.grids(records), *sustained_tables.grids(searched)]
     figure = sustained_figure(searched)
     return Chapter("How often", [], tables, [*timing_figures(gathered, markers), *([figure] if figure is not None else [])])

@@ -11,9 +11,9 @@ import altair as alt
 import numpy as np
 
 from rtgauge.errors import InputError
-from rtgauge.report.data import Counts, exceedance, outline
-from rtgauge.report.facts import system_lines
-from rtgauge.report.figures.parts import US_LABEL, Figure, csv, decades, layered, log_ticks
+from rtgauge.report.fact_rows import system_lines
+from rtgauge.report.figure_data import Counts, exceedance, outline
+from rtgauge.report.figures.response_parts import US_LABEL, Figure, csv, decades, layered, log_ticks
 from rtgauge.report.figures.save import FORMATS, convert, whole
 from rtgauge.report.quantity import LATENCY, capital
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from rtgauge.analysis.sides import Side
+    from rtgauge.analysis.groups import Side
     from rtgauge.record.reader import Record
 
 WIDTHS_US = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
-from rtgauge.report.facts import system_lines
+from rtgauge.report.fact_rows import system_lines
 from rtgauge.report.figures.theme import config
 from rtgauge.report.page import drawing_code, template_text
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rtgauge.record.reader import Record
     from rtgauge.report.compare.tables import Grid
-    from rtgauge.report.figures.parts import Figure
+    from rtgauge.report.figures.response_parts import Figure
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from rtgauge.schedulability.page.measured_figure import measured_figure
 from rtgauge.tire.page.chapter import figures_of, results_of
 
 if TYPE_CHECKING:
-    from rtgauge.report.figures.parts import Figure
+    from rtgauge.report.figures.response_parts import Figure
     from rtgauge.report.figures.source import Source
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import altair as alt
 
 from rtgauge.report.conditions import step_labels
-from rtgauge.report.data import ALL, Course, course
-from rtgauge.report.figures.parts import US_LABEL, Figure, bound_layer, csv, layered, log_ticks
+from rtgauge.report.figure_data import ALL, Course, course
+from rtgauge.report.figures.response_parts import US_LABEL, Figure, bound_layer, csv, layered, log_ticks
 from rtgauge.report.quantity import SEVERAL, common_quantity, has_distribution
 from rtgauge.units import format_duration
 

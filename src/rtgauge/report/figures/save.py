@@ -10,14 +10,14 @@ import altair as alt
 from rtgauge.analysis.frequency import gather
 from rtgauge.analysis.sustained import curves
 from rtgauge.errors import InputError
-from rtgauge.report.facts import system_lines
+from rtgauge.report.fact_rows import system_lines
 from rtgauge.report.figures.collect import figures
-from rtgauge.report.figures.parts import WIDTH, Figure
+from rtgauge.report.figures.response_parts import WIDTH, Figure
 from rtgauge.report.figures.source import Source
 from rtgauge.report.figures.sustained import sustained_figure
 from rtgauge.report.figures.theme import BACKGROUND, Theme, config
 from rtgauge.report.figures.timing import timing_figures
-from rtgauge.report.frequency import Timing
+from rtgauge.report.frequency_tables import Timing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

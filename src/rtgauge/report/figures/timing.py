@@ -12,8 +12,8 @@ import numpy as np
 
 from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN
 from rtgauge.record.merge import add_bins
-from rtgauge.report.figures.parts import US_LABEL, Figure, csv, layered, log_ticks
-from rtgauge.report.frequency import caption_of
+from rtgauge.report.figures.response_parts import US_LABEL, Figure, csv, layered, log_ticks
+from rtgauge.report.frequency_tables import caption_of
 from rtgauge.report.text import us, whole
 from rtgauge.units import format_time
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rtgauge.analysis.frequency import Gathered, Line
-    from rtgauge.analysis.sides import Side
-    from rtgauge.report.markers import Marker
+    from rtgauge.analysis.groups import Side
+    from rtgauge.report.figures.known_times import Marker
 
 COLUMNS = 150
 """About so many bins of a linear histogram."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rtgauge.record.model import Mark
     from rtgauge.record.reader import Record
     from rtgauge.report.compare.tables import Grid
-    from rtgauge.report.figures.parts import Figure
+    from rtgauge.report.figures.response_parts import Figure
     from rtgauge.tire.analysis.results import TireResults
 
 FEW = 12

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from rtgauge.analysis.bootstrap import Stretches
-from rtgauge.analysis.parts import WHOLE, Part
+from rtgauge.analysis.comparison_scope import WHOLE, Part
 from rtgauge.errors import InputError
 from rtgauge.record.histogram import upper_ns
 from rtgauge.record.merge import Merged, add_bins, merge

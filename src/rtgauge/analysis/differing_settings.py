@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.analysis.sides import Side
+    from rtgauge.analysis.groups import Side
 
 CHANGING = ("boot_id", "available_bytes", "swap_free_bytes", "steal_ns_since_boot", "calibrations", "uptime", "running")
 """Facts that differ between any two looks at one machine; they are no settings."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge.analysis.sustained import RESOLUTION
 from rtgauge.report.compare.tables import Grid
-from rtgauge.report.frequency import format_hz
+from rtgauge.report.frequency_tables import format_hz
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_time
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rtgauge.analysis.parts import SEGMENT
+from rtgauge.analysis.comparison_scope import SEGMENT
 from rtgauge.analysis.sustained import without_searches
 from rtgauge.report.compare.tables import Grid
 from rtgauge.report.text import NONE, us, whole

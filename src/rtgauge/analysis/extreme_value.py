@@ -135,7 +135,7 @@ def level_interval(maxima: npt.ArrayLike, fitted: Gev, p: float, confidence: flo
 
     For each supposed level the other two parameters are fitted; the interval is where twice the loss of log-likelihood stays below the chi-square quantile.
     """
-    from rtgauge.analysis.selection import critical_value
+    from rtgauge.analysis.chi_square import critical_value
 
     x = np.asarray(maxima, dtype=np.float64)
     estimate, spread = fitted.level(p), fitted.scale

@@ -37,8 +37,8 @@ def cyclictest(
       cyclictest -m -p 98 -a -t -i 1000 -l 100000 -q -h 400 > old.txt
       rtgauge import cyclictest old.txt --interval 1ms
     """
+    from rtgauge.cli.conclusion import finish
     from rtgauge.cli.durations import duration_option
-    from rtgauge.cli.finish import finish
     from rtgauge.errors import InputError
     from rtgauge.importers.cyclictest_files import import_cyclictest
     from rtgauge.record.reader import Record
