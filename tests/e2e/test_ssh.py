@@ -215,8 +215,8 @@ def test_settings_are_put_back_at_the_end_and_where_nobody_comes_back(board: Mac
     assert isinstance(target, SshTarget)
     try:
         with pytest.raises(MeasureError, match="not a path"):
-            target.hand("set", "--", "relative", "1")
-        (answer,) = target.hand("set", "--", UNCHANGED, wanted)
+            target.agent("set", "--", "relative", "1")
+        (answer,) = target.agent("set", "--", UNCHANGED, wanted)
         assert answer["ok"]
         assert knob.read_text().strip() == wanted
         target.close() if how == "close" else target.let_go()

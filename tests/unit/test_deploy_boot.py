@@ -40,7 +40,7 @@ class Guest:
         more = {"/proc/sys/kernel/arch": {"text": "x86_64"}, f"{CPU}/isolated": {"text": ""}, "/var/lib/rtgauge/journal.ndjson": {"text": self.journal}}
         return {**GUEST[self.now].raw, **more}
 
-    def hand(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
+    def agent(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
         pairs = arguments[arguments.index("--") + 1 :] if verb == "set" else ()
         return [{"path": path, "old": None, "now": value} for path, value in zip(pairs[::2], pairs[1::2], strict=True)]
 

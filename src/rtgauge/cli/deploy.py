@@ -44,7 +44,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="CHM, HM, HMI, M, MI, 
 
 
 def _machine(read: Callable[[Iterable[str]], Mapping[str, Any]], *, threads: bool = False) -> tuple[Machine, Held | None]:
-    """(what a deployment has to know, the deployment that is held or None) of the machine whose `read` hand this is."""
+    """(what a deployment has to know, the deployment that is held or None) of the machine whose engine's verb `read` this is."""
     from rtgauge.system.deployment.apply import read_files
     from rtgauge.system.deployment.held import BOOT_ID, JOURNAL, find_held
     from rtgauge.system.deployment.machine_state import Machine
@@ -139,7 +139,7 @@ def _put_back(target: str, *options: str) -> None:
 
     with open_target(target, "restore", "rtgauge restore") as opened:
         # what dead runs left was put back when the machine was locked
-        answers = [*opened.restored_before, *(answer for answer in (opened.hand("restore", *options) if options else []) if answer.get("type") == "restore")]
+        answers = [*opened.restored_before, *(answer for answer in (opened.agent("restore", *options) if options else []) if answer.get("type") == "restore")]
     if print_put_back(answers, Console()):
         raise typer.Exit(EXIT_CANNOT_MEASURE)
 

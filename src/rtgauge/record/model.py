@@ -159,7 +159,7 @@ class LeftOut(Model):
 class SettingMade(Model):
     """One setting that was changed for a step. `error` is None where the machine took it; `put_back` says what became of it afterwards."""
 
-    path: SystemText = Field(description="a file, or thread:TID:START:policy, group:DIR, ... (docs/formats/hands.md)")
+    path: SystemText = Field(description="a file, or thread:TID:START:policy, group:DIR, ... (docs/formats/agent.md)")
     old: SystemText | None
     wanted: SystemText
     now: SystemText | None

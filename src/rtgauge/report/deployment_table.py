@@ -21,7 +21,7 @@ PUT_BACK = {
     "dropped-after-reboot": "by a reboot",
     "failed": "failed",
 }
-"""The words of the engine's `restore` for people (docs/formats/hands.md)."""
+"""The words of the engine's `restore` for people (docs/formats/agent.md)."""
 KEPT_BACK = {"restored", "gone", "dropped-after-reboot"}
 """After these the setting is as it was."""
 

@@ -169,7 +169,7 @@ def _to_pick_up(kept: Any, target: Target, *, by_boot: bool) -> Kept | None:
         earlier = None  # its deployment would have to be told apart from the next one's: it is measured again
     target.end_others(kept_folders(earlier))
     if earlier is None:
-        target.hand("restore")
+        target.agent("restore")
     return earlier
 
 

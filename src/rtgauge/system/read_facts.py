@@ -19,7 +19,7 @@ def read_machine(target: str, more_paths: Sequence[str] = ()) -> tuple[dict[str,
 
 
 def facts_by(read: Callable[[Iterable[str]], Mapping[str, Any]], machine: str, more_paths: Sequence[str] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(facts, files) by a target's `read` hand; `machine`: what its `uname -m` says."""
+    """(facts, files) by a target's engine's verb `read`; `machine`: what its `uname -m` says."""
     files: dict[str, Any] = dict(read([*FACT_PATHS, *more_paths]))
     files |= read(more_fact_paths(files))
     return facts(files, {"machine": machine}), files

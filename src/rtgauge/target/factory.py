@@ -65,7 +65,7 @@ def console(name: str) -> bytes | None:
 
 @contextmanager
 def reader(name: str) -> Generator[tuple[str, Callable[[Iterable[str]], Mapping[str, Any]]]]:
-    """`uname -m` of a target and its `read` hand, without holding it. Raises InputError or MeasureError."""
+    """`uname -m` of a target and its engine's verb `read`, without holding it. Raises InputError or MeasureError."""
     address = parse_address(name)
     if address is None:
         import platform

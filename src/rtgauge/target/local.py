@@ -202,7 +202,7 @@ class LocalTarget:
         """Run a verb of the engine under guard."""
         return self.start([str(engine_path()), *arguments], group=group)
 
-    def hand(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
+    def agent(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
         """`set`, `gather` or `restore` for this run (with --stale not only for this one); the session's guard owns what is set."""
         run = [] if "--stale" in arguments else ["--run", self.run_id]
         owner = ["--owner-pid", str(self._session.pid)] if verb == "set" else []
@@ -216,7 +216,7 @@ class LocalTarget:
         try:
             answers: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.split(b"\n") if line]
         except ValueError:
-            raise MeasureError(f"the engine's {verb} hand failed (exit status {done.returncode})") from None
+            raise MeasureError(f"the engine's verb {verb} failed (exit status {done.returncode})") from None
         for answer in answers:
             if answer.get("type") == "error":
                 raise MeasureError(str(answer.get("message")))
@@ -267,11 +267,11 @@ class LocalTarget:
 
 
 def read_local(paths: Iterable[str]) -> Mapping[str, dict[str, Any]]:
-    """The `read` hand on this machine. Needs no lock. Raises MeasureError."""
+    """The engine's verb `read` on this machine. Needs no lock. Raises MeasureError."""
     asked = "\0".join(paths).encode()
     done = subprocess.run([str(engine_path()), "read", "-"], input=asked, capture_output=True, check=False)
     try:
         files: dict[str, dict[str, Any]] = json.loads(done.stdout)["files"]
     except (ValueError, KeyError):
-        raise MeasureError(f"the engine's read hand failed (exit status {done.returncode})") from None
+        raise MeasureError(f"the engine's verb read failed (exit status {done.returncode})") from None
     return files

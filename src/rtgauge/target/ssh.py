@@ -74,14 +74,14 @@ class Session:
 
 
 def read_files(connection: SshConnection, engine: str, paths: Iterable[str]) -> dict[str, Any]:
-    """The answer of the `read` hand on the target. Raises MeasureError."""
+    """The answer of the engine's verb `read` on the target. Raises MeasureError."""
     answer = connection.run(READ, [engine], "\0".join([*paths, ""]).encode(errors="surrogateescape"))
     try:
         read: dict[str, Any] = json.loads(answer.stdout)
         if not isinstance(read["files"], dict) or not isinstance(read["time_ns"], int):
             raise ValueError
     except (ValueError, KeyError, TypeError):
-        raise MeasureError(f"{connection.address.name}: the engine's read hand failed (exit status {answer.status})") from None
+        raise MeasureError(f"{connection.address.name}: the engine's verb read failed (exit status {answer.status})") from None
     return read
 
 
@@ -253,7 +253,7 @@ class SshTarget:
         """Run a verb of the engine under guard."""
         return self.start([self._here.engine, *arguments], group=group)
 
-    def hand(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
+    def agent(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
         """`set` or `restore` for this run (`restore --stale`: of dead runs): its answers, line by line. The session's guard owns what is set.
 
         Raises MeasureError where it did nothing.
@@ -264,7 +264,7 @@ class SshTarget:
         try:
             answers: list[dict[str, Any]] = [json.loads(line) for line in answer.stdout.split(b"\n") if line]
         except ValueError:
-            raise MeasureError(f"{self.name}: the engine's {verb} hand failed (exit status {answer.status})") from None
+            raise MeasureError(f"{self.name}: the engine's verb {verb} failed (exit status {answer.status})") from None
         for line in answers:
             if line.get("type") == "error":
                 raise MeasureError(f"{self.name}: {line.get('message')}")

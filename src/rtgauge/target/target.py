@@ -71,7 +71,7 @@ class Target(Protocol):
 
     name: str
     restored_before: list[dict[str, Any]]
-    """What dead runs had left on it and was put back as it was opened: the lines of the `restore` hand."""
+    """What dead runs had left on it and was put back as it was opened: the lines of the engine's verb `restore`."""
 
     picked_up: bool
     """It was opened by going on with a session that had outlived its process."""
@@ -92,7 +92,7 @@ class Target(Protocol):
         ...
 
     def read(self, paths: Iterable[str]) -> Mapping[str, dict[str, Any]]:
-        """Files and globs in one batch, as the `read` hand answers: path -> {"text": ...} or {"error": ...}."""
+        """Files and globs in one batch, as the engine's verb `read` answers: path -> {"text": ...} or {"error": ...}."""
         ...
 
     def monotonic_ns(self) -> int:
@@ -115,7 +115,7 @@ class Target(Protocol):
         """Run a verb of the engine under guard, in a control group where one is named."""
         ...
 
-    def hand(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
+    def agent(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
         """`set`, `gather` or `restore` for this run (`restore --stale`: of dead runs): its answers, line by line. Raises MeasureError where it did nothing."""
         ...
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is done to a machine to bring a deployment about, in the engine's hands' terms."""
+"""What is done to a machine to bring a deployment about, as settings of the engine's verb `set`."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class _Doing:
 
     def _write(self, action: Write) -> None:
         pairs = [word for one in action.settings for word in (one.path, one.value)]
-        answers = self._target.hand("set", *self._options, "--", *pairs)
+        answers = self._target.agent("set", *self._options, "--", *pairs)
         for setting, answer in zip(action.settings, answers, strict=True):
             made = SettingMade(path=setting.path, old=answer.get("old"), wanted=setting.value, now=answer.get("now"), error=answer.get("error"))
             self._report.settings.append(made)
@@ -106,12 +106,12 @@ class _Doing:
 
     def _note(self, action: Note) -> None:
         for begin in range(0, len(action.paths), MOST_AT_ONCE):
-            answers = self._target.hand("set", "--note", *self._options, "--", *action.paths[begin : begin + MOST_AT_ONCE])
+            answers = self._target.agent("set", "--note", *self._options, "--", *action.paths[begin : begin + MOST_AT_ONCE])
             # a thread may have ended since it was seen: nothing of it needs to be put back
             self._report.noted += sum(answer.get("error") is None for answer in answers)
 
     def _gather(self, action: Gather) -> None:
-        answer: dict[str, Any] = self._target.hand("gather", "--", action.group)[0]
+        answer: dict[str, Any] = self._target.agent("gather", "--", action.group)[0]
         self._report.moved = int(answer.get("moved", 0))
         self._report.not_moved_count = int(answer.get("refused", 0))
         self._report.not_moved = [f"{one.get('name') or one.get('task')}: {one.get('error')}" for one in answer.get("refusals", [])]
@@ -144,7 +144,7 @@ def apply_actions(actions: Iterable[Action], applied: Applied, target: Target) -
 
 def put_back(applied: Applied, target: Target, *, held: bool = False) -> None:
     """Put back what this run set, the newest first; the report says what became of each setting."""
-    answers = [answer for answer in target.hand("restore", *(("--held",) if held else ())) if answer.get("type") == "restore"]
+    answers = [answer for answer in target.agent("restore", *(("--held",) if held else ())) if answer.get("type") == "restore"]
     actions = {(str(answer.get("path")), answer.get("old")): str(answer.get("action")) for answer in answers}
     for made in applied.report.settings:
         made.put_back = actions.get((made.path, made.old), made.put_back)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `deploy apply` holds on a target, from the engine's journal (docs/formats/hands.md)."""
+"""What `deploy apply` holds on a target, from the engine's journal (docs/formats/agent.md)."""
 
 from __future__ import annotations
 
