@@ -24,7 +24,8 @@ from rtgauge.target.target import Completed, ProgramPlace
 PIPE_BYTES = 1 << 20
 GRACE_S = 2.0
 END_PATIENCE_S = 8.0
-HAND_PATIENCE_S = 60.0
+VERB_PATIENCE_S = 60.0
+"""How long a verb that answers at once (`read`, `set`, `gather`, `restore`) may take."""
 SET_UP_FAILED = 127
 
 
@@ -206,13 +207,7 @@ class LocalTarget:
         """`set`, `gather` or `restore` for this run (with --stale not only for this one); the session's guard owns what is set."""
         run = [] if "--stale" in arguments else ["--run", self.run_id]
         owner = ["--owner-pid", str(self._session.pid)] if verb == "set" else []
-        done = subprocess.run(
-            [str(engine_path()), verb, *run, *owner, *arguments],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=HAND_PATIENCE_S,
-            check=False,
-        )
+        done = _engine_verb(verb, *run, *owner, *arguments)
         try:
             answers: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.split(b"\n") if line]
         except ValueError:
@@ -266,12 +261,21 @@ class LocalTarget:
             self._session.communicate()
 
 
+def _engine_verb(verb: str, *arguments: str, send: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    """Run a verb that answers at once, with `send` as its standard input. Raises MeasureError where it cannot be started or does not end."""
+    try:
+        return subprocess.run([str(engine_path()), verb, *arguments], input=send, capture_output=True, timeout=VERB_PATIENCE_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise MeasureError(f"the engine's verb {verb} did not end within {VERB_PATIENCE_S:g} s, and was killed") from None
+    except OSError as error:
+        raise MeasureError(f"the engine cannot be started: {error.strerror}: {engine_path()}") from None
+
+
 def read_local(paths: Iterable[str]) -> Mapping[str, dict[str, Any]]:
     """The engine's verb `read` on this machine. Needs no lock. Raises MeasureError."""
-    asked = "\0".join(paths).encode()
-    done = subprocess.run([str(engine_path()), "read", "-"], input=asked, capture_output=True, check=False)
+    done = _engine_verb("read", "-", send="\0".join(paths).encode())
     try:
         files: dict[str, dict[str, Any]] = json.loads(done.stdout)["files"]
-    except (ValueError, KeyError):
+    except (ValueError, KeyError, TypeError):
         raise MeasureError(f"the engine's verb read failed (exit status {done.returncode})") from None
     return files

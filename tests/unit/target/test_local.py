@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""This machine as a target: an engine that hangs, dies or talks nonsense is one error, not a traceback."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rtgauge.errors import MeasureError
+from rtgauge.target import local
+from rtgauge.target.local import LocalTarget, read_local
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+LOCKED = """[ "$1" = guard ] && { echo '{"type":"guard"}'; exec cat; }"""
+"""A guard that holds the machine until its input ends."""
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """In place of the engine, a shell script."""
+    path = tmp_path / "engine"
+    monkeypatch.setattr(local, "engine_path", lambda: path)
+
+    def write(script: str) -> Path:
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        return path
+
+    return write
+
+
+def test_a_verb_that_hangs_is_killed_and_named(engine: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    engine(f"{LOCKED}\nexec sleep 1000")
+    with LocalTarget("test", "a test") as target:
+        monkeypatch.setattr(local, "VERB_PATIENCE_S", 0.01)
+        with pytest.raises(MeasureError, match="verb set did not end within 0.01 s"):
+            target.agent("set", "--", "/sys/x", "1")
+        with pytest.raises(MeasureError, match="verb read did not end within 0.01 s"):
+            target.read(["/proc/version"])
+
+
+@pytest.mark.parametrize("script", ["exit 3", "echo '{'", "echo '[]'", "echo '{}'"])
+def test_an_answer_to_read_that_is_none(engine: Callable[[str], Path], script: str) -> None:
+    engine(script)
+    with pytest.raises(MeasureError, match="the engine's verb read failed"):
+        read_local(["/proc/version"])
+
+
+def test_an_engine_that_cannot_be_started(engine: Callable[[str], Path]) -> None:
+    engine("").chmod(0o644)
+    with pytest.raises(MeasureError, match="the engine cannot be started: Permission denied"):
+        read_local(["/proc/version"])
