@@ -37,9 +37,9 @@ def test_a_verb_that_hangs_is_killed_and_named(engine: Callable[[str], Path], mo
     engine(f"{LOCKED}\nexec sleep 1000")
     with LocalTarget("test", "a test") as target:
         monkeypatch.setattr(local, "VERB_PATIENCE_S", 0.01)
-        with pytest.raises(MeasureError, match="verb set did not end within 0.01 s"):
+        with pytest.raises(MeasureError, match=r"verb set did not end within 0\.01 s"):
             target.agent("set", "--", "/sys/x", "1")
-        with pytest.raises(MeasureError, match="verb read did not end within 0.01 s"):
+        with pytest.raises(MeasureError, match=r"verb read did not end within 0\.01 s"):
             target.read(["/proc/version"])
 
 
