@@ -82,7 +82,7 @@ def _guest_file(name: str) -> bytes:
 def _sources() -> list[Any]:
     """The parts of rtgauge that make an image."""
     own = resources.files("rtgauge.lab")
-    return [hashlib.sha256((own / name).read_bytes()).hexdigest() for name in ("image.py", "kernel.py", "guest_files/init", "guest_files/inittab")]
+    return [hashlib.sha256((own / name).read_bytes()).hexdigest() for name in ("image.py", "kernel_image.py", "guest_files/init", "guest_files/inittab")]
 
 
 def _userland_place(architecture: Architecture) -> Path:
