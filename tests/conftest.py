@@ -9,6 +9,9 @@ import pytest
 from hypothesis import settings
 
 from rtgauge.target.engine_path import engine_path
+from tests.support.signals import give_children_defaults
+
+give_children_defaults()
 
 # No deadline: how long an example takes depends on how busy the machine is.
 settings.register_profile("rtgauge", deadline=None)
