@@ -1,1 +1,2 @@
 # SPDX-License-Identifier: MIT
+"""Calculates from records: comparison, selection, confidence, rare latencies, frequencies."""

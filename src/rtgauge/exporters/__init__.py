@@ -1,1 +1,2 @@
 # SPDX-License-Identifier: MIT
+"""A module a format: records for other programs."""

@@ -1,1 +1,2 @@
 # SPDX-License-Identifier: MIT
+"""A module a foreign format: measurements of other tools become records."""

@@ -1,1 +1,2 @@
 # SPDX-License-Identifier: MIT
+"""Measures a plan on its targets and writes the record."""

@@ -1,1 +1,2 @@
 # SPDX-License-Identifier: MIT
+"""Task sets under fixed priorities: model, analysis, tables and figures."""

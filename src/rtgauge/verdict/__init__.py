@@ -1,1 +1,2 @@
 # SPDX-License-Identifier: MIT
+"""Judges records: a requirement and its verdict, the decision flowchart and its advice."""

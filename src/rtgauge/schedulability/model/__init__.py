@@ -1,1 +1,2 @@
 # SPDX-License-Identifier: MIT
+"""What a task set is, and the file that describes it."""

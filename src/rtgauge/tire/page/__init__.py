@@ -1,1 +1,2 @@
 # SPDX-License-Identifier: MIT
+"""Tables and figures of the tire for the page and the terminal."""
