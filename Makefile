@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src engine -type f -not -name '*.pyc') pyproject.toml meson.build meson.options
 
-.PHONY: engines help run install test test-engine test-python test-lab test-lab-main lint bench docs clean packages
+.PHONY: bench clean docs engines guests help install lint run test test-browser test-engine test-lab test-lab-main test-measure test-parts test-python test-unit
 
 help:
 	@echo 'make run    measure this machine (about a minute; installs what is missing)'
@@ -39,18 +39,31 @@ $(VENV)/.tools: $(VENV)/.ready pyproject.toml
 	@$(BIN)/python tools/groups.py test lint docs | xargs $(BIN)/pip install --quiet --disable-pip-version-check
 	@touch $@
 
-test: lint test-engine test-python test-lab-main
-	@echo '--- all tests passed'
+# Parts that measure run alone, one after the other; the others run beside each other. Each prints how long it took.
+PART := sh tools/part.sh
+
+test: $(VENV)/.tools $(VENV)/.installed
+	@$(PART) 'all tests' $(MAKE) --no-print-directory test-parts
+
+test-parts:
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target lint test-engine guests
+	@$(MAKE) --no-print-directory test-python
+	@$(MAKE) --no-print-directory test-lab-main
 
 test-engine: $(VENV)/.tools
-	@echo '--- engine: unit tests and sanitizers'
-	@PATH="$(CURDIR)/$(BIN):$$PATH" sh engine/tests/run.sh
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PART) "engine's C tests and sanitizers" sh engine/tests/run.sh
 
-test-python: $(VENV)/.tools $(VENV)/.installed
-	@echo '--- host: unit tests, and the page in Chromium'
-	@$(BIN)/pytest tests/unit tests/browser --numprocesses 2
-	@echo '--- engine and commands, end to end on this machine: one after the other, since only one may measure'
-	@$(BIN)/pytest tests/engine tests/e2e
+test-python: test-unit test-browser test-measure
+
+test-unit: $(VENV)/.tools $(VENV)/.installed
+	@$(PART) 'host unit tests' $(BIN)/pytest tests/unit --numprocesses 2
+
+test-browser: $(VENV)/.tools $(VENV)/.installed
+	@$(PART) 'page in Chromium' $(BIN)/pytest tests/browser --numprocesses 2
+
+test-measure: $(VENV)/.tools $(VENV)/.installed
+	@$(PART) 'engine end to end' $(BIN)/pytest tests/engine
+	@$(PART) 'commands end to end' $(BIN)/pytest tests/e2e
 
 # The engines of other architectures, to be part of the package from the next install on.
 engines: $(VENV)/.ready
@@ -62,20 +75,20 @@ engines: $(VENV)/.ready
 		install -D build-$$architecture/engine/rtgauge-engine src/rtgauge/bin/rtgauge-engine-$$architecture || exit 1; \
 	done
 
-# Fetches some hundred MB once, and boots emulated machines.
-test-lab-main: $(VENV)/.tools $(VENV)/.installed
+# Fetches some hundred MB once.
+guests: $(VENV)/.installed
 	@sh tools/packages.sh lab
-	@echo '--- the main chain on real kernels in virtual machines'
-	@$(BIN)/pytest tests/lab -m ci
+	@$(PART) 'build the guests of the lab' sh -c 'for guest in debian debian-rt debian-arm64 debian-rt-arm64; do $(BIN)/rtgauge lab build $$guest || exit; done'
 
-test-lab: $(VENV)/.tools $(VENV)/.installed
-	@sh tools/packages.sh lab
-	@echo '--- real kernels in virtual machines'
-	@$(BIN)/pytest tests/lab
+# Boots emulated machines.
+test-lab-main: guests $(VENV)/.tools
+	@$(PART) 'main tests on real kernels in virtual machines' $(BIN)/pytest tests/lab -m ci
+
+test-lab: guests $(VENV)/.tools
+	@$(PART) 'all tests on real kernels in virtual machines' $(BIN)/pytest tests/lab
 
 lint: $(VENV)/.tools $(VENV)/.installed
-	@echo '--- lint'
-	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/lint.sh
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PART) lint sh tools/lint.sh
 
 bench: $(VENV)/.installed
 	@sh tools/packages.sh bench

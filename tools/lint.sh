@@ -1,7 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every check that reads code without running it; warnings are errors.
+# Every check that reads code without running it; warnings are errors. What takes longest runs beside the rest.
 set -eu
+
+types=$(mktemp)
+pyright=
+trap 'kill "$pyright" 2>/dev/null || true; rm -f "$types"' EXIT
+pyright --pythonpath "$(command -v python)" --warnings >"$types" 2>&1 &
+pyright=$!
 
 echo "ruff format"
 ruff format --check --quiet .
@@ -9,11 +15,11 @@ ruff format --check --quiet .
 echo "ruff check"
 ruff check --quiet .
 
-echo "pyright"
-pyright --pythonpath "$(command -v python)" --warnings
-
 echo "import-linter"
 PYTHONPATH=src lint-imports --no-cache >/dev/null || PYTHONPATH=src lint-imports --no-cache
+
+echo "docs/layers.svg"
+python tools/layers.py --check
 
 echo "clang-format"
 find engine -name '*.[ch]' -print0 | xargs -0 clang-format --dry-run -Werror
@@ -21,3 +27,9 @@ find engine -name '*.[ch]' -print0 | xargs -0 clang-format --dry-run -Werror
 echo "clang-tidy"
 find engine -name '*.c' -not -path '*/tests/*' -print0 |
 	xargs -0 -n 1 -P "$(nproc)" sh -c 'clang-tidy --quiet "$0" -- -std=gnu17 -D_GNU_SOURCE -Iengine 2>/dev/null'
+
+echo "pyright"
+wait "$pyright" || {
+	cat "$types"
+	exit 1
+}
