@@ -139,11 +139,11 @@ def write_study(parent: Path, machine: Machine, *, study: str | None = "garre201
 def _search_runs(folder: Path, machine: Machine, number: int) -> list[Step]:
     from rtgauge.plan.plan import Overrides
     from rtgauge.record.reader import Record
-    from rtgauge.study.garre2014 import STUDY
-    from rtgauge.tire.study import searches, states
+    from rtgauge.tire.analysis.aims import GARRE2014, aims_of_study
+    from rtgauge.tire.analysis.searches import searches, states
 
     record = Record.open(folder)
-    aims = STUDY.aims(Overrides(repeats=2))
+    aims = aims_of_study(GARRE2014, Overrides(repeats=2))
     steps: list[Step] = []
     assert all(state.wanted for _, state in states(record, record.steps, aims, ("fifo",)))
     for wanted in searches(record, record.steps, aims, ("fifo",)):

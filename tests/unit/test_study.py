@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -12,18 +12,21 @@ from hypothesis import strategies as st
 from rtgauge.analysis.chi_square import Convention, Scale
 from rtgauge.analysis.comparison import Comparison, Pair, Selection, SideFigures
 from rtgauge.analysis.comparison import Test as Outcome
+from rtgauge.analysis.deployment_choice import Choice, ComparedDeployments, choose, choose_deployment
 from rtgauge.errors import InputError, MeasureError, RecordError
 from rtgauge.plan.plan import Overrides, load_plan
+from rtgauge.plan.study_state import newest_record, study_of
 from rtgauge.record.model import Distribution, Run
+from rtgauge.record.reader import Record
 from rtgauge.study import delgado2020
-from rtgauge.study.delgado2020 import Choice, Hands, Selected, choose, idle_plan, loaded_plan, resume_study, run_study
-from rtgauge.study.study_state import kept_of, newest_of
+from rtgauge.study.delgado2020 import idle_plan, loaded_plan
+from rtgauge.study.registry import adaptive_study, study_of_record
 from rtgauge.system.deployment.definition import NAMED
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rtgauge.plan.plan import Plan
+    from rtgauge.record.model import StepKey
 
 NOTHING = Distribution(count=0, min_ns=None, mean_ns=None, std_ns=None, p50_ns=None, p95_ns=None, p99_ns=None, p99_9_ns=None, p99_99_ns=None, max_ns=None)
 
@@ -110,113 +113,73 @@ def test_duration_repeats_and_deployments_follow_the_command_line() -> None:
     assert loaded_plan(Choice("MI", ""), Overrides()).steps[0].load == "papers"
 
 
-SECOND = {"deployments": ["M", "Single"], "loads": ["cpu"], "parameters": {"duration": "2s"}}
-
-
-def written(folder: Path, plan: Plan, state: str = "complete") -> tuple[Path, Run]:
-    """The record of a plan, without steps."""
-    path = folder / f"{len(list(folder.iterdir())):02d}-{plan.name}{'' if state == 'complete' else '.partial'}"
-    run = Run(id=path.name.removesuffix(".partial"), created="", state=state, rtgauge="0", command=[], plan=plan.written, targets=["local"])  # pyright: ignore[reportArgumentType]
-    path.mkdir()
-    (path / "run.json").write_text(run.model_dump_json())
-    return path, run
-
-
-class Table:
-    """A study's hands that measure nothing and write down what they are asked."""
-
-    def __init__(self, folder: Path, *states: str) -> None:
-        self.folder, self.states = folder, list(states)
-        self.plans: list[Plan] = []
-        self.resumed: list[str] = []
-        self.chosen: list[str] = []
-
-    @property
-    def hands(self) -> Hands:
-        return Hands(self.measure, self.resume, lambda selected: self.chosen.append(selected.choice.deployment))
-
-    def measure(self, plan: Plan) -> tuple[Path, Run]:
-        self.plans.append(plan)
-        return written(self.folder, plan, self.states.pop(0))
-
-    def resume(self, folder: Path) -> tuple[Path, Run]:
-        self.resumed.append(folder.name)
-        run = Run.model_validate_json((folder / "run.json").read_text()).model_copy(update={"state": self.states.pop(0)})
-        path = folder.rename(folder.with_name(run.id)) if run.state == "complete" else folder
-        (path / "run.json").write_text(run.model_dump_json())
-        return path, run
+def a_run(plan: dict[str, Any], planned: list[StepKey]) -> Run:
+    return Run(id="x", created="", state="partial", rtgauge="0", command=[], plan=plan, targets=["local"], seed=1, planned=planned)
 
 
 @pytest.fixture
 def choice_is_m(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delgado2020, "select", lambda first: Selected(first, [], [], None, Choice("M", "made up")))
+    monkeypatch.setattr(delgado2020, "choose_deployment", lambda record: ComparedDeployments([], [], None, Choice("M", "made up")))
 
 
-def test_a_study_that_was_stopped_makes_no_choice(tmp_path: Path) -> None:
-    table = Table(tmp_path, "interrupted")
-    run_study(table.hands, Overrides())
-    assert (len(table.plans), table.chosen) == (1, [])
+def test_the_chosen_deployment_is_measured_under_load_in_the_same_record(tmp_path: Path, choice_is_m: None) -> None:
+    overrides = Overrides(parameters={"duration": "2s"}, deployments=["M", "Single"], loads=["cpu"])
+    study = adaptive_study("delgado2020", overrides)
+    plan = study.plan()
+    # a resumed study knows what its record has kept, and nothing else
+    resumed = study_of_record(a_run(plan.written, plan.steps))
+    assert resumed == study
+    for which in (study, resumed):
+        steps = which(Record(tmp_path, a_run(plan.written, plan.steps), [], {}))
+        assert [(key.deployment, key.load, key.parameters["duration_ns"]) for key in steps] == [("M", "cpu", 2 * 10**9)]
 
 
-def test_the_choice_is_told_before_it_is_measured(tmp_path: Path, choice_is_m: None) -> None:
-    table = Table(tmp_path, "complete", "complete")
-    run_study(table.hands, Overrides(**SECOND))  # pyright: ignore[reportArgumentType]
-    assert table.chosen == ["M"]
-    assert [(key.deployment, key.load) for key in table.plans[1].steps] == [("M", "cpu")]
-
-
-def test_a_stopped_study_goes_on_to_its_end_from_its_first_record(tmp_path: Path, choice_is_m: None) -> None:
-    table = Table(tmp_path, "interrupted", "complete", "complete")
-    run_study(table.hands, Overrides(**SECOND))  # pyright: ignore[reportArgumentType]
-    (first,) = tmp_path.iterdir()
-    resume_study(table.hands, first)
-    assert table.resumed == [first.name]
-    assert table.chosen == ["M"]
-    # what was asked at the beginning holds for the second part too
-    assert [(key.deployment, key.load, key.parameters["duration_ns"]) for key in table.plans[1].steps] == [("M", "cpu", 2 * 10**9)]
-    with pytest.raises(InputError, match="the study is complete"):
-        resume_study(table.hands, tmp_path / first.name.removesuffix(".partial"))
-
-
-@pytest.mark.parametrize("which", [0, 1])
-def test_stopped_in_its_second_part_it_goes_on_from_either_record(tmp_path: Path, choice_is_m: None, which: int) -> None:
-    table = Table(tmp_path, "complete", "interrupted", "complete")
-    run_study(table.hands, Overrides(**SECOND))  # pyright: ignore[reportArgumentType]
-    records = sorted(tmp_path.iterdir())
-    resume_study(table.hands, records[which])
-    assert table.resumed == [records[1].name]
-    assert (len(table.plans), table.chosen) == (2, ["M", "M"])
-
-
-def test_stopped_between_its_parts_it_says_how_to_go_on_and_does(tmp_path: Path, choice_is_m: None) -> None:
-    table = Table(tmp_path, "complete", "complete")
-    measure = table.measure
-
-    def busy(plan: Plan) -> tuple[Path, Run]:
-        if table.plans:
-            raise MeasureError("this machine is held by another run")
-        return measure(plan)
-
-    with pytest.raises(MeasureError, match=r"held by another run; go on with: rtgauge run --resume .*00-delgado2020$"):
-        run_study(Hands(busy, table.resume, table.chosen.append), Overrides(**SECOND))  # pyright: ignore[reportArgumentType]
-    assert newest_of(tmp_path, "delgado2020") == tmp_path / "00-delgado2020"
-    resume_study(table.hands, tmp_path / "00-delgado2020")
-    assert [plan.name for plan in table.plans] == ["delgado2020", "delgado2020-load"]
+def test_where_single_was_not_measured_the_study_ends_without_a_choice(tmp_path: Path) -> None:
+    study = adaptive_study("delgado2020", Overrides())
+    record = Record(tmp_path, a_run({}, []), [], {})
+    assert not study(record)
+    with pytest.raises(MeasureError, match="Single, with which the others are compared, could not be measured"):
+        choose_deployment(record)
 
 
 def test_a_study_is_of_one_machine() -> None:
     with pytest.raises(InputError, match="one --target"):
-        run_study(Hands(pytest.fail, pytest.fail, pytest.fail), Overrides(targets=["local", "ssh://board"]))
+        adaptive_study("delgado2020", Overrides(targets=["local", "ssh://board"])).plan()
+
+
+def test_idle_is_no_load_of_the_last_part() -> None:
+    with pytest.raises(InputError, match="leave it out of --load"):
+        adaptive_study("delgado2020", Overrides(loads=["idle", "cpu"])).plan()
+
+
+@pytest.mark.parametrize("part", ["idle", "load"])
+def test_a_record_of_the_former_two_part_kind_is_read_and_not_resumed(part: str) -> None:
+    run = a_run({"study": {"name": "delgado2020", "part": part, "first": None, "asked": {}}}, [])
+    assert study_of(run) is not None
+    with pytest.raises(InputError, match="measure the study again"):
+        study_of_record(run)
+
+
+def test_the_newest_record_of_a_study(tmp_path: Path) -> None:
+    plans = [adaptive_study(name, Overrides()).plan() for name in ("delgado2020", "delgado2020", "sustained")]
+    for number, plan in enumerate(plans):
+        (tmp_path / str(number)).mkdir()
+        (tmp_path / str(number) / "run.json").write_text(a_run(plan.written, []).model_dump_json())
+    (tmp_path / "3").mkdir()
+    (tmp_path / "3" / "run.json").write_text("{")
+    assert newest_record(tmp_path, "delgado2020") == tmp_path / "1"
+    with pytest.raises(InputError, match="no record of the study garre2014"):
+        newest_record(tmp_path, "garre2014")
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8))
 def test_a_damaged_record_of_a_study_is_one_error(kept: object) -> None:
     run = Run(id="x", created="", state="complete", rtgauge="0", command=[], plan={"study": kept}, targets=[])
     if kept is None:
-        assert kept_of(run) is None
+        assert study_of(run) is None
     else:
         with pytest.raises(RecordError, match="damaged"):
-            kept_of(run)
+            study_of(run)
 
 
 def test_jo2022_is_a_preset() -> None:

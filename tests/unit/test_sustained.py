@@ -16,7 +16,7 @@ from rtgauge.record.model import Mark, Severity
 from rtgauge.report.figures.sustained import sustained_figure
 from rtgauge.report.sustained_tables import grids
 from rtgauge.study import adam2021, registry
-from rtgauge.study.sustained import GRID, REPEATS, STUDY, asks
+from rtgauge.study.sustained import GRID, REPEATS, STUDY, next_keys
 from rtgauge.units import parse_duration_ns
 from tests.support.timing import Drawn, Series, record
 
@@ -66,11 +66,11 @@ def steps_of(limits_ns: list[int], lost_each: int = 2, **more: Any) -> list[Draw
     return found
 
 
-def test_the_study_asks_for_the_middle_of_each_repeat_until_it_is_near(tmp_path: Path):
+def test_the_study_next_keys_for_the_middle_of_each_repeat_until_it_is_near(tmp_path: Path):
     drawn = steps_of([150_000, 300_000])
     for number in range(8):
         one = record(tmp_path / str(number), drawn)
-        wanted = asks(one)
+        wanted = next_keys(one)
         if not wanted:
             break
         for key in wanted:
@@ -127,7 +127,7 @@ def test_an_invalid_step_says_nothing(tmp_path: Path):
     mark = Mark(name="engine-died", severity=Severity.INVALID, detail="why")
     one = record(tmp_path / "r", steps_of([0], marks=[mark]))
     assert curves([one]) == []
-    assert asks(one) == []
+    assert next_keys(one) == []
 
 
 def test_a_search_is_left_out_of_the_other_tables_and_a_few_periods_are_not(tmp_path: Path):
@@ -163,7 +163,7 @@ def test_what_the_study_sets_itself_is_refused(wrong: dict[str, Any]):
 
 
 def test_adam2021_has_the_paper_s_settings_and_a_search():
-    plan = registry.growing("adam2021", Overrides()).plan()
+    plan = registry.adaptive_study("adam2021", Overrides()).plan()
     response = next(step for step in plan.steps if step.probe == "response")
     assert response.parameters["interval_ns"] == 10_000_000
     periodic = next(step for step in plan.steps if step.probe == "periodic")
@@ -179,10 +179,10 @@ def test_adam2021_has_the_paper_s_settings_and_a_search():
 
 def test_no_later_step_is_longer_than_the_longest_of_the_first(tmp_path: Path):
     one: Record = record(tmp_path / "r", steps_of([3_000_000]))
-    assert all(key.parameters["interval_ns"] < max(PERIODS) for key in asks(one))
+    assert all(key.parameters["interval_ns"] < max(PERIODS) for key in next_keys(one))
 
 
-def test_brown2010_has_both_tasks_idle_and_loaded_also_under_other_loads():
+def test_brown2010_has_both_tnext_keys_idle_and_loaded_also_under_other_loads():
     """Sec. 4.3 and 4.4: stimuli at random from 3 us to 7071 us, a period of 7071 us by timerfd, FIFO 99."""
     plan = load_plan("brown2010", Overrides())
     assert [(step.probe, step.load) for step in plan.steps] == [(probe, load) for probe in ("response", "periodic") for load in ("idle", "brown2010")]

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Self
 
 from rich.console import Console
@@ -55,6 +57,11 @@ class Display:
     def say(self, text: str) -> None:
         """One line."""
         self.console.print(Text(text), soft_wrap=True)
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """While this is entered, standard output may be written to."""
+        yield
 
     def run_begins(self, steps: list[StepKey], expected_s: list[float]) -> None:
         """Say how much there is to do."""
@@ -118,6 +125,13 @@ class LiveDisplay(Display):
 
     def __exit__(self, *_: object) -> None:
         self.bar.stop()
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """Without the bar."""
+        self.bar.stop()
+        yield
+        self.bar.start()
 
     def say(self, text: str) -> None:
         """Above the bar."""

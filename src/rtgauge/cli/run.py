@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from rtgauge.runner.planned_steps import RunOptions
 
 DEFAULT_PLAN = "quick"
+DELGADO2020 = "delgado2020"
+"""The study whose choice is shown as soon as it is known."""
 
 
 def _overrides(
@@ -89,22 +91,22 @@ def _resume(plan: str, options: RunOptions, *, as_json: bool) -> int:
     """Go on with a record: the one named, the newest of a study, or the newest that was not finished. Gives the exit status."""
     from rtgauge.cli.conclusion import finish
     from rtgauge.cli.display import make_display
+    from rtgauge.plan.study_state import newest_record
     from rtgauge.record.reader import Record
     from rtgauge.runner.interrupt import Interrupt
     from rtgauge.runner.run import find_partial, resume_run
     from rtgauge.study import registry
-    from rtgauge.study.study_state import kept_of, newest_of
 
-    folder = newest_of(options.out, plan) if plan in registry.names() else find_partial(options.out) if plan == DEFAULT_PLAN else Path(plan)
-    run = Record.open(folder).run
-    kept = kept_of(run)
-    if kept is not None and kept.name in registry.TWO_RECORDS:
-        from rtgauge.cli.study import resume_study
+    folder = newest_record(options.out, plan) if plan in registry.STUDIES else find_partial(options.out) if plan == DEFAULT_PLAN else Path(plan)
+    record = Record.open(folder)
+    study = registry.study_of_record(record.run)
+    if study is not None and study.study.name == DELGADO2020:
+        from rtgauge.cli.study import measure_study
 
-        return resume_study(folder, options, as_json=as_json)
+        return measure_study(study, lambda display, interrupt, more: resume_run(folder, options, display, interrupt, more), record, as_json=as_json)
     display = make_display()
     with Interrupt(display.stopping) as interrupt, display:
-        path, result, _ = resume_run(folder, options, display, interrupt, registry.growing_of(run))
+        path, result, _ = resume_run(folder, options, display, interrupt, study)
     return finish(path, result, as_json=as_json)
 
 
@@ -230,14 +232,15 @@ def run(
         }
         _refuse_with_resume({**given, "--set": settings, "--seed": seed, "--controller": controller or None, "--raise": raised})
         raise typer.Exit(_resume(plan, options, as_json=json))
-    if plan in registry.TWO_RECORDS:
-        from rtgauge.cli.study import run_study
-
-        raise typer.Exit(run_study(overrides, options, as_json=json))
-    study = registry.growing(plan, overrides) if plan in registry.GROWING else None
+    study = registry.adaptive_study(plan, overrides) if plan in registry.STUDIES else None
     chosen = study.plan() if study is not None else load_plan(plan, overrides)
     if chosen.require is not None:
         parse_requirement(chosen.require)
+    if study is not None and plan == DELGADO2020:
+        from rtgauge.cli.study import measure_study
+
+        measured = measure_study(study, lambda display, interrupt, more: start_run(chosen, options, display, interrupt, more), None, as_json=json)
+        raise typer.Exit(measured)
     display = make_display()
     with Interrupt(display.stopping) as interrupt, display:
         path, result, _ = start_run(chosen, options, display, interrupt, study)

@@ -21,9 +21,9 @@ from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.planned_steps import RunOptions
 from rtgauge.runner.run import start_run
 from rtgauge.study import registry
+from rtgauge.tire.analysis.aims import TIRE_SEARCH
 from rtgauge.tire.analysis.results import TireResults
 from rtgauge.tire.page.chapter import results_of
-from rtgauge.tire.study import STUDY
 from rtgauge.verdict.decision import exit_status
 
 DECIDED = ("nodes", "steps", "warm-up", "without", "free-running", "samples", "state")
@@ -43,8 +43,8 @@ def tire_search(written: dict[str, Any], *, load: str, target: str, repeats: int
     for name in DECIDED:
         if name in written:
             raise InputError(f"--{name} cannot be given with --search, which finds the number of nodes by runs of its own; leave it out")
-    asked = Overrides(parameters=written, loads=[load], repeats=repeats, targets=[target])
-    study = registry.growing(STUDY.name, asked)
+    overrides = Overrides(parameters=written, loads=[load], repeats=repeats, targets=[target])
+    study = registry.adaptive_study(TIRE_SEARCH, overrides)
     plan = study.plan()
     display = make_display()
     with tempfile.TemporaryDirectory(prefix=".rtgauge-") as folder:

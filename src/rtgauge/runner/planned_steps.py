@@ -69,7 +69,8 @@ def step_ids(steps: Sequence[StepKey]) -> list[str]:
 def lease_of(steps: Sequence[StepKey], load_warm_up_ns: int, options: RunOptions) -> int:
     """How long a target may hear nothing of this run."""
     longest_s = max((expected_s(key, load_warm_up_ns) for key in steps), default=0.0)
-    return round(longest_s * 1e9) + options.wait_ns if options.kept else LEASE_NS
+    # A study may go on under load with a step as long as the longest idle one.
+    return round(longest_s * 1e9) + load_warm_up_ns + options.wait_ns if options.kept else LEASE_NS
 
 
 def of_target(steps: Sequence[StepKey], name: str) -> list[StepKey]:

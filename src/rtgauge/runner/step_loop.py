@@ -14,7 +14,7 @@ from rtgauge.record.writer import RecordWriter
 from rtgauge.runner import cross_check, deploy_live
 from rtgauge.runner.context import STOPPED_EARLY, Abandoned, Context, LoadFailed
 from rtgauge.runner.deploy_boot import BOOT_S
-from rtgauge.runner.feasibility import check_all, on_target
+from rtgauge.runner.feasibility import check_all, on_target, possible_steps
 from rtgauge.runner.machine_marks import machine_marks
 from rtgauge.runner.planned_steps import RunOptions, expected_s, how_to_go_on, of_target, remaining_steps, step_ids
 from rtgauge.runner.progress import Progress
@@ -124,9 +124,10 @@ def _asked_next(writer: RecordWriter, more: More | None, contexts: Mapping[str, 
     asked: list[StepKey] = []
     missing: list[LeftOut] = []
     for name, context in contexts.items():
-        possible, not_here = check_all(of_target(new, name), context)
+        possible, left_out = possible_steps(of_target(new, name), context.target, context.boots)
+        possible, not_here = check_all(possible, context)
         asked += possible
-        missing += [on_target(what, name, targets) for what in not_here]
+        missing += [on_target(what, name, targets) for what in (*left_out, *not_here)]
     writer.write_run(run.model_copy(update={"planned": [*run.planned, *asked]}))
     for what in missing:
         _leave_out(writer, what, next(iter(contexts.values())).progress)

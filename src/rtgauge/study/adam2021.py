@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rtgauge.errors import InputError
 from rtgauge.probe import registry as probes
 from rtgauge.probe.descriptor import key_names
-from rtgauge.study.sustained import asks, entries, plan_of
+from rtgauge.study.sustained import entries, next_keys, plan_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,23 +43,23 @@ class Adam2021:
     name = "adam2021"
     description = "study: responses, a periodic task, cyclictest, and the highest sustained frequency (Adam et al. 2021); about seven minutes"
 
-    def begin(self, asked: Overrides) -> Plan:
+    def begin(self, overrides: Overrides) -> Plan:
         """What the paper measures at fixed periods, then the periods of the search. Raises InputError."""
-        given = {"probe", "interval", "interval-min", "interval-max", "period"} & asked.parameters.keys()
+        given = {"probe", "interval", "interval-min", "interval-max", "period"} & overrides.parameters.keys()
         if given:
             raise InputError(
                 f"--set {min(given)}=...: the study adam2021 sets it itself; leave it out, or measure with rtgauge run sustained or a plan of your own"
             )
-        checked = replace(asked, repeats=1, cross_check=asked.cross_check or "cyclictest")
-        main = plan_of(self.name, _main_steps(asked.loads or LOADS), checked, order="as-written")
-        known = {key: value for key, value in asked.parameters.items() if key in key_names(probes.get("response"))}
+        checked = replace(overrides, repeats=1, cross_check=overrides.cross_check or "cyclictest")
+        main = plan_of(self.name, _main_steps(overrides.loads or LOADS), checked, order="as-written")
+        known = {key: value for key, value in overrides.parameters.items() if key in key_names(probes.get("response"))}
         first = [{**entry, "priority": 99} for entry in entries("response", ["idle"])]
-        search = plan_of(self.name, first, replace(asked, parameters=known))
+        search = plan_of(self.name, first, replace(overrides, parameters=known))
         return replace(main, steps=[*main.steps, *(step for step in search.steps if step not in main.steps)])
 
-    def more(self, record: Record, asked: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study
+    def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study
         """Halfway between where nothing is lost and where something is, in each repeat that is not near enough."""
-        return asks(record)
+        return next_keys(record)
 
 
 STUDY = Adam2021()

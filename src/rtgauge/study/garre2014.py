@@ -10,24 +10,13 @@ from typing import Any
 from rtgauge.plan.plan import Overrides, Plan
 from rtgauge.record.model import Step, StepKey
 from rtgauge.record.reader import Record
+from rtgauge.tire.analysis.aims import GARRE2014, Aims, aims_of_study, searched_policies
 from rtgauge.tire.analysis.from_record import fast_runs, is_tire
 from rtgauge.tire.analysis.prediction import predicted_frontiers
 from rtgauge.tire.analysis.runs import HALO, INTEGRATION, SEMAPHORE, SERIAL, SPRINGS
 from rtgauge.tire.analysis.search import least_nodes, whole_nodes
-from rtgauge.tire.study import (
-    Aims,
-    TireSearch,
-    aims_of,
-    fast_entries,
-    keys_of,
-    most_nodes,
-    paced_entry,
-    plan_of,
-    search_keys,
-    steps_on,
-    thread_numbers,
-    tire_entry,
-)
+from rtgauge.tire.analysis.searches import most_nodes, steps_on, thread_numbers
+from rtgauge.tire.study import fast_entries, keys_of, paced_entry, plan_of, search_keys, tire_entry
 
 REPEATS = 3
 FRAME_NODES = 48
@@ -41,56 +30,49 @@ PRETEST_NODES = (40, 80, 160, 320)
 """Fig. 8: many threads with few masses and a short time step."""
 
 
-class Garre2014(TireSearch):
+class Garre2014:
     """Figures 5 to 13, eq. 2 and the frontier, for this machine."""
 
-    name = "garre2014"
+    name = GARRE2014
     description = "study: a physical simulation, real-fast and real-time, its frontier and cost model (Garre et al. 2014, sec. 4); about 20 minutes"
-    default = Aims(policies=("fifo", "other"), sizes=(100, 400, 1600, 6400, 25600, 102400))
 
-    def aims(self, asked: Overrides) -> Aims:
-        """What is asked. Raises InputError."""
-        return aims_of(asked, self.default, self.name)
-
-    def searched_policies(self, aims: Aims) -> tuple[str, ...]:
-        """The frontier is searched under the first policy only; the maps show the others."""
-        return aims.policies[:1]
-
-    def begin(self, asked: Overrides) -> Plan:
+    def begin(self, overrides: Overrides) -> Plan:
         """On one thread: curves and the parts of a step; what a switch costs; what the words for threads mean here; the drop in pictures."""
-        aims = self.aims(asked)
-        repeated = plan_of(self.name, [*fast_entries(aims, [1]), *_part_entries(aims), *_switch_entries(aims)], asked, aims, repeats=aims.repeats or REPEATS)
+        aims = aims_of_study(self.name, overrides)
+        repeated = plan_of(
+            self.name, [*fast_entries(aims, [1]), *_part_entries(aims), *_switch_entries(aims)], overrides, aims, repeats=aims.repeats or REPEATS
+        )
         once = [
             *(tire_entry(aims, aims.solvers[-1], _word_nodes(aims), word, aims.policies[0]) for word in aims.several if aims.solvers[-1] != SERIAL),
             *_frame_entries(aims),
         ]
-        alone = plan_of(self.name, once, asked, aims, repeats=1, seed=repeated.seed)
+        alone = plan_of(self.name, once, overrides, aims, repeats=1, seed=repeated.seed)
         return replace(repeated, steps=[*repeated.steps, *alone.steps])
 
-    def more(self, record: Record, asked: Overrides) -> Sequence[StepKey]:
+    def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:
         """On several threads; then the maps about the n that the model points to, and the searches, round by round."""
-        aims = self.aims(asked)
+        aims = aims_of_study(self.name, overrides)
         planned = {key.model_dump_json() for key in record.run.planned}
         keys: list[StepKey] = []
         for target in record.run.targets:
-            threads = self._several_threads(record, target, asked, aims)
+            threads = self._several_threads(record, target, overrides, aims)
             if threads and not any(key.model_dump_json() in planned for key in threads):
                 keys += threads
                 continue
-            maps = self._maps(record, target, asked, aims)
+            maps = self._maps(record, target, overrides, aims)
             if not any(key.model_dump_json() in planned for key in maps):
                 keys += maps
-            keys += search_keys(self.name, record, target, asked, aims, self.searched_policies(aims))
+            keys += search_keys(self.name, record, target, overrides, aims, searched_policies(self.name, aims))
         return list({key.model_dump_json(): key for key in keys}.values())
 
-    def _several_threads(self, record: Record, target: str, asked: Overrides, aims: Aims) -> list[StepKey]:
+    def _several_threads(self, record: Record, target: str, overrides: Overrides, aims: Aims) -> list[StepKey]:
         numbers = [number for number in thread_numbers(steps_on(record, target), aims) if number > 1]
-        keys = keys_of(self.name, fast_entries(aims, numbers), asked, aims, record, target, aims.repeats or REPEATS)
-        return [*keys, *keys_of(self.name, _pretest_entries(aims), asked, aims, record, target)]
+        keys = keys_of(self.name, fast_entries(aims, numbers), overrides, aims, record, target, aims.repeats or REPEATS)
+        return [*keys, *keys_of(self.name, _pretest_entries(aims), overrides, aims, record, target)]
 
-    def _maps(self, record: Record, target: str, asked: Overrides, aims: Aims) -> list[StepKey]:
+    def _maps(self, record: Record, target: str, overrides: Overrides, aims: Aims) -> list[StepKey]:
         steps = steps_on(record, target)
-        return keys_of(self.name, _map_entries(record, steps, aims), asked, aims, record, target)
+        return keys_of(self.name, _map_entries(record, steps, aims), overrides, aims, record, target)
 
 
 def _word_nodes(aims: Aims) -> int:

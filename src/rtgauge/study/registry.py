@@ -8,34 +8,33 @@ from typing import cast
 
 from rtgauge.errors import InputError
 from rtgauge.plan.plan import Overrides
+from rtgauge.plan.study_state import study_of
 from rtgauge.record.model import Run
-from rtgauge.study.adaptive import Growing, Study
-from rtgauge.study.study_state import kept_of
+from rtgauge.study.adaptive import AdaptiveStudy, Study
+from rtgauge.suggest import nearest
 
-TWO_RECORDS = ("delgado2020",)
-"""Studies whose second part is a record of its own."""
-GROWING: dict[str, str] = {
+STUDIES: dict[str, str] = {
     "adam2021": "rtgauge.study.adam2021",
+    "delgado2020": "rtgauge.study.delgado2020",
     "garre2014": "rtgauge.study.garre2014",
     "sustained": "rtgauge.study.sustained",
     "tire-search": "rtgauge.tire.study",
 }
-"""Studies in one record: name -> the module that holds it as `STUDY`, imported when it is asked for."""
+"""Name -> the module that holds the study as `STUDY`, imported when it is used."""
 
 
-def names() -> list[str]:
-    """Every study."""
-    return sorted([*TWO_RECORDS, *GROWING])
+def adaptive_study(name: str, overrides: Overrides) -> AdaptiveStudy:
+    """The study of that name. Raises InputError where there is none."""
+    if name not in STUDIES:
+        raise InputError(f"this rtgauge has no study {name}{nearest(name, STUDIES)}; it has {', '.join(STUDIES)}")
+    return AdaptiveStudy(cast("Study", import_module(STUDIES[name]).STUDY), overrides)
 
 
-def growing(name: str, asked: Overrides) -> Growing:
-    """The growing study of that name. Raises InputError where there is none."""
-    if name not in GROWING:
-        raise InputError(f"this rtgauge has no study {name}; it has {', '.join(names())}")
-    return Growing(cast("Study", import_module(GROWING[name]).STUDY), asked)
-
-
-def growing_of(run: Run) -> Growing | None:
-    """The study that a record was begun by; None for the record of a plan. Raises InputError for a study that is not there."""
-    kept = kept_of(run)
-    return None if kept is None else growing(kept.name, kept.asked)
+def study_of_record(run: Run) -> AdaptiveStudy | None:
+    """The study that a record was begun by; None for the record of a plan. Raises InputError for a study that is not there, and for a record of two."""
+    state = study_of(run)
+    if state is None:
+        return None
+    if state.part != "whole":
+        raise InputError(f"{run.id} is one of two records of {state.name}, as earlier versions of rtgauge wrote them: measure the study again")
+    return adaptive_study(state.name, state.asked)

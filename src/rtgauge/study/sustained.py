@@ -26,12 +26,12 @@ DEFAULT_CYCLES = 2_000
 PROBE = "response"
 
 
-def probe_of(asked: Overrides) -> str:
-    """The probe that is asked for. Raises InputError where it has no period."""
-    name = str(asked.parameters.get("probe", PROBE))
+def probe_of(overrides: Overrides) -> str:
+    """The probe that is searched with. Raises InputError where it has no period."""
+    name = str(overrides.parameters.get("probe", PROBE))
     if name not in PERIODS:
         raise InputError(f"--set probe={name}: the study searches over the period of {', '.join(PERIODS)}{nearest(name, PERIODS)}")
-    given = {"interval", "interval-min", "interval-max", "period"} & asked.parameters.keys()
+    given = {"interval", "interval-min", "interval-max", "period"} & overrides.parameters.keys()
     if given:
         raise InputError(f"--set {min(given)}=...: the study searches over the period; leave it out")
     return name
@@ -47,20 +47,20 @@ def entries(probe: str, loads: Sequence[str], cycles: int = DEFAULT_CYCLES) -> l
     return [_entry(probe, parse_duration_ns(period), load, cycles) for load in loads for period in GRID]
 
 
-def plan_of(name: str, steps: list[dict[str, Any]], asked: Overrides, **more: Any) -> Plan:
-    """A plan of these steps; what is asked for besides the loads, which the steps have already, holds for all of them."""
-    repeats = {} if asked.repeats is not None else {"repeats": REPEATS}
-    return make_plan({"name": name, "step": steps, **repeats, **more}, f"study {name}", replace(asked, loads=None))
+def plan_of(name: str, steps: list[dict[str, Any]], overrides: Overrides, **more: Any) -> Plan:
+    """A plan of these steps; `overrides` but for the loads, which the steps have already, apply to all of them."""
+    repeats = {} if overrides.repeats is not None else {"repeats": REPEATS}
+    return make_plan({"name": name, "step": steps, **repeats, **more}, f"study {name}", replace(overrides, loads=None))
 
 
 def _of_repeat(record: Record, steps: Sequence[Step], repeat: int) -> int | None:
-    """The period that one repeat asks for next."""
+    """The next period of one repeat; None: its search is over."""
     points = [point for point in (point_of(record, step) for step in steps) if point is not None]
     return next_period(found_in(points, repeat))
 
 
-def asks(record: Record) -> list[StepKey]:
-    """The steps that the searches of a record ask for next, one a search and repeat."""
+def next_keys(record: Record) -> list[StepKey]:
+    """The next steps of the searches of a record, one for each search and repeat."""
     wanted: list[StepKey] = []
     for steps in groups(record):
         key = steps[0].key
@@ -73,20 +73,20 @@ def asks(record: Record) -> list[StepKey]:
 
 
 class Sustained:
-    """The search alone: response over `loop:eventfd`, idle, unless something else is asked for."""
+    """The search alone: response over `loop:eventfd`, idle, unless the command line says otherwise."""
 
     name = "sustained"
     description = "study: the shortest period at which nothing is lost, by search, three times (Adam et al. 2021, sec. 7); about three minutes"
 
-    def begin(self, asked: Overrides) -> Plan:
+    def begin(self, overrides: Overrides) -> Plan:
         """The same periods, from long to short, in every repeat. Raises InputError."""
-        probe = probe_of(asked)
-        parameters = {key: value for key, value in asked.parameters.items() if key != "probe"}
-        return plan_of(self.name, entries(probe, asked.loads or ["idle"]), replace(asked, parameters=parameters))
+        probe = probe_of(overrides)
+        parameters = {key: value for key, value in overrides.parameters.items() if key != "probe"}
+        return plan_of(self.name, entries(probe, overrides.loads or ["idle"]), replace(overrides, parameters=parameters))
 
-    def more(self, record: Record, asked: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study
+    def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study
         """Halfway between where nothing is lost and where something is, in each repeat that is not near enough."""
-        return asks(record)
+        return next_keys(record)
 
 
 STUDY = Sustained()

@@ -17,10 +17,10 @@ from rtgauge.record.reader import Record
 from rtgauge.report.page import html
 from rtgauge.report.terminal import print_summary
 from rtgauge.tire.analysis.from_record import fast_runs, paced_runs, too_short
+from rtgauge.tire.analysis.searches import searched
 from rtgauge.tire.page.chapter import chapters, figures_of, marks_of, representatives, results_of
 from rtgauge.tire.page.drop_figure import drop_of
 from rtgauge.tire.page.map_figures import bounds, share_class
-from rtgauge.tire.study import searched
 from tests.support.tire_records import PERIOD_NS, fast_step, tire_step, write_study
 from tests.unit.tire.synthetic import Machine
 

@@ -13,8 +13,10 @@ from rtgauge.probe import registry as probes
 from rtgauge.record.reader import Record
 from rtgauge.study import registry
 from rtgauge.study.garre2014 import STUDY
+from rtgauge.tire.analysis.aims import GARRE2014, Aims, aims_of, aims_of_study
+from rtgauge.tire.analysis.searches import most_nodes
 from rtgauge.tire.study import STUDY as SEARCH
-from rtgauge.tire.study import Aims, aims_of, keys_of, most_nodes, plan_of, tire_entry
+from rtgauge.tire.study import keys_of, plan_of, tire_entry
 from tests.support.tire_records import write_study
 from tests.unit.tire.synthetic import Machine
 
@@ -27,8 +29,8 @@ def asked(repeats: int | None = None, **parameters: Any) -> Overrides:
 
 
 def test_it_is_known_by_name() -> None:
-    assert {"garre2014", "tire-search"} <= set(registry.names())
-    assert registry.growing("garre2014", asked()).plan().name == "garre2014"
+    assert {"garre2014", "tire-search"} <= set(registry.STUDIES.keys())
+    assert registry.adaptive_study("garre2014", asked()).plan().name == "garre2014"
 
 
 def test_the_first_steps_are_all_that_is_known_without_measuring() -> None:
@@ -52,7 +54,7 @@ def test_no_later_step_is_longer_than_the_first_ones(tmp_path: Path) -> None:
         record.run.planned[:] = begun.steps
         seen = 0
         for _ in range(3):
-            more = study.more(record, asked(**words))
+            more = study.next_steps(record, asked(**words))
             record.run.planned.extend(more)
             seen += len(more)
             assert all((probes.get(key.probe).expected_ns(key.parameters) or 0) <= longest for key in more)
@@ -61,16 +63,16 @@ def test_no_later_step_is_longer_than_the_first_ones(tmp_path: Path) -> None:
 
 def test_what_is_asked_next_depends_on_the_record_alone(tmp_path: Path) -> None:
     record = Record.open(write_study(tmp_path, Machine(), searched=False))
-    one = [key.model_dump_json() for key in STUDY.more(record, asked(repeats=2))]
-    assert one == [key.model_dump_json() for key in STUDY.more(record, asked(repeats=2))]
+    one = [key.model_dump_json() for key in STUDY.next_steps(record, asked(repeats=2))]
+    assert one == [key.model_dump_json() for key in STUDY.next_steps(record, asked(repeats=2))]
     assert len(set(one)) == len(one)
 
 
 def test_searches_begin_below_the_predicted_frontier_and_the_maps_lie_about_it(tmp_path: Path) -> None:
     machine = Machine(noise=0.0)
     record = Record.open(write_study(tmp_path, machine, searched=False))
-    record.run.planned[:] = STUDY._several_threads(record, "local", asked(repeats=2), STUDY.aims(asked(repeats=2)))
-    more = STUDY.more(record, asked(repeats=2))
+    record.run.planned[:] = STUDY._several_threads(record, "local", asked(repeats=2), aims_of_study(GARRE2014, asked(repeats=2)))
+    more = STUDY.next_steps(record, asked(repeats=2))
     paced = [key.parameters for key in more if key.parameters["period_ns"] == 10_000_000]
     for solver, threads in (("semaphore", 1), ("semaphore", 4), ("halo", 2)):
         sizes = [p["nodes"] for p in paced if (p["solver"], p["threads"], p["policy"]) == (solver, str(threads), "fifo")]

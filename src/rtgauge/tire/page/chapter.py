@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from rtgauge.report.text import NARROW_SPACE, plural
 from rtgauge.tire.analysis.from_record import is_tire
 from rtgauge.tire.analysis.results import tire_results
+from rtgauge.tire.analysis.searches import searched
 from rtgauge.tire.page import prose, result_tables
 from rtgauge.tire.page.cost_figures import frontier_figure, model_figure
 from rtgauge.tire.page.map_figures import hard_figure, soft_figure
 from rtgauge.tire.page.speed_figures import threads_figure, time_figure
-from rtgauge.tire.study import searched
 
 if TYPE_CHECKING:
     from rtgauge.record.model import Mark

@@ -14,7 +14,7 @@ from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.planned_steps import RunOptions
 from rtgauge.runner.progress import Silent
 from rtgauge.runner.run import resume_run, start_run
-from rtgauge.study.adaptive import Growing
+from rtgauge.study.adaptive import AdaptiveStudy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,10 +37,10 @@ class Halving:
     name = "halving"
     description = "a test"
 
-    def begin(self, asked: Overrides) -> Plan:
+    def begin(self, overrides: Overrides) -> Plan:
         return steps(8000)
 
-    def more(self, record: Record, asked: Overrides) -> Sequence[StepKey]:
+    def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:
         last_us = min(step.key.parameters["interval_ns"] for step in record.steps) // 1000
         return steps(last_us // 2).steps if last_us > 1000 else []
 
@@ -50,7 +50,7 @@ def intervals_us(record: Record) -> list[int]:
 
 
 def test_it_grows_until_nothing_is_asked(tmp_path: Path) -> None:
-    study = Growing(Halving(), Overrides())
+    study = AdaptiveStudy(Halving(), Overrides())
     with Interrupt(lambda: None) as interrupt:
         path, run, _ = start_run(study.plan(), RunOptions(tmp_path, ["test"]), Silent(), interrupt, study)
     record = Record.open(path)
@@ -61,7 +61,7 @@ def test_it_grows_until_nothing_is_asked(tmp_path: Path) -> None:
 
 
 def test_it_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
-    study = Growing(Halving(), Overrides())
+    study = AdaptiveStudy(Halving(), Overrides())
     with Interrupt(lambda: None) as interrupt:
 
         def stopped(record: Record) -> Sequence[StepKey]:

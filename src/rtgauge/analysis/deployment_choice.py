@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+"""The choice of a deployment by Delgado & Choi (2020, sec. IV): the one whose idle latencies differ least from Single's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from rtgauge.analysis.chi_square import Convention
+from rtgauge.analysis.comparison import Comparison, Options, Pair, compare
+from rtgauge.analysis.groups import EMULATED, UNIPROCESSOR, Side, pairs, sides_of
+from rtgauge.errors import MeasureError
+from rtgauge.record.reader import Record
+
+IDLE = "idle"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The deployment that is chosen, and why."""
+
+    deployment: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class ComparedDeployments:
+    """The deployments of a record beside each other (`comparison` is None with only one), and the choice."""
+
+    sides: list[Side]
+    pairs: list[tuple[Side, Side]]
+    comparison: Comparison | None
+    choice: Choice
+
+
+def _least(tested: list[Pair]) -> Pair | None:
+    """The pair with the least statistic, rejected or not."""
+    return min((pair for pair in tested if pair.paper.statistic is not None), key=lambda pair: pair.paper.statistic or 0.0, default=None)
+
+
+def choose(comparison: Comparison) -> Choice:
+    """Of the deployments that are not rejected against Single, the one with the least statistic (sec. IV).
+
+    Where all are rejected it is the one with the least statistic all the same, and the reason says so. Raises MeasureError where none could be tested.
+    """
+    deployments = {side.label: side.traits["deployment"] for side in comparison.sides}
+    paper = next(selection for selection in comparison.selections if selection.convention is Convention.PAPER)
+    if paper.best is not None:
+        return Choice(deployments[paper.best], "of those that are not rejected against Single it has the least chi-square statistic")
+    least = _least(comparison.pairs)
+    if least is None:
+        causes = "; ".join(f"{pair.side}: {pair.paper.cannot}" for pair in comparison.pairs)
+        raise MeasureError(f"no deployment can be chosen: {causes}")
+    reason = f"every deployment is rejected against Single; its statistic, {least.paper.statistic:.1f}, is the least (critical: {least.paper.critical:.1f})"
+    return Choice(deployments[least.side], reason)
+
+
+def choose_deployment(record: Record) -> ComparedDeployments:
+    """Compare the deployments of a record, idle, and choose one. Raises MeasureError where none can be chosen."""
+    idle = replace(record, steps=[step for step in record.steps if step.key.load == IDLE])
+    if UNIPROCESSOR not in {step.key.deployment for step in idle.steps}:
+        raise MeasureError(f"no deployment can be chosen: {UNIPROCESSOR}, with which the others are compared, could not be measured on this machine")
+    sides = sides_of([idle])
+    if len(sides) == 1:
+        return ComparedDeployments(sides, [], None, Choice(UNIPROCESSOR, "it is the only deployment that this machine can take"))
+    compared = pairs(sides, UNIPROCESSOR)
+    comparison = compare(sides, compared, Options())
+    choice = choose(comparison)
+    if any(side.traits["processor"] == EMULATED for side in sides):
+        choice = replace(choice, reason=f"{choice.reason}; the processor is emulated: for a real one nothing follows from it")
+    return ComparedDeployments(sides, compared, comparison, choice)

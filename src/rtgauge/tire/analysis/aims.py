@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""What the command line may say over a study of the tire: solvers, threads, policies, sizes, period and duration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from rtgauge.errors import InputError
+from rtgauge.probe.tire import MOST_NODES, THREAD_WORDS
+from rtgauge.suggest import nearest
+from rtgauge.tire.analysis.runs import SOLVERS
+from rtgauge.units import format_duration, parse_duration_ns
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.plan.plan import Overrides
+
+FAST_SHARE = 5
+"""A real-fast run is so many times shorter than a paced one: it needs a mean, not every late step."""
+SHORTEST_NS = 100_000_000
+SIZES = (400, 1600, 6400)
+POLICIES = ("fifo", "rr", "other")
+
+
+@dataclass(frozen=True)
+class Aims:
+    """What a study of the tire measures. `threads`: numbers and words; `rest`: parameters for every step."""
+
+    solvers: tuple[str, ...] = SOLVERS
+    threads: tuple[str, ...] = THREAD_WORDS
+    policies: tuple[str, ...] = ("fifo",)
+    sizes: tuple[int, ...] = SIZES
+    period_ns: int = 10_000_000
+    duration_ns: int = 2_000_000_000
+    repeats: int | None = None
+    rest: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def fast_duration(self) -> str:
+        """Of a real-fast run."""
+        return format_duration(max(SHORTEST_NS, self.duration_ns // FAST_SHARE))
+
+    @property
+    def paced_duration(self) -> str:
+        """Whole periods."""
+        return format_duration(-(-self.duration_ns // self.period_ns) * self.period_ns)
+
+    @property
+    def bisections(self) -> int:
+        """Of a search; as many runs confirm what they found."""
+        return self.repeats if self.repeats is not None else 5
+
+    @property
+    def several(self) -> tuple[str, ...]:
+        """The thread counts beside one."""
+        return tuple(word for word in self.threads if word not in ("1", "one"))
+
+
+def _listed(key: str, value: Any) -> list[str]:
+    """What is given with commas between, or alone."""
+    words = [word.strip() for word in str(value).split(",")]
+    if not all(words) or isinstance(value, bool):
+        raise InputError(f"--set {key}={value}: write one or several with commas between")
+    return words
+
+
+def _chosen(key: str, value: Any, known: Sequence[str]) -> tuple[str, ...]:
+    words = _listed(key, value)
+    for word in words:
+        if word not in known:
+            raise InputError(f"--set {key}={value}: unknown {key} '{word}'{nearest(word, known)}")
+    return tuple(dict.fromkeys(words))
+
+
+def _number(key: str, word: str, most: int) -> int:
+    if not (word.isascii() and word.isdigit()) or not 1 <= int(word) <= most:
+        raise InputError(f"--set {key}={word}: write numbers from 1 to {most}")
+    return int(word)
+
+
+def _threads(value: Any) -> tuple[str, ...]:
+    words = _listed("threads", value)
+    return tuple(dict.fromkeys(word if word in THREAD_WORDS else str(_number("threads", word, 1024)) for word in words))
+
+
+def _duration_ns(key: str, value: Any) -> int:
+    try:
+        ns = parse_duration_ns(str(value))
+    except ValueError as error:
+        raise InputError(f"{key} {value}: {error}") from None
+    if ns <= 0:
+        raise InputError(f"{key} {value}: give more than 0")
+    return ns
+
+
+def aims_of(overrides: Overrides, default: Aims, name: str) -> Aims:
+    """`default` with what the command line says over it. Raises InputError."""
+    for what, given in (("load", overrides.loads), ("deployment", overrides.deployments)):
+        if given is not None and len(given) > 1:
+            raise InputError(f"the study {name} measures under one {what}: give one, and run it once for each")
+    rest = dict(overrides.parameters)
+    aims = default
+    if "duration" in rest:
+        aims = replace(aims, duration_ns=_duration_ns("--duration", rest.pop("duration")))
+    if "period" in rest:
+        aims = replace(aims, period_ns=_duration_ns("--set period", rest.pop("period")))
+    if "solver" in rest:
+        aims = replace(aims, solvers=_chosen("solver", rest.pop("solver"), SOLVERS))
+    if "policy" in rest:
+        aims = replace(aims, policies=_chosen("policy", rest.pop("policy"), POLICIES))
+    if "threads" in rest:
+        aims = replace(aims, threads=_threads(rest.pop("threads")))
+    if "nodes" in rest:
+        sizes = sorted({_number("nodes", word, MOST_NODES) for word in _listed("nodes", rest.pop("nodes"))})
+        aims = replace(aims, sizes=tuple(sizes))
+    if aims.duration_ns < aims.period_ns:
+        raise InputError(f"a run of {format_duration(aims.duration_ns)} has not one period of {format_duration(aims.period_ns)}: give a longer --duration")
+    return replace(aims, repeats=overrides.repeats, rest=rest)
+
+
+TIRE_SEARCH, GARRE2014 = "tire-search", "garre2014"
+DEFAULTS = {
+    TIRE_SEARCH: Aims(repeats=5),
+    GARRE2014: Aims(policies=("fifo", "other"), sizes=(100, 400, 1600, 6400, 25600, 102400)),
+}
+"""The studies that search for the largest tire, and what each measures where the command line says nothing."""
+
+
+def aims_of_study(name: str, overrides: Overrides) -> Aims:
+    """The aims of the study `name`. Raises InputError."""
+    aims = aims_of(overrides, DEFAULTS[name], name)
+    if name == TIRE_SEARCH and aims.sizes != SIZES:
+        raise InputError("a search finds the number of nodes by itself: leave nodes out")
+    return aims
+
+
+def searched_policies(name: str, aims: Aims) -> tuple[str, ...]:
+    """The policies under which the frontier is searched: garre2014 searches under the first only, its maps show the others."""
+    return aims.policies[:1] if name == GARRE2014 else aims.policies

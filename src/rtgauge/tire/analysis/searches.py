@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""The searches for the largest tire that a record holds: where each begins, and how far it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from rtgauge.plan.study_state import study_of
+from rtgauge.probe.tire import MOST_NODES
+from rtgauge.tire.analysis.aims import DEFAULTS, Aims, aims_of_study, searched_policies
+from rtgauge.tire.analysis.from_record import fast_runs, is_tire, paced_runs
+from rtgauge.tire.analysis.prediction import predicted_frontiers
+from rtgauge.tire.analysis.results import Condition, Searched, condition_of, meanings
+from rtgauge.tire.analysis.runs import SERIAL, PacedRun
+from rtgauge.tire.analysis.search import Outcome, Search, State, Trial, state_of, whole_nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.record.model import Step
+    from rtgauge.record.reader import Record
+
+START = 0.9
+"""A search begins a little below the n whose mean step takes a whole period."""
+START_WITHOUT = 4000
+
+
+def steps_on(record: Record, target: str) -> list[Step]:
+    """The record's steps on one target."""
+    return [step for step in record.steps if step.key.targets.get("self") == target]
+
+
+def thread_numbers(steps: Sequence[Step], aims: Aims) -> list[int]:
+    """The thread counts that were asked for as numbers, each once; a word that no step has tried is left out."""
+    known = {"one": 1, **meanings(steps)}
+    return sorted({int(word) if word.isdigit() else known[word] for word in aims.threads if word.isdigit() or word in known})
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One search: of which solver under which policy."""
+
+    solver: str
+    policy: str
+    period_ns: int
+    search: Search
+
+
+def _fits(run: PacedRun, wanted: Wanted) -> bool:
+    of = run.configuration
+    same = (of.solver, of.policy, of.threads, run.period_ns) == (wanted.solver, wanted.policy, wanted.search.threads, wanted.period_ns)
+    return same and of.without == "none" and not of.free_running
+
+
+def trials_of(paced: Sequence[PacedRun], wanted: Wanted) -> dict[Trial, Outcome]:
+    """The runs that count for a search."""
+    return {(run.configuration.nodes, run.repeat): Outcome(run.deadlines, run.missed) for run in paced if _fits(run, wanted)}
+
+
+def most_nodes(record: Record, steps: Sequence[Step], solver: str) -> int:
+    """The largest tire that half of the target's memory holds, by what those that were run have taken."""
+    target = steps[0].key.targets.get("self", "") if steps else ""
+    total = record.system(target).get("memory", {}).get("total_bytes")
+    sizes = [(result.values.get("step_bytes"), result.values.get("nodes")) for step in steps if is_tire(step) for result in step.results]
+    solvers = [step.key.parameters.get("solver") for step in steps if is_tire(step) for _ in step.results]
+    each = [taken / nodes for (taken, nodes), of in zip(sizes, solvers, strict=True) if of == solver and isinstance(taken, int) and isinstance(nodes, int)]
+    if not isinstance(total, int) or not each:
+        return MOST_NODES
+    return whole_nodes(total / 2 / min(each), most=MOST_NODES)
+
+
+def searches(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]) -> list[Wanted]:
+    """Every search of one target: from where the cost model points."""
+    fast = fast_runs(steps)
+    cpus = max((len(step.cpus) for step in steps if is_tire(step)), default=1) or 1
+    expected = {(one.solver, one.policy, one.threads): one.mean for one in predicted_frontiers(fast, aims.period_ns, cpus)}
+    found: list[Wanted] = []
+    for policy in policies:
+        for solver in aims.solvers:
+            for threads in thread_numbers(steps, aims):
+                if solver == SERIAL and threads > 1:
+                    continue
+                mean = expected.get((solver, policy, threads))
+                start = START_WITHOUT if mean is None else mean.value * START
+                search = Search(threads, 0, most_nodes(record, steps, solver), bisections=aims.bisections, confirmations=aims.bisections)
+                start = whole_nodes(start, search.least, search.most)
+                found.append(Wanted(solver, policy, aims.period_ns, replace(search, start=start)))
+    return found
+
+
+def states(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]) -> list[tuple[Wanted, State]]:
+    """How far each search is."""
+    paced = paced_runs(steps, whole_only=True)
+    return [(wanted, state_of(wanted.search, trials_of(paced, wanted))) for wanted in searches(record, steps, aims, policies)]
+
+
+def ended(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]) -> list[Searched]:
+    """The searches that have come to their end."""
+    return [
+        Searched(solver=wanted.solver, policy=wanted.policy, period_ns=wanted.period_ns, frontier=state.frontier)
+        for wanted, state in states(record, steps, aims, policies)
+        if state.frontier is not None
+    ]
+
+
+def searched(record: Record) -> dict[Condition, list[Searched]]:
+    """The searches of a record that came to their end, for each target, load and deployment; none where it is no record of a study of the tire."""
+    study = study_of(record.run)
+    if study is None or study.name not in DEFAULTS:
+        return {}
+    aims = aims_of_study(study.name, study.asked)
+    groups: dict[Condition, list[Step]] = {}
+    for step in record.steps:
+        groups.setdefault(condition_of(step), []).append(step)
+    return {condition: ended(record, steps, aims, searched_policies(study.name, aims)) for condition, steps in groups.items()}
