@@ -20,6 +20,7 @@ NS_PER_UNIT = {
 }
 MAX_NS = 2**63 - 1
 MAX_CPU = 8191
+MAX_MASK_DIGITS = 4096
 
 
 def parse_duration_ns(text: str) -> int:
@@ -96,3 +97,18 @@ def format_cpu_list(cpus: list[int]) -> str:
             parts.append(str(ordered[start]) if i - start == 1 else f"{ordered[start]}-{ordered[i - 1]}")
             start = i
     return ",".join(parts)
+
+
+def parse_cpu_mask(text: str) -> list[int]:
+    """A mask as the kernel prints it, `"ff,0000000f"` -> [0, 1, 2, 3, 32, ... 39]. Raises ValueError."""
+    if not re.fullmatch(r"[0-9a-fA-F]{1,8}(,[0-9a-fA-F]{8})*", text) or len(text) > MAX_MASK_DIGITS:
+        raise ValueError(f"'{text[:40]}' is not a CPU mask; write it like ff,0000000f")
+    bits = int(text.replace(",", ""), 16)
+    return [cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1]
+
+
+def format_cpu_mask(cpus: list[int]) -> str:
+    """[0, 1, 33] -> `"2,00000003"`: a mask as the kernel takes it."""
+    digits = f"{sum(1 << cpu for cpu in set(cpus)):x}"
+    parts = [digits[max(0, end - 8) : end] for end in range(len(digits), 0, -8)]
+    return ",".join(reversed(parts))

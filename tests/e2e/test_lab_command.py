@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rtgauge.lab import places
+from rtgauge.lab import paths
 from tests.e2e.cli import COMMAND, environment, error_line, good, rtgauge, wait_until
 from tests.support.lab import fake_lab
 
@@ -48,7 +48,7 @@ def test_a_guest_that_comes_up_is_listed_refused_a_second_time_and_stopped(lab: 
     assert (debian["kernel"], debian["running"]["append"], debian["running"]["accelerator"]) == ("6.12-fake", "isolcpus=1", "tcg")
     assert "runs already" in error_line(rtgauge("lab", "boot", "debian", env=env), 2)
     assert "runs" in error_line(rtgauge("lab", "rm", "debian", env=env), 2)
-    assert (places.home() / "machines/debian/known_hosts").read_text() == f"rtgauge-lab-debian {KEY}\n"
+    assert (paths.home() / "machines/debian/known_hosts").read_text() == f"rtgauge-lab-debian {KEY}\n"
     assert "is off" in good(rtgauge("lab", "stop", "debian", env=env)).stderr
     assert "did not run" in good(rtgauge("lab", "stop", "debian", env=env)).stderr
     assert "removed its image, its disk" in good(rtgauge("lab", "rm", "debian", env=env)).stderr
@@ -60,7 +60,7 @@ def test_a_kernel_that_panics_is_told_with_the_end_of_its_console(lab: dict[str,
     assert "rtgauge lab build debian --fresh" in line
     assert "no init" in line
     assert "console.log" in line
-    assert not (places.home() / "machines/debian/running.json").exists()
+    assert not (paths.home() / "machines/debian/running.json").exists()
 
 
 def test_qemu_that_ends_is_begun_once_more_and_then_told(lab: dict[str, str | None]) -> None:
@@ -118,12 +118,12 @@ def test_a_build_that_fails_leaves_nothing(lab: dict[str, str | None], tmp_path:
     fake = tmp_path / "bin/mmdebstrap"
     fake.write_text("#!/bin/sh\necho 'I: downloading packages with apt...' >&2\necho 'E: no such suite' >&2\nexit 1\n")
     fake.chmod(0o755)
-    before = sorted(places.cache().rglob("*"))
-    (places.cache() / "images/.build-dead").mkdir()
+    before = sorted(paths.cache().rglob("*"))
+    (paths.cache() / "images/.build-dead").mkdir()
     done = rtgauge("lab", "build", "debian-rt", env=lab)
     assert "downloading packages" in done.stderr
     assert "no such suite" in error_line(done, 3)
-    assert [path for path in sorted(places.cache().rglob("*")) if path.name != ".lock"] == before
+    assert [path for path in sorted(paths.cache().rglob("*")) if path.name != ".lock"] == before
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
@@ -139,12 +139,12 @@ def test_a_build_that_is_cut_off_is_begun_anew(lab: dict[str, str | None], tmp_p
     fake.write_text("#!/bin/sh\necho 'E: no such suite' >&2\nexit 1\n")
     # nothing of it is in the way, and nothing of it is left
     assert "no such suite" in error_line(rtgauge("lab", "build", "debian-rt", env=lab), 3)
-    assert not list(places.cache().rglob(".build-*"))
-    assert not list(places.cache().glob("images/debian-rt-*"))
+    assert not list(paths.cache().rglob(".build-*"))
+    assert not list(paths.cache().glob("images/debian-rt-*"))
 
 
 def test_one_image_is_built_at_a_time(lab: dict[str, str | None]) -> None:
-    with (places.cache() / "images/.lock").open("w") as lock:
+    with (paths.cache() / "images/.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert "another image of the lab is being built at this moment: wait for it" in error_line(rtgauge("lab", "build", "debian-rt", env=lab), 3)
 
@@ -173,5 +173,5 @@ def test_an_added_guest_is_kept_until_it_is_removed(lab: dict[str, str | None], 
     assert "own" in [guest["name"] for guest in json.loads(good(rtgauge("lab", "list", "--json", env=lab)).stdout)]
     good(rtgauge("lab", "rm", "own", env=lab))
     assert "own" not in [guest["name"] for guest in json.loads(good(rtgauge("lab", "list", "--json", env=lab)).stdout)]
-    (places.home() / "guests/bad.json").write_text("{}")
+    (paths.home() / "guests/bad.json").write_text("{}")
     assert "damaged" in error_line(rtgauge("lab", "list", env=lab), 3)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from rtgauge.lab import places
+from rtgauge.lab import paths
 from rtgauge.lab.running_guests import process_of
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
@@ -130,7 +130,7 @@ def test_one_that_does_not_come_up_as_its_run_is_resumed(lab: Lab) -> None:
 
 def test_of_a_probe_nothing_is_kept(lab: Lab) -> None:
     line = error_line(lab.rtgauge(PANIC, "probe", "wakeup", "--target", "lab:debian", "--duration", "300ms"), 3)
-    assert str(places.home() / "machines/debian/console.log") in line
+    assert str(paths.home() / "machines/debian/console.log") in line
     assert "--resume" not in line
 
 
@@ -138,7 +138,7 @@ def test_where_no_record_can_be_written_the_guest_is_what_is_told(lab: Lab) -> N
     lab.out.write_text("no folder")
     line = error_line(lab.run(PANIC), 3)
     assert "panicked" in line
-    assert str(places.home() / "machines/debian/console.log") in line
+    assert str(paths.home() / "machines/debian/console.log") in line
 
 
 @pytest.mark.parametrize("last", ["lab:debian", "ssh://root@127.0.0.1:{port}"])

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rtgauge.lab import image, places
+from rtgauge.lab import image, paths
 from rtgauge.lab.guest import BUILT_IN
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def fake_lab(folder: Path, monkeypatch: pytest.MonkeyPatch, key: Path | None = N
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
     if key is not None:
         for suffix in ("", ".pub"):
-            shutil.copy(f"{key}{suffix}", places.private(places.home()) / f"key{suffix}")
+            shutil.copy(f"{key}{suffix}", paths.private(paths.home()) / f"key{suffix}")
     place = image._place(BUILT_IN["debian"])
     place.mkdir(parents=True)
     (place / "about.json").write_text('{"release": "6.12-fake"}')
@@ -73,11 +73,11 @@ def fake_lab(folder: Path, monkeypatch: pytest.MonkeyPatch, key: Path | None = N
     (programs / "qemu-system-x86_64").chmod(0o755)
     # no trial whether KVM boots it
     asked = f"{os.uname().release} {Path('/proc/sys/kernel/random/boot_id').read_text().strip()} 6.12-fake"
-    (places.cache() / "kvm.json").write_text(json.dumps({asked: False}))
+    (paths.cache() / "kvm.json").write_text(json.dumps({asked: False}))
     return {"PATH": f"{programs}:{os.environ['PATH']}", "FAKE_SAYS": ""}
 
 
 def stock_kernel() -> Path:
     """The folder with Debian's stock kernel and its modules, of which the guest debian was built."""
-    found = [folder for folder in (places.cache() / "kernels").glob("linux-image-amd64-*") if folder.is_dir()]
+    found = [folder for folder in (paths.cache() / "kernels").glob("linux-image-amd64-*") if folder.is_dir()]
     return max(found, key=lambda folder: folder.stat().st_mtime_ns)

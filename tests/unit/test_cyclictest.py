@@ -11,10 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
-from rtgauge.importers.cyclictest import histogram_limit, interval_us
-from rtgauge.importers.cyclictest_files import import_cyclictest, read_cyclictest
-from rtgauge.importers.cyclictest_json import parse_json
-from rtgauge.importers.cyclictest_text import parse_text
+from rtgauge.importers.cyclictest import histogram_limit, interval_us, parse_json, parse_text
+from rtgauge.importers.import_cyclictest import import_cyclictest, read_cyclictest
 from rtgauge.record.reader import Record
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.requirement import parse_requirement

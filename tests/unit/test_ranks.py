@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 from rtgauge.analysis.order_statistics import quantile, rank_above, rank_below, ranked
 from rtgauge.record.histogram import signed_bin_of
-from rtgauge.record.merge import Merged
+from rtgauge.record.windows import Merged
 
 EMPTY = np.empty(0, dtype=np.int64)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
-from rtgauge.importers.rtla_text import parse_rtla
+from rtgauge.importers.rtla import parse_rtla
 from rtgauge.plan.plan import Overrides, make_plan
 from rtgauge.runner.cross_check import cyclictest_argv, rtla_argv
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtgauge.errors import RecordError
-from rtgauge.exporters.samples_csv import samples_table
+from rtgauge.exporters.samples_export import samples_table
 from rtgauge.record import samples_summary
 from rtgauge.record.samples import HEADER, MAGIC, SamplesHeader, read_header, read_samples, write_samples
 from rtgauge.record.samples_summary import summarise_samples

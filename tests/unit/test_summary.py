@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtgauge.record.histogram import OVERFLOW_NS, bin_of, upper_ns
-from rtgauge.record.merge import merge_moments
 from rtgauge.record.model import Severity
 from rtgauge.record.summary import QUANTILES, nearest_rank, summarise, summarise_step
+from rtgauge.record.windows import merge_moments
 
 from .windows import engine_line, frame, info, row
 

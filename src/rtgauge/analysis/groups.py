@@ -15,10 +15,10 @@ from rtgauge.analysis.bootstrap import Stretches
 from rtgauge.analysis.comparison_scope import WHOLE, Part
 from rtgauge.errors import InputError
 from rtgauge.record.histogram import upper_ns
-from rtgauge.record.merge import Merged, add_bins, merge
 from rtgauge.record.summary import distribution, filled_distribution
+from rtgauge.record.windows import Merged, add_bins, merge
 from rtgauge.suggest import nearest
-from rtgauge.system.fact_summary import brief
+from rtgauge.system.facts import brief
 from rtgauge.units import format_duration
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from rtgauge.record.model import Model, Severity
-from rtgauge.system.fact_summary import brief
+from rtgauge.system.facts import brief
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, lower_ns, upper_ns
-from rtgauge.record.merge import add_bins
 from rtgauge.record.summary import nearest_rank
+from rtgauge.record.windows import add_bins
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     import numpy.typing as npt
 
-    from rtgauge.record.merge import Merged
+    from rtgauge.record.windows import Merged
 
     IntArray = npt.NDArray[np.int64]
 

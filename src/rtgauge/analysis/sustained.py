@@ -12,8 +12,8 @@ from pydantic import Field
 
 from rtgauge.analysis.confidence import DEFAULT_CONFIDENCE, upper_bound
 from rtgauge.analysis.order_statistics import ranked
-from rtgauge.record.merge import merge
 from rtgauge.record.model import Model, Severity
+from rtgauge.record.windows import merge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rtgauge.cli.timing_options import Fraction, Marker
+from rtgauge.cli.options import Fraction, Marker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -119,8 +119,7 @@ def compare(
     from rtgauge.analysis.comparison_scope import parts_of
     from rtgauge.analysis.groups import pairs, sides_of
     from rtgauge.analysis.microbenchmarks import has_several_operations
-    from rtgauge.cli.durations import duration_option
-    from rtgauge.cli.timing_options import timing
+    from rtgauge.cli.options import duration_option, timing
     from rtgauge.errors import InputError
     from rtgauge.record.reader import Record
 

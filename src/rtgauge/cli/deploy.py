@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from rtgauge.system.deployment.held import Held
+    from rtgauge.system.deployment.current import Held
     from rtgauge.system.deployment.machine_state import Machine
 
 app = typer.Typer(
@@ -46,7 +46,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="CHM, HM, HMI, M, MI, 
 def _machine(read: Callable[[Iterable[str]], Mapping[str, Any]], *, threads: bool = False) -> tuple[Machine, Held | None]:
     """(what a deployment has to know, the deployment that is held or None) of the machine whose engine's verb `read` this is."""
     from rtgauge.system.deployment.apply import read_files
-    from rtgauge.system.deployment.held import BOOT_ID, JOURNAL, find_held
+    from rtgauge.system.deployment.current import BOOT_ID, JOURNAL, find_held
     from rtgauge.system.deployment.machine_state import Machine
 
     machine = Machine(read_files(read, threads=threads))
@@ -108,8 +108,8 @@ def apply(name: Name, target: Target = "local") -> None:
     from rtgauge.system.deployment.ability import why_not
     from rtgauge.system.deployment.apply import Refused
     from rtgauge.system.deployment.apply import apply as bring_about
+    from rtgauge.system.deployment.current import run_id
     from rtgauge.system.deployment.definition import AS_IS, parse_deployment
-    from rtgauge.system.deployment.held import run_id
     from rtgauge.target.factory import open_target
 
     deployment = parse_deployment(name)
@@ -178,9 +178,9 @@ def cmdline(name: Name, target: Target = "local") -> None:
       rtgauge deploy cmdline c-states=off,isolate=2-3
     """
     from rtgauge.system.deployment.ability import why_not
-    from rtgauge.system.deployment.cmdline import command_line, not_by_boot
+    from rtgauge.system.deployment.boot_parameters import command_line, not_by_boot
     from rtgauge.system.deployment.definition import parse_deployment
-    from rtgauge.system.read_facts import facts_by
+    from rtgauge.system.facts import facts_by
     from rtgauge.target.factory import reader
 
     deployment = parse_deployment(name)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rtgauge.cli.timing_options import Fraction, Marker
+from rtgauge.cli.options import Fraction, Marker
 
 
 def frequency(
@@ -35,7 +35,7 @@ def frequency(
     from rtgauge.analysis.frequency import gather
     from rtgauge.analysis.sustained import curves
     from rtgauge.analysis.timing_document import FrequencyDocument
-    from rtgauge.cli.timing_options import timing
+    from rtgauge.cli.options import timing
     from rtgauge.errors import InputError
     from rtgauge.record.reader import Record
     from rtgauge.report.frequency_tables import grids

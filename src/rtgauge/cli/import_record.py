@@ -38,9 +38,9 @@ def cyclictest(
       rtgauge import cyclictest old.txt --interval 1ms
     """
     from rtgauge.cli.conclusion import finish
-    from rtgauge.cli.durations import duration_option
+    from rtgauge.cli.options import duration_option
     from rtgauge.errors import InputError
-    from rtgauge.importers.cyclictest_files import import_cyclictest
+    from rtgauge.importers.import_cyclictest import import_cyclictest
     from rtgauge.record.reader import Record
 
     interval_ns = None if interval is None else duration_option("--interval", interval)

@@ -35,7 +35,7 @@ def _say(text: str) -> None:
 @app.command("list")
 def list_guests(json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False) -> None:
     """Say which guests there are, which are built, and which run."""
-    from rtgauge.lab.added import guests
+    from rtgauge.lab.guest import guests
     from rtgauge.lab.image import find_image
     from rtgauge.lab.running_guests import find_running
 
@@ -72,7 +72,7 @@ def list_guests(json: Annotated[bool, typer.Option("--json", help="One JSON docu
 @app.command()
 def build(name: Name, fresh: Annotated[bool, typer.Option("--fresh", help="Again, with Debian's newest packages.")] = False) -> None:
     """Fetch Debian's packages and put an image together. It is kept; nothing is done where it is there already."""
-    from rtgauge.lab.added import find_guest
+    from rtgauge.lab.guest import find_guest
     from rtgauge.lab.image import build as build_image
 
     image = build_image(find_guest(name), _say, fresh=fresh)
@@ -90,8 +90,8 @@ def boot(
 ) -> None:
     """Boot a guest and wait until it answers; it is built first where it is not yet."""
     options = _options(append, smp, memory, port, accel)
-    from rtgauge.lab.added import find_guest
     from rtgauge.lab.boot_guest import boot as boot_guest
+    from rtgauge.lab.guest import find_guest
     from rtgauge.lab.image import build as build_image
 
     guest = find_guest(name)
@@ -125,10 +125,10 @@ def shell(context: typer.Context, name: Name) -> None:
     import os
     import shlex
 
-    from rtgauge.lab.access import running_guest
-    from rtgauge.lab.running_guests import ssh_command
+    from rtgauge.lab.running_guests import running_guest
+    from rtgauge.lab.ssh import ssh_command
 
-    command = ssh_command(running_guest(name))
+    command = ssh_command(name, running_guest(name).port)
     words = context.args if len(context.args) < 2 else [shlex.join(context.args)]
     os.execvp(command[0], [*command, *words])  # noqa: S606 - no shell: ssh takes the place of this process
 
@@ -136,7 +136,7 @@ def shell(context: typer.Context, name: Name) -> None:
 @app.command()
 def stop(name: Name) -> None:
     """Switch a guest off, in order where it answers."""
-    from rtgauge.lab.added import find_guest
+    from rtgauge.lab.guest import find_guest
     from rtgauge.lab.running_guests import stop as stop_guest
 
     _say(f"lab:{name} is off" if stop_guest(find_guest(name).name) else f"lab:{name} did not run")
@@ -145,8 +145,7 @@ def stop(name: Name) -> None:
 @app.command()
 def reset(name: Name) -> None:
     """Begin a guest anew at once, as after a power cut: what it had not written to its disk is lost."""
-    from rtgauge.lab.access import running_guest
-    from rtgauge.lab.running_guests import cut_power
+    from rtgauge.lab.running_guests import cut_power, running_guest
 
     cut_power(running_guest(name))
     _say(f"lab:{name} boots again")
@@ -155,8 +154,8 @@ def reset(name: Name) -> None:
 @app.command("rm")
 def remove(name: Name) -> None:
     """Remove a guest's image and disk; one that was added is forgotten."""
-    from rtgauge.lab.added import find_guest
-    from rtgauge.lab.added import remove as remove_guest
+    from rtgauge.lab.guest import find_guest
+    from rtgauge.lab.running_guests import remove as remove_guest
 
     gone = remove_guest(find_guest(name))
     _say(f"lab:{name}: removed {', '.join(gone)}" if gone else f"lab:{name}: there was nothing to remove")
@@ -175,9 +174,8 @@ def add(
 
     It needs, built in or as modules: virtio's PCI, block and network drivers, ext4, devtmpfs, an initial RAM disk, and a serial console.
     """
-    from rtgauge.lab.added import add as add_guest
-    from rtgauge.lab.added import check_name, guests
-    from rtgauge.lab.guest import Guest
+    from rtgauge.lab.guest import Guest, check_name, guests
+    from rtgauge.lab.guest import add as add_guest
     from rtgauge.lab.qemu import check_append
 
     guest = Guest(

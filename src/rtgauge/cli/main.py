@@ -9,7 +9,7 @@ from typing import Any, cast
 import typer
 
 from rtgauge.cli import advise, compare, deploy, export, frequency, import_record, lab, probe, report, run, sched, show, system
-from rtgauge.cli.streams import make_patient
+from rtgauge.cli.stdio import make_patient
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INPUT, EXIT_INTERRUPTED, RtgaugeError
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rtgauge.cli.timing_options import Fraction, Marker
+from rtgauge.cli.options import Fraction, Marker
 
 
 def report(
@@ -26,7 +26,7 @@ def report(
           -o page.html --figures figures
       rtgauge report RECORD --fraction 25% --marker "CAN frame=130us"
     """
-    from rtgauge.cli.timing_options import timing
+    from rtgauge.cli.options import timing
     from rtgauge.errors import InputError
     from rtgauge.record.reader import Record
     from rtgauge.report.figures.save import save_figures

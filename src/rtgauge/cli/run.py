@@ -90,7 +90,7 @@ def _refuse_with_resume(options: dict[str, object]) -> None:
 def _resume(plan: str, options: RunOptions, *, as_json: bool) -> int:
     """Go on with a record: the one named, the newest of a study, or the newest that was not finished. Gives the exit status."""
     from rtgauge.cli.conclusion import finish
-    from rtgauge.cli.display import make_display
+    from rtgauge.cli.progress_display import make_display
     from rtgauge.plan.study_state import newest_record
     from rtgauge.record.reader import Record
     from rtgauge.runner.interrupt import Interrupt
@@ -194,7 +194,7 @@ def run(
       130  interrupted
     """
     from rtgauge.cli.conclusion import finish
-    from rtgauge.cli.display import make_display
+    from rtgauge.cli.progress_display import make_display
     from rtgauge.plan.plan import load_plan
     from rtgauge.runner.interrupt import Interrupt
     from rtgauge.runner.planned_steps import RunOptions

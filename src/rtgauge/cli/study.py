@@ -12,7 +12,7 @@ from rich.console import Console
 from rtgauge.analysis.comparison import Comparison
 from rtgauge.analysis.deployment_choice import IDLE, Choice, ComparedDeployments, choose_deployment
 from rtgauge.cli.conclusion import document, settle, status
-from rtgauge.cli.display import make_display
+from rtgauge.cli.progress_display import make_display
 from rtgauge.errors import MeasureError
 from rtgauge.record.model import Run, RunDocument
 from rtgauge.record.reader import Record
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from rtgauge.cli.display import Display
+    from rtgauge.cli.progress_display import Display
     from rtgauge.record.model import Step, StepKey
     from rtgauge.runner.progress import Progress
     from rtgauge.runner.step_loop import More

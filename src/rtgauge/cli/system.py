@@ -15,7 +15,7 @@ PURPOSES = ("xenomai", "preempt-rt", "stock")
 
 def system(target: Target = "local", json: Json = False) -> None:
     """Say what this machine is and how it is set: kernel, processors, interrupts, clocks, memory, limits."""
-    from rtgauge.system.read_facts import read_machine
+    from rtgauge.system.facts import read_machine
 
     facts, _ = read_machine(target)
     if json:
@@ -43,7 +43,7 @@ def audit(
     from rtgauge.suggest import nearest
     from rtgauge.system.audit import audit as hold
     from rtgauge.system.audit import exit_status
-    from rtgauge.system.read_facts import read_machine
+    from rtgauge.system.facts import read_machine
     from rtgauge.system.rules import read_rules, rule_paths
 
     if for_ is not None and for_ not in PURPOSES:

@@ -11,7 +11,7 @@ import typer
 from pydantic import BaseModel
 from rich.console import Console
 
-from rtgauge.cli.display import make_display
+from rtgauge.cli.progress_display import make_display
 from rtgauge.errors import EXIT_INTERRUPTED, InputError
 from rtgauge.plan.plan import Overrides
 from rtgauge.record.model import Run

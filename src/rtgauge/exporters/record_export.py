@@ -8,8 +8,8 @@ import json
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from rtgauge.errors import InputError
+from rtgauge.record.files import clear_errors, write_whole
 from rtgauge.record.model import Distribution, RunDocument, SeriesSummary, ThreadCounts, WarmUp
-from rtgauge.record.safe_write import clear_errors, write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rtgauge.lab import places
+from rtgauge.lab import paths
 from rtgauge.lab.disk import make_empty_disk
 from rtgauge.lab.qemu import BootOptions, command, same_architecture
 
@@ -33,7 +33,7 @@ def choose(guest: Guest, image: Image, say: Callable[[str], None]) -> Accelerato
     """How the guest's processor is made: by KVM where a trial boot has come up with it, else by software."""
     if not same_architecture(guest.architecture) or not os.access(KVM, os.R_OK | os.W_OK):
         return "tcg"
-    kept = places.cache() / "kvm.json"
+    kept = paths.cache() / "kvm.json"
     # another kernel on this machine, or in the guest, is another answer
     asked = f"{os.uname().release} {Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {image.release}"
     try:
@@ -43,7 +43,7 @@ def choose(guest: Guest, image: Image, say: Callable[[str], None]) -> Accelerato
     if asked not in answers:
         say(f"trying whether {KVM} works (at most {TRIAL_S:g} s; once)")
         answers[asked] = _comes_up(guest, image)
-        places.private(kept.parent)
+        paths.private(kept.parent)
         kept.write_text(json.dumps(answers) + "\n")
         if not answers[asked]:
             say(f"{KVM} is there and does not boot this kernel: the guest is emulated")

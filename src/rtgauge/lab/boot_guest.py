@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From an image to a guest that answers."""
+"""Boots a guest and waits until it answers; boots it again with another kernel command line, and as it was."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ import fcntl
 import re
 import socket
 import subprocess
+import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self, cast
 
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.lab import places
+from rtgauge.lab import paths
 from rtgauge.lab.accelerator import choose
 from rtgauge.lab.disk import make_empty_disk
-from rtgauge.lab.not_up import NotUp
+from rtgauge.lab.guest import find_guest
+from rtgauge.lab.image import image_of
+from rtgauge.lab.paths import folder_of
 from rtgauge.lab.qemu import TOPOLOGY, BootOptions, command
-from rtgauge.lab.running_guests import Running, console_of, find_running, folder_of, keep, kill, process_of, stop
+from rtgauge.lab.running_guests import Running, console_of, end_of_console, find_running, keep, kill, last_words, process_of, running_guest, stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from rtgauge.lab.guest import Guest
     from rtgauge.lab.image import Image
@@ -38,13 +42,38 @@ ROOM_MIB = 128
 """What QEMU needs for itself, about."""
 
 
-class QemuEnded(NotUp):
+class BootError(MeasureError):
+    """The guest was booted and does not answer."""
+
+    guest = ""
+    console: bytes | None = None
+    """The end of what it wrote: another boot begins a new file."""
+    _what = _ends = ""
+
+    @classmethod
+    def of(cls, guest: str, what: str) -> Self:
+        """`what` happened to it, and where its console is at this moment."""
+        ends = last_words(guest)
+        error = cls(_told(what, console_of(guest), ends))
+        error.guest, error.console, error._what, error._ends = guest, end_of_console(guest), what, ends
+        return error
+
+    def told(self, console: Path) -> str:
+        """The same with another place where its console is."""
+        return _told(self._what, console, self._ends)
+
+
+def _told(what: str, console: Path, ends: str) -> str:
+    return f"{what}; its console is in {console} and ends with: {ends}"
+
+
+class QemuEndedError(BootError):
     """QEMU was there and is gone."""
 
 
 def boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str], None], *, or_running: bool = False) -> Running:
     """Boot a guest and wait until its SSH server answers. `or_running`: one that runs already will do. Raises InputError, MeasureError."""
-    name, folder = guest.name, places.private(folder_of(guest.name))
+    name, folder = guest.name, paths.private(folder_of(guest.name))
     with (folder / "lock").open("w") as lock:
         # who wants the same guest at the same time waits until it is up
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -97,7 +126,7 @@ def _come_up(guest: Guest, image: Image, options: BootOptions, accelerator: Acce
         port = _start(guest, image, options, accelerator)
         try:
             return port, _wait_until_ready(guest.name, SLOWEST_BOOT_S)
-        except QemuEnded as error:
+        except QemuEndedError as error:
             if last:
                 raise
             say(f"{error}; once more")
@@ -162,13 +191,64 @@ def _wait_until_ready(name: str, timeout_s: float) -> str:
         if ready is not None:
             return ready[1].decode()
         if PANIC in said:
-            raise NotUp.of(
+            raise BootError.of(
                 name, f"the kernel of lab:{name} panicked as it booted (take back what --append gave it, or build it anew: rtgauge lab build {name} --fresh)"
             )
         if ended:
-            raise QemuEnded.of(name, f"QEMU ended while lab:{name} booted (it was killed, or is at fault itself: boot it again)")
+            raise QemuEndedError.of(name, f"QEMU ended while lab:{name} booted (it was killed, or is at fault itself: boot it again)")
         if time.monotonic() > deadline:
-            raise NotUp.of(
+            raise BootError.of(
                 name, f"lab:{name} did not come up within {timeout_s:g} s (where this machine is busy with something else, end that and boot it again)"
             )
         time.sleep(0.05)
+
+
+def ready_guest(name: str) -> Running:
+    """The guest's machine, booted where it does not run. Raises InputError where there is no image, MeasureError where it does not come up."""
+    guest = find_guest(name)
+    running = find_running(name)
+    if running is not None:
+        return running
+    image = image_of(guest)
+    _say(f"lab:{name} does not run: booting it")
+    running = boot(guest, image, BootOptions(), _say, or_running=True)
+    _say(f"lab:{name} was booted in {running.boot_s} s and goes on running; rtgauge lab stop {name} ends it")
+    return running
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
+class Reboots:
+    """A guest that runs now."""
+
+    def __init__(self, name: str, say: Callable[[str], None]) -> None:
+        """`say` is told what takes long. Raises InputError for a guest that does not run."""
+        self._guest = find_guest(name)
+        self._image = image_of(self._guest)
+        self._say = say
+        self._found = running_guest(name)
+
+    @property
+    def append(self) -> str:
+        """The words that it was booted with when it was found."""
+        return self._found.append
+
+    def boot(self, append: str) -> None:
+        """Boot it with these words; processors, memory and port as it was found. Raises MeasureError where it does not come up."""
+        found = self._found
+        # what runs there runs with an accelerator that works
+        accelerator = cast("Accelerator", found.accelerator)
+        options = BootOptions(append=append, smp=found.smp, memory_mib=found.memory_mib, port=found.asked_port, accelerator=accelerator)
+        boot_again(self._guest, self._image, options, self._say)
+
+    def console(self) -> bytes:
+        """The end of what it wrote on its console since it was booted last; empty where that cannot be read."""
+        return end_of_console(self._guest.name) or b""
+
+    def leave(self) -> None:
+        """Booted with the words that it was found with. Raises MeasureError where it does not come up."""
+        now = find_running(self._guest.name)
+        if now is None or now.append != self._found.append:
+            self.boot(self._found.append)

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.errors import MeasureError
-from rtgauge.lab import places
+from rtgauge.errors import InputError, MeasureError
+from rtgauge.lab import paths
 from rtgauge.lab.cpio import CpioWriter
 from rtgauge.lab.disk import make_disk_of
 from rtgauge.lab.guest import SUITE
 from rtgauge.lab.kernel_image import bootable
-from rtgauge.lab.key import public_key
 from rtgauge.lab.modules import WANTED, find_modules, with_needs
 from rtgauge.lab.packages import fetch
+from rtgauge.lab.ssh import public_key
 from rtgauge.lab.userland import FILES, PACKAGES, PROGRAMS, pick
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-    from rtgauge.lab.guest import Architecture, Guest
+    from rtgauge.lab.guest import Guest
+    from rtgauge.lab.kernel_image import Architecture
 
 KERNEL_TOOLS = "tiny-initramfs"
 """Debian's kernel packages ask for something that makes an initramfs; this is the smallest, and it is not used."""
@@ -87,7 +88,7 @@ def _sources() -> list[Any]:
 
 def _userland_place(architecture: Architecture) -> Path:
     sources = hashlib.sha256((resources.files("rtgauge.lab") / "userland.py").read_bytes()).hexdigest()
-    return places.cache() / "userland" / f"{architecture}-{_digest([SUITE, PACKAGES, PROGRAMS, FILES, sources])}"
+    return paths.cache() / "userland" / f"{architecture}-{_digest([SUITE, PACKAGES, PROGRAMS, FILES, sources])}"
 
 
 def _place(guest: Guest) -> Path:
@@ -101,7 +102,7 @@ def _place(guest: Guest) -> Path:
         public_key(),
         _sources(),
     ]
-    return places.cache() / "images" / f"{guest.name}-{_digest([SUITE, *made_of])}"
+    return paths.cache() / "images" / f"{guest.name}-{_digest([SUITE, *made_of])}"
 
 
 def find_image(guest: Guest) -> Image | None:
@@ -125,7 +126,7 @@ def _building(parent: Path) -> Generator[Path]:
             raise MeasureError("another image of the lab is being built at this moment: wait for it") from None
         for left in parent.glob(f"{BUILDING}*"):
             shutil.rmtree(left, ignore_errors=True)
-        folder = places.private(parent / f"{BUILDING}{secrets.token_hex(4)}")
+        folder = paths.private(parent / f"{BUILDING}{secrets.token_hex(4)}")
         try:
             yield folder
         finally:
@@ -146,8 +147,8 @@ def _userland(architecture: Architecture, folder: Path, say: Callable[[str], Non
     if (place / USR).is_file() and not fresh:
         return place
     say(f"programs for {architecture}: {', '.join(PACKAGES)}")
-    tree = fetch(PACKAGES, architecture, places.private(folder / "userland"), say)
-    chosen, new = folder / "chosen", places.private(folder / "new")
+    tree = fetch(PACKAGES, architecture, paths.private(folder / "userland"), say)
+    chosen, new = folder / "chosen", paths.private(folder / "new")
     pick(tree, chosen)
     make_disk_of(chosen / "usr", new / USR)
     shutil.copyfile(chosen / "usr/bin" / BUSYBOX, new / BUSYBOX)
@@ -157,12 +158,12 @@ def _userland(architecture: Architecture, folder: Path, say: Callable[[str], Non
 
 def _kernel_package(guest: Guest, package: str, folder: Path, say: Callable[[str], None], *, fresh: bool) -> Path:
     """The folder with Debian's kernel, named by its release, and with the modules that are wanted, unpacked."""
-    place = places.cache() / "kernels" / f"{package}-{_digest([SUITE, WANTED, CONFIG])}"
+    place = paths.cache() / "kernels" / f"{package}-{_digest([SUITE, WANTED, CONFIG])}"
     if place.is_dir() and not fresh:
         return place
     say(f"kernel: {package}")
-    tree = fetch([package, KERNEL_TOOLS], guest.architecture, places.private(folder / "package"), say)
-    new = places.private(folder / "new-kernel")
+    tree = fetch([package, KERNEL_TOOLS], guest.architecture, paths.private(folder / "package"), say)
+    new = paths.private(folder / "new-kernel")
     kernel = max((tree / "boot").glob("vmlinuz-*"))
     shutil.copy(kernel, new)
     shutil.copy(tree / "boot" / kernel.name.replace("vmlinuz-", CONFIG), new)
@@ -220,7 +221,7 @@ def build(guest: Guest, say: Callable[[str], None], *, fresh: bool = False) -> I
             kernel, release, modules, wanted = guest.kernel, guest.kernel.name, guest.modules, ()
             configuration = None
         say("putting the image together")
-        new = places.private(folder / "image")
+        new = paths.private(folder / "image")
         bootable(kernel, guest.architecture, new / KERNEL)
         found = find_modules(modules) if modules is not None else {}
         with (new / INITRD).open("wb") as file:
@@ -234,7 +235,15 @@ def build(guest: Guest, say: Callable[[str], None], *, fresh: bool = False) -> I
 
 def remove_images(name: str) -> bool:
     """Remove what was built for the guest of this name; False: there was nothing."""
-    found = [one for one in (places.cache() / "images").glob(f"{name}-*") if one.name.removeprefix(f"{name}-").isalnum() and len(one.name) == len(name) + 17]
+    found = [one for one in (paths.cache() / "images").glob(f"{name}-*") if one.name.removeprefix(f"{name}-").isalnum() and len(one.name) == len(name) + 17]
     for one in found:
         shutil.rmtree(one)
     return found != []
+
+
+def image_of(guest: Guest) -> Image:
+    """What the guest boots from. Raises InputError where it is not built."""
+    image = find_image(guest)
+    if image is None:
+        raise InputError(f"lab:{guest.name} is not built yet: rtgauge lab build {guest.name}")
+    return image

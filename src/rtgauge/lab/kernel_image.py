@@ -10,15 +10,14 @@ import shutil
 import struct
 import subprocess
 import zlib
-from typing import TYPE_CHECKING
-
-from rtgauge.lab.elf import ELF
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rtgauge.lab.guest import Architecture
 
+Architecture = Literal["x86_64", "aarch64"]
+ELF = b"\x7fELF"
 SECTOR = 512
 ZBOOT_HEADER = 64
 ELF_X86_64 = b"\x3e\0"

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import gzip
+import io
+import lzma
+import zlib
+from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import MeasureError
-from rtgauge.lab.elf import module_content, module_name, module_needs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -54,3 +57,37 @@ def with_needs(found: Mapping[str, Path], wanted: Iterable[str]) -> dict[str, by
         if name in found:
             add(name, "the guest")
     return contents
+
+
+def _elf(content: bytes) -> Any:
+    from elftools.elf.elffile import ELFFile  # pyright: ignore[reportMissingTypeStubs]
+
+    return ELFFile(io.BytesIO(content))
+
+
+def module_content(path: Path) -> bytes:
+    """A kernel module, unpacked. Raises MeasureError for a packing that is not known here."""
+    content = path.read_bytes()
+    try:
+        if path.suffix == ".xz":
+            return lzma.decompress(content)
+        if path.suffix == ".gz":
+            return gzip.decompress(content)
+    except (OSError, EOFError, lzma.LZMAError, zlib.error):
+        raise MeasureError(f"{path} is damaged: it cannot be unpacked") from None
+    if path.suffix == ".ko":
+        return content
+    raise MeasureError(f"{path}: modules packed like this cannot be read here: unpack them (to .ko) and give that folder")
+
+
+def module_needs(content: bytes) -> list[str]:
+    """The names of the modules that must be loaded before this one."""
+    section = _elf(content).get_section_by_name(".modinfo")
+    words: list[bytes] = section.data().split(b"\0") if section is not None else []
+    lists = [word.removeprefix(b"depends=").decode() for word in words if word.startswith(b"depends=")]
+    return [name for names in lists for name in names.split(",") if name]
+
+
+def module_name(path: Path) -> str:
+    """`virtio-rng.ko.xz` -> `virtio_rng`: the kernel does not tell `-` from `_`."""
+    return path.name.partition(".ko")[0].replace("-", "_")

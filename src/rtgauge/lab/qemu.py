@@ -14,8 +14,9 @@ from rtgauge.errors import InputError, MeasureError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rtgauge.lab.guest import Architecture, Guest
+    from rtgauge.lab.guest import Guest
     from rtgauge.lab.image import Image
+    from rtgauge.lab.kernel_image import Architecture
 
 Accelerator = Literal["tcg", "kvm"]
 PROGRAMS = {"x86_64": "qemu-system-x86_64", "aarch64": "qemu-system-aarch64"}

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -14,17 +15,21 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rtgauge.errors import MeasureError
-from rtgauge.lab import places
-from rtgauge.lab.key import private_key
+from rtgauge.errors import InputError, MeasureError
+from rtgauge.lab import paths
+from rtgauge.lab.guest import find_guest, forget
+from rtgauge.lab.image import remove_images
+from rtgauge.lab.paths import folder_of
 from rtgauge.lab.qemu import MEMORY_MIB
+from rtgauge.lab.ssh import SSH_S, ssh_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rtgauge.lab.guest import Guest
+
 POWER_OFF_S = 10.0
 KILL_S = 5.0
-SSH_S = 10.0
 MOST_CONSOLE_BYTES = 1 << 20
 
 
@@ -45,39 +50,9 @@ class Running:
     """The port where one was asked for."""
 
 
-def folder_of(name: str) -> Path:
-    """What belongs to one guest's machine: its disk, its console, its known host key."""
-    return places.home() / "machines" / name
-
-
 def console_of(name: str) -> Path:
     """All that the guest wrote on its console since it was booted last."""
     return folder_of(name) / "console.log"
-
-
-def ssh_options(name: str) -> dict[str, str]:
-    """What makes ssh trust just this guest, and takes nothing from the user's own configuration."""
-
-    def quoted(path: Path) -> str:
-        return '"' + str(path).replace("%", "%%") + '"'
-
-    return {
-        "IdentityFile": quoted(private_key()),
-        "IdentitiesOnly": "yes",
-        "IdentityAgent": "none",
-        "UserKnownHostsFile": quoted(folder_of(name) / "known_hosts"),
-        "GlobalKnownHostsFile": "/dev/null",
-        "StrictHostKeyChecking": "yes",
-        "HostKeyAlias": f"rtgauge-lab-{name}",
-        "CheckHostIP": "no",
-        "BatchMode": "yes",
-    }
-
-
-def ssh_command(running: Running) -> list[str]:
-    """The ssh client's command line, without a remote command."""
-    options = {**ssh_options(running.name), "LogLevel": "ERROR", "ConnectTimeout": str(round(SSH_S))}
-    return ["ssh", "-F", "none", *(word for name, value in options.items() for word in ("-o", f"{name}={value}")), "-p", str(running.port), "root@127.0.0.1"]
 
 
 def process_of(name: str) -> int | None:
@@ -110,7 +85,7 @@ def keep(running: Running) -> None:
 
 def all_running() -> Iterator[Running]:
     """Every guest whose machine runs."""
-    parent = places.home() / "machines"
+    parent = paths.home() / "machines"
     for folder in sorted(parent.iterdir()) if parent.is_dir() else []:
         running = find_running(folder.name)
         if running is not None:
@@ -121,7 +96,13 @@ def run_in(running: Running, script: str, timeout_s: float = SSH_S) -> subproces
     """Run a constant script in the guest's shell; None where it does not end in time."""
     try:
         return subprocess.run(
-            [*ssh_command(running), script], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=timeout_s, check=False
+            [*ssh_command(running.name, running.port), script],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            check=False,
         )
     except FileNotFoundError:
         raise MeasureError("the program ssh is missing on this machine: install it (apt-get install openssh-client)") from None
@@ -186,3 +167,26 @@ def last_words(name: str, lines: int = 5) -> str:
         return "nothing"
     plain = [re.sub(r"\x1b\[[0-9;]*[A-Za-z]|[^\x20-\x7e]", "", line).strip() for line in text.splitlines()]
     return " | ".join([line[:160] for line in plain if line][-lines:]) or "nothing"
+
+
+def running_guest(name: str) -> Running:
+    """The guest's machine. Raises InputError where it does not run."""
+    running = find_running(find_guest(name).name)
+    if running is None:
+        raise InputError(f"lab:{name} does not run: rtgauge lab boot {name}")
+    return running
+
+
+def remove(guest: Guest) -> list[str]:
+    """Remove what was built for a guest, its disk, and the guest itself where it is the user's own; says what. Raises InputError where it runs."""
+    if process_of(guest.name) is not None:
+        raise InputError(f"lab:{guest.name} runs: rtgauge lab stop {guest.name}")
+    gone: list[str] = []
+    if remove_images(guest.name):
+        gone.append("its image")
+    if folder_of(guest.name).is_dir():
+        shutil.rmtree(folder_of(guest.name))
+        gone.append("its disk")
+    if forget(guest):
+        gone.append("what was added")
+    return gone

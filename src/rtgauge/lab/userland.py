@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import io
+import posixpath
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import MeasureError
-from rtgauge.lab.elf import needed_libraries, resolve
+from rtgauge.lab.kernel_image import ELF
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,6 +33,42 @@ PROGRAMS = (
 )
 FILES = ("usr/lib/os-release",)
 LIBRARY_FOLDERS = ("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib", "usr/lib64")
+
+
+def needed_libraries(content: bytes) -> list[str]:
+    """The shared libraries of a program or library, and its loader's path; none where it is static or no ELF file."""
+    if not content.startswith(ELF):
+        return []
+    from elftools.elf.elffile import ELFFile  # pyright: ignore[reportMissingTypeStubs]
+
+    elf: Any = ELFFile(io.BytesIO(content))
+    names = [segment.get_interp_name() for segment in elf.iter_segments("PT_INTERP")]
+    for segment in elf.iter_segments("PT_DYNAMIC"):
+        names += [tag.needed for tag in segment.iter_tags("DT_NEEDED")]
+    return [str(name) for name in names]
+
+
+def resolve(tree: Path, name: str) -> list[str]:
+    """A path in an unpacked system and, where it is a link, all that it leads to, in order; [] where it is not there.
+
+    Names are relative to `tree`; links never lead out of it. Debian's merged folders (`lib` is `usr/lib`) are known.
+    """
+    found: list[str] = []
+    name = _merged(name)
+    while len(found) < 16 and name not in found:
+        path = tree / name
+        if not path.is_symlink() and not path.is_file():
+            return []
+        found.append(name)
+        if not path.is_symlink():
+            return found
+        name = _merged(posixpath.normpath(posixpath.join("/", posixpath.dirname(name), str(path.readlink()))))
+    return []
+
+
+def _merged(name: str) -> str:
+    name = name.lstrip("/")
+    return name if name.startswith("usr/") or name.partition("/")[0] not in {"bin", "sbin", "lib", "lib64"} else f"usr/{name}"
 
 
 def _find_library(tree: Path, name: str) -> list[str]:

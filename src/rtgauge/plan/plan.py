@@ -20,7 +20,7 @@ from rtgauge.plan.plan_file import STEP_KEYS, PlanFile, plan_keys
 from rtgauge.probe import registry as probes
 from rtgauge.probe.descriptor import Probe, key_names, normalise
 from rtgauge.probe.signal_parameters import other_role
-from rtgauge.record.file_names import clean_name
+from rtgauge.record.files import clean_name
 from rtgauge.record.model import StepKey
 from rtgauge.suggest import nearest
 from rtgauge.system.deployment.definition import AS_IS, Deployment, parse_deployment

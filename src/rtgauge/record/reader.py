@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from pydantic import ValidationError
 
 from rtgauge.errors import RecordError
-from rtgauge.record.file_names import clean_name
+from rtgauge.record.files import check_name, clean_name
 from rtgauge.record.model import SCHEMA_VERSION, Model, Run, Step
-from rtgauge.record.safe_write import check_name
 
 if TYPE_CHECKING:
     import polars as pl

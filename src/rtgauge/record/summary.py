@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, bin_of, upper_ns
-from rtgauge.record.merge import Merged, add_bins, merge
 from rtgauge.record.model import Distribution, Mark, SeriesSummary, Severity, ThreadCounts, WarmUp
+from rtgauge.record.windows import Merged, add_bins, merge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

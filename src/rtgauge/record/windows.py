@@ -1,13 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""The frame of windows that windows.parquet holds (docs/formats/record.md)."""
+"""The windows of a step (docs/formats/record.md): their table in windows.parquet, and merging them into one histogram, count, mean and deviation."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
 from rtgauge.record.stream import Window
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
 
 SCHEMA = {
     "series": pl.UInt32,
@@ -68,3 +76,122 @@ def windows_frame(windows: Sequence[Window]) -> pl.DataFrame:
         for window in windows
     ]
     return pl.DataFrame(rows, schema=SCHEMA)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Some values whose histogram does not say where they are, only that none is below `from_ns`; the largest may be known (`max_ns`)."""
+
+    from_ns: int
+    count: int
+    max_ns: int | None
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What some windows hold together.
+
+    `count` values, of which those in `unplaced` are in no bin (imported histograms with a limit of their own; docs/formats/record.md).
+    `sum_ns` and `m2_ns2` (sum of squared deviations from the mean) are None where the source does not tell them.
+    """
+
+    bins: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+    count: int
+    missed: int
+    min_ns: int | None
+    max_ns: int | None
+    sum_ns: int | None
+    m2_ns2: float | None
+    missed_bins: npt.NDArray[np.int64]
+    missed_counts: npt.NDArray[np.int64]
+    unplaced: list[Group] = field(default_factory=list[Group])
+
+    @property
+    def placed(self) -> int:
+        """How many values are in the bins."""
+        return int(self.counts.sum())
+
+
+def add_bins(bins: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Distinct bins in rising order and the sum of the counts of each; bins without a count are left out."""
+    unique, where = np.unique(np.asarray(bins, dtype=np.int64), return_inverse=True)
+    total = np.zeros(len(unique), dtype=np.int64)
+    np.add.at(total, where, np.asarray(counts, dtype=np.int64))
+    return unique[total > 0], total[total > 0]
+
+
+def merge_moments(counts: list[int], sums: list[int], m2s: list[float]) -> tuple[int, int, float]:
+    """Count, sum and sum of squared deviations of groups put together.
+
+    The rule of Chan, Golub and LeVeque (Updating formulae and a pairwise algorithm for computing sample variances,
+    1979), for all groups at once: m2 = sum of m2_i + sum of n_i (mean_i - mean)^2.
+    """
+    count, total = sum(counts), sum(sums)
+    if count == 0:
+        return 0, 0, 0.0
+    m2 = sum(m2s)
+    for n, s in zip(counts, sums, strict=True):
+        if n:
+            # (mean_i - mean) from whole numbers, so that nearly equal means do not cancel.
+            m2 += n * ((s * count - total * n) / (n * count)) ** 2
+    return count, total, m2
+
+
+def _exploded(windows: pl.DataFrame, bins: str, counts: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    import polars as pl
+
+    rows = windows.select(pl.col(bins).alias("bin"), pl.col(counts).alias("count")).filter(pl.col("bin").list.len() > 0)
+    table = rows.explode("bin", "count").group_by("bin").agg(pl.col("count").sum()).filter(pl.col("count") > 0).sort("bin")
+    return table["bin"].cast(pl.Int64).to_numpy(), table["count"].cast(pl.Int64).to_numpy()
+
+
+def merge(windows: pl.DataFrame, series: int | None = None, *, phase: str = "measure", limits_ns: Mapping[int, int] | None = None) -> Merged:
+    """The windows of one series (None: of all in the frame) in one phase, put together.
+
+    `limits_ns`: series -> the value (ns) that no unplaced sample of it is below; without one, the lowest that the window itself allows.
+    """
+    import polars as pl
+
+    from rtgauge.record.histogram import upper_ns
+
+    part = windows.filter(pl.col("phase") == phase)
+    if series is not None:
+        part = part.filter(pl.col("series") == series)
+    bins, counts = _exploded(part, "bins", "counts")
+    missed_bins, missed_counts = _exploded(part, "missed_bins", "missed_counts")
+    numbers: list[int] = part["count"].to_list()
+    sums: list[int | None] = part["sum_ns"].to_list()
+    m2s: list[float | None] = part["m2_ns2"].to_list()
+    count = sum(numbers)
+    total: int | None = None
+    m2: float | None = None
+    known = [s for s in sums if s is not None]
+    if len(known) == len(sums):
+        total = sum(known)
+        known_m2 = [v for v in m2s if v is not None]
+        if len(known_m2) == len(m2s):
+            m2 = merge_moments(numbers, known, known_m2)[2]
+    unplaced: list[Group] = []
+    if int(counts.sum()) != count:
+        for row in part.select("series", "count", "min_ns", "max_ns", "bins", "counts").iter_rows(named=True):
+            absent = row["count"] - sum(row["counts"])
+            if absent > 0:
+                lowest = max(int(upper_ns(row["bins"][-1])) + 1 if row["bins"] else 0, row["min_ns"] or 0)
+                if limits_ns and row["series"] in limits_ns:
+                    lowest = limits_ns[row["series"]]
+                lowest = lowest if row["max_ns"] is None else min(lowest, row["max_ns"])
+                unplaced.append(Group(lowest, absent, row["max_ns"]))
+    return Merged(
+        bins=bins,
+        counts=counts,
+        count=count,
+        missed=sum(part["missed"].to_list()),
+        min_ns=min((v for v in part["min_ns"].to_list() if v is not None), default=None),
+        max_ns=max((v for v in part["max_ns"].to_list() if v is not None), default=None),
+        sum_ns=total,
+        m2_ns2=m2,
+        missed_bins=missed_bins,
+        missed_counts=missed_counts,
+        unplaced=unplaced,
+    )

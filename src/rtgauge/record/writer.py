@@ -11,10 +11,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rtgauge.errors import InputError, RecordError
-from rtgauge.record.file_names import clean_name
+from rtgauge.record.files import check_name, clean_name, clear_errors, sync_folder, sync_tree, write_whole
 from rtgauge.record.model import Run, Step
 from rtgauge.record.reader import STEP_ID, Record, read_json, read_model
-from rtgauge.record.safe_write import check_name, clear_errors, sync_folder, sync_tree, write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path

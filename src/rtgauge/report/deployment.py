@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from rtgauge.report.text import plural, printable
-from rtgauge.system.deployment.actions import Gather, Note, Write
 from rtgauge.system.deployment.apply import explain_refusal
+from rtgauge.system.deployment.stages import Gather, Note, Write
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from rtgauge.record.model import DeploymentReport
     from rtgauge.system.deployment.ability import Cannot
-    from rtgauge.system.deployment.actions import Action
     from rtgauge.system.deployment.apply import Applied
+    from rtgauge.system.deployment.current import Held
     from rtgauge.system.deployment.definition import Deployment
-    from rtgauge.system.deployment.held import Held
+    from rtgauge.system.deployment.stages import Action
 
 YES_NO = {"on": "yes", "off": "no", "all": "yes", "1": "no"}
 

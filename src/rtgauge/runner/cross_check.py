@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.importers.cyclictest import Measurement
-from rtgauge.importers.cyclictest_files import read_cyclictest
-from rtgauge.importers.cyclictest_step import cyclictest_step
-from rtgauge.importers.rtla_text import parse_rtla
+from rtgauge.importers.import_cyclictest import read_cyclictest
+from rtgauge.importers.imported_step import cyclictest_step
+from rtgauge.importers.measurement import Measurement
+from rtgauge.importers.rtla import parse_rtla
 from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.record.model import LeftOut, LoadReport, Mark, Severity, Step, StepKey
 from rtgauge.runner.context import Abandoned, Context, now_utc
 from rtgauge.runner.step import load_marks, start_load
 from rtgauge.suggest import nearest
-from rtgauge.system.change_marks import marks as change_marks
 from rtgauge.system.changes import CHANGE_PATHS, changes
+from rtgauge.system.changes import marks as change_marks
 from rtgauge.target.target import Target
 from rtgauge.units import format_cpu_list, parse_cpu_list
 

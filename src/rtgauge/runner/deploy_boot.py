@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from rtgauge.errors import MeasureError
-from rtgauge.lab.reboot import Reboots
+from rtgauge.lab.boot_guest import Reboots
 from rtgauge.record.model import LeftOut, StepKey
 from rtgauge.runner.context import Abandoned, abandon
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.system.deployment.ability import isolated_cpus, kept_cpus
 from rtgauge.system.deployment.apply import Applied, Refused, apply, read_machine
-from rtgauge.system.deployment.by_boot import boot_words, differs, left_to_set, not_in_effect, why_not_by_boot
+from rtgauge.system.deployment.boot_parameters import boot_words, differs, left_to_set, not_in_effect, why_not_by_boot
+from rtgauge.system.deployment.current import BOOT_ID, JOURNAL, find_held
 from rtgauge.system.deployment.definition import AS_IS, Deployment, parse_deployment
-from rtgauge.system.deployment.held import BOOT_ID, JOURNAL, find_held
 from rtgauge.system.deployment.machine_state import Machine
-from rtgauge.system.read_facts import facts_by
+from rtgauge.system.facts import facts_by
 from rtgauge.target.address import LAB, SshAddress
 from rtgauge.target.factory import where_now
 from rtgauge.target.ssh import SshTarget

@@ -10,13 +10,13 @@ from rtgauge.errors import MeasureError
 from rtgauge.probe.response import TRACE_INSTANCE
 from rtgauge.record.model import LeftOut, Mark, Severity, Step, StepKey
 from rtgauge.runner.context import TRACE_PARTS, Context
-from rtgauge.system.cpus import cpu_list
 from rtgauge.system.deployment.ability import Cannot, isolated_cpus, kept_cpus, why_not
-from rtgauge.system.deployment.actions import Setting, Write
 from rtgauge.system.deployment.apply import Applied, Refused, apply, apply_actions, put_back, read_machine
+from rtgauge.system.deployment.current import BOOT_ID, JOURNAL, Held, find_held
 from rtgauge.system.deployment.definition import AS_IS, Deployment, parse_deployment
-from rtgauge.system.deployment.held import BOOT_ID, JOURNAL, Held, find_held
 from rtgauge.system.deployment.machine_state import Machine
+from rtgauge.system.deployment.stages import Setting, Write
+from rtgauge.system.file_batch import cpu_list
 from rtgauge.system.priorities import CONTROLLER_PATHS, LINE_NAMES, controller_actions, line_actions
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.target import Target

@@ -13,8 +13,8 @@ import polars as pl
 
 from rtgauge.errors import EXIT_INPUT, InputError, MeasureError, RecordError
 from rtgauge.load.lifecycle import RunningLoad
+from rtgauge.record.files import clear_errors
 from rtgauge.record.model import PeerReport
-from rtgauge.record.safe_write import clear_errors
 from rtgauge.record.stream import AnyLine, Armed, ErrorLine, StreamResult, Window, parse_line
 from rtgauge.record.windows import WindowTable
 from rtgauge.runner.context import Context, NotHere

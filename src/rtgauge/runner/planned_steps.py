@@ -13,7 +13,7 @@ from typing import Any
 import rtgauge
 from rtgauge.plan.plan import Plan
 from rtgauge.probe import registry as probes
-from rtgauge.record.file_names import clean_name
+from rtgauge.record.files import clean_name
 from rtgauge.record.model import Run, Step, StepKey
 from rtgauge.runner.context import now_utc
 from rtgauge.system.deployment.definition import AS_IS

@@ -31,7 +31,7 @@ from rtgauge.runner.session import Beginning, console_into
 from rtgauge.runner.step_loop import More, go_on, saying_how_to_go_on
 from rtgauge.runner.target_check import calibrate
 from rtgauge.system.deployment.definition import AS_IS
-from rtgauge.system.read_facts import facts_by
+from rtgauge.system.facts import facts_by
 from rtgauge.target.factory import open_target
 from rtgauge.target.ssh import SshTarget
 from rtgauge.target.target import Target

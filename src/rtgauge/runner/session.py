@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from rtgauge.errors import MeasureError, RtgaugeError
-from rtgauge.lab.not_up import NotUp
+from rtgauge.lab.boot_guest import BootError
 from rtgauge.record.model import Mark, Severity
 from rtgauge.record.writer import RecordWriter
 from rtgauge.runner.planned_steps import how_to_go_on
@@ -46,7 +46,7 @@ class Beginning:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._begun or not isinstance(error, NotUp | ConnectionBroken):
+        if self._begun or not isinstance(error, BootError | ConnectionBroken):
             self.stack.__exit__(kind, error, trace)
             return
         # Where the connection to one breaks, what the others hold is left to be gone on with. Here there is nothing yet that could be.
@@ -68,10 +68,10 @@ class Beginning:
     def _writer(self, host: str) -> RecordWriter:
         return RecordWriter.open_partial(self.into) if self.into is not None else RecordWriter.create(self.out, host=host, name=self.name)
 
-    def _keep(self, error: NotUp | ConnectionBroken) -> MeasureError:
+    def _keep(self, error: BootError | ConnectionBroken) -> MeasureError:
         """What the run says at its end: with the guest's console in a record, where it is a guest that ended it."""
-        name = LAB + error.guest if isinstance(error, NotUp) else error.target
-        said = error.console if isinstance(error, NotUp) else console(name) if name is not None else None
+        name = LAB + error.guest if isinstance(error, BootError) else error.target
+        said = error.console if isinstance(error, BootError) else console(name) if name is not None else None
         if name is None or said is None or self.unmeasured is None:
             return MeasureError(str(error))
         try:
@@ -85,8 +85,8 @@ class Beginning:
         return MeasureError(f"{_told(error, place)}{how_to_go_on(writer.path)}")
 
 
-def _told(error: NotUp | ConnectionBroken, console: Path) -> str:
-    return error.told(console) if isinstance(error, NotUp) else f"{error}; its console is in {console}"
+def _told(error: BootError | ConnectionBroken, console: Path) -> str:
+    return error.told(console) if isinstance(error, BootError) else f"{error}; its console is in {console}"
 
 
 @contextmanager
@@ -94,7 +94,7 @@ def console_into(writer: RecordWriter) -> Generator[None]:
     """While a record's targets are opened again: the console of a guest that does not come up goes into the record."""
     try:
         yield
-    except NotUp as error:
+    except BootError as error:
         if error.console is None:
             raise
         place = writer.write_console(LAB + error.guest, error.console)

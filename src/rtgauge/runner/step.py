@@ -24,8 +24,8 @@ from rtgauge.runner.follow_engine import Said, fail, follow
 from rtgauge.runner.machine_marks import emulated
 from rtgauge.runner.resume_state import Kept
 from rtgauge.runner.taskset_result import highest, run_segments, task_counts
-from rtgauge.system.change_marks import marks as change_marks
 from rtgauge.system.changes import CHANGE_PATHS, changes
+from rtgauge.system.changes import marks as change_marks
 from rtgauge.system.starvation import throttled
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.target import Guarded, Target

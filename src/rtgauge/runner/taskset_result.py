@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rtgauge.record.merge import merge
 from rtgauge.record.model import RunSegment, SeriesSummary, Step, TaskCounts
+from rtgauge.record.windows import merge
 
 if TYPE_CHECKING:
     import polars as pl

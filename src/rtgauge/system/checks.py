@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rtgauge.system import kernel, kernel_parameters
-from rtgauge.system.cpus import CPU, cpu_list
-from rtgauge.system.file_batch import UNKNOWN, Files, chosen, integer
+from rtgauge.system.cpus import CPU
+from rtgauge.system.file_batch import UNKNOWN, Files, chosen, cpu_list, integer
 from rtgauge.system.rules import glob_pattern
 from rtgauge.units import format_cpu_list
 

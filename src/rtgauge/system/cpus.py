@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.system.file_batch import Files, integer, known
-from rtgauge.units import format_cpu_list, parse_cpu_list
+from rtgauge.system.file_batch import Files, cpu_list, integer, known
+from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,18 +27,6 @@ PATHS = [
     *(f"{CPU}/cpu[0-9]*/cpuidle/state[0-9]*/{name}" for name in ("name", "latency", "disable")),
     "/proc/device-tree/model",
 ]
-
-
-def cpu_list(text: str | None) -> list[int] | None:
-    """A list as the kernel writes it; empty for an empty text or `(null)`, None where it is none."""
-    if text is None:
-        return None
-    if text in ("", "(null)"):
-        return []
-    try:
-        return parse_cpu_list(text)
-    except ValueError:
-        return None
 
 
 def model(cpuinfo: str | None, board: str | None) -> str | None:

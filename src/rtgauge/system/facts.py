@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
 
-from rtgauge.system import cpus, firmware, interrupts, kernel, limits, rt_core, rt_threads, scheduling, topology, virtual
+from rtgauge.system import cpus, firmware, interrupts, kernel, rt_core, scheduling, threads, topology, virtual
 from rtgauge.system.changes import cpu_times
-from rtgauge.system.deployment.held import JOURNAL, find_held
-from rtgauge.system.deployment.recognise import recognise
+from rtgauge.system.deployment.current import JOURNAL, find_held, recognise
 from rtgauge.system.file_batch import UNKNOWN, Files, chosen, known
+from rtgauge.target.factory import reader
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Sequence
 
 CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0"
 OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")
@@ -43,7 +44,7 @@ FACT_PATHS: list[str] = list(
             *scheduling.PATHS,
             *MEMORY_PATHS.values(),
             TIMER_LIST,
-            *(path for part in (topology, interrupts, rt_threads, firmware, rt_core, limits) for path in part.PATHS),
+            *(path for part in (topology, interrupts, threads, firmware, rt_core) for path in part.PATHS),
         ]
     )
 )
@@ -56,7 +57,7 @@ def more_fact_paths(files: Mapping[str, Any]) -> list[str]:
     release = read.text("/proc/sys/kernel/osrelease")
     named = release is not None and re.fullmatch(r"[A-Za-z0-9._+~-]{1,128}", release) is not None
     configuration = kernel.config_paths(release) if release and named and read.unpacked(kernel.PACKED_CONFIG) is None else []
-    return configuration + scheduling.own_group_paths(read) + limits.more_paths(read)
+    return configuration + scheduling.more_paths(read)
 
 
 def memory(files: Files) -> dict[str, Any]:
@@ -113,8 +114,51 @@ def facts(files: Mapping[str, Any], hello: Mapping[str, Any] | None = None) -> d
         "timers": timers(read),
         "machine": virtual.facts(read),
         "firmware": firmware.facts(read),
-        "scheduling": scheduling.facts(read) | {"limits": limits.facts(read)},
+        "scheduling": scheduling.facts(read),
         "interrupts": taken | {"on_isolated": on_isolated if on_isolated is not None else UNKNOWN},
-        "tasks": rt_threads.facts(read),
+        "tasks": threads.facts(read),
         "steal_ns_since_boot": known(sum(cpu.get("steal", 0) for cpu in times.values()) if times else None),
+    }
+
+
+def read_machine(target: str, more_paths: Sequence[str] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(facts, files) of a target in two batches; `more_paths` are read with the first. Raises InputError or MeasureError."""
+    with reader(target) as (machine, read):
+        return facts_by(read, machine, more_paths)
+
+
+def facts_by(read: Callable[[Iterable[str]], Mapping[str, Any]], machine: str, more_paths: Sequence[str] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(facts, files) by a target's engine's verb `read`; `machine`: what its `uname -m` says."""
+    files: dict[str, Any] = dict(read([*FACT_PATHS, *more_paths]))
+    files |= read(more_fact_paths(files))
+    return facts(files, {"machine": machine}), files
+
+
+def _at(facts: Mapping[str, Any], *path: str) -> Any:
+    """The value at a path of keys, None where there is none or it is unknown."""
+    value: Any = facts
+    for key in path:
+        if not isinstance(value, dict):
+            return None
+        value = cast("dict[str, Any]", value).get(key)
+    return None if value in (None, "unknown", "") else value
+
+
+def brief(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Host, distribution, kernel, preemption model, CPUs, virtual machine and clock source; None where unknown.
+
+    `virtual_machine` is the hypervisor's name, True where it has none, False on real hardware.
+    """
+    virtual = _at(facts, "machine", "virtual")
+    hypervisor = _at(facts, "machine", "hypervisor")
+    return {
+        "hostname": _at(facts, "host"),
+        "os": _at(facts, "os"),
+        "kernel": _at(facts, "kernel", "release"),
+        "preemption": _at(facts, "kernel", "preemption", "model"),
+        "cpu_model": _at(facts, "cpu", "model"),
+        "cpus_online": _at(facts, "cpu", "online"),
+        "virtual_machine": hypervisor if virtual is True and hypervisor is not None else virtual,
+        "emulated": _at(facts, "machine", "emulated"),
+        "clock_source": _at(facts, "clock_source", "current"),
     }

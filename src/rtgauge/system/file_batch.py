@@ -8,6 +8,8 @@ import re
 import zlib
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
+from rtgauge.units import format_cpu_list, parse_cpu_list
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -22,6 +24,24 @@ def integer(text: str | None) -> int | None:
     """A decimal number of up to 19 digits, None for anything else."""
     text = (text or "").strip()
     return int(text) if re.fullmatch(r"[+-]?[0-9]{1,19}", text) else None
+
+
+def cpu_list(text: str | None) -> list[int] | None:
+    """The CPUs of a list as the kernel prints it; [] for an empty text or `(null)`, None for anything else."""
+    if text is None:
+        return None
+    if text in ("", "(null)"):
+        return []
+    try:
+        return parse_cpu_list(text)
+    except ValueError:
+        return None
+
+
+def shortest_cpu_list(text: str | None) -> str:
+    """A CPU list in its shortest form; "unknown" for anything else."""
+    cpus = cpu_list(text)
+    return UNKNOWN if cpus is None else format_cpu_list(cpus)
 
 
 def chosen(text: str | None) -> str | None:

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.system.file_batch import UNKNOWN, known
-from rtgauge.units import format_cpu_list, parse_cpu_list
+from rtgauge.system.file_batch import UNKNOWN, known, shortest_cpu_list
+from rtgauge.units import format_cpu_list, parse_cpu_list, parse_cpu_mask
 
 if TYPE_CHECKING:
     from rtgauge.system.file_batch import Files
@@ -24,23 +23,13 @@ PATHS = [
     f"{DEBUGFS}/[0-9]*",
     "/proc/sys/kernel/watchdog_cpumask",
 ]
-MOST_MASK_DIGITS = 4096
-"""Digits of a mask, four CPUs each."""
 
 
-def mask_list(text: str | None) -> str | None:
-    """A mask as the kernel writes it (`"ff,0000000f"`) as a CPU list (`"0-3,32-39"`); None for anything else."""
-    if text is None or not re.fullmatch(r"[0-9a-fA-F]{1,8}(,[0-9a-fA-F]{8})*", text) or len(text) > MOST_MASK_DIGITS:
-        return None
-    bits = int(text.replace(",", ""), 16)
-    return format_cpu_list([cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1])
-
-
-def _cpus(text: str | None) -> str | None:
+def _mask_list(text: str | None) -> str:
     try:
-        return format_cpu_list(parse_cpu_list(text)) if text else text
+        return UNKNOWN if text is None else format_cpu_list(parse_cpu_mask(text))
     except ValueError:
-        return None
+        return UNKNOWN
 
 
 def lines(files: Files) -> dict[str, dict[str, Any]] | str:
@@ -51,8 +40,8 @@ def lines(files: Files) -> dict[str, dict[str, Any]] | str:
         internals = files.text(f"{DEBUGFS}/{number}")
         found[number] = {
             "devices": files.text(f"/sys/kernel/irq/{number}/actions") or UNKNOWN,
-            "allowed": known(_cpus(text)),
-            "effective": known(_cpus(files.text(f"/proc/irq/{number}/effective_affinity_list"))),
+            "allowed": shortest_cpu_list(text),
+            "effective": shortest_cpu_list(files.text(f"/proc/irq/{number}/effective_affinity_list")),
             "managed": known("IRQD_AFFINITY_MANAGED" in internals if internals is not None else None),
         }
     return found or UNKNOWN
@@ -61,9 +50,9 @@ def lines(files: Files) -> dict[str, dict[str, Any]] | str:
 def facts(files: Files) -> dict[str, Any]:
     """CPU lists: the default for new interrupts, each interrupt's, the unbound workqueues', the lockup watchdog's."""
     return {
-        "default_affinity": known(mask_list(files.text(DEFAULT))),
-        "workqueue_cpus": known(mask_list(files.text(WORKQUEUES))),
-        "watchdog_cpus": known(_cpus(files.text("/proc/sys/kernel/watchdog_cpumask"))),
+        "default_affinity": _mask_list(files.text(DEFAULT)),
+        "workqueue_cpus": _mask_list(files.text(WORKQUEUES)),
+        "watchdog_cpus": shortest_cpu_list(files.text("/proc/sys/kernel/watchdog_cpumask")),
         "lines": lines(files),
     }
 

@@ -11,21 +11,21 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.system.deployment.actions import Action, Setting, Write
-from rtgauge.system.file_batch import Files, integer
+from rtgauge.system.deployment.stages import Action, Setting, Write
+from rtgauge.system.file_batch import Files
+from rtgauge.system.threads import PATHS as THREAD_PATHS
+from rtgauge.system.threads import Thread, threads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
 OWN_PRIORITY = 10
 CAP = 80
 RAISED = 99
-THREADS = "/proc/[0-9]*/task/[0-9]*/stat"
 IRQ_ACTIONS = "/sys/kernel/irq/[0-9]*/actions"
-CONTROLLER_PATHS = [THREADS, IRQ_ACTIONS]
-POLICIES = {1: "fifo", 2: "rr"}
-PRIORITY, POLICY, START = 40 - 3, 41 - 3, 22 - 3
-"""Places in /proc/PID/stat (proc_pid_stat(5)), counted from the state, which follows the name."""
+CONTROLLER_PATHS = [*THREAD_PATHS, IRQ_ACTIONS]
+SETTABLE = ("fifo", "rr")
+"""Policies of which only the priority is changed; deadline threads are left alone."""
 
 
 @dataclass(frozen=True)
@@ -33,34 +33,6 @@ class Controller:
     """`raised`: devices whose IRQ threads, or kernel threads which by name, get priority 99."""
 
     raised: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Thread:
-    """A thread: `name` is the kernel's, at most 15 characters for a user's; `policy` is None where it is not real-time."""
-
-    process: int
-    tid: int
-    start: int
-    name: str
-    policy: str | None
-    priority: int
-
-    @property
-    def setting(self) -> str:
-        """Its policy, as the engine's `set` calls it."""
-        return f"thread:{self.tid}:{self.start}:policy"
-
-
-def threads(files: Files) -> Iterator[Thread]:
-    """Every thread of a batch of THREADS; those that ended meanwhile are not there."""
-    for match, text in files.matching(r"/proc/([0-9]{1,9})/task/([0-9]{1,9})/stat"):
-        before, _, after = text.rpartition(")")
-        fields = after.split()
-        numbers = [integer(fields[place]) if len(fields) > place else None for place in (START, PRIORITY, POLICY)]
-        start, priority, policy = numbers
-        if "(" in before and start is not None and priority is not None and policy is not None:
-            yield Thread(int(match[1]), int(match[2]), start, before.partition("(")[2], POLICIES.get(policy), priority)
 
 
 def _wanted(thread: Thread, name: str, files: Files) -> bool:
@@ -79,8 +51,8 @@ LINE_NAMES = ("rtgauge-master", "rtgauge-slave")
 def line_actions(files: Mapping[str, Any]) -> list[Action]:
     """The IRQ threads of the lines that the engine watches, raised: they are there only once it is armed."""
     read = Files(files)
-    found = [thread for thread in threads(read) if thread.policy is not None and any(_wanted(thread, name, read) for name in LINE_NAMES)]
-    return [Write(tuple(Setting(thread.setting, f"fifo {RAISED}", essential=False) for thread in found))] if found else []
+    found = [thread for thread in threads(read) if thread.policy in SETTABLE and any(_wanted(thread, name, read) for name in LINE_NAMES)]
+    return [Write(tuple(Setting(thread.setting("policy"), f"fifo {RAISED}", essential=False) for thread in found))] if found else []
 
 
 def controller_actions(controller: Controller, files: Mapping[str, Any], *, own: Iterable[int], measured: int) -> tuple[list[Action], list[str]]:
@@ -98,9 +70,9 @@ def controller_actions(controller: Controller, files: Mapping[str, Any], *, own:
         names = [name for name in controller.raised if _wanted(thread, name, read)]
         found.update(names)
         if thread.process in controlling:
-            settings.append(Setting(thread.setting, value, essential=False))
-        elif names and thread.policy is not None:
-            settings.append(Setting(thread.setting, f"fifo {RAISED}", essential=False))
-        elif thread.policy is not None and thread.priority > cap and not thread.name.startswith("migration/"):
-            settings.append(Setting(thread.setting, f"{thread.policy} {cap}", essential=False))
+            settings.append(Setting(thread.setting("policy"), value, essential=False))
+        elif names and thread.policy in SETTABLE:
+            settings.append(Setting(thread.setting("policy"), f"fifo {RAISED}", essential=False))
+        elif thread.policy in SETTABLE and thread.priority > cap and not thread.name.startswith("migration/"):
+            settings.append(Setting(thread.setting("policy"), f"{thread.policy} {cap}", essential=False))
     return ([Write(tuple(settings))] if settings else []), [name for name in controller.raised if name not in found]

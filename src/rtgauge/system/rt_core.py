@@ -6,8 +6,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.system.cpus import cpu_list
-from rtgauge.system.file_batch import UNKNOWN
+from rtgauge.system.file_batch import UNKNOWN, cpu_list
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:

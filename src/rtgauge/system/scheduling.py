@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: MIT
-"""What a target's kernel takes from real-time tasks: throttling, fair server, control groups."""
+"""What a target's kernel takes from real-time tasks: throttling, fair server, control groups, resource limits."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import TYPE_CHECKING, Any
 
 from rtgauge.system.file_batch import UNKNOWN, Files, integer, known
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
 PERIOD = "/proc/sys/kernel/sched_rt_period_us"
 FAIR_SERVER = "/sys/kernel/debug/sched/fair_server"
 OWN_GROUPS = "/proc/self/cgroup"
+V2_MOUNT = "/sys/fs/cgroup"
+OWN_LIMITS = "/proc/self/limits"
+OWN_STATUS = "/proc/self/status"
 V1_MOUNTS = ("/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/cpuacct,cpu")
 PATHS = [
     RUNTIME,
@@ -21,6 +28,8 @@ PATHS = [
     OWN_GROUPS,
     *(f"{mount}/cpu.rt_{name}_us" for mount in V1_MOUNTS for name in ("runtime", "period")),
     *(f"{mount}/cpu.shares" for mount in V1_MOUNTS),
+    OWN_LIMITS,
+    OWN_STATUS,
 ]
 
 
@@ -37,14 +46,24 @@ def own_group(text: str | None) -> tuple[str, str] | None:
     return None if unified is None else ("v2", unified)
 
 
-def own_group_paths(files: Files) -> list[str]:
-    """Where the real-time limit of the own cgroup v1 group stands, and those of the groups above it."""
+def _folders(files: Files) -> Iterator[tuple[str, str]]:
+    """(version, folder) of the own control group and each one above it but the root, wherever it may be mounted."""
     group = own_group(files.text(OWN_GROUPS))
-    if group is None or group[0] != "v1":
-        return []
+    if group is None:
+        return
     parts = [part for part in group[1].split("/") if part not in ("", "..")]
-    folders = ["/".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
-    return [f"{mount}/{folder}/cpu.rt_{name}_us" for mount in V1_MOUNTS for folder in folders for name in ("runtime", "period")]
+    for mount in V1_MOUNTS if group[0] == "v1" else (V2_MOUNT,):
+        for depth in range(len(parts), 0, -1):
+            yield group[0], "/".join([mount, *parts[:depth]])
+
+
+def more_paths(files: Files) -> list[str]:
+    """The limits of the own control group and of those above it, whose paths only the first batch of files tells."""
+    names = {
+        "v1": ("cpu.rt_runtime_us", "cpu.rt_period_us", "cpu.cfs_quota_us", "cpu.cfs_period_us"),
+        "v2": ("cpu.max", "cpuset.cpus.partition"),
+    }
+    return [f"{folder}/{name}" for version, folder in _folders(files) for name in names[version]]
 
 
 def fair_server(files: Files) -> dict[str, dict[str, Any]] | str:
@@ -69,22 +88,62 @@ def facts(files: Files) -> dict[str, Any]:
     if group and group[0] == "v2":
         result["cgroup"]["rt_runtime_us"] = result["cgroup"]["rt_period_us"] = "none"
     if group and group[0] == "v1":
-        result["cgroup"] |= _v1_limit(files, group[1])
-    return result
+        result["cgroup"] |= _v1_limit(files)
+    return result | {"limits": limits(files)}
 
 
-def _v1_limit(files: Files, path: str) -> dict[str, Any]:
+def _v1_limit(files: Files) -> dict[str, Any]:
     """Runtime and period of the tightest group on the way to the root; "none" where the kernel has no such limit."""
-    parts = [part for part in path.split("/") if part not in ("", "..")]
-    limits: list[tuple[float, int, int]] = []
-    for mount in V1_MOUNTS:
-        for depth in range(len(parts) + 1):
-            folder = "/".join([mount, *parts[:depth]])
-            runtime, period = files.number(f"{folder}/cpu.rt_runtime_us"), files.number(f"{folder}/cpu.rt_period_us")
-            if runtime is not None and period is not None and period > 0:
-                limits.append((1.0 if runtime < 0 else runtime / period, runtime, period))
-    if limits:
-        _, runtime, period = min(limits)
+    shares: list[tuple[float, int, int]] = []
+    for folder in [*V1_MOUNTS, *(folder for _, folder in _folders(files))]:
+        runtime, period = files.number(f"{folder}/cpu.rt_runtime_us"), files.number(f"{folder}/cpu.rt_period_us")
+        if runtime is not None and period is not None and period > 0:
+            shares.append((1.0 if runtime < 0 else runtime / period, runtime, period))
+    if shares:
+        _, runtime, period = min(shares)
         return {"rt_runtime_us": runtime, "rt_period_us": period}
     nothing = "none" if any(files.exists(f"{mount}/cpu.shares") for mount in V1_MOUNTS) else UNKNOWN
     return {"rt_runtime_us": nothing, "rt_period_us": nothing}
+
+
+def _share(version: str, folder: str, files: Files) -> float | None:
+    """CPUs' worth of time that a group may use; infinite where it has no limit, None where it cannot be read."""
+    if version == "v1":
+        quota, period = files.number(f"{folder}/cpu.cfs_quota_us"), files.number(f"{folder}/cpu.cfs_period_us")
+    else:
+        words = (files.text(f"{folder}/cpu.max") or "").split()
+        quota = -1 if words[:1] == ["max"] else integer(words[0]) if words else None
+        period = integer(words[1]) if len(words) > 1 else None
+    if quota is None or period is None or period <= 0:
+        return None
+    return float("inf") if quota < 0 else quota / period
+
+
+def cpu_quota(files: Files) -> float | str:
+    """The tightest limit of the groups on the way to the root, in CPUs; "none" where there is none."""
+    group = own_group(files.text(OWN_GROUPS))
+    if group is None:
+        return UNKNOWN
+    if group[1] == "/":
+        return "none"
+    shares = [share for version, folder in _folders(files) if (share := _share(version, folder, files)) is not None]
+    return UNKNOWN if not shares else "none" if min(shares) == float("inf") else round(min(shares), 3)
+
+
+def _limit(files: Files, name: str) -> int | str:
+    """A soft limit of getrlimit(2)."""
+    match = re.search(rf"^{name}\s+([0-9]{{1,19}}|unlimited)\s", files.text(OWN_LIMITS) or "", re.MULTILINE)
+    return UNKNOWN if match is None else match[1] if match[1] == "unlimited" else int(match[1])
+
+
+def limits(files: Files) -> dict[str, Any]:
+    """CPUs' worth of quota, the CPUs that are allowed, the partition of cgroup v2's cpuset, RLIMIT_RTPRIO and RLIMIT_MEMLOCK."""
+    allowed = re.search(r"^Cpus_allowed_list:\s*([0-9,-]{1,4096})$", files.text(OWN_STATUS) or "", re.MULTILINE)
+    partitions = [text for version, folder in _folders(files) if version == "v2" and (text := files.text(f"{folder}/cpuset.cpus.partition"))]
+    return {
+        "cpu_quota": cpu_quota(files),
+        "cpus_allowed": known(allowed[1] if allowed else None),
+        "cpuset_partition": partitions[0] if partitions else UNKNOWN,
+        "rtprio": _limit(files, "Max realtime priority"),
+        "memlock_bytes": _limit(files, "Max locked memory"),
+    }

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.system.file_batch import UNKNOWN, integer, known
-from rtgauge.units import format_cpu_list, parse_cpu_list
+from rtgauge.system.file_batch import UNKNOWN, integer, known, shortest_cpu_list
+from rtgauge.units import parse_cpu_list
 
 if TYPE_CHECKING:
     from rtgauge.system.file_batch import Files
@@ -20,14 +20,6 @@ PATHS = [
 ]
 
 
-def _list(text: str) -> str:
-    """A CPU list in its shortest form, unknown where it is none."""
-    try:
-        return format_cpu_list(parse_cpu_list(text)) if text else ""
-    except ValueError:
-        return UNKNOWN
-
-
 def caches(files: Files) -> list[dict[str, Any]] | str:
     """Each cache once: level, type, size as the kernel writes it, and the CPUs that share it."""
     found: dict[tuple[str, str], dict[str, str]] = {}
@@ -35,7 +27,7 @@ def caches(files: Files) -> list[dict[str, Any]] | str:
         found.setdefault((match[1], match[2]), {})[match[3]] = text
     unique: dict[tuple[str, ...], dict[str, Any]] = {}
     for cache in found.values():
-        cpus = _list(cache["shared_cpu_list"]) if "shared_cpu_list" in cache else UNKNOWN
+        cpus = shortest_cpu_list(cache["shared_cpu_list"]) if "shared_cpu_list" in cache else UNKNOWN
         one = {"level": known(integer(cache.get("level"))), "type": cache.get("type", UNKNOWN), "size": cache.get("size", UNKNOWN), "cpus": cpus}
         unique.setdefault(tuple(str(value) for value in one.values()), one)
     return sorted(unique.values(), key=lambda one: (str(one["level"]), one["type"])) or UNKNOWN
@@ -48,9 +40,9 @@ def facts(files: Files) -> dict[str, Any]:
     siblings: dict[str, str] = {}
     for match, text in files.matching(rf"{CPU}/cpu([0-9]{{1,5}})/topology/(physical_package_id|core_id|thread_siblings_list)"):
         {"physical_package_id": packages, "core_id": cores, "thread_siblings_list": siblings}[match[2]][match[1]] = text
-    groups = {_list(text) for text in siblings.values()} - {UNKNOWN, ""}
+    groups = {shortest_cpu_list(text) for text in siblings.values()} - {UNKNOWN, ""}
     threads = [len(parse_cpu_list(group)) for group in groups]
-    nodes = {match[1]: _list(text) for match, text in files.matching(rf"{NODE}/node([0-9]{{1,5}})/cpulist")}
+    nodes = {match[1]: shortest_cpu_list(text) for match, text in files.matching(rf"{NODE}/node([0-9]{{1,5}})/cpulist")}
     # a board's cores may have the same number in another cluster, so that the groups of siblings are the better count
     by_number = len({(packages.get(cpu), core) for cpu, core in cores.items()})
     return {

@@ -38,8 +38,8 @@ def located(address: SshAddress) -> SshAddress:
     """Where the target is at the moment: a guest of the lab has another port each time that it is booted. Raises InputError or MeasureError."""
     if address.guest is None:
         return address
-    from rtgauge.lab.access import ready_guest
-    from rtgauge.lab.running_guests import ssh_options
+    from rtgauge.lab.boot_guest import ready_guest
+    from rtgauge.lab.ssh import ssh_options
 
     running = ready_guest(address.guest)
     return replace(address, host="127.0.0.1", user="root", port=running.port, options=tuple(ssh_options(running.name).items()))

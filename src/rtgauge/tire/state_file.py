@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rtgauge.errors import RecordError
-from rtgauge.record.safe_write import clear_errors
+from rtgauge.record.files import clear_errors
 
 if TYPE_CHECKING:
     from pathlib import Path

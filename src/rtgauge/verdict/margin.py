@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from rtgauge.analysis.order_statistics import quantile, ranked
-from rtgauge.record.merge import merge
 from rtgauge.record.model import Model, VerdictWord
+from rtgauge.record.windows import merge
 from rtgauge.verdict.decision import judge, judged_series
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rtgauge.lab import boot_guest, places
-from rtgauge.lab.boot_guest import QemuEnded
-from rtgauge.lab.not_up import NotUp
+from rtgauge.lab import boot_guest, paths
+from rtgauge.lab.boot_guest import BootError, QemuEndedError
 from rtgauge.lab.running_guests import MOST_CONSOLE_BYTES, console_of, end_of_console
 
 
@@ -20,12 +19,12 @@ def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setattr(boot_guest, "process_of", lambda name: os.getpid())
     file = console_of("own")
-    places.private(file.parent)
+    paths.private(file.parent)
     return file
 
 
-def not_up() -> NotUp:
-    with pytest.raises(NotUp) as caught:
+def not_up() -> BootError:
+    with pytest.raises(BootError) as caught:
         boot_guest._wait_until_ready("own", 0.2)
     return caught.value
 
@@ -59,7 +58,7 @@ def test_what_it_said_outlives_the_next_boot(console: Path) -> None:
 def test_one_whose_qemu_ended(console: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(boot_guest, "process_of", lambda name: None)
     error = not_up()
-    assert isinstance(error, QemuEnded)
+    assert isinstance(error, QemuEndedError)
     assert "boot it again" in str(error)
 
 

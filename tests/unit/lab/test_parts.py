@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.lab.cpio import CpioWriter
-from rtgauge.lab.elf import module_content, module_name, module_needs, needed_libraries, resolve
 from rtgauge.lab.kernel_image import architecture_of, bootable
-from rtgauge.lab.modules import find_modules, with_needs
+from rtgauge.lab.modules import find_modules, module_content, module_name, module_needs, with_needs
 from rtgauge.lab.qemu import check_append
+from rtgauge.lab.userland import needed_libraries, resolve
 
 
 def entries(archive: bytes) -> dict[str, tuple[int, bytes]]:
@@ -162,9 +162,9 @@ def test_a_command_line_that_no_kernel_takes_is_refused(text: str) -> None:
 
 
 def test_the_environment_names_the_folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from rtgauge.lab import places
+    from rtgauge.lab import paths
 
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    assert places.home() == tmp_path / "rtgauge/lab"
+    assert paths.home() == tmp_path / "rtgauge/lab"
     monkeypatch.setenv("XDG_DATA_HOME", "relative")
-    assert os.fspath(places.home()).startswith("/")
+    assert os.fspath(paths.home()).startswith("/")

@@ -14,7 +14,7 @@ from rtgauge.errors import InputError
 from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.study.delgado2020 import idle_plan
 from rtgauge.system.deployment.ability import why_not
-from rtgauge.system.deployment.by_boot import boot_words, differs, left_to_set, not_in_effect, why_not_by_boot
+from rtgauge.system.deployment.boot_parameters import boot_words, differs, left_to_set, not_in_effect, why_not_by_boot
 from rtgauge.system.deployment.definition import NAMED, Deployment, parse_deployment
 from tests.unit.system.test_deployment import machine
 

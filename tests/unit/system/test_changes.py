@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.record.model import Severity
-from rtgauge.system.change_marks import marks
-from rtgauge.system.changes import CHANGE_PATHS, changes
+from rtgauge.system.changes import CHANGE_PATHS, changes, marks
 from tests.support.files import read_local
 from tests.unit.system.machines import CLOCK, CPU, texts
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtgauge.system.deployment.actions import Write
+from rtgauge.system.deployment.stages import Write
 from rtgauge.system.priorities import Controller, controller_actions
 
 

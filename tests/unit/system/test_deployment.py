@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
 from rtgauge.system.deployment.ability import isolated_cpus, kept_cpus, why_not
-from rtgauge.system.deployment.actions import Action, Gather, Note, Setting, Write, mask
-from rtgauge.system.deployment.cmdline import command_line
+from rtgauge.system.deployment.boot_parameters import command_line
+from rtgauge.system.deployment.current import recognise
 from rtgauge.system.deployment.definition import NAMED, Deployment, parse_deployment, split_deployments
 from rtgauge.system.deployment.machine_state import MACHINE_PATHS, Machine
-from rtgauge.system.deployment.recognise import recognise
-from rtgauge.system.deployment.stages import STAGES, preview
-from rtgauge.units import format_cpu_list
+from rtgauge.system.deployment.stages import STAGES, Action, Gather, Note, Setting, Write, preview
+from rtgauge.units import format_cpu_list, format_cpu_mask
 
 CPU = "/sys/devices/system/cpu"
 V1 = "cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\n"
@@ -41,8 +40,8 @@ def machine(
         f"{CPU}/online": format_cpu_list(online),
         f"{CPU}/present": format_cpu_list([*online, *offline]),
         "/proc/mounts": "proc /proc proc rw 0 0\n" + mounts,
-        "/proc/irq/default_smp_affinity": mask(online),
-        "/sys/devices/virtual/workqueue/cpumask": mask(online),
+        "/proc/irq/default_smp_affinity": format_cpu_mask(online),
+        "/sys/devices/virtual/workqueue/cpumask": format_cpu_mask(online),
         "/proc/sys/kernel/timer_migration": "1",
         "/proc/sys/kernel/sched_rt_runtime_us": "950000",
         "/proc/irq/8/smp_affinity_list": format_cpu_list(online),
@@ -265,7 +264,7 @@ def test_any_machine_is_looked_at_without_failing(name: str, files: dict[str, An
 
 @pytest.mark.parametrize(("cpus", "text"), [([0], "1"), ([0, 1, 2, 3], "f"), ([33], "2,00000000"), ([0, 31, 32], "1,80000001"), ([64], "1,00000000,00000000")])
 def test_masks_are_written_as_the_kernel_takes_them(cpus: list[int], text: str) -> None:
-    assert mask(cpus) == text
+    assert format_cpu_mask(cpus) == text
 
 
 NO_C_STATES, FAST = "intel_idle.max_cstate=0 processor.max_cstate=1 idle=poll", "cpufreq.default_governor=performance"

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtgauge.system.deployment.held import JOURNAL, Held, find_held, name_of, run_id
+from rtgauge.system.deployment.current import JOURNAL, Held, find_held, name_of, run_id
 
 
 def line(**more: Any) -> str:

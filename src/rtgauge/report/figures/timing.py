@@ -11,7 +11,7 @@ import altair as alt
 import numpy as np
 
 from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN
-from rtgauge.record.merge import add_bins
+from rtgauge.record.windows import add_bins
 from rtgauge.report.figures.response_parts import US_LABEL, Figure, csv, layered, log_ticks
 from rtgauge.report.frequency_tables import caption_of
 from rtgauge.report.text import us, whole

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 from rtgauge.errors import MeasureError
 from rtgauge.record.model import DeploymentReport, SettingMade
 from rtgauge.system.deployment.ability import ISOLATED, isolated_cpus
-from rtgauge.system.deployment.actions import Gather, Note, Write
 from rtgauge.system.deployment.machine_state import MACHINE_PATHS, THREAD_PATHS, Machine, more_paths
-from rtgauge.system.deployment.stages import STAGES
+from rtgauge.system.deployment.stages import STAGES, Gather, Note, Write
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from rtgauge.system.deployment.actions import Action
     from rtgauge.system.deployment.definition import Deployment
+    from rtgauge.system.deployment.stages import Action
     from rtgauge.target.target import Target
 
 MOST_AT_ONCE = 1000

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.system.cpus import cpu_list
-from rtgauge.system.file_batch import Files, integer
+from rtgauge.system.file_batch import Files, cpu_list, integer
 from rtgauge.system.interrupts import DEFAULT, WORKQUEUES
+from rtgauge.system.threads import PATHS as STAT_PATHS
+from rtgauge.system.threads import threads
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ RT_RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
 MOUNTS = "/proc/mounts"
 NO_SETAFFINITY = 0x04000000
 """PF_NO_SETAFFINITY in the flags of a thread: the kernel keeps it where it is (include/linux/sched.h)."""
-FLAGS, START = 9 - 3, 22 - 3
-"""Places in /proc/PID/stat (proc_pid_stat(5)), counted from the state, which follows the name."""
 
 MACHINE_PATHS = [
     *(f"{CPU}/{name}" for name in ("online", "present", "isolated", "smt/control", "smt/active")),
@@ -39,7 +38,7 @@ MACHINE_PATHS = [
     RT_RUNTIME,
     MOUNTS,
 ]
-THREAD_PATHS = ["/proc/[0-9]*/task/[0-9]*/stat", "/proc/[0-9]*/task/[0-9]*/status"]
+THREAD_PATHS = [*STAT_PATHS, "/proc/[0-9]*/task/[0-9]*/status"]
 
 
 @dataclass(frozen=True)
@@ -173,11 +172,10 @@ class Machine:
 
     def bound_threads(self) -> Iterator[BoundThread]:
         """Threads that may use only some of the online CPUs, without those that the kernel keeps where they are (needs THREAD_PATHS)."""
-        for match, text in self.files.matching(r"(/proc/[0-9]{1,9}/task/([0-9]{1,9}))/stat"):
-            fields = text.rpartition(")")[2].split()
-            allowed = re.search(r"^Cpus_allowed_list:\s*([0-9,-]{1,4096})$", self.text(f"{match[1]}/status") or "", re.MULTILINE)
+        for thread in threads(self.files):
+            status = self.text(f"/proc/{thread.process}/task/{thread.tid}/status") or ""
+            allowed = re.search(r"^Cpus_allowed_list:\s*([0-9,-]{1,4096})$", status, re.MULTILINE)
             cpus = cpu_list(allowed[1]) if allowed else None
-            flags, start = (integer(fields[place]) if len(fields) > place else None for place in (FLAGS, START))
-            if not cpus or flags is None or start is None or flags & NO_SETAFFINITY or set(self.online) <= set(cpus):
+            if not cpus or thread.flags & NO_SETAFFINITY or set(self.online) <= set(cpus):
                 continue
-            yield BoundThread(f"thread:{match[2]}:{start}:affinity", frozenset(cpus))
+            yield BoundThread(thread.setting("affinity"), frozenset(cpus))

@@ -1,21 +1,55 @@
 # SPDX-License-Identifier: MIT
-"""From a deployment and a machine to what has to be set, stage by stage: each stage looks at the machine that the one before left."""
+"""What is done to a machine to bring a deployment about, as settings of the engine's verb `set`."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rtgauge.system.deployment.ability import ISOLATED, OTHERS, isolated_cpus, kept_cpus
-from rtgauge.system.deployment.actions import Action, Gather, Note, Setting, Write, mask
 from rtgauge.system.deployment.definition import ALL
 from rtgauge.system.deployment.machine_state import CPU, RT_RUNTIME, SMT_CONTROL, TIMER_MIGRATION, Cpuset, Machine
 from rtgauge.system.interrupts import DEFAULT, WORKQUEUES
-from rtgauge.units import format_cpu_list
+from rtgauge.units import format_cpu_list, format_cpu_mask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from rtgauge.system.deployment.definition import Deployment
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A value to write. `essential`: without it this is not the deployment; others may refuse, and are counted."""
+
+    path: str
+    value: str
+    essential: bool = True
+
+
+@dataclass(frozen=True)
+class Note:
+    """What is put back at the end, whatever stands there then: hotplug and moves between groups change it unasked."""
+
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Write:
+    """Settings that are written together, in this order."""
+
+    settings: tuple[Setting, ...]
+
+
+@dataclass(frozen=True)
+class Gather:
+    """The tasks of the group above go into this one, as far as they do."""
+
+    group: str
+
+
+Action = Note | Write | Gather
+
 
 DEFAULT_RT_RUNTIME = "950000"
 """us of each second that the kernel gives to real-time tasks unless told otherwise."""
@@ -117,7 +151,7 @@ def isolation(deployment: Deployment, machine: Machine) -> list[Action]:
     others = [cpu for cpu in machine.online if cpu not in isolated]
     groups = _groups_v1(machine.cpuset, machine, isolated, others) if machine.cpuset.version == 1 else _groups_v2(machine.cpuset, isolated)
     lists = [Setting(path, format_cpu_list(others), essential=False) for path, cpus in machine.irqs.items() if cpus & set(isolated)]
-    masks = [Setting(path, mask(others), essential=False) for path in (DEFAULT, WORKQUEUES) if machine.text(path) is not None]
+    masks = [Setting(path, format_cpu_mask(others), essential=False) for path in (DEFAULT, WORKQUEUES) if machine.text(path) is not None]
     timers = [Setting(TIMER_MIGRATION, "0", essential=False)] if machine.text(TIMER_MIGRATION) is not None else []
     return [*_write(machine, [*lists, *masks, *timers]), *groups]
 

@@ -17,21 +17,16 @@ import polars as pl
 
 from rtgauge.errors import InputError
 from rtgauge.record.histogram import bin_of
-from rtgauge.record.merge import add_bins
 from rtgauge.record.model import LoadReport, Mark, Severity, Step, StepKey
 from rtgauge.record.summary import StepSummary, summarise_step
+from rtgauge.record.windows import SCHEMA, add_bins
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.importers.cyclictest import Measurement, Thread
+    from rtgauge.importers.measurement import Measurement, Thread
 
 MAX_MISSED = 10**7
-WINDOW_COLUMNS = {
-    "series": pl.UInt32, "phase": pl.String, "index": pl.UInt32, "start_ns": pl.Int64, "end_ns": pl.Int64, "count": pl.UInt64, "missed": pl.UInt64,
-    "min_ns": pl.Int64, "max_ns": pl.Int64, "sum_ns": pl.Int64, "m2_ns2": pl.Float64,
-    "bins": pl.List(pl.Int32), "counts": pl.List(pl.UInt64), "missed_bins": pl.List(pl.UInt32), "missed_counts": pl.List(pl.UInt64),
-}  # fmt: skip
 
 
 def _check(thread: Thread, source: str) -> None:
@@ -180,7 +175,7 @@ def cyclictest_step(
         interval = interval_ns if interval_ns is not None else None if not thread.interval_us else thread.interval_us * 1000
         intervals.append(interval)
         rows.append(_window(series, thread, unit, interval))
-    windows = pl.DataFrame(rows, schema=WINDOW_COLUMNS)
+    windows = pl.DataFrame(rows, schema=SCHEMA)
     labels = _labels(measurement.threads)
     limits = {series: thread.limit * unit for series, thread in enumerate(measurement.threads) if thread.limit is not None}
     info = [{"series": series, "metric": "latency", "unit": "ns", "labels": label} for series, label in enumerate(labels)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Puts files in their place so that they are whole or absent, also after a power cut."""
+"""Files of a record: names that a file can have, and writing that leaves a file whole or absent, also after a power cut."""
 
 from __future__ import annotations
 
@@ -84,3 +84,8 @@ def clear_errors(what: Path, kept: Path | None = None, option: str = "--out") ->
         if number in {errno.ENOTDIR, errno.EEXIST}:
             raise InputError(f"{what} is not a folder: choose another place with {option}") from None
         raise InputError(f"{what} cannot be written ({error.strerror or error}): choose another place with {option}") from None
+
+
+def clean_name(text: str) -> str:
+    """A host's or plan's name as part of a file name: letters, digits, `.`, `_` and `-`, at most 40."""
+    return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.")[:40].strip("-.") or "unnamed"

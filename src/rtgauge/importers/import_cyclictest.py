@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import rtgauge
 from rtgauge.errors import InputError
-from rtgauge.importers.cyclictest_json import looks_like_json, parse_json
-from rtgauge.importers.cyclictest_step import cyclictest_step
-from rtgauge.importers.cyclictest_text import parse_text
+from rtgauge.importers.cyclictest import looks_like_json, parse_json, parse_text
+from rtgauge.importers.imported_step import cyclictest_step
 from rtgauge.record.model import LoadReport, Run, StepKey
 from rtgauge.record.writer import RecordWriter
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rtgauge.importers.cyclictest import Measurement
+    from rtgauge.importers.measurement import Measurement
 
 MAX_BYTES = 256 << 20
 

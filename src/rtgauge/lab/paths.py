@@ -22,6 +22,11 @@ def home() -> Path:
     return _base("XDG_DATA_HOME", ".local/share")
 
 
+def folder_of(name: str) -> Path:
+    """What belongs to one guest's machine: its disk, its console, its known host key."""
+    return home() / "machines" / name
+
+
 def private(folder: Path) -> Path:
     """The folder, made where it is missing, for nobody else to look into."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)

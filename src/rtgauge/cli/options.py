@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Options of every command that judges frequencies or draws them."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from rtgauge.errors import InputError
+from rtgauge.units import parse_duration_ns
 
 if TYPE_CHECKING:
     from rtgauge.report.frequency_tables import Timing
@@ -24,3 +27,14 @@ def timing(fraction: str, marker: list[str] | None, confidence: float = 0.95) ->
     if not 0.5 <= confidence < 1:
         raise InputError(f"--confidence {confidence:g} is not at least 0.5 and below 1; 0.95 is usual")
     return Timing(Options(check_fraction(fraction), confidence), parse_markers(marker))
+
+
+def duration_option(option: str, text: str) -> int:
+    """The ns of a duration such as `2us`. Raises InputError, naming the option, for what is none or is negative."""
+    try:
+        value_ns = parse_duration_ns(text)
+    except ValueError as error:
+        raise InputError(f"{option}: {error}") from None
+    if value_ns < 0:
+        raise InputError(f"{option} {text} is negative; write it like 2us")
+    return value_ns

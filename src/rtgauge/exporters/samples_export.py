@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from rtgauge.errors import InputError
-from rtgauge.record.safe_write import clear_errors
+from rtgauge.record.files import clear_errors
 from rtgauge.record.samples import SamplesHeader, read_samples, read_times
 
 TABLES = (".csv", ".parquet")

@@ -7,7 +7,7 @@ import re
 from fractions import Fraction
 
 from rtgauge.errors import InputError
-from rtgauge.importers.cyclictest import Measurement, Thread
+from rtgauge.importers.measurement import Measurement, Thread
 
 THREAD_COLUMN = re.compile(r"Thr-([0-9]{1,4})")
 ROW = re.compile(r"^\s*(?:([0-9]{1,9})|(over|count|min|avg|max):)((?:\s+(?:[0-9]{1,18}(?:\.[0-9]{1,9})?|-))+)\s*$")
