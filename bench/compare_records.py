@@ -34,10 +34,9 @@ main()
 def make(folder: Path, number: int) -> Path:
     """Writes one record as a run leaves it: its windows, and the figures that follow from them."""
     from rtgauge.record.histogram import bin_of
-    from rtgauge.record.windows import merge
     from rtgauge.record.model import LoadReport, Run, SeriesSummary, Step, StepKey, WarmUp
     from rtgauge.record.summary import distribution, filled_distribution
-    from rtgauge.record.windows import SCHEMA
+    from rtgauge.record.windows import SCHEMA, merge
 
     rng = np.random.default_rng(number)
     activations = NS // INTERVAL_NS
