@@ -6,8 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rtgauge.analysis.microbenchmarks import COSTS, has_several_operations, operation
+from rtgauge.analysis.microbenchmarks import has_several_operations, operation
 from rtgauge.errors import InputError
+from rtgauge.probe.registry import PROBES, probe_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,10 +16,6 @@ if TYPE_CHECKING:
     from rtgauge.record.model import SeriesSummary, Step
     from rtgauge.record.reader import Record
 
-TASK_METRICS = ("response", "latency", "response-from-start", "period", "jitter", "execution")
-
-TIMING = {"response": ("response",), "periodic": ("jitter", "latency"), "wakeup": ("latency",)}
-"""Probe -> what of it is judged against a period; the papers' tables of response tasks come before those of periodic ones."""
 SEGMENT = "segment"
 """The label of a part of a response: it is no response by itself."""
 
@@ -42,7 +39,7 @@ class Part:
         if step.total is None:
             return False
         if self.operation is not None:
-            return step.key.probe in COSTS and operation(step) == self.operation
+            return operation(step) == self.operation
         if self.probe is not None:
             return step.key.probe == self.probe and bool(self.series(step))
         return self.task is None or any(counts.task == self.task for counts in step.tasks)
@@ -68,7 +65,9 @@ def timing_parts(records: Sequence[Record]) -> list[Part]:
     """A part for each probe, quantity and role that is judged against a period, in the papers' order; empty where the records hold none."""
     steps = [step for record in records for step in record.steps if not step.tasks]
     parts: list[Part] = []
-    for probe, metrics in TIMING.items():
+    # The papers' tables of response tasks come before those of periodic ones.
+    for probe, descriptor in reversed(PROBES.items()):
+        metrics = descriptor.frequency
         for metric in metrics:
             series = [one for step in steps if step.key.probe == probe for one in step.series if one.metric == metric and SEGMENT not in one.labels]
             roles = dict.fromkeys(None if (role := one.labels.get("role")) is None else str(role) for one in series)
@@ -86,15 +85,16 @@ def parts_of(records: Sequence[Record], metric: str | None) -> list[Part]:
     """
     steps = [step for record in records for step in record.steps]
     if steps and all(step.tasks for step in steps):
-        chosen = metric or TASK_METRICS[0]
-        if chosen not in TASK_METRICS:
-            raise InputError(f"--metric {chosen} is none of {', '.join(TASK_METRICS)}")
+        metrics = [known.name for known in probe_of(steps[0]).metrics if known.compared]
+        chosen = metric or metrics[0]
+        if chosen not in metrics:
+            raise InputError(f"--metric {chosen} is none of {', '.join(metrics)}")
         names = dict.fromkeys(counts.task for step in steps for counts in step.tasks)
         return [Part(f"Task {name}", task=name, metric=chosen) for name in names]
     if metric is not None:
         raise InputError("--metric chooses what is compared of the tasks of task sets: these records hold other steps")
     if has_several_operations(records):
-        found = dict.fromkeys(operation(step) for step in steps if step.key.probe in COSTS)
+        found = dict.fromkeys(name for step in steps if (name := operation(step)) is not None)
         return [Part(name[:1].upper() + name[1:], operation=name) for name in found]
     timing = timing_parts(records)
     return timing if len(timing) > 1 or any(part.role is not None for part in timing) else [WHOLE]

@@ -18,6 +18,7 @@ from rtgauge.analysis.groups import sides_of
 from rtgauge.analysis.order_statistics import Quantile, quantile, ranked
 from rtgauge.analysis.sustained import without_searches
 from rtgauge.errors import InputError
+from rtgauge.probe.registry import PROBES
 from rtgauge.record.model import Model, Severity
 from rtgauge.record.summary import nearest_rank
 
@@ -173,16 +174,12 @@ class Gathered:
     table: Table
 
 
-SEEN = {"self": "by itself", "observer": "observed"}
-"""Role -> how a line says whose view it is, where there are several."""
-
-
 def _sides(records: Sequence[Record], parts: Sequence[Part]) -> list[Side]:
     """The sides of one quantity, role by role; their labels say which where there is more than one."""
     found: list[Side] = []
     for part in parts:
         sides = sides_of(records, part, force=True, alike=False)
-        seen = SEEN.get(part.role or "", part.role)
+        seen = PROBES[part.probe].roles.get(part.role or "", part.role) if part.probe is not None else part.role
         found += [replace(side, label=f"{side.label}, {seen}") for side in sides] if len(parts) > 1 else sides
     return found
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
+from rtgauge.probe.registry import PROBES, probe_of
 from rtgauge.record.model import Model, Severity
 from rtgauge.system.facts import brief
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from rtgauge.record.model import Step
     from rtgauge.record.reader import Record
 
-COSTS = ("switch", "preempt", "semaphore")
-PROBES = ("noise", *COSTS, "inversion")
 SEVERITIES = list(Severity)
 
 
@@ -113,22 +112,15 @@ class Microbenchmarks(Model):
     @property
     def operations(self) -> list[str]:
         """Every operation that was measured, in the paper's order."""
-        order = ("task switch", "preemption", "semaphore")
+        order = [probe.cost.name for probe in PROBES.values() if probe.cost is not None]
         found = dict.fromkeys(cost.operation for system in self.systems for cost in system.costs)
         return sorted(found, key=lambda name: (next((i for i, word in enumerate(order) if name.startswith(word)), len(order)), name))
 
 
-def operation(step: Step) -> str:
-    """What a step measured the cost of, as the paper's tables call it: "task switch", "semaphore (same-cpu)"."""
-    parameters = step.key.parameters
-    match step.key.probe:
-        case "switch":
-            return "task switch" if parameters["tasks"] == 2 else f"task switch ({parameters['tasks']} tasks)"
-        case "preempt":
-            where = f", {parameters['placement']}" if parameters["event"] == "wake-up" and parameters["placement"] != "other-core" else ""
-            return f"preemption ({parameters['event']}{where})"
-        case _:
-            return f"{parameters['method']} ({parameters['placement']})"
+def operation(step: Step) -> str | None:
+    """What a step measured the cost of, as the paper's tables call it: "task switch", "semaphore (same-cpu)"; None for a step of another probe."""
+    cost = probe_of(step).cost
+    return None if cost is None else cost.operation(step.key.parameters)
 
 
 def _worst(steps: Iterable[Step]) -> Severity | None:
@@ -161,9 +153,10 @@ def system_name(record: Record, step: Step) -> str:
 def _systems(record: Record) -> list[System]:
     groups: dict[tuple[str, str, str], dict[str, list[Step]]] = {}
     for step in record.steps:
-        if step.key.probe in COSTS:
+        measured = operation(step)
+        if measured is not None:
             line = (system_name(record, step), str(step.key.parameters["policy"]), step.key.load)
-            groups.setdefault(line, {}).setdefault(operation(step), []).append(step)
+            groups.setdefault(line, {}).setdefault(measured, []).append(step)
     found: list[System] = []
     for (name, policy, load), operations in groups.items():
         costs = [cost for cost in (_cost(operation, steps) for operation, steps in operations.items()) if cost is not None]
@@ -177,7 +170,9 @@ def _systems(record: Record) -> list[System]:
 def _inversion(record: Record) -> list[LockAnswer]:
     answers: list[LockAnswer] = []
     for step in record.steps:
-        for result in step.results if step.key.probe == "inversion" else []:
+        for result in step.results:
+            if result.name != "inversion":
+                continue
             values = {key: value for key, value in result.values.items() if key in LockAnswer.model_fields}
             answers.append(
                 LockAnswer.model_validate(
@@ -200,7 +195,9 @@ def _place(record: Record, step: Step) -> dict[str, Any]:
 def _noise(record: Record) -> list[NoiseAnswer]:
     answers: list[NoiseAnswer] = []
     for step in record.steps:
-        for result in step.results if step.key.probe == "noise" else []:
+        for result in step.results:
+            if result.name != "noise":
+                continue
             cpu = result.labels["cpu"]
             causes = [
                 Taken(
@@ -217,22 +214,14 @@ def _noise(record: Record) -> list[NoiseAnswer]:
     return answers
 
 
-HAPPENED = {
-    "yields": ("switched", ("switched", "kept_the_cpu"), "switched"),
-    "preemptions": ("preempted", ("events",), "preempted the low task"),
-    "hand-overs": ("slept", ("hand_overs",), "slept until woken"),
-}
-"""Result -> the value that counts what was meant, those that add up to the tries, and what was meant."""
-
-
 def _happened(record: Record) -> list[Happened]:
     found: list[Happened] = []
     for step in record.steps:
-        for result in step.results if step.key.probe in COSTS else []:
-            if result.name in HAPPENED:
-                met, tries, what = HAPPENED[result.name]
-                counts = {"met": result.values[met], "tries": sum(int(result.values[key] or 0) for key in tries)}
-                found.append(Happened.model_validate({**_place(record, step), **counts, "operation": operation(step), "what": what}))
+        cost = probe_of(step).cost
+        for result in step.results:
+            if cost is not None and result.name == cost.result:
+                counts = {"met": result.values[cost.met], "tries": sum(int(result.values[key] or 0) for key in cost.tries)}
+                found.append(Happened.model_validate({**_place(record, step), **counts, "operation": operation(step), "what": cost.met_name}))
     return found
 
 
@@ -248,6 +237,8 @@ def microbenchmarks(records: Sequence[Record]) -> Microbenchmarks:
 
 def has_several_operations(records: Sequence[Record]) -> bool:
     """Whether steps of these probes are there and differ in what they measured, so that their distributions cannot be compared side by side."""
-    probes = {step.key.probe for record in records for step in record.steps}
-    operations = {operation(step) for record in records for step in record.steps if step.key.probe in COSTS}
-    return bool(probes & {*COSTS, "inversion"}) and (len(probes) > 1 or len(operations) > 1 or "inversion" in probes)
+    steps = [step for record in records for step in record.steps]
+    probes = {step.key.probe: probe_of(step) for step in steps}
+    operations = {operation(step) for step in steps} - {None}
+    apart = any(probe.microbenchmark and not probe.pooled for probe in probes.values())
+    return apart or (bool(operations) and (len(probes) > 1 or len(operations) > 1))

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from rtgauge.analysis.confidence import DEFAULT_CONFIDENCE, upper_bound
 from rtgauge.analysis.order_statistics import ranked
+from rtgauge.probe.registry import probe_of
 from rtgauge.record.model import Model, Severity
 from rtgauge.record.windows import merge
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from rtgauge.record.model import Step
     from rtgauge.record.reader import Record
 
-PERIODS = {"response": ("interval_ns", 1), "wakeup": ("interval_ns", 1), "periodic": ("period_ns", 2)}
-"""Probe -> the parameter that sets how often it acts, and how often it acts in that time."""
 LONG_NS = 1_000_000
 """From this on Adam et al. speak of a long delay (sec. 7.1)."""
 RESOLUTION = 1.1
@@ -84,11 +83,11 @@ class Curve(Model):
 
 def period_of(step: Step) -> int | None:
     """From one activation to the next (ns); None where that is drawn at random, or is of another probe."""
-    if step.key.probe not in PERIODS:
+    pace = probe_of(step).pace
+    if pace is None:
         return None
-    name, times = PERIODS[step.key.probe]
-    value = step.key.parameters.get(name)
-    return value // times if isinstance(value, int) and value > 0 else None
+    value = step.key.parameters.get(pace.period)
+    return value // pace.activations if isinstance(value, int) and value > 0 else None
 
 
 def point_of(record: Record, step: Step) -> Point | None:
@@ -141,8 +140,8 @@ def next_period(found: Found) -> int | None:
 
 def same_but_period(step: Step) -> str:
     """What steps have in common that differ in their period, and in the repeat, alone."""
-    name = PERIODS[step.key.probe][0] if step.key.probe in PERIODS else ""
-    parameters = {key: value for key, value in step.key.parameters.items() if key != name}
+    pace = probe_of(step).pace
+    parameters = {key: value for key, value in step.key.parameters.items() if pace is None or key != pace.period}
     return json.dumps([step.key.probe, parameters, step.key.load, step.key.deployment, step.key.targets, step.key.tool], sort_keys=True)
 
 

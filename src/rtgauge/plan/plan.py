@@ -96,7 +96,7 @@ def _written(source: str) -> tuple[dict[str, Any], str]:
 
 def _step_key(entry: dict[str, Any], what: str) -> StepKey:
     try:
-        probe = probes.get(str(entry.get("probe", "wakeup")))
+        probe = probes.get(str(entry.get("probe", probes.DEFAULT)))
         load = str(entry.get("load", "idle"))
         loads.get(load)
         deployment = parse_deployment(str(entry.get("deployment", AS_IS)))
@@ -127,7 +127,7 @@ def _keep_c_states(deployment: Deployment, written: dict[str, Any], probe: Probe
 
 def _over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     """What is said above replaces what is said below, also where it says the same in another way (a count for a duration)."""
-    probe = probes.PROBES.get(str(above.get("probe", below.get("probe", "wakeup"))))
+    probe = probes.PROBES.get(str(above.get("probe", below.get("probe", probes.DEFAULT))))
     replaced = {other for group in (probe.alternatives if probe is not None else ()) if group & above.keys() for other in group}
     return {key: value for key, value in below.items() if key not in replaced} | above
 
@@ -140,7 +140,7 @@ def _checked(entry: dict[str, Any], place: str, parameters: dict[str, Any], entr
 
 
 def _names(entry: dict[str, Any]) -> set[str]:
-    probe = probes.PROBES.get(str(entry.get("probe", "wakeup")))
+    probe = probes.PROBES.get(str(entry.get("probe", probes.DEFAULT)))
     return {*STEP_KEYS, *(key_names(probe) if probe is not None else ())}
 
 
@@ -170,7 +170,7 @@ def _with_cross_checks(steps: list[StepKey], tool: str | None) -> list[StepKey]:
     paired: list[StepKey] = []
     for step in steps:
         paired.append(step)
-        if step.probe == "wakeup":
+        if probes.get(step.probe).cross_checked:
             paired.append(step.model_copy(update={"tool": tool}))
     return paired
 
@@ -241,7 +241,7 @@ def make_plan(written: dict[str, Any], what: str, overrides: Overrides) -> Plan:
         *((entry, f"{what}, matrix") for entry in _combinations(plan.matrix, what)),
     ]
     # Which probe a step has may be said by the defaults alone.
-    said = [{"probe": plan.defaults.get("probe", "wakeup"), **entry} for entry, _ in bare]
+    said = [{"probe": plan.defaults.get("probe", probes.DEFAULT), **entry} for entry, _ in bare]
     entries = [(_over(_fitting(plan.defaults, own, said), entry), place) for own, (entry, place) in zip(said, bare, strict=True)]
     if overrides.loads is not None:
         entries = [({**entry, "load": load}, place) for entry, place in _but_for_the_load(entries) for load in overrides.loads]

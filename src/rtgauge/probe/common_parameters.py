@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -73,11 +74,12 @@ class MeasuringParameters(MachineParameters):
         return self
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class MeasuringProbe(Probe):
     """A probe with the parameters above and more; the engine has an option of the same name for each."""
 
-    alternatives = (frozenset({"duration", "count"}),)
-    count_lasts_ns = 10_000
+    alternatives: tuple[frozenset[str], ...] = (frozenset({"duration", "count"}),)
+    count_lasts_ns: int = 10_000
     """About how long one sample takes, with the rests; for the time that is left only."""
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""What a probe is to the host: its parameters, and how the engine is called."""
+"""The descriptor of a probe: all that the rest of rtgauge knows of it. No other module knows a probe by its name.
+
+A probe `x` is engine/probes/x.c, src/rtgauge/probe/x.py with its descriptor `PROBE`, and docs/probes/x.md.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -18,33 +22,136 @@ class Parameters(BaseModel):
     model_config = ConfigDict(extra="forbid", populate_by_name=False, frozen=True, strict=True)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Bound:
+    """How a requirement bounds a metric."""
+
+    example: str
+    """A requirement in full, such as `response<=500us hardness=99.9%`."""
+    preset: str | None
+    """The preset that measures the metric, idle and loaded; None where there is none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """A quantity that the probe measures, as the stream and the record call it."""
+
+    name: str
+    plural: str
+    unit: Literal["ns", "count"]
+    signed: bool
+    """Whether a value may be negative, as of what came too early."""
+    bound: Bound | None
+    """None where a requirement says nothing about it."""
+    is_delay: bool = True
+    """Whether its maximum is a latency: one that the kernel's limits on real-time threads may have caused."""
+    compared: bool = True
+    """Of a task set: whether `rtgauge compare --metric` has it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """How often the probe acts, for a search over the period."""
+
+    period: str
+    """The parameter (ns) that sets it."""
+    activations: int
+    """How often it acts in that time."""
+    count: str
+    """The key, as people write it, of the number of activations or cycles to measure."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """The column of a microbenchmark in the tables of Garre et al. 2014, and how often the operation was what it should be."""
+
+    name: str
+    """What every operation's name begins with. The tables have the operations in the order of the probes."""
+    operation: Callable[[Mapping[str, Any]], str]
+    """What a step with these parameters measured the cost of: `semaphore (same-cpu)`."""
+    result: str
+    """The name of the result that has the counts."""
+    met: str
+    """The value of that result which counts the operations that were as they should be."""
+    tries: tuple[str, ...]
+    """The values that add up to all of them."""
+    met_name: str
+    """What happened in those that met it: `slept until woken`."""
+    note: str
+    """What to know when reading these counts."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Probe(ABC):
-    """One kind of measurement."""
+    """One kind of measurement. Fields without a default must be given by every probe; pyright refuses one that leaves out any."""
 
-    name: ClassVar[str]
-    help: ClassVar[str]
+    name: str
+    order: int
+    """Its place in a list of the probes: the smallest comes first."""
+    help: str
     """A line, in a list of probes."""
-    about: ClassVar[str]
+    about: str
     """What its command's help says: a line, an empty one, and more where it is needed."""
-    examples: ClassVar[tuple[str, ...]]
+    examples: tuple[str, ...]
     """Options of its command that make sense together."""
-    parameters: ClassVar[type[Parameters]]
-    alternatives: ClassVar[tuple[frozenset[str], ...]] = ()
-    """Groups of keys of which one is given: the one that is said later replaces the other."""
+    parameters: type[Parameters]
 
-    argument: ClassVar[str | None] = None
+    method: str
+    """The paragraph of the page that says how it measures."""
+    metrics: tuple[Metric, ...]
+    """What it measures, in the order of its tables; empty where it has no series."""
+    missed: str | None
+    """What it counts as missed, which breaks any bound; None where nothing can be missed: it samples, and nothing is released."""
+    pooled: bool
+    """Whether all series of its main metric together are one distribution, with a line in the table of all loads and in the figures."""
+    pace: Pace | None
+    """None where nothing is repeated at a period that can be set."""
+    frequency: tuple[str, ...]
+    """The metrics that are judged against a period, in the order of the papers' tables."""
+    roles: Mapping[str, str]
+    """Label `role` of a series -> how a line says whose view it is."""
+    microbenchmark: bool
+    """Whether it is in the tables of the microbenchmarks."""
+    presenter: str | None
+    """`package.module:NAME` of the Presenter (rtgauge.report.presenter) with its chapter, tables and figures; None where those of every probe are enough."""
+
+    cost: Cost | None = None
+    """Of a microbenchmark that measures the cost of one operation."""
+    folded_above: int | None = None
+    """The page has its steps in its own chapter only. The terminal has so many one by one, and in place of more of them the presenter's tables."""
+    prints_alone: bool = False
+    """Whether its command prints only the presenter's tables, not the summary of a run."""
+    cross_checked: bool = False
+    """Whether cyclictest and rtla measure the same."""
+    default: bool = False
+    """Whether a plan's step that names no probe is of this one."""
+
+    alternatives: tuple[frozenset[str], ...] = ()
+    """Groups of keys of which one is given: the one that is given later replaces the other."""
+    argument: str | None = None
     """The parameter that its command takes without a name in front of it, and must have."""
-    argument_metavar: ClassVar[str | None] = None
-    files: ClassVar[Mapping[str, str]] = {}
+    argument_metavar: str | None = None
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
     """Parameters that are a file's name on the command line, where what they keep goes, and their help; `samples` is one for all."""
-    searches: ClassVar[bool] = False
+    searches: bool = False
     """Whether its command can look for the largest of it that keeps every deadline."""
-    in_plans_only: ClassVar[frozenset[str]] = frozenset()
+    in_plans_only: frozenset[str] = frozenset()
     """Parameters that its command does not have."""
-    takes_load: ClassVar[bool] = True
-    takes_requirement: ClassVar[bool] = False
-    """Whether it measures what a requirement bounds, which is `bounds`."""
-    bounds: ClassVar[str] = "latency"
+    takes_load: bool = True
+
+    @property
+    def takes_requirement(self) -> bool:
+        """Whether its command takes a requirement."""
+        return any(metric.bound is not None for metric in self.metrics)
+
+    @property
+    def bounds(self) -> str:
+        """The metric that a requirement bounds first."""
+        return next((metric.name for metric in self.metrics if metric.bound is not None), "latency")
+
+    def metric(self, name: str) -> Metric | None:
+        """The metric of that name; None where it has no such."""
+        return next((metric for metric in self.metrics if metric.name == name), None)
 
     @abstractmethod
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
@@ -60,9 +167,9 @@ def key_names(probe: Probe) -> list[str]:
     return [field.alias or name for name, field in probe.parameters.model_fields.items()]
 
 
-def normalise(probe: Probe, written: dict[str, Any], what: str) -> dict[str, Any]:
-    """`{"interval": "1ms"}` -> every parameter with its default, in numbers. Raises InputError; `what` names the place."""
+def normalise(probe: Probe, written: dict[str, Any], place: str) -> dict[str, Any]:
+    """`{"interval": "1ms"}` -> every parameter with its default, in numbers. Raises InputError that names the `place`."""
     try:
         return probe.parameters.model_validate(written).model_dump()
     except ValidationError as error:
-        raise explain(error, what, key_names(probe)) from None
+        raise explain(error, place, key_names(probe)) from None

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from rtgauge.probe.common_parameters import FIRST_CPU, MachineParameters, MeasuringProbe
+from rtgauge.probe.descriptor import Metric
 from rtgauge.validation import CpuList, DurationNs, between
 
 KINDS = 6
@@ -33,15 +34,31 @@ class InversionParameters(MachineParameters):
 class Inversion(MeasuringProbe):
     """Three FIFO tasks on one CPU and a lock."""
 
-    name = "inversion"
-    help = "does a high task starve that waits for a lock of a low one, by kind of lock"
-    about = "Priority inversion: does a high task starve that waits for a lock which a low one holds, while a middle one computes?"
-    examples = ("", "--lock semaphore --section 5ms --trials 10")
-    parameters = InversionParameters
-    alternatives = ()
-
     def expected_ns(self, parameters: dict[str, Any]) -> int:
         """Where every trial goes to its limit, with the rests."""
         kinds = KINDS if parameters["lock"] == "all" else 1
         rounds: int = parameters["trials"] * kinds * (parameters["limit_ns"] + 2 * parameters["section_ns"]) * 3 // 2
         return rounds
+
+
+PROBE = Inversion(
+    name="inversion",
+    order=80,
+    help="does a high task starve that waits for a lock of a low one, by kind of lock",
+    about="Priority inversion: does a high task starve that waits for a lock which a low one holds, while a middle one computes?",
+    examples=("", "--lock semaphore --section 5ms --trials 10"),
+    parameters=InversionParameters,
+    method=(
+        "Three FIFO tasks on one CPU, as in fig. 2 of Garre et al.: the low one holds the lock, the high one waits for it, the middle one "
+        "computes until the high one has it or the limit is reached. The value is the high task's wait, from the moment at which it was made ready."
+    ),
+    metrics=(Metric(name="wait", plural="waits", unit="ns", signed=False, bound=None),),
+    missed=None,
+    pooled=False,
+    pace=None,
+    frequency=(),
+    roles={},
+    microbenchmark=True,
+    presenter=None,
+    alternatives=(),
+)

@@ -8,6 +8,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from rtgauge.probe.common_parameters import MeasuringParameters, MeasuringProbe, OnOff
+from rtgauge.probe.descriptor import Metric
 from rtgauge.validation import DurationNs, between
 
 BUSY_MOST = 0.8
@@ -34,11 +35,28 @@ class NoiseParameters(MeasuringParameters):
 class Noise(MeasuringProbe):
     """Gaps, a task a CPU."""
 
-    name = "noise"
-    help = "gaps in a task that only reads the clock, and what the kernel knows of each"
-    about = """Noise: how often and for how long a CPU is taken from a task that wants nothing but to run.
 
-Each gap is laid to another task, to an interrupt, or to what is below the kernel: hardware, firmware, a hypervisor."""
-    examples = ("--duration 10s", "--cpu 1 --threshold 5us --load network")
-    parameters = NoiseParameters
-    count_lasts_ns = 5_000_000
+PROBE = Noise(
+    name="noise",
+    order=40,
+    help="gaps in a task that only reads the clock, and what the kernel knows of each",
+    about="""Noise: how often and for how long a CPU is taken from a task that wants nothing but to run.
+
+Each gap is laid to another task, to an interrupt, or to what is below the kernel: hardware, firmware, a hypervisor.""",
+    examples=("--duration 10s", "--cpu 1 --threshold 5us --load network"),
+    parameters=NoiseParameters,
+    method=(
+        "On each CPU a task does nothing but read the clock, for a part of each round; a difference between two readings that reaches the "
+        "threshold is a gap. The kernel's counters say what each gap was: a switch to another task, an interrupt of this CPU, or neither: "
+        "then it came from below the kernel."
+    ),
+    metrics=(Metric(name="gap", plural="gaps", unit="ns", signed=False, bound=None),),
+    missed=None,
+    pooled=True,
+    pace=None,
+    frequency=(),
+    roles={},
+    microbenchmark=True,
+    presenter=None,
+    count_lasts_ns=5_000_000,
+)

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from rtgauge.probe.descriptor import Bound, Metric, Pace
 from rtgauge.probe.signal_parameters import Role, SignalParameters, SignalProbe
 from rtgauge.validation import DurationNs, between
 
@@ -31,15 +32,36 @@ class PeriodicParameters(SignalParameters):
 class Periodic(SignalProbe):
     """A line that is toggled each half-period."""
 
-    name = "periodic"
-    help = "a task toggles a line at a fixed period: how late is each edge, how even are the half-periods"
-    about = """Periodic: a task toggles a line at a fixed period; how late is each edge, how even are the half-periods?
-
-Measured by the task itself, by the other end of the line, or by both."""
-    examples = ("--period 1ms --duration 10s", "--path gpio:/dev/gpiochip0:17 --role master --timer timerfd --period 30ms")
-    parameters = PeriodicParameters
-
     def cycle_ns(self, parameters: dict[str, Any]) -> int:
         """A half-period."""
         half: int = parameters["period_ns"] // 2
         return half
+
+
+PROBE = Periodic(
+    name="periodic",
+    order=20,
+    help="a task toggles a line at a fixed period: how late is each edge, how even are the half-periods",
+    about="""Periodic: a task toggles a line at a fixed period; how late is each edge, how even are the half-periods?
+
+Measured by the task itself, by the other end of the line, or by both.""",
+    examples=("--period 1ms --duration 10s", "--path gpio:/dev/gpiochip0:17 --role master --timer timerfd --period 30ms"),
+    parameters=PeriodicParameters,
+    method=(
+        "A task sleeps until an absolute time, toggles a line, and does so each half-period. Latency is from the time at which an edge was due to the edge; "
+        "jitter is the actual half-period minus the nominal one, signed. The task itself reads the clock right after it has toggled the line; "
+        "an observer at the other end, where there is one, reads it when the edge comes in, or takes the kernel's time stamp of it. "
+        "An edge whose time passed before the task came back to wait is counted as missed."
+    ),
+    metrics=(
+        Metric(name="latency", plural="latencies", unit="ns", signed=True, bound=Bound(example="period=1ms latency<=200us hardness=100%", preset=None)),
+        Metric(name="jitter", plural="jitters", unit="ns", signed=True, bound=Bound(example="jitter<=200us hardness=99.9%", preset="brown2010")),
+    ),
+    missed="edges whose time passed before the task came back to wait",
+    pooled=True,
+    pace=Pace(period="period_ns", activations=2, count="cycles"),
+    frequency=("jitter", "latency"),
+    roles={"self": "by itself", "observer": "observed"},
+    microbenchmark=False,
+    presenter=None,
+)

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from rtgauge.probe.common_parameters import FIRST_CPU, MeasuringParameters, MeasuringProbe
+from rtgauge.probe.descriptor import Cost, Metric
 from rtgauge.validation import CpuList, DurationNs, between
 
 
@@ -31,9 +33,39 @@ class PreemptParameters(MeasuringParameters):
 class Preempt(MeasuringProbe):
     """A high task, a low one, and what wakes the high one."""
 
-    name = "preempt"
-    help = "from an event to the first instruction of a high-priority task, while a low one runs"
-    about = "Preemption: a task of high priority becomes ready while one of low priority runs on its CPU."
-    examples = ("--duration 10s", "--event wake-up --cpu 1")
-    parameters = PreemptParameters
-    count_lasts_ns = 300_000
+
+def _operation(parameters: Mapping[str, Any]) -> str:
+    where = f", {parameters['placement']}" if parameters["event"] == "wake-up" and parameters["placement"] != "other-core" else ""
+    return f"preemption ({parameters['event']}{where})"
+
+
+PROBE = Preempt(
+    name="preempt",
+    order=60,
+    help="from an event to the first instruction of a high-priority task, while a low one runs",
+    about="Preemption: a task of high priority becomes ready while one of low priority runs on its CPU.",
+    examples=("--duration 10s", "--event wake-up --cpu 1"),
+    parameters=PreemptParameters,
+    method=(
+        "A task of low priority computes; one of high priority on the same CPU waits. The value is from the event (the time set in a timer, "
+        "or the moment before a task on another CPU posts) to the high-priority task's first reading of the clock."
+    ),
+    metrics=(Metric(name="preemption", plural="preemptions", unit="ns", signed=False, bound=None),),
+    missed=None,
+    pooled=True,
+    pace=None,
+    frequency=(),
+    roles={},
+    microbenchmark=True,
+    presenter=None,
+    cost=Cost(
+        name="preemption",
+        operation=_operation,
+        result="preemptions",
+        met="preempted",
+        tries=("events",),
+        met_name="preempted the low task",
+        note="preempted: of the warm-up too; an event at which the low task did not run is a sample all the same.",
+    ),
+    count_lasts_ns=300_000,
+)

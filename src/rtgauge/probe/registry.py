@@ -1,26 +1,42 @@
 # SPDX-License-Identifier: MIT
-"""The probes by name."""
+"""The probes by name: every module of this package that has a descriptor `PROBE`."""
 
 from __future__ import annotations
 
+import pkgutil
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import rtgauge.probe
 from rtgauge.errors import InputError
-from rtgauge.probe.calibrate import Calibrate
-from rtgauge.probe.descriptor import Probe
-from rtgauge.probe.inversion import Inversion
-from rtgauge.probe.noise import Noise
-from rtgauge.probe.periodic import Periodic
-from rtgauge.probe.preempt import Preempt
-from rtgauge.probe.response import Response
-from rtgauge.probe.semaphore import Semaphore
-from rtgauge.probe.switch import Switch
-from rtgauge.probe.taskset import Taskset
-from rtgauge.probe.tire import Tire
-from rtgauge.probe.wakeup import Wakeup
+from rtgauge.probe.descriptor import Parameters, Probe
 from rtgauge.suggest import nearest
 
-PROBES: dict[str, Probe] = {
-    probe.name: probe for probe in (Wakeup(), Periodic(), Response(), Noise(), Switch(), Preempt(), Semaphore(), Inversion(), Taskset(), Tire(), Calibrate())
-}
+if TYPE_CHECKING:
+    from rtgauge.record.model import Step
+
+
+def _listed() -> dict[str, Probe]:
+    modules = (import_module(f"rtgauge.probe.{module.name}") for module in pkgutil.iter_modules(rtgauge.probe.__path__))
+    probes = [module.PROBE for module in modules if isinstance(getattr(module, "PROBE", None), Probe)]
+    return {probe.name: probe for probe in sorted(probes, key=lambda probe: (probe.order, probe.name))}
+
+
+PROBES: dict[str, Probe] = _listed()
+DEFAULT: str = next(name for name, probe in PROBES.items() if probe.default)
+"""The probe of a plan's step that names none."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Unknown(Probe):
+    """A probe that a newer rtgauge or another tool has: its step is shown with what every probe has."""
+
+    def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:  # noqa: ARG002 - the same for every probe
+        raise InputError(f"unknown probe '{self.name}'")
+
+    def expected_ns(self, parameters: dict[str, Any]) -> int | None:  # noqa: ARG002 - the same for every probe
+        return None
 
 
 def get(name: str) -> Probe:
@@ -28,3 +44,44 @@ def get(name: str) -> Probe:
     if name not in PROBES:
         raise InputError(f"unknown probe '{name}'{nearest(name, PROBES)}")
     return PROBES[name]
+
+
+def probe_of(step: Step) -> Probe:
+    """The descriptor of the probe that measured a step of any record; a bare one where this rtgauge does not have that probe."""
+    name = step.key.probe
+    return PROBES.get(name) or _Unknown(
+        name=name,
+        order=0,
+        help="",
+        about="",
+        examples=(),
+        parameters=Parameters,
+        method="",
+        metrics=(),
+        missed="activations whose release time passed before the task came back to wait",
+        pooled=True,
+        pace=None,
+        frequency=(),
+        roles={},
+        microbenchmark=False,
+        presenter=None,
+    )
+
+
+def requirement_metrics() -> list[str]:
+    """The metrics that a requirement can bound, in the order of the probes."""
+    return list(dict.fromkeys(metric.name for probe in PROBES.values() for metric in probe.metrics if metric.bound is not None))
+
+
+def preset_of(metric: str) -> tuple[Probe, str] | None:
+    """A probe that measures a metric which a requirement can bound, and the preset that has it; None where no preset measures it."""
+    for probe in PROBES.values():
+        known = probe.metric(metric)
+        if known is not None and known.bound is not None and known.bound.preset is not None:
+            return probe, known.bound.preset
+    return None
+
+
+def plural_of(metric: str) -> str:
+    """ "latency" -> "latencies"."""
+    return next((known.plural for probe in PROBES.values() if (known := probe.metric(metric)) is not None), f"{metric}s")

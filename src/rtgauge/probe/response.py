@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
+from rtgauge.probe.descriptor import Bound, Metric, Pace
 from rtgauge.probe.signal_parameters import Role, SignalParameters, SignalProbe
 from rtgauge.validation import DurationNs, between
 
@@ -48,22 +49,6 @@ class ResponseParameters(SignalParameters):
 class Response(SignalProbe):
     """A stimulus and its answer, again and again."""
 
-    name = "response"
-    help = "from a stimulus on a line to the answer of a task that waits for it"
-    about = """Response: from a stimulus on a line to the answer of a task that waits for it.
-
-A master makes the stimuli and measures, a slave answers: two processes on this machine, or each on its own machine."""
-    examples = (
-        "--cycles 100000",
-        "--path loop:pipe --interval 10ms --load network",
-        "--path gpio:/dev/gpiochip0:17,27 --role master",
-        "--path udp:192.168.1.5:7000 --role slave --duration 1h",
-        "--path udp:192.168.1.5:7000 --target ssh://board --peer local --load cpu",
-    )
-    parameters = ResponseParameters
-    bounds = "response"
-    alternatives = (frozenset({"duration", "cycles"}), frozenset({"interval", "interval-min"}), frozenset({"interval", "interval-max"}))
-
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
         """The engine's command line."""
         given = dict(parameters)
@@ -81,3 +66,36 @@ A master makes the stimuli and measures, a slave answers: two processes on this 
         """The fixed interval, or the mean of those drawn and an answer."""
         drawn: int = (parameters["interval_min_ns"] + parameters["interval_max_ns"]) // 2 + ANSWER_NS
         return parameters["interval_ns"] or drawn
+
+
+PROBE = Response(
+    name="response",
+    order=30,
+    help="from a stimulus on a line to the answer of a task that waits for it",
+    about="""Response: from a stimulus on a line to the answer of a task that waits for it.
+
+A master makes the stimuli and measures, a slave answers: two processes on this machine, or each on its own machine.""",
+    examples=(
+        "--cycles 100000",
+        "--path loop:pipe --interval 10ms --load network",
+        "--path gpio:/dev/gpiochip0:17,27 --role master",
+        "--path udp:192.168.1.5:7000 --role slave --duration 1h",
+        "--path udp:192.168.1.5:7000 --target ssh://board --peer local --load cpu",
+    ),
+    parameters=ResponseParameters,
+    method=(
+        "A master reads the clock, makes an edge on a line and waits; a slave that waits for that edge answers at once with an edge of its own; the master "
+        "reads the clock again. The response is the difference, by the master's clock. The time from one stimulus to the next is drawn at random, or fixed. "
+        "A stimulus that is not answered within the timeout is lost, and one whose time passed while the one before was not answered is skipped: "
+        "both are counted as missed."
+    ),
+    metrics=(Metric(name="response", plural="responses", unit="ns", signed=False, bound=Bound(example="response<=500us hardness=99.9%", preset="brown2010")),),
+    missed="stimuli that were not answered in time, or that were skipped because the answer before was still missing",
+    pooled=True,
+    pace=Pace(period="interval_ns", activations=1, count="cycles"),
+    frequency=("response",),
+    roles={"master": "by the master", "slave": "by the slave"},
+    microbenchmark=False,
+    presenter=None,
+    alternatives=(frozenset({"duration", "cycles"}), frozenset({"interval", "interval-min"}), frozenset({"interval", "interval-max"})),
+)

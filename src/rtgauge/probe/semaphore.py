@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from pydantic import Field
 
 from rtgauge.probe.common_parameters import FIRST_CPU, MeasuringParameters, MeasuringProbe
+from rtgauge.probe.descriptor import Cost, Metric
 from rtgauge.validation import CpuList
 
 
@@ -24,8 +26,34 @@ class SemaphoreParameters(MeasuringParameters):
 class Semaphore(MeasuringProbe):
     """Two tasks that wake each other in turn."""
 
-    name = "semaphore"
-    help = "from one task's post to the other's return from wait; also by mutex, pipe, signal and others"
-    about = "Semaphore: from one task's post to the other's return from wait, and the same by other means."
-    examples = ("--count 100000", "--method pipe --placement other-core")
-    parameters = SemaphoreParameters
+
+def _operation(parameters: Mapping[str, Any]) -> str:
+    return f"{parameters['method']} ({parameters['placement']})"
+
+
+PROBE = Semaphore(
+    name="semaphore",
+    order=70,
+    help="from one task's post to the other's return from wait; also by mutex, pipe, signal and others",
+    about="Semaphore: from one task's post to the other's return from wait, and the same by other means.",
+    examples=("--count 100000", "--method pipe --placement other-core"),
+    parameters=SemaphoreParameters,
+    method=("Two tasks wake each other in turn; the value is from the reading of the clock before one posts to that after the other comes back from its wait."),
+    metrics=(Metric(name="hand-over", plural="hand-overs", unit="ns", signed=False, bound=None),),
+    missed=None,
+    pooled=True,
+    pace=None,
+    frequency=(),
+    roles={},
+    microbenchmark=True,
+    presenter=None,
+    cost=Cost(
+        name="semaphore",
+        operation=_operation,
+        result="hand-overs",
+        met="slept",
+        tries=("hand_overs",),
+        met_name="slept until woken",
+        note="slept: of the warm-up too; a hand-over to a task that did not yet sleep is shorter, and a sample all the same.",
+    ),
+)

@@ -6,6 +6,8 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
+from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
@@ -142,11 +144,11 @@ class SignalParameters(MachineParameters):
         return self
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class SignalProbe(Probe):
     """A probe with the parameters above and more; the engine has an option of the same name for each but `cycles`, its `count`."""
 
-    alternatives = (frozenset({"duration", "cycles"}),)
-    takes_requirement = True
+    alternatives: tuple[frozenset[str], ...] = (frozenset({"duration", "cycles"}),)
 
     def both_ends(self, parameters: dict[str, Any], samples_dir: str | None) -> dict[Role, list[str]]:
         """The engine's command line for each role, of a step whose peer plays the other one.
@@ -175,9 +177,9 @@ class SignalProbe(Probe):
         written = {name: ("on" if value else "off") if isinstance(value, bool) else value for name, value in given.items()}
         return [self.name, *(f"--{name.replace('_', '-')}={value}" for name, value in written.items())]
 
+    @abstractmethod
     def cycle_ns(self, parameters: dict[str, Any]) -> int:
         """About how long a cycle takes."""
-        raise NotImplementedError
 
     def expected_ns(self, parameters: dict[str, Any]) -> int:
         """Warm-up and measured phase."""

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from pydantic import Field
 
 from rtgauge.probe.common_parameters import FIRST_CPU, MeasuringParameters, MeasuringProbe
+from rtgauge.probe.descriptor import Cost, Metric
 from rtgauge.validation import CpuList
 
 
@@ -19,8 +23,37 @@ class SwitchParameters(MeasuringParameters):
 class Switch(MeasuringProbe):
     """Tasks that yield to each other."""
 
-    name = "switch"
-    help = "cost of a task switch: tasks of equal priority on one CPU yield to each other"
-    about = "Task switch: tasks of equal priority on one CPU yield to each other."
-    examples = ("--count 100000", "--policy other --tasks 4 --cpu 1")
-    parameters = SwitchParameters
+
+def _operation(parameters: Mapping[str, Any]) -> str:
+    return "task switch" if parameters["tasks"] == 2 else f"task switch ({parameters['tasks']} tasks)"
+
+
+PROBE = Switch(
+    name="switch",
+    order=50,
+    help="cost of a task switch: tasks of equal priority on one CPU yield to each other",
+    about="Task switch: tasks of equal priority on one CPU yield to each other.",
+    examples=("--count 100000", "--policy other --tasks 4 --cpu 1"),
+    parameters=SwitchParameters,
+    method=(
+        "Tasks of equal priority on one CPU store the time and yield, in turn; the value is from the time of one task to that of the next: "
+        "a yield, a switch and one reading of the clock."
+    ),
+    metrics=(Metric(name="switch", plural="switches", unit="ns", signed=False, bound=None),),
+    missed=None,
+    pooled=True,
+    pace=None,
+    frequency=(),
+    roles={},
+    microbenchmark=True,
+    presenter=None,
+    cost=Cost(
+        name="task switch",
+        operation=_operation,
+        result="yields",
+        met="switched",
+        tries=("switched", "kept_the_cpu"),
+        met_name="switched",
+        note="switched: of the measured time; a yield that did not switch is no sample.",
+    ),
+)

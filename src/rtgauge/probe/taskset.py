@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 
 from rtgauge.errors import InputError
 from rtgauge.probe.common_parameters import LONGEST, DmaLatencyUs, OnOff
-from rtgauge.probe.descriptor import Parameters, Probe
+from rtgauge.probe.descriptor import Metric, Parameters, Probe
 from rtgauge.schedulability.model.task import Task, TaskSet, utilisation
 from rtgauge.schedulability.model.task_set_file import check_task_set, read_written
 from rtgauge.units import MAX_CPU, format_duration
@@ -136,19 +136,6 @@ def timeline_ns(found: TaskSet) -> int:
 class Taskset(Probe):
     """Period, response, jitter, release latency, deadline misses and preemptions of every task."""
 
-    name = "taskset"
-    help = "a set of periodic tasks: period, response, jitter, latency, deadline misses, preemptions"
-    about = """A set of periodic tasks, run for real: does it keep its deadlines, and what does the calculation say?
-
-Each task burns its execution time in each period. Shown are period, response, jitter, release latency, deadline misses and preemptions of each,
-beside the calculated response."""
-    examples = ("control.toml --duration 1min", "control.toml --execution cpu --load cpu", "control.toml --policy deadline --pin off")
-    parameters = TasksetParameters
-    argument = "file"
-    argument_metavar = "FILE.toml"
-    in_plans_only = frozenset({"task", "name"})
-    alternatives = (frozenset({"file", "task"}),)
-
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
         """The engine's command line."""
         found = task_set_of(parameters)
@@ -171,3 +158,41 @@ beside the calculated response."""
     def expected_ns(self, parameters: dict[str, Any]) -> int:
         """Warm-up and measured phase."""
         return int(parameters["duration_ns"]) + int(parameters["warm_up_ns"])
+
+
+PROBE = Taskset(
+    name="taskset",
+    order=90,
+    help="a set of periodic tasks: period, response, jitter, latency, deadline misses, preemptions",
+    about="""A set of periodic tasks, run for real: does it keep its deadlines, and what does the calculation say?
+
+Each task burns its execution time in each period. Shown are period, response, jitter, release latency, deadline misses and preemptions of each,
+beside the calculated response.""",
+    examples=("control.toml --duration 1min", "control.toml --execution cpu --load cpu", "control.toml --policy deadline --pin off"),
+    parameters=TasksetParameters,
+    method=(
+        "Each task waits for its release by absolute time, reads the clock, burns its execution time in a busy loop, and reads the clock again. "
+        "All are released together at time 0 (and their offset later). A late activation is run late; none is skipped, so none is missed."
+    ),
+    metrics=(
+        Metric(name="response", plural="responses", unit="ns", signed=False, bound=None),
+        Metric(name="latency", plural="latencies", unit="ns", signed=False, bound=None),
+        Metric(name="response-from-start", plural="responses from start", unit="ns", signed=False, bound=None),
+        Metric(name="period", plural="periods", unit="ns", signed=False, bound=None),
+        Metric(name="absolute-jitter", plural="absolute jitters", unit="ns", signed=False, bound=None),
+        Metric(name="execution", plural="execution times", unit="ns", signed=False, bound=None),
+        Metric(name="tardiness", plural="tardinesses", unit="ns", signed=False, bound=None, compared=False),
+        Metric(name="preemptions", plural="preemptions", unit="count", signed=False, bound=None, is_delay=False, compared=False),
+    ),
+    missed=None,
+    pooled=False,
+    pace=None,
+    frequency=(),
+    roles={},
+    microbenchmark=False,
+    presenter=None,
+    argument="file",
+    argument_metavar="FILE.toml",
+    in_plans_only=frozenset({"task", "name"}),
+    alternatives=(frozenset({"file", "task"}),),
+)

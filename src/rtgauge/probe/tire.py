@@ -6,11 +6,12 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from pathlib import PurePosixPath
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from rtgauge.probe.common_parameters import MachineParameters, MeasuringProbe, OnOff
+from rtgauge.probe.descriptor import Bound, Metric
 from rtgauge.tire.state_file import STATE_FILE
 from rtgauge.validation import DurationNs, between
 
@@ -161,25 +162,6 @@ def most_damping(nodes: int, mass_kg: float) -> float:
 class Tire(MeasuringProbe):
     """Point masses, springs and threads."""
 
-    name = "tire"
-    help = "a physical simulation on several threads, as fast as possible or a step a period"
-    about = """Tire: a physical simulation on several threads, as fast as possible or one step each period.
-
-Point masses on a circle, joined by spring-dampers, fall on a floor. Real-fast tells how many steps of how many nodes the machine computes in a
-second; real-time tells whether each step is done at its deadline.
---search looks for the largest tire that keeps every deadline; `rtgauge run tire-search` does so too and keeps a record."""
-    examples = (
-        "--solver halo --nodes 4000 --threads 2 --steps 6000",
-        '--threads cores --period 10ms --require "response<=10ms"',
-        "--nodes 40 --steps 100 --state drop.csv",
-        "--search --solver halo --threads one,cores,twice",
-    )
-    parameters = TireParameters
-    files: ClassVar = {"state": "Final positions and velocities into FILE: .csv, .npy, or else binary."}
-    takes_requirement = True
-    searches = True
-    alternatives = (frozenset({"duration", "steps"}),)
-
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
         """The engine's command line."""
         given = {name: value for name, value in parameters.items() if name not in {"samples", "state", "free_running", *QUANTITIES}}
@@ -200,3 +182,44 @@ second; real-time tells whether each step is done at its deadline.
         if parameters["steps"]:
             measured = parameters["steps"] * (parameters["period_ns"] or parameters["nodes"] * NODE_STEP_NS)
         return measured + int(parameters["warm_up_ns"])
+
+
+PROBE = Tire(
+    name="tire",
+    order=100,
+    help="a physical simulation on several threads, as fast as possible or a step a period",
+    about="""Tire: a physical simulation on several threads, as fast as possible or one step each period.
+
+Point masses on a circle, joined by spring-dampers, fall on a floor. Real-fast tells how many steps of how many nodes the machine computes in a
+second; real-time tells whether each step is done at its deadline.
+--search looks for the largest tire that keeps every deadline; `rtgauge run tire-search` does so too and keeps a record.""",
+    examples=(
+        "--solver halo --nodes 4000 --threads 2 --steps 6000",
+        '--threads cores --period 10ms --require "response<=10ms"',
+        "--nodes 40 --steps 100 --state drop.csv",
+        "--search --solver halo --threads one,cores,twice",
+    ),
+    parameters=TireParameters,
+    method=(
+        "A simulated tire is computed a step of 10 ms at a time: as fast as possible, or a step each period, released by absolute time. All threads meet "
+        "after a step, and the last one reads the clock. A deadline is the next release; a step that is not done by then has missed it, and so has each "
+        "release that passed before the threads were back to wait for it."
+    ),
+    metrics=(
+        Metric(name="latency", plural="latencies", unit="ns", signed=False, bound=Bound(example="period=1ms latency<=200us hardness=100%", preset=None)),
+        Metric(name="response", plural="responses", unit="ns", signed=False, bound=Bound(example="response<=10ms hardness=99.9%", preset=None), is_delay=False),
+        Metric(name="slack", plural="slacks", unit="ns", signed=True, bound=None, is_delay=False),
+        Metric(name="step-time", plural="step times", unit="ns", signed=False, bound=None, is_delay=False),
+    ),
+    missed="steps whose release time passed before the threads came back to wait",
+    pooled=True,
+    pace=None,
+    frequency=(),
+    roles={},
+    microbenchmark=False,
+    presenter=None,
+    folded_above=12,
+    files={"state": "Final positions and velocities into FILE: .csv, .npy, or else binary."},
+    searches=True,
+    alternatives=(frozenset({"duration", "steps"}),),
+)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from rtgauge.probe.common_parameters import LONGEST, DmaLatencyUs, OnOff
-from rtgauge.probe.descriptor import Parameters, Probe
+from rtgauge.probe.descriptor import Bound, Metric, Pace, Parameters, Probe
 from rtgauge.units import parse_duration_ns
 from rtgauge.validation import CpuList, DurationNs, between
 
@@ -54,21 +54,6 @@ class WakeupParameters(Parameters):
 class Wakeup(Probe):
     """Scheduling latency, one measuring thread a CPU."""
 
-    name = "wakeup"
-    help = "scheduling latency: from the expected release to the first instruction, one thread a CPU"
-    about = """Scheduling latency: how late a thread wakes.
-
-On each CPU one thread sleeps until a given time, reads the clock when it runs again, and notes the difference."""
-    examples = (
-        "--cpu 1 --interval 200us --duration 5s --priority 98",
-        '--load cpu --require "latency<=200us"',
-        "--count 100000 --samples latencies.csv",
-        "--duration 1h --stop-at 500us --json",
-    )
-    parameters = WakeupParameters
-    takes_requirement = True
-    alternatives = (frozenset({"duration", "count"}),)
-
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
         """The engine's command line."""
         options = {
@@ -92,3 +77,38 @@ On each CPU one thread sleeps until a given time, reads the clock when it runs a
         """Warm-up and measured phase."""
         measured: int = parameters["count"] * parameters["interval_ns"] if parameters["count"] else parameters["duration_ns"]
         return measured + int(parameters["warm_up_ns"])
+
+
+PROBE = Wakeup(
+    name="wakeup",
+    order=10,
+    help="scheduling latency: from the expected release to the first instruction, one thread a CPU",
+    about="""Scheduling latency: how late a thread wakes.
+
+On each CPU one thread sleeps until a given time, reads the clock when it runs again, and notes the difference.""",
+    examples=(
+        "--cpu 1 --interval 200us --duration 5s --priority 98",
+        '--load cpu --require "latency<=200us"',
+        "--count 100000 --samples latencies.csv",
+        "--duration 1h --stop-at 500us --json",
+    ),
+    parameters=WakeupParameters,
+    method=(
+        "One measuring thread a CPU sleeps until an absolute time, reads the clock as soon as it runs again, and keeps the actual minus the expected "
+        "release time: the latency. An activation whose release time passed before the thread came back to wait for it is counted as missed; "
+        "it has no latency of its own."
+    ),
+    metrics=(
+        Metric(name="latency", plural="latencies", unit="ns", signed=False, bound=Bound(example="period=1ms latency<=200us hardness=100%", preset="quick")),
+    ),
+    missed="activations whose release time passed before the task came back to wait",
+    pooled=True,
+    pace=Pace(period="interval_ns", activations=1, count="count"),
+    frequency=("latency",),
+    roles={},
+    microbenchmark=False,
+    presenter=None,
+    cross_checked=True,
+    default=True,
+    alternatives=(frozenset({"duration", "count"}),),
+)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from rtgauge.probe.registry import PROBES
 from rtgauge.report.conditions import ordered_steps, step_labels
 from rtgauge.report.text import quantity, value, words
 
@@ -13,27 +14,6 @@ if TYPE_CHECKING:
     from rtgauge.record.model import Calibration, Step
     from rtgauge.record.reader import Record
 
-PROBES = {
-    "wakeup": "One measuring thread a CPU sleeps until an absolute time, reads the clock as soon as it runs again, and keeps the actual minus the expected "
-    "release time: the latency. An activation whose release time passed before the thread came back to wait for it is counted as missed; "
-    "it has no latency of its own.",
-    "noise": "On each CPU a task does nothing but read the clock, for a part of each round; a difference between two readings that reaches the "
-    "threshold is a gap. Gaps are told apart by what the kernel counted meanwhile: a switch to another task, an interrupt of this CPU, or nothing: "
-    "then it came from below the kernel.",
-    "switch": "Tasks of equal priority on one CPU store the time and yield, in turn; the value is from the time of one task to that of the next: "
-    "a yield, a switch and one reading of the clock.",
-    "preempt": "A task of low priority computes; one of high priority on the same CPU waits. The value is from the event (the time set in a timer, "
-    "or the moment before a task on another CPU posts) to the high task's first reading of the clock.",
-    "semaphore": "Two tasks wake each other in turn; the value is from the reading of the clock before one posts to that after the other comes back "
-    "from its wait.",
-    "inversion": "Three FIFO tasks on one CPU, as in fig. 2 of Garre et al.: the low one holds the lock, the high one waits for it, the middle one "
-    "computes until the high one has it or the limit is reached. The value is the high task's wait, from the moment at which it was made ready.",
-    "taskset": "Each task waits for its release by absolute time, reads the clock, burns its execution time in a busy loop, and reads the clock again. "
-    "All are released together at time 0 (and their offset later). A late activation is run late; none is skipped, so none is missed.",
-    "tire": "A simulated tire is computed a step of 10 ms at a time: as fast as possible, or a step each period, released by absolute time. All threads meet "
-    "after a step, and the last one reads the clock. A deadline is the next release; a step that is not done by then has missed it, and so has each release "
-    "that passed before the threads were back to wait for it.",
-}
 COMMON = (
     "Nothing was taken off a latency, not the cost of reading the clock either. The largest values are exact. Quantiles are nearest-rank, from a "
     "histogram of 1 % or better unless raw samples were kept; one that falls beyond the histogram's 10 s is a lower bound and shown with ≥. "
@@ -47,7 +27,7 @@ def method_words(record: Record) -> list[str]:
     probes = dict.fromkeys(step.key.probe for step in record.steps if step.key.tool == "rtgauge")
     foreign = dict.fromkeys(step.tool for step in record.steps if step.key.tool != "rtgauge")
     others = [f"Steps measured by {tool} hold what it said; what it counts as a latency, and what it leaves out, is its own." for tool in foreign]
-    return [*(PROBES[probe] for probe in probes if probe in PROBES), *others, COMMON]
+    return [*(PROBES[probe].method for probe in probes if probe in PROBES), *others, COMMON]
 
 
 def tools(record: Record) -> list[str]:

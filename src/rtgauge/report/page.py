@@ -13,6 +13,7 @@ from rtgauge.analysis.frequency import gather
 from rtgauge.analysis.microbenchmarks import microbenchmarks
 from rtgauge.analysis.sustained import curves
 from rtgauge.errors import InputError
+from rtgauge.probe.registry import plural_of
 from rtgauge.record.model import Severity
 from rtgauge.report import frequency_tables, method, response_tables, sustained_tables, tables
 from rtgauge.report.changes import change_tables
@@ -27,7 +28,7 @@ from rtgauge.report.figures.theme import config
 from rtgauge.report.figures.timing import timing_figures
 from rtgauge.report.frequency_tables import Timing
 from rtgauge.report.microbenchmark_tables import grids
-from rtgauge.report.quantity import LATENCY, capital, common_quantity, example_requirement, plural_of, quantities, quantity_of
+from rtgauge.report.quantity import LATENCY, capital, common_quantity, example_requirement, quantities, quantity_of
 from rtgauge.report.signals import signal_lines
 from rtgauge.report.text import NARROW_SPACE, plural, quantity, us, whole
 from rtgauge.schedulability.analysis.measured_set import measured_set

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rtgauge.probe.registry import DEFAULT, PROBES, probe_of, requirement_metrics
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -13,21 +15,16 @@ if TYPE_CHECKING:
 LATENCY = "latency"
 SEVERAL = "time"
 """Stands for more than one quantity."""
-SAMPLED = {"noise", "switch", "preempt", "semaphore", "inversion"}
-"""Probes that do something again and again without a release time: none of it can be missed."""
-EXAMPLES = {LATENCY: "period=1ms latency<=200us hardness=100%", "response": "response<=500us hardness=99.9%", "jitter": "jitter<=200us hardness=99.9%"}
-"""Quantities that a requirement can bound."""
-PLURALS = {"latency": "latencies", "switch": "switches"}
 
 
 def has_distribution(step: Step) -> bool:
-    """Whether all series of its main quantity say something together: not those of a task set, nor waits for different locks."""
-    return not step.tasks and step.key.probe != "inversion"
+    """Whether all series of its main quantity are one distribution: not those of a task set, nor waits for different locks."""
+    return not step.tasks and probe_of(step).pooled
 
 
 def has_releases(step: Step) -> bool:
     """Whether what is measured is released at times of its own, so that activations can be missed."""
-    return step.key.probe not in SAMPLED
+    return probe_of(step).missed is not None
 
 
 def quantity_of(step: Step) -> str:
@@ -42,20 +39,16 @@ def quantities(steps: Iterable[Step]) -> list[str]:
 
 
 def example_requirement(steps: Sequence[Step]) -> str | None:
-    """A requirement that could be asked of these steps; None where they measured nothing that one bounds."""
-    found = {quantity_of(step) for step in steps} or {LATENCY}
-    return next((EXAMPLES[quantity] for quantity in EXAMPLES if quantity in found), None)
+    """A requirement that bounds what these steps measured, or what the default probe measures; None where nothing of it can be bounded."""
+    measured = [(probe_of(step), quantity_of(step)) for step in steps] or [(PROBES[DEFAULT], LATENCY)]
+    examples = {metric.name: metric.bound.example for probe, name in measured if (metric := probe.metric(name)) is not None and metric.bound is not None}
+    return next((examples[name] for name in requirement_metrics() if name in examples), None)
 
 
 def common_quantity(steps: Iterable[Step]) -> str:
     """The one quantity of all these steps, "time" where they have several, "latency" where they have none."""
     found = quantities(steps)
     return found[0] if len(found) == 1 else SEVERAL if found else LATENCY
-
-
-def plural_of(quantity: str) -> str:
-    """ "latency" -> "latencies"."""
-    return PLURALS.get(quantity, f"{quantity}s")
 
 
 def capital(text: str) -> str:

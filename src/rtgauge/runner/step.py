@@ -237,7 +237,8 @@ def _throttle_marks(step: Step, facts: dict[str, Any]) -> list[Mark]:
     for one in highest(step):
         if one.series in elsewhere:
             continue
-        # How long a tire computes says nothing: a step may well take as long as a limit takes at once.
-        longest = None if step.key.probe == "tire" and one.metric != "latency" else one.max_ns
+        # How long something computes says nothing: it may well take as long as a limit takes at once.
+        metric = probes.get(step.key.probe).metric(one.metric)
+        longest = one.max_ns if metric is None or metric.is_delay else None
         found.append(throttled(one.thread, facts, max_latency_ns=longest, policy=policy, series=one.series))
     return [mark for mark in found if mark is not None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from rtgauge.errors import MeasureError
 from rtgauge.probe import registry as probes
+from rtgauge.probe.calibrate import PROBE as CALIBRATE
 from rtgauge.record.model import Calibration, StepKey
 from rtgauge.record.stream import Armed, ErrorLine, StreamResult, parse_line
 from rtgauge.runner import peer_step
@@ -39,7 +40,7 @@ def check_permission(key: StepKey, context: Context) -> None:
 def calibrate(target: Target, *, emulated: bool) -> list[Calibration]:
     """Resolution and reading cost of every clock of the target. An emulated one, whose costs are the emulator's, is asked a tenth as often."""
     result = StreamResult()
-    program = target.engine(*probes.get("calibrate").arguments({"count": 10_000 if emulated else 100_000}, None))
+    program = target.engine(*CALIBRATE.arguments({"count": 10_000 if emulated else 100_000}, None))
     for text in program.lines():
         result.take(parse_line(text))
     program.wait(LAST_WORDS_S)

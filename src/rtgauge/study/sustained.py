@@ -6,22 +6,23 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.analysis.sustained import PERIODS, found_in, groups, next_period, point_of
+from rtgauge.analysis.sustained import found_in, groups, next_period, point_of
 from rtgauge.errors import InputError
 from rtgauge.plan.plan import Overrides, Plan, make_plan
+from rtgauge.probe import registry as probes
 from rtgauge.suggest import nearest
 from rtgauge.units import format_duration, parse_duration_ns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rtgauge.probe.descriptor import Pace
     from rtgauge.record.model import Step, StepKey
     from rtgauge.record.reader import Record
 
 GRID = ("10ms", "5ms", "2ms", "1ms", "500us", "200us", "100us", "50us", "20us")
 """Adam's 10 ms, and shorter."""
 REPEATS = 3
-CYCLES = {"response": "cycles", "periodic": "cycles", "wakeup": "count"}
 DEFAULT_CYCLES = 2_000
 PROBE = "response"
 
@@ -29,17 +30,25 @@ PROBE = "response"
 def probe_of(overrides: Overrides) -> str:
     """The probe that is searched with. Raises InputError where it has no period."""
     name = str(overrides.parameters.get("probe", PROBE))
-    if name not in PERIODS:
-        raise InputError(f"--set probe={name}: the study searches over the period of {', '.join(PERIODS)}{nearest(name, PERIODS)}")
+    paced = [probe.name for probe in probes.PROBES.values() if probe.pace is not None]
+    if name not in paced:
+        raise InputError(f"--set probe={name}: the study searches over the period of {', '.join(paced)}{nearest(name, paced)}")
     given = {"interval", "interval-min", "interval-max", "period"} & overrides.parameters.keys()
     if given:
         raise InputError(f"--set {min(given)}=...: the study searches over the period; leave it out")
     return name
 
 
+def _pace(probe: str) -> Pace:
+    pace = probes.get(probe).pace
+    if pace is None:
+        raise InputError(f"the probe {probe} has no period to search over")
+    return pace
+
+
 def _entry(probe: str, period_ns: int, load: str, cycles: int) -> dict[str, Any]:
-    name, times = PERIODS[probe]
-    return {"probe": probe, name.removesuffix("_ns"): format_duration(period_ns * times), "load": load, CYCLES[probe]: cycles}
+    pace = _pace(probe)
+    return {"probe": probe, pace.period.removesuffix("_ns"): format_duration(period_ns * pace.activations), "load": load, pace.count: cycles}
 
 
 def entries(probe: str, loads: Sequence[str], cycles: int = DEFAULT_CYCLES) -> list[dict[str, Any]]:
@@ -64,11 +73,11 @@ def next_keys(record: Record) -> list[StepKey]:
     wanted: list[StepKey] = []
     for steps in groups(record):
         key = steps[0].key
-        period_name, times = PERIODS[key.probe]
+        pace = _pace(key.probe)
         for repeat in sorted({step.key.repeat for step in steps}):
             period = _of_repeat(record, steps, repeat)
             if period is not None:
-                wanted.append(key.model_copy(update={"parameters": {**key.parameters, period_name: period * times}, "repeat": repeat}))
+                wanted.append(key.model_copy(update={"parameters": {**key.parameters, pace.period: period * pace.activations}, "repeat": repeat}))
     return wanted
 
 

@@ -8,14 +8,13 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from rtgauge.errors import RecordError
 from rtgauge.record.files import clear_errors
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import numpy as np
     import numpy.typing as npt
 
 STATE_FILE = "state.tire"
@@ -48,6 +47,8 @@ def read_state(path: Path) -> TireState:
         raise RecordError(f"{path} is in format {magic[7]}, known is {MAGIC[7]}: update rtgauge")
     if nodes < 4 or nodes % 4 or steps < 0 or len(data) - HEADER.size != nodes * len(COLUMNS) * 8:
         raise RecordError(f"{path} is damaged: {nodes} nodes after {steps} steps do not fit {len(data)} bytes")
+    import numpy as np  # only where a state is read: the probe's descriptor is imported by every command
+
     values = np.frombuffer(data, dtype="<f8", offset=HEADER.size).astype(np.float64)
     return TireState(steps, values.reshape(nodes, len(COLUMNS)))
 
@@ -61,6 +62,8 @@ def export_state(source: Path, out: Path) -> None:
             out.write_text("\n".join([f"node,{','.join(COLUMNS)}", *rows, ""]))
         elif out.suffix == ".npy":
             with out.open("wb") as file:
+                import numpy as np
+
                 np.save(file, state.nodes)
         else:
             shutil.copyfile(source, out)

@@ -13,7 +13,7 @@ from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_CANNOT_TELL, EXIT_FAILS, EX
 from rtgauge.record.model import Severity, Step, Verdict, VerdictWord
 from rtgauge.units import format_duration, format_time
 from rtgauge.verdict.next_step import next_for_doubt, next_for_failure, next_for_invalid, next_when_close, next_when_held, next_with_more
-from rtgauge.verdict.requirement import Metric, Requirement, format_percent
+from rtgauge.verdict.requirement import Requirement, format_percent
 from rtgauge.verdict.violations import Violations, count_violations
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ MARGIN = Fraction(80, 100)
 LEAST_FOR_EVERY = 10_000
 """Fewer activations than this say nothing about "100 %": at 95 % confidence they do not rule out one violation in 3 333."""
 
-LATENCY: Metric = "latency"
+LATENCY = "latency"
 _BY_LATENESS = {
     VerdictWord.HOLDS: "stays within",
     VerdictWord.MARGINAL: "only just stays within",

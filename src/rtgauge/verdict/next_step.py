@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rtgauge.probe.registry import DEFAULT
 from rtgauge.target.address import LOCAL
 from rtgauge.units import NS_PER_UNIT, format_duration
 
@@ -43,7 +44,7 @@ def round_up_duration(ns: int) -> str:
 
 def _again(step: Step, requirement: Requirement, more: str) -> str:
     """The command that measures the same with `more`: of a plan's probe the one that is known, of others the user's own."""
-    if step.key.probe != "wakeup":
+    if step.key.probe != DEFAULT:
         return f"the same command with {more}"
     target = step.key.targets.get("self", LOCAL)
     where = "" if target == LOCAL else f"--target {target} "
@@ -88,7 +89,7 @@ def _model(facts: Mapping[str, Any]) -> str | None:
 
 def next_for_failure(step: Step, requirement: Requirement, facts: Mapping[str, Any]) -> str:
     """The first thing that is not yet as real-time programs have it: priority, C-states, known disturbances, the kernel."""
-    again = f'rtgauge run --require "{requirement}"' if step.key.probe == "wakeup" else "the same command"
+    again = f'rtgauge run --require "{requirement}"' if step.key.probe == DEFAULT else "the same command"
     policy = step.parameters.get("policy")
     if policy == "other":
         return "measure at a real-time priority: rtgauge probe wakeup --policy fifo --priority 98"

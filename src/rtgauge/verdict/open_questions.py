@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rtgauge.analysis.frequency import Options, gather
+from rtgauge.probe.registry import preset_of
 from rtgauge.record.model import Model
 from rtgauge.units import format_duration, format_time
 from rtgauge.verdict.decision import judged_series
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from rtgauge.record.reader import Record
     from rtgauge.verdict.margin import Evidence
     from rtgauge.verdict.requirement import Requirement
-
-PLANS = {"latency": "quick", "response": "brown2010", "jitter": "brown2010"}
-"""Metric -> a preset that measures it, idle and loaded."""
 
 
 class OpenQuestion(Model):
@@ -32,7 +30,8 @@ class OpenQuestion(Model):
 
 def measure_command(requirement: Requirement, *more: str, longer: bool = False) -> str:
     """The command that measures what is required, idle and loaded, and judges it."""
-    words = ["rtgauge run", PLANS[requirement.metric], *(["--duration 1h"] if longer else []), *more, f'--require "{requirement}"']
+    known = preset_of(requirement.metric)
+    words = ["rtgauge run", *([known[1]] if known is not None else []), *(["--duration 1h"] if longer else []), *more, f'--require "{requirement}"']
     return " ".join(words)
 
 
@@ -69,13 +68,14 @@ def questions(requirement: Requirement, records: Sequence[Record], used: Sequenc
     period = requirement.period_ns
     slower = [one for one in used if period is not None and one.interval_ns is not None and one.interval_ns > period]
     if slower and period is not None:
-        key = "interval" if metric != "jitter" else "period"
-        asked = format_duration(period if metric != "jitter" else 2 * period)
+        known = preset_of(metric)
+        pace = known[0].pace if known is not None else None
+        setting = [] if pace is None else [f"--set {pace.period.removesuffix('_ns')}={format_duration(period * pace.activations)}"]
         found.append(
             OpenQuestion(
                 what=f"the period that is required: {slower[0].step} was measured every {format_duration(slower[0].interval_ns or 0)}",
                 changes="a machine that is asked more often may be later, and has less time to catch up",
-                command=measure_command(requirement, f"--set {key}={asked}"),
+                command=measure_command(requirement, *setting),
             )
         )
     rare = _rare(requirement, records, {(one.record, one.step) for one in used})

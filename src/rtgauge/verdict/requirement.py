@@ -6,15 +6,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, cast
 
 from rtgauge.errors import InputError
+from rtgauge.probe.registry import requirement_metrics
 from rtgauge.suggest import nearest
 from rtgauge.units import format_duration, parse_duration_ns
 
-Metric = Literal["latency", "jitter", "response"]
-
-BOUNDS = ("latency", "jitter", "response")
+BOUNDS = tuple(requirement_metrics())
+"""The metrics that a requirement can bound: those of the probes."""
 SETTINGS = ("period", "hardness", "confidence")
 EXAMPLE = '"period=1ms latency<=200us hardness=100%"'
 DEFAULT_CONFIDENCE = Fraction(95, 100)
@@ -37,7 +36,7 @@ class Requirement:
     `period_ns` is None where the requirement names none.
     """
 
-    metric: Metric
+    metric: str
     bound_ns: int
     hardness: Fraction = Fraction(1)
     period_ns: int | None = None
@@ -99,7 +98,7 @@ def _duration(text: str, key: str, value: str) -> int:
 
 
 def parse_requirement(text: str) -> Requirement:
-    """The requirement in `text`: `period=`, one of `latency<=`, `jitter<=`, `response<=`, `hardness=` and `confidence=`, in any order.
+    """The requirement in `text`: `period=`, one bound such as `latency<=`, `hardness=` and `confidence=`, in any order.
 
     A bound or a period must be there. Without a bound it is `latency<=` half the period, as Brown and Martin judge (paper row B7). Without
     `hardness` it is 100%, without `confidence` 95%. Raises InputError that says what is wrong and, for an unknown key, the nearest one.
@@ -130,9 +129,9 @@ def parse_requirement(text: str) -> Requirement:
     hardness = _percent(text, "hardness", found["hardness"]) if "hardness" in found else Fraction(1)
     confidence = _percent(text, "confidence", found["confidence"]) if "confidence" in found else DEFAULT_CONFIDENCE
     if bounds:
-        return Requirement(cast("Metric", bounds[0]), _duration(text, bounds[0], found[bounds[0]]), hardness, period, confidence)
+        return Requirement(bounds[0], _duration(text, bounds[0], found[bounds[0]]), hardness, period, confidence)
     if period is None:
-        raise _wrong(text, "neither a period nor a bound (latency<=, jitter<=, response<=) is named")
+        raise _wrong(text, f"neither a period nor a bound ({', '.join(f'{metric}<=' for metric in BOUNDS)}) is named")
     if period < 2:
         raise _wrong(text, "half a period of 1ns is no bound: name one, like latency<=1ns")
     return Requirement("latency", period // 2, hardness, period, confidence)

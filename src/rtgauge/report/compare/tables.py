@@ -7,7 +7,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rtgauge.report.quantity import capital, plural_of
+from rtgauge.probe.registry import plural_of
+from rtgauge.report.quantity import capital
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_time
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 import numpy as np
 
+from rtgauge.probe.registry import PROBES
 from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN
 from rtgauge.record.windows import add_bins
 from rtgauge.report.figures.response_parts import US_LABEL, Figure, csv, layered, log_ticks
@@ -75,7 +76,8 @@ def linear_figure(gathered: Gathered) -> Figure | None:
     top = max((share for _, outline, _ in drawn for _, share in outline), default=1.0) * 1.08
     specs: list[dict[str, Any]] = []
     notes = [f"Percent of the samples in bins of {format_time(width)}. The dashed line is the 95 % envelope."]
-    if table.metric == "jitter" or table.probe == "periodic":
+    metric = PROBES[table.probe].metric(table.metric)
+    if metric is not None and metric.signed:
         notes.append("Values without their signs.")
     x_scale, y_scale = alt.Scale(domain=[0, end / 1_000], nice=False), alt.Scale(domain=[0, top], nice=False)
     for line, outline, _ in drawn[:MOST_CHARTS]:
