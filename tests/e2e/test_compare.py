@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from rtgauge.analysis.comparison import Comparison, Options, compare
-from rtgauge.analysis.groups import pairs, sides_of
+from rtgauge.analysis.sides import pairs, sides_of
 from rtgauge.cli.main import main
 from rtgauge.errors import InputError
 from rtgauge.record.reader import Record
@@ -104,7 +104,7 @@ def test_figures_are_the_records_own(old, new):
         assert side.measured.std_ns == pytest.approx(step.total.std_ns)
         assert side.missed == step.total.missed
         assert side.filled.count == step.total.count + step.total.missed
-    assert all(row.no_interval == "no resamples were asked for" for row in result.quantiles)
+    assert all(row.no_interval == "the number of resamples is 0" for row in result.quantiles)
 
 
 def test_deployments_of_one_record_are_compared_with_single(tmp_path):
@@ -133,7 +133,7 @@ def test_a_baseline_by_kernel_or_record(old, new, baseline):
 def test_a_baseline_that_is_none_or_everything_is_refused(old, new):
     with pytest.raises(InputError, match="did you mean"):
         compared(old, new, baseline="6.12.0-rt, idel")
-    with pytest.raises(InputError, match="every side is meant"):
+    with pytest.raises(InputError, match="names every side"):
         compared(old, new, baseline="as-is")
 
 

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from rtgauge.analysis.comparison import Comparison, Options, compare
-from rtgauge.analysis.groups import pairs, sides_of
+from rtgauge.analysis.sides import pairs, sides_of
 from rtgauge.errors import InputError
 from rtgauge.record.reader import Record
 from rtgauge.report.compare.chapters import chapter_of

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Differences of quantiles between two samples, with intervals from a block bootstrap over the windows.
 
-Latencies that follow one another are not independent, so whole stretches of time are drawn again, not single samples (Kuensch, The jackknife and
-the bootstrap for general stationary observations, 1989; circular blocks: Politis and Romano, 1992). Maxima get no interval: the bootstrap is not
-consistent for them (Bickel and Freedman, Some asymptotic theory for the bootstrap, 1981).
+Latencies are serially correlated, so whole stretches of time are resampled, not single samples (Kuensch, The jackknife and the bootstrap for
+general stationary observations, 1989; circular blocks: Politis and Romano, 1992). Maxima get no interval: the bootstrap is not consistent for
+them (Bickel and Freedman, Some asymptotic theory for the bootstrap, 1981). scipy.stats.bootstrap resamples single samples only.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 QUANTILES = {"p50": Fraction(1, 2), "p99": Fraction(99, 100), "p99.9": Fraction(999, 1000), "p99.99": Fraction(9999, 10000)}
 RESAMPLES = 1_999
 LEAST_STRETCHES = 20
-"""With fewer stretches of time than this the spread of what is drawn says little."""
+"""With fewer stretches of time the spread of the resamples says little."""
 LEAST_BEYOND = 10
 """At least so many samples must lie above a quantile for an interval."""
 CHUNK = 128
@@ -50,11 +50,11 @@ def quantile(values_ns: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], sh
 
 
 def block_length(stretches: int) -> int:
-    """How many neighbouring stretches are drawn together: the cube root of their number, the best order for a variance (Hall, Horowitz and Jing, 1995)."""
+    """How many neighbouring stretches a block has: the cube root of their number, the best order for a variance (Hall, Horowitz and Jing, 1995)."""
     return max(1, math.ceil(stretches ** (1 / 3)))
 
 
-def why_not(sample: Stretches, share: Fraction) -> str | None:
+def why_no_interval(sample: Stretches, share: Fraction) -> str | None:
     """Why there can be no interval for this quantile of this sample; None where there can be one."""
     number = len(sample.counts)
     if number < LEAST_STRETCHES:
@@ -65,7 +65,7 @@ def why_not(sample: Stretches, share: Fraction) -> str | None:
     return None
 
 
-def drawn_quantiles(
+def resampled_quantiles(
     sample: Stretches,
     shares: Sequence[Fraction],
     *,
@@ -73,9 +73,9 @@ def drawn_quantiles(
     seed: int = 1,
     progress: Callable[[int], None] | None = None,
 ) -> npt.NDArray[np.int64]:
-    """The quantiles (ns) of `resamples` samples drawn again from the stretches of one; shape (resamples, len(shares)).
+    """The quantiles (ns) of `resamples` samples, each drawn from the blocks of stretches of `sample`; shape (resamples, len(shares)).
 
-    `progress` is told how many more are drawn. The same seed draws the same.
+    `progress(n)`: n more are done. The same seed draws the same.
     """
     rng = np.random.default_rng(seed)
     number = len(sample.counts)
@@ -84,25 +84,25 @@ def drawn_quantiles(
     counts = sample.counts.astype(np.float64)
     result = np.empty((resamples, len(shares)), dtype=np.int64)
     for begin in range(0, resamples, CHUNK):
-        many = min(CHUNK, resamples - begin)
-        starts = rng.integers(0, number, size=(many, blocks))
-        chosen = ((starts[:, :, None] + np.arange(length)) % number).reshape(many, -1)[:, :number]
-        weights = np.zeros((many, number))
-        np.add.at(weights, (np.repeat(np.arange(many), number), chosen.ravel()), 1.0)
+        size = min(CHUNK, resamples - begin)
+        starts = rng.integers(0, number, size=(size, blocks))
+        stretches = ((starts[:, :, None] + np.arange(length)) % number).reshape(size, -1)[:, :number]
+        weights = np.zeros((size, number))
+        np.add.at(weights, (np.repeat(np.arange(size), number), stretches.ravel()), 1.0)
         cumulative = np.cumsum(weights @ counts, axis=1)  # whole numbers below 2^53: exact
         for k, share in enumerate(shares):
             total = cumulative[:, -1]
             # Just below the exact rank, so that rounding cannot lift it to the next one; ranks are whole.
             ranks = np.maximum(1.0, np.ceil(float(share) * total - 1e-6))
-            result[begin : begin + many, k] = sample.values_ns[(cumulative < ranks[:, None]).sum(axis=1)]
+            result[begin : begin + size, k] = sample.values_ns[(cumulative < ranks[:, None]).sum(axis=1)]
         if progress is not None:
-            progress(many)
+            progress(size)
     return result
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A difference (ns, side minus baseline) and what was drawn of it."""
+    """A difference (ns, side minus baseline), its interval, and p-values."""
 
     difference_ns: int
     low_ns: int
@@ -112,21 +112,21 @@ class Interval:
     p_not_beyond: float
 
 
-def interval(difference_ns: int, drawn_ns: npt.NDArray[np.int64], *, alpha: float, within_ns: int) -> Interval:
+def interval(difference_ns: int, resampled_ns: npt.NDArray[np.int64], *, alpha: float, within_ns: int) -> Interval:
     """Percentile interval at confidence 1 - alpha, and p-values of "no difference" (two-sided), "not within `within_ns`" and "not beyond it".
 
-    "Not within" is the larger of two one-sided tests (Schuirmann, 1987). A p-value is never below 1 / (drawn + 1).
+    "Not within" is the larger of two one-sided tests (Schuirmann, 1987). A p-value is never below 1 / (resamples + 1).
     """
-    number = len(drawn_ns)
+    number = len(resampled_ns)
 
-    def share(which: npt.NDArray[np.bool_]) -> float:
-        return (1 + int(which.sum())) / (number + 1)
+    def share(resamples: npt.NDArray[np.bool_]) -> float:
+        return (1 + int(resamples.sum())) / (number + 1)
 
-    low, high = np.quantile(drawn_ns, [alpha / 2, 1 - alpha / 2], method="inverted_cdf")
-    p_different = min(1.0, 2 * min(share(drawn_ns <= 0), share(drawn_ns >= 0)))
+    low, high = np.quantile(resampled_ns, [alpha / 2, 1 - alpha / 2], method="inverted_cdf")
+    p_different = min(1.0, 2 * min(share(resampled_ns <= 0), share(resampled_ns >= 0)))
     # "Within" includes the bound itself, so that two equal samples are the same within 0.
-    p_not_within = max(share(drawn_ns < -within_ns), share(drawn_ns > within_ns))
-    p_not_beyond = min(1.0, 2 * min(share(drawn_ns <= within_ns), share(drawn_ns >= -within_ns)))
+    p_not_within = max(share(resampled_ns < -within_ns), share(resampled_ns > within_ns))
+    p_not_beyond = min(1.0, 2 * min(share(resampled_ns <= within_ns), share(resampled_ns >= -within_ns)))
     return Interval(difference_ns, int(low), int(high), p_different, p_not_within, p_not_beyond)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A whole comparison: figures, settings that differ, the chi_square, sizes of differences, quantiles with intervals, and tails."""
+"""A whole comparison: figures, settings that differ, chi-square tests, effect sizes, differences of quantiles with intervals, and tails."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from rtgauge.analysis.groups import Side
+    from rtgauge.analysis.sides import Side
 
 SCHEMA_VERSION = 1
 
@@ -38,7 +38,7 @@ class Options:
 
 
 class SideFigures(Model):
-    """One side: what it is, and its figures as measured and with missed activations filled in."""
+    """The figures of one side, as measured and with missed activations filled in."""
 
     label: str
     record: str
@@ -156,21 +156,21 @@ class Comparison(Model):
 
 def _test(run: Callable[[], chi_square.ChiSquare], convention: chi_square.Convention, scale: chi_square.Scale) -> Test:
     try:
-        found = run()
+        result = run()
     except chi_square.CannotTestError as error:
         return Test(convention=convention, scale=scale, cannot=str(error))
     return Test(
-        convention=convention, scale=scale, statistic=found.statistic, degrees_of_freedom=found.degrees_of_freedom, critical=found.critical,
-        p_value=found.p_value, rejected=found.rejected, bins=found.bins, empty_bins_merged=found.empty,
+        convention=convention, scale=scale, statistic=result.statistic, degrees_of_freedom=result.degrees_of_freedom, critical=result.critical,
+        p_value=result.p_value, rejected=result.rejected, bins=result.bins, empty_bins_merged=result.empty,
     )  # fmt: skip
 
 
 def _pair(side: Side, baseline: Side, options: Options) -> Pair:
-    one, other = chi_square.microseconds(*side.histogram), chi_square.microseconds(*baseline.histogram)
-    paper = _test(lambda: chi_square.paper_test(one, other, alpha=options.alpha, scale=options.scale), chi_square.Convention.PAPER, options.scale)
-    textbook = _test(lambda: chi_square.textbook_test(one, other, alpha=options.alpha), chi_square.Convention.TEXTBOOK, chi_square.Scale.COUNTS)
+    side_us, baseline_us = chi_square.microseconds(*side.histogram), chi_square.microseconds(*baseline.histogram)
+    paper = _test(lambda: chi_square.paper_test(side_us, baseline_us, alpha=options.alpha, scale=options.scale), chi_square.Convention.PAPER, options.scale)
+    textbook = _test(lambda: chi_square.textbook_test(side_us, baseline_us, alpha=options.alpha), chi_square.Convention.TEXTBOOK, chi_square.Scale.COUNTS)
     distance = v = None
-    if len(one[0]) and len(other[0]):
+    if len(side_us[0]) and len(baseline_us[0]):
         (bins, counts), (base_bins, base_counts) = side.histogram, baseline.histogram
         distance = wasserstein(side.values_ns(bins), counts, baseline.values_ns(base_bins), base_counts) / 1_000
         if textbook.statistic is not None and textbook.bins is not None:
@@ -179,16 +179,17 @@ def _pair(side: Side, baseline: Side, options: Options) -> Pair:
 
 
 def _selections(pairs: Sequence[Pair]) -> list[Selection]:
-    found: list[Selection] = []
+    selections: list[Selection] = []
     for baseline in dict.fromkeys(pair.baseline for pair in pairs):
         for convention in chi_square.Convention:
-            kept = {
+            not_rejected = {
                 pair.side: test.statistic
                 for pair in pairs
                 if pair.baseline == baseline and (test := getattr(pair, convention.value)).statistic is not None and not test.rejected
             }
-            found.append(Selection(baseline=baseline, convention=convention, best=min(kept, key=lambda name: kept[name]) if kept else None))
-    return found
+            best = min(not_rejected, key=lambda label: not_rejected[label], default=None)
+            selections.append(Selection(baseline=baseline, convention=convention, best=best))
+    return selections
 
 
 def _quantile(side: Side, share: Fraction) -> int:
@@ -197,9 +198,9 @@ def _quantile(side: Side, share: Fraction) -> int:
     return value if side.filled.max_ns is None else min(value, side.filled.max_ns)
 
 
-def _drawn(side: Side, shares: Sequence[Fraction], options: Options, *, number: int, progress: Callable[[int], None] | None) -> npt.NDArray[np.int64]:
-    drawn = bootstrap.drawn_quantiles(side.stretches, shares, resamples=options.resamples, seed=options.seed + 1_000_003 * number, progress=progress)
-    return drawn if side.filled.max_ns is None else np.minimum(drawn, side.filled.max_ns)
+def _resampled(side: Side, shares: Sequence[Fraction], options: Options, *, number: int, progress: Callable[[int], None] | None) -> npt.NDArray[np.int64]:
+    quantiles = bootstrap.resampled_quantiles(side.stretches, shares, resamples=options.resamples, seed=options.seed + 1_000_003 * number, progress=progress)
+    return quantiles if side.filled.max_ns is None else np.minimum(quantiles, side.filled.max_ns)
 
 
 def _says(corrected: tuple[float, float, float], options: Options, quantile: str) -> str:
@@ -210,42 +211,44 @@ def _says(corrected: tuple[float, float, float], options: Options, quantile: str
     if not_beyond < options.alpha:
         return f"differs by more than {within} at {quantile}"
     if different < options.alpha:
-        return f"differs at {quantile}; by more than {within} or not: not shown"
-    return f"no difference shown at {quantile}, nor that it is within {within}"
+        return f"differs at {quantile}; whether by more than {within} is not shown"
+    return f"neither a difference at {quantile} nor that it is within {within} is shown"
 
 
 def quantile_differences(pairs: Sequence[tuple[Side, Side]], options: Options, progress: Callable[[int], None] | None = None) -> list[QuantileDifference]:
-    """The quantiles of each side minus its baseline's, with intervals where the samples allow any. `progress` is told how many resamples more are drawn."""
-    sides = list(dict.fromkeys(one for pair in pairs for one in pair))
+    """The quantiles of each side minus its baseline's, with intervals where the samples allow any. `progress(n)`: n more resamples are done."""
+    sides = list(dict.fromkeys(side for pair in pairs for side in pair))
     shares = list(bootstrap.QUANTILES.values())
-    drawn: dict[str, npt.NDArray[np.int64]] = {}
+    resampled: dict[str, npt.NDArray[np.int64]] = {}
     rows: list[QuantileDifference] = []
-    found: list[tuple[int, bootstrap.Interval]] = []
+    intervals: list[tuple[int, bootstrap.Interval]] = []
     for side, baseline in pairs:
         if not side.filled.count or not baseline.filled.count:
             continue
         for k, (name, share) in enumerate(bootstrap.QUANTILES.items()):
-            here, there = _quantile(side, share), _quantile(baseline, share)
-            reasons = [f"{one.label}: {why}" for one in (side, baseline) if (why := bootstrap.why_not(one.stretches, share)) is not None]
-            reason = "no resamples were asked for" if options.resamples == 0 else "; ".join(reasons) or None
+            side_ns, baseline_ns = _quantile(side, share), _quantile(baseline, share)
+            difference_ns = side_ns - baseline_ns
+            reasons = [f"{each.label}: {why}" for each in (side, baseline) if (why := bootstrap.why_no_interval(each.stretches, share)) is not None]
+            reason = "the number of resamples is 0" if options.resamples == 0 else "; ".join(reasons) or None
             if reason is None:
-                for one in (side, baseline):
-                    if one.label not in drawn:
-                        drawn[one.label] = _drawn(one, shares, options, number=sides.index(one), progress=progress)
-                spread = drawn[side.label][:, k] - drawn[baseline.label][:, k]
-                found.append((len(rows), bootstrap.interval(here - there, spread, alpha=options.alpha, within_ns=options.within_ns)))
+                for each in (side, baseline):
+                    if each.label not in resampled:
+                        resampled[each.label] = _resampled(each, shares, options, number=sides.index(each), progress=progress)
+                differences_ns = resampled[side.label][:, k] - resampled[baseline.label][:, k]
+                intervals.append((len(rows), bootstrap.interval(difference_ns, differences_ns, alpha=options.alpha, within_ns=options.within_ns)))
             rows.append(
                 QuantileDifference(
-                    side=side.label, baseline=baseline.label, quantile=name, side_ns=here, baseline_ns=there, difference_ns=here - there,
+                    side=side.label, baseline=baseline.label, quantile=name, side_ns=side_ns, baseline_ns=baseline_ns, difference_ns=difference_ns,
                     no_interval=reason, says=f"no interval at {name}",
                 )
             )  # fmt: skip
-    columns = [bootstrap.holm([getattr(one, name) for _, one in found]) for name in ("p_different", "p_not_within", "p_not_beyond")]
-    for (at, one), different, not_within, not_beyond in zip(found, *columns, strict=True):
-        rows[at] = rows[at].model_copy(
+    columns = [bootstrap.holm([getattr(interval, name) for _, interval in intervals]) for name in ("p_different", "p_not_within", "p_not_beyond")]
+    for (row, interval), different, not_within, not_beyond in zip(intervals, *columns, strict=True):
+        rows[row] = rows[row].model_copy(
             update={
-                "low_ns": one.low_ns, "high_ns": one.high_ns, "p_different": different, "p_not_within": not_within, "p_not_beyond": not_beyond,
-                "says": _says((different, not_within, not_beyond), options, rows[at].quantile),
+                "low_ns": interval.low_ns, "high_ns": interval.high_ns,
+                "p_different": different, "p_not_within": not_within, "p_not_beyond": not_beyond,
+                "says": _says((different, not_within, not_beyond), options, rows[row].quantile),
             }
         )  # fmt: skip
     return rows
@@ -253,36 +256,36 @@ def quantile_differences(pairs: Sequence[tuple[Side, Side]], options: Options, p
 
 def tail_estimate(side: Side, *, confidence: float = 0.95) -> TailEstimate:
     """The extreme-value estimate of one side, or why there is none."""
-    found = extreme_value.estimate(*side.maxima, confidence=confidence)
-    fitted = found.fitted
+    tail = extreme_value.estimate(*side.maxima, confidence=confidence)
+    fitted = tail.fitted
     return TailEstimate(
         side=side.label,
-        cannot=found.cannot,
-        blocks=found.blocks,
-        activations_a_block=found.activations_a_block,
+        cannot=tail.cannot,
+        blocks=tail.blocks,
+        activations_a_block=tail.activations_a_block,
         location_ns=None if fitted is None else fitted.location,
         scale_ns=None if fitted is None else fitted.scale,
         shape=None if fitted is None else fitted.shape,
-        assumptions=[TailAssumption(name=a.name, statistic=a.statistic, p_value=a.p_value, holds=a.holds) for a in found.assumptions],
-        levels=[TailLevel(activations=one.activations, ns=one.ns, low_ns=one.low_ns, high_ns=one.high_ns) for one in found.levels],
-        not_estimated=found.not_estimated,
+        assumptions=[TailAssumption(name=test.name, statistic=test.statistic, p_value=test.p_value, holds=test.holds) for test in tail.assumptions],
+        levels=[TailLevel(activations=level.activations, ns=level.ns, low_ns=level.low_ns, high_ns=level.high_ns) for level in tail.levels],
+        not_estimated=tail.not_estimated,
     )
 
 
 def compare(sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], options: Options, progress: Callable[[str, int, int], None] | None = None) -> Comparison:
-    """Everything about these sides, each of `pairs` being (side, its baseline). `progress` is told what is done, how much of it, and out of how much."""
+    """Compare the sides; each of `pairs` is (side, its baseline). `progress(part, done, total)` is called as the bootstrap and the tails go on."""
     done = 0
-    resampled = len({one.label for pair in pairs for one in pair}) * options.resamples
+    resampled = len({side.label for pair in pairs for side in pair}) * options.resamples
 
-    def drawn(number: int) -> None:
+    def count_resamples(number: int) -> None:
         nonlocal done
         done += number
         if progress is not None:
             progress("bootstrap", done, resampled)
 
-    partner = {side.label: baseline.label for side, baseline in pairs}
+    baselines = {side.label: baseline.label for side, baseline in pairs}
     tested = [_pair(side, baseline, options) for side, baseline in pairs]
-    quantiles = quantile_differences(pairs, options, drawn)
+    quantiles = quantile_differences(pairs, options, count_resamples)
     tails: list[TailEstimate] = []
     for i, side in enumerate(sides if options.tails else []):
         if progress is not None:
@@ -296,7 +299,7 @@ def compare(sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], options: 
         seed=options.seed,
         sides=[
             SideFigures(
-                label=side.label, record=str(side.record.path), steps=[step.id for step in side.steps], traits=side.traits, baseline=partner.get(side.label),
+                label=side.label, record=str(side.record.path), steps=[step.id for step in side.steps], traits=side.traits, baseline=baselines.get(side.label),
                 missed=side.merged.missed, worst_mark=side.worst, measured=side.plain, filled=side.filled,
             )
             for side in sides

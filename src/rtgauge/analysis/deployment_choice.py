@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from rtgauge.analysis.chi_square import Convention
 from rtgauge.analysis.comparison import Comparison, Options, Pair, compare
-from rtgauge.analysis.groups import EMULATED, UNIPROCESSOR, Side, pairs, sides_of
+from rtgauge.analysis.sides import EMULATED, UNIPROCESSOR, Side, pairs, sides_of
 from rtgauge.errors import MeasureError
 from rtgauge.record.reader import Record
 

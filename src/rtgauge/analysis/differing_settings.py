@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What was different about two sides besides their latencies: every fact and every parameter that is not the same in all of them."""
+"""The settings in which sides differ: every fact of the machine and every parameter that is not the same in all of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.analysis.groups import Side
+    from rtgauge.analysis.sides import Side
 
 CHANGING = ("boot_id", "available_bytes", "swap_free_bytes", "steal_ns_since_boot", "calibrations", "uptime", "running")
 """Facts that differ between any two looks at one machine; they are no settings."""
@@ -17,11 +17,11 @@ CHANGING = ("boot_id", "available_bytes", "swap_free_bytes", "steal_ns_since_boo
 
 def _flat(prefix: str, item: object) -> dict[str, str]:
     if isinstance(item, Mapping):
-        found: dict[str, str] = {}
+        flat: dict[str, str] = {}
         for key, part in cast("Mapping[str, object]", item).items():
             if key not in CHANGING:
-                found |= _flat(f"{prefix}.{key}" if prefix else str(key), part)
-        return found
+                flat |= _flat(f"{prefix}.{key}" if prefix else str(key), part)
+        return flat
     if isinstance(item, (list, tuple)):
         return {prefix: ", ".join(str(part) for part in cast("Sequence[object]", item)) or "none"}
     return {prefix: "unknown" if item is None else str(item) or "none"}
@@ -37,8 +37,8 @@ def settings_of(side: Side) -> dict[str, str]:
 
 
 def differences(sides: Sequence[Side]) -> dict[str, list[str]]:
-    """Name -> its value in each side, in their order, for all that is not the same in all; "not recorded" where a side does not have it."""
+    """Name of each setting that differs -> its value in each side, in their order; "not recorded" where a side does not have it."""
     settings = [settings_of(side) for side in sides]
-    names = dict.fromkeys(name for one in settings for name in one)
-    values = {name: [one.get(name, "not recorded") for one in settings] for name in names}
-    return {name: found for name, found in values.items() if len(set(found)) > 1}
+    names = dict.fromkeys(name for of_side in settings for name in of_side)
+    values = {name: [of_side.get(name, "not recorded") for of_side in settings] for name in names}
+    return {name: in_sides for name, in_sides in values.items() if len(set(in_sides)) > 1}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""How often a task can run: tables 4 to 9 of Brown & Martin (2010) for any records.
+"""The highest frequency of a task: tables 4 to 9 of Brown & Martin (2010) for any records.
 
-A task of period P copes where its lateness stays within a fraction of P, half of it in the paper. So a lateness L allows the frequency fraction / L.
+A task of period P is in time where its lateness is at most a fraction of P, half of it in the paper. So a lateness L allows the frequency fraction / L.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from rtgauge.analysis import extreme_value
-from rtgauge.analysis.comparison_scope import timing_parts
-from rtgauge.analysis.groups import sides_of
+from rtgauge.analysis.comparison_scope import timing_scopes
 from rtgauge.analysis.order_statistics import Quantile, quantile, ranked
+from rtgauge.analysis.sides import sides_of
 from rtgauge.analysis.sustained import without_searches
 from rtgauge.errors import InputError
 from rtgauge.probe.registry import PROBES
@@ -25,8 +25,8 @@ from rtgauge.record.summary import nearest_rank
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.analysis.comparison_scope import Part
-    from rtgauge.analysis.groups import Side
+    from rtgauge.analysis.comparison_scope import Scope
+    from rtgauge.analysis.sides import Side
     from rtgauge.record.reader import Record
 
 HALF = Fraction(1, 2)
@@ -56,11 +56,11 @@ def highest_hz(lateness_ns: float | None, fraction: Fraction = HALF) -> float | 
 
 
 class Limit(Model):
-    """What a share of the samples does not exceed, and the frequency that it allows. Bounds are one-sided; the extreme lateness gives the lowest frequency."""
+    """A quantile of the lateness, and the frequency that it allows. Bounds are one-sided; the largest lateness gives the lowest frequency."""
 
     hardness: float = Field(description="the share: 0.95, 1")
     ns: int | None = Field(description="None: without end, as answers were lost")
-    low_ns: int | None = Field(description="it is not below this, at the confidence asked; of all samples: the largest seen")
+    low_ns: int | None = Field(description="it is not below this, at the confidence given; of all samples: the largest seen")
     high_ns: int | None = Field(description="it is not above this; None: no sample is large enough to say so, as always of all samples")
     hz: float | None = Field(description="None: nothing limits it")
     low_hz: float = Field(description="0: no frequency can be promised")
@@ -94,8 +94,8 @@ class Line(Model):
     worst_mark: Severity | None = None
 
     def limit(self, hardness: Fraction) -> Limit:
-        """That of one of the two shares."""
-        return next(one for one in self.limits if one.hardness == float(hardness))
+        """The limit at one of the two shares."""
+        return next(limit for limit in self.limits if limit.hardness == float(hardness))
 
 
 class Table(Model):
@@ -109,16 +109,16 @@ class Table(Model):
     lines: list[Line]
 
 
-def limit_of(found: Quantile, share: Fraction, fraction: Fraction = HALF) -> Limit:
+def limit_of(quantile_ns: Quantile, share: Fraction, fraction: Fraction = HALF) -> Limit:
     """A quantile as the frequency that it allows."""
     return Limit(
         hardness=float(share),
-        ns=found.ns,
-        low_ns=found.low_ns,
-        high_ns=found.high_ns,
-        hz=highest_hz(found.ns, fraction),
-        low_hz=highest_hz(found.high_ns, fraction) or 0.0,
-        high_hz=highest_hz(found.low_ns, fraction),
+        ns=quantile_ns.ns,
+        low_ns=quantile_ns.low_ns,
+        high_ns=quantile_ns.high_ns,
+        hz=highest_hz(quantile_ns.ns, fraction),
+        low_hz=highest_hz(quantile_ns.high_ns, fraction) or 0.0,
+        high_hz=highest_hz(quantile_ns.low_ns, fraction),
     )
 
 
@@ -133,11 +133,12 @@ def _interval(side: Side) -> int | None:
 def _extremes(side: Side, options: Options) -> tuple[list[Extreme], str | None]:
     if not options.tails:
         return [], None
-    found = extreme_value.estimate(*side.maxima, confidence=options.confidence)
-    levels = [
-        Extreme(activations=one.activations, ns=one.ns, low_ns=one.low_ns, high_ns=one.high_ns, hz=highest_hz(one.ns, options.fraction)) for one in found.levels
+    tail = extreme_value.estimate(*side.maxima, confidence=options.confidence)
+    extremes = [
+        Extreme(activations=level.activations, ns=level.ns, low_ns=level.low_ns, high_ns=level.high_ns, hz=highest_hz(level.ns, options.fraction))
+        for level in tail.levels
     ]
-    return levels, found.cannot
+    return extremes, tail.cannot
 
 
 def line_of(side: Side, options: Options) -> Line | None:
@@ -174,32 +175,32 @@ class Gathered:
     table: Table
 
 
-def _sides(records: Sequence[Record], parts: Sequence[Part]) -> list[Side]:
-    """The sides of one quantity, role by role; their labels say which where there is more than one."""
-    found: list[Side] = []
-    for part in parts:
-        sides = sides_of(records, part, force=True, alike=False)
-        seen = PROBES[part.probe].roles.get(part.role or "", part.role) if part.probe is not None else part.role
-        found += [replace(side, label=f"{side.label}, {seen}") for side in sides] if len(parts) > 1 else sides
-    return found
+def _sides(records: Sequence[Record], scopes: Sequence[Scope]) -> list[Side]:
+    """The sides of one quantity, role by role; their labels name the role where there is more than one."""
+    every: list[Side] = []
+    for scope in scopes:
+        sides = sides_of(records, scope, force=True, alike=False)
+        role = PROBES[scope.probe].roles.get(scope.role or "", scope.role) if scope.probe is not None else scope.role
+        every += [replace(side, label=f"{side.label}, {role}") for side in sides] if len(scopes) > 1 else sides
+    return every
 
 
 def gather(records: Sequence[Record], options: Options | None = None) -> list[Gathered]:
-    """Every quantity that is judged against a period, without the steps of searches; empty where there is none. Raises RecordError for a damaged record."""
-    kept = [without_searches(record) for record in records]
-    groups: dict[tuple[str, str], list[Part]] = {}
-    for part in timing_parts(kept):
-        groups.setdefault((part.probe or "", part.metric or ""), []).append(part)
-    found: list[Gathered] = []
-    for (probe, metric), parts in groups.items():
-        sides = _sides(kept, parts)
-        title = parts[0].title.partition(",")[0]
-        lines = [line for line in (line_of(side, options or Options()) for side in sides) if line is not None]
+    """Every quantity that is compared with a period, without the steps of searches; empty where there is none. Raises RecordError for a damaged record."""
+    options = options or Options()
+    records = [without_searches(record) for record in records]
+    scopes: dict[tuple[str, str], list[Scope]] = {}
+    for scope in timing_scopes(records):
+        scopes.setdefault((scope.probe or "", scope.metric or ""), []).append(scope)
+    gathered: list[Gathered] = []
+    for (probe, metric), of_quantity in scopes.items():
+        sides = _sides(records, of_quantity)
+        title = of_quantity[0].title.partition(",")[0]
+        lines = [line for line in (line_of(side, options) for side in sides) if line is not None]
         if lines:
-            given = options or Options()
-            table = Table(title=title, probe=probe, metric=metric, fraction=float(given.fraction), confidence=given.confidence, lines=lines)
-            found.append(Gathered(title, probe, metric, sides, table))
-    return found
+            table = Table(title=title, probe=probe, metric=metric, fraction=float(options.fraction), confidence=options.confidence, lines=lines)
+            gathered.append(Gathered(title, probe, metric, sides, table))
+    return gathered
 
 
 def check_fraction(text: str) -> Fraction:

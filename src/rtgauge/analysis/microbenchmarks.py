@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The tables of Garre et al. 2014 for any records: what a switch, a preemption and a hand-over cost (tab. 1, 2), who starves at which lock (sec. 3.2)."""
+"""The tables of Garre et al. 2014 for any records: the cost of a switch, a preemption and a hand-over (tab. 1, 2), starvation at locks (sec. 3.2)."""
 
 from __future__ import annotations
 
@@ -8,20 +8,18 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from rtgauge.probe.registry import PROBES, probe_of
-from rtgauge.record.model import Model, Severity
+from rtgauge.record.model import Model, Severity, worst_severity
 from rtgauge.system.facts import brief
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from rtgauge.record.model import Step
     from rtgauge.record.reader import Record
 
-SEVERITIES = list(Severity)
-
 
 class Cost(Model):
-    """What one operation cost on one system: figures in ns; repeats put together (the maximum is the largest, the mean that of all)."""
+    """The cost of one operation on one system (ns), its repeats pooled: the maximum is the largest, the mean that of all samples."""
 
     operation: str = Field(description="e.g. 'task switch', 'preemption (timer)', 'semaphore (same-cpu)'")
     steps: list[str]
@@ -39,12 +37,12 @@ class System(Model):
     name: str
     policy: str
     load: str
-    clock_cost_ns: float | None = Field(description="what one reading of the clock costs; each figure holds one (paper sec. 3.4)")
+    clock_cost_ns: float | None = Field(description="of one reading of the clock; each figure includes one (paper sec. 3.4)")
     costs: list[Cost]
 
 
 class LockAnswer(Model):
-    """What became of the high task at one kind of lock. Times in ns."""
+    """The high task at one kind of lock: did it starve, and how long did it wait? Times in ns."""
 
     record: str
     name: str
@@ -60,7 +58,7 @@ class LockAnswer(Model):
 
 
 class Taken(Model):
-    """What one cause took from a task that wanted nothing but to run. Times in ns."""
+    """The time that one cause took from a task that was always ready to run. Times in ns."""
 
     cause: str = Field(description="task, interrupt, below; not-told: interrupt or below")
     gaps: int
@@ -69,7 +67,7 @@ class Taken(Model):
 
 
 class NoiseAnswer(Model):
-    """What was taken from one CPU. Times in ns."""
+    """The time taken from one CPU. Times in ns."""
 
     record: str
     name: str
@@ -83,12 +81,12 @@ class NoiseAnswer(Model):
     worst_mark: Severity | None
 
     def share(self, taken_ns: int) -> float | None:
-        """So much of what was observed; None where nothing was."""
+        """`taken_ns` as a share of the observed time; None where nothing was observed."""
         return taken_ns / self.observed_ns if self.observed_ns else None
 
 
 class Happened(Model):
-    """How often the operation was what it is meant to be: a yield that switched, or, the warm-up included, a hand-over in which the task slept."""
+    """How often the operation was what it should be: a yield that switched, or, the warm-up included, a hand-over in which the task slept."""
 
     record: str
     name: str
@@ -102,7 +100,7 @@ class Happened(Model):
 
 
 class Microbenchmarks(Model):
-    """Everything about these records that the paper's microbenchmark asks."""
+    """The microbenchmarks of these records."""
 
     systems: list[System]
     happened: list[Happened] = Field(default_factory=list[Happened])
@@ -113,18 +111,14 @@ class Microbenchmarks(Model):
     def operations(self) -> list[str]:
         """Every operation that was measured, in the paper's order."""
         order = [probe.cost.name for probe in PROBES.values() if probe.cost is not None]
-        found = dict.fromkeys(cost.operation for system in self.systems for cost in system.costs)
-        return sorted(found, key=lambda name: (next((i for i, word in enumerate(order) if name.startswith(word)), len(order)), name))
+        names = dict.fromkeys(cost.operation for system in self.systems for cost in system.costs)
+        return sorted(names, key=lambda name: (next((i for i, word in enumerate(order) if name.startswith(word)), len(order)), name))
 
 
 def operation(step: Step) -> str | None:
-    """What a step measured the cost of, as the paper's tables call it: "task switch", "semaphore (same-cpu)"; None for a step of another probe."""
+    """The operation whose cost a step measured, by the name in the paper's tables: "task switch", "semaphore (same-cpu)"; None for another probe."""
     cost = probe_of(step).cost
     return None if cost is None else cost.operation(step.key.parameters)
-
-
-def _worst(steps: Iterable[Step]) -> Severity | None:
-    return max((step.worst for step in steps if step.worst is not None), key=SEVERITIES.index, default=None)
 
 
 def _cost(operation: str, steps: Sequence[Step]) -> Cost | None:
@@ -139,15 +133,15 @@ def _cost(operation: str, steps: Sequence[Step]) -> Cost | None:
         mean_ns=sum(total.count * (total.mean_ns or 0.0) for total in totals) / count,
         p99_ns=max(total.p99_ns or 0 for total in totals),
         max_ns=max(total.max_ns or 0 for total in totals),
-        worst_mark=_worst(steps),
+        worst_mark=worst_severity(step.worst for step in steps),
     )
 
 
 def system_name(record: Record, step: Step) -> str:
     """Host and kernel, as the paper names its systems by their kernels."""
     target = next(iter(step.key.targets.values()), "local")
-    short = brief(record.systems.get(target, {}))
-    return f"{short['hostname'] or target}, {short['kernel'] or 'kernel unknown'}"
+    facts = brief(record.systems.get(target, {}))
+    return f"{facts['hostname'] or target}, {facts['kernel'] or 'kernel unknown'}"
 
 
 def _systems(record: Record) -> list[System]:
@@ -157,14 +151,14 @@ def _systems(record: Record) -> list[System]:
         if measured is not None:
             line = (system_name(record, step), str(step.key.parameters["policy"]), step.key.load)
             groups.setdefault(line, {}).setdefault(measured, []).append(step)
-    found: list[System] = []
+    systems: list[System] = []
     for (name, policy, load), operations in groups.items():
         costs = [cost for cost in (_cost(operation, steps) for operation, steps in operations.items()) if cost is not None]
         clocks = [step.clock.get("cost_mean_ns") for steps in operations.values() for step in steps]
         known = [float(cost) for cost in clocks if isinstance(cost, int | float)]
         mean = sum(known) / len(known) if known else None
-        found.append(System(record=str(record.path), name=name, policy=policy, load=load, clock_cost_ns=mean, costs=costs))
-    return found
+        systems.append(System(record=str(record.path), name=name, policy=policy, load=load, clock_cost_ns=mean, costs=costs))
+    return systems
 
 
 def _inversion(record: Record) -> list[LockAnswer]:
@@ -201,13 +195,13 @@ def _noise(record: Record) -> list[NoiseAnswer]:
             cpu = result.labels["cpu"]
             causes = [
                 Taken(
-                    cause=str(one.labels["cause"]),
-                    gaps=one.count,
-                    taken_ns=round(one.count * (one.mean_ns or 0)),
-                    max_ns=one.max_ns,
+                    cause=str(series.labels["cause"]),
+                    gaps=series.count,
+                    taken_ns=round(series.count * (series.mean_ns or 0)),
+                    max_ns=series.max_ns,
                 )
-                for one in step.series
-                if one.labels.get("cpu") == cpu
+                for series in step.series
+                if series.labels.get("cpu") == cpu
             ]
             values = {key: result.values[key] for key in ("observed_ns", "taken_ns")}
             answers.append(NoiseAnswer.model_validate({**_place(record, step), **values, "cpu": cpu, "causes": causes, "worst_mark": step.worst}))
@@ -215,28 +209,28 @@ def _noise(record: Record) -> list[NoiseAnswer]:
 
 
 def _happened(record: Record) -> list[Happened]:
-    found: list[Happened] = []
+    happened: list[Happened] = []
     for step in record.steps:
         cost = probe_of(step).cost
         for result in step.results:
             if cost is not None and result.name == cost.result:
                 counts = {"met": result.values[cost.met], "tries": sum(int(result.values[key] or 0) for key in cost.tries)}
-                found.append(Happened.model_validate({**_place(record, step), **counts, "operation": operation(step), "what": cost.met_name}))
-    return found
+                happened.append(Happened.model_validate({**_place(record, step), **counts, "operation": operation(step), "what": cost.met_name}))
+    return happened
 
 
 def microbenchmarks(records: Sequence[Record]) -> Microbenchmarks:
-    """What these records say; empty where they hold none of these probes."""
+    """The microbenchmarks of these records; empty where they have none of these probes."""
     return Microbenchmarks(
         systems=[system for record in records for system in _systems(record)],
-        happened=[one for record in records for one in _happened(record)],
+        happened=[happened for record in records for happened in _happened(record)],
         noise=[answer for record in records for answer in _noise(record)],
         inversion=[answer for record in records for answer in _inversion(record)],
     )
 
 
 def has_several_operations(records: Sequence[Record]) -> bool:
-    """Whether steps of these probes are there and differ in what they measured, so that their distributions cannot be compared side by side."""
+    """Whether the records have steps of these probes that measured different operations, whose distributions cannot be compared with each other."""
     steps = [step for record in records for step in record.steps]
     probes = {step.key.probe: probe_of(step) for step in steps}
     operations = {operation(step) for step in steps} - {None}

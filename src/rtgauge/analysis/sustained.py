@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from rtgauge.analysis.confidence import DEFAULT_CONFIDENCE, upper_bound
+from rtgauge.analysis.confidence import DEFAULT_CONFIDENCE, range_coverage, upper_bound
 from rtgauge.analysis.order_statistics import ranked
 from rtgauge.probe.registry import probe_of
 from rtgauge.record.model import Model, Severity
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 LONG_NS = 1_000_000
 """From this on Adam et al. speak of a long delay (sec. 7.1)."""
 RESOLUTION = 1.1
-"""Two periods nearer than this factor are not told apart."""
+"""A search ends where two periods differ by no more than this factor."""
 LEAST_PERIODS = 3
-SEARCH = 6
-"""So many different periods are a search's."""
-"""Fewer different periods than this are no curve."""
+"""Fewer different periods are no curve."""
+SEARCH_PERIODS = 6
+"""So many different periods are those of a search."""
 
 
 class Point(Model):
@@ -46,8 +46,8 @@ class Point(Model):
     worst_mark: Severity | None
 
 
-class Found(Model):
-    """What one repeat found."""
+class RepeatResult(Model):
+    """The result of one repeat."""
 
     repeat: int
     sustained_ns: int | None = Field(description="the shortest period at which, and above which, nothing was lost; None: none of those measured")
@@ -68,7 +68,7 @@ class Curve(Model):
     load: str
     cycles: int = Field(description="the fewest that a point of it has")
     points: list[Point] = Field(description="the longest period first")
-    found: list[Found]
+    found: list[RepeatResult]
     sustained_ns: int | None = Field(description="the longest of the repeats' shortest periods: all of them sustained it; None: not all found one")
     spread_ns: tuple[int, int] | None = Field(description="the least and the largest that the repeats found")
     coverage: float = Field(description="the probability with which the spread holds the median of many more repeats")
@@ -91,13 +91,13 @@ def period_of(step: Step) -> int | None:
 
 
 def point_of(record: Record, step: Step) -> Point | None:
-    """What one step says about its period; None where it has none, or measured nothing that counts."""
+    """The point of one step; None where it has no period, no samples, or is invalid."""
     period = period_of(step)
     if period is None or step.total is None or step.worst is Severity.INVALID:
         return None
     import polars as pl
 
-    numbers = [one.series for one in step.main_series if one.series is not None]
+    numbers = [summary.series for summary in step.main_series if summary.series is not None]
     merged = merge(record.windows(step).filter(pl.col("series").is_in(numbers)))
     values = ranked(merged, absolute=True)
     if not values.count:
@@ -108,7 +108,7 @@ def point_of(record: Record, step: Step) -> Point | None:
         period_ns=period,
         cycles=values.count,
         lost=merged.missed,
-        # What was missed is later than its own period, whatever latency it is filled in with.
+        # A missed activation is later than its own period, whatever latency is filled in for it.
         over_half=max(values.later_than(period // 2), merged.missed),
         long=values.later_than(LONG_NS),
         max_ns=merged.max_ns,
@@ -116,8 +116,8 @@ def point_of(record: Record, step: Step) -> Point | None:
     )
 
 
-def found_in(points: Sequence[Point], repeat: int) -> Found:
-    """What the points of one repeat say: from the longest period down, until something is lost."""
+def repeat_result(points: Sequence[Point], repeat: int) -> RepeatResult:
+    """The result of one repeat: from the longest period down, until something is lost."""
     lost: dict[int, int] = {}
     for point in points:
         if point.repeat == repeat:
@@ -125,57 +125,57 @@ def found_in(points: Sequence[Point], repeat: int) -> Found:
     sustained: int | None = None
     for period in sorted(lost, reverse=True):
         if lost[period]:
-            return Found(repeat=repeat, sustained_ns=sustained, failing_ns=period)
+            return RepeatResult(repeat=repeat, sustained_ns=sustained, failing_ns=period)
         sustained = period
-    return Found(repeat=repeat, sustained_ns=sustained, failing_ns=None)
+    return RepeatResult(repeat=repeat, sustained_ns=sustained, failing_ns=None)
 
 
-def next_period(found: Found) -> int | None:
+def next_period(result: RepeatResult) -> int | None:
     """The period to be measured next (ns), halfway on a logarithmic scale; None: the search is over."""
-    if found.complete or found.sustained_ns is None or found.failing_ns is None:
+    if result.complete or result.sustained_ns is None or result.failing_ns is None:
         return None
-    middle = round(math.sqrt(found.sustained_ns * found.failing_ns), -2)
-    return int(middle) if found.failing_ns < middle < found.sustained_ns else None
+    middle = round(math.sqrt(result.sustained_ns * result.failing_ns), -2)
+    return int(middle) if result.failing_ns < middle < result.sustained_ns else None
 
 
 def same_but_period(step: Step) -> str:
-    """What steps have in common that differ in their period, and in the repeat, alone."""
+    """Equal for steps that differ only in their period and their repeat."""
     pace = probe_of(step).pace
     parameters = {key: value for key, value in step.key.parameters.items() if pace is None or key != pace.period}
     return json.dumps([step.key.probe, parameters, step.key.load, step.key.deployment, step.key.targets, step.key.tool], sort_keys=True)
 
 
-def groups(record: Record) -> list[list[Step]]:
-    """Steps that differ in their period alone, as far as they are of enough different periods."""
-    found: dict[str, list[Step]] = {}
+def period_series(record: Record) -> list[list[Step]]:
+    """The record's steps in groups that differ only in period and repeat, of at least LEAST_PERIODS different periods each."""
+    groups: dict[str, list[Step]] = {}
     for step in record.steps:
         if period_of(step) is not None:
-            found.setdefault(same_but_period(step), []).append(step)
-    return [steps for steps in found.values() if len({period_of(step) for step in steps}) >= LEAST_PERIODS]
+            groups.setdefault(same_but_period(step), []).append(step)
+    return [steps for steps in groups.values() if len({period_of(step) for step in steps}) >= LEAST_PERIODS]
 
 
 def without_searches(record: Record) -> Record:
-    """The record without the steps of a search but those of its longest period: the others are so many that each says little by itself."""
+    """The record with only the longest period of each search: its other steps are so many that each says little by itself."""
     searched: set[str] = set()
-    for steps in groups(record):
+    for steps in period_series(record):
         periods = {step.id: period_of(step) or 0 for step in steps}
         longest = max(periods.values())
-        if len(set(periods.values())) >= SEARCH:
+        if len(set(periods.values())) >= SEARCH_PERIODS:
             searched |= {step_id for step_id, period in periods.items() if period < longest}
     return replace(record, steps=[step for step in record.steps if step.id not in searched]) if searched else record
 
 
 def curve_of(record: Record, steps: Sequence[Step], label: str) -> Curve | None:
-    """The curve of one group; None where no step of it counts."""
+    """The curve of these steps, which differ only in period and repeat; None where none of them has a point."""
     points = [point for point in (point_of(record, step) for step in steps) if point is not None]
     if not points:
         return None
     points.sort(key=lambda point: (-point.period_ns, point.repeat))
-    found = [found_in(points, repeat) for repeat in sorted({point.repeat for point in points})]
-    known = [one.sustained_ns for one in found if one.sustained_ns is not None]
-    sustained = max(known) if len(known) == len(found) else None
-    at = [point for point in points if point.period_ns == sustained]
-    cycles, lost = sum(point.cycles for point in at), sum(point.lost for point in at)
+    results = [repeat_result(points, repeat) for repeat in sorted({point.repeat for point in points})]
+    shortest = [result.sustained_ns for result in results if result.sustained_ns is not None]
+    sustained = max(shortest) if len(shortest) == len(results) else None
+    at_sustained = [point for point in points if point.period_ns == sustained]
+    cycles, lost = sum(point.cycles for point in at_sustained), sum(point.lost for point in at_sustained)
     return Curve(
         label=label,
         record=str(record.path),
@@ -183,23 +183,23 @@ def curve_of(record: Record, steps: Sequence[Step], label: str) -> Curve | None:
         load=steps[0].key.load,
         cycles=min(point.cycles for point in points),
         points=points,
-        found=found,
+        found=results,
         sustained_ns=sustained,
-        spread_ns=(min(known), max(known)) if known else None,
-        coverage=1 - 0.5 ** (len(known) - 1) if known else 0.0,
+        spread_ns=(min(shortest), max(shortest)) if shortest else None,
+        coverage=range_coverage(len(shortest)),
         loss_at_most=upper_bound(lost, cycles, DEFAULT_CONFIDENCE) if cycles else None,
-        no_end=bool(found) and all(one.failing_ns is None for one in found),
+        no_end=bool(results) and all(result.failing_ns is None for result in results),
     )
 
 
 def curves(records: Sequence[Record]) -> list[Curve]:
-    """Every curve that these records hold. Raises RecordError for a damaged record."""
-    every = [(record, steps) for record in records for steps in groups(record)]
-    labels = [[steps[0].key.probe, steps[0].key.load, *([record.path.name] if len(records) > 1 else [])] for record, steps in every]
-    paths = [str(steps[0].key.parameters.get("path", "")) for _, steps in every]
+    """Every curve of these records. Raises RecordError for a damaged record."""
+    series = [(record, steps) for record in records for steps in period_series(record)]
+    labels = [[steps[0].key.probe, steps[0].key.load, *([record.path.name] if len(records) > 1 else [])] for record, steps in series]
+    paths = [str(steps[0].key.parameters.get("path", "")) for _, steps in series]
     several = len(set(paths)) > 1
-    found = [
+    drawn = [
         curve_of(record, steps, ", ".join([*label, *([path] if several and path else [])]))
-        for (record, steps), label, path in zip(every, labels, paths, strict=True)
+        for (record, steps), label, path in zip(series, labels, paths, strict=True)
     ]
-    return [curve for curve in found if curve is not None]
+    return [curve for curve in drawn if curve is not None]

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rtgauge.analysis.comparison import Comparison
-    from rtgauge.analysis.comparison_scope import Part
-    from rtgauge.analysis.groups import Side
+    from rtgauge.analysis.comparison_scope import Scope
+    from rtgauge.analysis.sides import Side
     from rtgauge.record.reader import Record
     from rtgauge.report.compare.page import Chapter
     from rtgauge.report.frequency_tables import Timing
@@ -41,9 +41,9 @@ def _operations(
     records: Sequence[Record], baseline: str | None, timing: Timing, *, force: bool, as_json: bool, page: Path | None, figures: Path | None
 ) -> None:
     """Records of several operations, which have no common scale: the table of what each costs on each system, and the figures of each."""
-    from rtgauge.analysis.comparison_scope import parts_of
-    from rtgauge.analysis.groups import pairs, sides_of
+    from rtgauge.analysis.comparison_scope import scopes_of
     from rtgauge.analysis.microbenchmarks import microbenchmarks
+    from rtgauge.analysis.sides import pairs, sides_of
 
     found = microbenchmarks(records)
     if as_json:
@@ -61,7 +61,7 @@ def _operations(
     from rtgauge.report.compare.chapters import operation_chapters
     from rtgauge.report.compare.files import write
 
-    sides = [(part, sides_of(records, part, force=force)) for part in parts_of(records, None)]
+    sides = [(part, sides_of(records, part, force=force)) for part in scopes_of(records, None)]
     drawn = [(part, there, pairs(there, baseline) if len(there) > 1 else []) for part, there in sides]
     chapters = [*operation_chapters(found, drawn), *_timing(records, timing)]
     write(chapters, records, page=page, figures=figures, say=lambda line: typer.echo(line, err=as_json))
@@ -116,9 +116,9 @@ def compare(
     from rtgauge.analysis.chi_square import Scale
     from rtgauge.analysis.comparison import Options
     from rtgauge.analysis.comparison import compare as compare_sides
-    from rtgauge.analysis.comparison_scope import parts_of
-    from rtgauge.analysis.groups import pairs, sides_of
+    from rtgauge.analysis.comparison_scope import scopes_of
     from rtgauge.analysis.microbenchmarks import has_several_operations
+    from rtgauge.analysis.sides import pairs, sides_of
     from rtgauge.cli.options import duration_option, timing
     from rtgauge.errors import InputError
     from rtgauge.record.reader import Record
@@ -130,11 +130,11 @@ def compare(
         raise InputError(f"--scale {scale} is neither percent nor counts")
     asked = timing(fraction, marker)
     opened = [Record.open(record) for record in records]
-    parts = parts_of(opened, metric)
+    parts = scopes_of(opened, metric)
     if has_several_operations(opened):
         _operations(opened, baseline, asked, force=force, as_json=json, page=out, figures=figures)
         return
-    found: list[tuple[Part, Comparison, list[Side], list[tuple[Side, Side]]]] = []
+    found: list[tuple[Scope, Comparison, list[Side], list[tuple[Side, Side]]]] = []
     progress, end = _progress()
     try:
         every = [(part, sides_of(opened, part, force=force)) for part in parts]
@@ -161,7 +161,7 @@ def compare(
         write([*chapters, *_timing(opened, asked)], opened, page=out, figures=figures, say=lambda line: typer.echo(line, err=json))
 
 
-def _print(found: Sequence[tuple[Part, Comparison, list[Side], list[tuple[Side, Side]]]]) -> None:
+def _print(found: Sequence[tuple[Scope, Comparison, list[Side], list[tuple[Side, Side]]]]) -> None:
     from rich.console import Console
     from rich.text import Text
 

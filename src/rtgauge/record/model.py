@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -32,6 +33,11 @@ class Severity(StrEnum):
     NOTE = "note"
     DOUBTFUL = "doubtful"
     INVALID = "invalid"
+
+
+def worst_severity(severities: Iterable[Severity | None]) -> Severity | None:
+    """The severest of them; None where there is none."""
+    return max((severity for severity in severities if severity is not None), key=list(Severity).index, default=None)
 
 
 class Mark(Model):
@@ -293,8 +299,7 @@ class Step(Model):
     @property
     def worst(self) -> Severity | None:
         """The severest mark, None where there is none."""
-        order = [Severity.NOTE, Severity.DOUBTFUL, Severity.INVALID]
-        return max((m.severity for m in self.marks), key=order.index, default=None)
+        return worst_severity(mark.severity for mark in self.marks)
 
 
 class VerdictWord(StrEnum):

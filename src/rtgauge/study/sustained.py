@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.analysis.sustained import found_in, groups, next_period, point_of
+from rtgauge.analysis.sustained import next_period, period_series, point_of, repeat_result
 from rtgauge.errors import InputError
 from rtgauge.plan.plan import Overrides, Plan, make_plan
 from rtgauge.probe import registry as probes
@@ -65,13 +65,13 @@ def plan_of(name: str, steps: list[dict[str, Any]], overrides: Overrides, **more
 def _of_repeat(record: Record, steps: Sequence[Step], repeat: int) -> int | None:
     """The next period of one repeat; None: its search is over."""
     points = [point for point in (point_of(record, step) for step in steps) if point is not None]
-    return next_period(found_in(points, repeat))
+    return next_period(repeat_result(points, repeat))
 
 
 def next_keys(record: Record) -> list[StepKey]:
     """The next steps of the searches of a record, one for each search and repeat."""
     wanted: list[StepKey] = []
-    for steps in groups(record):
+    for steps in period_series(record):
         key = steps[0].key
         pace = _pace(key.probe)
         for repeat in sorted({step.key.repeat for step in steps}):

@@ -10,7 +10,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtgauge.tire.analysis.search import Outcome, Search, State, coverage, least_nodes, state_of, whole_nodes
+from rtgauge.analysis.confidence import range_coverage
+from rtgauge.tire.analysis.search import Outcome, Search, State, least_nodes, state_of, whole_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,7 +112,7 @@ def test_the_range_holds_the_median_of_bisections_as_often_as_it_says() -> None:
 
     median = np.median([ends(1)[0] for _ in range(600)])
     inside = np.mean([low <= median <= high for low, high in (ends(5) for _ in range(300))])
-    assert coverage(5) == 0.9375
+    assert range_coverage(5) == 0.9375
     assert inside > 0.9
 
 

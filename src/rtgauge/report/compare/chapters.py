@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rtgauge.analysis.comparison import Comparison
-    from rtgauge.analysis.comparison_scope import Part
+    from rtgauge.analysis.comparison_scope import Scope
     from rtgauge.analysis.frequency import Gathered
-    from rtgauge.analysis.groups import Side
     from rtgauge.analysis.microbenchmarks import Microbenchmarks
+    from rtgauge.analysis.sides import Side
     from rtgauge.record.reader import Record
     from rtgauge.report.compare.page import Chapter
     from rtgauge.report.figures.known_times import Marker
@@ -51,7 +51,7 @@ def chapter_of(result: Comparison, sides: Sequence[Side], pairs: Sequence[tuple[
     return Chapter(title, list(dict.fromkeys(pair.baseline for pair in result.pairs)), comparison_grids(result, sides), figures, emulated_note(result))
 
 
-def operation_chapters(found: Microbenchmarks, parts: Sequence[tuple[Part, list[Side], list[tuple[Side, Side]]]]) -> list[Chapter]:
+def operation_chapters(found: Microbenchmarks, parts: Sequence[tuple[Scope, list[Side], list[tuple[Side, Side]]]]) -> list[Chapter]:
     """The tables of all operations, and then the figures of each."""
     from rtgauge.report.compare.figures import comparison_figures, of_part
     from rtgauge.report.compare.page import Chapter

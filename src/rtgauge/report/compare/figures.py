@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from rtgauge.analysis.groups import Side
+    from rtgauge.analysis.sides import Side
     from rtgauge.record.reader import Record
 
 WIDTHS_US = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rtgauge.analysis.frequency import Gathered, Line
-    from rtgauge.analysis.groups import Side
+    from rtgauge.analysis.sides import Side
     from rtgauge.report.figures.known_times import Marker
 
 COLUMNS = 150

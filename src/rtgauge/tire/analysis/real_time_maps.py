@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from rtgauge.analysis.confidence import upper_bound
-from rtgauge.record.model import Model, Severity
+from rtgauge.record.model import Model, Severity, worst_severity
 from rtgauge.tire.analysis.runs import SEMAPHORE, SOLVERS, WHOLE
-from rtgauge.tire.analysis.scaling import worst_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,7 +106,7 @@ def real_time_maps(runs: Sequence[PacedRun]) -> list[RealTimeMap]:
                 runs=len(same),
                 deadlines=sum(run.deadlines for run in same),
                 missed=sum(run.missed for run in same),
-                worst_mark=worst_of(run.worst_mark for run in same),
+                worst_mark=worst_severity(run.worst_mark for run in same),
             )
             for (threads, nodes), same in sorted(places.items())
         ]

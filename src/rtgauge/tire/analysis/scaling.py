@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from rtgauge.record.model import Model, Severity
+from rtgauge.record.model import Model, Severity, worst_severity
 from rtgauge.tire.analysis.estimate import Estimate, mean_of, ratio_of
 from rtgauge.tire.analysis.runs import SERIAL, WHOLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from rtgauge.tire.analysis.runs import FastRun
-
-SEVERITIES = list(Severity)
 
 
 class SpeedPoint(Model):
@@ -38,11 +36,6 @@ class SpeedPoint(Model):
     def node_steps_per_s(self) -> float:
         """How many nodes are carried a step on in a second."""
         return self.nodes * 1e9 / self.step_ns.value
-
-
-def worst_of(marks: Iterable[Severity | None]) -> Severity | None:
-    """The severest of some marks; None where there is none."""
-    return max((mark for mark in marks if mark is not None), key=SEVERITIES.index, default=None)
 
 
 def _per_thread(speed_up: Estimate, threads: int) -> Estimate:
@@ -77,7 +70,7 @@ def speed_points(runs: Sequence[FastRun]) -> list[SpeedPoint]:
                 speed_up=speed_up,
                 efficiency=None if speed_up is None else _per_thread(speed_up, threads),
                 switches_per_step=sum(switches) / len(switches) if switches else None,
-                worst_mark=worst_of(run.worst_mark for run in same),
+                worst_mark=worst_severity(run.worst_mark for run in same),
             )
         )
     return points

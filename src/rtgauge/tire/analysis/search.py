@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from rtgauge.analysis.confidence import upper_bound
+from rtgauge.analysis.confidence import range_coverage, upper_bound
 from rtgauge.record.model import Model
 from rtgauge.tire.analysis.runs import LEAST_NODES, NODES_MULTIPLE
 
@@ -136,11 +136,6 @@ def _replay(search: Search, repeat: int, trials: Mapping[Trial, Outcome]) -> Bra
             return end.value
 
 
-def coverage(bisections: int) -> float:
-    """How sure the smallest and the largest of so many independent results lie about their median: each is on either side of it like a coin."""
-    return 1.0 - 2.0 ** (1 - bisections)
-
-
 def state_of(search: Search, trials: Mapping[Trial, Outcome]) -> State:
     """Where a search stands after `trials`; the same trials always lead to the same state."""
     brackets: list[Bracket] = []
@@ -186,6 +181,6 @@ def _frontier(search: Search, trials: Mapping[Trial, Outcome], brackets: list[Br
         low=min(ends),
         high=max(ends),
         bisections=search.bisections,
-        coverage=coverage(search.bisections),
+        coverage=range_coverage(search.bisections),
         at_limit=all(bracket.misses is None for bracket in brackets),
     )

@@ -8,9 +8,9 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import chi2, genextreme, kendalltau, spearmanr
 
-from rtgauge.analysis.extreme_value import assumptions, blocks_of, drift, estimate, fit, fit_test, level_interval, neighbours
+from rtgauge.analysis.extreme_value import assumptions, blocks_of, drift, estimate, fit, fit_test, level_interval, serial_correlation
 
-from .extremes import PORT_PIRIE_M
+from .port_pirie import PORT_PIRIE_M
 
 
 def test_port_pirie_as_published():
@@ -91,7 +91,7 @@ def test_the_fit_test_keeps_its_level_and_sees_what_is_no_extreme_value_distribu
     assert fit_test(two_kinds)[1] < 0.01
 
 
-def test_a_drift_and_neighbours_that_hang_together_are_seen():
+def test_a_drift_and_a_serial_correlation_are_seen():
     rng = np.random.default_rng(1)
     drifting = {a.name: a.holds for a in assumptions(rng.gumbel(size=100) + np.arange(100) / 20)}
     assert not drifting["no drift"]
@@ -125,10 +125,10 @@ def test_far_beyond_the_sample_the_interval_is_where_scipys_likelihood_says(shap
 
 @pytest.mark.parametrize("different", [3, 20, 10**9])  # few different values: many ties
 @pytest.mark.parametrize("number", [50, 51, 200])
-def test_drift_and_neighbours_are_as_scipy_has_them(number, different):
+def test_drift_and_serial_correlation_are_scipys(number, different):
     x = np.random.default_rng(number).integers(0, different, number).astype(float)
     assert drift(x) == pytest.approx(tuple(kendalltau(np.arange(number), x, method="asymptotic")), rel=1e-9)
-    assert neighbours(x) == pytest.approx(tuple(spearmanr(x[:-1], x[1:])), rel=1e-9)
+    assert serial_correlation(x) == pytest.approx(tuple(spearmanr(x[:-1], x[1:])), rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtgauge.analysis.sustained import Found, Point, curves, found_in, groups, next_period, without_searches
+from rtgauge.analysis.sustained import Point, RepeatResult, curves, next_period, period_series, repeat_result, without_searches
 from rtgauge.errors import InputError
 from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.record.model import Mark, Severity
@@ -38,22 +38,22 @@ def test_the_search_ends_at_a_machine_s_limit_within_its_resolution(limit_ns: in
     """A machine that loses cycles at every period below `limit_ns`, and none above."""
     points = [point(period, int(period < limit_ns)) for period in PERIODS]
     steps = 0
-    while (period := next_period(found_in(points, 1))) is not None:
+    while (period := next_period(repeat_result(points, 1))) is not None:
         points.append(point(period, int(period < limit_ns)))
         steps += 1
         assert steps < 8
-    found = found_in(points, 1)
+    found = repeat_result(points, 1)
     assert found.sustained_ns is not None
     assert found.failing_ns is not None
     assert found.failing_ns < limit_ns <= found.sustained_ns <= found.failing_ns * 1.11
 
 
 def test_a_loss_at_a_long_period_ends_it_there_whatever_the_short_ones_say():
-    found = found_in([point(10_000, 0), point(5_000, 1), point(2_000, 0)], 1)
+    found = repeat_result([point(10_000, 0), point(5_000, 1), point(2_000, 0)], 1)
     assert (found.sustained_ns, found.failing_ns) == (10_000, 5_000)
-    assert found_in([point(10_000, 1)], 1) == Found(repeat=1, sustained_ns=None, failing_ns=10_000)
-    assert found_in([point(10_000, 0)], 1).failing_ns is None
-    assert next_period(found_in([point(10_000, 0)], 1)) is None
+    assert repeat_result([point(10_000, 1)], 1) == RepeatResult(repeat=1, sustained_ns=None, failing_ns=10_000)
+    assert repeat_result([point(10_000, 0)], 1).failing_ns is None
+    assert next_period(repeat_result([point(10_000, 0)], 1)) is None
 
 
 def steps_of(limits_ns: list[int], lost_each: int = 2, **more: Any) -> list[Drawn]:
@@ -136,7 +136,7 @@ def test_a_search_is_left_out_of_the_other_tables_and_a_few_periods_are_not(tmp_
     assert [(step.key.probe, step.key.parameters["interval_ns"]) for step in kept] == [("response", 10_000_000), ("wakeup", 1_000_000)]
     few = record(tmp_path / "few", [Drawn([Series([5])], parameters={"interval_ns": period}) for period in (10**6, 10**5, 10**4)])
     assert len(without_searches(few).steps) == 3
-    assert len(groups(few)) == 1
+    assert len(period_series(few)) == 1
 
 
 def test_the_periodic_probe_acts_twice_a_period(tmp_path: Path):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -50,6 +51,14 @@ def test_a_quantile_is_the_nearest_rank_within_a_bin(values, share, signed):
 def test_the_ranks_are_those_of_the_binomial_distribution(count, share, confidence):
     assert rank_below(share, count, confidence) == int(binom.ppf(1 - confidence, count, share))
     assert rank_above(share, count, confidence) == int(binom.ppf(confidence, count, share)) + 1
+
+
+def test_the_ranks_of_more_samples_than_32_bits_count():
+    """The normal approximation, which is good to a millionth of the standard deviation there."""
+    count, share = 3 * 10**9, 0.95
+    deviation = math.sqrt(count * share * (1 - share))
+    assert rank_below(share, count, 0.975) == pytest.approx(count * share - 1.959964 * deviation, abs=2)
+    assert rank_above(share, count, 0.975) == pytest.approx(count * share + 1.959964 * deviation, abs=2)
 
 
 @pytest.mark.parametrize("share", [0.5, 0.95])

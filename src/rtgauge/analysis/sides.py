@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is compared: each condition of each record is one side, its repeats put together."""
+"""The sides of a comparison: each condition of each record is one side, its repeats pooled."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import numpy as np
 import polars as pl
 
 from rtgauge.analysis.bootstrap import Stretches
-from rtgauge.analysis.comparison_scope import WHOLE, Part
+from rtgauge.analysis.comparison_scope import EVERYTHING, Scope
 from rtgauge.errors import InputError
-from rtgauge.record.histogram import upper_ns
+from rtgauge.record.histogram import bin_of, upper_ns
+from rtgauge.record.model import worst_severity
 from rtgauge.record.summary import distribution, filled_distribution
 from rtgauge.record.windows import Merged, add_bins, merge
 from rtgauge.suggest import nearest
@@ -30,15 +31,15 @@ if TYPE_CHECKING:
     from rtgauge.record.reader import Record
 
 MOST_STRETCHES = 1_000
-"""More windows than this are put together for the bootstrap: its cost stays bounded, and longer stretches only keep more of the dependence."""
+"""More windows are merged for the bootstrap: its cost stays bounded, and longer stretches only keep more of the dependence."""
 EMULATED = "emulated"
 UNIPROCESSOR = "Single"
-"""The deployment that the papers compare with."""
+"""The deployment with which the papers compare the others."""
 
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One condition of one record. `traits`: what it may be told by (host, kernel, deployment, load, ...); `label`: as far as that differs."""
+    """One condition of one record. `traits`: host, kernel, deployment, load, ...; `label`: those of them that differ between the sides."""
 
     label: str
     record: Record
@@ -68,14 +69,11 @@ class Side:
     @cached_property
     def worst(self) -> Severity | None:
         """The severest mark on any of its steps."""
-        order = ["note", "doubtful", "invalid"]
-        return max((step.worst for step in self.steps if step.worst is not None), key=order.index, default=None)
+        return worst_severity(step.worst for step in self.steps)
 
     @cached_property
     def histogram(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Bins and counts, missed activations filled in; what is in no bin (imports) counts where it begins."""
-        from rtgauge.record.histogram import bin_of
-
+        """Bins and counts, missed activations filled in; imported samples that are in no bin count where their range begins."""
         outside = [(int(bin_of(group.from_ns)), group.count) for group in self.merged.unplaced]
         return add_bins(
             np.concatenate([self.merged.bins, self.merged.missed_bins, np.array([at for at, _ in outside], dtype=np.int64)]),
@@ -83,7 +81,7 @@ class Side:
         )
 
     def values_ns(self, bins: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """What a bin is read as: the largest value it can hold, at the resolution of what measured."""
+        """The value (ns) for each bin: the largest it can hold, at the resolution of the tool."""
         return upper_ns(bins) // self.resolution_ns * self.resolution_ns
 
     @cached_property
@@ -129,13 +127,13 @@ def _parameter(name: str, value: Any) -> str:
 
 
 def _traits(record: Record, step: Step, target: str, different: set[str]) -> dict[str, str]:
-    """`different`: parameters that are not the same everywhere; the others would only make names long."""
-    short = brief(record.system(target))
+    """`different`: parameters that differ between sides; the others would only make labels long."""
+    facts = brief(record.system(target))
     parameters = {name: value for name, value in step.key.parameters.items() if name in different}
     return {
-        "host": str(short["hostname"] or target),
-        "processor": EMULATED if short["emulated"] is True or step.emulated else "not emulated",
-        "kernel": str(short["kernel"] or "kernel unknown"),
+        "host": str(facts["hostname"] or target),
+        "processor": EMULATED if facts["emulated"] is True or step.emulated else "not emulated",
+        "kernel": str(facts["kernel"] or "kernel unknown"),
         "load": step.key.load,
         "deployment": step.key.deployment,
         "tool": step.key.tool,
@@ -149,15 +147,16 @@ def _identity(step: Step) -> str:
 
 
 def _different(steps: Sequence[Step]) -> set[str]:
-    every = [step.key.parameters for step in steps]
-    return {name for one in every for name in one if len({json.dumps(other.get(name), sort_keys=True) for other in every}) > 1}
+    parameters = [step.key.parameters for step in steps]
+    names = {name for of_step in parameters for name in of_step}
+    return {name for name in names if len({json.dumps(of_step.get(name), sort_keys=True) for of_step in parameters}) > 1}
 
 
-def _windows(record: Record, steps: Sequence[Step], part: Part) -> pl.DataFrame:
+def _windows(record: Record, steps: Sequence[Step], scope: Scope) -> pl.DataFrame:
     frames: list[pl.DataFrame] = []
     offset = 0
     for step in steps:
-        numbers = [summary.series for summary in part.series(step) if summary.series is not None]
+        numbers = [summary.series for summary in scope.series(step) if summary.series is not None]
         frame = record.windows(step).filter((pl.col("phase") == "measure") & pl.col("series").is_in(numbers))
         frame = frame.with_columns(stretch=pl.col("index").cast(pl.Int64) + offset)
         frames.append(frame)
@@ -172,8 +171,8 @@ def _limits(step: Step) -> dict[int, int]:
 
 
 def _labels(traits: Sequence[Mapping[str, str]], records: Sequence[str]) -> list[str]:
-    different = [name for name in traits[0] if len({one[name] for one in traits}) > 1]
-    labels = [", ".join(one[name] for name in different) for one in traits]
+    different = [name for name in traits[0] if len({of_side[name] for of_side in traits}) > 1]
+    labels = [", ".join(of_side[name] for name in different) for of_side in traits]
     if len(set(labels)) == len(labels) and all(labels):
         return labels
     return [f"{record}, {label}" if label else record for record, label in zip(records, labels, strict=True)]
@@ -184,52 +183,51 @@ def _names(records: Sequence[Record]) -> list[str]:
     return names if len(set(names)) == len(names) else [str(record.path) for record in records]
 
 
-def sides_of(records: Sequence[Record], part: Part = WHOLE, *, force: bool = False, alike: bool = True) -> list[Side]:
-    """Every condition of every record, idle first within a record, as far as it is of `part`. `force`: also emulated machines beside others.
+def sides_of(records: Sequence[Record], scope: Scope = EVERYTHING, *, force: bool = False, alike: bool = True) -> list[Side]:
+    """A side for each condition of each record that is in the scope, idle first within a record.
 
-    `alike` False: also what was measured at different intervals, for tables that compare nothing.
-
-    Raises InputError where two cannot be compared, RecordError for a damaged record.
+    `force`: also emulated machines beside others. `alike` False: also steps that were measured at different intervals, for tables that compare
+    nothing. Raises InputError where two cannot be compared, RecordError for a damaged record.
     """
     if len({record.path.resolve() for record in records}) < len(records):
-        raise InputError("a record is named twice: a record compared with itself says nothing")
-    found: list[tuple[Record, str, list[Step]]] = []
+        raise InputError("a record is named twice: there is no difference between a record and itself")
+    conditions: list[tuple[Record, str, list[Step]]] = []
     for record, name in zip(records, _names(records), strict=True):
         groups: dict[str, list[Step]] = {}
         for step in record.steps:
-            if part.has(step):
+            if scope.has(step):
                 groups.setdefault(_identity(step), []).append(step)
-        if not groups and part is WHOLE:
-            raise InputError(f"{record.path} holds no finished step with latencies: there is nothing to compare in it")
-        found += [(record, name, steps) for steps in sorted(groups.values(), key=lambda steps: steps[0].key.load != "idle")]
-    different = _different([steps[0] for _, _, steps in found])
-    traits = [_traits(record, steps[0], next(iter(steps[0].key.targets.values()), "local"), different) for record, _, steps in found]
-    labels = _labels(traits, [name for _, name, _ in found])
+        if not groups and scope is EVERYTHING:
+            raise InputError(f"{record.path} has no finished step with latencies: there is nothing to compare in it")
+        conditions += [(record, name, steps) for steps in sorted(groups.values(), key=lambda steps: steps[0].key.load != "idle")]
+    different = _different([steps[0] for _, _, steps in conditions])
+    traits = [_traits(record, steps[0], next(iter(steps[0].key.targets.values()), "local"), different) for record, _, steps in conditions]
+    labels = _labels(traits, [name for _, name, _ in conditions])
     if not force:
         _check_emulated(dict(zip(labels, traits, strict=True)))
-    if alike and part.operation is None:
-        check_comparable([(label, steps[0]) for label, (_, _, steps) in zip(labels, found, strict=True)])
+    if alike and scope.operation is None:
+        check_comparable([(label, steps[0]) for label, (_, _, steps) in zip(labels, conditions, strict=True)])
     sides: list[Side] = []
-    for label, trait, (record, _, steps) in zip(labels, traits, found, strict=True):
-        windows = _windows(record, steps, part)
+    for label, trait, (record, _, steps) in zip(labels, traits, conditions, strict=True):
+        windows = _windows(record, steps, scope)
         resolution = int(steps[0].parameters.get("resolution_ns") or 1)
-        sides.append(Side(label, record, tuple(steps), trait, windows, merge(windows, limits_ns=_limits(steps[0])), resolution, part.quantity(steps[0])))
+        sides.append(Side(label, record, tuple(steps), trait, windows, merge(windows, limits_ns=_limits(steps[0])), resolution, scope.quantity(steps[0])))
     return sides
 
 
 def _check_emulated(sides: Mapping[str, Mapping[str, str]]) -> None:
-    """Raises InputError where an emulated machine stands beside one that is not."""
+    """Raises InputError where one machine is emulated and another is not."""
     emulated = [label for label, traits in sides.items() if traits["processor"] == EMULATED]
     others = [label for label in sides if label not in emulated]
     if emulated and others:
         raise InputError(
             f"these cannot be compared: the processor of '{emulated[0]}' is emulated, that of '{others[0]}' is not, and the times of an emulated machine "
-            "are not those of a real one; --force compares them all the same"
+            "are not those of a real one; --force compares them anyway"
         )
 
 
 def check_comparable(steps: Sequence[tuple[str, Step]]) -> None:
-    """Raises InputError where probes, what was measured, units or intervals differ; it says which and between whom."""
+    """Raises InputError that names the first difference of probe, quantity, unit or interval, and the two sides that differ in it."""
 
     def interval(step: Step) -> str:
         value = _parameters(step).get("interval_ns")
@@ -243,30 +241,31 @@ def check_comparable(steps: Sequence[tuple[str, Step]]) -> None:
 
     first_label, first = steps[0]
     for label, step in steps[1:]:
-        for what, here, there in (
+        for name, of_first, of_other in (
             ("probe", first.key.probe, step.key.probe),
             ("quantity", metric(first), metric(step)),
             ("unit", unit(first), unit(step)),
             ("interval", interval(first), interval(step)),
         ):
-            if here != there:
-                raise InputError(f"these cannot be compared: the {what} is {here} in '{first_label}' and {there} in '{label}'; measure both in the same way")
+            if of_first != of_other:
+                raise InputError(
+                    f"these cannot be compared: the {name} is {of_first} in '{first_label}' and {of_other} in '{label}'; measure both in the same way"
+                )
 
 
 def pairs(sides: Sequence[Side], baseline: str | None) -> list[tuple[Side, Side]]:
-    """(side, its baseline) for every side that is not one itself.
+    """(side, its baseline) for every side that is not a baseline itself.
 
-    `baseline`: a label, a record's folder or id, or a word out of a label (a deployment, a load, a kernel). Without one: the deployment Single where there is
-    one, else the first record, in one record the first machine, else the first side.
-    Where several sides are meant, each other side goes with the one under the same load, deployment and
-    so on. Raises InputError where that is none or more than one.
+    `baseline`: a label, a record's folder or id, or a word of a label (a deployment, a load, a kernel). Without one: the deployment Single where there
+    is one, else the first record, in one record the first machine, else the first side. Where it names several sides, each other side is compared
+    with the one under the same load, deployment and so on. Raises InputError where that is none or more than one.
     """
     if len(sides) < 2:
         raise InputError(f"there is only one side, '{sides[0].label}': name a second record, or one with several loads or deployments")
     chosen = _candidates(sides, baseline)
     others = [side for side in sides if side not in chosen]
     if not others:
-        raise InputError(f"every side is meant by --baseline {baseline}: name one of {', '.join(side.label for side in sides)}")
+        raise InputError(f"--baseline {baseline} names every side: name one of {', '.join(side.label for side in sides)}")
     return [(side, _partner(side, chosen)) for side in others]
 
 
@@ -277,23 +276,22 @@ def _candidates(sides: Sequence[Side], baseline: str | None) -> list[Side]:
             return single
         first = [side for side in sides if side.record is sides[0].record]
         if len(first) == len(sides):
-            # one record: of several machines the first, each load with its like
+            # One record: of several machines the first, each load compared with the same load.
             first = [side for side in sides if side.machine == sides[0].machine]
         return first if len(first) < len(sides) else [sides[0]]
     exact = [side for side in sides if side.label == baseline]
     of_record = [side for side in sides if baseline.rstrip("/") in {side.record.run.id, str(side.record.path), side.record.path.resolve().name}]
     by_trait = [side for side in sides if baseline in side.traits.values()]
-    for found in (exact, of_record, by_trait):
-        if found:
-            return found
+    for candidates in (exact, of_record, by_trait):
+        if candidates:
+            return candidates
     raise InputError(f"--baseline {baseline} is none of the sides{nearest(baseline, [side.label for side in sides])}")
 
 
 def _partner(side: Side, chosen: Sequence[Side]) -> Side:
     alike = list(chosen)
     for trait in ("load", "deployment", "tool", "parameters", "kernel", "host"):
-        same = [one for one in alike if one.traits[trait] == side.traits[trait]]
-        alike = same or alike
+        alike = [candidate for candidate in alike if candidate.traits[trait] == side.traits[trait]] or alike
     if len(alike) > 1:
-        raise InputError(f"'{side.label}' could be compared with {', '.join(repr(one.label) for one in alike)}: choose one with --baseline")
+        raise InputError(f"'{side.label}' could be compared with {', '.join(repr(candidate.label) for candidate in alike)}: choose one with --baseline")
     return alike[0]
