@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src engine -type f -not -name '*.pyc') pyproject.toml meson.build meson.options
 
-.PHONY: bench clean docs engines guests help install lint run test test-browser test-engine test-lab test-lab-main test-measure test-parts test-python test-unit
+.PHONY: bench clean docs engines guests help install lint run test test-browser test-commands test-engine test-lab test-lab-main test-measure test-parts test-python test-unit
 
 help:
 	@echo 'make run    measure this machine (about a minute; installs what is missing)'
@@ -53,17 +53,21 @@ test-parts:
 test-engine: $(VENV)/.tools
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PART) "engine's C tests and sanitizers" sh engine/tests/run.sh
 
-test-python: test-unit test-browser test-measure
+# A file's tests stay on one worker, so that what they share is made once.
+test-python: test-unit test-browser test-commands test-measure
 
 test-unit: $(VENV)/.tools $(VENV)/.installed
-	@$(PART) 'host unit tests' $(BIN)/pytest tests/unit --numprocesses 2
+	@$(PART) 'host unit tests' $(BIN)/pytest tests/unit --numprocesses 2 --dist loadfile
 
 test-browser: $(VENV)/.tools $(VENV)/.installed
-	@$(PART) 'page in Chromium' $(BIN)/pytest tests/browser --numprocesses 2
+	@$(PART) 'page in Chromium' $(BIN)/pytest tests/browser --numprocesses 2 --dist loadfile
+
+test-commands: $(VENV)/.tools $(VENV)/.installed
+	@$(PART) 'commands that measure nothing' $(BIN)/pytest tests/e2e -m beside --numprocesses 2 --dist loadfile
 
 test-measure: $(VENV)/.tools $(VENV)/.installed
-	@$(PART) 'engine end to end' $(BIN)/pytest tests/engine
-	@$(PART) 'commands end to end' $(BIN)/pytest tests/e2e
+	@$(PART) 'engine on this machine' $(BIN)/pytest tests/engine
+	@$(PART) 'commands that measure' $(BIN)/pytest tests/e2e -m 'not beside'
 
 # The engines of other architectures, to be part of the package from the next install on.
 engines: $(VENV)/.ready

@@ -54,12 +54,12 @@ def visit(chrome: Chrome, page: Path, width: int = 1280, theme: str = "light") -
     scheme(chrome, theme)
     console(chrome)
     chrome.get(page.as_uri())
-    WebDriverWait(chrome, 30).until(lambda c: c.execute_script("return document.documentElement.dataset.ready"))
+    WebDriverWait(chrome, 120).until(lambda c: c.execute_script("return document.documentElement.dataset.ready"))
 
 
 def wait_drawn(chrome: Chrome, state: str) -> None:
     script = "return [...document.querySelectorAll('.chart')].every((chart) => chart.dataset.drawn === arguments[0])"
-    WebDriverWait(chrome, 20).until(lambda c: c.execute_script(script, state))
+    WebDriverWait(chrome, 120).until(lambda c: c.execute_script(script, state))
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -90,7 +90,7 @@ def test_the_cpu_switch_changes_the_figures(chrome: Chrome, pages: dict[str, Pat
     every, exceedance, course = (chrome.execute_script(LINES.format(name)) for name in ("histogram", "exceedance", "course"))
     assert len(every) == 6
     chrome.find_element(By.CSS_SELECTOR, "[data-switch=cpu] button[value='1']").click()
-    WebDriverWait(chrome, 10).until(lambda c: len(c.execute_script(LINES.format("histogram"))) == 3)
+    WebDriverWait(chrome, 120).until(lambda c: len(c.execute_script(LINES.format("histogram"))) == 3)
     one = chrome.execute_script(LINES.format("histogram"))
     assert set(one) < set(every)
     assert chrome.execute_script(LINES.format("exceedance")) != exceedance
@@ -98,7 +98,7 @@ def test_the_cpu_switch_changes_the_figures(chrome: Chrome, pages: dict[str, Pat
     pressed = chrome.find_elements(By.CSS_SELECTOR, "[data-switch=cpu] button[aria-pressed=true]")
     assert [button.text for button in pressed] == ["1"]
     chrome.find_element(By.CSS_SELECTOR, "[data-switch=cpu] button[value='all']").send_keys(Keys.ENTER)
-    WebDriverWait(chrome, 10).until(lambda c: sorted(c.execute_script(LINES.format("histogram"))) == sorted(every))
+    WebDriverWait(chrome, 120).until(lambda c: sorted(c.execute_script(LINES.format("histogram"))) == sorted(every))
     assert console(chrome) == []
 
 
@@ -106,7 +106,7 @@ def test_many_cpus_are_chosen_from_a_list(chrome: Chrome, pages: dict[str, Path]
     visit(chrome, pages["many"])
     assert len(chrome.execute_script(LINES.format("histogram"))) == 32
     Select(chrome.find_element(By.ID, "cpu")).select_by_value("15")
-    WebDriverWait(chrome, 10).until(lambda c: len(c.execute_script(LINES.format("histogram"))) == 2)
+    WebDriverWait(chrome, 120).until(lambda c: len(c.execute_script(LINES.format("histogram"))) == 2)
 
 
 def test_the_axis_switch_redraws_the_histogram_and_keeps_the_cpu(chrome: Chrome, pages: dict[str, Path]):
@@ -114,10 +114,10 @@ def test_the_axis_switch_redraws_the_histogram_and_keeps_the_cpu(chrome: Chrome,
     pressed = "return document.querySelector('[data-switch=axis] button[aria-pressed=true]').value"
     assert chrome.execute_script(pressed) == "log"
     chrome.find_element(By.CSS_SELECTOR, "[data-switch=cpu] button[value='0']").click()
-    WebDriverWait(chrome, 10).until(lambda c: len(c.execute_script(LINES.format("histogram"))) == 3)
+    WebDriverWait(chrome, 120).until(lambda c: len(c.execute_script(LINES.format("histogram"))) == 3)
     before = chrome.execute_script(LINES.format("histogram"))
     chrome.find_element(By.CSS_SELECTOR, "[data-switch=axis] button[value=linear]").click()
-    WebDriverWait(chrome, 10).until(lambda c: c.execute_script(LINES.format("histogram")) != before)
+    WebDriverWait(chrome, 120).until(lambda c: c.execute_script(LINES.format("histogram")) != before)
     assert chrome.execute_script(pressed) == "linear"
     wait_drawn(chrome, "0 light")
     assert len(chrome.execute_script(LINES.format("histogram"))) == 3
@@ -144,7 +144,7 @@ def test_a_page_that_becomes_narrow_still_fits(chrome: Chrome, pages: dict[str, 
     visit(chrome, pages["plain"])
     viewport(chrome, 380)
     fits = "return [...document.querySelectorAll('.chart svg')].every((svg) => svg.getBoundingClientRect().width <= svg.closest('.chart').clientWidth + 1)"
-    WebDriverWait(chrome, 10).until(lambda c: c.execute_script(fits))
+    WebDriverWait(chrome, 120).until(lambda c: c.execute_script(fits))
     assert chrome.execute_script("return document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 

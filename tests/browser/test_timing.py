@@ -61,7 +61,7 @@ def visit(chrome: Chrome, page: Path, width: int, theme: str) -> None:
     scheme(chrome, theme)
     console(chrome)
     chrome.get(page.as_uri())
-    WebDriverWait(chrome, 30).until(lambda c: c.execute_script("return document.documentElement.dataset.ready"))
+    WebDriverWait(chrome, 120).until(lambda c: c.execute_script("return document.documentElement.dataset.ready"))
 
 
 @pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (420, "dark")])

@@ -54,7 +54,7 @@ def visit(chrome: Chrome, page: Path, width: int = 1280, theme: str = "light", m
     chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     console(chrome)
     chrome.get(page.as_uri())
-    WebDriverWait(chrome, 60).until(lambda c: c.execute_script(READY))
+    WebDriverWait(chrome, 120).until(lambda c: c.execute_script(READY))
 
 
 def marks(chrome: Chrome, figure: str, role: str) -> list[str]:
@@ -125,10 +125,10 @@ def test_the_fall_plays_to_its_end(chrome: Chrome, study: tuple[Path, TireResult
     play = chrome.find_element(By.ID, "drop-play")
     play.click()
     assert play.text == "Pause"
-    WebDriverWait(chrome, 20).until(lambda c: c.execute_script(PICTURE) == "4" and play.text == "Play")
+    WebDriverWait(chrome, 120).until(lambda c: c.execute_script(PICTURE) == "4" and play.text == "Play")
 
 
 def test_it_plays_once_by_itself_when_it_is_seen(chrome: Chrome, study: tuple[Path, TireResults]) -> None:
     visit(chrome, study[0], motion="no-preference")
     chrome.execute_script("document.getElementById('drop').scrollIntoView({block: 'center'})")
-    WebDriverWait(chrome, 20).until(lambda c: c.execute_script(PICTURE) == "4")
+    WebDriverWait(chrome, 120).until(lambda c: c.execute_script(PICTURE) == "4")

@@ -19,6 +19,7 @@ COMMAND = [sys.executable, "-c", "from rtgauge.cli.main import main; main()"]
 SHORT = ("--set", "warm-up=100ms")
 HELD = "this machine is held by run"
 PATIENCE_S = 150.0
+"""How long something may take on a busy machine, and how long another measurement is waited for."""
 
 Done = subprocess.CompletedProcess[str]
 
@@ -72,7 +73,7 @@ def end(process: subprocess.Popen[str]) -> None:
     process.communicate()
 
 
-def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = 40.0) -> None:
+def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = PATIENCE_S) -> None:
     """Look every 50 ms."""
     deadline = time.monotonic() + timeout_s
     while not condition():

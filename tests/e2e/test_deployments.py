@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.cli import SHORT, end, error_line, good, only_error, rtgauge, start, wait_until
+from tests.e2e.cli import PATIENCE_S, SHORT, end, error_line, good, only_error, rtgauge, start, wait_until
 from tests.e2e.conftest import document
 from tests.e2e.processes import find
 from tests.e2e.test_permissions import ORDINARY
@@ -130,7 +130,7 @@ def isolated(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 def test_ctrl_c_puts_everything_back(isolated: subprocess.Popen[str], unchanged: dict[str, Any]) -> None:
     time.sleep(1)
     isolated.send_signal(signal.SIGINT)
-    isolated.communicate(timeout=30)
+    isolated.communicate(timeout=PATIENCE_S)
     assert isolated.returncode == 130
     assert state() == unchanged
 
@@ -293,7 +293,7 @@ def test_a_study_that_was_stopped_is_gone_on_with(tmp_path: Path, unchanged: dic
     try:
         wait_until(lambda: any(path.stat().st_size for path in tmp_path.glob("out/*/steps/.*.tmp/stream.ndjson")) or process.poll() is not None, "a step")
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE_S)
     finally:
         end(process)
     if process.returncode == 3:  # a machine with a single core, or whose CPUs cannot be switched off

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.cli import SHORT, end, only_error, start, wait_until
+from tests.e2e.cli import PATIENCE_S, SHORT, end, only_error, start, wait_until
 from tests.e2e.conftest import document
 from tests.e2e.processes import alive, command_line, family, find, the_engine
 
@@ -54,7 +54,7 @@ def the_record(tmp_path: Path) -> Path:
 def test_once_keeps_the_step_and_says_how_to_go_on(tmp_path: Path, log: Path, running: subprocess.Popen[str]) -> None:
     below = family(running.pid)
     running.send_signal(signal.SIGINT)
-    output, _ = running.communicate(timeout=30)
+    output, _ = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 130
     record = the_record(tmp_path)
     assert record.name.endswith(".partial")
@@ -82,7 +82,7 @@ def test_twice_ends_at_once(tmp_path: Path, log: Path, running: subprocess.Popen
     running.send_signal(signal.SIGINT)
     wait_until(lambda: "stopping in order" in log.read_text(), "the word of the first Ctrl-C")
     running.send_signal(signal.SIGINT)
-    running.communicate(timeout=30)
+    running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 130
     record = the_record(tmp_path)
     assert record.name.endswith(".partial")
@@ -95,7 +95,7 @@ def test_twice_ends_at_once(tmp_path: Path, log: Path, running: subprocess.Popen
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_other_ends_are_in_order_too(tmp_path: Path, log: Path, running: subprocess.Popen[str], number: signal.Signals) -> None:
     running.send_signal(number)
-    running.communicate(timeout=30)
+    running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 130
     assert document((the_record(tmp_path) / "run.json").read_text())["state"] == "interrupted"
     assert "Traceback" not in log.read_text()
@@ -106,7 +106,7 @@ def test_the_engine_killed(tmp_path: Path, log: Path) -> None:
     try:
         wait_until(lambda: measured_lines(tmp_path) >= 2, "windows in the stream")
         os.kill(the_engine(process.pid), signal.SIGKILL)
-        output, _ = process.communicate(timeout=30)
+        output, _ = process.communicate(timeout=PATIENCE_S)
     finally:
         end(process)
     assert process.returncode == 3
@@ -125,7 +125,7 @@ def test_the_guard_of_the_run_killed(tmp_path: Path, log: Path) -> None:
         wait_until(lambda: measured_lines(tmp_path) >= 1, "a window in the stream")
         (guard,) = [pid for pid in find(process.pid, "--lock") if " -- " not in command_line(pid)]
         os.kill(guard, signal.SIGKILL)
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE_S)
     finally:
         end(process)
     assert process.returncode == 3
@@ -146,7 +146,7 @@ def test_while_a_load_warms_up(tmp_path: Path, log: Path) -> None:
         below = family(process.pid)
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE_S)
     finally:
         end(process)
     assert process.returncode == 130
@@ -164,7 +164,7 @@ def test_a_load_that_dies_makes_the_step_invalid(tmp_path: Path, log: Path) -> N
         for pid in find(process.pid, "stress-ng"):
             if " guard " not in command_line(pid):
                 os.kill(pid, signal.SIGKILL)
-        output, _ = process.communicate(timeout=40)
+        output, _ = process.communicate(timeout=PATIENCE_S)
     finally:
         end(process)
     (step,) = document(output)["steps"]
@@ -182,7 +182,7 @@ def test_held_for_longer_than_the_lease(tmp_path: Path, log: Path) -> None:
         process.send_signal(signal.SIGSTOP)
         wait_until(lambda: alive(below) == [], "the lease to end", 25)
         process.send_signal(signal.SIGCONT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE_S)
     finally:
         end(process)
     assert process.returncode == 3

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cli import SHORT, end, error_line, good, rtgauge, start, wait_until
+from tests.e2e.cli import PATIENCE_S, SHORT, end, error_line, good, rtgauge, start, wait_until
 from tests.e2e.conftest import document
 from tests.e2e.processes import alive, all_pids, command_line, family, find
 
@@ -80,7 +80,7 @@ def test_a_stopped_step_is_measured_again_and_the_finished_ones_are_not(tmp_path
         wait_until(lambda: "[2/2]" in (tmp_path / "stderr").read_text() and any(out.glob("*/steps/.02*/stream.ndjson")), "the second step")
         wait_until(lambda: '"window"' in next(out.glob("*/steps/.02*/stream.ndjson")).read_text(), "a window of it")
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE_S)
     finally:
         end(process)
     assert process.returncode == 130

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.cli import end, error_line, good, rtgauge, start, wait_until
+from tests.e2e.cli import PATIENCE_S, end, error_line, good, rtgauge, start, wait_until
 from tests.engine.stream import REAL_TIME
 from tests.support.tracefs import needs_tracefs
 
@@ -159,7 +159,7 @@ def test_ctrl_c_ends_in_order(tmp_path: Path) -> None:
         wait_until(lambda: "[1/1]" in (tmp_path / "log").read_text(), "the step")
         wait_until(measuring(process.pid), "the engine")
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=PATIENCE_S)
     finally:
         end(process)
     assert process.returncode == 130

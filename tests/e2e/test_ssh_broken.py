@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.cli import end, error_line, good, only_error, rtgauge, start, wait_until
+from tests.e2e.cli import PATIENCE_S, end, error_line, good, only_error, rtgauge, start, wait_until
 from tests.e2e.conftest import document
 from tests.e2e.test_ssh import left_on
 from tests.support.machine import Machine
@@ -56,7 +56,7 @@ def test_the_connection_breaks_and_comes_back(tmp_path: Path) -> None:
         process = begin(board, tmp_path, more=("--json", "--set", "samples=true"))
         try:
             board.break_connections()
-            output, _ = process.communicate(timeout=80)
+            output, _ = process.communicate(timeout=PATIENCE_S)
         finally:
             end(process)
         assert process.returncode == 0, (tmp_path / "log").read_text()

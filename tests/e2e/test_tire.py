@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tests.e2e.cli import end, error_line, good, rtgauge, start, wait_until
+from tests.e2e.cli import PATIENCE_S, end, error_line, good, rtgauge, start, wait_until
 from tests.engine.stream import POLICY
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def test_ctrl_c_shows_what_was_measured(tmp_path: Path) -> None:
             lambda: sum(stream.read_text().count('"phase":"measure"') for stream in tmp_path.glob(".rtgauge-*/*/steps/.*.tmp/stream.ndjson")) >= 3, "a window"
         )
         process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=30)
+        output, _ = process.communicate(timeout=PATIENCE_S)
     finally:
         end(process)
     assert process.returncode == 130

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.cli import end, error_line, good, rtgauge, start, wait_until
+from tests.e2e.cli import PATIENCE_S, end, error_line, good, rtgauge, start, wait_until
 from tests.engine.stream import REAL_TIME
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def stopped_and_finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[list
         # Each part of the study says how many steps it has: the third has the maps and the search.
         wait_until(lambda: log.read_text().count("steps, about") > 1 or process.poll() is not None, "the later parts", 150)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE_S)
     finally:
         end(process)
     assert process.returncode == 130, log.read_text()

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.cli import Done, end, error_line, good, only_error, rtgauge, start, wait_until
+from tests.e2e.cli import PATIENCE_S, Done, end, error_line, good, only_error, rtgauge, start, wait_until
 from tests.e2e.conftest import document
 from tests.e2e.processes import alive, all_pids, command_line, family, find
 from tests.e2e.test_ssh import left_on
@@ -144,7 +144,7 @@ def test_a_slave_that_is_killed_ends_the_step_and_is_named(board: Board, tmp_pat
         assert engines
         for pid in engines:
             os.kill(pid, signal.SIGKILL)
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=PATIENCE_S)
     finally:
         end(process)
     assert process.returncode == 3
@@ -162,7 +162,7 @@ def test_ctrl_c_keeps_what_both_measured(board: Board, tmp_path: Path) -> None:
         wait_measured(tmp_path)
         below = family(process.pid)
         process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=PATIENCE_S)
     finally:
         end(process)
     assert process.returncode == 130
@@ -207,7 +207,7 @@ def test_the_peer_breaks_off_for_good(board: Board, tmp_path: Path) -> None:
     try:
         wait_until(lambda: len(list(out.glob("*/steps/0*"))) == 1, "the first step")
         board.machine.stop_sshd()
-        process.communicate(timeout=90)
+        process.communicate(timeout=PATIENCE_S)
     finally:
         end(process)
         board.machine.start_sshd()

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import time
+import signal
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.cli import SHORT, end, error_line, rtgauge, start, wait_until
+from tests.e2e.cli import PATIENCE_S, SHORT, end, error_line, rtgauge, start, wait_until
 from tests.e2e.conftest import document
 from tests.e2e.test_resume import hashes
 
@@ -17,11 +17,10 @@ pytestmark = [pytest.mark.engine, pytest.mark.root]
 
 def test_the_second_is_refused_at_once(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    first = start("run", "--load", "idle", "--duration", "8s", *SHORT, "--json", "--out", out, log=tmp_path / "stderr")
+    first = start("run", "--load", "idle", "--duration", "10min", *SHORT, "--json", "--out", out, log=tmp_path / "stderr")
     try:
         wait_until(lambda: any(out.glob("*/steps/.*.tmp/stream.ndjson")), "the first to measure")
         (record,) = out.iterdir()
-        before = time.monotonic()
         for words in (
             ("run", "--load", "idle", "--duration", "1s", "--out", out),
             ("run", "--resume", "--out", out),
@@ -32,15 +31,16 @@ def test_the_second_is_refused_at_once(tmp_path: Path) -> None:
             assert "this machine is held by run quick-" in line
             assert f"--out {out}" in line
             assert "wait until it has ended" in line
-        assert time.monotonic() - before < 8
         assert first.poll() is None
         assert [entry.name for entry in out.iterdir()] == [record.name]
-        output, _ = first.communicate(timeout=40)
+        first.send_signal(signal.SIGINT)
+        output, _ = first.communicate(timeout=PATIENCE_S)
     finally:
         end(first)
     (step,) = document(output)["steps"]
-    assert step["end_reason"] == "duration"
-    assert all(one["count"] + one["missed"] == 8000 for one in step["series"])
+    assert step["end_reason"] == "stopped"
+    assert step["total"]["count"] > 0
+    assert not {mark["name"] for mark in step["marks"]} & {"lease-lost", "engine-died", "samples-lost", "connection-broken"}
 
 
 def test_what_only_reads_needs_no_turn(tmp_path: Path, real_record: Path) -> None:

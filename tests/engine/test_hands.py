@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import itertools
 import json
 import os
 import select
@@ -734,21 +735,27 @@ def test_a_stopped_program_ends_too(hands: Hands) -> None:
 def test_a_second_signal_does_not_wait_for_the_grace(hands: Hands) -> None:
     guard = hands.guard("--grace-ns", str(3600 * 10**9), program=[sys.executable, "-c", STUBBORN])
     pids = [int(word) for word in guard.output().split()]
-    guard.process.terminate()
-    time.sleep(0.2)
-    guard.process.terminate()
+    # again and again: two signals that arrive before the first one is read are one
+    wait_until(lambda: guard.process.poll() is not None or guard.process.terminate() is not None, "the guard to end")
     assert guard.ended()["killed"] == 2
     assert not any(is_alive(p) for p in pids)
 
 
 def test_a_lease_that_is_renewed_is_kept(hands: Hands) -> None:
-    guard = hands.guard("--lease-ns", str(2 * 10**9), program=["sleep", "1000"])
-    guard.started()
-    for _ in range(12):
-        guard.say("renew")
-        time.sleep(0.25)
-    assert guard.process.poll() is None
-    assert guard.ended()["reason"] == "lease"
+    for _ in range(5):
+        guard = hands.guard("--lease-ns", str(2 * 10**9), program=["sleep", "1000"])
+        guard.started()
+        renewed = [time.monotonic()]
+        while renewed[-1] - renewed[0] < 3:
+            guard.say("renew")
+            renewed.append(time.monotonic())
+            time.sleep(0.25)
+        alive = guard.process.poll() is None
+        assert guard.ended()["reason"] == "lease"
+        # where this machine was too busy to renew in time, the lease was right to end: once more
+        if max(later - earlier for earlier, later in itertools.pairwise(renewed)) < 1:
+            break
+    assert alive
 
 
 def test_a_detached_program_outlives_the_end_of_input(hands: Hands, tmp_path: Path) -> None:

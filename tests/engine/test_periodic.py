@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,12 +94,11 @@ def test_an_observer_alone_of_nothing(engine: Path) -> None:
 
 
 def test_an_observer_that_dies_is_told(engine: Path) -> None:
-    with Live(engine, "periodic", f"--policy={POLICY}", "--period-ns=2000000") as live:
+    with Live(engine, "periodic", f"--policy={POLICY}", "--period-ns=2000000", "--warm-up-ns=0") as live:
         live.read_until("armed")
         (child,) = children(live.process.pid)
         live.say("go\n")
-        live.read_until("started")
-        time.sleep(0.7)
+        live.read_until("window")
         os.kill(child, signal.SIGKILL)
         stream = live.finish()
     assert (stream.reason, stream.status) == ("slave-died", 0)

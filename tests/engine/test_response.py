@@ -141,20 +141,19 @@ def test_the_slave_ends_with_an_engine_that_is_killed(engine: Path) -> None:
         live.read_until("armed")
         (child,) = children(live.process.pid)
         live.signal(signal.SIGKILL)
-        live.process.wait(10)
-        deadline = time.monotonic() + 10
+        live.process.wait(60)
+        deadline = time.monotonic() + 60
         while os.path.exists(f"/proc/{child}"):  # noqa: PTH110
             assert time.monotonic() < deadline
             time.sleep(0.01)
 
 
 def test_a_slave_that_dies_in_the_middle_is_told(engine: Path) -> None:
-    with Live(engine, "response", f"--policy={POLICY}", "--interval-ns=1000000", "--timeout-ns=20000000") as live:
+    with Live(engine, "response", f"--policy={POLICY}", "--interval-ns=1000000", "--timeout-ns=20000000", "--warm-up-ns=0") as live:
         live.read_until("armed")
         (child,) = children(live.process.pid)
         live.say("go\n")
-        live.read_until("started")
-        time.sleep(0.7)
+        live.read_until("window")
         os.kill(child, signal.SIGKILL)
         stream = live.finish()
     assert (stream.reason, stream.status) == ("slave-died", 0)
@@ -165,17 +164,17 @@ def test_a_slave_that_dies_in_the_middle_is_told(engine: Path) -> None:
 
 
 def test_answers_that_a_proxy_drops_are_counted_and_stop_nothing(engine: Path) -> None:
-    def drop_each_tenth(peer: Peer, number: int, sender: tuple[str, int]) -> None:
-        if number % 10:
+    def drop_some(peer: Peer, number: int, sender: tuple[str, int]) -> None:
+        if number % 25:
             peer.answer(number, sender)
 
-    with Peer(drop_each_tenth) as peer:
+    with Peer(drop_some) as peer:
         stream = response(
-            engine, f"--path={peer.path}", "--role=master", "--interval-min-ns=100000", "--interval-max-ns=200000", "--timeout-ns=300000000", "--count=50"
+            engine, f"--path={peer.path}", "--role=master", "--interval-min-ns=100000", "--interval-max-ns=200000", "--timeout-ns=2000000000", "--count=50"
         )
     said = checked(stream)
     assert stream.reason == "count"
-    assert (said["stimuli"], said["answers"], said["lost"]) == (50, 45, 5)
+    assert (said["stimuli"], said["answers"], said["lost"]) == (50, 48, 2)
     # what is lost is at least as late as the timeout
     assert all(at >= 11500 for window in stream.windows(0) for at, _ in window["missed_bins"])
 

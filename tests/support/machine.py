@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-READY_S = 20.0
+READY_S = 60.0
 TREE = ("proc", "sys", "dev", "tmp", "var", "root", "bin", "run")
 
 

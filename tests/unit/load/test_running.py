@@ -48,7 +48,7 @@ class Shell(Load):
 def log(tmp_path: Path) -> Iterator[Path]:
     before = set(parse_all(read_local([STAT_GLOB])))
     yield tmp_path / "load.log"
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while (left := ours(before)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert left == []
@@ -156,7 +156,7 @@ def test_network_that_is_killed_ends_altogether(log: Path) -> None:
         running.wait_warm(0.3)
         # the server is in a session of its own: it ends since its one client is gone
         os.killpg(target.handles[0].pid, signal.SIGKILL)
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while not running.check() and time.monotonic() < deadline:
             time.sleep(0.02)
         (died,) = running.check()
@@ -192,7 +192,7 @@ def test_a_load_that_dies_early_is_said_to(log: Path) -> None:
         for process in descendants(parse_all(read_local([STAT_GLOB])), target.handles[0].pid):
             if process.name == "sleep":
                 os.kill(process.pid, signal.SIGKILL)
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while not running.check() and time.monotonic() < deadline:
             time.sleep(0.02)
         assert running.check() == ["sh: ended with status 9: gone"]
@@ -208,7 +208,7 @@ def test_a_worker_that_dies_alone_is_seen(log: Path) -> None:
         running.wait_warm(0)
         worker = next(p for p in descendants(parse_all(read_local([STAT_GLOB])), target.handles[0].pid) if p.name == "sleep")
         os.kill(worker.pid, signal.SIGKILL)
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while count_alive(descendants(parse_all(read_local([STAT_GLOB])), target.handles[0].pid), "sleep") > 1 and time.monotonic() < deadline:
             time.sleep(0.02)
         assert running.stop().parts[0].ended_early == "1 of its 2 processes ended while they were needed"
@@ -303,7 +303,7 @@ def measured_until(load: Load, log: Path, target: LocalTarget, figure: str) -> L
     with RunningLoad.start(target, load, log, expected_s=30) as running:
         running.wait_warm(0.1)
         part = running._parts[0]
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not part.spec.reached(os.pread(part.log.fileno(), 1 << 20, 0).decode()).get(figure):
             assert time.monotonic() < deadline, os.pread(part.log.fileno(), 4096, 0)
             time.sleep(0.05)
