@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Another tool measures the same step, into the same record (paper row A4): cyclictest, or rtla's timerlat."""
+"""Another tool measures the same step, into the same record (as Adam et al. 2021, sec. 4.5, do): cyclictest, or rtla's timerlat."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def _duration(text: str, key: str, value: str) -> int:
 def parse_requirement(text: str) -> Requirement:
     """The requirement in `text`: `period=`, one bound such as `latency<=`, `hardness=` and `confidence=`, in any order.
 
-    A bound or a period must be there. Without a bound it is `latency<=` half the period, as Brown and Martin judge (paper row B7). Without
+    A bound or a period must be there. Without a bound it is `latency<=` half the period, as Brown and Martin judge (2010, tables 4 to 9). Without
     `hardness` it is 100%, without `confidence` 95%. Raises InputError that says what is wrong and, for an unknown key, the nearest one.
     """
     if len(text) > 1000:
