@@ -160,7 +160,7 @@ def test_after_kill_9_of_the_guard_too_restore_puts_everything_back(isolated: su
 def test_what_is_held_stays_until_it_is_taken_back(tmp_path: Path, unchanged: dict[str, Any]) -> None:
     assert "MI is in force" in good(rtgauge("deploy", "apply", "MI")).stdout
     held = state()
-    assert "held already" in error_line(rtgauge("deploy", "apply", "M"), 3)
+    assert "already applied" in error_line(rtgauge("deploy", "apply", "M"), 3)
     assert "MI is held" in good(rtgauge("deploy", "show")).stdout
     assert document(good(rtgauge("system", "--json")).stdout)["deployment"]["held"] == "MI"
     assert "take it back first" in error_line(rtgauge("run", *QUICK, "--deployment", "M", "--out", tmp_path / "a"), 3)

@@ -65,7 +65,7 @@ CPUS = sorted(os.sched_getaffinity(0))
         ("run --require hardness=100%", "period"),
         ("run --resume", "nothing to resume"),
         ("run --resume nowhere", "nowhere"),
-        ("run --resume --duration 1s", "--duration cannot be given with --resume"),
+        ("run --resume --duration 1s", "--duration cannot be combined with --resume"),
         ("show nowhere", "no such folder"),
         ("show", "missing argument"),
         ("list nowhere", "there is no folder nowhere"),

@@ -50,7 +50,7 @@ def test_a_guest_that_comes_up_is_listed_refused_a_second_time_and_stopped(lab: 
     assert "runs" in error_line(rtgauge("lab", "rm", "debian", env=env), 2)
     assert (paths.home() / "machines/debian/known_hosts").read_text() == f"rtgauge-lab-debian {KEY}\n"
     assert "is off" in good(rtgauge("lab", "stop", "debian", env=env)).stderr
-    assert "did not run" in good(rtgauge("lab", "stop", "debian", env=env)).stderr
+    assert "was not running" in good(rtgauge("lab", "stop", "debian", env=env)).stderr
     assert "removed its image, its disk" in good(rtgauge("lab", "rm", "debian", env=env)).stderr
 
 

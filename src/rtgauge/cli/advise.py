@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge advise`: which way to implement a task."""
+"""`rtgauge advise`: how to implement a task."""
 
 from __future__ import annotations
 
@@ -8,43 +8,46 @@ from typing import Annotated
 
 import typer
 
+from rtgauge.cli.options import Json
+
 
 def advise(
-    require: Annotated[str, typer.Option(metavar="TEXT", help='What the task needs, e.g. "period=1ms response<=200us hardness=100%".')],
-    records: Annotated[list[Path] | None, typer.Argument(metavar="[RECORD...]", help="Records as evidence; of several kernels, several records.")] = None,
-    chart: Annotated[str, typer.Option(metavar="NAME|FILE.toml", help="today, brown2010 (the paper's own), or a chart of yours.")] = "today",
-    black: Annotated[float | None, typer.Option(metavar="X", help="Clearly in the black up to X times the bound; default 0.8.")] = None,
+    require: Annotated[str, typer.Option(metavar="TEXT", help='The task\'s requirement, e.g. "period=1ms response<=200us hardness=100%".')],
+    records: Annotated[list[Path] | None, typer.Argument(metavar="[RECORD...]", help="Records to use as evidence, e.g. one per kernel.")] = None,
+    chart: Annotated[str, typer.Option(metavar="NAME|FILE.toml", help="today, brown2010 (the paper's own), or your own flowchart.")] = "today",
+    black: Annotated[float | None, typer.Option(metavar="X", help="Clearly met up to X times the bound; default 0.8.")] = None,
     marginal: Annotated[float | None, typer.Option(metavar="X", help="Marginal up to X times the bound; default 2.")] = None,
-    trouble: Annotated[float | None, typer.Option(metavar="X", help="In trouble up to X times the bound, off the map beyond; default 20.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+    trouble: Annotated[float | None, typer.Option(metavar="X", help="In trouble up to X times the bound, off the map above; default 20.")] = None,
+    json: Json = False,
 ) -> None:
-    """Which way to implement a real-time task: user space, PREEMPT_RT, a kernel module, Xenomai, or dedicated hardware.
+    """Recommend how to implement a real-time task.
 
-    Walks the flowchart of Brown & Martin (2010) with what was measured: each step with its evidence, what was not measured and would change the
-    answer, what the way costs, what has changed since, and the next measurement as a command. Not for anything that lives depend on.
+    In user space, with PREEMPT_RT, as a kernel module, with Xenomai or in hardware. Follows the flowchart of Brown & Martin (2010) with measured
+    values: each decision with its evidence, missing measurements that could change the answer, what the choice costs, what has changed since 2010,
+    and the next measurement as a command. Not for safety-critical systems.
 
     \b
     Examples:
       rtgauge advise --require "period=1ms hardness=95%"
-          where to begin, before anything is measured
+          where to start, before anything is measured
       rtgauge advise --require "latency<=200us" RECORD
       rtgauge advise --require "response<=500us hardness=95%" STOCK RT
           two kernels as evidence
       rtgauge advise --require "latency<=200us" RECORD --chart brown2010
-          as the paper would have it
+          the paper's own flowchart
       rtgauge advise --require "latency<=200us" RECORD --marginal 1.5
-          with a threshold of your own
+          your own threshold
 
     \b
     Exit status:
-      0  the way was measured, under load, and is clearly in the black
-      1  no software way is left
+      0  a solution was measured under load and clearly meets the requirement
+      1  no software solution is left
       2  wrong input
-      4  it has to be measured first
+      4  measurements are missing
     """
     from rtgauge.errors import InputError
     from rtgauge.record.reader import Record
-    from rtgauge.verdict.flowchart import advise as walk
+    from rtgauge.verdict.flowchart import advise as follow_flowchart
     from rtgauge.verdict.flowchart_file import load_flowchart, with_thresholds
     from rtgauge.verdict.requirement import parse_requirement
 
@@ -53,14 +56,14 @@ def advise(
     thresholds = with_thresholds(flowchart.thresholds, black=black, marginal=marginal, trouble=trouble)
     paths = list(records or [])
     if len({path.resolve() for path in paths}) < len(paths):
-        raise InputError("a record is named twice: it is evidence only once")
-    found = walk(requirement, [Record.open(path) for path in paths], flowchart, chosen, thresholds)
+        raise InputError("a record is named twice; name it once")
+    advice = follow_flowchart(requirement, [Record.open(path) for path in paths], flowchart, chosen, thresholds)
     if json:
-        typer.echo(found.model_dump_json(indent=1))
+        typer.echo(advice.model_dump_json(indent=1))
     else:
         from rich.console import Console
 
         from rtgauge.report.advice import print_advice
 
-        print_advice(found, Console())
-    raise typer.Exit(found.status)
+        print_advice(advice, Console())
+    raise typer.Exit(advice.status)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What every measuring command does at its end: verdict, page, summary, exit status."""
+"""The end of every measuring command: verdict, page, summary, exit status."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rtgauge.verdict.requirement import parse_requirement
 
 
 def _draw(record: Record, page: Path) -> InputError | None:
-    """Draw the page; the numbers are told also where that fails."""
+    """Write the page; gives the error, so that the summary is printed all the same."""
     from rtgauge.report.page import render
 
     try:
@@ -30,7 +30,7 @@ def _draw(record: Record, page: Path) -> InputError | None:
 
 
 def settle(path: Path, run: Run) -> tuple[Record, InputError | None]:
-    """Judge the record at `path` and draw its page; gives it, and why the page could not be drawn (None: it was)."""
+    """Judge the record at `path` and write its page; gives the record, and the error if the page could not be written."""
     record = Record.open(path)
     if run.requirement is not None:
         record.run.verdicts = judge_run(parse_requirement(run.requirement), record)
@@ -39,22 +39,22 @@ def settle(path: Path, run: Run) -> tuple[Record, InputError | None]:
 
 
 def document(record: Record) -> RunDocument:
-    """What `--json` prints of a record."""
+    """The JSON document of a record."""
     return RunDocument(run=record.run, steps=record.steps, systems=record.systems, record=str(record.path))
 
 
 def status(record: Record, problem: InputError | None) -> int:
-    """The exit status of what was measured; says how to go on where it was stopped. Raises MeasureError where the page could not be drawn."""
+    """The exit status of a record; if it was interrupted, prints how to resume. Raises MeasureError if the page could not be written."""
     if problem is not None:
-        raise MeasureError(f"{problem}; the numbers are kept, draw them with: rtgauge report {shlex.quote(str(record.path))} -o FILE.html")
+        raise MeasureError(f"{problem}; the record is complete; write the page with: rtgauge report {shlex.quote(str(record.path))} -o FILE.html")
     if record.run.state == "interrupted":
-        typer.echo(f"Stopped before its end. Go on with: rtgauge run --resume {shlex.quote(str(record.path))}", err=True)
+        typer.echo(f"Stopped early. Continue with: rtgauge run --resume {shlex.quote(str(record.path))}", err=True)
         return EXIT_INTERRUPTED
     return exit_status(record.run.verdicts, record.steps)
 
 
 def finish(path: Path, run: Run, *, as_json: bool) -> int:
-    """Judge, draw the page, print the summary (or the JSON) of the record at `path`. Gives the exit status."""
+    """Judge the record at `path`, write its page, print its summary or JSON. Gives the exit status."""
     record, problem = settle(path, run)
     if as_json:
         typer.echo(document(record).model_dump_json(indent=1))

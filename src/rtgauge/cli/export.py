@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge export`: the numbers for other tools."""
+"""`rtgauge export`: statistics for other tools."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 def export(
     record: Annotated[Path, typer.Argument(metavar="RECORD", help="A record's folder.")],
     form: Annotated[str, typer.Option("--format", metavar="NAME", help="csv, parquet or json.")] = "csv",
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="The file; default standard output (not for parquet).")] = None,
-    windows: Annotated[bool, typer.Option("--windows", help="The windows of every second with their histograms (parquet only).")] = False,
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="File to write; default: standard output (not for parquet).")] = None,
+    windows: Annotated[bool, typer.Option("--windows", help="Export the one-second windows with their histograms (parquet only).")] = False,
 ) -> None:
-    """Write the figures of a record for other tools.
+    """Export the statistics of a record for other tools.
 
-    One row for each step and CPU: what was measured, how, and every figure.
+    One row per step and CPU: what was measured, how, and all statistics.
 
     \b
     Examples:
-      rtgauge export RECORD > figures.csv
+      rtgauge export RECORD > statistics.csv
       rtgauge export RECORD --format json
       rtgauge export RECORD --format parquet --windows -o windows.parquet
     """

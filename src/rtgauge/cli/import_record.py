@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge import`: measurements of other tools become records."""
+"""`rtgauge import`: makes records of other tools' measurements."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-HELP = """Make a record of what another tool has measured.
+HELP = """Import another tool's measurement as a record.
 
 \b
 Example:
@@ -20,17 +20,17 @@ app = typer.Typer(help=HELP)
 
 @app.callback()
 def _imports() -> None:  # pyright: ignore[reportUnusedFunction]
-    """Make a record of what another tool has measured."""
+    """Import another tool's measurement as a record."""
 
 
 @app.command("cyclictest")
 def cyclictest(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What cyclictest wrote: text of -h, -H or --histfile, or --json.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder that holds records.")] = Path("rtgauge-runs"),
-    interval: Annotated[str | None, typer.Option(metavar="TIME", help="cyclictest's -i where the file does not say it, e.g. 200us.")] = None,
-    nanoseconds: Annotated[bool, typer.Option("--ns", help="The file's latencies are ns (cyclictest -N), not us.")] = False,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Output of cyclictest: text of -h, -H or --histfile, or --json.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")] = Path("rtgauge-runs"),
+    interval: Annotated[str | None, typer.Option(metavar="TIME", help="cyclictest's -i, if the file does not contain it, e.g. 200us.")] = None,
+    nanoseconds: Annotated[bool, typer.Option("--ns", help="Latencies in the file are in ns (cyclictest -N), not us.")] = False,
 ) -> None:
-    """Make a record of an old cyclictest measurement.
+    """Import a cyclictest measurement.
 
     \b
     Example:
@@ -45,6 +45,6 @@ def cyclictest(
 
     interval_ns = None if interval is None else duration_option("--interval", interval)
     if interval_ns == 0:
-        raise InputError("--interval: the interval must be longer than 0; give one such as 1ms or 100us")
+        raise InputError("--interval must be longer than 0, e.g. 1ms or 100us")
     path = import_cyclictest(file, out, interval_ns=interval_ns, unit_ns=1 if nanoseconds else None)
     raise typer.Exit(finish(path, Record.open(path).run, as_json=False))

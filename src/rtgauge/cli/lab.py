@@ -8,24 +8,28 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rtgauge.cli.options import Json
+
 if TYPE_CHECKING:
     from rtgauge.lab.qemu import Accelerator, BootOptions
 
-HELP = """Real kernels in virtual machines: Debian's stock and PREEMPT_RT kernels, x86-64 and arm64, and kernels of your own.
+HELP = """Boot real kernels in virtual machines.
+
+Debian stock and PREEMPT_RT kernels for x86-64 and arm64, or your own, e.g. with Xenomai.
 
 \b
 Examples:
-  rtgauge lab build debian-rt          fetch and put together, once
+  rtgauge lab build debian-rt          fetch and build the image, once
   rtgauge lab boot debian-rt --append "isolcpus=3 nohz_full=3"
   rtgauge probe wakeup --target lab:debian-rt
   rtgauge lab shell debian-rt
   rtgauge lab stop debian-rt
 
-The times of an emulated guest are not those of a real machine: no verdict is based on them.
+Latencies of an emulated guest are not those of a real machine; they never lead to a verdict.
 """
 
 app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A guest: debian, debian-rt, debian-arm64, debian-rt-arm64, or one that was added.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="debian, debian-rt, debian-arm64, debian-rt-arm64, or a guest of your own.")]
 
 
 def _say(text: str) -> None:
@@ -33,8 +37,8 @@ def _say(text: str) -> None:
 
 
 @app.command("list")
-def list_guests(json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False) -> None:
-    """Say which guests there are, which are built, and which run."""
+def list_guests(json: Json = False) -> None:
+    """List guests, and which are built and running."""
     from rtgauge.lab.guest import guests
     from rtgauge.lab.image import find_image
     from rtgauge.lab.running_guests import find_running
@@ -59,19 +63,22 @@ def list_guests(json: Annotated[bool, typer.Option("--json", help="One JSON docu
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("name", "what", "kernel", "state", box=None, pad_edge=False)
+    table = Table("name", "description", "kernel", "state", box=None, pad_edge=False)
     for guest, image, running in rows:
         state = "not built" if image is None else "built"
         if running is not None:
             how = "emulated" if running.accelerator == "tcg" else "KVM"
-            state = f"runs, {how}, ssh port {running.port}" + (f", {running.append}" if running.append else "")
+            state = f"running, {how}, ssh port {running.port}" + (f", {running.append}" if running.append else "")
         table.add_row(guest.name, guest.about, image.release if image is not None else "", state)
     Console().print(table)
 
 
 @app.command()
-def build(name: Name, fresh: Annotated[bool, typer.Option("--fresh", help="Again, with Debian's newest packages.")] = False) -> None:
-    """Fetch Debian's packages and put an image together. It is kept; nothing is done where it is there already."""
+def build(name: Name, fresh: Annotated[bool, typer.Option("--fresh", help="Rebuild with Debian's newest packages.")] = False) -> None:
+    """Build a guest's image from Debian packages.
+
+    An existing image is kept; --fresh rebuilds it.
+    """
     from rtgauge.lab.guest import find_guest
     from rtgauge.lab.image import build as build_image
 
@@ -82,13 +89,16 @@ def build(name: Name, fresh: Annotated[bool, typer.Option("--fresh", help="Again
 @app.command()
 def boot(
     name: Name,
-    append: Annotated[str, typer.Option(metavar="TEXT", help="Words for the kernel's command line, e.g. 'isolcpus=3 nosmt'.")] = "",
-    smp: Annotated[str | None, typer.Option(metavar="TEXT", help="Processors as QEMU's -smp has them; x86-64: 4,cores=2,threads=2, arm64: 4.")] = None,
-    memory: Annotated[int, typer.Option(min=256, max=1 << 20, metavar="MIB", help="The guest's memory in MiB.")] = 1024,
-    port: Annotated[int | None, typer.Option(min=1, max=65535, metavar="N", help="Port on the loopback interface; by default a free one.")] = None,
-    accel: Annotated[str, typer.Option(metavar="NAME", help="tcg (software), kvm, or auto: KVM where a trial boot shows that it works.")] = "auto",
+    append: Annotated[str, typer.Option(metavar="TEXT", help="Kernel parameters to append, e.g. 'isolcpus=3 nosmt'.")] = "",
+    smp: Annotated[str | None, typer.Option(metavar="TEXT", help="CPUs, as for QEMU's -smp; default 4,cores=2,threads=2 (x86-64) or 4 (arm64).")] = None,
+    memory: Annotated[int, typer.Option(min=256, max=1 << 20, metavar="MIB", help="Memory in MiB.")] = 1024,
+    port: Annotated[int | None, typer.Option(min=1, max=65535, metavar="N", help="Port for ssh on the loopback interface; default: a free one.")] = None,
+    accel: Annotated[str, typer.Option(metavar="NAME", help="tcg (emulation), kvm, or auto: KVM if a trial boot succeeds.")] = "auto",
 ) -> None:
-    """Boot a guest and wait until it answers; it is built first where it is not yet."""
+    """Boot a guest and wait until ssh answers.
+
+    Builds the image first if necessary.
+    """
     options = _options(append, smp, memory, port, accel)
     from rtgauge.lab.boot_guest import boot as boot_guest
     from rtgauge.lab.guest import find_guest
@@ -98,7 +108,7 @@ def boot(
     image = build_image(guest, _say)
     _say(f"booting lab:{name}, kernel {image.release}")
     running = boot_guest(guest, image, options, _say)
-    how = "emulated by software: its times are not those of a real machine" if running.accelerator == "tcg" else "with KVM"
+    how = "emulated: its latencies are not those of a real machine" if running.accelerator == "tcg" else "with KVM"
     _say(f"lab:{name} is up after {running.boot_s} s, {how}")
 
 
@@ -108,13 +118,15 @@ def _options(append: str, smp: str | None, memory: int, port: int | None, accel:
 
     accelerators: dict[str, Accelerator | None] = {"auto": None, "tcg": "tcg", "kvm": "kvm"}
     if accel not in accelerators:
-        raise InputError(f"--accel {accel[:40]}: write auto, tcg or kvm")
+        raise InputError(f"--accel {accel[:40]}: give auto, tcg or kvm")
     return BootOptions(append=append, smp=smp, memory_mib=memory, port=port, accelerator=accelerators[accel])
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def shell(context: typer.Context, name: Name) -> None:
-    """Log in to a guest that runs; words after the name are run there: one is a line for its shell, several are a program and its arguments.
+    """Log in to a running guest, or run a command there.
+
+    One argument is a line for the guest's shell, several are a program and its arguments.
 
     \b
     Examples:
@@ -129,50 +141,50 @@ def shell(context: typer.Context, name: Name) -> None:
     from rtgauge.lab.ssh import ssh_command
 
     command = ssh_command(name, running_guest(name).port)
-    words = context.args if len(context.args) < 2 else [shlex.join(context.args)]
-    os.execvp(command[0], [*command, *words])  # noqa: S606 - no shell: ssh takes the place of this process
+    arguments = context.args if len(context.args) < 2 else [shlex.join(context.args)]
+    os.execvp(command[0], [*command, *arguments])  # noqa: S606 - no shell: ssh replaces this process
 
 
 @app.command()
 def stop(name: Name) -> None:
-    """Switch a guest off, in order where it answers."""
+    """Shut a guest down."""
     from rtgauge.lab.guest import find_guest
     from rtgauge.lab.running_guests import stop as stop_guest
 
-    _say(f"lab:{name} is off" if stop_guest(find_guest(name).name) else f"lab:{name} did not run")
+    _say(f"lab:{name} is off" if stop_guest(find_guest(name).name) else f"lab:{name} was not running")
 
 
 @app.command()
 def reset(name: Name) -> None:
-    """Begin a guest anew at once, as after a power cut: what it had not written to its disk is lost."""
+    """Reset a guest, as by a power cut: unwritten data is lost."""
     from rtgauge.lab.running_guests import cut_power, running_guest
 
     cut_power(running_guest(name))
-    _say(f"lab:{name} boots again")
+    _say(f"lab:{name} is rebooting")
 
 
 @app.command("rm")
 def remove(name: Name) -> None:
-    """Remove a guest's image and disk; one that was added is forgotten."""
+    """Remove a guest's image and disk, and an added guest itself."""
     from rtgauge.lab.guest import find_guest
     from rtgauge.lab.running_guests import remove as remove_guest
 
-    gone = remove_guest(find_guest(name))
-    _say(f"lab:{name}: removed {', '.join(gone)}" if gone else f"lab:{name}: there was nothing to remove")
+    removed = remove_guest(find_guest(name))
+    _say(f"lab:{name}: removed {', '.join(removed)}" if removed else f"lab:{name}: nothing to remove")
 
 
 @app.command()
 def add(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What the guest is to be called.")],
-    kernel: Annotated[Path, typer.Option(metavar="FILE", help="The kernel: a bzImage (x86-64) or an Image (arm64).")],
-    modules: Annotated[Path | None, typer.Option(metavar="DIR", help="Modules (.ko): all below this folder are loaded at boot.")] = None,
-    overlay: Annotated[Path | None, typer.Option(metavar="DIR", help="Files for the guest's root: DIR/etc/x becomes /etc/x.")] = None,
-    append: Annotated[str, typer.Option(metavar="TEXT", help="Words for the kernel's command line at every boot.")] = "",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new guest.")],
+    kernel: Annotated[Path, typer.Option(metavar="FILE", help="Kernel: a bzImage (x86-64) or an Image (arm64).")],
+    modules: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of modules (.ko); all of them are loaded at boot.")] = None,
+    overlay: Annotated[Path | None, typer.Option(metavar="DIR", help="Files to add: DIR/etc/x becomes /etc/x in the guest.")] = None,
+    append: Annotated[str, typer.Option(metavar="TEXT", help="Kernel parameters for every boot.")] = "",
     arm64: Annotated[bool, typer.Option("--arm64", help="The kernel is for arm64.")] = False,
 ) -> None:
-    """Make a kernel of your own a guest, one with Xenomai for example.
+    """Add a guest with your own kernel.
 
-    It needs, built in or as modules: virtio's PCI, block and network drivers, ext4, devtmpfs, an initial RAM disk, and a serial console.
+    The kernel needs, built in or as modules: virtio PCI, block and network drivers, ext4, devtmpfs, an initial RAM disk and a serial console.
     """
     from rtgauge.lab.guest import Guest, check_name, guests
     from rtgauge.lab.guest import add as add_guest
@@ -187,6 +199,6 @@ def add(
         overlay=overlay.absolute() if overlay is not None else None,
         append=check_append(append),
     )
-    known = name in guests()
+    replaces = name in guests()
     add_guest(guest)
-    _say(f"lab:{name} is added{' in place of the guest that had this name' if known else ''}; next: rtgauge lab boot {name}")
+    _say(f"lab:{name} added{', replacing the guest of that name' if replaces else ''}; next: rtgauge lab boot {name}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The command `rtgauge`. Each command is a module; what is slow to import is imported when it is used."""
+"""The command `rtgauge`. Each command is a module; slow imports are made inside the command that needs them."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 HELP = """Tells whether this Linux machine keeps its deadlines, by how much, and what to change if it does not.
 
 \b
-Begin with:
+First steps:
   rtgauge run                        measure this machine, about a minute
   rtgauge run --require "period=1ms latency<=200us"
-                                     ... and does it suffice?
-  rtgauge probe wakeup --cpu 1       one measurement, nothing is kept
+                                     is this machine good enough?
+  rtgauge probe wakeup --cpu 1       one quick measurement, not recorded
   rtgauge sched SET.toml             is a task set schedulable?
   rtgauge advise --require "latency<=200us" RECORD
-                                     which way to implement a task?
-  rtgauge COMMAND --help             what a command can do
+                                     how should a task be implemented?
+  rtgauge COMMAND --help             help for one command
 
 \b
 Plans of `rtgauge run`: quick, standard, papers, jo2022, garre2014-micro,
 delgado2020-tasks, brown2010.
 
-Studies, which look at their results before they go on: delgado2020, garre2014,
-tire-search, adam2021, sustained.
+Studies, which choose their next steps from their results: delgado2020,
+garre2014, tire-search, adam2021, sustained.
 """
 
 app = typer.Typer(
@@ -45,8 +45,8 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         import rtgauge
 
         typer.echo(f"rtgauge {rtgauge.__version__}")
@@ -76,13 +76,14 @@ app.command("sched")(sched.sched)
 app.add_typer(lab.app, name="lab")
 
 
-def _told(message: str, status: int) -> int:
+def _fail(message: str, status: int) -> int:
+    """Print an error; gives the exit status."""
     typer.echo(f"rtgauge: {message}", err=True)
     return status
 
 
 def _usage(error: Any) -> str:
-    """What is wrong with the command line, and whose help says more."""
+    """The error in the command line, and the command whose --help explains it."""
     message = " ".join(error.format_message().split()).removesuffix(".")
     command = error.ctx.command_path if error.ctx is not None else "rtgauge"
     return f"{message[:1].lower()}{message[1:]} (see {command} --help)"
@@ -96,12 +97,12 @@ def main() -> None:
         status: int | None = app(sys.argv[1:] or ["--help"], prog_name="rtgauge", standalone_mode=False)
         sys.stdout.flush()
     except RtgaugeError as error:
-        status = _told(str(error), error.status)
+        status = _fail(str(error), error.status)
     except USAGE_ERROR as error:
-        status = _told(_usage(cast("Any", error)), EXIT_INPUT)
+        status = _fail(_usage(cast("Any", error)), EXIT_INPUT)
     except KeyboardInterrupt:
-        status = _told("interrupted", EXIT_INTERRUPTED)
+        status = _fail("interrupted", EXIT_INTERRUPTED)
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None else ""
-        status = _told(f"{where}{error.strerror or error}", EXIT_CANNOT_MEASURE)
+        status = _fail(f"{where}{error.strerror or error}", EXIT_CANNOT_MEASURE)
     sys.exit(status)

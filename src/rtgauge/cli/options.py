@@ -13,28 +13,29 @@ from rtgauge.units import parse_duration_ns
 if TYPE_CHECKING:
     from rtgauge.report.frequency_tables import Timing
 
-Fraction = Annotated[str, typer.Option(metavar="PART", help="The part of a period that a lateness may take, e.g. 0.5, 1/3, 25%.")]
-Marker = Annotated[list[str] | None, typer.Option(metavar="NAME=TIME", help='A time to draw beside the measured ones, e.g. "CAN frame=130us"; several.')]
+Target = Annotated[str, typer.Option(metavar="NAME", help="Machine: local, ssh://[user@]host[:port] or lab:NAME.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Fraction = Annotated[str, typer.Option(metavar="PART", help="Fraction of the period that the latency may take, e.g. 0.5, 1/3, 25%.")]
+Marker = Annotated[list[str] | None, typer.Option(metavar="NAME=TIME", help='Known time to mark in the figures, e.g. "CAN frame=130us"; may be repeated.')]
 
 
 def timing(fraction: str, marker: list[str] | None, confidence: float = 0.95) -> Timing:
-    """What the options say. Raises InputError."""
+    """The options of frequency tables and figures. Raises InputError."""
     from rtgauge.analysis.frequency import Options, check_fraction
-    from rtgauge.errors import InputError
     from rtgauge.report.figures.known_times import parse_markers
     from rtgauge.report.frequency_tables import Timing
 
     if not 0.5 <= confidence < 1:
-        raise InputError(f"--confidence {confidence:g} is not at least 0.5 and below 1; 0.95 is usual")
+        raise InputError(f"--confidence {confidence:g} is not in 0.5 to 1 (exclusive); try 0.95")
     return Timing(Options(check_fraction(fraction), confidence), parse_markers(marker))
 
 
 def duration_option(option: str, text: str) -> int:
-    """The ns of a duration such as `2us`. Raises InputError, naming the option, for what is none or is negative."""
+    """A duration such as `2us` in ns. Raises InputError, which names the option, if it is no duration or negative."""
     try:
         value_ns = parse_duration_ns(text)
     except ValueError as error:
         raise InputError(f"{option}: {error}") from None
     if value_ns < 0:
-        raise InputError(f"{option} {text} is negative; write it like 2us")
+        raise InputError(f"{option} {text} is negative; give a duration such as 2us")
     return value_ns

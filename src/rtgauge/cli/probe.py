@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge probe NAME`: one probe, no plan. The commands are made of the probes when one is asked for."""
+"""`rtgauge probe NAME`: one probe, no plan. The commands are made from the probes' descriptors on first use."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any, cast
 import typer
 from typer.core import TyperGroup
 
-HELP = """Measure one thing, without a plan.
+HELP = """Measure with one probe, without a plan.
 
-Nothing is kept but what is asked for.
+No record is kept.
 
 \b
 Examples:
@@ -22,9 +22,9 @@ Examples:
 
 
 class Probes(TyperGroup):
-    """Knows the probes only when it is asked, so that other commands start quickly."""
+    """Imports the probes on first use, so that other commands start quickly."""
 
-    def _known(self) -> dict[str, Any]:
+    def _loaded(self) -> dict[str, Any]:
         if not self.commands:
             from rtgauge.cli.probe_command import make_command
             from rtgauge.probe.registry import PROBES
@@ -35,13 +35,13 @@ class Probes(TyperGroup):
             self.commands.update(cast("Any", typer.main.get_group(probes)).commands)
         return cast("dict[str, Any]", self.commands)
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - as its base has it
-        """Their names."""
-        return list(self._known())
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - signature of the base class
+        """Names of the probes."""
+        return list(self._loaded())
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - as its base has it
-        """The command of one; None where there is no such probe."""
-        return self._known().get(cmd_name)
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - signature of the base class
+        """The command of a probe; None if there is no such probe."""
+        return self._loaded().get(cmd_name)
 
 
 app = typer.Typer(help=HELP, cls=Probes)
@@ -49,4 +49,4 @@ app = typer.Typer(help=HELP, cls=Probes)
 
 @app.callback()
 def _probe() -> None:  # pyright: ignore[reportUnusedFunction]
-    """A group needs a function of its own where its commands come later."""
+    """Typer needs a callback in a group whose commands are added later."""

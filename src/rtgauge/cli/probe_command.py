@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The command of a probe, made from the probe's descriptor: an option for each parameter; a run of one step whose record is thrown away."""
+"""The command of a probe, made from the probe's descriptor: one option per parameter, a run of one step, no record kept."""
 
 from __future__ import annotations
 
@@ -11,26 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args, get_o
 import typer
 from annotated_types import Ge, Le
 from pydantic_core import PydanticUndefined
-from rich.console import Console
 
-from rtgauge.cli.progress_display import make_display
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError
-from rtgauge.exporters.samples_export import check_samples_path, export_samples
 from rtgauge.load.registry import LOADS
-from rtgauge.plan.plan import Overrides, make_plan
 from rtgauge.probe.common_parameters import DMA_LATENCY_OFF, DmaLatencyUs, OnOff
-from rtgauge.record.model import RunDocument
-from rtgauge.record.reader import Record
-from rtgauge.report.calibrations import print_calibrations
-from rtgauge.report.terminal import print_summary
-from rtgauge.runner.interrupt import Interrupt
-from rtgauge.runner.planned_steps import RunOptions
-from rtgauge.runner.run import start_run
-from rtgauge.tire.state_file import STATE_FILE, export_state
 from rtgauge.units import format_duration
 from rtgauge.validation import CpuList, DurationNs
-from rtgauge.verdict.decision import exit_status, judge_run
-from rtgauge.verdict.requirement import parse_requirement
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,41 +24,42 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from rtgauge.probe.descriptor import Probe
+    from rtgauge.record.reader import Record
 
 SAMPLES = "samples"
 NOTATIONS = {"TIME": DurationNs, "CPUS": CpuList, "US|off": DmaLatencyUs, "on|off": OnOff}
-"""How what is not plain text or a number is written; a field is known by its validator."""
-LOAD_HELP = f"What the machine does meanwhile: {', '.join(LOADS)}."
-TARGET_HELP = "The machine to measure: local, ssh://[user@]host[:port] or lab:NAME."
-SAMPLES_HELP = "Every single sample into FILE: .csv, .parquet, or else binary, a file a series."
-REQUIRE_HELP = 'What is asked of the machine, e.g. "{bounds}<=200us".'
-SEARCH_HELP = "Look for the largest that keeps every deadline, for each solver and number of threads; several: with commas between."
-REPEATS_HELP = "With --search: bisections, and runs that confirm what they found."
-JSON_HELP = "One JSON document on standard output; the rest on standard error."
+"""Metavar -> type, for values that are not plain text or numbers; a field is recognised by its validator."""
+LOAD_HELP = f"Load during the measurement: {', '.join(LOADS)}."
+TARGET_HELP = "Machine to measure: local, ssh://[user@]host[:port] or lab:NAME."
+SAMPLES_HELP = "Write every sample to FILE: .csv, .parquet, or binary with one file per series."
+REQUIRE_HELP = 'Requirement to check, e.g. "{bounds}<=200us".'
+SEARCH_HELP = "Search for the largest size that keeps every deadline, for each solver and number of threads (comma-separated lists)."
+REPEATS_HELP = "With --search: number of bisections, and of runs that confirm the result."
+JSON_HELP = "Print one JSON document; everything else goes to standard error."
 
 
 def _metadata(annotation: Any) -> list[Any]:
-    """All that an annotation says besides the type, also within a union."""
+    """The metadata of an annotation, also inside a union."""
     if get_origin(annotation) is Annotated:
-        kind, *said = get_args(annotation)
-        return [*said, *_metadata(kind)]
-    return [one for part in get_args(annotation) for one in _metadata(part)]
+        kind, *metadata = get_args(annotation)
+        return [*metadata, *_metadata(kind)]
+    return [entry for member in get_args(annotation) for entry in _metadata(member)]
 
 
 def _metavar(field: FieldInfo) -> str:
-    """What stands for the value in the help: a notation, the choices, N, or TEXT; nothing for a flag."""
-    said = [*field.metadata, *_metadata(field.annotation)]
+    """The value's placeholder in the help: a notation, the choices, N or TEXT; empty for a flag."""
+    metadata = [*field.metadata, *_metadata(field.annotation)]
     for name, notation in NOTATIONS.items():
-        if any(one in said for one in get_args(notation)[1:]):
+        if any(validator in metadata for validator in get_args(notation)[1:]):
             return name
     if get_origin(field.annotation) is Literal:
         return "|".join(get_args(field.annotation))
-    kinds = [getattr(one, "__origin__", one) for one in get_args(field.annotation) or (field.annotation,)]
+    kinds = [getattr(kind, "__origin__", kind) for kind in get_args(field.annotation) or (field.annotation,)]
     return "" if bool in kinds else "N" if int in kinds else "NUMBER" if float in kinds else "TEXT"
 
 
 def _default(field: FieldInfo, metavar: str) -> str:
-    """The default as people write it; nothing where there is none."""
+    """The default in the option's notation; empty if there is none."""
     value: Any = field.default
     if value is None or value is PydanticUndefined:
         return ""
@@ -88,83 +75,83 @@ def _default(field: FieldInfo, metavar: str) -> str:
 
 
 def _range(field: FieldInfo) -> str:
-    least = next((str(one.ge) for one in field.metadata if isinstance(one, Ge)), None)
-    most = next((str(one.le) for one in field.metadata if isinstance(one, Le)), None)
-    return f", {least} to {most}" if least is not None and most is not None and len(most) < 4 else ""
+    minimum = next((str(bound.ge) for bound in field.metadata if isinstance(bound, Ge)), None)
+    maximum = next((str(bound.le) for bound in field.metadata if isinstance(bound, Le)), None)
+    return f", {minimum} to {maximum}" if minimum is not None and maximum is not None and len(maximum) < 4 else ""
 
 
 def _option(field: FieldInfo) -> Any:
-    """The option of one parameter: a flag, a number or a text, None where it is not given."""
+    """The option of a parameter: a flag, a number or a text; its value is None if not given."""
     name, text = f"--{field.alias}", str(field.description)
     metavar = _metavar(field)
     if not metavar:
         return Annotated[bool | None, typer.Option(name, help=f"{text[:1].upper()}{text[1:]}.", show_default=False)]
-    told = f"{text[:1].upper()}{text[1:]}{_range(field)}.{_default(field, metavar)}"
+    help_text = f"{text[:1].upper()}{text[1:]}{_range(field)}.{_default(field, metavar)}"
     kind = int | None if metavar == "N" else str | None
-    return Annotated[kind, typer.Option(name, metavar=metavar, help=told)]
+    return Annotated[kind, typer.Option(name, metavar=metavar, help=help_text)]
 
 
 def _fields(probe: Probe) -> dict[str, FieldInfo]:
-    """Every parameter that has an option, the probe's own first, then what it shares with others."""
+    """Every parameter that has an option: the probe's own first, then the shared ones."""
     fields = probe.parameters.model_fields
-    own = [name for one in probe.parameters.__mro__ for name in inspect.get_annotations(one) if name in fields]
+    ordered = [name for model in probe.parameters.__mro__ for name in inspect.get_annotations(model) if name in fields]
     hidden = {SAMPLES, *probe.files, *probe.in_plans_only}
-    return {name: fields[name] for name in dict.fromkeys(own) if fields[name].alias not in hidden}
+    return {name: fields[name] for name in dict.fromkeys(ordered) if fields[name].alias not in hidden}
 
 
 def _files(probe: Probe) -> dict[str, str]:
-    """What may be written to a file besides: name -> help."""
+    """Options that name a file to write: name -> help."""
     return {**({SAMPLES: SAMPLES_HELP} if SAMPLES in probe.parameters.model_fields else {}), **probe.files}
 
 
 def _common(probe: Probe) -> dict[str, tuple[Any, Any]]:
-    """What every command has besides: name -> type and default."""
-    found: dict[str, tuple[Any, Any]] = {}
+    """Options that do not come from the parameters: name -> (type, default)."""
+    options: dict[str, tuple[Any, Any]] = {}
     if probe.takes_load:
-        found["load"] = Annotated[str, typer.Option("--load", metavar="NAME", help=LOAD_HELP)], "idle"
-    for name, told in _files(probe).items():
-        found[name] = Annotated[Path | None, typer.Option(f"--{name}", metavar="FILE", help=told)], None
+        options["load"] = Annotated[str, typer.Option("--load", metavar="NAME", help=LOAD_HELP)], "idle"
+    for name, help_text in _files(probe).items():
+        options[name] = Annotated[Path | None, typer.Option(f"--{name}", metavar="FILE", help=help_text)], None
     if probe.searches:
-        found["search"] = Annotated[bool, typer.Option("--search", help=SEARCH_HELP)], False
-        found["repeats"] = Annotated[int | None, typer.Option("--repeats", metavar="N", min=1, max=100, help=REPEATS_HELP)], None
+        options["search"] = Annotated[bool, typer.Option("--search", help=SEARCH_HELP)], False
+        options["repeats"] = Annotated[int | None, typer.Option("--repeats", metavar="N", min=1, max=100, help=REPEATS_HELP)], None
     if probe.takes_requirement:
-        found["require"] = Annotated[str | None, typer.Option("--require", metavar="TEXT", help=REQUIRE_HELP.format(bounds=probe.bounds))], None
-    found["target"] = Annotated[str, typer.Option("--target", metavar="NAME", help=TARGET_HELP)], "local"
-    found["json"] = Annotated[bool, typer.Option("--json", help=JSON_HELP)], False
-    return found
+        options["require"] = Annotated[str | None, typer.Option("--require", metavar="TEXT", help=REQUIRE_HELP.format(bounds=probe.bounds))], None
+    options["target"] = Annotated[str, typer.Option("--target", metavar="NAME", help=TARGET_HELP)], "local"
+    options["json"] = Annotated[bool, typer.Option("--json", help=JSON_HELP)], False
+    return options
 
 
 def _help(probe: Probe) -> str:
-    examples = "\n".join(f"  rtgauge probe {probe.name} {one}".rstrip() for one in probe.examples)
-    return f"{probe.about}\n\n\b\nExamples:\n{examples}\n\nExit status as of rtgauge run."
+    examples = "\n".join(f"  rtgauge probe {probe.name} {arguments}".rstrip() for arguments in probe.examples)
+    return f"{probe.about}\n\n\b\nExamples:\n{examples}\n\nExit status: see rtgauge run --help."
 
 
 def make_command(probe: Probe) -> Callable[..., None]:
-    """The function of `rtgauge probe NAME`, with the signature that typer reads."""
+    """The function of `rtgauge probe NAME`, with the signature from which typer makes the options."""
     fields, common = _fields(probe), _common(probe)
 
     def command(**given: Any) -> None:
-        said = {str(fields[name].alias): value for name, value in given.items() if name in fields and value is not None}
-        said |= {name: True for name in _files(probe) if given[name] is not None}
+        values = {str(fields[name].alias): value for name, value in given.items() if name in fields and value is not None}
+        values |= {name: True for name in _files(probe) if given[name] is not None}
         load = given.get("load", "idle")
         if given.get("search"):
             from rtgauge.cli.tire_search import tire_search
 
             if given.get("require") is not None:
-                raise InputError("--require cannot be given with --search, which looks for a size that keeps every deadline; leave it out")
-            raise typer.Exit(tire_search(said, load=load, target=given["target"], repeats=given["repeats"], as_json=given["json"]))
+                raise InputError("--require cannot be combined with --search, which finds the size that keeps every deadline; leave it out")
+            raise typer.Exit(tire_search(values, load=load, target=given["target"], repeats=given["repeats"], as_json=given["json"]))
         if given.get("repeats") is not None:
-            raise InputError("--repeats is for --search")
-        status = one_probe(
+            raise InputError("--repeats needs --search")
+        status = measure_probe(
             probe.name,
-            said,
+            values,
             load=load,
             target=given["target"],
             samples=given.get(SAMPLES),
             state=given.get("state"),
             require=given.get("require"),
             as_json=given["json"],
-            needed=said if probe.argument is not None else None,
+            required=values if probe.argument is not None else None,
         )
         raise typer.Exit(status)
 
@@ -176,39 +163,50 @@ def make_command(probe: Probe) -> Callable[..., None]:
             kind, default = _option(field), None
         parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind))
     parameters += [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind) for name, (kind, default) in common.items()]
-    made = cast("Any", command)
-    made.__name__, made.__doc__ = probe.name, _help(probe)
-    made.__annotations__ = {one.name: one.annotation for one in parameters}
-    made.__signature__ = inspect.Signature(parameters)
+    function = cast("Any", command)
+    function.__name__, function.__doc__ = probe.name, _help(probe)
+    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    function.__signature__ = inspect.Signature(parameters)
     return command
 
 
-def one_probe(
+def measure_probe(
     name: str,
-    written: dict[str, Any],
+    parameters: dict[str, Any],
     *,
     load: str,
     target: str,
     samples: Path | None,
     require: str | None,
     as_json: bool,
-    needed: dict[str, Any] | None = None,
+    required: dict[str, Any] | None = None,
     state: Path | None = None,
 ) -> int:
-    """Measure, print, and give the exit status.
+    """Measure, print, and return the exit status.
 
-    `written` are the parameters as a plan has them, `needed` those without which there is no step; `state` is where the state of a tire goes.
+    `parameters`: as in a plan; `required`: those without which the step is invalid; `samples`, `state`: files to write.
     """
+    from rtgauge.cli.progress_display import make_display
+    from rtgauge.exporters.samples_export import check_samples_path, export_samples
+    from rtgauge.plan.plan import Overrides, make_plan
+    from rtgauge.record.reader import Record
+    from rtgauge.runner.interrupt import Interrupt
+    from rtgauge.runner.planned_steps import RunOptions
+    from rtgauge.runner.run import start_run
+    from rtgauge.tire.state_file import STATE_FILE, export_state
+    from rtgauge.verdict.decision import exit_status, judge_run
+    from rtgauge.verdict.requirement import parse_requirement
+
     requirement = parse_requirement(require) if require is not None else None
     if samples is not None:
         check_samples_path(samples)
     if state is not None:
         check_samples_path(state, "--state")
-    step = {"probe": name, "load": load, **(needed or {})}
-    said = Overrides(parameters=written, require=require, targets=[target])
-    plan = make_plan({"name": f"probe-{name}", "step": [step]}, f"probe {name}", said)
+    step = {"probe": name, "load": load, **(required or {})}
+    overrides = Overrides(parameters=parameters, require=require, targets=[target])
+    plan = make_plan({"name": f"probe-{name}", "step": [step]}, f"probe {name}", overrides)
     display = make_display()
-    # Raw samples may be large: they are written where the user has room for them.
+    # Raw samples may be large: the temporary record is beside the file that they go to.
     with tempfile.TemporaryDirectory(prefix=".rtgauge-", dir=next((path.parent for path in (samples, state) if path is not None), None)) as folder:
         with Interrupt(display.stopping) as interrupt, display:
             path, run, _ = start_run(plan, RunOptions(Path(folder), ["rtgauge", "probe", name], kept=False), display, interrupt)
@@ -230,6 +228,12 @@ def one_probe(
 
 
 def _print(record: Record, name: str, *, as_json: bool) -> None:
+    from rich.console import Console
+
+    from rtgauge.record.model import RunDocument
+    from rtgauge.report.calibrations import print_calibrations
+    from rtgauge.report.terminal import print_summary
+
     if as_json:
         typer.echo(RunDocument(run=record.run, steps=record.steps, systems=record.systems, record=None).model_dump_json(indent=1))
     elif name == "calibrate" and record.steps:

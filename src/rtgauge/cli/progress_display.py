@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Progress of a run on standard error: a live line in a terminal, plain lines elsewhere."""
+"""Progress of a run on standard error: a live progress bar in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rtgauge.units import format_time
 
 
 def _title(key: StepKey, *, several: bool = False) -> str:
-    """`several`: machines, so that the step's own is named."""
+    """`several`: the run has several machines, so the step's machine is named."""
     where = f" on {key.targets['self']}" if several else ""
     tool = "" if key.tool == "rtgauge" else f" by {key.tool}"
     repeat = f" #{key.repeat}" if key.repeat > 1 else ""
@@ -35,7 +35,7 @@ def _span(seconds: float) -> str:
 
 
 class Display:
-    """Plain lines; the live display adds to it."""
+    """Progress as plain lines."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -52,7 +52,7 @@ class Display:
 
     def stopping(self) -> None:
         """The first Ctrl-C."""
-        self.say("stopping in order; what was measured is kept (Ctrl-C again: stop now)")
+        self.say("stopping cleanly; finished steps are kept (Ctrl-C again: stop at once)")
 
     def say(self, text: str) -> None:
         """One line."""
@@ -64,34 +64,34 @@ class Display:
         yield
 
     def run_begins(self, steps: list[StepKey], expected_s: list[float]) -> None:
-        """Say how much there is to do."""
+        """Print the number of steps and the expected time."""
         self.steps, self.expected_s = steps, expected_s
         self.say(f"{len(steps)} step{'s' if len(steps) != 1 else ''}, about {_span(sum(expected_s))}")
 
     def title(self, key: StepKey) -> str:
-        """What a step is called among the others."""
-        return _title(key, several=len({one.targets["self"] for one in self.steps}) > 1)
+        """The title of a step."""
+        return _title(key, several=len({step.targets["self"] for step in self.steps}) > 1)
 
     def left_out(self, what: LeftOut) -> None:
-        """Say what is missing."""
+        """Print what cannot be measured and why."""
         self.say(f"left out: {what.what}: {what.reason} ({what.remedy})")
 
     def step_begins(self, number: int, key: StepKey) -> None:
-        """A line a step."""
+        """Print the step's number, title and the time left."""
         self.number = number
         self.worst_ns = {}
         self.say(f"[{number + 1}/{len(self.steps)}] {self.title(key)}, {_span(sum(self.expected_s[number:]))} left")
 
     def phase(self, text: str) -> None:
-        """Not worth a line."""
+        """Phases are not printed as lines."""
 
     def window(self, window: Window) -> None:
-        """Remember the largest latency of each series."""
+        """Keep the largest latency of each series."""
         if window.phase == "measure" and window.max_ns is not None:
             self.worst_ns[window.series] = max(self.worst_ns.get(window.series, 0), window.max_ns)
 
     def step_ends(self, step: Step) -> None:
-        """The step's extremes and its marks."""
+        """Print the step's minimum, mean, maximum and marks."""
         if step.total is not None and step.total.count:
             marks = ", ".join(sorted({mark.name for mark in step.marks if mark.severity != "note"}))
             self.say(
@@ -102,7 +102,7 @@ class Display:
 
 
 class LiveDisplay(Display):
-    """A bar with the time left and the largest latency of each CPU so far."""
+    """A progress bar with the time left and the largest latency so far."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
@@ -110,14 +110,14 @@ class LiveDisplay(Display):
             TextColumn("{task.description}"),
             BarColumn(bar_width=None),
             TextColumn("{task.fields[left]}"),
-            TextColumn("{task.fields[seen]}"),
+            TextColumn("{task.fields[worst]}"),
             console=console,
             transient=True,
-            auto_refresh=False,  # drawn when there is news: a thread that wakes more often would disturb what is measured
+            auto_refresh=False,  # drawn once a second with the windows: a refresh thread would disturb the measurement
         )
         self.task: TaskID | None = None
-        self.begun_s = time.monotonic()
-        self.now = ""
+        self.started_s = time.monotonic()
+        self.phase_text = ""
 
     def __enter__(self) -> Self:
         self.bar.start()
@@ -134,43 +134,43 @@ class LiveDisplay(Display):
         self.bar.start()
 
     def say(self, text: str) -> None:
-        """Above the bar."""
+        """Print a line above the bar."""
         self.bar.console.print(Text(text), soft_wrap=True)
 
     def step_begins(self, number: int, key: StepKey) -> None:
-        """A new bar."""
+        """Begin a new bar."""
         super().step_begins(number, key)
         if self.task is not None:
             self.bar.remove_task(self.task)
-        self.begun_s = time.monotonic()
-        self.task = self.bar.add_task(self.title(key), total=self.expected_s[number], left="", seen="")
+        self.started_s = time.monotonic()
+        self.task = self.bar.add_task(self.title(key), total=self.expected_s[number], left="", worst="")
         self._update()
 
     def phase(self, text: str) -> None:
-        """Beside the bar until latencies come."""
-        self.now = text
+        """Show the phase beside the bar until the first latency."""
+        self.phase_text = text
         self._update()
 
     def window(self, window: Window) -> None:
-        """The bar moves once a second."""
+        """Move the bar."""
         super().window(window)
         self._update()
 
     def _update(self) -> None:
         if self.task is None:
             return
-        elapsed_s = min(time.monotonic() - self.begun_s, self.expected_s[self.number])
+        elapsed_s = min(time.monotonic() - self.started_s, self.expected_s[self.number])
         worst = max(self.worst_ns.values(), default=None)
         self.bar.update(
             self.task,
             completed=elapsed_s,
             left=f"{_span(sum(self.expected_s[self.number :]) - elapsed_s)} left",
-            seen=self.now if worst is None else f"max {format_time(worst)}",
+            worst=self.phase_text if worst is None else f"max {format_time(worst)}",
             refresh=True,
         )
 
 
 def make_display() -> Display:
-    """Live where standard error is a terminal."""
+    """A live display if standard error is a terminal, else plain lines."""
     console = Console(stderr=True)
     return LiveDisplay(console) if sys.stderr.isatty() and not console.is_dumb_terminal else Display(console)

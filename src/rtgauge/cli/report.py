@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge report`: the page, and the figures as files."""
+"""`rtgauge report`: the page and figure files of a record."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from rtgauge.cli.options import Fraction, Marker
 
 
 def report(
-    record: Annotated[Path, typer.Argument(metavar="RECORD", help="A record's folder.")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE.html", help="The page; default report.html in the record.")] = None,
-    figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write every figure as PNG, SVG and PDF into this folder.")] = None,
+    record: Annotated[Path, typer.Argument(metavar="RECORD", help="Folder of a record.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE.html", help="Page to write; default: report.html in the record.")] = None,
+    figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write every figure as PNG, SVG and PDF to this folder.")] = None,
     fraction: Fraction = "0.5",
     marker: Marker = None,
 ) -> None:
-    """Draw the page of a record: one HTML file that needs no network.
+    """Write the HTML page of a record.
+
+    One file that needs no network.
 
     \b
-    Example:
+    Examples:
       rtgauge report rtgauge-runs/2026-11-21T10-03-22Z-pc-quick-7f3a \\
           -o page.html --figures figures
       rtgauge report RECORD --fraction 25% --marker "CAN frame=130us"
@@ -32,14 +34,14 @@ def report(
     from rtgauge.report.figures.save import save_figures
     from rtgauge.report.page import render
 
-    asked = timing(fraction, marker)
+    timing_options = timing(fraction, marker)
     opened = Record.open(record)
     page = out if out is not None else record / "report.html"
     try:
-        render(opened, page, asked)
+        render(opened, page, timing_options)
         typer.echo(f"page     {page}")
         if figures is not None:
-            for path in save_figures(opened, figures, timing=asked):
+            for path in save_figures(opened, figures, timing=timing_options):
                 typer.echo(f"figure   {path}")
     except OSError as error:
         raise InputError(f"{error.filename or page} cannot be written: {error.strerror}") from None

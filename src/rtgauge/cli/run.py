@@ -47,7 +47,7 @@ def _overrides(
         parameters[key.strip()] = int(value) if value.strip().isdigit() else {"true": True, "false": False}.get(value.strip(), value.strip())
     ways: dict[str | None, Literal["settings", "boot"] | None] = {None: None, "settings": "settings", "boot": "boot"}
     if deployments_by not in ways:
-        raise InputError(f"--deployments-by {deployments_by}: write settings, or boot (guests of the lab)")
+        raise InputError(f"--deployments-by {deployments_by}: give settings or boot (lab guests only)")
     if duration is not None:
         parameters["duration"] = duration
     return Overrides(
@@ -79,16 +79,16 @@ def _wait_ns(text: str) -> int:
 
 
 def _refuse_with_resume(options: dict[str, object]) -> None:
-    """A resumed run has its plan already."""
+    """Raises InputError for an option that would change the plan of a resumed record."""
     from rtgauge.errors import InputError
 
     for name, value in options.items():
         if value is not None:
-            raise InputError(f"{name} cannot be given with --resume: the record has its plan already; leave it out, or start a new run")
+            raise InputError(f"{name} cannot be combined with --resume: the record already has its plan; leave it out, or start a new run")
 
 
 def _resume(plan: str, options: RunOptions, *, as_json: bool) -> int:
-    """Go on with a record: the one named, the newest of a study, or the newest that was not finished. Gives the exit status."""
+    """Continue the record named, the newest one of a study, or the newest unfinished one. Gives the exit status."""
     from rtgauge.cli.conclusion import finish
     from rtgauge.cli.progress_display import make_display
     from rtgauge.plan.study_state import newest_record
@@ -113,36 +113,40 @@ def _resume(plan: str, options: RunOptions, *, as_json: bool) -> int:
 def run(
     plan: Annotated[
         str,
-        typer.Argument(metavar="PLAN", help="A preset or a study (named below), or a plan's TOML file; with --resume a record."),
+        typer.Argument(metavar="PLAN", help="A preset or a study (see above), or a TOML file; with --resume, a record."),
     ] = DEFAULT_PLAN,
     target: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A machine to measure: local, ssh://[user@]host[:port] or lab:NAME; several: one after the other.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Machine to measure: local, ssh://[user@]host[:port] or lab:NAME. Repeatable; run one after the other."),
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder that holds records.")] = Path("rtgauge-runs"),
-    duration: Annotated[str | None, typer.Option(metavar="TIME", help="Measured time of each step, e.g. 10s, 5min, 1h.")] = None,
-    repeats: Annotated[int | None, typer.Option(min=1, max=1000, metavar="N", help="Measure every step so often, in a randomised order.")] = None,
-    load: Annotated[str | None, typer.Option(metavar="NAMES", help="Loads in place of the plan's, e.g. idle,cpu,network.")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")] = Path("rtgauge-runs"),
+    duration: Annotated[str | None, typer.Option(metavar="TIME", help="Measuring time of each step, e.g. 10s, 5min, 1h.")] = None,
+    repeats: Annotated[int | None, typer.Option(min=1, max=1000, metavar="N", help="Repeat every step N times, in random order.")] = None,
+    load: Annotated[str | None, typer.Option(metavar="NAMES", help="Loads to use instead of the plan's, e.g. idle,cpu,network.")] = None,
     deployment: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Measure in each: CHM,HM,HMI,M,MI,Single, as-is, or words as in `rtgauge deploy`; parted by , or ;")
+        str | None,
+        typer.Option(metavar="NAMES", help="CHM,HM,HMI,M,MI,Single, as-is, or settings (see `rtgauge deploy --help`), separated by , or ;"),
     ] = None,
     deployments_by: Annotated[
-        str | None, typer.Option(metavar="HOW", help="settings: set while the machine runs (default); boot: boot the lab's guest for each deployment.")
+        str | None,
+        typer.Option(metavar="HOW", help="settings: change the running machine (default); boot: reboot the lab guest for each deployment."),
     ] = None,
-    require: Annotated[str | None, typer.Option(metavar="TEXT", help='What is asked of the machine, e.g. "period=1ms latency<=200us hardness=100%".')] = None,
-    cross_check: Annotated[str | None, typer.Option(metavar="NAME", help="Let another tool measure the same, in turn: cyclictest or rtla.")] = None,
-    controller: Annotated[bool, typer.Option("--controller", help="rtgauge itself at FIFO 10, other real-time threads capped at 80; all put back.")] = False,
-    raised: Annotated[list[str] | None, typer.Option("--raise", metavar="DEVICE", help="... and the IRQ threads of this device at 99 (PREEMPT_RT).")] = None,
-    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the probe for every step.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Of the random order, to have the same again.")] = None,
+    require: Annotated[str | None, typer.Option(metavar="TEXT", help='Requirement to check, e.g. "period=1ms latency<=200us hardness=100%".')] = None,
+    cross_check: Annotated[str | None, typer.Option(metavar="NAME", help="Also measure with another tool, in turn: cyclictest or rtla.")] = None,
+    controller: Annotated[bool, typer.Option("--controller", help="Run rtgauge at FIFO 10, cap other real-time threads at 80; restored afterwards.")] = False,
+    raised: Annotated[list[str] | None, typer.Option("--raise", metavar="DEVICE", help="Also raise the IRQ threads of this device to 99 (PREEMPT_RT).")] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set a probe parameter in every step.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of the random order, to reproduce it.")] = None,
     wait: Annotated[
-        str, typer.Option(metavar="TIME", help="How long another machine goes on, beyond its longest step, when its connection is lost and nobody resumes.")
+        str,
+        typer.Option(metavar="TIME", help="How long a remote machine that lost the connection waits for --resume, beyond its longest step."),
     ] = "15min",
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with PLAN (a record ending in .partial, or a study), or with the newest one in --out.")
+        bool, typer.Option("--resume", help="Continue PLAN (a .partial record or a study), by default the newest unfinished record in --out.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output; the rest on standard error.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document; everything else goes to standard error.")] = False,
 ) -> None:
-    """Measure a plan: each probe under each load. Ends in a summary, a page and, with --require, a verdict.
+    """Measure a plan: each probe under each load. Ends with a summary, a page and, with --require, a verdict.
 
     \b
     Presets:
@@ -159,38 +163,38 @@ def run(
       tire-search        the largest simulation in hard real time, 10 minutes
       adam2021           responses, a periodic task, cyclictest, and the highest
                          sustained frequency, 7 minutes
-      sustained          the shortest period at which nothing is lost, by search
+      sustained          search for the shortest period without losses
 
     \b
     Examples:
       rtgauge run
           this machine, idle and loaded, in about a minute
       rtgauge run --require "period=1ms latency<=200us"
-          ... and does it suffice?
+          is this machine good enough?
       rtgauge run papers --duration 1min
           the papers' settings, shorter
       rtgauge run --load idle,cpu --set interval=100us --set cpu=1
           one CPU, idle and loaded, every 100 us
       rtgauge run --deployment M,MI,Single --repeats 3
-          three uses of the cores, in a random order; all is put back
+          three deployments of the cores, in random order; restored afterwards
       rtgauge run delgado2020 --duration 1min
           a paper's experiment: every deployment, then the best one under load
       rtgauge run delgado2020 --target lab:debian-rt --deployments-by boot
-          ... in a virtual machine that is booted for each deployment
+          the same in a virtual machine that is booted for each deployment
       rtgauge run arm.toml --repeats 3
-          a plan of your own, in a random order, three times
+          your own plan, three times, in random order
       rtgauge run --target ssh://root@board --target local
-          another machine and this one, side by side
+          another machine, then this one
       rtgauge run --resume
-          go on where a run was cut off
+          continue an interrupted run
 
     \b
     Exit status:
-      0    the requirement holds, or nothing was asked
+      0    the requirement holds, or none was given
       1    the requirement fails
       2    wrong input
       3    could not measure, or the measurement is invalid
-      4    marginal, or it cannot be told
+      4    marginal, or cannot tell
       130  interrupted
     """
     from rtgauge.cli.conclusion import finish

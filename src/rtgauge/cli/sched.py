@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge sched`: does a task set meet its deadlines, by calculation?"""
+"""`rtgauge sched`: schedulability analysis of a task set."""
 
 from __future__ import annotations
 
@@ -8,52 +8,56 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rtgauge.cli.options import Json
+
 if TYPE_CHECKING:
     from rtgauge.schedulability.analysis.analysis_document import SetResult
 
 
 def sched(
-    file: Annotated[Path | None, typer.Argument(help="The task set: TOML with a [[task]] of name, period and execution for each task.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
-    figure: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the timeline, or the curve of --random: .svg, .png, .pdf or .html.")] = None,
-    jitter_from: Annotated[Path | None, typer.Option(metavar="RECORD", help="Release jitter of the tasks: the largest latency on their CPU.")] = None,
+    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Task set in TOML: a [[task]] with name, period and execution per task.")] = None,
+    json: Json = False,
+    figure: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the timeline, or the curve of --random: .svg, .png, .pdf or .html.")] = None,
+    jitter_from: Annotated[Path | None, typer.Option(metavar="RECORD", help="Take release jitter from a record: the largest latency of the CPU.")] = None,
     execution_from: Annotated[
-        Path | None, typer.Option(metavar="RECORD", help="Execution times: the largest that the probe taskset measured for the task of that name.")
+        Path | None, typer.Option(metavar="RECORD", help="Take execution times from a record of the taskset probe: the largest of each task.")
     ] = None,
-    random: Annotated[int | None, typer.Option(min=1, max=1_000_000, metavar="N", help="In place of a file: N random sets at each utilisation.")] = None,
-    tasks: Annotated[int, typer.Option(min=1, max=99, help="Tasks in each random set.")] = 20,
-    utilisation: Annotated[str, typer.Option(metavar="LOW:HIGH[:STEP]", help="Of the random sets.")] = "0.5:1.0",
-    periods: Annotated[str, typer.Option(metavar="LOW:HIGH", help="Of the random sets, drawn log-uniformly.")] = "10ms:1s",
-    seed: Annotated[int, typer.Option(min=0, help="Of the random sets, to have the same again.")] = 1,
-    growth: Annotated[bool, typer.Option("--growth", help="Also by how much the execution times of the random sets could grow.")] = False,
+    random: Annotated[int | None, typer.Option(min=1, max=1_000_000, metavar="N", help="Instead of a file: N random task sets at each utilisation.")] = None,
+    tasks: Annotated[int, typer.Option(min=1, max=99, metavar="N", help="Tasks in each random set.")] = 20,
+    utilisation: Annotated[str, typer.Option(metavar="LOW:HIGH[:STEP]", help="Utilisations of the random sets.")] = "0.5:1.0",
+    periods: Annotated[str, typer.Option(metavar="LOW:HIGH", help="Periods of the random sets, log-uniform.")] = "10ms:1s",
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the random sets, to reproduce them.")] = 1,
+    growth: Annotated[bool, typer.Option("--growth", help="Also compute by how much the execution times of the random sets could grow.")] = False,
 ) -> None:
-    """Calculate whether a set of periodic tasks meets its deadlines under fixed priorities, and by how much.
+    """Check whether a periodic task set meets its deadlines.
+
+    Response-time analysis for fixed priorities, with the margin of each task.
 
     \b
     Examples:
       rtgauge sched control.toml --figure timeline.svg
       rtgauge sched control.toml --jitter-from rtgauge-runs/RECORD
-      rtgauge sched --random 1000 --tasks 20 --utilisation 0.6:1.0:0.02 --figure ratio.svg
+      rtgauge sched --random 1000 --tasks 20 --figure ratio.svg
 
     Exit status: 0 schedulable, 1 not, 2 wrong input, 4 cannot tell.
     """
     from rtgauge.errors import InputError
 
     if (file is None) == (random is None):
-        raise InputError("name the file of a task set, or ask for random ones with --random N (see rtgauge sched --help)")
+        raise InputError("give the file of a task set, or --random N (see rtgauge sched --help)")
     if figure is not None:
         from rtgauge.report.figures.file import figure_form
 
         figure_form(figure)
     if file is not None:
-        raise typer.Exit(_one(file, jitter_from, execution_from, figure, as_json=json))
+        raise typer.Exit(_analyse_file(file, jitter_from, execution_from, figure, as_json=json))
     if jitter_from is not None or execution_from is not None:
-        raise InputError("--jitter-from and --execution-from are for the tasks of a file, not for random ones")
+        raise InputError("--jitter-from and --execution-from need a task set file; they do not work with --random")
     assert random is not None  # noqa: S101 - one of the two, see above
-    _many(random, tasks, utilisation, periods, seed, figure, growth=growth, as_json=json)
+    _analyse_random(random, tasks, utilisation, periods, seed, figure, growth=growth, as_json=json)
 
 
-def _one(file: Path, jitter_from: Path | None, execution_from: Path | None, figure: Path | None, *, as_json: bool) -> int:
+def _analyse_file(file: Path, jitter_from: Path | None, execution_from: Path | None, figure: Path | None, *, as_json: bool) -> int:
     from rtgauge.schedulability.analysis.analyse import analyse
     from rtgauge.schedulability.model.task_set_file import read_task_set
 
@@ -98,7 +102,7 @@ def _status(result: SetResult) -> int:
     return {Answer.SCHEDULABLE: EXIT_OK, Answer.NOT_SCHEDULABLE: EXIT_FAILS, Answer.CANNOT_TELL: EXIT_CANNOT_TELL}[result.answer]
 
 
-def _many(sets: int, tasks: int, utilisation: str, periods: str, seed: int, figure: Path | None, *, growth: bool, as_json: bool) -> None:
+def _analyse_random(sets: int, tasks: int, utilisation: str, periods: str, seed: int, figure: Path | None, *, growth: bool, as_json: bool) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 

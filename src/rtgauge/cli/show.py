@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+from rtgauge.cli.options import Json
 
 
-def show(record: Annotated[Path, typer.Argument(metavar="RECORD", help="A record's folder.")], json: Json = False) -> None:
+def show(record: Annotated[Path, typer.Argument(metavar="RECORD", help="Folder of a record.")], json: Json = False) -> None:
     """Print the summary of a record.
 
     \b
@@ -31,7 +31,7 @@ def show(record: Annotated[Path, typer.Argument(metavar="RECORD", help="A record
         print_summary(opened, Console())
 
 
-def list_records(out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that holds records.")] = Path("rtgauge-runs"), json: Json = False) -> None:
+def list_records(out: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of records.")] = Path("rtgauge-runs"), json: Json = False) -> None:
     """List the records in a folder.
 
     \b
@@ -47,7 +47,7 @@ def list_records(out: Annotated[Path, typer.Argument(metavar="DIR", help="The fo
     from rtgauge.report.terminal import print_list
 
     if not out.is_dir():
-        raise InputError(f"there is no folder {out}; rtgauge run makes one")
+        raise InputError(f"there is no folder {out}; rtgauge run creates it")
     records: list[Record] = []
     for folder in sorted(path.parent for path in out.glob("*/run.json")):
         try:
@@ -55,7 +55,7 @@ def list_records(out: Annotated[Path, typer.Argument(metavar="DIR", help="The fo
         except RecordError as error:
             typer.echo(f"rtgauge: left out: {error}", err=True)
     if json:
-        typer.echo(dumps([{"record": str(one.path), **one.run.model_dump(mode="json", exclude={"planned", "plan"})} for one in records], indent=1))
+        typer.echo(dumps([{"record": str(record.path), **record.run.model_dump(mode="json", exclude={"planned", "plan"})} for record in records], indent=1))
     elif not records:
         typer.echo(f"no records in {out}")
     else:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Standard output and error that outlive their reader: `| head -1` or a closed terminal must not end a measurement."""
+"""Standard output and error whose reader may go away: `| head -1` or a closed terminal must not end a measurement."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import sys
 from typing import TextIO
 
 GONE = (errno.EPIPE, errno.EIO)
-"""The reader of a pipe has ended; the terminal was closed."""
+"""The errors of a pipe without a reader and of a closed terminal."""
 
 
 class _Patient(io.FileIO):
-    """A descriptor whose words go nowhere once nobody reads them any more."""
+    """A descriptor whose output is discarded once its reader is gone."""
 
     def write(self, data: object, /) -> int | None:
-        """As of FileIO."""
+        """Like FileIO.write."""
         try:
-            return super().write(data)  # pyright: ignore[reportArgumentType] - whatever FileIO takes
+            return super().write(data)  # pyright: ignore[reportArgumentType] - the types that FileIO accepts
         except OSError as error:
-            # What is left in the buffers goes nowhere either, so that the end of the process does not fail once more.
+            # Buffered output is discarded too, so that flushing at exit does not fail again.
             null = os.open(os.devnull, os.O_WRONLY)
             os.dup2(null, self.fileno())
             os.close(null)
@@ -32,12 +32,12 @@ class _Patient(io.FileIO):
 
 def _patient(stream: TextIO) -> TextIO:
     raw = _Patient(stream.fileno(), "w", closefd=False)
-    # What this terminal's character set lacks is shown as `?`, it is no reason to fail.
+    # Characters that the terminal's encoding lacks are shown as `?`.
     return io.TextIOWrapper(io.BufferedWriter(raw), encoding=stream.encoding, errors="replace", line_buffering=True)
 
 
 def make_patient() -> None:
-    """Replace sys.stdout and sys.stderr; descriptors 0 to 2 that are closed become /dev/null, so that no other file gets their number."""
+    """Replace sys.stdout and sys.stderr; descriptors 0 to 2 that are closed become /dev/null, so that no file opened later gets their number."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)

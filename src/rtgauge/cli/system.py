@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-Target = Annotated[str, typer.Option(metavar="NAME", help="The machine: local, ssh://[user@]host[:port] or lab:NAME.")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+from rtgauge.cli.options import Json, Target
+
 PURPOSES = ("xenomai", "preempt-rt", "stock")
 
 
 def system(target: Target = "local", json: Json = False) -> None:
-    """Say what this machine is and how it is set: kernel, processors, interrupts, clocks, memory, limits."""
+    """Show the machine's hardware, kernel and settings."""
     from rtgauge.system.facts import read_machine
 
     facts, _ = read_machine(target)
@@ -31,17 +31,20 @@ def system(target: Target = "local", json: Json = False) -> None:
 
 
 def audit(
-    for_: Annotated[str | None, typer.Option("--for", metavar="KERNEL", help="xenomai, preempt-rt or stock; by default what runs now.")] = None,
-    rules: Annotated[Path | None, typer.Option(help="A file of rules of your own, in place of those that come with rtgauge.")] = None,
-    show_all: Annotated[bool, typer.Option("--all", help="Show every rule, also what is as it should be or does not apply.")] = False,
+    for_: Annotated[str | None, typer.Option("--for", metavar="KERNEL", help="xenomai, preempt-rt or stock; default: the running kernel.")] = None,
+    rules: Annotated[Path | None, typer.Option(metavar="FILE", help="Your own rules, instead of rtgauge's.")] = None,
+    show_all: Annotated[bool, typer.Option("--all", help="Show every rule, also those that pass or do not apply.")] = False,
     target: Target = "local",
     json: Json = False,
 ) -> None:
-    """Hold this machine's settings against what real-time wants. Exit status 1 where something serious differs."""
+    """Check the machine's settings for real-time use.
+
+    Compares kernel, boot and run-time settings with rules from the papers and the kernel's documentation. Exit status 1: a serious finding.
+    """
     from rtgauge import __version__
     from rtgauge.errors import InputError
     from rtgauge.suggest import nearest
-    from rtgauge.system.audit import audit as hold
+    from rtgauge.system.audit import audit as check_rules
     from rtgauge.system.audit import exit_status
     from rtgauge.system.facts import read_machine
     from rtgauge.system.rules import read_rules, rule_paths
@@ -50,7 +53,7 @@ def audit(
         raise InputError(f"unknown kernel '{for_}' for --for{nearest(for_, PURPOSES)}")
     chosen = read_rules(rules)
     facts, files = read_machine(target, rule_paths(chosen))
-    document = hold(chosen, facts, files, for_, version=__version__)
+    document = check_rules(chosen, facts, files, for_, version=__version__)
     if json:
         typer.echo(document.model_dump_json(indent=1))
     else:

@@ -27,7 +27,7 @@ from rtgauge.tire.page.chapter import results_of
 from rtgauge.verdict.decision import exit_status
 
 DECIDED = ("nodes", "steps", "warm-up", "without", "free-running", "samples", "state")
-"""What a search decides by itself."""
+"""Parameters that the search sets itself."""
 
 
 class SearchDocument(BaseModel):
@@ -38,12 +38,12 @@ class SearchDocument(BaseModel):
     systems: dict[str, dict[str, Any]]
 
 
-def tire_search(written: dict[str, Any], *, load: str, target: str, repeats: int | None, as_json: bool) -> int:
-    """Search, print, and give the exit status. `written`: what the command line says, as a plan has it."""
+def tire_search(parameters: dict[str, Any], *, load: str, target: str, repeats: int | None, as_json: bool) -> int:
+    """Search, print, and return the exit status. `parameters`: as in a plan."""
     for name in DECIDED:
-        if name in written:
-            raise InputError(f"--{name} cannot be given with --search, which finds the number of nodes by runs of its own; leave it out")
-    overrides = Overrides(parameters=written, loads=[load], repeats=repeats, targets=[target])
+        if name in parameters:
+            raise InputError(f"--{name} cannot be combined with --search, which sets it itself; leave it out")
+    overrides = Overrides(parameters=parameters, loads=[load], repeats=repeats, targets=[target])
     study = registry.adaptive_study(TIRE_SEARCH, overrides)
     plan = study.plan()
     display = make_display()
