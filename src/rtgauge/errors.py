@@ -12,7 +12,7 @@ EXIT_INTERRUPTED = 130
 
 
 class RtgaugeError(Exception):
-    """One line for a person: what is wrong and what to do. `status` is the exit status."""
+    """A one-line message: what is wrong and what to do. `status` is the exit status."""
 
     status = EXIT_CANNOT_MEASURE
 
@@ -23,18 +23,18 @@ class RtgaugeError(Exception):
 
 
 class InputError(RtgaugeError):
-    """What the user gave is wrong."""
+    """The input is wrong."""
 
     status = EXIT_INPUT
 
 
 class MeasureError(RtgaugeError):
-    """It could not be measured."""
+    """Measuring is impossible or failed."""
 
     status = EXIT_CANNOT_MEASURE
 
 
 class RecordError(RtgaugeError):
-    """A record, stream or samples file is damaged or foreign."""
+    """A record, stream or samples file is damaged, or not one."""
 
     status = EXIT_INPUT

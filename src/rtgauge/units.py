@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Durations, sizes and CPU lists as the field writes them: 100us, 1.5ms, 70%, 64KB, 0-3,6."""
+"""Notations of durations, CPU lists and CPU masks: 100us, 1.5ms, 0-3,6, ff,0000000f."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ MAX_MASK_DIGITS = 4096
 
 
 def parse_duration_ns(text: str) -> int:
-    """`"100us"` -> 100000. A whole number of ns; a number without a unit is refused.
+    """`"100us"` -> 100000. in ns. The unit is required, and the result must be a whole number of ns.
 
-    Raises ValueError with a sentence that names the cause and an example.
+    Raises ValueError with the cause and an example.
     """
     match = re.fullmatch(r"([+-]?[0-9]{1,40}(?:\.[0-9]{1,40})?)\s*([A-Za-zµμ]*)", text.strip())
     if match is None:
@@ -45,7 +45,7 @@ def parse_duration_ns(text: str) -> int:
 
 
 def format_duration(ns: float) -> str:
-    """1000000 -> `"1ms"`: the largest unit that keeps the number exact for a plan or a command line."""
+    """1000000 -> `"1ms"`: the largest unit in which the number is exact."""
     whole = int(ns)
     if whole == 0:
         return "0s"
@@ -56,7 +56,7 @@ def format_duration(ns: float) -> str:
 
 
 def format_time(ns: float | None) -> str:
-    """A measured time for people: three significant digits or whole us, in us, ms or s. None -> `"-"`."""
+    """A measured time: three significant digits, in ns, us, ms or s. None -> `"-"`."""
     if ns is None:
         return "-"
     magnitude = abs(ns)
@@ -71,7 +71,7 @@ def format_time(ns: float | None) -> str:
 
 
 def parse_cpu_list(text: str) -> list[int]:
-    """`"0-3,6"` -> [0, 1, 2, 3, 6]; sorted, without repetition. Raises ValueError."""
+    """`"0-3,6"` -> [0, 1, 2, 3, 6]; sorted, without duplicates. Raises ValueError."""
     cpus: set[int] = set()
     for part in text.strip().split(","):
         match = re.fullmatch(r"\s*([0-9]{1,6})(?:-([0-9]{1,6}))?\s*", part)
@@ -82,7 +82,7 @@ def parse_cpu_list(text: str) -> list[int]:
         if last < first:
             raise ValueError(f"'{part.strip()}' in the CPU list runs backwards; write it like {last}-{first}")
         if last > MAX_CPU:
-            raise ValueError(f"CPU {last} is beyond {MAX_CPU}, the largest number that Linux knows")
+            raise ValueError(f"CPU {last} is beyond {MAX_CPU}, the largest CPU number of Linux")
         cpus.update(range(first, last + 1))
     return sorted(cpus)
 

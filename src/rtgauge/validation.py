@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Turns pydantic's complaints into one line for a person, and the field's notation into numbers."""
+"""Validated types for durations and CPU lists, and one-line messages for pydantic's errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _duration(value: Any) -> Any:
     if isinstance(value, str):
         return 0 if value.strip() == "0" else parse_duration_ns(value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError("write a duration with its unit, like 100us, 1ms, 10s")
+        raise ValueError("give a duration with a unit, like 100us, 1ms, 10s")
     if value != 0:
         raise ValueError(f"{value} has no unit; write it like {value}us, {value}ms or {value}s")
     return 0
@@ -28,16 +28,16 @@ def _cpus(value: Any) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
-        raise ValueError("write a CPU list like 0-3,6")
+        raise ValueError("give a CPU list like 0-3,6")
     return format_cpu_list(parse_cpu_list(value))
 
 
 DurationNs = Annotated[int, BeforeValidator(_duration)]
-"""A duration written as `100us`; an int of ns inside."""
+"""A duration, `100us` -> int in ns."""
 
 
 def between(least: str, most: str) -> AfterValidator:
-    """Bounds of a duration, written as `0s` and `1h`."""
+    """Bounds of a duration, e.g. `0s` and `1h`."""
 
     def check(value: int | None) -> int | None:
         if value is not None and value < parse_duration_ns(least):
@@ -50,48 +50,48 @@ def between(least: str, most: str) -> AfterValidator:
 
 
 CpuList = Annotated[str, BeforeValidator(_cpus)]
-"""A CPU list written as `0-3,6`; the same text, ordered, inside."""
+"""A CPU list, `0-3,6` -> the same in normal form."""
 
 
-def _message(first: Mapping[str, Any]) -> str:
-    """One of pydantic's complaints in plain words."""
-    context: dict[str, Any] = first.get("ctx", {})
-    match first["type"]:
+def _message(details: Mapping[str, Any]) -> str:
+    """The message for one of pydantic's errors."""
+    context: dict[str, Any] = details.get("ctx", {})
+    match details["type"]:
         case "literal_error":
-            return f"'{first['input']}' is not known; there are {context['expected']}"
+            return f"'{details['input']}' is not known; there are {context['expected']}"
         case "greater_than_equal":
-            return f"{first['input']} is too small; the least is {context['ge']}"
+            return f"{details['input']} is too small; the least is {context['ge']}"
         case "greater_than":
-            return f"{first['input']} is too small; it must be more than {context['gt']}"
+            return f"{details['input']} is too small; it must be more than {context['gt']}"
         case "less_than_equal":
-            return f"{first['input']} is too large; the most is {context['le']}"
+            return f"{details['input']} is too large; the most is {context['le']}"
         case "bool_type" | "bool_parsing":
-            return f"'{first['input']}' is neither true nor false"
+            return f"'{details['input']}' is neither true nor false"
         case "int_type" | "int_parsing" | "int_from_float":
-            return f"'{first['input']}' is not a whole number"
+            return f"'{details['input']}' is not a whole number"
         case "list_type":
-            return f"write it as a list: [{json.dumps(first['input'])}]" if isinstance(first["input"], str) else "write it as a list, for example [[step]]"
+            return f"write it as a list: [{json.dumps(details['input'])}]" if isinstance(details["input"], str) else "write it as a list, for example [[step]]"
         case "dict_type":
             return "write it as a table, for example [matrix]"
         case "string_type":
-            return f"{first['input']!r} is not text"
+            return f"{details['input']!r} is not text"
         case "string_pattern_mismatch":
-            return f"'{first['input']}' may hold letters, digits, '.', '_' and '-' only"
+            return f"'{details['input']}' may hold letters, digits, '.', '_' and '-' only"
         case _:
-            return str(first["msg"]).removeprefix("Value error, ")
+            return str(details["msg"]).removeprefix("Value error, ")
 
 
 def one_line(text: str) -> str:
-    """What was written may hold line ends and control characters, which an error shows as a replacement."""
+    """The text with unprintable characters replaced, for a one-line error."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
-def explain(error: ValidationError, what: str, known: list[str]) -> InputError:
-    """The first complaint as an InputError: `what` names the thing (`plan x.toml, step 2`), `known` its keys."""
-    first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "extra_forbidden":
-        key = str(first["loc"][-1])
-        return InputError(one_line(f"{what}: unknown key '{key}'{nearest(key, known)}"))
-    message = _message(first)
-    return InputError(one_line(f"{what}: {where}: {message}" if where else f"{what}: {message}"))
+def explain(error: ValidationError, subject: str, known: list[str]) -> InputError:
+    """The first validation error as an InputError: `subject` is e.g. `plan x.toml, step 2`, `known` its keys."""
+    details = error.errors()[0]
+    where = ".".join(str(part) for part in details["loc"])
+    if details["type"] == "extra_forbidden":
+        key = str(details["loc"][-1])
+        return InputError(one_line(f"{subject}: unknown key '{key}'{nearest(key, known)}"))
+    message = _message(details)
+    return InputError(one_line(f"{subject}: {where}: {message}" if where else f"{subject}: {message}"))

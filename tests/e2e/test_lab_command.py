@@ -46,7 +46,7 @@ def test_a_guest_that_comes_up_is_listed_refused_a_second_time_and_stopped(lab: 
     good(rtgauge("lab", "boot", "debian", "--accel", "tcg", "--append", "isolcpus=1", env=env))
     (debian,) = [guest for guest in json.loads(good(rtgauge("lab", "list", "--json", env=env)).stdout) if guest["name"] == "debian"]
     assert (debian["kernel"], debian["running"]["append"], debian["running"]["accelerator"]) == ("6.12-fake", "isolcpus=1", "tcg")
-    assert "runs already" in error_line(rtgauge("lab", "boot", "debian", env=env), 2)
+    assert "already running" in error_line(rtgauge("lab", "boot", "debian", env=env), 2)
     assert "runs" in error_line(rtgauge("lab", "rm", "debian", env=env), 2)
     assert (paths.home() / "machines/debian/known_hosts").read_text() == f"rtgauge-lab-debian {KEY}\n"
     assert "is off" in good(rtgauge("lab", "stop", "debian", env=env)).stderr
@@ -71,7 +71,7 @@ def test_qemu_that_ends_is_begun_once_more_and_then_told(lab: dict[str, str | No
 
 def test_what_qemu_says_is_told(lab: dict[str, str | None]) -> None:
     line = boot(lab, "error:qemu: warning: x\nqemu: cannot set up guest memory 'pc.ram': Cannot allocate memory")
-    assert "there is no memory for the guest: QEMU says 'qemu: cannot set up guest memory" in line
+    assert "not enough memory for the guest: QEMU says 'qemu: cannot set up guest memory" in line
     assert "rtgauge lab boot debian --memory 512" in line
     assert "QEMU does not start lab:debian: qemu: no such machine" in boot(lab, "error:qemu: warning: x\nqemu: no such machine")
     with socket.socket() as taken:
@@ -89,17 +89,17 @@ def test_what_cannot_be_is_refused(lab: dict[str, str | None], tmp_path: Path) -
     assert "command line" in boot(lab, "", "--append", "a\nb", status=2)
     assert "--accel" in error_line(rtgauge("lab", "boot", "debian", "--accel", "xen", env=lab), 2)
     assert "did you mean 'debian-rt'" in error_line(rtgauge("lab", "boot", "debian-tr", env=lab), 2)
-    assert "does not run" in error_line(rtgauge("lab", "shell", "debian", env=lab), 2)
+    assert "is not running" in error_line(rtgauge("lab", "shell", "debian", env=lab), 2)
     assert "not built yet" in error_line(rtgauge("probe", "wakeup", "--target", "lab:debian-rt", env=lab), 2)
     assert "no guest" in error_line(rtgauge("system", "--target", "lab:-oProxyCommand=x", env=lab), 2)
     for words in (("debian",), ("Upper",), ("a" * 33,), ("../x",)):
         assert "name" in error_line(rtgauge("lab", "add", *words, "--kernel", sys.executable, env=lab), 2)
     assert "no kernel" in error_line(rtgauge("lab", "add", "own", "--kernel", tmp_path / "missing", env=lab), 2)
     kernel = fake_kernel(tmp_path)
-    assert "is no folder" in error_line(rtgauge("lab", "add", "own", "--kernel", kernel, "--modules", kernel, env=lab), 2)
+    assert "is not a folder" in error_line(rtgauge("lab", "add", "own", "--kernel", kernel, "--modules", kernel, env=lab), 2)
     assert "for x86-64: leave --arm64 out" in error_line(rtgauge("lab", "add", "own", "--kernel", kernel, "--arm64", env=lab), 2)
     kernel.write_bytes(b"")
-    assert "is no kernel that can be booted" in error_line(rtgauge("lab", "add", "own", "--kernel", kernel, env=lab), 2)
+    assert "is not a bootable kernel" in error_line(rtgauge("lab", "add", "own", "--kernel", kernel, env=lab), 2)
 
 
 def test_missing_programs_are_named_with_their_package(lab: dict[str, str | None], tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Gives a record to other programs: a tidy table (CSV, Parquet) or the whole document (JSON)."""
+"""Exports a record for other programs: a tidy table (CSV, Parquet) or the whole document (JSON)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _figures(summary: SeriesSummary) -> dict[str, Any]:
 
 
 def _columns() -> dict[str, Any]:
-    """Name -> polars type of every column, so that an empty record and one without a value have the same table."""
+    """Name -> polars type of every column: all records have the same columns."""
     import polars as pl
 
     figures: dict[str, Any] = {name: pl.Float64 if name in {"mean_ns", "std_ns"} else pl.Int64 for name in Distribution.model_fields if name != "lower_bounds"}
@@ -75,7 +75,7 @@ def _columns() -> dict[str, Any]:
 
 
 def table(record: Record) -> pl.DataFrame:
-    """One row a step and series, and one a step for all CPUs together (`series` null, `all_cpus` true): every figure, with the step's key."""
+    """One row per step and series, and one per step for all CPUs together (`series` null, `all_cpus` true): all statistics and the step's key."""
     import polars as pl
 
     rows: list[dict[str, Any]] = []
@@ -86,7 +86,7 @@ def table(record: Record) -> pl.DataFrame:
 
 
 def windows_table(record: Record) -> pl.DataFrame:
-    """The windows of every step, one below the other, with the step in a first column. Raises RecordError."""
+    """The windows of all steps, with the step as first column. Raises RecordError."""
     import polars as pl
 
     frames = [record.windows(step).select(pl.lit(step.id).alias("step"), pl.all()) for step in record.steps]
@@ -94,20 +94,20 @@ def windows_table(record: Record) -> pl.DataFrame:
 
 
 def document(record: Record) -> RunDocument:
-    """The one document of `--json`."""
+    """The JSON document of the record."""
     return RunDocument(run=record.run, steps=record.steps, systems=record.systems, record=str(record.path))
 
 
 def export(record: Record, fmt: Format, out: Path | None, *, windows: bool = False) -> str | None:
-    """Write the record to `out`; with None, answer the text instead (CSV and JSON only).
+    """Write the record to `out`; with None, return the text (CSV and JSON only).
 
-    `windows` (CSV has no room for it): the windows instead of the figures. Raises InputError, MeasureError or RecordError.
+    `windows` (Parquet only): export the windows instead of the statistics. Raises InputError, MeasureError or RecordError.
     """
     if windows and fmt != "parquet":
-        raise InputError(f"windows hold lists, which {fmt} has no place for: use --format parquet")
+        raise InputError(f"{fmt} cannot contain the lists of windows: use --format parquet")
     if fmt == "parquet":
         if out is None:
-            raise InputError("Parquet is not text: name a file with -o FILE")
+            raise InputError("Parquet is binary: give a file with -o FILE")
         buffer = io.BytesIO()
         (windows_table(record) if windows else table(record)).write_parquet(buffer)
         data = buffer.getvalue()
@@ -118,7 +118,7 @@ def export(record: Record, fmt: Format, out: Path | None, *, windows: bool = Fal
     if out is None:
         return data.decode()
     if out.is_dir():
-        raise InputError(f"{out} is a folder: name a file with -o FILE")
+        raise InputError(f"{out} is a folder: give a file with -o FILE")
     with clear_errors(out):
         write_whole(out, data)
     return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Raw samples to a file of the user's: the engine's own format, CSV or Parquet."""
+"""Exports raw samples: CSV, Parquet or the engine's own format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TABLES = (".csv", ".parquet")
 
 
 def check_samples_path(path: Path, option: str = "--samples") -> None:
-    """Refuse a place that cannot be written before anything is measured. Raises InputError that names the option."""
+    """Check before the measurement that `path` can be written. Raises InputError that names the option."""
     if path.is_dir():
         raise InputError(f"{option} {path} is a folder; name a file")
     if not path.parent.is_dir():
@@ -36,7 +36,7 @@ def check_samples_path(path: Path, option: str = "--samples") -> None:
 
 
 def samples_table(source: Path) -> pl.DataFrame:
-    """One row a sample of one file: cpu, phase, release_ns (CLOCK_MONOTONIC of the target), latency_ns; time_ns, value_ns where samples have no release."""
+    """One row per sample: cpu, phase, release_ns (CLOCK_MONOTONIC of the target), latency_ns; or time_ns, value_ns for samples without a release."""
     header, values = read_samples(source)
     times = read_times(source) if header.timed else _releases(header, values)
     phase = np.where(times < header.start_ns + header.warm_up_ns, "warm-up", "measure")
@@ -48,7 +48,7 @@ def samples_table(source: Path) -> pl.DataFrame:
 
 
 def _releases(header: SamplesHeader, latencies: np.ndarray[tuple[int], np.dtype[np.int64]]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Release time of every sample: one activation each, and those that were missed after the samples before it."""
+    """Release time (ns) of every sample, counting the activations missed before it."""
     missed = np.where(latencies > header.interval_ns, (latencies - 1) // header.interval_ns, 0)
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(missed + 1)[:-1]]) if len(latencies) else missed
     return header.start_ns + before * header.interval_ns
@@ -56,7 +56,7 @@ def _releases(header: SamplesHeader, latencies: np.ndarray[tuple[int], np.dtype[
 
 @contextmanager
 def _whole_or_absent(out: Path) -> Generator[None]:
-    """A file that could not be written to its end is no file of samples."""
+    """Remove the file if it could not be written completely."""
     try:
         yield
     except OSError:
@@ -65,10 +65,10 @@ def _whole_or_absent(out: Path) -> Generator[None]:
 
 
 def export_samples(files: Mapping[int, Path], out: Path) -> list[Path]:
-    """Write the samples of every series (series -> its file) to `out`, by its ending; gives the files written.
+    """Write the samples of every series (series -> its file) to `out`, by its suffix; gives the files written.
 
-    `.csv` and `.parquet` are one table. Any other ending is the engine's own format, one file a series: `out` itself where there is one
-    series, else `out` with `-0`, `-1`, ... before its ending. Raises InputError or MeasureError.
+    `.csv` and `.parquet` are one table. Any other suffix is the engine's own format, one file per series: `out` itself for one
+    series, else `out` with `-0`, `-1`, ... before the suffix. Raises InputError or MeasureError.
     """
     with clear_errors(out, option="--samples"), _whole_or_absent(out):
         if out.suffix in TABLES:
@@ -83,7 +83,7 @@ def export_samples(files: Mapping[int, Path], out: Path) -> list[Path]:
             return [out]
         written: list[Path] = []
         for series in sorted(files):
-            place = out.with_name(f"{out.stem}-{series}{out.suffix}")
-            shutil.copyfile(files[series], place)
-            written.append(place)
+            target = out.with_name(f"{out.stem}-{series}{out.suffix}")
+            shutil.copyfile(files[series], target)
+            written.append(target)
         return written

@@ -1,5 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Reads what cyclictest writes: the text of -h, -H and --histfile and its lines `T: 0 (...)`, and the JSON of --json."""
+"""Reads the output of cyclictest.
+
+Text (-h, -H, --histfile, and lines `T: 0 (...)`) differs between versions and options: the first separator of a row is a space and the others are
+tabs, or all are spaces; -H adds a last column to the rows and to Total, Max and Overflows, not to Min and Avg, and only with two threads or more; rows
+without samples may be missing; `Total:` may be missing; a list of overflow cycles may end in `# 00128 others`; without -q the lines are repeated after
+cursor movements.
+
+JSON (--json, file_version 1): the keys `cmdline:` and `rt_test_version:` contain a colon; `resolution_in_ns` 0 means us; overflows are the cycles
+that are in no bin."""
 
 from __future__ import annotations
 
@@ -20,7 +28,7 @@ DEFAULT_DISTANCE_US = 500
 
 
 def _number(command: str, short: str, long: str) -> int | None:
-    """The number that an option has: -i200, -i 200, -mqi200, --interval=200, --interval 200."""
+    """The number of an option: -i200, -i 200, -mqi200, --interval=200, --interval 200."""
     match = re.search(rf"(?:^|\s)(?:-[A-Za-z]*{short}\s*|--{long}[=\s]\s*)([0-9]{{1,12}})(?=\s|$)", command)
     return int(match[1]) if match else None
 
@@ -32,7 +40,7 @@ def _has(command: str, short: str, long: str) -> bool:
 def interval_us(command: str, thread: int) -> int | None:
     """The interval of a thread by its command line: the base interval and, without a histogram, `thread` times the distance.
 
-    None where it does not release on absolute times (-r, -s, -x), so that no activation is missed by the clock.
+    None if it does not use absolute release times (-r, -s, -x): no activation is missed then.
     """
     if any(_has(command, short, long) for short, long in (("r", "relative"), ("s", "system"), ("x", "posix_timers"))):
         return None
@@ -44,13 +52,13 @@ def interval_us(command: str, thread: int) -> int | None:
 
 
 def histogram_limit(command: str) -> int | None:
-    """The first value that its histogram does not hold; None without -h and -H."""
+    """The first value above the histogram; None without -h and -H."""
     sizes = [_number(command, "h", "histogram"), _number(command, "H", "histofall")]
     return next((size for size in sizes if size), None)
 
 
 def priority(command: str) -> int | None:
-    """The priority asked for; None where it is not in the command line."""
+    """The priority; None if it is not in the command line."""
     return _number(command, "p", "(?:priority|prio)")
 
 
@@ -65,7 +73,7 @@ _LIVE = re.compile(
 
 
 class _Text:
-    """What the lines of a file say."""
+    """The lines of a file, parsed."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -74,8 +82,8 @@ class _Text:
         self.cycle_lists: set[int] = set()
         self.live: dict[int, list[int]] = {}
 
-    def damaged(self, what: str) -> InputError:
-        return InputError(f"{self.name} is a damaged cyclictest file: {what}")
+    def damaged(self, problem: str) -> InputError:
+        return InputError(f"{self.name} is a damaged cyclictest file: {problem}")
 
     def take(self, number: int, line: str) -> None:
         if match := _ROW.fullmatch(line):
@@ -95,7 +103,7 @@ class _Text:
             raise self.damaged(f"line {number} is not a row of a histogram: '{line[:40]}'")
 
     def thread_count(self) -> int:
-        """From what has exactly one entry a thread; else from the rows, whose last column may be the sum of the others."""
+        """The number of threads, from lines with one entry per thread, else from the rows, whose last column may be a sum."""
         if "Min Latencies" in self.figures:
             return len(self.figures["Min Latencies"])
         if self.cycle_lists or self.live:
@@ -105,7 +113,7 @@ class _Text:
         return width - 1 if width >= 3 and summed else width
 
     def column(self, name: str, threads: int) -> list[int] | None:
-        """One figure a thread; a last one for all of them is checked by its length and left aside."""
+        """One value per thread; an extra last value for all threads is dropped."""
         values = self.figures.get(name)
         if values is None:
             return None
@@ -188,8 +196,8 @@ def _live_only(text: _Text) -> list[Thread]:
 def parse_text(data: str, name: str, *, unit_ns: int | None = None) -> Measurement:
     """The measurement in the text `data` of the file `name`.
 
-    The text does not say whether -N was given: `unit_ns` is what the user knows of it (1 or 1000), by default 1000. Raises
-    InputError, one line, where it is no text of cyclictest or a damaged one.
+    The text does not show whether -N was given: `unit_ns` (1 or 1000) comes from the user, by default 1000. Raises
+    InputError if it is not cyclictest's output or damaged.
     """
     text = _Text(name)
     for number, line in enumerate(_CURSOR.sub("\n", data).splitlines(), start=1):
@@ -241,32 +249,32 @@ def _time(text: str | None) -> str | None:
 
 
 def looks_like_json(data: str) -> bool:
-    """Whether a text is meant to be JSON."""
+    """Whether a text looks like JSON."""
     return data.lstrip().startswith("{")
 
 
 def parse_json(data: str, name: str) -> Measurement:
-    """The measurement in the JSON `data` of the file `name`. Raises InputError, one line, where it is none of cyclictest or a damaged one."""
+    """The measurement in the JSON `data` of the file `name`. Raises InputError if it is not cyclictest's output or damaged."""
     try:
         raw: Any = json.loads(data)
     except (ValueError, RecursionError):
-        raise InputError(f"{name} is not JSON, though it begins like it: is it cut short?") from None
+        raise InputError(f"{name} is not valid JSON, although it begins like it; is it cut short?") from None
     version = raw.get("file_version") if isinstance(raw, dict) else None
     if version != 1:
         raise InputError(f"{name} is not an output of cyclictest --json with file_version 1 (it has {version!r:.40})")
     try:
         file = _File.model_validate(raw)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])[:80]
-        raise InputError(f"{name} is a damaged output of cyclictest --json ({where}: {first['msg']})") from None
+        details = error.errors()[0]
+        where = ".".join(str(part) for part in details["loc"])[:80]
+        raise InputError(f"{name} is a damaged output of cyclictest --json ({where}: {details['msg']})") from None
     command = file.command or file.command_right or ""
     limit = histogram_limit(command)
     threads: list[Thread] = []
     for number, thread in sorted(file.thread.items()):
-        placed = sum(thread.histogram.values())
-        if placed > thread.cycles:
-            raise InputError(f"{name} is a damaged output of cyclictest --json (thread {number}: {placed} samples in bins, {thread.cycles} cycles)")
+        binned = sum(thread.histogram.values())
+        if binned > thread.cycles:
+            raise InputError(f"{name} is a damaged output of cyclictest --json (thread {number}: {binned} samples in bins, {thread.cycles} cycles)")
         known = thread.cycles > 0
         threads.append(
             Thread(
@@ -274,7 +282,7 @@ def parse_json(data: str, name: str) -> Measurement:
                 cpu=thread.cpu if thread.cpu >= 0 else None,
                 histogram={value: count for value, count in sorted(thread.histogram.items()) if count},
                 cycles=thread.cycles,
-                overflow=thread.cycles - placed,
+                overflow=thread.cycles - binned,
                 limit=limit if limit is not None else max(thread.histogram) + 1 if thread.histogram else None,
                 minimum=thread.min if known else None,
                 maximum=thread.max if known else None,

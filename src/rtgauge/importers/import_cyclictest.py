@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""An old measurement of cyclictest becomes a record like any other."""
+"""Imports a cyclictest file as a record."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import rtgauge
 from rtgauge.errors import InputError
 from rtgauge.importers.cyclictest import looks_like_json, parse_json, parse_text
-from rtgauge.importers.imported_step import cyclictest_step
+from rtgauge.importers.imported_step import imported_step
 from rtgauge.record.model import LoadReport, Run, StepKey
 from rtgauge.record.writer import RecordWriter
 
@@ -22,7 +22,7 @@ MAX_BYTES = 256 << 20
 
 
 def read_cyclictest(source: Path, *, unit_ns: int | None = None) -> Measurement:
-    """The measurement in the file `source`, text or JSON. Raises InputError, one line, for a foreign or damaged one."""
+    """The measurement in the file `source`, text or JSON. Raises InputError for a foreign or damaged one."""
     try:
         if source.stat().st_size > MAX_BYTES:
             raise InputError(f"{source} is larger than {MAX_BYTES >> 20} MiB: not an output of cyclictest")
@@ -47,7 +47,7 @@ def _preemption(system: dict[str, str | int]) -> dict[str, Any]:
 
 
 def _facts(measurement: Measurement) -> dict[str, Any]:
-    """What the file says of the machine; "unknown" for the rest, like the facts of a target."""
+    """The facts of the machine as far as the file contains them; "unknown" for the rest."""
     system = measurement.system
     return {
         "host": system.get("nodename", "unknown"),
@@ -62,13 +62,13 @@ def _facts(measurement: Measurement) -> dict[str, Any]:
 
 
 def import_cyclictest(source: Path, out: Path, *, interval_ns: int | None = None, unit_ns: int | None = None) -> Path:
-    """Make a record in the folder `out` from the file `source` (text of -h, -H, --histfile or the screen; --json); answers its folder.
+    """Make a record in the folder `out` from the file `source` (text of -h, -H, --histfile or the screen; --json); gives its folder.
 
-    `interval_ns` and `unit_ns` (1 with -N) are for text, which does not always say them. Load and deployment of such a measurement are `unknown`.
-    Raises InputError for a foreign or damaged file, and what RecordWriter raises.
+    `interval_ns` and `unit_ns` (1 with -N) are for text, which may not contain them. Load and deployment are `unknown`.
+    Raises InputError for a foreign or damaged file, and the errors of RecordWriter.
     """
     measurement = read_cyclictest(source, unit_ns=unit_ns)
-    seen = f"{datetime.fromtimestamp(source.stat().st_mtime, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    file_time = f"{datetime.fromtimestamp(source.stat().st_mtime, UTC):%Y-%m-%dT%H:%M:%SZ}"
     now = datetime.now(UTC)
     host = str(measurement.system.get("nodename", "unknown"))
     first = measurement.threads[0]
@@ -82,8 +82,8 @@ def import_cyclictest(source: Path, out: Path, *, interval_ns: int | None = None
         repeat=0,
         tool="cyclictest",
     )
-    started, ended = measurement.started or seen, measurement.ended or seen
-    step, windows = cyclictest_step(
+    started, ended = measurement.started or file_time, measurement.ended or file_time
+    step, windows = imported_step(
         measurement, step_id="01-wakeup-cyclictest", key=key, load=LoadReport(name="unknown"), started=started, ended=ended, interval_ns=interval_ns
     )
     writer = RecordWriter.create(out, host=host, name="cyclictest", now=now)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Makes a step of a record from a measurement of cyclictest.
+"""Makes a step of a record from another tool's measurement.
 
-What cyclictest prints is kept as it is: it cuts a latency to whole us, so a figure of 12 us stands for 12.000 to 12.999 us. The record says so with
-`resolution_ns` in the step's parameters and the mark `resolution-1us`; quantiles are whole us, never finer, and a verdict takes a
-figure as up to 999 ns larger. Samples above cyclictest's histogram are counted and in no bin (docs/formats/record.md); its maximum is
-known. Activations that it slept through it skips without a word; they follow from its latencies and its interval,
-where that is known.
+Its values are kept as they are: cyclictest truncates latencies to whole us, so 12 us means 12.000 to 12.999 us. The record has
+`resolution_ns` in the step's parameters and the mark `resolution-1us`; quantiles are whole us, and a verdict assumes that a
+value is up to 999 ns larger. Samples above cyclictest's histogram are counted, but in no bin (docs/formats/record.md); their maximum is
+known. Cyclictest does not report missed activations; they are derived from its latencies and its interval,
+if that is known.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ MAX_MISSED = 10**7
 
 
 def _check(thread: Thread, source: str) -> None:
-    """Raises InputError for figures that contradict each other."""
+    """Raises InputError for contradictory values."""
 
-    def wrong(what: str) -> InputError:
-        return InputError(f"{source} is a damaged cyclictest file: thread {thread.number}: {what}")
+    def wrong(problem: str) -> InputError:
+        return InputError(f"{source} is a damaged cyclictest file: thread {thread.number}: {problem}")
 
     low, high = thread.minimum, thread.maximum
     if thread.cycles == 0:
@@ -41,17 +41,17 @@ def _check(thread: Thread, source: str) -> None:
     if low is None or high is None or low > high:
         raise wrong(f"minimum {low} and maximum {high}")
     if low < 0:
-        raise wrong(f"a latency of {low}, which cannot be")
+        raise wrong(f"a negative latency ({low})")
     if thread.histogram and (min(thread.histogram) < low or max(thread.histogram) > high):
-        raise wrong(f"its histogram reaches beyond its minimum {low} and maximum {high}")
+        raise wrong(f"its histogram exceeds its minimum {low} or maximum {high}")
     if thread.overflow and thread.limit is not None and high < thread.limit:
-        raise wrong(f"{thread.overflow} samples lie above its histogram, which ends at {thread.limit}, and its maximum is {high}")
+        raise wrong(f"{thread.overflow} samples are above its histogram, which ends at {thread.limit}, but its maximum is {high}")
     if thread.overflow == 0 and max(thread.histogram) != high:
         raise wrong(f"its maximum {high} is neither in its histogram nor above it")
 
 
 def _known(thread: Thread) -> dict[int, int]:
-    """Value -> samples, of those whose value is known: the ones in the histogram and the maximum."""
+    """Value -> number of samples, for samples of known value: those in the histogram and the maximum."""
     known = dict(thread.histogram)
     if thread.overflow and thread.maximum is not None:
         known[thread.maximum] = known.get(thread.maximum, 0) + 1
@@ -59,15 +59,15 @@ def _known(thread: Thread) -> dict[int, int]:
 
 
 def _missed(thread: Thread, unit_ns: int, interval_ns: int) -> tuple[list[int], list[int]]:
-    """Bins and counts of the missed activations that follow from the samples whose value is known."""
+    """(bins, counts) of the missed activations that follow from the samples of known value."""
     values: list[np.ndarray[Any, np.dtype[np.int64]]] = []
     counts: list[np.ndarray[Any, np.dtype[np.int64]]] = []
     for value, count in _known(thread).items():
         latency = value * unit_ns
-        # Cut to whole units, a latency is nearly always a little longer than it says.
+        # A truncated latency is nearly always a little longer than printed.
         runs = (latency + unit_ns - 2) // interval_ns if latency + unit_ns - 1 > interval_ns else 0
         if runs > MAX_MISSED:
-            raise InputError(f"a latency of {latency} ns at an interval of {interval_ns} ns: the file is damaged, or its unit is not what it was taken for")
+            raise InputError(f"a latency of {latency} ns at an interval of {interval_ns} ns: the file is damaged or has another unit")
         if runs:
             values.append(np.maximum(latency - np.arange(1, runs + 1, dtype=np.int64) * interval_ns, 0))
             counts.append(np.full(runs, count, dtype=np.int64))
@@ -83,7 +83,7 @@ def _window(series: int, thread: Thread, unit_ns: int, interval_ns: int | None) 
     bins, sums = add_bins(bin_of(values), counts)
     total: int | None = None
     m2: float | None = None
-    if thread.overflow <= 1:  # all values are known: exact, at cyclictest's resolution
+    if thread.overflow <= 1:  # all values are known: exact at the tool's resolution
         known = _known(thread)
         total = sum(value * unit_ns * count for value, count in known.items())
         mean = total / thread.cycles if thread.cycles else 0.0
@@ -108,30 +108,30 @@ def _note(name: str, detail: str) -> Mark:
 def _marks(measurement: Measurement, intervals: Sequence[int | None], missed: int, tool: str) -> list[Mark]:
     marks: list[Mark] = []
     if measurement.unit_ns == 1000:
-        marks.append(_note("resolution-1us", f"{tool} cuts to whole us: a figure may be up to 999 ns more than it says"))
+        marks.append(_note("resolution-1us", f"{tool} truncates to whole us: values may be up to 999 ns larger"))
     if not measurement.unit_known:
-        marks.append(_note("unit-assumed", "the text does not say whether it is in us or, with -N, in ns: taken as us"))
+        marks.append(_note("unit-assumed", "the text does not show whether it is in us or ns (-N): us assumed"))
     overflow = sum(thread.overflow for thread in measurement.threads)
     if any(thread.histogram for thread in measurement.threads) and overflow:
-        detail = f"{overflow} samples lie above {tool}'s histogram: of each thread the largest is known, the others are at least the limit"
+        detail = f"{overflow} samples are above {tool}'s histogram: each thread's largest is known, the others are at least the limit"
         marks.append(_note("histogram-overflow", detail))
     elif overflow:
-        marks.append(_note("no-histogram", "only minimum, average and maximum were written: quantiles are at least the minimum"))
+        marks.append(_note("no-histogram", "the file has only minimum, average and maximum: quantiles are at least the minimum"))
     if any(thread.overflow > 1 for thread in measurement.threads):
-        how = "cut to whole units" if measurement.average_is_cut else "rounded to 1/100 of a unit"
-        marks.append(_note("mean-rounded", f"where a histogram is not whole, the mean is {tool}'s own, {how}, and there is no standard deviation"))
+        precision = "truncated to whole units" if measurement.average_is_cut else "rounded to 1/100 of a unit"
+        marks.append(_note("mean-rounded", f"with an incomplete histogram the mean is {tool}'s own, {precision}, and there is no standard deviation"))
     if any(interval is None for interval in intervals):
-        marks.append(_note("missed-unknown", f"{tool} skips activations that it slept through, and its interval is not known: none are counted here"))
+        marks.append(_note("missed-unknown", f"{tool} does not report missed activations and its interval is unknown: none are counted"))
     elif missed:
         least = "at least " if any(thread.overflow > 1 for thread in measurement.threads) else ""
-        marks.append(_note("missed-derived", f"{tool} skips activations that it slept through; by its latencies and its interval they were {least}{missed}"))
+        marks.append(_note("missed-derived", f"{tool} does not report missed activations; from its latencies and interval: {least}{missed}"))
     if measurement.started is None:
-        marks.append(_note("time-unknown", "the file does not say when it was measured: the time is that of the file"))
+        marks.append(_note("time-unknown", "the file does not contain the time of the measurement: its modification time is used"))
     return marks
 
 
 def _labels(threads: Sequence[Thread]) -> list[dict[str, str | int]]:
-    """The CPU where every thread has one of its own, else the thread."""
+    """The CPU as label if every thread has its own, else the thread."""
     cpus = [thread.cpu for thread in threads]
     known = [cpu for cpu in cpus if cpu is not None]
     if len(set(known)) == len(threads):
@@ -140,17 +140,17 @@ def _labels(threads: Sequence[Thread]) -> list[dict[str, str | int]]:
 
 
 def _cut_means(summary: StepSummary, measurement: Measurement) -> None:
-    """A mean that cyclictest cut to whole units is a lower bound."""
+    """Mark means that the tool truncated as lower bounds."""
     if not measurement.average_is_cut:
         return
-    cut = {series for series, thread in enumerate(measurement.threads) if thread.overflow > 1}
-    for one in [*summary.series, *([summary.total] if summary.total else [])]:
-        if one.mean_ns is not None and (one.series in cut or (one.series is None and cut)):
-            one.lower_bounds.append("mean_ns")
-            one.filled.lower_bounds.append("mean_ns")
+    truncated = {series for series, thread in enumerate(measurement.threads) if thread.overflow > 1}
+    for series_summary in [*summary.series, *([summary.total] if summary.total else [])]:
+        if series_summary.mean_ns is not None and (series_summary.series in truncated or (series_summary.series is None and truncated)):
+            series_summary.lower_bounds.append("mean_ns")
+            series_summary.filled.lower_bounds.append("mean_ns")
 
 
-def cyclictest_step(
+def imported_step(
     measurement: Measurement,
     *,
     step_id: str,
@@ -162,10 +162,9 @@ def cyclictest_step(
     marks: Sequence[Mark] = (),
     tool: str = "cyclictest",
 ) -> tuple[Step, pl.DataFrame]:
-    """The step and its windows (one a thread: the whole of it).
+    """The step and its windows (one per thread, for the whole measurement).
 
-    `interval_ns`: of all threads, where the caller knows it; by default what the file says. Raises InputError where figures contradict
-    each other.
+    `interval_ns`: of all threads; by default from the file. Raises InputError for contradictory values.
     """
     unit = measurement.unit_ns
     rows: list[dict[str, Any]] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What another tool measured, whichever way it wrote it down."""
+"""The measurement of another tool, independent of its file format."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Thread:
-    """One measuring thread. Values are in the measurement's unit, cut to whole ones by cyclictest.
+    """One measuring thread. Values are whole numbers of the measurement's unit, truncated by the tool.
 
-    `histogram`: value -> samples, empty where none was asked for; `overflow` samples lie above it, at `limit` or more.
-    `average` is as it was printed: cut to whole units in text, rounded to 1/100 in JSON.
+    `histogram`: value -> samples, empty if there is none; `overflow` samples are above it, at `limit` or more.
+    `average` as printed: truncated to whole units in text, rounded to 1/100 in JSON.
     """
 
     number: int
@@ -33,7 +33,7 @@ class Thread:
 
 @dataclass(frozen=True)
 class Measurement:
-    """A file of cyclictest. `unit_ns` is 1000, or 1 with -N. Times are UTC, ISO 8601, None where the file does not say them."""
+    """The threads of a measurement. `unit_ns`: 1000, or 1 (cyclictest -N). Times are UTC, ISO 8601; None if unknown."""
 
     threads: list[Thread]
     unit_ns: int

@@ -24,7 +24,7 @@ def _whole(value: Fraction | None) -> int | None:
 
 
 def parse_rtla(text: str, source: str) -> Measurement:
-    """The thread latencies of each CPU. `source` names the text in errors. Raises InputError for a foreign or damaged one."""
+    """The thread latencies of each CPU. `source` names the text in errors. Raises InputError for foreign or damaged text."""
     if len(text) > MAX_BYTES or "RTLA timerlat histogram" not in text:
         raise InputError(f"{source} is not an output of rtla timerlat hist")
     unit = re.search(r"Time unit is \w+ \((us|ns)\)", text)
@@ -32,7 +32,7 @@ def parse_rtla(text: str, source: str) -> Measurement:
     header = next((line.split() for line in lines if line.startswith("Index")), None)
     columns = [] if header is None else [(at, int(match[1])) for at, name in enumerate(header[1:]) if (match := THREAD_COLUMN.fullmatch(name))]
     if header is None or not columns:
-        raise InputError(f"{source}: rtla printed no column of thread latencies")
+        raise InputError(f"{source}: rtla's output has no column of thread latencies")
     histogram: dict[int, list[Fraction | None]] = {}
     totals: dict[str, list[Fraction | None]] = {}
     for line in lines:
@@ -59,7 +59,7 @@ def _thread(number: int, at: int, cpu: int, histogram: dict[int, list[Fraction |
     cycles = int(totals["count"][at] or 0)
     overflow = cycles - sum(counts.values())
     if overflow < 0 or overflow != int(totals.get("over", [Fraction(0)] * (at + 1))[at] or 0):
-        raise InputError(f"{source} is damaged: CPU {cpu} has {cycles} samples, and its histogram does not add up to them")
+        raise InputError(f"{source} is damaged: CPU {cpu} has {cycles} samples, but its histogram has another sum")
     none: list[Fraction | None] = [None] * (at + 1)
     return Thread(
         number=number,

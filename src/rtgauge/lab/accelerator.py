@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whether KVM works here. A /dev/kvm can be there and hang a kernel: the guest's own is booted once, with a time limit, and the answer is kept."""
+"""Whether KVM works. A kernel can hang although /dev/kvm exists: the guest's kernel is booted once, with a time limit, and the result is cached."""
 
 from __future__ import annotations
 
@@ -30,35 +30,35 @@ READY = b"rtgauge-lab: ready "
 
 
 def choose(guest: Guest, image: Image, say: Callable[[str], None]) -> Accelerator:
-    """How the guest's processor is made: by KVM where a trial boot has come up with it, else by software."""
+    """kvm if a trial boot succeeded, else tcg (emulation)."""
     if not same_architecture(guest.architecture) or not os.access(KVM, os.R_OK | os.W_OK):
         return "tcg"
-    kept = paths.cache() / "kvm.json"
-    # another kernel on this machine, or in the guest, is another answer
-    asked = f"{os.uname().release} {Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {image.release}"
+    cache = paths.cache() / "kvm.json"
+    # the result is valid for this boot of the host and this kernel of the guest
+    key = f"{os.uname().release} {Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {image.release}"
     try:
-        answers: dict[str, bool] = dict(json.loads(kept.read_text()))
+        results: dict[str, bool] = dict(json.loads(cache.read_text()))
     except (OSError, ValueError, TypeError):
-        answers = {}
-    if asked not in answers:
-        say(f"trying whether {KVM} works (at most {TRIAL_S:g} s; once)")
-        answers[asked] = _comes_up(guest, image)
-        paths.private(kept.parent)
-        kept.write_text(json.dumps(answers) + "\n")
-        if not answers[asked]:
-            say(f"{KVM} is there and does not boot this kernel: the guest is emulated")
-    return "kvm" if answers[asked] else "tcg"
+        results = {}
+    if key not in results:
+        say(f"testing {KVM} (once, at most {TRIAL_S:g} s)")
+        results[key] = _trial_boot(guest, image)
+        paths.private(cache.parent)
+        cache.write_text(json.dumps(results) + "\n")
+        if not results[key]:
+            say(f"{KVM} exists but does not boot this kernel: the guest is emulated")
+    return "kvm" if results[key] else "tcg"
 
 
-def _comes_up(guest: Guest, image: Image) -> bool:
-    """Boot with KVM until the guest says so on its console, or not within the time."""
+def _trial_boot(guest: Guest, image: Image) -> bool:
+    """Whether the guest boots with KVM within the time limit."""
     with tempfile.TemporaryDirectory(prefix="rtgauge-kvm-") as name:
         folder = Path(name)
         make_empty_disk(folder / "disk", 64)
         options = BootOptions(smp="2", memory_mib=512)
-        words = command(guest, image, options, folder=folder, port=0, accelerator="kvm")
-        words.remove("-daemonize")
-        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        arguments = command(guest, image, options, folder=folder, port=0, accelerator="kvm")
+        arguments.remove("-daemonize")
+        process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             return _says_ready(folder / "console.log", process)
         finally:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Boots a guest and waits until it answers; boots it again with another kernel command line, and as it was."""
+"""Boots a guest and waits until it answers; reboots it with other kernel parameters, and finally with the original ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rtgauge.lab.guest import find_guest
 from rtgauge.lab.image import image_of
 from rtgauge.lab.paths import folder_of
 from rtgauge.lab.qemu import TOPOLOGY, BootOptions, command
-from rtgauge.lab.running_guests import Running, console_of, end_of_console, find_running, keep, kill, last_words, process_of, running_guest, stop
+from rtgauge.lab.running_guests import Running, console_of, end_of_console, find_running, keep, kill, last_console_lines, process_of, running_guest, stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,56 +33,56 @@ DISK_MIB = 2048
 READY = re.compile(rb"rtgauge-lab: ready (ssh-ed25519 [A-Za-z0-9+/=]{40,200})\r?\n")
 PANIC = b"Kernel panic - not syncing"
 SLOWEST_BOOT_S = 180.0
-"""A machine that computes much else takes long to emulate another one."""
+"""Emulation on a busy machine is slow."""
 PORT_TRIES = 5
 TAKEN = "Could not set up host forwarding rule"
 NO_MEMORY = "cannot set up guest memory"
 LITTLE_MIB = 512
 ROOM_MIB = 128
-"""What QEMU needs for itself, about."""
+"""QEMU's own memory, approximately."""
 
 
 class BootError(MeasureError):
-    """The guest was booted and does not answer."""
+    """The guest was booted but does not answer."""
 
     guest = ""
     console: bytes | None = None
-    """The end of what it wrote: another boot begins a new file."""
-    _what = _ends = ""
+    """The end of its console: another boot starts a new file."""
+    _problem = _last_lines = ""
 
     @classmethod
-    def of(cls, guest: str, what: str) -> Self:
-        """`what` happened to it, and where its console is at this moment."""
-        ends = last_words(guest)
-        error = cls(_told(what, console_of(guest), ends))
-        error.guest, error.console, error._what, error._ends = guest, end_of_console(guest), what, ends
+    def of(cls, guest: str, problem: str) -> Self:
+        """The error for a guest, with the end of its console."""
+        last_lines = last_console_lines(guest)
+        error = cls(_message(problem, console_of(guest), last_lines))
+        error.guest, error.console, error._problem, error._last_lines = guest, end_of_console(guest), problem, last_lines
         return error
 
-    def told(self, console: Path) -> str:
-        """The same with another place where its console is."""
-        return _told(self._what, console, self._ends)
+    def with_console(self, console: Path) -> str:
+        """The message with the path of a copy of the console."""
+        return _message(self._problem, console, self._last_lines)
 
 
-def _told(what: str, console: Path, ends: str) -> str:
-    return f"{what}; its console is in {console} and ends with: {ends}"
+def _message(problem: str, console: Path, last_lines: str) -> str:
+    return f"{problem}; its console is in {console} and ends with: {last_lines}"
 
 
 class QemuEndedError(BootError):
-    """QEMU was there and is gone."""
+    """QEMU ended while the guest booted."""
 
 
 def boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str], None], *, or_running: bool = False) -> Running:
-    """Boot a guest and wait until its SSH server answers. `or_running`: one that runs already will do. Raises InputError, MeasureError."""
+    """Boot a guest and wait until its SSH server answers. `or_running`: accept one that already runs. Raises InputError, MeasureError."""
     name, folder = guest.name, paths.private(folder_of(guest.name))
     with (folder / "lock").open("w") as lock:
-        # who wants the same guest at the same time waits until it is up
+        # a second caller waits until the guest is up
         fcntl.flock(lock, fcntl.LOCK_EX)
         running = find_running(name)
         if running is not None and or_running:
             return running
         if running is not None:
-            raise InputError(f"lab:{name} runs already (process {running.pid}): rtgauge lab stop {name} ends it")
-        kill(name)  # what a boot that was itself killed has left
+            raise InputError(f"lab:{name} is already running (process {running.pid}); stop it with: rtgauge lab stop {name}")
+        kill(name)  # left over from a boot that was killed
         return _boot(guest, image, options, say)
 
 
@@ -95,8 +95,8 @@ def _boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str],
         new = folder / "disk.new"
         make_empty_disk(new, DISK_MIB)
         new.replace(disk)
-    began = time.monotonic()
-    port, key = _come_up(guest, image, options, accelerator, say)
+    start = time.monotonic()
+    port, key = _start_and_wait(guest, image, options, accelerator, say)
     (folder / "known_hosts").write_text(f"rtgauge-lab-{name} {key}\n")
     running = Running(
         name=name,
@@ -106,7 +106,7 @@ def _boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str],
         append=options.append,
         smp=options.smp or TOPOLOGY[guest.architecture],
         release=image.release,
-        boot_s=round(time.monotonic() - began, 1),
+        boot_s=round(time.monotonic() - start, 1),
         memory_mib=options.memory_mib,
         asked_port=options.port,
     )
@@ -115,13 +115,13 @@ def _boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str],
 
 
 def boot_again(guest: Guest, image: Image, options: BootOptions, say: Callable[[str], None]) -> Running:
-    """Boot a guest that may run, in order: for another kernel command line. Raises InputError, MeasureError."""
+    """Shut the guest down, if it runs, and boot it with other options. Raises InputError, MeasureError."""
     stop(guest.name)
     return boot(guest, image, options, say)
 
 
-def _come_up(guest: Guest, image: Image, options: BootOptions, accelerator: Accelerator, say: Callable[[str], None]) -> tuple[int, str]:
-    """The port and the host key of the guest, which is up. QEMU itself can crash, which says nothing of the guest: then once more. Raises MeasureError."""
+def _start_and_wait(guest: Guest, image: Image, options: BootOptions, accelerator: Accelerator, say: Callable[[str], None]) -> tuple[int, str]:
+    """(port, host key) of the running guest. If QEMU itself crashes, tries once more. Raises MeasureError."""
     for last in (False, True):
         port = _start(guest, image, options, accelerator)
         try:
@@ -129,22 +129,22 @@ def _come_up(guest: Guest, image: Image, options: BootOptions, accelerator: Acce
         except QemuEndedError as error:
             if last:
                 raise
-            say(f"{error}; once more")
+            say(f"{error}; trying once more")
         except BaseException:
             kill(guest.name)
             raise
     raise AssertionError
 
 
-def _no_memory(name: str, why: str) -> MeasureError:
-    return MeasureError(f"there is no memory for the guest: {why}; end something, or give it less: rtgauge lab boot {name} --memory {LITTLE_MIB}")
+def _no_memory(name: str, reason: str) -> MeasureError:
+    return MeasureError(f"not enough memory for the guest: {reason}; stop other programs, or give it less: rtgauge lab boot {name} --memory {LITTLE_MIB}")
 
 
-def _check_memory(name: str, wanted_mib: int) -> None:
+def _check_memory(name: str, needed_mib: int) -> None:
     with open("/proc/meminfo") as file:  # noqa: PTH123 - a file of the kernel
-        found = re.search(r"^MemAvailable:\s+([0-9]+) kB", file.read(), re.MULTILINE)
-    if found is not None and int(found[1]) // 1024 < wanted_mib + ROOM_MIB:
-        raise _no_memory(name, f"it wants {wanted_mib} MiB, and {int(found[1]) // 1024} MiB are free")
+        available = re.search(r"^MemAvailable:\s+([0-9]+) kB", file.read(), re.MULTILINE)
+    if available is not None and int(available[1]) // 1024 < needed_mib + ROOM_MIB:
+        raise _no_memory(name, f"it needs {needed_mib} MiB and {int(available[1]) // 1024} MiB are free")
 
 
 def _free_port() -> int:
@@ -155,64 +155,63 @@ def _free_port() -> int:
 
 
 def _start(guest: Guest, image: Image, options: BootOptions, accelerator: Accelerator) -> int:
-    """Start QEMU; gives the port. Raises MeasureError with what QEMU says."""
+    """Start QEMU; gives the port. Raises MeasureError with QEMU's message."""
     folder = folder_of(guest.name)
     tries = 1 if options.port is not None else PORT_TRIES
-    said = ""
+    errors = ""
     for _ in range(tries):
         port = options.port or _free_port()
         console_of(guest.name).unlink(missing_ok=True)
-        words = command(guest, image, options, folder=folder, port=port, accelerator=accelerator)
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
+        arguments = command(guest, image, options, folder=folder, port=port, accelerator=accelerator)
+        done = subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
         if done.returncode == 0:
             return port
-        said = done.stderr
-        if TAKEN in said and options.port is not None:
-            raise MeasureError(f"port {port} is taken: name another one (--port), or leave it out and a free one is taken")
-        if TAKEN not in said:
+        errors = done.stderr
+        if TAKEN in errors and options.port is not None:
+            raise MeasureError(f"port {port} is in use: choose another one with --port, or leave it out for a free one")
+        if TAKEN not in errors:
             break
-    lines = [line for line in said.strip().splitlines() if "warning" not in line.lower()]
-    last = lines[-1][-300:] if lines else "it says nothing"
-    if NO_MEMORY in said:
+    lines = [line for line in errors.strip().splitlines() if "warning" not in line.lower()]
+    last = lines[-1][-300:] if lines else "no message"
+    if NO_MEMORY in errors:
         raise _no_memory(guest.name, f"QEMU says '{last}'")
-    raise MeasureError(f"QEMU does not start lab:{guest.name}: {last}")
+    raise MeasureError(f"QEMU cannot start lab:{guest.name}: {last}")
 
 
 def _wait_until_ready(name: str, timeout_s: float) -> str:
-    """The guest's host key, from its console: nobody else writes there. Raises MeasureError."""
+    """The guest's host key, from its console, which nobody else writes to. Raises MeasureError."""
     deadline = time.monotonic() + timeout_s
     while True:
         ended = process_of(name) is None
         try:
-            said = console_of(name).read_bytes()
+            console = console_of(name).read_bytes()
         except FileNotFoundError:
-            said = b""
-        ready = READY.search(said)
+            console = b""
+        ready = READY.search(console)
         if ready is not None:
             return ready[1].decode()
-        if PANIC in said:
+        if PANIC in console:
             raise BootError.of(
-                name, f"the kernel of lab:{name} panicked as it booted (take back what --append gave it, or build it anew: rtgauge lab build {name} --fresh)"
+                name,
+                f"the kernel of lab:{name} panicked while booting (remove parameters given with --append, or rebuild: rtgauge lab build {name} --fresh)",
             )
         if ended:
-            raise QemuEndedError.of(name, f"QEMU ended while lab:{name} booted (it was killed, or is at fault itself: boot it again)")
+            raise QemuEndedError.of(name, f"QEMU ended while lab:{name} booted (it was killed or crashed: boot it again)")
         if time.monotonic() > deadline:
-            raise BootError.of(
-                name, f"lab:{name} did not come up within {timeout_s:g} s (where this machine is busy with something else, end that and boot it again)"
-            )
+            raise BootError.of(name, f"lab:{name} did not come up within {timeout_s:g} s (if this machine is busy, stop the other programs and boot it again)")
         time.sleep(0.05)
 
 
 def ready_guest(name: str) -> Running:
-    """The guest's machine, booted where it does not run. Raises InputError where there is no image, MeasureError where it does not come up."""
+    """The running guest, booted if necessary. Raises InputError if there is no image, MeasureError if it does not boot."""
     guest = find_guest(name)
     running = find_running(name)
     if running is not None:
         return running
     image = image_of(guest)
-    _say(f"lab:{name} does not run: booting it")
+    _say(f"lab:{name} is not running: booting it")
     running = boot(guest, image, BootOptions(), _say, or_running=True)
-    _say(f"lab:{name} was booted in {running.boot_s} s and goes on running; rtgauge lab stop {name} ends it")
+    _say(f"lab:{name} booted in {running.boot_s} s and keeps running; stop it with: rtgauge lab stop {name}")
     return running
 
 
@@ -221,34 +220,34 @@ def _say(text: str) -> None:
 
 
 class Reboots:
-    """A guest that runs now."""
+    """Reboots a running guest with other kernel parameters, and in the end with those that it had."""
 
     def __init__(self, name: str, say: Callable[[str], None]) -> None:
-        """`say` is told what takes long. Raises InputError for a guest that does not run."""
+        """`say` gets progress messages. Raises InputError for a guest that is not running."""
         self._guest = find_guest(name)
         self._image = image_of(self._guest)
         self._say = say
-        self._found = running_guest(name)
+        self._original = running_guest(name)
 
     @property
     def append(self) -> str:
-        """The words that it was booted with when it was found."""
-        return self._found.append
+        """The kernel parameters that the guest had at first."""
+        return self._original.append
 
     def boot(self, append: str) -> None:
-        """Boot it with these words; processors, memory and port as it was found. Raises MeasureError where it does not come up."""
-        found = self._found
-        # what runs there runs with an accelerator that works
-        accelerator = cast("Accelerator", found.accelerator)
-        options = BootOptions(append=append, smp=found.smp, memory_mib=found.memory_mib, port=found.asked_port, accelerator=accelerator)
+        """Reboot it with these kernel parameters; CPUs, memory and port stay. Raises MeasureError if it does not boot."""
+        original = self._original
+        # the accelerator is known to work: the guest runs with it
+        accelerator = cast("Accelerator", original.accelerator)
+        options = BootOptions(append=append, smp=original.smp, memory_mib=original.memory_mib, port=original.asked_port, accelerator=accelerator)
         boot_again(self._guest, self._image, options, self._say)
 
     def console(self) -> bytes:
-        """The end of what it wrote on its console since it was booted last; empty where that cannot be read."""
+        """The end of its console since the last boot; empty if it cannot be read."""
         return end_of_console(self._guest.name) or b""
 
     def leave(self) -> None:
-        """Booted with the words that it was found with. Raises MeasureError where it does not come up."""
-        now = find_running(self._guest.name)
-        if now is None or now.append != self._found.append:
-            self.boot(self._found.append)
+        """Reboot it with its original parameters, unless it runs with them. Raises MeasureError if it does not boot."""
+        running = find_running(self._guest.name)
+        if running is None or running.append != self._original.append:
+            self.boot(self._original.append)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writes the archive that Linux takes as its first root file system (Documentation/driver-api/early-userspace/buffer-format.rst, `newc`)."""
+"""Writes a cpio archive for the initramfs (Documentation/driver-api/early-userspace/buffer-format.rst, `newc`)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ LONGEST_NAME = 4096
 
 
 class CpioWriter:
-    """One archive. Everything in it belongs to root and has no time of change: the same content gives the same bytes.
+    """Writes one archive. All entries belong to root and have modification time 0: the same content gives the same bytes.
 
-    Archives may follow one another in one file: the kernel unpacks all of them.
+    A file may contain several archives; the kernel unpacks all of them.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -24,7 +24,7 @@ class CpioWriter:
         self._folders: set[str] = set()
 
     def folder(self, name: str, mode: int = 0o755) -> None:
-        """A folder, and those that it is in."""
+        """Add a folder and its parents."""
         if name in self._folders or not name:
             return
         self.folder(name.rpartition("/")[0])
@@ -32,17 +32,17 @@ class CpioWriter:
         self._entry(name, stat.S_IFDIR | mode, b"")
 
     def file(self, name: str, content: bytes, mode: int = 0o644) -> None:
-        """A plain file."""
+        """Add a regular file."""
         self.folder(name.rpartition("/")[0])
         self._entry(name, stat.S_IFREG | mode, content)
 
     def link(self, name: str, points_to: str) -> None:
-        """A symbolic link."""
+        """Add a symbolic link."""
         self.folder(name.rpartition("/")[0])
         self._entry(name, stat.S_IFLNK | 0o777, points_to.encode())
 
     def tree(self, root: Path) -> None:
-        """All that is below `root`: folders, plain files and links, with their modes."""
+        """Add everything below `root`: folders, regular files and links, with their modes."""
         for path in sorted(root.rglob("*")):
             name = path.relative_to(root).as_posix()
             if path.is_symlink():
@@ -53,14 +53,14 @@ class CpioWriter:
                 self.file(name, path.read_bytes(), stat.S_IMODE(path.stat().st_mode) & 0o755)
 
     def close(self) -> None:
-        """Write the end."""
+        """Write the trailer."""
         self._number = -1
         self._entry("TRAILER!!!", 0, b"")
 
     def _entry(self, name: str, mode: int, content: bytes) -> None:
         encoded = name.encode(errors="surrogateescape") + b"\0"
         if len(encoded) > LONGEST_NAME or len(content) >= 1 << 32:
-            raise ValueError(f"{name[:80]}: too long for an archive of this form")
+            raise ValueError(f"{name[:80]}: too large for a cpio archive")
         self._number += 1
         fields = [self._number, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(encoded), 0]
         header = b"070701" + b"".join(b"%08X" % field for field in fields)
@@ -69,5 +69,5 @@ class CpioWriter:
 
 
 def _padded(content: bytes) -> bytes:
-    """Up to a multiple of 4 bytes."""
+    """Padded to a multiple of 4 bytes."""
     return content + b"\0" * (-len(content) % 4)

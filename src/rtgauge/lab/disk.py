@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Disks of the guests: files with an ext4 file system, made without root."""
+"""Disks of the guests: image files with ext4, created without root."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ def _mke2fs(options: Sequence[str], disk: Path, mebibytes: int) -> None:
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
     program = shutil.which("mke2fs", path=path)
     if program is None:
-        raise MeasureError("the program mke2fs is missing, which makes the guests' disks: apt-get install e2fsprogs")
+        raise MeasureError("mke2fs, which creates the guests' disks, is not installed: apt-get install e2fsprogs")
     command = [program, "-q", "-F", "-t", "ext4", *options, str(disk), f"{mebibytes}M"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
         disk.unlink(missing_ok=True)
-        raise MeasureError(f"a guest's disk cannot be made: {done.stderr.strip()[-200:]}; is there room in {disk.parent}?")
+        raise MeasureError(f"cannot create a guest's disk: {done.stderr.strip()[-200:]}; check the free space in {disk.parent}")
 
 
 def make_disk_of(folder: Path, disk: Path) -> None:
-    """A disk, to be read only, that holds what is in `folder`. Raises MeasureError."""
+    """Create a read-only disk with the content of `folder`. Raises MeasureError."""
     size = sum(path.lstat().st_size for path in folder.rglob("*"))
     _mke2fs(["-O", "^has_journal", "-m", "0", "-d", str(folder)], disk, size * 5 // 4 // (1 << 20) + 8)
 
 
 def make_empty_disk(disk: Path, mebibytes: int) -> None:
-    """A disk with nothing on it; the file takes room only as it is filled. Raises MeasureError."""
+    """Create an empty disk as a sparse file. Raises MeasureError."""
     _mke2fs(["-E", "lazy_itable_init=1,lazy_journal_init=1"], disk, mebibytes)

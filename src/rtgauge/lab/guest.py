@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The lab's guests by their names: those that rtgauge knows, and the user's own kernels."""
+"""The lab's guests: Debian's kernels, and kernels that the user added."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from rtgauge.suggest import nearest
 
 NAME = r"[a-z0-9][a-z0-9-]{0,31}"
 SUITE = "trixie"
-"""The Debian release that the guests are made of: the first whose kernel source holds PREEMPT_RT itself."""
+"""The guests' Debian release: the first whose kernel contains PREEMPT_RT."""
 
 
 class Guest(BaseModel):
-    """A guest that can be built: Debian's own kernel (`package`), or one of the user's (`kernel`)."""
+    """A guest: with a kernel of Debian (`package`) or of the user (`kernel`)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -31,7 +31,7 @@ class Guest(BaseModel):
     modules: Path | None = None
     overlay: Path | None = None
     append: str = ""
-    """Words for the kernel's command line at every boot."""
+    """Kernel parameters for every boot."""
 
 
 def _debian(name: str, architecture: Architecture, package: str, about: str) -> Guest:
@@ -57,15 +57,15 @@ def _file(name: str) -> Path:
 
 
 def guests() -> dict[str, Guest]:
-    """Every guest by its name. Raises MeasureError where a file about one is damaged."""
-    found = dict(BUILT_IN)
+    """Every guest by its name. Raises MeasureError if a guest's file is damaged."""
+    known = dict(BUILT_IN)
     for path in sorted((paths.home() / "guests").glob("*.json")):
         try:
             guest = Guest.model_validate_json(path.read_bytes())
         except ValidationError:
             raise MeasureError(f"{path} is damaged: remove it and add the guest again") from None
-        found[guest.name] = guest
-    return found
+        known[guest.name] = guest
+    return known
 
 
 def find_guest(name: str) -> Guest:
@@ -77,15 +77,15 @@ def find_guest(name: str) -> Guest:
 
 
 def add(guest: Guest) -> None:
-    """Keep a guest of the user's own. Raises InputError where a name or a file will not do."""
+    """Save a guest of the user's. Raises InputError for a name or file that is not accepted."""
     if guest.name in BUILT_IN:
-        raise InputError(f"'{guest.name}' is a guest of rtgauge's own: take another name")
+        raise InputError(f"'{guest.name}' is a built-in guest: choose another name")
     if guest.kernel is None or not guest.kernel.is_file():
         raise InputError(f"there is no kernel {guest.kernel}: give a bzImage (x86-64) or an Image (arm64)")
     _check_kernel(guest.kernel, guest.architecture)
     for folder in (guest.modules, guest.overlay):
         if folder is not None and not folder.is_dir():
-            raise InputError(f"{folder} is no folder")
+            raise InputError(f"{folder} is not a folder")
     path = _file(guest.name)
     paths.private(path.parent)
     new = path.with_suffix(".new")
@@ -95,25 +95,25 @@ def add(guest: Guest) -> None:
 
 def _check_kernel(kernel: Path, architecture: Architecture) -> None:
     try:
-        found = architecture_of(kernel)
+        actual = architecture_of(kernel)
     except OSError as error:
         raise InputError(f"the kernel {kernel} cannot be read: {error.strerror}") from None
-    if found is None:
-        raise InputError(f"{kernel} is no kernel that can be booted: give a bzImage (x86-64), or an Image (arm64) and --arm64")
-    if found != architecture:
-        how = "leave --arm64 out" if found == "x86_64" else "add it with --arm64"
-        raise InputError(f"{kernel} is a kernel for {SHOWN[found]}: {how}")
+    if actual is None:
+        raise InputError(f"{kernel} is not a bootable kernel: give a bzImage (x86-64), or an Image (arm64) and --arm64")
+    if actual != architecture:
+        remedy = "leave out --arm64" if actual == "x86_64" else "add it with --arm64"
+        raise InputError(f"{kernel} is a kernel for {SHOWN[actual]}: {remedy}")
 
 
 def check_name(name: str) -> str:
     """A name for a guest. Raises InputError."""
     if not re.fullmatch(NAME, name):
-        raise InputError(f"'{name[:40]}' cannot be a guest's name: at most 32 small letters, digits and '-'")
+        raise InputError(f"'{name[:40]}' cannot be a guest's name: use at most 32 lowercase letters, digits and '-'")
     return name
 
 
 def forget(guest: Guest) -> bool:
-    """Forget a guest of the user's own; False: it is one of rtgauge's."""
+    """Remove a guest of the user's; False for a built-in one."""
     if guest.name in BUILT_IN:
         return False
     _file(guest.name).unlink(missing_ok=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a guest boots from: a kernel and a first root file system, kept by what went into them."""
+"""Builds a guest's boot image: kernel, initramfs and disk of programs, cached under a digest of their sources."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rtgauge.lab.kernel_image import Architecture
 
 KERNEL_TOOLS = "tiny-initramfs"
-"""Debian's kernel packages ask for something that makes an initramfs; this is the smallest, and it is not used."""
+"""Debian's kernel packages depend on an initramfs generator; this is the smallest one, and it is not used."""
 BUILDING = ".build-"
 CONFIG = "config-"
 KERNEL, INITRD, ABOUT, USR, BUSYBOX = "kernel", "initrd", "about.json", "usr.ext4", "busybox"
@@ -43,19 +43,19 @@ GROUP = "root:x:0:\ntty:x:5:\nnogroup:x:65534:\n"
 
 @dataclass(frozen=True)
 class Image:
-    """A built image: its folder, and the kernel's release as its package names it."""
+    """A built image: its folder, and the kernel's release."""
 
     folder: Path
     release: str
 
     @property
     def kernel(self) -> Path:
-        """What QEMU takes as `-kernel`."""
+        """For QEMU's `-kernel`."""
         return self.folder / KERNEL
 
     @property
     def initrd(self) -> Path:
-        """What QEMU takes as `-initrd`."""
+        """For QEMU's `-initrd`."""
         return self.folder / INITRD
 
     @property
@@ -69,11 +69,11 @@ def _digest(content: object) -> str:
 
 
 def _listing(path: Path | None) -> list[Any]:
-    """What tells one state of the user's own files from another."""
+    """Path, size and modification time of the user's files: changes with their state."""
     if path is None:
         return []
-    files = sorted(one for one in path.rglob("*") if one.is_symlink() or one.is_file()) if path.is_dir() else [path]
-    return [[str(one), one.lstat().st_size, one.lstat().st_mtime_ns] for one in files]
+    files = sorted(entry for entry in path.rglob("*") if entry.is_symlink() or entry.is_file()) if path.is_dir() else [path]
+    return [[str(file), file.lstat().st_size, file.lstat().st_mtime_ns] for file in files]
 
 
 def _guest_file(name: str) -> bytes:
@@ -81,7 +81,7 @@ def _guest_file(name: str) -> bytes:
 
 
 def _sources() -> list[Any]:
-    """The parts of rtgauge that make an image."""
+    """Digests of the parts of rtgauge that determine an image."""
     own = resources.files("rtgauge.lab")
     return [hashlib.sha256((own / name).read_bytes()).hexdigest() for name in ("image.py", "kernel_image.py", "guest_files/init", "guest_files/inittab")]
 
@@ -106,7 +106,7 @@ def _place(guest: Guest) -> Path:
 
 
 def find_image(guest: Guest) -> Image | None:
-    """The image of a guest, None where it is not built yet or was made of something else than there is now."""
+    """The image of a guest; None if it is not built or its sources have changed."""
     folder = _place(guest)
     try:
         about = json.loads((folder / ABOUT).read_text())
@@ -117,15 +117,15 @@ def find_image(guest: Guest) -> Image | None:
 
 @contextmanager
 def _building(parent: Path) -> Generator[Path]:
-    """A folder that is gone afterwards, whatever happens; one build at a time, and what a killed one has left is removed first."""
+    """A temporary folder; one build at a time, and leftovers of killed builds are removed first."""
     parent.mkdir(parents=True, exist_ok=True)
     with (parent / ".lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise MeasureError("another image of the lab is being built at this moment: wait for it") from None
-        for left in parent.glob(f"{BUILDING}*"):
-            shutil.rmtree(left, ignore_errors=True)
+            raise MeasureError("another lab image is being built: wait until it is finished") from None
+        for leftover in parent.glob(f"{BUILDING}*"):
+            shutil.rmtree(leftover, ignore_errors=True)
         folder = paths.private(parent / f"{BUILDING}{secrets.token_hex(4)}")
         try:
             yield folder
@@ -134,7 +134,7 @@ def _building(parent: Path) -> Generator[Path]:
 
 
 def _replace(place: Path, new: Path) -> None:
-    """`new` takes the place of what was made there before, also of other ingredients."""
+    """Move `new` to `place`, and remove earlier builds of other digests."""
     place.parent.mkdir(parents=True, exist_ok=True)
     for old in place.parent.glob(f"{place.name.rpartition('-')[0]}-*"):
         shutil.rmtree(old)
@@ -142,22 +142,22 @@ def _replace(place: Path, new: Path) -> None:
 
 
 def _userland(architecture: Architecture, folder: Path, say: Callable[[str], None], *, fresh: bool) -> Path:
-    """The folder with the disk of programs, shared by all guests of an architecture, and with BusyBox."""
+    """The folder with the disk of programs and BusyBox, shared by all guests of an architecture."""
     place = _userland_place(architecture)
     if (place / USR).is_file() and not fresh:
         return place
     say(f"programs for {architecture}: {', '.join(PACKAGES)}")
     tree = fetch(PACKAGES, architecture, paths.private(folder / "userland"), say)
-    chosen, new = folder / "chosen", paths.private(folder / "new")
-    pick(tree, chosen)
-    make_disk_of(chosen / "usr", new / USR)
-    shutil.copyfile(chosen / "usr/bin" / BUSYBOX, new / BUSYBOX)
+    picked, new = folder / "picked", paths.private(folder / "new")
+    pick(tree, picked)
+    make_disk_of(picked / "usr", new / USR)
+    shutil.copyfile(picked / "usr/bin" / BUSYBOX, new / BUSYBOX)
     _replace(place, new)
     return place
 
 
 def _kernel_package(guest: Guest, package: str, folder: Path, say: Callable[[str], None], *, fresh: bool) -> Path:
-    """The folder with Debian's kernel, named by its release, and with the modules that are wanted, unpacked."""
+    """The folder with Debian's kernel, its configuration and the needed modules, unpacked."""
     place = paths.cache() / "kernels" / f"{package}-{_digest([SUITE, WANTED, CONFIG])}"
     if place.is_dir() and not fresh:
         return place
@@ -174,7 +174,7 @@ def _kernel_package(guest: Guest, package: str, folder: Path, say: Callable[[str
 
 
 def _write_initrd(guest: Guest, busybox: bytes, modules: Mapping[str, bytes], configuration: Path | None, file: BinaryIO) -> None:
-    """BusyBox, the modules, the kernel's configuration for the audit to read, the settings, the key, the overlay."""
+    """Write BusyBox, modules, the kernel's configuration (for the audit), settings, the ssh key and the overlay."""
     cpio = CpioWriter(file)
     if configuration is not None:
         cpio.file(f"boot/{configuration.name}", configuration.read_bytes())
@@ -204,7 +204,7 @@ def _write_initrd(guest: Guest, busybox: bytes, modules: Mapping[str, bytes], co
 
 
 def build(guest: Guest, say: Callable[[str], None], *, fresh: bool = False) -> Image:
-    """The image of a guest, built where it is missing, or (`fresh`) again with Debian's newest packages. Raises MeasureError."""
+    """The image of a guest, built if it is missing, or rebuilt with Debian's newest packages (`fresh`). Raises MeasureError."""
     image = find_image(guest)
     if image is not None and not fresh:
         return image
@@ -212,20 +212,20 @@ def build(guest: Guest, say: Callable[[str], None], *, fresh: bool = False) -> I
     with _building(place.parent) as folder:
         userland = _userland(guest.architecture, folder, say, fresh=fresh)
         if guest.package is not None:
-            kept = _kernel_package(guest, guest.package, folder, say, fresh=fresh)
-            kernel = next(kept.glob("vmlinuz-*"))
-            release, modules, wanted = kernel.name.removeprefix("vmlinuz-"), kept, WANTED
-            configuration = kept / f"{CONFIG}{release}"
+            package = _kernel_package(guest, guest.package, folder, say, fresh=fresh)
+            kernel = next(package.glob("vmlinuz-*"))
+            release, modules, wanted = kernel.name.removeprefix("vmlinuz-"), package, WANTED
+            configuration = package / f"{CONFIG}{release}"
         else:
             assert guest.kernel is not None  # noqa: S101 - a guest has a package or a kernel
             kernel, release, modules, wanted = guest.kernel, guest.kernel.name, guest.modules, ()
             configuration = None
-        say("putting the image together")
+        say("building the image")
         new = paths.private(folder / "image")
         bootable(kernel, guest.architecture, new / KERNEL)
-        found = find_modules(modules) if modules is not None else {}
+        available = find_modules(modules) if modules is not None else {}
         with (new / INITRD).open("wb") as file:
-            _write_initrd(guest, (userland / BUSYBOX).read_bytes(), with_needs(found, [*wanted, *found]), configuration, file)
+            _write_initrd(guest, (userland / BUSYBOX).read_bytes(), with_needs(available, [*wanted, *available]), configuration, file)
         (new / USR).hardlink_to(userland / USR)
         (new / ABOUT).write_text(json.dumps({"release": release, "package": guest.package, "suite": SUITE}) + "\n")
         remove_images(guest.name)
@@ -234,16 +234,17 @@ def build(guest: Guest, say: Callable[[str], None], *, fresh: bool = False) -> I
 
 
 def remove_images(name: str) -> bool:
-    """Remove what was built for the guest of this name; False: there was nothing."""
-    found = [one for one in (paths.cache() / "images").glob(f"{name}-*") if one.name.removeprefix(f"{name}-").isalnum() and len(one.name) == len(name) + 17]
-    for one in found:
-        shutil.rmtree(one)
-    return found != []
+    """Remove the images of a guest; False if there were none."""
+    candidates = (paths.cache() / "images").glob(f"{name}-*")
+    images = [folder for folder in candidates if folder.name.removeprefix(f"{name}-").isalnum() and len(folder.name) == len(name) + 17]
+    for folder in images:
+        shutil.rmtree(folder)
+    return images != []
 
 
 def image_of(guest: Guest) -> Image:
-    """What the guest boots from. Raises InputError where it is not built."""
+    """The image of a guest. Raises InputError if it is not built."""
     image = find_image(guest)
     if image is None:
-        raise InputError(f"lab:{guest.name} is not built yet: rtgauge lab build {guest.name}")
+        raise InputError(f"lab:{guest.name} is not built; build it with: rtgauge lab build {guest.name}")
     return image

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A kernel's file in the form that QEMU boots fastest."""
+"""Kernel files: their architecture, and unpacking them to the form that QEMU boots fastest."""
 
 from __future__ import annotations
 
@@ -22,42 +22,42 @@ SECTOR = 512
 ZBOOT_HEADER = 64
 ELF_X86_64 = b"\x3e\0"
 PHYS32_ENTRY = "18"
-"""The note of a kernel that can be entered without its boot code (xen/include/public/elfnote.h)."""
+"""The ELF note of a kernel with a direct 32-bit entry point (xen/include/public/elfnote.h)."""
 
 
 def architecture_of(kernel: Path) -> Architecture | None:
-    """What processor a kernel's file is for, in a form that QEMU boots; None for a file that is no such kernel. Raises OSError."""
+    """The architecture of a kernel file that QEMU can boot; None for any other file. Raises OSError."""
     with kernel.open("rb") as file:
         head = file.read(2 * SECTOR)
     if head[0x202:0x206] == b"HdrS" or (head.startswith(ELF) and head[18:20] == ELF_X86_64):
         return "x86_64"
-    # Documentation/arch/arm64/booting.rst; a compressed one is unpacked by QEMU
+    # Documentation/arch/arm64/booting.rst; QEMU unpacks a compressed one
     if head[0x38:0x3C] == b"ARM\x64" or (head[:2] == b"MZ" and head[4:8] == b"zimg") or head.startswith(b"\x1f\x8b"):
         return "aarch64"
     return None
 
 
 def bootable(kernel: Path, architecture: Architecture, place: Path) -> None:
-    """Copy the kernel to `place`, unpacked where it can be booted so: unpacking takes an emulated processor seconds at each boot."""
+    """Copy the kernel to `place`, unpacked if possible: an emulated processor needs seconds to unpack it at each boot."""
     content = kernel.read_bytes()
     unpacked = _unpack_x86(content) if architecture == "x86_64" else _unpack_arm(content)
     place.write_bytes(content if unpacked is None else unpacked)
 
 
 def _unpack_x86(content: bytes) -> bytes | None:
-    """The kernel in a bzImage (Documentation/arch/x86/boot.rst), None where there is none that QEMU could enter."""
+    """The kernel in a bzImage (Documentation/arch/x86/boot.rst), None if it has none with a direct entry point."""
     if len(content) < 2 * SECTOR or content[0x202:0x206] != b"HdrS":
         return None
     sectors = content[0x1F1] or 4
     offset, length = struct.unpack_from("<II", content, 0x248)
     start = (sectors + 1) * SECTOR + offset
-    # behind the packed kernel stands its unpacked size
+    # the last 4 bytes of the payload are the unpacked size
     unpacked = _unpack(content[start : start + length - 4])
     return unpacked if unpacked is not None and _has_entry(unpacked) else None
 
 
 def _unpack_arm(content: bytes) -> bytes | None:
-    """The kernel in a compressed EFI image (drivers/firmware/efi/libstub/zboot-header.S), None where it is none."""
+    """The kernel in a compressed EFI image (drivers/firmware/efi/libstub/zboot-header.S), None for other files."""
     if len(content) < ZBOOT_HEADER or content[:2] != b"MZ" or content[4:8] != b"zimg":
         return None
     offset, length = struct.unpack_from("<II", content, 8)
@@ -79,7 +79,7 @@ def _unpack(packed: bytes) -> bytes | None:
 
 
 def _has_entry(content: bytes) -> bool:
-    """Whether an ELF kernel says where it can be entered directly."""
+    """Whether an ELF kernel has a direct entry point."""
     if not content.startswith(ELF):
         return False
     from elftools.common.exceptions import ELFError

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The kernel modules of a guest."""
+"""The kernel modules of a guest, and their dependencies."""
 
 from __future__ import annotations
 
@@ -25,36 +25,36 @@ WANTED = (
     "ext4",
     "veth",
 )
-"""For the disk, the network and the loads; what a kernel has built in has no module and is not missed."""
+"""Modules for disk, network and loads; built-in ones have no module."""
 
 
 def find_modules(folder: Path) -> dict[str, Path]:
-    """Every module below a folder by its name."""
+    """Every module below a folder, by name."""
     return {module_name(path): path for path in sorted(folder.rglob("*.ko*")) if path.name.endswith((".ko", ".ko.xz", ".ko.gz", ".ko.zst"))}
 
 
-def with_needs(found: Mapping[str, Path], wanted: Iterable[str]) -> dict[str, bytes]:
-    """Those that are wanted and there, and all that they need, by name, in the order in which they are to be loaded. Raises MeasureError."""
+def with_needs(available: Mapping[str, Path], wanted: Iterable[str]) -> dict[str, bytes]:
+    """The available modules of `wanted` and their dependencies: name -> content, in load order. Raises MeasureError."""
     from elftools.common.exceptions import ELFError
 
     contents: dict[str, bytes] = {}
 
-    def add(name: str, asker: str) -> None:
+    def add(name: str, dependent: str) -> None:
         if name in contents:
             return
-        if name not in found:
-            raise MeasureError(f"the module {name}, which {asker} needs, is missing in the folder of modules")
-        content = module_content(found[name])
+        if name not in available:
+            raise MeasureError(f"module {name}, needed by {dependent}, is missing from the modules folder")
+        content = module_content(available[name])
         try:
             needs = module_needs(content)
         except ELFError:
-            raise MeasureError(f"{found[name]} is no kernel module") from None
+            raise MeasureError(f"{available[name]} is not a kernel module") from None
         for need in needs:
             add(need.replace("-", "_"), name)
         contents[name] = content
 
     for name in wanted:
-        if name in found:
+        if name in available:
             add(name, "the guest")
     return contents
 
@@ -66,7 +66,7 @@ def _elf(content: bytes) -> Any:
 
 
 def module_content(path: Path) -> bytes:
-    """A kernel module, unpacked. Raises MeasureError for a packing that is not known here."""
+    """A kernel module, unpacked. Raises MeasureError for an unknown compression."""
     content = path.read_bytes()
     try:
         if path.suffix == ".xz":
@@ -77,11 +77,11 @@ def module_content(path: Path) -> bytes:
         raise MeasureError(f"{path} is damaged: it cannot be unpacked") from None
     if path.suffix == ".ko":
         return content
-    raise MeasureError(f"{path}: modules packed like this cannot be read here: unpack them (to .ko) and give that folder")
+    raise MeasureError(f"{path}: unknown compression; unpack the modules to .ko and give that folder")
 
 
 def module_needs(content: bytes) -> list[str]:
-    """The names of the modules that must be loaded before this one."""
+    """Names of the modules that this one depends on."""
     section = _elf(content).get_section_by_name(".modinfo")
     words: list[bytes] = section.data().split(b"\0") if section is not None else []
     lists = [word.removeprefix(b"depends=").decode() for word in words if word.startswith(b"depends=")]
@@ -89,5 +89,5 @@ def module_needs(content: bytes) -> list[str]:
 
 
 def module_name(path: Path) -> str:
-    """`virtio-rng.ko.xz` -> `virtio_rng`: the kernel does not tell `-` from `_`."""
+    """`virtio-rng.ko.xz` -> `virtio_rng`: the kernel treats `-` and `_` as equal."""
     return path.name.partition(".ko")[0].replace("-", "_")

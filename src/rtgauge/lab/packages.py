@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Debian packages, fetched, checked against Debian's keys and unpacked by mmdebstrap; nothing of them is run here."""
+"""Fetches Debian packages with mmdebstrap, which verifies Debian's signatures, and unpacks them; none of their code is run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def _has_subordinate_ids() -> bool:
-    """Whether this user may have user ids of its own in a namespace (subuid(5)), which mmdebstrap wants without root."""
+    """Whether this user has subordinate user ids (subuid(5)), which mmdebstrap needs without root."""
     owners = {str(os.geteuid())}
     with contextlib.suppress(KeyError):
         owners.add(pwd.getpwuid(os.geteuid()).pw_name)
@@ -36,34 +36,34 @@ def _has_subordinate_ids() -> bool:
 
 
 def fetch(packages: Sequence[str], architecture: Architecture, folder: Path, say: Callable[[str], None]) -> Path:
-    """Unpack the packages and all that they depend on into a new folder in `folder`. Raises MeasureError."""
+    """Unpack the packages and their dependencies into a new folder in `folder`. Raises MeasureError."""
     if shutil.which("mmdebstrap") is None:
-        raise MeasureError("the program mmdebstrap is missing, which fetches the lab's systems: apt-get install mmdebstrap debian-archive-keyring")
+        raise MeasureError("mmdebstrap, which fetches Debian packages, is not installed: apt-get install mmdebstrap debian-archive-keyring")
     archive, tree = folder / "packages.tar", folder / "tree"
     mirror = os.environ.get("RTGAUGE_LAB_MIRROR", MIRROR)
     command = ["mmdebstrap", "--variant=extract", f"--architectures={DEBIAN[architecture]}", f"--include={','.join(packages)}"]
     command += [f"--keyring={KEYRING}"] if os.path.exists(KEYRING) else []  # noqa: PTH110 - a name, not a path of ours
     command += [SUITE, str(archive), mirror]
-    said: list[str] = []
+    messages: list[str] = []
     environment = {**os.environ, "TMPDIR": str(folder), "LC_ALL": "C.UTF-8"}
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stderr is not None  # noqa: S101 - Popen was asked for a pipe
+        assert process.stderr is not None  # noqa: S101 - stderr=PIPE
         try:
             for line in process.stderr:
-                said.append(line.strip())
+                messages.append(line.strip())
                 if line.startswith("I: ") and line.rstrip().endswith("..."):
                     say(f"mmdebstrap: {line[3:].strip()}")
         except BaseException:
             process.terminate()
             raise
     if process.returncode:
-        errors = [line.removeprefix("E: ") for line in said if line.startswith(("E: ", "Err:"))] or said[-1:]
-        why = "; ".join(errors[:2])[:300]
+        errors = [line.removeprefix("E: ") for line in messages if line.startswith(("E: ", "Err:"))] or messages[-1:]
+        reason = "; ".join(errors[:2])[:300]
         if os.geteuid() and not _has_subordinate_ids():
             user = pwd.getpwuid(os.geteuid()).pw_name
-            how = f"sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {user}"
-            raise MeasureError(f"a guest could not be put together ({why}): without root that takes subordinate user ids, which {user} has not: {how}")
-        raise MeasureError(f"Debian's packages could not be fetched from {mirror}: {why}; is there a network? (RTGAUGE_LAB_MIRROR names another mirror)")
+            remedy = f"sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {user}"
+            raise MeasureError(f"cannot build the guest ({reason}): without root, mmdebstrap needs subordinate user ids, which {user} does not have: {remedy}")
+        raise MeasureError(f"cannot fetch Debian packages from {mirror}: {reason}; check the network, or set RTGAUGE_LAB_MIRROR to another mirror")
     say("unpacking")
     tree.mkdir()
     with tarfile.open(archive) as tar:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The lab's folders: what can be made again is in the cache, what a guest is and does is in the user's data."""
+"""The lab's folders: images are in the user's cache, guests and their state in the user's data."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ import os
 from pathlib import Path
 
 
-def _base(variable: str, otherwise: str) -> Path:
-    given = os.environ.get(variable, "")
-    return (Path(given) if given.startswith("/") else Path.home() / otherwise) / "rtgauge" / "lab"
+def _base(variable: str, default: str) -> Path:
+    folder = os.environ.get(variable, "")
+    return (Path(folder) if folder.startswith("/") else Path.home() / default) / "rtgauge" / "lab"
 
 
 def cache() -> Path:
-    """Images, and the parts that they are made of."""
+    """Images and their parts."""
     return _base("XDG_CACHE_HOME", ".cache")
 
 
 def home() -> Path:
-    """Guests of the user's own, the lab's key, what runs and the guests' disks."""
+    """Added guests, the lab's ssh key, running guests and their disks."""
     return _base("XDG_DATA_HOME", ".local/share")
 
 
 def folder_of(name: str) -> Path:
-    """What belongs to one guest's machine: its disk, its console, its known host key."""
+    """A guest's folder: disk, console, known host key."""
     return home() / "machines" / name
 
 
 def private(folder: Path) -> Path:
-    """The folder, made where it is missing, for nobody else to look into."""
+    """The folder, created if missing, accessible to this user only."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder

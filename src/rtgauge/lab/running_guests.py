@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Guests that run: who they are, how they are reached, how they end."""
+"""Running guests: their processes, consoles, and how they are stopped."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MOST_CONSOLE_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Running:
-    """A guest that was booted: QEMU's process, the port on the loopback interface that leads to its SSH server, how it was booted."""
+    """A booted guest: QEMU's process, the loopback port of its ssh server, and its boot options."""
 
     name: str
     pid: int
@@ -47,26 +47,26 @@ class Running:
     boot_s: float
     memory_mib: int = MEMORY_MIB
     asked_port: int | None = None
-    """The port where one was asked for."""
+    """The port given with --port, if any."""
 
 
 def console_of(name: str) -> Path:
-    """All that the guest wrote on its console since it was booted last."""
+    """The log of the guest's console since its last boot."""
     return folder_of(name) / "console.log"
 
 
 def process_of(name: str) -> int | None:
-    """The process id of QEMU where it runs this guest's machine; a number that is somebody else's by now is none."""
+    """The pid of this guest's QEMU; None if it does not run, also if the pid now belongs to another process."""
     with contextlib.suppress(OSError, ValueError):
         pid = int((folder_of(name) / "pid").read_text())
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        if os.fsencode(folder_of(name) / "pid") in words:
+        arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        if os.fsencode(folder_of(name) / "pid") in arguments:
             return pid
     return None
 
 
 def find_running(name: str) -> Running | None:
-    """The guest's machine, None where it does not run."""
+    """The running guest; None if it does not run."""
     pid = process_of(name)
     try:
         running = Running(**json.loads((folder_of(name) / "running.json").read_text()))
@@ -76,7 +76,7 @@ def find_running(name: str) -> Running | None:
 
 
 def keep(running: Running) -> None:
-    """Write down how it is reached."""
+    """Save a running guest."""
     place = folder_of(running.name) / "running.json"
     new = place.with_suffix(".new")
     new.write_text(json.dumps(asdict(running)) + "\n")
@@ -84,7 +84,7 @@ def keep(running: Running) -> None:
 
 
 def all_running() -> Iterator[Running]:
-    """Every guest whose machine runs."""
+    """Every running guest."""
     parent = paths.home() / "machines"
     for folder in sorted(parent.iterdir()) if parent.is_dir() else []:
         running = find_running(folder.name)
@@ -93,7 +93,7 @@ def all_running() -> Iterator[Running]:
 
 
 def run_in(running: Running, script: str, timeout_s: float = SSH_S) -> subprocess.CompletedProcess[str] | None:
-    """Run a constant script in the guest's shell; None where it does not end in time."""
+    """Run a constant script in the guest's shell; None on a timeout."""
     try:
         return subprocess.run(
             [*ssh_command(running.name, running.port), script],
@@ -105,7 +105,7 @@ def run_in(running: Running, script: str, timeout_s: float = SSH_S) -> subproces
             check=False,
         )
     except FileNotFoundError:
-        raise MeasureError("the program ssh is missing on this machine: install it (apt-get install openssh-client)") from None
+        raise MeasureError("ssh is not installed: apt-get install openssh-client") from None
     except subprocess.TimeoutExpired:
         return None
 
@@ -120,19 +120,19 @@ def _gone(name: str, timeout_s: float) -> bool:
 
 
 def stop(name: str) -> bool:
-    """Switch the guest off, in order where it answers; False: it did not run. Raises MeasureError where QEMU does not end."""
+    """Shut the guest down; False if it was not running. Kills QEMU if the guest does not answer. Raises MeasureError if QEMU does not end."""
     if process_of(name) is None:
         return False
     running = find_running(name)
     if running is None or run_in(running, "poweroff") is None or not _gone(name, POWER_OFF_S):
         kill(name)
-    for left in ("running.json", "pid"):
-        (folder_of(name) / left).unlink(missing_ok=True)
+    for file in ("running.json", "pid"):
+        (folder_of(name) / file).unlink(missing_ok=True)
     return True
 
 
 def kill(name: str) -> None:
-    """Switch it off as a power cut does. Raises MeasureError where QEMU does not end."""
+    """Kill the guest's QEMU. Raises MeasureError if it does not end."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         pid = process_of(name)
         if pid is None:
@@ -141,16 +141,16 @@ def kill(name: str) -> None:
             os.kill(pid, number)
         if _gone(name, KILL_S):
             return
-    raise MeasureError(f"QEMU (process {process_of(name)}) does not end: look for it with ps, and end it by hand")
+    raise MeasureError(f"QEMU (process {process_of(name)}) does not end: find it with ps and kill it by hand")
 
 
 def cut_power(running: Running) -> None:
-    """Begin anew at once, as after a power cut: what was not written to the disk is lost. The machine boots again by itself."""
+    """Reset the guest, as by a power cut: unwritten data is lost. The guest reboots by itself."""
     run_in(running, "echo b >/proc/sysrq-trigger", 2.0)
 
 
 def end_of_console(name: str) -> bytes | None:
-    """The end of what the guest wrote on its console, at most `MOST_CONSOLE_BYTES`; None where that cannot be read."""
+    """The end of the guest's console, at most `MOST_CONSOLE_BYTES`; None if it cannot be read."""
     try:
         with console_of(name).open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - MOST_CONSOLE_BYTES))
@@ -159,8 +159,8 @@ def end_of_console(name: str) -> bytes | None:
         return None
 
 
-def last_words(name: str, lines: int = 5) -> str:
-    """The end of the guest's console, for a message."""
+def last_console_lines(name: str, lines: int = 5) -> str:
+    """The last lines of the guest's console, for a message."""
     try:
         text = console_of(name).read_text(errors="replace")
     except OSError:
@@ -170,23 +170,23 @@ def last_words(name: str, lines: int = 5) -> str:
 
 
 def running_guest(name: str) -> Running:
-    """The guest's machine. Raises InputError where it does not run."""
+    """The running guest. Raises InputError if it does not run."""
     running = find_running(find_guest(name).name)
     if running is None:
-        raise InputError(f"lab:{name} does not run: rtgauge lab boot {name}")
+        raise InputError(f"lab:{name} is not running; boot it with: rtgauge lab boot {name}")
     return running
 
 
 def remove(guest: Guest) -> list[str]:
-    """Remove what was built for a guest, its disk, and the guest itself where it is the user's own; says what. Raises InputError where it runs."""
+    """Remove a guest's images, its disk, and an added guest itself; gives what was removed. Raises InputError if it runs."""
     if process_of(guest.name) is not None:
-        raise InputError(f"lab:{guest.name} runs: rtgauge lab stop {guest.name}")
-    gone: list[str] = []
+        raise InputError(f"lab:{guest.name} is running; stop it with: rtgauge lab stop {guest.name}")
+    removed: list[str] = []
     if remove_images(guest.name):
-        gone.append("its image")
+        removed.append("its image")
     if folder_of(guest.name).is_dir():
         shutil.rmtree(folder_of(guest.name))
-        gone.append("its disk")
+        removed.append("its disk")
     if forget(guest):
-        gone.append("what was added")
-    return gone
+        removed.append("the added guest")
+    return removed

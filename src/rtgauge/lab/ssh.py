@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How ssh reaches a guest, and trusts no other: the lab's key, the guest's host key."""
+"""ssh to guests: the lab's key, options and command line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SSH_S = 10.0
 
 
 def private_key() -> Path:
-    """The file that ssh takes as its identity. Raises MeasureError where it cannot be made."""
+    """The lab's private key, created if missing. Raises MeasureError if that fails."""
     path = paths.private(paths.home()) / "key"
     if path.is_file() and path.with_suffix(".pub").is_file():
         return path
@@ -26,19 +26,19 @@ def private_key() -> Path:
         command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "rtgauge-lab", "-f", str(path)]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     except FileNotFoundError:
-        raise MeasureError("the program ssh-keygen is missing on this machine: install it (apt-get install openssh-client)") from None
+        raise MeasureError("ssh-keygen is not installed: apt-get install openssh-client") from None
     if done.returncode:
-        raise MeasureError(f"no key for the lab can be made in {path.parent}: {done.stderr.strip()[:200]}")
+        raise MeasureError(f"cannot create the lab's ssh key in {path.parent}: {done.stderr.strip()[:200]}")
     return path
 
 
 def public_key() -> str:
-    """One line for a guest's authorized_keys."""
+    """The line for a guest's authorized_keys."""
     return private_key().with_suffix(".pub").read_text()
 
 
 def ssh_options(name: str) -> dict[str, str]:
-    """What makes ssh trust just this guest, and takes nothing from the user's own configuration."""
+    """ssh options that trust only this guest and ignore the user's configuration."""
 
     def quoted(path: Path) -> str:
         return '"' + str(path).replace("%", "%%") + '"'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The programs of a guest: BusyBox, an SSH server and the loads, with just the libraries that they name."""
+"""The programs of a guest: BusyBox, an ssh server and the loads, with the libraries they need."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LIBRARY_FOLDERS = ("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr
 
 
 def needed_libraries(content: bytes) -> list[str]:
-    """The shared libraries of a program or library, and its loader's path; none where it is static or no ELF file."""
+    """The shared libraries of a program or library, and its loader; empty if it is static or not an ELF file."""
     if not content.startswith(ELF):
         return []
     from elftools.elf.elffile import ELFFile  # pyright: ignore[reportMissingTypeStubs]
@@ -49,19 +49,19 @@ def needed_libraries(content: bytes) -> list[str]:
 
 
 def resolve(tree: Path, name: str) -> list[str]:
-    """A path in an unpacked system and, where it is a link, all that it leads to, in order; [] where it is not there.
+    """A path in an unpacked system, followed by the targets of its links; [] if it does not exist.
 
-    Names are relative to `tree`; links never lead out of it. Debian's merged folders (`lib` is `usr/lib`) are known.
+    Names are relative to `tree`; links never lead out of it. Debian's merged /usr (`lib` is `usr/lib`) is handled.
     """
-    found: list[str] = []
+    chain: list[str] = []
     name = _merged(name)
-    while len(found) < 16 and name not in found:
+    while len(chain) < 16 and name not in chain:
         path = tree / name
         if not path.is_symlink() and not path.is_file():
             return []
-        found.append(name)
+        chain.append(name)
         if not path.is_symlink():
-            return found
+            return chain
         name = _merged(posixpath.normpath(posixpath.join("/", posixpath.dirname(name), str(path.readlink()))))
     return []
 
@@ -75,20 +75,20 @@ def _find_library(tree: Path, name: str) -> list[str]:
     if "/" in name:
         return resolve(tree, name)
     for folder in LIBRARY_FOLDERS:
-        found = resolve(tree, f"{folder}/{name}")
-        if found:
-            return found
+        library = resolve(tree, f"{folder}/{name}")
+        if library:
+            return library
     return []
 
 
 def pick(tree: Path, place: Path) -> None:
-    """Copy the programs and what they need from unpacked packages to the new folder `place`. Raises MeasureError where something is missing."""
+    """Copy the programs and their libraries from unpacked packages to the new folder `place`. Raises MeasureError if one is missing."""
     waiting = [(name, resolve(tree, name)) for name in (*PROGRAMS, *FILES)]
     taken: set[str] = set()
     while waiting:
-        asked, names = waiting.pop()
+        program, names = waiting.pop()
         if not names:
-            raise MeasureError(f"Debian's packages hold no {asked}: they may be of another release than this rtgauge knows; try rtgauge lab build --fresh")
+            raise MeasureError(f"Debian's packages do not contain {program}; try rtgauge lab build --fresh, or a newer rtgauge")
         new = [name for name in names if name not in taken]
         taken.update(new)
         if new and names[-1] in new:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.importers.import_cyclictest import read_cyclictest
-from rtgauge.importers.imported_step import cyclictest_step
+from rtgauge.importers.imported_step import imported_step
 from rtgauge.importers.measurement import Measurement
 from rtgauge.importers.rtla import parse_rtla
 from rtgauge.load.lifecycle import RunningLoad
@@ -126,7 +126,7 @@ def measure(step_id: str, key: StepKey, context: Context, folder: Path) -> tuple
             report = load.stop()
     changed = changes(before, target.read(CHANGE_PATHS))
     note = Mark(name="other-tool", severity=Severity.NOTE, detail=f"measured by {key.tool}, to check rtgauge against it")
-    step, windows = cyclictest_step(
+    step, windows = imported_step(
         measurement,
         step_id=step_id,
         key=key,

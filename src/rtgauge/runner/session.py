@@ -86,7 +86,7 @@ class Beginning:
 
 
 def _told(error: BootError | ConnectionBroken, console: Path) -> str:
-    return error.told(console) if isinstance(error, BootError) else f"{error}; its console is in {console}"
+    return error.with_console(console) if isinstance(error, BootError) else f"{error}; its console is in {console}"
 
 
 @contextmanager
@@ -98,4 +98,4 @@ def console_into(writer: RecordWriter) -> Generator[None]:
         if error.console is None:
             raise
         place = writer.write_console(LAB + error.guest, error.console)
-        raise MeasureError(f"{error.told(place)}{how_to_go_on(writer.path)}") from None
+        raise MeasureError(f"{error.with_console(place)}{how_to_go_on(writer.path)}") from None

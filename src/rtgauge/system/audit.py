@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Holds a machine against the rules: what is set as a real-time machine wants it, what differs, what cannot be known."""
+"""The audit: checks a machine's settings against the rules."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from rtgauge.errors import EXIT_FAILS, EXIT_OK
-from rtgauge.system.checks import Found, Machine, Result, as_text, combine, look
+from rtgauge.system.checks import CheckResult, Machine, Result, as_text, carry_out, combine
 from rtgauge.system.kernel import version_tuple
 from rtgauge.system.rules import Architecture, AuditSeverity, Purpose
 
@@ -21,13 +21,13 @@ ARCHITECTURES: dict[str, Architecture] = {"x86_64": "x86-64", "aarch64": "arm64"
 
 
 class Model(BaseModel):
-    """No keys but these."""
+    """Base: unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Finding(Model):
-    """One rule held against the machine."""
+    """The result of one rule."""
 
     rule: str
     title: str
@@ -43,7 +43,7 @@ class Finding(Model):
 
 
 class AuditDocument(Model):
-    """What `rtgauge audit --json` prints."""
+    """The JSON document of `rtgauge audit --json`."""
 
     version: Literal[1] = 1
     rtgauge: str
@@ -59,7 +59,7 @@ class AuditDocument(Model):
 
 
 def purpose_of(facts: Mapping[str, Any]) -> Purpose:
-    """What the machine runs now: a real-time core beside Linux, PREEMPT_RT, or neither as far as is known."""
+    """The running kernel's kind: one with a real-time core (xenomai), PREEMPT_RT, or stock (also if unknown)."""
     machine = Machine(facts, {})
     if machine.fact("kernel.extension.name") in ("Xenomai Cobalt", "EVL", "RTAI"):
         return "xenomai"
@@ -67,77 +67,77 @@ def purpose_of(facts: Mapping[str, Any]) -> Purpose:
 
 
 def architecture_of(facts: Mapping[str, Any]) -> str:
-    """x86-64, arm64, armhf, unknown, or another as the kernel calls it."""
+    """x86-64, arm64, armhf, unknown, or the kernel's name for another one."""
     name = str(Machine(facts, {}).fact("kernel.architecture"))
     return ARCHITECTURES.get(name, name)
 
 
 def wanted(rule: Rule) -> str:
-    """The rule's checks in words."""
-    return (" or " if rule.enough == "any" else "; ").join(_want(check) for check in rule.checks)
+    """The rule's checks as text."""
+    return (" or " if rule.enough == "any" else "; ").join(_wanted_by(check) for check in rule.checks)
 
 
-def _want(check: Check) -> str:
+def _wanted_by(check: Check) -> str:
     kind, name = check.subject
-    test, want = check.test
-    choices = " or ".join(as_text(one) for one in (want if isinstance(want, list) else [want]))
+    test, expected = check.test
+    choices = " or ".join(as_text(choice) for choice in (expected if isinstance(expected, list) else [expected]))
     named = f"CONFIG_{name}" if kind == "kernel-option" else name
     if test == "present":
-        return named if want else f"no {named}"
+        return named if expected else f"no {named}"
     if test == "is":
         return f"{named} {choices}" if kind == "fact" else f"{named}={choices}"
     words = {"is-not": "not", "at-least": "at least", "at-most": "at most", "has": "with", "has-not": "without", "covers": "covers", "avoids": "avoids"}
     return f"{named} {words[test]} {choices}"
 
 
-def _applies(rule: Rule, purpose: Purpose, machine: Machine) -> Found | None:
-    """Why the rule does not apply, or why that is unknown; None where it applies."""
+def _exclusion(rule: Rule, purpose: Purpose, machine: Machine) -> CheckResult | None:
+    """Why the rule does not apply, or why that is unknown; None if it applies."""
     if purpose not in rule.for_:
-        return Found("not-applicable", f"only for {', '.join(rule.for_)}", "")
+        return CheckResult("not-applicable", f"only for {', '.join(rule.for_)}", "")
     architecture = architecture_of(machine.facts)
     if len(rule.architectures) < len(set(ARCHITECTURES.values())):
         if architecture == "unknown":
-            return Found("unknown", "the architecture is unknown", "kernel.architecture")
+            return CheckResult("unknown", "the architecture is unknown", "kernel.architecture")
         if architecture not in rule.architectures:
-            return Found("not-applicable", f"only on {', '.join(rule.architectures)}", "kernel.architecture")
+            return CheckResult("not-applicable", f"only on {', '.join(rule.architectures)}", "kernel.architecture")
     if rule.guest is not None:
         virtual = machine.fact("machine.virtual")
         if not isinstance(virtual, bool):
-            return Found("unknown", "whether this is a virtual machine is unknown", "machine.virtual")
+            return CheckResult("unknown", "whether this is a virtual machine is unknown", "machine.virtual")
         if virtual != rule.guest:
-            return Found("not-applicable", f"only {'in a' if rule.guest else 'outside of a'} virtual machine", "machine.virtual")
+            return CheckResult("not-applicable", f"only {'in' if rule.guest else 'outside'} a virtual machine", "machine.virtual")
     if rule.since is not None or rule.until is not None:
         release = version_tuple(str(machine.fact("kernel.release")))
         if release is None:
-            return Found("unknown", "the kernel's version is unknown", "kernel.release")
+            return CheckResult("unknown", "the kernel's version is unknown", "kernel.release")
         since, until = version_tuple(rule.since), version_tuple(rule.until)
         if (since and release < since) or (until and release >= until):
             span = f"from {rule.since} " if rule.since else ""
-            return Found("not-applicable", f"only for Linux {span}{f'before {rule.until}' if rule.until else 'on'}", "kernel.release")
+            return CheckResult("not-applicable", f"only for Linux {span}{f'before {rule.until}' if rule.until else 'on'}", "kernel.release")
     for check in rule.when:
-        found = look(check, machine)
-        if found.result == "unknown":
-            return Found("unknown", f"whether it applies is unknown: {found.text}", found.where)
-        if found.result != "ok":
-            return Found("not-applicable", found.text, found.where)
+        condition = carry_out(check, machine)
+        if condition.result == "unknown":
+            return CheckResult("unknown", f"whether it applies is unknown: {condition.text}", condition.where)
+        if condition.result != "ok":
+            return CheckResult("not-applicable", condition.text, condition.where)
     return None
 
 
 def judge(rule: Rule, purpose: Purpose, machine: Machine) -> Finding:
-    """Hold the machine against one rule."""
-    outside = _applies(rule, purpose, machine)
-    looked = [outside] if outside is not None else [look(check, machine) for check in rule.checks]
-    result = outside.result if outside is not None else combine([found.result for found in looked], rule.enough)
-    # of several checks those that decided are shown
-    telling = [found for found in looked if found.result == result] or looked
+    """Check the machine against one rule."""
+    exclusion = _exclusion(rule, purpose, machine)
+    results = [exclusion] if exclusion is not None else [carry_out(check, machine) for check in rule.checks]
+    result = exclusion.result if exclusion is not None else combine([check.result for check in results], rule.enough)
+    # show only the checks that decided
+    decisive = [check for check in results if check.result == result] or results
     return Finding(
         rule=rule.id,
         title=rule.title,
         severity=rule.severity,
         result=result,
         wanted=wanted(rule),
-        found="; ".join(dict.fromkeys(found.text for found in telling)),
-        where=list(dict.fromkeys(found.where for found in telling if found.where)),
+        found="; ".join(dict.fromkeys(check.text for check in decisive)),
+        where=list(dict.fromkeys(check.where for check in decisive if check.where)),
         why=rule.why,
         source=rule.source,
         how_much=rule.how_much,
@@ -146,14 +146,14 @@ def judge(rule: Rule, purpose: Purpose, machine: Machine) -> Finding:
 
 
 def audit(rules: list[Rule], facts: Mapping[str, Any], files: Mapping[str, Any], purpose: Purpose | None = None, version: str = "") -> AuditDocument:
-    """Hold a machine against all rules.
+    """Check a machine against all rules.
 
-    `facts` and `files`: as `facts` makes them out of the batch of FACT_PATHS and `rule_paths`; `purpose`: what the machine is to be good for,
-    by default what it runs now; `version`: of rtgauge.
+    `facts`, `files`: from a batch of FACT_PATHS and `rule_paths`; `purpose`: the kind of kernel to check for, by default the running one;
+    `version`: of rtgauge.
     """
     machine = Machine(facts, files)
-    for_what = purpose or purpose_of(facts)
-    findings = [judge(rule, for_what, machine) for rule in rules]
+    checked_purpose = purpose or purpose_of(facts)
+    findings = [judge(rule, checked_purpose, machine) for rule in rules]
     counts: dict[Result, int] = {"ok": 0, "differs": 0, "unknown": 0, "not-applicable": 0}
     for finding in findings:
         counts[finding.result] += 1
@@ -162,7 +162,7 @@ def audit(rules: list[Rule], facts: Mapping[str, Any], files: Mapping[str, Any],
         rtgauge=version,
         host=str(machine.fact("host")),
         kernel=str(machine.fact("kernel.release")),
-        purpose=for_what,
+        purpose=checked_purpose,
         purpose_from="asked" if purpose else "found",
         architecture=architecture_of(facts),
         guest=virtual if isinstance(virtual, bool) else None,
@@ -173,5 +173,5 @@ def audit(rules: list[Rule], facts: Mapping[str, Any], files: Mapping[str, Any],
 
 
 def exit_status(document: AuditDocument) -> int:
-    """0 where nothing serious differs, 1 where something does."""
+    """0, or 1 if something serious differs."""
     return EXIT_FAILS if document.serious else EXIT_OK

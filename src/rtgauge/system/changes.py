@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What changed on a target over a step: two batches of the same files, and the difference between them."""
+"""What changed on a target during a step, from a batch of files before and after it; and the marks that follow."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ CHANGE_PATHS: list[str] = [
     CLOCKSOURCE,
     ONLINE,
 ]
-"""Files and globs to be read in one batch before and one after a step."""
+"""Files and globs to read before and after a step."""
 
 NS_PER_TICK = 10**9 // 100
-"""/proc/stat counts in ticks of 1/100 s (USER_HZ) on every architecture but Alpha."""
+"""/proc/stat counts in ticks of 1/100 s (USER_HZ) on every architecture except Alpha."""
 CPU_TIMES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 VMSTAT = re.compile(
     r"pgfault|pgmajfault|pswpin|pswpout|pgscan_direct|allocstall_\w+|oom_kill|"
@@ -40,12 +40,12 @@ VMSTAT = re.compile(
 
 
 def difference(before: int | None, after: int | None) -> int | None:
-    """after - before of a counter; None where one is missing or where it went backwards (it was reset or it wrapped)."""
+    """after - before of a counter; None if one is missing or the counter went backwards (reset or wrapped)."""
     return after - before if before is not None and after is not None and after >= before else None
 
 
 def table(text: str | None) -> dict[str, tuple[str, dict[str, int]]]:
-    """/proc/interrupts and /proc/softirqs: label -> (name, CPU -> count). A line without a count a CPU has its one count under ""."""
+    """/proc/interrupts and /proc/softirqs: label -> (name, CPU -> count). A line without per-CPU counts has its single count under ""."""
     lines = (text or "").splitlines()
     columns = re.findall(r"CPU([0-9]{1,5})(?=\s|$)", lines[0]) if lines else []
     rows: dict[str, tuple[str, dict[str, int]]] = {}
@@ -64,19 +64,19 @@ def table(text: str | None) -> dict[str, tuple[str, dict[str, int]]]:
 
 
 def table_changes(before: str | None, after: str | None) -> dict[str, dict[str, Any]] | str:
-    """Label -> name, total and count a CPU; only what is not 0. None stands for a counter that went backwards. "unknown" where it cannot be read."""
+    """Label -> name, total and count a CPU; zeros are left out, None is a counter that went backwards. "unknown" if it cannot be read."""
     if before is None or after is None:
         return "unknown"
     old, new = table(before), table(after)
     changed: dict[str, dict[str, Any]] = {}
     for label, (name, counts) in new.items():
         earlier = old.get(label, (name, {}))[1]
-        # a CPU or an interrupt that was not there before has counted from 0 since
-        found = {cpu: difference(earlier.get(cpu, 0), count) for cpu, count in counts.items()}
-        kept = {cpu: count for cpu, count in found.items() if count != 0}
-        if kept:
-            total = None if None in kept.values() else sum(count or 0 for count in kept.values())
-            changed[label] = {"name": name, "total": total, "per_cpu": {cpu: count for cpu, count in kept.items() if cpu != ""}}
+        # the counter of a new CPU or interrupt started at 0
+        differences = {cpu: difference(earlier.get(cpu, 0), count) for cpu, count in counts.items()}
+        nonzero = {cpu: count for cpu, count in differences.items() if count != 0}
+        if nonzero:
+            total = None if None in nonzero.values() else sum(count or 0 for count in nonzero.values())
+            changed[label] = {"name": name, "total": total, "per_cpu": {cpu: count for cpu, count in nonzero.items() if cpu != ""}}
     return changed
 
 
@@ -90,7 +90,7 @@ def cpu_times(text: str | None) -> dict[str, dict[str, int]]:
 
 
 def stat_counter(text: str | None, name: str) -> int | None:
-    """One of the lines with a counter (ctxt, intr, processes) of /proc/stat."""
+    """A counter of /proc/stat: ctxt, intr, processes."""
     match = re.search(rf"^{name} ([0-9]{{1,19}})(?: |$)", text or "", re.MULTILINE)
     return int(match[1]) if match else None
 
@@ -114,12 +114,12 @@ def _both(before: dict[str, int], after: dict[str, int]) -> dict[str, dict[str, 
 
 
 def _increases(before: dict[str, int], after: dict[str, int]) -> dict[str, int | None]:
-    """Of the counters that are in both: what is not 0."""
+    """The increases of the counters that are in both, without zeros."""
     return {key: change for key, value in after.items() if key in before and (change := difference(before[key], value)) != 0}
 
 
 def changes(before_files: Mapping[str, Any], after_files: Mapping[str, Any]) -> dict[str, Any]:
-    """What changed between two batches of CHANGE_PATHS. Times in ns; counters that went backwards are None; what cannot be read is "unknown" or empty."""
+    """What changed between two batches of CHANGE_PATHS. Times in ns; counters that went backwards are None; unreadable ones are "unknown" or missing."""
     before, after = Files(before_files), Files(after_files)
     stat_before, stat_after = before.text("/proc/stat"), after.text("/proc/stat")
     vm_before, vm_after = _vmstat(before.text("/proc/vmstat")), _vmstat(after.text("/proc/vmstat"))
@@ -144,9 +144,9 @@ def changes(before_files: Mapping[str, Any], after_files: Mapping[str, Any]) -> 
 
 
 STEAL_SHARE = 0.001
-"""More than this share of a CPU's time taken by the hypervisor makes a measurement doubtful; any steal at all is noted."""
-STEAL_LEAST_NS = 20_000_000
-"""Two ticks: the count is in ticks, one of them may be of time before the step."""
+"""More steal time than this share of a CPU's time makes a measurement doubtful; any steal is noted."""
+STEAL_MIN_NS = 20_000_000
+"""Two ticks: one of them may belong to the time before the step."""
 SWAP_COUNTERS = ("pswpin", "pswpout")
 
 
@@ -156,21 +156,21 @@ def marks(changes: Mapping[str, Any], measured_cpus: Sequence[int]) -> list[Mark
 
 
 def _steal(changes: Mapping[str, Any], measured_cpus: Sequence[int]) -> list[Mark]:
-    taken: dict[int, tuple[int, float]] = {}
+    stolen: dict[int, tuple[int, float]] = {}
     for cpu in measured_cpus:
         times = changes["cpu_time_ns"].get(str(cpu), {})
         steal, total = times.get("steal") or 0, sum(value or 0 for value in times.values())
         if steal > 0 and total > 0:
-            taken[cpu] = (steal, steal / total)
-    if not taken:
+            stolen[cpu] = (steal, steal / total)
+    if not stolen:
         return []
-    doubtful = any(steal > STEAL_LEAST_NS and share > STEAL_SHARE for steal, share in taken.values())
-    worst = max(taken, key=lambda cpu: taken[cpu][1])
-    steal, share = taken[worst]
+    doubtful = any(steal > STEAL_MIN_NS and share > STEAL_SHARE for steal, share in stolen.values())
+    worst = max(stolen, key=lambda cpu: stolen[cpu][1])
+    steal, share = stolen[worst]
     detail = (
-        f"the hypervisor took CPU time away from this virtual machine: {steal / 1e6:.0f} ms ({share:.2%}) on CPU {worst}"
-        f"{f', also on CPU {format_cpu_list([cpu for cpu in taken if cpu != worst])}' if len(taken) > 1 else ''}; "
-        "latencies may be the host's and not this kernel's; give the virtual machine CPUs of its own"
+        f"the hypervisor took CPU time from this virtual machine: {steal / 1e6:.0f} ms ({share:.2%}) on CPU {worst}"
+        f"{f', also on CPU {format_cpu_list([cpu for cpu in stolen if cpu != worst])}' if len(stolen) > 1 else ''}; "
+        "latencies may come from the host; give the virtual machine dedicated CPUs"
     )
     return [Mark(name="steal", severity=Severity.DOUBTFUL if doubtful else Severity.NOTE, detail=detail)]
 
@@ -179,7 +179,7 @@ def _clock(changes: Mapping[str, Any]) -> list[Mark]:
     before, after = changes["clock_source"]["before"], changes["clock_source"]["after"]
     if "unknown" in (before, after) or before == after:
         return []
-    detail = f"the clock source changed from {before} to {after} during the step: its times are not of one clock; look into dmesg for why, and measure again"
+    detail = f"the clock source changed from {before} to {after} during the step, so its times come from two clocks; find the reason in dmesg and measure again"
     return [Mark(name="clock-changed", severity=Severity.INVALID, detail=detail)]
 
 
@@ -189,18 +189,18 @@ def _offline(changes: Mapping[str, Any], measured_cpus: Sequence[int]) -> list[M
     if not gone:
         return []
     detail = (
-        f"CPU {format_cpu_list(gone)} was measured and is offline at the end of the step; set it online (/sys/devices/system/cpu/cpuN/online) and measure again"
+        f"CPU {format_cpu_list(gone)} was measured and went offline during the step; bring it online (/sys/devices/system/cpu/cpuN/online) and measure again"
     )
     return [Mark(name="cpu-offline", severity=Severity.INVALID, detail=detail)]
 
 
 def _thermal(changes: Mapping[str, Any], measured_cpus: Sequence[int]) -> list[Mark]:
-    # a package count is of all CPUs that share the package, so that it concerns every one of them
+    # a package counter applies to all CPUs of the package
     counts = {key: count for key, count in changes["throttle_counts"].items() if count}
     hot = sorted(key for key in counts if "package" in key or int(key.removeprefix("cpu").partition("/")[0]) in measured_cpus)
     if not hot:
         return []
-    detail = f"the processor was slowed down because it was too hot ({', '.join(f'{key}: {counts[key]} times' for key in hot[:4])}); cool it and measure again"
+    detail = f"the processor was throttled by heat ({', '.join(f'{key}: {counts[key]} times' for key in hot[:4])}); improve the cooling and measure again"
     return [Mark(name="thermal-throttle", severity=Severity.DOUBTFUL, detail=detail)]
 
 
@@ -208,5 +208,5 @@ def _swapping(changes: Mapping[str, Any]) -> list[Mark]:
     pages = {key: changes["vmstat"].get(key) or 0 for key in SWAP_COUNTERS}
     if not any(pages.values()):
         return []
-    detail = f"the machine swapped during the step ({pages['pswpin']} pages in, {pages['pswpout']} out); free memory or turn swap off (swapoff -a)"
+    detail = f"the machine swapped during the step ({pages['pswpin']} pages in, {pages['pswpout']} out); free memory or disable swap (swapoff -a)"
     return [Mark(name="swapping", severity=Severity.DOUBTFUL, detail=detail)]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 CPU = "/sys/devices/system/cpu"
 CPUINFO = "/proc/cpuinfo"
 FEATURES = ("constant_tsc", "nonstop_tsc", "tsc_known_freq", "tsc_reliable", "tsc_deadline_timer", "arat", "smap", "hypervisor")
-"""Flags of /proc/cpuinfo that matter to time."""
+"""Flags of /proc/cpuinfo that affect timing."""
 PATHS = [
     CPUINFO,
     *(f"{CPU}/{name}" for name in ("online", "possible", "present", "isolated", "nohz_full", "smt/active", "smt/control")),
@@ -30,7 +30,7 @@ PATHS = [
 
 
 def model(cpuinfo: str | None, board: str | None) -> str | None:
-    """The processor's name: x86 and others have one; an Arm core says its implementer and part."""
+    """The processor's name; for Arm cores, implementer and part."""
     fields = {match[1].strip().lower(): match[2].strip() for match in re.finditer(r"^([^\n:]{1,64}):([^\n]*)$", cpuinfo or "", re.MULTILINE)}
     for key in ("model name", "cpu model", "uarch", "cpu"):
         if fields.get(key):
@@ -42,7 +42,7 @@ def model(cpuinfo: str | None, board: str | None) -> str | None:
 
 
 def features(cpuinfo: str | None) -> list[str] | str:
-    """Those of FEATURES that an x86 processor has and the kernel uses; unknown on others."""
+    """The FEATURES that an x86 processor has and the kernel uses; "unknown" on other architectures."""
     flags = re.search(r"^flags\s*:([^\n]*)$", cpuinfo or "", re.MULTILINE)
     return [name for name in FEATURES if name in flags[1].split()] if flags else "unknown"
 
@@ -52,11 +52,11 @@ def by_value(values: Iterable[tuple[int, str]]) -> dict[str, str]:
     cpus: dict[str, list[int]] = {}
     for cpu, value in values:
         cpus.setdefault(value, []).append(cpu)
-    return {value: format_cpu_list(found) for value, found in cpus.items()}
+    return {value: format_cpu_list(same) for value, same in cpus.items()}
 
 
 def frequency(files: Files) -> dict[str, Any]:
-    """Governors and drivers by CPUs, the range in kHz, turbo; "none" where sysfs shows no frequency scaling."""
+    """Governors and drivers by CPUs, range in kHz, turbo; "none" if sysfs shows no frequency scaling."""
     governors = by_value(_per_cpu(files, "cpufreq/scaling_governor"))
     drivers = by_value(_per_cpu(files, "cpufreq/scaling_driver"))
     nothing = "none" if files.exists(f"{CPU}/online") else "unknown"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The facts of a target: what it is, as far as it says so itself. "unknown" where it cannot be read, never a guess."""
+"""The facts of a target: its hardware, kernel and settings. "unknown" if something cannot be read, never a guess."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ FACT_PATHS: list[str] = list(
         ]
     )
 )
-"""Files and globs to be read in one batch."""
+"""Files and globs to read in one batch."""
 
 
 def more_fact_paths(files: Mapping[str, Any]) -> list[str]:
-    """What only the first batch can tell to be of interest: to be read in a second batch and given to `facts` together with the first."""
+    """Paths that follow from the first batch, to be read in a second one; `facts` takes both."""
     read = Files(files)
     release = read.text("/proc/sys/kernel/osrelease")
     named = release is not None and re.fullmatch(r"[A-Za-z0-9._+~-]{1,128}", release) is not None
@@ -61,7 +61,7 @@ def more_fact_paths(files: Mapping[str, Any]) -> list[str]:
 
 
 def memory(files: Files) -> dict[str, Any]:
-    """Sizes in bytes, and how pages are made, merged and moved."""
+    """Sizes in bytes, and settings of huge pages, merging and migration."""
     meminfo = files.text("/proc/meminfo") or ""
     sizes = {match[1]: int(match[2]) * 1024 for match in re.finditer(r"^([A-Za-z]+):\s+([0-9]{1,15}) kB$", meminfo, re.MULTILINE)}
     names = {"total": "MemTotal", "available": "MemAvailable", "swap_total": "SwapTotal", "swap_free": "SwapFree"}
@@ -70,18 +70,18 @@ def memory(files: Files) -> dict[str, Any]:
 
 
 def timers(files: Files) -> dict[str, Any]:
-    """What the kernel's timers can tell apart: 1 ns with high-resolution timers, a tick without. Only root may read it."""
+    """Resolution of the kernel's timers: 1 ns with high-resolution timers, else a tick. Readable by root only."""
     match = re.search(r"^\s*\.resolution:\s+([0-9]{1,12}) nsecs$", files.text(TIMER_LIST) or "", re.MULTILINE)
     return {"resolution_ns": known(int(match[1]) if match else None)}
 
 
 def swaps(text: str | None) -> list[str] | str:
-    """The devices and files that are swapped to."""
+    """Swap devices and files."""
     return "unknown" if text is None else [line.split()[0] for line in text.splitlines()[1:] if line.strip()]
 
 
 def pretty_name(files: Files) -> str | None:
-    """The distribution's name for people (os-release(5))."""
+    """PRETTY_NAME of os-release(5)."""
     for path in OS_RELEASE:
         match = re.search(r"^PRETTY_NAME=([\"']?)(.*)\1$", files.text(path) or "", re.MULTILINE)
         if match:
@@ -92,13 +92,13 @@ def pretty_name(files: Files) -> str | None:
 def facts(files: Mapping[str, Any], hello: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The facts, from the `files` of the engine's `read` of FACT_PATHS (and of `more_fact_paths`).
 
-    `hello`: the engine's first line, where there is one; it knows the architecture on kernels that do not say it in /proc.
+    `hello`: the engine's first line, if any; it has the architecture, which older kernels do not show in /proc.
     """
     read = Files(files)
     times = cpu_times(read.text("/proc/stat"))
-    taken, isolated = interrupts.facts(read), cpus.cpu_list(read.text(f"{cpus.CPU}/isolated"))
+    interrupt_facts, isolated = interrupts.facts(read), cpus.cpu_list(read.text(f"{cpus.CPU}/isolated"))
     boot_id, processors = read.text("/proc/sys/kernel/random/boot_id"), cpus.facts(read) | {"topology": topology.facts(read)}
-    on_isolated = interrupts.in_use_on(taken, set(isolated)) if isolated is not None else None
+    on_isolated = interrupts.in_use_on(interrupt_facts, set(isolated)) if isolated is not None else None
     return {
         "host": known(read.text("/proc/sys/kernel/hostname")),
         "os": known(pretty_name(read)),
@@ -115,7 +115,7 @@ def facts(files: Mapping[str, Any], hello: Mapping[str, Any] | None = None) -> d
         "machine": virtual.facts(read),
         "firmware": firmware.facts(read),
         "scheduling": scheduling.facts(read),
-        "interrupts": taken | {"on_isolated": on_isolated if on_isolated is not None else UNKNOWN},
+        "interrupts": interrupt_facts | {"on_isolated": on_isolated if on_isolated is not None else UNKNOWN},
         "tasks": threads.facts(read),
         "steal_ns_since_boot": known(sum(cpu.get("steal", 0) for cpu in times.values()) if times else None),
     }
@@ -128,14 +128,14 @@ def read_machine(target: str, more_paths: Sequence[str] = ()) -> tuple[dict[str,
 
 
 def facts_by(read: Callable[[Iterable[str]], Mapping[str, Any]], machine: str, more_paths: Sequence[str] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(facts, files) by a target's engine's verb `read`; `machine`: what its `uname -m` says."""
+    """(facts, files) read with `read`, the verb of a target's engine; `machine`: its `uname -m`."""
     files: dict[str, Any] = dict(read([*FACT_PATHS, *more_paths]))
     files |= read(more_fact_paths(files))
     return facts(files, {"machine": machine}), files
 
 
 def _at(facts: Mapping[str, Any], *path: str) -> Any:
-    """The value at a path of keys, None where there is none or it is unknown."""
+    """The value at a path of keys; None if there is none or it is unknown."""
     value: Any = facts
     for key in path:
         if not isinstance(value, dict):
@@ -145,9 +145,9 @@ def _at(facts: Mapping[str, Any], *path: str) -> Any:
 
 
 def brief(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Host, distribution, kernel, preemption model, CPUs, virtual machine and clock source; None where unknown.
+    """Host, distribution, kernel, preemption model, CPUs, virtual machine and clock source; None if unknown.
 
-    `virtual_machine` is the hypervisor's name, True where it has none, False on real hardware.
+    `virtual_machine` is the hypervisor's name, True if that is unknown, False on real hardware.
     """
     virtual = _at(facts, "machine", "virtual")
     hypervisor = _at(facts, "machine", "hypervisor")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reading texts out of a batch that the engine's `read` gave, without ever failing on what they say."""
+"""Values out of a batch of files from the engine's verb `read`; no content makes these functions fail."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 UNKNOWN: Final = "unknown"
-"""What stands where something could not be read."""
+"""The value of a fact that could not be read."""
 LARGEST_UNPACKED = 4 << 20
 
 
@@ -54,15 +54,15 @@ class Files:
     """path -> {"text"} | {"base64"} | {"directory"} | {"error"}, as `read` gives it."""
 
     def __init__(self, files: Mapping[str, Any]) -> None:
-        # a target may say anything: only what has the right shape is looked at
+        # a target may send anything: entries of the wrong shape are dropped
         self._files = {path: cast("dict[str, Any]", file) for path, file in files.items() if isinstance(file, dict)}
 
     def text(self, path: str) -> str | None:
-        """The file's text without white space and NUL bytes at its ends; None where it could not be read."""
+        """The file's text without white space and NUL bytes at its ends; None if it could not be read."""
         file = self._files.get(path, {})
         text = file.get("text")
         if not isinstance(text, str):
-            # a device tree's strings end in NUL, so that they may come as bytes
+            # device tree strings end in NUL and may come as bytes
             try:
                 text = base64.b64decode(str(file["base64"]), validate=True).decode() if "base64" in file else None
             except ValueError:
@@ -70,7 +70,7 @@ class Files:
         return text.strip("\0 \t\r\n") if text is not None else None
 
     def number(self, path: str) -> int | None:
-        """A file that is one number; None where it is not there or something else."""
+        """A file that is one number; None if it is missing or something else."""
         return integer(self.text(path))
 
     def exists(self, path: str) -> bool:
@@ -79,24 +79,24 @@ class Files:
         return any(kind in file for kind in ("text", "base64", "directory"))
 
     def error(self, path: str) -> str | None:
-        """Why the path could not be read; None where it could, or was not asked for."""
+        """Why the path could not be read; None if it could or was not requested."""
         error = self._files.get(path, {}).get("error")
         return error if isinstance(error, str) else None
 
     def matching(self, pattern: str) -> Iterator[tuple[re.Match[str], str]]:
-        """Every text whose whole path matches the regular expression, with the match, by path (numbers in order of their values).
+        """(match, text) of every file whose whole path matches the regular expression, in natural order of the paths.
 
-        No `|` outside of brackets.
+        The expression must not have `|` outside brackets.
         """
         compiled = re.compile(pattern)
-        # a large machine has ten thousand files: most are told apart by their beginning, which is cheaper than the expression
+        # a large machine has ten thousand files: comparing a literal prefix first is cheaper than the expression
         start = re.match(r"[A-Za-z0-9_/]*(?=[^?*{]|$)", pattern)
         paths = [path for path in self._files if path.startswith(start[0])] if start else self._files
-        found = [(match, text) for path in paths if (match := compiled.fullmatch(path)) and (text := self.text(path)) is not None]
-        return iter(sorted(found, key=lambda pair: _natural(pair[0][0])))
+        matches = [(match, text) for path in paths if (match := compiled.fullmatch(path)) and (text := self.text(path)) is not None]
+        return iter(sorted(matches, key=lambda pair: _natural(pair[0][0])))
 
     def unpacked(self, path: str) -> str | None:
-        """The text of a gzip file; None where it is not there, not whole or larger than 4 MiB."""
+        """The text of a gzip file; None if it is missing, truncated or larger than 4 MiB."""
         packed = self._files.get(path, {}).get("base64")
         if not isinstance(packed, str):
             return None
@@ -114,5 +114,5 @@ def _natural(path: str) -> list[tuple[int, int, str]]:
 
 
 def known(value: T | None) -> T | str:
-    """The value, "unknown" for None."""
+    """The value, or "unknown" for None."""
     return UNKNOWN if value is None else value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""On which CPUs a target takes interrupts and runs the kernel's deferred work."""
+"""The CPUs that handle a target's interrupts and the kernel's deferred work."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ def _mask_list(text: str | None) -> str:
 
 
 def lines(files: Files) -> dict[str, dict[str, Any]] | str:
-    """IRQ -> its devices, the CPUs that are allowed, those that take it now, and whether the kernel alone decides (managed; only debugfs says it)."""
-    found: dict[str, dict[str, Any]] = {}
+    """IRQ -> devices, allowed CPUs, effective CPUs, and whether the kernel manages the affinity (only debugfs shows it)."""
+    irqs: dict[str, dict[str, Any]] = {}
     for match, text in files.matching(r"/proc/irq/([0-9]{1,6})/smp_affinity_list"):
         number = match[1]
         internals = files.text(f"{DEBUGFS}/{number}")
-        found[number] = {
+        irqs[number] = {
             "devices": files.text(f"/sys/kernel/irq/{number}/actions") or UNKNOWN,
             "allowed": shortest_cpu_list(text),
             "effective": shortest_cpu_list(files.text(f"/proc/irq/{number}/effective_affinity_list")),
             "managed": known("IRQD_AFFINITY_MANAGED" in internals if internals is not None else None),
         }
-    return found or UNKNOWN
+    return irqs or UNKNOWN
 
 
 def facts(files: Files) -> dict[str, Any]:
@@ -57,14 +57,14 @@ def facts(files: Files) -> dict[str, Any]:
     }
 
 
-def in_use_on(found: dict[str, Any], cpus: set[int]) -> list[str] | None:
-    """The interrupts of `facts` that a device uses and that one of `cpus` takes; None where they are unknown."""
-    if not isinstance(found.get("lines"), dict):
+def in_use_on(interrupts: dict[str, Any], cpus: set[int]) -> list[str] | None:
+    """Interrupts of `facts` that a device uses and one of `cpus` handles; None if they are unknown."""
+    if not isinstance(interrupts.get("lines"), dict):
         return None
-    taken: list[str] = []
-    for number, line in found["lines"].items():
-        where = line["effective"] if line["effective"] not in (UNKNOWN, "") else line["allowed"]
-        # an interrupt without a device keeps the default mask and never comes
-        if line["devices"] != UNKNOWN and where not in (UNKNOWN, "") and cpus & set(parse_cpu_list(where)):
-            taken.append(f"{number} ({line['devices']})")
-    return taken
+    handled: list[str] = []
+    for number, line in interrupts["lines"].items():
+        cpu_text = line["effective"] if line["effective"] not in (UNKNOWN, "") else line["allowed"]
+        # an interrupt without a device has the default mask and never fires
+        if line["devices"] != UNKNOWN and cpu_text not in (UNKNOWN, "") and cpus & set(parse_cpu_list(cpu_text)):
+            handled.append(f"{number} ({line['devices']})")
+    return handled

@@ -36,40 +36,40 @@ MODELS = {
 
 
 def config_paths(release: str) -> list[str]:
-    """Where distributions keep the configuration of that kernel."""
+    """Where distributions keep a kernel's configuration."""
     return [f"/boot/config-{release}", f"/lib/modules/{release}/config", f"/lib/modules/{release}/build/.config"]
 
 
 def version_tuple(release: str | None) -> tuple[int, int] | None:
-    """`"6.12.0-rt5"` -> (6, 12); None where the release is none."""
+    """`"6.12.0-rt5"` -> (6, 12); None for anything else."""
     match = re.match(r"([0-9]{1,4})\.([0-9]{1,4})", release or "")
     return (int(match[1]), int(match[2])) if match else None
 
 
 def config(files: Files) -> tuple[dict[str, str], str] | None:
-    """The options that are set, and the file that says so; None where the configuration of the running kernel cannot be read."""
+    """(options that are set, file); None if the running kernel's configuration cannot be read."""
     path, text = PACKED_CONFIG, files.unpacked(PACKED_CONFIG)
     if text is None:
         release = files.text("/proc/sys/kernel/osrelease") or ""
-        path, text = next(((path, found) for path in config_paths(release) if (found := files.text(path))), (path, None))
+        path, text = next(((path, content) for path in config_paths(release) if (content := files.text(path))), (path, None))
     if not text:
         return None
     return {match[1]: match[2] for match in re.finditer(r"^(CONFIG_[A-Z0-9_]+)=(.*)$", text, re.MULTILINE)}, path
 
 
 def preemption(files: Files) -> dict[str, Any]:
-    """`model`: none, voluntary, full, lazy, PREEMPT_RT, `none or voluntary`, `full or lazy`, or unknown; `sources`: what each place says."""
+    """`model`: none, voluntary, full, lazy, PREEMPT_RT, `none or voluntary`, `full or lazy`, or unknown; `sources`: the content of each source."""
     release = files.text("/proc/sys/kernel/osrelease")
     version = files.text("/proc/sys/kernel/version") or ""
     realtime = files.text(REALTIME)
     debugfs = files.text(DEBUGFS_PREEMPT)
     flag = re.search(r"\bPREEMPT(?:[_ ]RT|_DYNAMIC|_LAZY)?\b", version)
-    asked = re.findall(r"(?:^|\s)preempt=(none|voluntary|full|lazy)(?=\s|$)", files.text("/proc/cmdline") or "")
+    requested = re.findall(r"(?:^|\s)preempt=(none|voluntary|full|lazy)(?=\s|$)", files.text("/proc/cmdline") or "")
     options = config(files)
     configured = next((name for option, name in MODELS.items() if options[0].get(option) == "y"), None) if options else None
     sources: dict[str, Any] = {REALTIME: known(realtime), "version": flag[0] if flag else "no PREEMPT" if version else "unknown"}
     sources[DEBUGFS_PREEMPT] = known(debugfs)
-    sources["cmdline"] = f"preempt={asked[-1]}" if asked else "no preempt="
+    sources["cmdline"] = f"preempt={requested[-1]}" if requested else "no preempt="
     sources["config"] = known(configured)
 
     chosen = re.search(r"\((none|voluntary|full|lazy)\)", debugfs or "")
@@ -81,14 +81,14 @@ def preemption(files: Files) -> dict[str, Any]:
     elif not version:
         model = "unknown"
     elif flag_text == "PREEMPT_DYNAMIC":
-        # the model can be changed at boot and, through debugfs, at any time; without debugfs what boot chose is the best that is known
-        model = asked[-1] if asked else configured or "unknown"
+        # debugfs can change the model at any time; without it, the boot parameter is the best source
+        model = requested[-1] if requested else configured or "unknown"
     elif configured:
         model = configured
     elif flag_text == "PREEMPT_LAZY":
         model = "lazy"
     elif flag_text == "PREEMPT":
-        # since 6.13 a kernel built lazy says the same
+        # since 6.13 a kernel with lazy preemption has the same flag
         model = "full or lazy" if (number := version_tuple(release)) is None or number >= (6, 13) else "full"
     else:
         model = "none or voluntary"
@@ -102,13 +102,13 @@ def lockdown(text: str | None) -> str | None:
 
 
 def _configured_for(options: tuple[dict[str, str], str] | None) -> str | None:
-    """The architecture as the configuration names it, for kernels before 6.1, which do not say it in /proc."""
+    """The architecture from the configuration, for kernels before 6.1, which do not show it in /proc."""
     names = {"CONFIG_X86_64": "x86_64", "CONFIG_ARM64": "aarch64", "CONFIG_ARM": "arm", "CONFIG_RISCV": "riscv"}
     return next((name for option, name in names.items() if options and options[0].get(option) == "y"), None)
 
 
 def facts(files: Files, hello: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Release, version, architecture, preemption model, command line. `hello`: the engine's first line, which knows the architecture too."""
+    """Release, version, architecture, preemption model, command line. `hello`: the engine's first line, which also has the architecture."""
     options = config(files)
     machine = (hello or {}).get("machine")
     return {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The controller's priorities (Brown & Martin 2010, sec. 3.6).
 
-What runs the test gets a low real-time priority so that it acts in time under load, other real-time threads are capped below the measured one,
-and the IRQ threads that the measurement waits for are raised.
+The process that runs the test gets a low real-time priority so that it runs under load, other real-time threads are capped below the measured
+one, and the IRQ threads that the measurement waits for are raised.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ SETTABLE = ("fifo", "rr")
 
 @dataclass(frozen=True)
 class Controller:
-    """`raised`: devices whose IRQ threads, or kernel threads which by name, get priority 99."""
+    """`raised`: devices whose IRQ threads get priority 99, or names of kernel threads that do."""
 
     raised: tuple[str, ...] = ()
 
 
-def _wanted(thread: Thread, name: str, files: Files) -> bool:
-    """Whether it is an IRQ thread of the device `name`, or a kernel thread of that name (a CPU's number behind it)."""
+def _belongs_to(thread: Thread, name: str, files: Files) -> bool:
+    """Whether it is an IRQ thread of the device `name`, or a kernel thread of that name (with or without a CPU number)."""
     if re.fullmatch(rf"{re.escape(name)}(/[0-9]+)?", thread.name):
         return True
     irq = re.match(r"irq/([0-9]{1,6})-", thread.name)
@@ -45,34 +45,34 @@ def _wanted(thread: Thread, name: str, files: Files) -> bool:
 
 
 LINE_NAMES = ("rtgauge-master", "rtgauge-slave")
-"""What the engine calls the GPIO lines that it watches; their interrupts and their IRQ threads have these names."""
+"""Labels of the GPIO lines that the engine watches; their interrupts and IRQ threads have these names."""
 
 
 def line_actions(files: Mapping[str, Any]) -> list[Action]:
-    """The IRQ threads of the lines that the engine watches, raised: they are there only once it is armed."""
+    """Raise the IRQ threads of the lines that the engine watches; they exist only once it is armed."""
     read = Files(files)
-    found = [thread for thread in threads(read) if thread.policy in SETTABLE and any(_wanted(thread, name, read) for name in LINE_NAMES)]
-    return [Write(tuple(Setting(thread.setting("policy"), f"fifo {RAISED}", essential=False) for thread in found))] if found else []
+    irq_threads = [thread for thread in threads(read) if thread.policy in SETTABLE and any(_belongs_to(thread, name, read) for name in LINE_NAMES)]
+    return [Write(tuple(Setting(thread.setting("policy"), f"fifo {RAISED}", essential=False) for thread in irq_threads))] if irq_threads else []
 
 
 def controller_actions(controller: Controller, files: Mapping[str, Any], *, own: Iterable[int], measured: int) -> tuple[list[Action], list[str]]:
-    """(what to set, the names of which no thread was found). `own`: the processes of the controller. `measured`: the priority that is measured.
+    """(actions, names without a thread). `own`: the processes of the controller. `measured`: the priority that is measured.
 
     `migration/N`, which the kernel needs above all, is never touched.
     """
     read, controlling = Files(files), set(own)
-    # it never forks real-time children: a load would be one
+    # reset-on-fork: its children, the loads, must not be real-time
     value = f"fifo {OWN_PRIORITY} reset-on-fork"
     cap = max(1, min(CAP, measured - 1))
     settings: list[Setting] = []
-    found: set[str] = set()
+    matched: set[str] = set()
     for thread in threads(read):
-        names = [name for name in controller.raised if _wanted(thread, name, read)]
-        found.update(names)
+        names = [name for name in controller.raised if _belongs_to(thread, name, read)]
+        matched.update(names)
         if thread.process in controlling:
             settings.append(Setting(thread.setting("policy"), value, essential=False))
         elif names and thread.policy in SETTABLE:
             settings.append(Setting(thread.setting("policy"), f"fifo {RAISED}", essential=False))
         elif thread.policy in SETTABLE and thread.priority > cap and not thread.name.startswith("migration/"):
             settings.append(Setting(thread.setting("policy"), f"{thread.policy} {cap}", essential=False))
-    return ([Write(tuple(settings))] if settings else []), [name for name in controller.raised if name not in found]
+    return ([Write(tuple(settings))] if settings else []), [name for name in controller.raised if name not in matched]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whether a real-time core runs beside a target's kernel: Xenomai Cobalt, EVL (Xenomai 4) or RTAI."""
+"""The real-time core of a target, if any: Xenomai Cobalt, EVL (Xenomai 4) or RTAI."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _supported(files: Files) -> str:
 
 
 def facts(files: Files) -> dict[str, Any]:
-    """`name`: Xenomai Cobalt, EVL, RTAI, none or unknown; `version`; `cpus`: those that it may use."""
+    """`name`: Xenomai Cobalt, EVL, RTAI, none or unknown; `version`; `cpus`: the CPUs it may use."""
     if files.exists(COBALT):
         return {"name": "Xenomai Cobalt", "version": files.text(COBALT) or UNKNOWN, "cpus": _supported(files)}
     if files.exists(f"{EVL}/cpus") or files.exists(f"{EVL}/abi"):
@@ -47,7 +47,7 @@ def facts(files: Files) -> dict[str, Any]:
         return {"name": "EVL", "version": version, "cpus": files.text(f"{EVL}/cpus") or UNKNOWN}
     if any(files.exists(path) for path in RTAI):
         return {"name": "RTAI", "version": UNKNOWN, "cpus": UNKNOWN}
-    # /proc is there wherever the kernel said its version, and Cobalt shows itself there; EVL needs sysfs
-    looked = files.exists("/proc/sys/kernel/osrelease") and files.exists("/sys/devices/system/cpu/online")
-    name = "none" if looked else UNKNOWN
+    # Cobalt shows in /proc and EVL in sysfs: both must be readable to say that there is none
+    readable = files.exists("/proc/sys/kernel/osrelease") and files.exists("/sys/devices/system/cpu/online")
+    name = "none" if readable else UNKNOWN
     return {"name": name, "version": name, "cpus": name}

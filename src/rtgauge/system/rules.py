@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The audit's rules: what stands in rules.toml, checked when it is read."""
+"""The audit's rules: the model of rules.toml, validated when it is read."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def _dashed(name: str) -> str:
 
 
 class Strict(BaseModel):
-    """Keys are written with dashes, and there are no others."""
+    """Base: keys have dashes; unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=_dashed, populate_by_name=False)
 
 
 class Check(Strict):
-    """One look at the machine: one subject, and one test of what is found there."""
+    """A check: one subject, and one test of its value."""
 
     kernel_option: Annotated[str, Field(pattern=r"^[A-Z0-9_]{1,64}$")] | None = None
     boot_parameter: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")] | None = None
@@ -59,26 +59,26 @@ class Check(Strict):
     def _one_of_each(self) -> Check:
         """One subject, one test, and only keys that go with the subject."""
         given = self.model_fields_set
-        for keys, what in ((SUBJECTS, "subject"), (TESTS, "test")):
-            found = [key for key in keys if _field(key) in given and getattr(self, _field(key)) is not None]
-            if len(found) != 1:
-                raise ValueError(f"a check has one {what} of {', '.join(keys)}; here is {' and '.join(found) or 'none'}")
+        for keys, role in ((SUBJECTS, "subject"), (TESTS, "test")):
+            present = [key for key in keys if _field(key) in given and getattr(self, _field(key)) is not None]
+            if len(present) != 1:
+                raise ValueError(f"a check needs exactly one {role} of {', '.join(keys)}; this one has {' and '.join(present) or 'none'}")
         if self.present is not None and self.boot_parameter is None and self.file is None:
-            raise ValueError("present goes with boot-parameter or file")
+            raise ValueError("present needs boot-parameter or file")
         if "if_missing" in given and self.file is None:
-            raise ValueError("if-missing goes with file")
+            raise ValueError("if-missing needs file")
         if self.module is not None and self.kernel_option is None:
-            raise ValueError("module goes with kernel-option")
+            raise ValueError("module needs kernel-option")
         return self
 
     @property
     def subject(self) -> tuple[str, str]:
-        """The kind of the subject as it is written, and its name."""
+        """(kind of the subject as written in the file, its name)."""
         return next((key, str(getattr(self, _field(key)))) for key in SUBJECTS if getattr(self, _field(key)) is not None)
 
     @property
     def test(self) -> tuple[str, Any]:
-        """The test as it is written, and what it wants."""
+        """(test as written in the file, expected value)."""
         return next((key, getattr(self, _field(key))) for key in TESTS if getattr(self, _field(key)) is not None)
 
 
@@ -87,7 +87,7 @@ def _field(key: str) -> str:
 
 
 class Rule(Strict):
-    """What is wanted of a machine, how it is found out, why, and how to mend it."""
+    """A rule: the wanted state, the checks for it, the reason and the remedy."""
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
     title: Annotated[str, Field(min_length=3, max_length=100)]
@@ -110,29 +110,29 @@ CHECK_KEYS = [_dashed(name) for name in Check.model_fields]
 RULE_KEYS = [_dashed(name) for name in Rule.model_fields]
 
 
-def parse_rules(text: str, what: str) -> list[Rule]:
-    """The rules of a TOML text; `what` names it in errors. Raises InputError, which names the rule that is wrong."""
+def parse_rules(text: str, source: str) -> list[Rule]:
+    """The rules of a TOML text; `source` names it in errors. Raises InputError, which names the wrong rule."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{what} is not TOML: {error}") from None
+        raise InputError(f"{source} is not TOML: {error}") from None
     unknown = [key for key in document if key != "rule"]
     entries: Any = document.get("rule")
     if unknown:
-        raise InputError(f"{what}: unknown key '{unknown[0]}'; there is only [[rule]]")
+        raise InputError(f"{source}: unknown key '{unknown[0]}'; only [[rule]] is allowed")
     if not isinstance(entries, list) or not entries:
-        raise InputError(f"{what} has no [[rule]]")
+        raise InputError(f"{source} has no [[rule]]")
     rules: list[Rule] = []
     for number, entry in enumerate(cast("list[Any]", entries), 1):
         name = cast("dict[str, Any]", entry).get("id") if isinstance(entry, dict) else None
-        where = f"{what}, rule '{name}'" if isinstance(name, str) else f"{what}, rule number {number}"
+        where = f"{source}, rule '{name}'" if isinstance(name, str) else f"{source}, rule number {number}"
         try:
             rule = Rule.model_validate(entry)
         except ValidationError as error:
             inside = error.errors()[0]["loc"][:1] in {("checks",), ("when",)}
             raise explain(error, where, CHECK_KEYS if inside else RULE_KEYS) from None
         if rule.id in {other.id for other in rules}:
-            raise InputError(f"{where}: there are two rules of this id")
+            raise InputError(f"{where}: two rules have this id")
         rules.append(rule)
     return rules
 
@@ -150,7 +150,7 @@ def read_rules(path: Path | None = None) -> list[Rule]:
 
 
 def rule_paths(rules: list[Rule]) -> list[str]:
-    """What the checks look at besides the facts, to be read in the batch of the facts."""
+    """The files that checks need besides the facts."""
     checks = [check for rule in rules for check in (*rule.checks, *rule.when)]
     files = [check.file for check in checks if check.file is not None]
     modules = [f"/sys/module/{check.module}" for check in checks if check.module is not None]
@@ -158,7 +158,7 @@ def rule_paths(rules: list[Rule]) -> list[str]:
 
 
 def glob_pattern(glob: str) -> str:
-    """A shell's pattern (`*`, `?`, `[...]`) as a regular expression in which no sign crosses a `/`."""
+    """A shell's pattern (`*`, `?`, `[...]`) as a regular expression; no wildcard matches `/`."""
     parts = re.split(r"(\*|\?|\[[^\]/]+\])", glob)
     signs = {"*": "[^/]*", "?": "[^/]"}
     return "".join(signs.get(part, part if part.startswith("[") and part.endswith("]") else re.escape(part)) for part in parts)

@@ -34,7 +34,7 @@ PATHS = [
 
 
 def own_group(text: str | None) -> tuple[str, str] | None:
-    """From /proc/self/cgroup: (`"v1"` or `"v2"`, the path in the hierarchy that has the cpu controller); None where there is none."""
+    """From /proc/self/cgroup: (`"v1"` or `"v2"`, the path in the hierarchy that has the cpu controller); None if there is none."""
     unified = None
     for line in (text or "").splitlines():
         number, _, rest = line.partition(":")
@@ -47,7 +47,7 @@ def own_group(text: str | None) -> tuple[str, str] | None:
 
 
 def _folders(files: Files) -> Iterator[tuple[str, str]]:
-    """(version, folder) of the own control group and each one above it but the root, wherever it may be mounted."""
+    """(version, folder) of this process's control group and its parents without the root, for every possible mount point."""
     group = own_group(files.text(OWN_GROUPS))
     if group is None:
         return
@@ -58,7 +58,7 @@ def _folders(files: Files) -> Iterator[tuple[str, str]]:
 
 
 def more_paths(files: Files) -> list[str]:
-    """The limits of the own control group and of those above it, whose paths only the first batch of files tells."""
+    """The limits of this process's control group and its parents; their paths follow from the first batch of files."""
     names = {
         "v1": ("cpu.rt_runtime_us", "cpu.rt_period_us", "cpu.cfs_quota_us", "cpu.cfs_period_us"),
         "v2": ("cpu.max", "cpuset.cpus.partition"),
@@ -67,7 +67,7 @@ def more_paths(files: Files) -> list[str]:
 
 
 def fair_server(files: Files) -> dict[str, dict[str, Any]] | str:
-    """CPU -> runtime and period (ns); "none" where debugfs is readable and has none, unknown otherwise."""
+    """CPU -> runtime and period (ns); "none" if debugfs is readable and has none, else "unknown"."""
     servers: dict[str, dict[str, Any]] = {}
     for match, text in files.matching(rf"{FAIR_SERVER}/cpu([0-9]{{1,5}})/(runtime|period)"):
         servers.setdefault(match[1], {"runtime_ns": UNKNOWN, "period_ns": UNKNOWN})[f"{match[2]}_ns"] = known(integer(text))
@@ -77,7 +77,7 @@ def fair_server(files: Files) -> dict[str, dict[str, Any]] | str:
 
 
 def facts(files: Files) -> dict[str, Any]:
-    """Limits on real-time tasks. `cgroup.rt_runtime_us`: the least share of the own group and those above, where cgroup v1 limits it."""
+    """Limits on real-time tasks. `cgroup.rt_runtime_us`: of the tightest group up to the root (cgroup v1)."""
     group = own_group(files.text(OWN_GROUPS))
     result: dict[str, Any] = {
         "rt_runtime_us": known(files.number(RUNTIME)),
@@ -93,7 +93,7 @@ def facts(files: Files) -> dict[str, Any]:
 
 
 def _v1_limit(files: Files) -> dict[str, Any]:
-    """Runtime and period of the tightest group on the way to the root; "none" where the kernel has no such limit."""
+    """Runtime and period of the tightest group up to the root; "none" if the kernel has no such limit."""
     shares: list[tuple[float, int, int]] = []
     for folder in [*V1_MOUNTS, *(folder for _, folder in _folders(files))]:
         runtime, period = files.number(f"{folder}/cpu.rt_runtime_us"), files.number(f"{folder}/cpu.rt_period_us")
@@ -102,12 +102,12 @@ def _v1_limit(files: Files) -> dict[str, Any]:
     if shares:
         _, runtime, period = min(shares)
         return {"rt_runtime_us": runtime, "rt_period_us": period}
-    nothing = "none" if any(files.exists(f"{mount}/cpu.shares") for mount in V1_MOUNTS) else UNKNOWN
-    return {"rt_runtime_us": nothing, "rt_period_us": nothing}
+    missing = "none" if any(files.exists(f"{mount}/cpu.shares") for mount in V1_MOUNTS) else UNKNOWN
+    return {"rt_runtime_us": missing, "rt_period_us": missing}
 
 
 def _share(version: str, folder: str, files: Files) -> float | None:
-    """CPUs' worth of time that a group may use; infinite where it has no limit, None where it cannot be read."""
+    """CPU time that a group may use, in CPUs; infinite if it has no limit, None if it cannot be read."""
     if version == "v1":
         quota, period = files.number(f"{folder}/cpu.cfs_quota_us"), files.number(f"{folder}/cpu.cfs_period_us")
     else:
@@ -120,7 +120,7 @@ def _share(version: str, folder: str, files: Files) -> float | None:
 
 
 def cpu_quota(files: Files) -> float | str:
-    """The tightest limit of the groups on the way to the root, in CPUs; "none" where there is none."""
+    """The tightest limit of the groups up to the root, in CPUs; "none" if there is none."""
     group = own_group(files.text(OWN_GROUPS))
     if group is None:
         return UNKNOWN
@@ -137,7 +137,7 @@ def _limit(files: Files, name: str) -> int | str:
 
 
 def limits(files: Files) -> dict[str, Any]:
-    """CPUs' worth of quota, the CPUs that are allowed, the partition of cgroup v2's cpuset, RLIMIT_RTPRIO and RLIMIT_MEMLOCK."""
+    """CPU quota in CPUs, allowed CPUs, cpuset partition (cgroup v2), RLIMIT_RTPRIO and RLIMIT_MEMLOCK."""
     allowed = re.search(r"^Cpus_allowed_list:\s*([0-9,-]{1,4096})$", files.text(OWN_STATUS) or "", re.MULTILINE)
     partitions = [text for version, folder in _folders(files) if version == "v2" and (text := files.text(f"{folder}/cpuset.cpus.partition"))]
     return {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whether the kernel held a real-time thread back to let others run, and which of its three ways it was."""
+"""Whether the kernel throttled a real-time thread, and by which of its three mechanisms."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ FAIR_SERVER_SINCE = (6, 12)
 FAIR_SERVER_GAP_NS = 50_000_000
 """The fair server's default: 50 ms of each 1 s."""
 NEAR = 0.8
-"""A delay from this share of the gap on is near it: the kernel notices at a tick, and the first release may fall into the gap late."""
+"""A latency of at least this share of the gap counts: the kernel acts at a tick, and the first release may come late in the gap."""
 SLACK_NS = 20_000_000
 """The kernel starts and ends a gap at ticks, which are up to 10 ms apart."""
 SHORTEST_GAP_NS = 1_000_000
 PREEMPTED_NS = 1_000_000
-"""Waiting as long as this for each time on the CPU is more than kernel threads of higher priority (migration, watchdog) cause."""
+"""A run delay per switch that kernel threads of higher priority (migration, watchdog) do not cause."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A way in which the kernel may hold back: its name, the time that it takes at once (ns), and how to lift it."""
+    """A throttling mechanism: its name, its gap (ns) and how to disable it."""
 
     name: str
     gap_ns: int
@@ -40,10 +40,10 @@ def _number(value: object) -> int | None:
 
 
 def limits(facts: Mapping[str, Any]) -> list[Limit]:
-    """Every limit that acts, or may act, on real-time threads of this target, from its facts. What is unknown may act."""
+    """Every mechanism that applies to real-time threads of this target, from its facts; an unknown one may apply."""
     scheduling, kernel = facts["scheduling"], facts["kernel"]
     version = version_tuple(kernel["release"])
-    found: list[Limit] = []
+    mechanisms: list[Limit] = []
 
     runtime, period = _number(scheduling["rt_runtime_us"]), _number(scheduling["rt_period_us"])
     group = scheduling["cgroup"]
@@ -52,25 +52,25 @@ def limits(facts: Mapping[str, Any]) -> list[Limit]:
     # since 6.12 the kernel throttles only where it is built with RT_GROUP_SCHED (commit 5f6bd380c7bd)
     throttles = version is None or version < FAIR_SERVER_SINCE or grouped
     if runtime is not None and period is not None and 0 <= runtime < period and throttles:
-        found.append(Limit("real-time throttling (sched_rt_runtime_us)", (period - runtime) * 1000, "sysctl kernel.sched_rt_runtime_us=-1"))
+        mechanisms.append(Limit("real-time throttling (sched_rt_runtime_us)", (period - runtime) * 1000, "sysctl kernel.sched_rt_runtime_us=-1"))
     if group["version"] == "v1" and group_runtime is not None and group_period is not None and 0 <= group_runtime < group_period:
-        # the root group has the limit of the sysctl: another only where it is tighter
+        # the root group has the sysctl's limit: report the group only if it is tighter
         tighter = runtime is None or period is None or runtime < 0 or group_runtime * period < runtime * group_period
         if tighter:
             name = f"the limit of the cgroup {group['path']} (cpu.rt_runtime_us)"
             remedy = "a larger cpu.rt_runtime_us in this group and those above it"
-            found.append(Limit(name, (group_period - group_runtime) * 1000, remedy))
+            mechanisms.append(Limit(name, (group_period - group_runtime) * 1000, remedy))
 
     server = scheduling["fair_server"]
     if version is None or version >= FAIR_SERVER_SINCE:
         gaps = [gap for gap in _fair_server_gaps(server) if gap > 0]
         if gaps:
-            found.append(Limit("the fair server", max(gaps), "0 written to /sys/kernel/debug/sched/fair_server/cpuN/runtime"))
-    return found
+            mechanisms.append(Limit("the fair server", max(gaps), "0 written to /sys/kernel/debug/sched/fair_server/cpuN/runtime"))
+    return mechanisms
 
 
 def _fair_server_gaps(server: Mapping[str, Any] | str) -> list[int]:
-    """The runtime of each CPU's fair server (ns), the kernel's default where it cannot be read."""
+    """The runtime of each CPU's fair server (ns), the kernel's default if it cannot be read."""
     if isinstance(server, str):
         return [] if server == "none" else [FAIR_SERVER_GAP_NS]
     runtimes = [_number(cpu["runtime_ns"]) for cpu in server.values()]
@@ -78,7 +78,7 @@ def _fair_server_gaps(server: Mapping[str, Any] | str) -> list[int]:
 
 
 def _near(latency_ns: int | None, limit: Limit) -> bool:
-    """Whether a latency is as long as the limit takes at once. A gap below 1 ms cannot be told from other causes."""
+    """Whether a latency is about as long as the gap. Gaps below 1 ms cannot be distinguished from other causes."""
     return latency_ns is not None and limit.gap_ns >= SHORTEST_GAP_NS and NEAR * limit.gap_ns <= latency_ns <= limit.gap_ns + SLACK_NS
 
 
@@ -90,30 +90,30 @@ def throttled(
     policy: str,
     series: int | None = None,
 ) -> Mark | None:
-    """The mark `throttled` for one measuring thread, None where nothing speaks for it.
+    """The mark `throttled` for one measuring thread, or None without evidence.
 
     `thread`: what the kernel counted for it; `facts`: of its target; `max_latency_ns`: its largest latency;
-    `policy`: fifo, rr or other. Evidence is a latency as long as such a limit takes at once, or involuntary switches
-    after each of which the thread waited long. Involuntary switches alone are none: a kernel thread of the highest
-    priority causes them too, and a thread that sleeps when the limit strikes has none (docs/system.md has the measurements).
+    `policy`: fifo, rr or other. Evidence is a latency as long as a gap, or involuntary switches with long
+    waits. Involuntary switches alone are no evidence: kernel threads of the highest priority cause them too, and a thread
+    that sleeps when throttling begins has none (docs/system.md has the measurements).
     """
     if policy not in REALTIME_POLICIES:
         return None
-    acting = limits(facts)
-    delayed = [limit for limit in acting if _near(max_latency_ns, limit)]
+    active = limits(facts)
+    delayed = [limit for limit in active if _near(max_latency_ns, limit)]
     counts = thread or ThreadCounts()
     switches = (counts.voluntary_switches or 0) + (counts.involuntary_switches or 0)
     preempted = bool(counts.involuntary_switches) and counts.run_delay_ns is not None and counts.run_delay_ns >= PREEMPTED_NS * switches
-    suspects = delayed or (acting if preempted else [])
+    suspects = delayed or (active if preempted else [])
     if not suspects:
         return None
     evidence: list[str] = []
     if delayed:
         gap = format_time(max(limit.gap_ns for limit in delayed))
-        evidence.append(f"the largest latency is {format_time(max_latency_ns)}, and it takes up to {gap} at once")
+        evidence.append(f"the largest latency is {format_time(max_latency_ns)}, and a gap lasts up to {gap}")
     if counts.involuntary_switches is not None and counts.run_delay_ns is not None:
         evidence.append(f"{counts.involuntary_switches} involuntary switches, {format_time(counts.run_delay_ns)} waiting for the CPU")
     which = " or ".join(limit.name for limit in suspects)
     remedy = " and ".join(limit.remedy for limit in suspects)
-    detail = f"{which} seems to have held back the measuring thread ({'; '.join(evidence)}); to lift it: {remedy}"
+    detail = f"{which} seems to have throttled the measuring thread ({'; '.join(evidence)}); to disable it: {remedy}"
     return Mark(name="throttled", severity=Severity.DOUBTFUL, detail=detail, series=series)

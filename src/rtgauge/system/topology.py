@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How a target's processors are built: packages, cores, threads, caches, NUMA nodes."""
+"""The topology of a target's processors: packages, cores, threads, caches, NUMA nodes."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ PATHS = [
 
 def caches(files: Files) -> list[dict[str, Any]] | str:
     """Each cache once: level, type, size as the kernel writes it, and the CPUs that share it."""
-    found: dict[tuple[str, str], dict[str, str]] = {}
+    listed: dict[tuple[str, str], dict[str, str]] = {}
     for match, text in files.matching(rf"{CPU}/cpu([0-9]{{1,5}})/cache/(index[0-9]{{1,2}})/(level|type|size|shared_cpu_list)"):
-        found.setdefault((match[1], match[2]), {})[match[3]] = text
+        listed.setdefault((match[1], match[2]), {})[match[3]] = text
     unique: dict[tuple[str, ...], dict[str, Any]] = {}
-    for cache in found.values():
+    for cache in listed.values():
         cpus = shortest_cpu_list(cache["shared_cpu_list"]) if "shared_cpu_list" in cache else UNKNOWN
-        one = {"level": known(integer(cache.get("level"))), "type": cache.get("type", UNKNOWN), "size": cache.get("size", UNKNOWN), "cpus": cpus}
-        unique.setdefault(tuple(str(value) for value in one.values()), one)
-    return sorted(unique.values(), key=lambda one: (str(one["level"]), one["type"])) or UNKNOWN
+        description = {"level": known(integer(cache.get("level"))), "type": cache.get("type", UNKNOWN), "size": cache.get("size", UNKNOWN), "cpus": cpus}
+        unique.setdefault(tuple(str(value) for value in description.values()), description)
+    return sorted(unique.values(), key=lambda cache: (str(cache["level"]), cache["type"])) or UNKNOWN
 
 
 def facts(files: Files) -> dict[str, Any]:
-    """Counts of the CPUs that are online, `smt_siblings` (the CPUs of each core that has several), caches, and NUMA node -> CPUs."""
+    """Counts of the online CPUs, `smt_siblings` (the CPUs of each core with several), caches, and NUMA node -> CPUs."""
     packages: dict[str, str] = {}
     cores: dict[str, str] = {}
     siblings: dict[str, str] = {}
@@ -43,7 +43,7 @@ def facts(files: Files) -> dict[str, Any]:
     groups = {shortest_cpu_list(text) for text in siblings.values()} - {UNKNOWN, ""}
     threads = [len(parse_cpu_list(group)) for group in groups]
     nodes = {match[1]: shortest_cpu_list(text) for match, text in files.matching(rf"{NODE}/node([0-9]{{1,5}})/cpulist")}
-    # a board's cores may have the same number in another cluster, so that the groups of siblings are the better count
+    # cores of different clusters may have the same number: groups of siblings are the better count
     by_number = len({(packages.get(cpu), core) for cpu, core in cores.items()})
     return {
         "packages": known(len(set(packages.values())) or None),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whether a target is a virtual machine, and whether its processor is emulated (then its times say nothing about real ones)."""
+"""Whether a target is a virtual machine, and whether its processor is emulated (its latencies then say nothing about real ones)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PATHS = [
     CLOCKS,
     "/proc/cpuinfo",
 ]
-# what firmware of virtual machines calls itself; whole words of vendor and product together
+# patterns of the DMI vendor and product strings of virtual machines
 MAKERS = {
     "qemu": r"\bQEMU\b|\bKVM\b|\bBochs\b|Standard PC \(",
     "vmware": r"\bVMware\b",
@@ -40,7 +40,7 @@ CLOCK_HYPERVISORS = {"kvm-clock": "kvm", "hyperv_clocksource_tsc_page": "hyper-v
 
 
 def facts(files: Files) -> dict[str, Any]:
-    """`virtual` and `emulated`: true, false or unknown; `hypervisor`; `evidence`: what says so."""
+    """`virtual` and `emulated`: true, false or unknown; `hypervisor`; `evidence`: for it."""
     cpuinfo = files.text("/proc/cpuinfo") or ""
     flags = re.search(r"^flags\s*:(.*)$", cpuinfo, re.MULTILINE)
     clocks = (files.text(CLOCKS) or "").split()
@@ -71,8 +71,8 @@ def facts(files: Files) -> dict[str, Any]:
         evidence.append("/proc/device-tree/compatible: linux,dummy-virt")
         hypervisors.append("qemu")
 
-    says_real = flags is not None or product != "" or (tree != "" and "virt" not in tree)
-    virtual: bool | str = True if evidence else False if says_real else UNKNOWN
+    real_processor = flags is not None or product != "" or (tree != "" and "virt" not in tree)
+    virtual: bool | str = True if evidence else False if real_processor else UNKNOWN
     emulated = _emulated(cpuinfo, virtual, hardware_assisted=bool(set(clocks) & set(CLOCK_HYPERVISORS)), evidence=evidence)
     return {
         "virtual": virtual,
@@ -83,7 +83,7 @@ def facts(files: Files) -> dict[str, Any]:
 
 
 def _emulated(cpuinfo: str, virtual: bool | str, *, hardware_assisted: bool, evidence: list[str]) -> bool | str:
-    """QEMU without a hypervisor (TCG) names its processor; a paravirtual clock exists only where the processor is real."""
+    """QEMU's emulation (TCG) shows in the processor's name; a paravirtual clock exists only on real processors."""
     if virtual is False or hardware_assisted:
         return False
     name = re.search(r"^model name\s*:\s*(QEMU (?:Virtual|TCG) CPU[^\n]{0,64})", cpuinfo, re.MULTILINE)

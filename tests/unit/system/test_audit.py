@@ -272,7 +272,7 @@ mend = "mend"
         ('fact = "a.b"', 'fact = "a.b", file = "/x"', "file and fact"),
         ('fact = "a.b"', 'fact = "a b"', "rule 'one'.*fact"),
         ("is = 1", "si = 1", "rule 'one'.*unknown key 'si'.*is-not"),
-        ("is = 1", "present = true", "present goes with"),
+        ("is = 1", "present = true", "present needs"),
         ("is = 1", 'covers = "cpu.isolated"', "rule 'one'.*covers"),
         ("why =", "wy =", "rule 'one'.*why"),
         ("title =", "titel =", "rule 'one'"),
@@ -281,7 +281,7 @@ mend = "mend"
         ("[[rule]]", "[[rule", "not TOML"),
         ('severity = "minor"', 'severity = "minor"\nsince = "six"', "rule 'one'.*since"),
         ('severity = "minor"', 'severity = "minor"\nfor = ["rtai"]', "rule 'one'.*for.*rtai"),
-        ('mend = "mend"\n', 'mend = "mend"\n' + RULE, "two rules of this id"),
+        ('mend = "mend"\n', 'mend = "mend"\n' + RULE, "two rules have this id"),
     ],
 )
 def test_a_rule_that_is_wrong_is_named(before: str, after: str, said: str) -> None:

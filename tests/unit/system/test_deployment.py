@@ -105,12 +105,12 @@ def test_words_are_read_in_any_order_and_written_in_one() -> None:
         ("isolate=5-1", "isolate"),
         ("isolate=", "isolate"),
         ("smt=on,smt=off", "twice"),
-        ("sped=on", "unknown word"),
+        ("sped=on", "unknown setting"),
         ("governor=../x", "governor"),
-        ("=", "unknown word"),
+        ("=", "unknown setting"),
     ],
 )
-def test_wrong_words_are_refused_with_a_reason(text: str, part: str) -> None:
+def test_wrong_settings_are_refused_with_a_reason(text: str, part: str) -> None:
     with pytest.raises(InputError, match=part):
         parse_deployment(text)
 
@@ -131,22 +131,22 @@ def test_a_list_of_deployments_keeps_sets_of_words_together() -> None:
     ("name", "here", "reason"),
     [
         ("HM", machine([[0], [1]], smt="notsupported"), "no second thread"),
-        ("HMI", machine([[0], [1]], smt="forceoff"), "switched off at boot"),
+        ("HMI", machine([[0], [1]], smt="forceoff"), "disabled permanently at boot"),
         ("CHM", machine(DELGADO, c_states=False), "no C-state"),
         ("M", machine([[0]], smt=None), "single core"),
         ("MI", machine([[0, 1]]), "single core"),
-        ("Single", machine([[0], [1]], smt=None, fixed=(1,)), "cannot be switched off"),
-        ("M", machine(DELGADO, smt=None, fixed=(2, 3)), "cannot be switched off"),
+        ("Single", machine([[0], [1]], smt=None, fixed=(1,)), "cannot be taken offline"),
+        ("M", machine(DELGADO, smt=None, fixed=(2, 3)), "cannot be taken offline"),
         ("MI", machine(DELGADO, mounts=""), "no cpuset"),
         ("MI", machine(DELGADO, **{"/sys/fs/cgroup/cpuset/docker/cpuset.cpus": "0-3"}), "cpuset /docker uses CPU 1"),
         ("MI", machine(DELGADO, **{"/sys/fs/cgroup/cpuset/rtgauge-isolated/cpuset.cpus": "1"}), "earlier deployment"),
         ("cores=3", machine(DELGADO), "2 core"),
-        ("isolate=7", machine(DELGADO), "not online"),
-        ("cores=1,isolate=1", machine(DELGADO, smt="off"), "not online"),
+        ("isolate=7", machine(DELGADO), "is offline"),
+        ("cores=1,isolate=1", machine(DELGADO, smt="off"), "is offline"),
         ("isolate=0-3", machine(DELGADO), "no CPU would be left"),
     ],
 )
-def test_what_a_machine_cannot_do_is_said(name: str, here: Machine, reason: str) -> None:
+def test_the_reason_why_a_machine_does_not_support_a_deployment(name: str, here: Machine, reason: str) -> None:
     cannot = why_not(parse_deployment(name), here)
     assert cannot is not None
     assert reason in cannot.reason
@@ -287,7 +287,7 @@ def test_boot_parameters_elsewhere() -> None:
     here = machine(DELGADO)
     assert "cpuidle.off=1" in command_line(NAMED["HM"], here, architecture="aarch64")
     assert "xenomai.supported_cpus=0xe" in command_line(NAMED["HMI"], here, architecture="x86_64", xenomai=True)
-    with pytest.raises(InputError, match="two or more"):
+    with pytest.raises(InputError, match="at least two"):
         command_line(NAMED["MI"], machine([[0]]), architecture="x86_64")
 
 

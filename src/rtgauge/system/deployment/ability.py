@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whether a machine can take a deployment, and why not."""
+"""Whether a machine supports a deployment, and if not, why."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ OTHERS = "rtgauge-others"
 
 @dataclass(frozen=True)
 class Cannot:
-    """Why a machine cannot take a deployment, and what to do."""
+    """Why a machine does not support a deployment, and the remedy."""
 
     reason: str
     remedy: str
 
 
 def kept_cpus(deployment: Deployment, machine: Machine) -> list[int]:
-    """The CPUs that stay online when the deployment is applied, of those that are online now."""
+    """The online CPUs that stay online with the deployment."""
     cores = machine.cores
     if deployment.cores not in (None, ALL):
         cores = cores[: int(deployment.cores)]
@@ -35,7 +35,7 @@ def kept_cpus(deployment: Deployment, machine: Machine) -> list[int]:
 
 
 def isolated_cpus(deployment: Deployment, machine: Machine) -> list[int]:
-    """The CPUs that are set aside; with `all` the first one is left for everything else (Delgado & Choi 2020, sec. III-B)."""
+    """The isolated CPUs; `all` leaves the first one for everything else (Delgado & Choi 2020, sec. III-B)."""
     kept = kept_cpus(deployment, machine)
     if not deployment.isolates or deployment.isolate is None:
         return []
@@ -43,20 +43,20 @@ def isolated_cpus(deployment: Deployment, machine: Machine) -> list[int]:
 
 
 def smt_cannot(deployment: Deployment, machine: Machine) -> Cannot | None:
-    """Hyper-threads are wanted where there are none; None: not so."""
+    """The deployment needs SMT and the machine has none; None: it is fine."""
     if deployment.smt != "on" or machine.has_smt or machine.smt_control == "off":
         return None
     if machine.smt_control == "forceoff":
-        return Cannot("SMT (hyper-threading) was switched off at boot for good", "boot without nosmt=force, or switch it on in the firmware")
-    remedy = "measure the deployment without H: M for HM, MI for HMI; a custom set without smt=on leaves SMT as it is"
+        return Cannot("SMT (hyper-threading) was disabled permanently at boot", "boot without nosmt=force, or enable it in the firmware")
+    remedy = "measure the deployment without H: M for HM, MI for HMI; custom settings without smt=on leave SMT unchanged"
     return Cannot("its cores have no second thread (no SMT)", remedy)
 
 
 def c_states_cannot(deployment: Deployment, machine: Machine) -> Cannot | None:
-    """C-states are wanted where there are none; None: not so."""
+    """The deployment needs C-states and the machine has none; None: it is fine."""
     if deployment.c_states != "on" or machine.idle_states:
         return None
-    return Cannot("the kernel offers no C-state, so that this is the same as with C-states off", "measure HM in place of CHM, or boot with a cpuidle driver")
+    return Cannot("the kernel offers no C-states, so this equals C-states off", "measure HM instead of CHM, or boot with a cpuidle driver")
 
 
 def _cores(deployment: Deployment, machine: Machine) -> Cannot | None:
@@ -64,13 +64,13 @@ def _cores(deployment: Deployment, machine: Machine) -> Cannot | None:
     if deployment.cores == ALL and len(machine.cores) == 1 and not more and machine.smt_control != "off":
         return Cannot("it has a single core", "measure Single")
     if deployment.cores not in (None, ALL) and int(deployment.cores) > len(machine.cores):
-        return Cannot(f"it has {len(machine.cores)} core(s) online", "ask for fewer cores")
+        return Cannot(f"it has {len(machine.cores)} core(s) online", "request fewer cores")
     leaving = set(machine.online) - set(kept_cpus(deployment, machine))
-    # with its control file the kernel switches the threads itself
+    # with smt/control the kernel itself switches the threads
     stuck = sorted(leaving - machine.hotpluggable) if deployment.cores not in (None, ALL) or machine.smt_control is None else []
     if stuck:
         return Cannot(
-            f"CPU {format_cpu_list(stuck)} cannot be switched off",
+            f"CPU {format_cpu_list(stuck)} cannot be taken offline",
             f"build the kernel with CONFIG_HOTPLUG_CPU=y, or boot with maxcpus={len(machine.online) - len(leaving)}",
         )
     return None
@@ -80,27 +80,29 @@ def _isolation(deployment: Deployment, machine: Machine) -> Cannot | None:
     if not deployment.isolates:
         return None
     kept, isolated = kept_cpus(deployment, machine), isolated_cpus(deployment, machine)
-    # CPUs that are about to come online are not known yet
+    # CPUs that will come online are not known yet
     if not (machine.offline and deployment.cores == ALL):
         missing = sorted(set(isolated) - set(kept))
         if missing:
-            return Cannot(f"CPU {format_cpu_list(missing)}, which is to be isolated, is not online in it", f"isolate CPUs out of {format_cpu_list(kept)}")
+            return Cannot(
+                f"CPU {format_cpu_list(missing)}, which should be isolated, is offline in this deployment", f"isolate CPUs of {format_cpu_list(kept)}"
+            )
         if not isolated or len(isolated) == len(kept):
-            return Cannot("no CPU would be left for everything else: isolation needs two or more CPUs", "isolate fewer CPUs")
+            return Cannot("no CPU would be left for everything else: isolation needs at least two CPUs", "isolate fewer CPUs")
     if machine.cpuset is None:
-        return Cannot("there is no cpuset control group to isolate with", "mount one (CONFIG_CPUSETS=y), or boot with what `rtgauge deploy cmdline` prints")
+        return Cannot("there is no cpuset controller for isolation", "mount it (CONFIG_CPUSETS=y), or boot with the parameters of `rtgauge deploy cmdline`")
     busy = [group for group, cpus in machine.cpuset_groups.items() if cpus & set(isolated)]
     ours = [group for group in busy if group.rsplit("/", 1)[1] in (ISOLATED, OTHERS)]
     if ours:
-        return Cannot(f"the group {ours[0]} of an earlier deployment is there", "put it back: rtgauge deploy restore")
+        return Cannot(f"the group {ours[0]} of an earlier deployment still exists", "undo it: rtgauge deploy restore")
     if busy:
         name = busy[-1].removeprefix(machine.cpuset.mount)
-        return Cannot(f"the cpuset {name} uses CPU {format_cpu_list(isolated)}", f"end what runs in {name}, or take these CPUs from it")
+        return Cannot(f"the cpuset {name} uses CPU {format_cpu_list(isolated)}", f"stop the tasks of {name}, or remove these CPUs from it")
     return None
 
 
 def why_not(deployment: Deployment, machine: Machine) -> Cannot | None:
-    """None: as far as can be seen before it is tried, the machine can take it."""
+    """Why the machine does not support the deployment, as far as can be seen beforehand; None: it does."""
     for check in (smt_cannot, c_states_cannot, _cores, _isolation):
         cannot = check(deployment, machine)
         if cannot is not None:

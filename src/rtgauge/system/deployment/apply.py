@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Brings a deployment about on a target, through the engine's journal, and puts it back."""
+"""Applies a deployment on a target through the engine's journal, and restores the machine."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
     from rtgauge.target.target import Target
 
 MOST_AT_ONCE = 1000
-"""Paths that are noted by one call: a command line has its limits."""
+"""Paths per call: the length of a command line is limited."""
 WHY = {
     "EACCES": "not allowed: run as root",
     "EPERM": "not allowed: run as root, outside of a container",
     "EROFS": "it is read-only, as in a container",
     "EBUSY": "it is busy",
-    "ENOENT": "it is not there",
-    "EIO": "the kernel keeps it to itself",
-    "differs": "the kernel made something else of it",
+    "ENOENT": "it does not exist",
+    "EIO": "the kernel does not allow it",
+    "differs": "the kernel set another value",
 }
 
 
-class Refused(MeasureError):  # noqa: N818 - reads as what it is
-    """The machine refused something without which the deployment is not what its name says. All was put back."""
+class Refused(MeasureError):  # noqa: N818 - like `Cannot`, a reason
+    """The machine refused an essential setting of the deployment. Everything was restored."""
 
-    remedy = "see what refuses: rtgauge deploy show"
+    remedy = "see which setting it refuses: rtgauge deploy show"
 
 
 @dataclass
 class Applied:
-    """A deployment that is in force: where to measure, and what was done. `group`: the control group to measure in, None for none."""
+    """An applied deployment. `group`: the control group to measure in, or None; `isolated`: the isolated CPUs."""
 
     deployment: Deployment
     report: DeploymentReport
@@ -50,20 +50,20 @@ class Applied:
 
 
 def read_files(read: Callable[[Iterable[str]], Mapping[str, dict[str, Any]]], *, threads: bool = False) -> dict[str, Any]:
-    """What a deployment has to know, in two or three batches of `read`."""
+    """The files that a deployment needs, in two or three batches of `read`."""
     files = dict(read([*MACHINE_PATHS, *(THREAD_PATHS if threads else [])]))
     files |= read(more_paths(files))
-    # where version 2 is mounted its controllers are known only now, and with them where the groups are
+    # cgroup v2: the controllers, and so the paths of the groups, are known only now
     return files | dict(read(more_paths(files)))
 
 
 def read_machine(target: Target, *, threads: bool = False) -> Machine:
-    """A target's machine as it is now."""
+    """The present state of a target."""
     return Machine(read_files(target.read, threads=threads))
 
 
 def why_refused(made: SettingMade) -> str:
-    """`it is read-only, as in a container`; empty where it was not refused."""
+    """`it is read-only, as in a container`; empty if it was not refused."""
     managed = made.path.startswith("/proc/irq/") and made.error in ("EPERM", "EIO")
     reason = "the kernel manages this interrupt itself" if managed else WHY.get(made.error or "", made.error or "")
     return reason + (f" ({made.now})" if made.error == "differs" and made.now is not None else "")
@@ -74,8 +74,8 @@ def explain_refusal(made: SettingMade) -> str:
     return f"{made.path} = {made.wanted}: {why_refused(made)}"
 
 
-class _Doing:
-    """The actions of one deployment, and what came of them."""
+class _Actions:
+    """Carries out the actions of a deployment and fills its report."""
 
     def __init__(self, target: Target, report: DeploymentReport, options: tuple[str, ...]) -> None:
         self._target = target
@@ -93,38 +93,38 @@ class _Doing:
                 self._gather(action)
 
     def _write(self, action: Write) -> None:
-        pairs = [word for one in action.settings for word in (one.path, one.value)]
+        pairs = [argument for setting in action.settings for argument in (setting.path, setting.value)]
         answers = self._target.agent("set", *self._options, "--", *pairs)
         for setting, answer in zip(action.settings, answers, strict=True):
             made = SettingMade(path=setting.path, old=answer.get("old"), wanted=setting.value, now=answer.get("now"), error=answer.get("error"))
             self._report.settings.append(made)
             if made.path.startswith("group:") and made.old == "present":
-                raise Refused(f"{made.path.removeprefix('group:')} is there already, of somebody else")
+                raise Refused(f"{made.path.removeprefix('group:')} already exists and belongs to someone else")
             if made.error is not None and setting.essential:
                 raise Refused(explain_refusal(made))
 
     def _note(self, action: Note) -> None:
         for begin in range(0, len(action.paths), MOST_AT_ONCE):
             answers = self._target.agent("set", "--note", *self._options, "--", *action.paths[begin : begin + MOST_AT_ONCE])
-            # a thread may have ended since it was seen: nothing of it needs to be put back
+            # a thread may have ended since it was listed
             self._report.noted += sum(answer.get("error") is None for answer in answers)
 
     def _gather(self, action: Gather) -> None:
         answer: dict[str, Any] = self._target.agent("gather", "--", action.group)[0]
         self._report.moved = int(answer.get("moved", 0))
         self._report.not_moved_count = int(answer.get("refused", 0))
-        self._report.not_moved = [f"{one.get('name') or one.get('task')}: {one.get('error')}" for one in answer.get("refusals", [])]
+        self._report.not_moved = [f"{task.get('name') or task.get('task')}: {task.get('error')}" for task in answer.get("refusals", [])]
 
 
 def apply(deployment: Deployment, target: Target, *, held: bool = False) -> Applied:
-    """Bring it about, stage by stage. Raises Refused, and then what was set so far has been put back."""
+    """Apply a deployment, stage by stage. Raises Refused after restoring what was set so far."""
     report = DeploymentReport(name=deployment.name, words=deployment.words)
     applied = Applied(deployment, report)
-    doing = _Doing(target, report, ("--held",) if held else ())
+    actions = _Actions(target, report, ("--held",) if held else ())
     try:
         for number, stage in enumerate(STAGES):
             machine = read_machine(target, threads=number == 0)
-            doing.all(stage(deployment, machine))
+            actions.all(stage(deployment, machine))
         machine = read_machine(target)
         applied.isolated = isolated_cpus(deployment, machine) if machine.cpuset is not None else []
         report.isolated = format_cpu_list(applied.isolated)
@@ -137,12 +137,12 @@ def apply(deployment: Deployment, target: Target, *, held: bool = False) -> Appl
 
 
 def apply_actions(actions: Iterable[Action], applied: Applied, target: Target) -> None:
-    """More settings for a step, into the same report; they are put back together."""
-    _Doing(target, applied.report, ()).all(actions)
+    """Carry out more actions for a step, into the same report; they are restored together."""
+    _Actions(target, applied.report, ()).all(actions)
 
 
 def put_back(applied: Applied, target: Target, *, held: bool = False) -> None:
-    """Put back what this run set, the newest first; the report says what became of each setting."""
+    """Restore what this run set, newest first; the report says what became of each setting."""
     answers = [answer for answer in target.agent("restore", *(("--held",) if held else ())) if answer.get("type") == "restore"]
     actions = {(str(answer.get("path")), answer.get("old")): str(answer.get("action")) for answer in answers}
     for made in applied.report.settings:

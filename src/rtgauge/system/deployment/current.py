@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which deployment a machine is in: recognised from its facts, and what `rtgauge deploy apply` holds."""
+"""The present deployment of a machine: recognised from its facts, or applied by `rtgauge deploy apply`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 JOURNAL = "/var/lib/rtgauge/journal.ndjson"
-"""Where root's is: without root nothing can be applied."""
+"""Root's journal: applying needs root."""
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 PREFIX = "deploy-"
 
 
 @dataclass(frozen=True)
 class Held:
-    """A deployment that is held on purpose: its name, how many settings, and the group of the isolated CPUs."""
+    """A deployment applied by `rtgauge deploy apply`: its name, number of settings, and the control group of the isolated CPUs."""
 
     name: str
     settings: int
@@ -30,7 +30,7 @@ class Held:
 
 
 def find_held(files: Mapping[str, Any], boot_id: str | None) -> Held | None:
-    """From a `read` of JOURNAL. What an earlier boot held is held no longer."""
+    """The applied deployment, from a `read` of JOURNAL; entries of an earlier boot do not count."""
     text = Files(files).text(JOURNAL) or ""
     paths: list[str] = []
     run = ""
@@ -38,7 +38,7 @@ def find_held(files: Mapping[str, Any], boot_id: str | None) -> Held | None:
         try:
             entry: Any = json.loads(line)
         except ValueError:
-            continue  # damaged lines are the engine's to report
+            continue  # the engine reports damaged lines
         if not isinstance(entry, dict) or entry.get("owner") != "held" or entry.get("state") == "o":
             continue
         if boot_id is not None and entry.get("boot") != boot_id:
@@ -52,7 +52,7 @@ def find_held(files: Mapping[str, Any], boot_id: str | None) -> Held | None:
 
 
 def run_id(name: str) -> str:
-    """The run that holds the deployment NAME, in the characters that the engine takes."""
+    """The run id of an applied deployment, in characters that the engine accepts."""
     return PREFIX + "".join(c if c.isalnum() or c in "._-:@+" else {"=": ":", ",": "+"}.get(c, "_") for c in name)[:100]
 
 
@@ -62,11 +62,11 @@ def name_of(run: str) -> str:
 
 
 LETTERS = {"c_states": "C", "smt": "H", "multicore": "M", "isolated": "I"}
-"""The paper's naming: the first letters of what is on, in this order (Delgado & Choi 2020, sec. III-B)."""
+"""The paper's naming: the letters of the enabled features, in this order (Delgado & Choi 2020, sec. III-B)."""
 
 
 def _c_states(idle: Mapping[str, Any]) -> bool | None:
-    """Whether an online CPU may enter a state that it does not leave at once; without an idle driver there is none."""
+    """Whether an online CPU may enter a C-state with an exit latency; without an idle driver there is none."""
     deepest = idle.get("deepest_latency_us")
     return deepest > 0 if isinstance(deepest, int) else False if deepest == "none" else None
 
@@ -78,9 +78,9 @@ def _name(features: Mapping[str, bool | None]) -> str:
 
 
 def recognise(cpu: Mapping[str, Any], held: Held | None) -> dict[str, Any]:
-    """`name` (one of the six, or letters in their way: `CM`), the four features, and which deployment `deploy apply` holds.
+    """`name` (one of the six, or letters like theirs: `CM`), the four features, and the applied deployment.
 
-    `cpu`: the part of the facts about the processors.
+    `cpu`: the facts of the processors.
     """
     idle, topology = (cast("Mapping[str, Any]", cpu.get(key) or {}) for key in ("idle", "topology"))
     threads, cores, isolated, active = topology.get("threads_per_core"), topology.get("cores"), cpu.get("isolated"), cpu.get("smt_active")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a deployment is, by its name or in words: `HMI`, or `c-states=off,smt=on,isolate=2-3`."""
+"""A deployment, by its name or its settings: `HMI`, or `c-states=off,smt=on,isolate=2-3`."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ EXAMPLE = "c-states=off,smt=off,cores=all,isolate=1"
 
 @dataclass(frozen=True)
 class Deployment:
-    """A set of wishes; None leaves a thing as it is.
+    """Settings of the cores; None leaves a setting unchanged.
 
-    `c_states`, `smt`, `throttling`: on or off. `cores`: how many, or all. `isolate`: off, all (but the first CPU), or a CPU list.
+    `c_states`, `smt`, `throttling`: on or off. `cores`: a number, or all. `isolate`: off, all (but the first CPU), or a CPU list.
     """
 
     name: str
@@ -36,18 +36,18 @@ class Deployment:
 
     @property
     def words(self) -> str:
-        """The wishes as they are written; empty for as-is."""
-        wishes = ((field.name.replace("_", "-"), getattr(self, field.name)) for field in fields(self) if field.name != "name")
-        return ",".join(f"{key}={value}" for key, value in wishes if value is not None)
+        """The settings as text; empty for as-is."""
+        settings = ((field.name.replace("_", "-"), getattr(self, field.name)) for field in fields(self) if field.name != "name")
+        return ",".join(f"{key}={value}" for key, value in settings if value is not None)
 
     @property
     def isolates(self) -> bool:
-        """Whether CPUs are set aside for measuring."""
+        """Whether CPUs are isolated for the measurement."""
         return self.isolate not in (None, "off")
 
 
 COMMON = {"governor": "performance", "throttling": "off"}
-"""The same in all six: the paper varies four features and leaves the rest alone."""
+"""The same in all six: the paper varies four features only."""
 NAMED: dict[str, Deployment] = {
     "CHM": Deployment("CHM", c_states="on", smt="on", cores=ALL, isolate="off", **COMMON),
     "HM": Deployment("HM", c_states="off", smt="on", cores=ALL, isolate="off", **COMMON),
@@ -61,13 +61,13 @@ NAMED: dict[str, Deployment] = {
 
 def _on_off(key: str, value: str) -> str:
     if value not in ("on", "off"):
-        raise InputError(f"deployment: {key} is on or off, not '{value}'")
+        raise InputError(f"deployment: {key} must be on or off, not '{value}'")
     return value
 
 
 def _cores(key: str, value: str) -> str:
     if value != ALL and not re.fullmatch(r"[1-9][0-9]{0,3}", value):
-        raise InputError(f"deployment: {key} is all or a number from 1, not '{value}'")
+        raise InputError(f"deployment: {key} must be all or a number from 1, not '{value}'")
     return value
 
 
@@ -77,26 +77,26 @@ def _isolate(key: str, value: str) -> str:
     try:
         return format_cpu_list(parse_cpu_list(value))
     except ValueError:
-        raise InputError(f"deployment: {key} is off, all (but the first CPU) or CPUs like 1 or 2-3, not '{value}'") from None
+        raise InputError(f"deployment: {key} must be off, all (but the first CPU) or CPUs like 1 or 2-3, not '{value}'") from None
 
 
 def _governor(key: str, value: str) -> str:
     if not re.fullmatch(r"[a-z][a-z_]{0,30}", value):
-        raise InputError(f"deployment: {key} is a frequency governor such as performance, not '{value}'")
+        raise InputError(f"deployment: {key} must be a frequency governor such as performance, not '{value}'")
     return value
 
 
 CHECKS = {"c-states": _on_off, "smt": _on_off, "cores": _cores, "isolate": _isolate, "governor": _governor, "throttling": _on_off}
 
 
-def _custom(wishes: Mapping[str, str]) -> Deployment:
-    chosen = {key.replace("-", "_"): CHECKS[key](key, value) for key, value in wishes.items()}
-    words = Deployment("", **chosen).words
-    return Deployment(words, **chosen)
+def _custom(settings: Mapping[str, str]) -> Deployment:
+    checked = {key.replace("-", "_"): CHECKS[key](key, value) for key, value in settings.items()}
+    words = Deployment("", **checked).words
+    return Deployment(words, **checked)
 
 
 def parse_deployment(text: str) -> Deployment:
-    """`"HMI"`, `"as-is"` or `"c-states=off,isolate=1"` -> the deployment; one in words is named by its words in their fixed order.
+    """`"HMI"`, `"as-is"` or `"c-states=off,isolate=1"` -> the deployment; custom settings in a fixed order are its name.
 
     Raises InputError.
     """
@@ -107,34 +107,34 @@ def parse_deployment(text: str) -> Deployment:
         for name, deployment in NAMED.items():
             if name.lower() == text.lower():
                 return deployment
-        raise InputError(f"unknown deployment '{text}'{nearest(text, [*NAMED, AS_IS])}, or in words such as {EXAMPLE}")
-    wishes: dict[str, str] = {}
-    # a CPU list has commas too: what has no = belongs to the word before it
+        raise InputError(f"unknown deployment '{text}'{nearest(text, [*NAMED, AS_IS])}, or settings such as {EXAMPLE}")
+    settings: dict[str, str] = {}
+    # a CPU list has commas too: a part without = belongs to the setting before it
     for part in text.split(","):
         key, sign, value = (piece.strip() for piece in part.partition("="))
-        if not sign and wishes:
-            last = next(reversed(wishes))
-            wishes[last] += f",{key}"
+        if not sign and settings:
+            last = next(reversed(settings))
+            settings[last] += f",{key}"
             continue
         if key not in CHECKS:
-            raise InputError(f"deployment: unknown word '{key}'{nearest(key, CHECKS)}")
-        if key in wishes:
-            raise InputError(f"deployment: {key} is said twice; sets of words are parted by a semicolon")
-        wishes[key] = value
-    return _custom(wishes)
+            raise InputError(f"deployment: unknown setting '{key}'{nearest(key, CHECKS)}")
+        if key in settings:
+            raise InputError(f"deployment: {key} is given twice; separate several deployments by semicolons")
+        settings[key] = value
+    return _custom(settings)
 
 
 def split_deployments(text: str) -> list[str]:
-    """`"HM,MI;c-states=off,cores=1"` -> HM, MI and one in words: names are parted by commas, sets of words by semicolons."""
-    found: list[str] = []
+    """`"HM,MI;c-states=off,cores=1"` -> HM, MI and a custom one: names are separated by commas, custom settings by semicolons."""
+    deployments: list[str] = []
     for chunk in text.split(";"):
-        words: list[str] = []
+        settings: list[str] = []
         for part in (part.strip() for part in chunk.split(",")):
             known = part == AS_IS or part.lower() in {name.lower() for name in NAMED}
-            if "=" in part or (words and not known):
-                words.append(part)
+            if "=" in part or (settings and not known):
+                settings.append(part)
             elif part:
-                found.append(part)
-        if words:
-            found.append(",".join(words))
-    return found
+                deployments.append(part)
+        if settings:
+            deployments.append(",".join(settings))
+    return deployments

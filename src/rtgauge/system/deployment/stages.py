@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is done to a machine to bring a deployment about, as settings of the engine's verb `set`."""
+"""The settings that apply a deployment to a machine, in stages: each stage looks at the machine that the one before left."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Setting:
-    """A value to write. `essential`: without it this is not the deployment; others may refuse, and are counted."""
+    """A value to write. `essential`: the deployment fails if it is refused; other refusals are counted."""
 
     path: str
     value: str
@@ -29,21 +29,21 @@ class Setting:
 
 @dataclass(frozen=True)
 class Note:
-    """What is put back at the end, whatever stands there then: hotplug and moves between groups change it unasked."""
+    """Paths that hotplug and moves between groups change as a side effect: their present values are restored at the end."""
 
     paths: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Write:
-    """Settings that are written together, in this order."""
+    """Settings that are written in one call, in this order."""
 
     settings: tuple[Setting, ...]
 
 
 @dataclass(frozen=True)
 class Gather:
-    """The tasks of the group above go into this one, as far as they do."""
+    """Move the tasks of the parent group into this one, as far as possible."""
 
     group: str
 
@@ -52,19 +52,19 @@ Action = Note | Write | Gather
 
 
 DEFAULT_RT_RUNTIME = "950000"
-"""us of each second that the kernel gives to real-time tasks unless told otherwise."""
+"""The kernel's default, in us per second."""
 
 
 def _write(machine: Machine, settings: Iterable[Setting]) -> list[Action]:
-    """Those that are not so already."""
-    wanted = tuple(one for one in settings if machine.text(one.path) != one.value)
-    return [Write(wanted)] if wanted else []
+    """Write the settings whose value differs."""
+    changed = tuple(setting for setting in settings if machine.text(setting.path) != setting.value)
+    return [Write(changed)] if changed else []
 
 
 def notes(deployment: Deployment, machine: Machine) -> list[Action]:
-    """What hotplug and moving tasks will change unasked.
+    """What hotplug and moving tasks will change as a side effect.
 
-    They are put back in reverse order, last of all: the CPUs, the groups from the top down, interrupts, and then the threads.
+    Restored last, in reverse order: CPUs, groups from the top down, interrupts, threads.
     """
     leaving = set(machine.online) - set(kept_cpus(deployment, machine))
     paths: list[str] = []
@@ -80,7 +80,7 @@ def notes(deployment: Deployment, machine: Machine) -> list[Action]:
 
 
 def smt(deployment: Deployment, machine: Machine) -> list[Action]:
-    """Threads of a core, by the control file; where there is none, by switching off all but the first of each core."""
+    """SMT, by smt/control; without it, by taking all but the first CPU of each core offline."""
     if deployment.smt is not None and machine.smt_control in ("on", "off"):
         return _write(machine, [Setting(SMT_CONTROL, deployment.smt)])
     if deployment.smt == "off":
@@ -93,7 +93,7 @@ def cores(deployment: Deployment, machine: Machine) -> list[Action]:
     """Cores, by CPU hotplug."""
     if deployment.cores == ALL:
         if machine.smt_control in ("off", "forceoff"):
-            return []  # what is offline are threads of cores that are online, and the kernel keeps them so
+            return []  # the offline CPUs are SMT siblings, which the kernel keeps offline
         siblings = machine.offline if deployment.smt != "off" or not machine.has_smt else []
         return _write(machine, [Setting(f"{CPU}/cpu{cpu}/online", "1") for cpu in siblings])
     leaving = sorted(set(machine.online) - set(kept_cpus(deployment, machine)))
@@ -117,7 +117,7 @@ def tuning(deployment: Deployment, machine: Machine) -> list[Action]:
 
 
 def _groups_v1(cpuset: Cpuset, machine: Machine, isolated: list[int], others: list[int]) -> list[Action]:
-    """An exclusive cpuset that takes no part in load balancing, and one for everything else."""
+    """cgroup v1: an exclusive cpuset without load balancing, and one for everything else."""
     mems = machine.text(f"{cpuset.mount}/{cpuset.prefix}mems") or "0"
     actions: list[Action] = []
     for name, cpus, more in ((ISOLATED, isolated, (("cpu_exclusive", "1"), ("sched_load_balance", "0"))), (OTHERS, others, ())):
@@ -130,7 +130,7 @@ def _groups_v1(cpuset: Cpuset, machine: Machine, isolated: list[int], others: li
 
 
 def _groups_v2(cpuset: Cpuset, isolated: list[int]) -> list[Action]:
-    """A partition of its own: the kernel takes these CPUs from every other group."""
+    """cgroup v2: an isolated partition; the kernel removes its CPUs from every other group."""
     group = f"{cpuset.mount}/{ISOLATED}"
     values = (("cpus", format_cpu_list(isolated)), ("cpus.partition", "isolated"))
     return [
@@ -141,9 +141,9 @@ def _groups_v2(cpuset: Cpuset, isolated: list[int]) -> list[Action]:
 
 
 def isolation(deployment: Deployment, machine: Machine) -> list[Action]:
-    """CPUs set aside: interrupts, workqueues and timers off them, then control groups.
+    """Isolation: move interrupts, workqueues and timers off the CPUs, then create control groups.
 
-    The kernel takes a version 2 partition's CPUs from the workqueues by itself: what their mask was has to be read before, and put back after.
+    The kernel itself removes a v2 partition's CPUs from the workqueues: their mask must be read before, and restored after.
     """
     isolated = isolated_cpus(deployment, machine)
     if not isolated or machine.cpuset is None:
@@ -160,7 +160,7 @@ STAGES: tuple[Callable[[Deployment, Machine], list[Action]], ...] = (notes, smt,
 
 
 def preview(deployment: Deployment, machine: Machine) -> list[Action]:
-    """All stages as far as they can be told before anything is changed: of CPUs that come online nothing more is known yet."""
+    """All stages, as far as they can be predicted: nothing is known yet about CPUs that will come online."""
     before = [action for stage in (notes, smt, cores) for action in stage(deployment, machine)]
     after = machine.expecting(kept_cpus(deployment, machine))
     return before + [action for stage in (tuning, isolation) for action in stage(deployment, after)]

@@ -33,9 +33,9 @@ def test_one_that_says_something_else_for_too_long(console: Path) -> None:
     console.write_bytes(b"Linux version 6.12\r\nwaiting for \x1b[31mthe disk\r\n")
     error = not_up()
     assert str(error).startswith("lab:own did not come up within 0.2 s (")
-    assert "end that and boot it again" in str(error)
+    assert "stop the other programs and boot it again" in str(error)
     assert f"its console is in {console} and ends with: Linux version 6.12 | waiting for the disk" in str(error)
-    assert error.told(Path("kept")) == str(error).replace(str(console), "kept")
+    assert error.with_console(Path("kept")) == str(error).replace(str(console), "kept")
     assert (error.guest, error.console) == ("own", console.read_bytes())
     assert str(error).isprintable()
 
@@ -50,8 +50,8 @@ def test_what_it_said_outlives_the_next_boot(console: Path) -> None:
     console.write_bytes(b"Kernel panic - not syncing: no init\n")
     error = not_up()
     console.write_bytes(b"another boot\n")
-    assert "the kernel of lab:own panicked" in error.told(Path("kept"))
-    assert "no init" in error.told(Path("kept"))
+    assert "the kernel of lab:own panicked" in error.with_console(Path("kept"))
+    assert "no init" in error.with_console(Path("kept"))
     assert error.console == b"Kernel panic - not syncing: no init\n"
 
 

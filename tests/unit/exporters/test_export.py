@@ -15,7 +15,7 @@ from rtgauge.record.model import RunDocument
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
 
-from .records import mark, run, step
+from ..records import mark, run, step
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from rtgauge.record import schema
 
-FORMATS = Path(__file__).parents[2] / "docs" / "formats"
+FORMATS = Path(__file__).parents[3] / "docs" / "formats"
 STREAM = Draft202012Validator(schema.stream_schema())
 RECORD = Draft202012Validator(schema.record_schema())
 

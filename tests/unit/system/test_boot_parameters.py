@@ -39,8 +39,8 @@ def test_where_there_are_no_c_states_no_words_are_spent_on_them() -> None:
         ("HM", [[0], [1]], "no second thread"),
         ("M", [[0]], "a single core"),
         ("cores=3", GUEST, "it has 2 core(s)"),
-        ("smt=off,isolate=1", GUEST, "CPU 1, which is to be isolated, is not online in it"),
-        ("isolate=0-3", GUEST, "isolation needs two or more"),
+        ("smt=off,isolate=1", GUEST, "CPU 1, which should be isolated, is offline in this deployment"),
+        ("isolate=0-3", GUEST, "needs at least two"),
         ("HM", GUEST, None),
         ("MI", GUEST, None),
         ("Single", GUEST, None),
@@ -62,17 +62,17 @@ def test_what_only_stands_in_the_way_of_settings_does_not_matter() -> None:
     ("name", "now", "expected"),
     [
         ("M", cpu("0,2"), None),
-        ("M", cpu("0-3"), "CPU 0-3 is online, where it should be 0,2"),
+        ("M", cpu("0-3"), "CPU 0-3 is online instead of 0,2"),
         ("MI", cpu("0,2", "2"), None),
-        ("MI", cpu("0,2"), "CPU none is isolated, where it should be 2"),
-        ("M", cpu("0,2", "2"), "CPU 2 is isolated, where it should be none"),
-        ("HM", cpu("0-3", deepest=100), "a C-state that takes 100 us"),
+        ("MI", cpu("0,2"), "CPU none is isolated instead of 2"),
+        ("M", cpu("0,2", "2"), "CPU 2 is isolated instead of none"),
+        ("HM", cpu("0-3", deepest=100), "a C-state with an exit latency of 100 us"),
         ("HM", cpu("0-3", deepest=0), None),
         ("governor=performance", cpu("0-3", "1", deepest=100), None),
         ("as-is", cpu("0"), None),
     ],
 )
-def test_what_was_booted_is_held_against_what_was_asked(name: str, now: dict[str, Any], expected: str | None) -> None:
+def test_the_booted_machine_is_compared_with_the_deployment(name: str, now: dict[str, Any], expected: str | None) -> None:
     said = differs(parse_deployment(name), machine(GUEST), now)
     assert said is None if expected is None else said is not None and expected in said
 
