@@ -40,4 +40,140 @@ def _progress() -> tuple[Callable[[str, int, int], None] | None, Callable[[], No
 def _operations(
     records: Sequence[Record], baseline: str | None, timing: Timing, *, force: bool, as_json: bool, page: Path | None, figures: Path | None
 ) -> None:
+    """Records of several operations, which have no common scale: a table of the cost of each on each system, and its figures."""
+    from rtgauge.analysis.comparison_scope import scopes_of
+    from rtgauge.analysis.microbenchmarks import microbenchmarks
+    from rtgauge.analysis.sides import pairs, sides_of
+
+    benchmarks = microbenchmarks(records)
+    if as_json:
+        typer.echo(benchmarks.model_dump_json(indent=1))
+    else:
+        from rich.console import Console
+
+        from rtgauge.report.compare.terminal import print_grids
+        from rtgauge.report.microbenchmark_tables import terminal_grids
+
+        console = Console()
+        print_grids(terminal_grids(benchmarks, console.width), console)
+    if page is None and figures is None:
+        return
+    from rtgauge.report.compare.chapters import operation_chapters
+    from rtgauge.report.compare.files import write
+
+    sides = [(part, sides_of(records, part, force=force)) for part in scopes_of(records, None)]
+    drawn = [(part, group, pairs(group, baseline) if len(group) > 1 else []) for part, group in sides]
+    chapters = [*operation_chapters(benchmarks, drawn), *_timing(records, timing)]
+    write(chapters, records, page=page, figures=figures, say=lambda line: typer.echo(line, err=as_json))
+
+
+def _timing(records: Sequence[Record], timing: Timing) -> list[Chapter]:
+    """The chapter of frequencies, if the records have steps that can be judged against a period."""
+    from rtgauge.analysis.frequency import gather
+    from rtgauge.report.compare.chapters import timing_chapter
+
+    chapter = timing_chapter(records, gather(records, timing.options), timing.markers)
+    return [chapter] if chapter.grids else []
+
+
+def compare(
+    records: Annotated[list[Path], typer.Argument(metavar="RECORD...", help="Record folders; one is enough if it has several loads or deployments.")],
+    baseline: Annotated[
+        str | None,
+        typer.Option(metavar="RECORD|LABEL", help="What the others are compared with: a record, label, deployment, load or kernel; default: Single."),
+    ] = None,
+    within: Annotated[str, typer.Option(metavar="DURATION", help="Differences up to this count as equal.")] = "2us",
+    alpha: Annotated[float, typer.Option(help="Significance level; confidence intervals are at 1 - alpha.")] = 0.05,
+    scale: Annotated[str, typer.Option(metavar="percent|counts", help="Input of the paper's chi-square statistic.")] = "percent",
+    resamples: Annotated[int, typer.Option(min=0, help="Bootstrap resamples; 0: no intervals.")] = DEFAULT_RESAMPLES,
+    tails: Annotated[bool, typer.Option("--tails/--no-tails", help="Estimate the latency exceeded once in a million activations or less.")] = True,
+    force: Annotated[bool, typer.Option("--force", help="Allow comparing emulated with real machines.")] = False,
+    metric: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Metric of task sets, per task: response (default), latency, response-from-start, period, jitter or execution."),
+    ] = None,
+    fraction: Fraction = "0.5",
+    marker: Marker = None,
+    json: Json = False,
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE.html", help="Also write a page with the figures.")] = None,
+    figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write every figure as PNG, SVG and PDF to this folder.")] = None,
+) -> None:
+    """Compare records, or the loads or deployments of one record.
+
+    Shows statistics, differing settings, the papers' selection, quantile differences with confidence intervals, and tails. Microbenchmarks are
+    compared per operation, task sets per task.
+
+    \b
+    Examples:
+      rtgauge compare RECORD
+          the loads or deployments of one record
+      rtgauge compare BEFORE AFTER -o compare.html
+          two records, with a page
+      rtgauge compare STOCK RT --figures figures
+          two kernels: the papers' table of microbenchmarks, and figure files
+      rtgauge compare TASKS --metric latency
+          release latency of each task of a task set, idle and loaded
+    """
+    from rtgauge.analysis.chi_square import Scale
+    from rtgauge.analysis.comparison import Options
+    from rtgauge.analysis.comparison import compare as compare_sides
+    from rtgauge.analysis.comparison_scope import scopes_of
+    from rtgauge.analysis.microbenchmarks import has_several_operations
+    from rtgauge.analysis.sides import pairs, sides_of
+    from rtgauge.cli.options import duration_option, timing
+    from rtgauge.errors import InputError
+    from rtgauge.record.reader import Record
+
+    within_ns = duration_option("--within", within)
+    if not 0 < alpha < 1:
+        raise InputError(f"--alpha {alpha:g} is not between 0 and 1; try 0.05")
+    if scale not in set(Scale):
+        raise InputError(f"--scale {scale} is neither percent nor counts")
+    timing_options = timing(fraction, marker)
+    opened = [Record.open(record) for record in records]
+    parts = scopes_of(opened, metric)
+    if has_several_operations(opened):
+        _operations(opened, baseline, timing_options, force=force, as_json=json, page=out, figures=figures)
+        return
+    compared: list[tuple[Scope, Comparison, list[Side], list[tuple[Side, Side]]]] = []
+    progress, end = _progress()
+    try:
+        groups = [(part, sides_of(opened, part, force=force)) for part in parts]
+        comparable = [(part, sides) for part, sides in groups if len(sides) > 1]
+        for part, sides in groups if comparable else []:
+            if len(sides) < 2:
+                typer.echo(f"left out: {part.title}: nothing to compare it with", err=True)
+        for part, sides in comparable or groups:  # for a single side `pairs` raises the error that says what to do
+            compared_pairs = pairs(sides, baseline)
+            result = compare_sides(sides, compared_pairs, Options(alpha, within_ns, Scale(scale), resamples, tails), progress)
+            compared.append((part, result.model_copy(update={"task": part.task}), sides, compared_pairs))
+    finally:
+        end()
+    if json:
+        documents = [result.model_dump_json(indent=1) for _, result, _, _ in compared]
+        typer.echo(documents[0] if parts[0].task is None else f"[{','.join(documents)}]")
+    else:
+        _print(compared)
+    if out is not None or figures is not None:
+        from rtgauge.report.compare.chapters import chapter_of
+        from rtgauge.report.compare.files import write
+
+        chapters = [chapter_of(result, sides, chosen, part.title) for part, result, sides, chosen in compared]
+        write([*chapters, *_timing(opened, timing_options)], opened, page=out, figures=figures, say=lambda line: typer.echo(line, err=json))
+
+
 def _print(compared: Sequence[tuple[Scope, Comparison, list[Side], list[tuple[Side, Side]]]]) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    from rtgauge.report.compare.chapters import comparison_grids
+    from rtgauge.report.compare.terminal import print_grids
+    from rtgauge.report.text import printable
+
+    console = Console()
+    for i, (part, result, sides, _) in enumerate(compared):
+        if i:
+            console.print()
+        if part.title:
+            console.print(Text(printable(part.title), style="bold reverse"))
+        print_grids(comparison_grids(result, sides, console.width), console)

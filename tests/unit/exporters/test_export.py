@@ -14,8 +14,7 @@ from rtgauge.exporters.record_export import document, export, table
 from rtgauge.record.model import RunDocument
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
-
-from ..records import mark, run, step
+from tests.unit.records import mark, run, step
 
 
 @pytest.fixture

@@ -15,8 +15,7 @@ from rtgauge.record.histogram import OVERFLOW_NS, bin_of, upper_ns
 from rtgauge.record.model import Severity
 from rtgauge.record.summary import QUANTILES, nearest_rank, summarise, summarise_step
 from rtgauge.record.windows import merge_moments
-
-from ..windows import engine_line, frame, info, row
+from tests.unit.windows import engine_line, frame, info, row
 
 latencies = st.one_of(st.integers(0, 20_000), st.integers(0, 50_000_000), st.integers(0, 2 * OVERFLOW_NS))
 

@@ -14,8 +14,7 @@ from polars.testing import assert_frame_equal
 from rtgauge.errors import InputError, MeasureError, RecordError
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter, clean_name
-
-from ..records import run, step
+from tests.unit.records import run, step
 
 NOW = datetime(2026, 11, 21, 10, 3, 22, tzinfo=UTC)
 
