@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: MIT
+"""The files that the contributors' pages name are there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PLACES = (
+    "",
+    "src/rtgauge",
+    *(f"src/rtgauge/{package}" for package in ("exporters", "importers", "load", "study")),
+    *(f"tests/{folder}" for folder in ("", "unit", "unit/load")),
+    "engine/probes",
+)
+"""Folders that a page leaves out of a name where the sentence has named one already."""
+NAMED = re.compile(r"`([\w./-]+(?:\.(?:py|c|h|md|toml|sh|yml|build|svg)|/))`")
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_every_named_file_is_there(page: str) -> None:
+    names = set(NAMED.findall((ROOT / page).read_text(encoding="utf-8")))
+    assert len(names) > 10
+    assert {name for name in names if "NAME" not in name and "TOOL" not in name and not any((ROOT / place / name).exists() for place in PLACES)} <= {"site/"}
