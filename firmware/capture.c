@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+#include "capture.h"
+
+#include "board.h"
+#include "pio.h"
+#include "rp2040.h"
+
+#define STREAM_COUNT 4u
+#define RING_BITS 13u /* bytes, as the DMA counts them */
+#define RING_WORDS (1u << (RING_BITS - 2u))
+/* A ring is full this early, so that nothing is overwritten while a few edges are worked on. */
+#define RING_SLACK 512u
+/* A DMA channel moves so many words before the other one of the pair goes on: a multiple of the ring. */
+#define BLOCK_WORDS 0x80000000u
+#define MARGIN_TICKS (2u * TICKS_PER_US)
+/* The turn of a 32-bit count is told by a time that may be this much, in counts, too early. */
+#define COUNT_MARGIN (1u << 20)
+#define NO_TIME UINT64_MAX
+
+/* Even cycles begin at LOW, odd ones at ODD: one cycle later. X is what is left; ~X counts the looks. In the loop of a low level
+ * the look comes first, in that of a high level the count; the 6 cycles from one loop to the other count 3. */
+enum {
+	ODD = 0,
+	ROSE = 1,
+	HIGH = 5,
+	FELL = 7,
+	LOW = 12,
+	LAST = 13,
+};
+
+static const uint16_t program[] = {
+	[ODD] = PIO_JMP(LOW),
+	[ROSE] = PIO_MOV_ISR_NOT_X,
+	[ROSE + 1] = PIO_PUSH_NOBLOCK,
+	[ROSE + 2] = PIO_JMP_X_DECREMENT(ROSE + 3),
+	[ROSE + 3] = PIO_JMP_X_DECREMENT(HIGH),
+	[HIGH] = PIO_JMP_X_DECREMENT(HIGH + 1),
+	[HIGH + 1] = PIO_JMP_PIN(HIGH),
+	[FELL] = PIO_MOV_ISR_NOT_X,
+	[FELL + 1] = PIO_PUSH_NOBLOCK,
+	[FELL + 2] = PIO_JMP_X_DECREMENT(FELL + 3),
+	[FELL + 3] = PIO_JMP_X_DECREMENT(FELL + 4),
+	[FELL + 4] = PIO_JMP_X_DECREMENT(LOW),
+	[LOW] = PIO_JMP_PIN(ROSE),
+	[LAST] = PIO_JMP_X_DECREMENT(LOW), /* wraps to LOW also where X was 0 */
+};
+
+/* Two a line: even and odd cycles. */
+struct stream {
+	uint32_t visible;	/* words that may be read, counted since the start of the capture */
+	uint32_t written;	/* words that were there at the last look */
+	uint32_t read;
+	uint64_t head;		/* time of the next word, NO_TIME if there is none */
+	bool high;		/* level after the next word */
+};
+
+static uint32_t rings[STREAM_COUNT][RING_WORDS] __attribute__((section(".rings"), aligned(RING_WORDS * 4u)));
+static struct stream streams[STREAM_COUNT];
+static struct capture_losses losses;
+static unsigned first_stream;
+static unsigned pins[LINE_COUNT];
+static uint64_t epoch_us;	/* of time 0 */
+static uint64_t base;		/* ticks from time 0 to the start of the counts */
+static uint64_t counts_us;	/* when the counts started */
+static uint64_t reference;	/* looks since then, COUNT_MARGIN later than the last look at the rings */
+static uint64_t horizon;
+static uint64_t next_horizon;
+static bool running;
+
+static uint32_t written_words(unsigned stream)
+{
+	/* The two channels of a pair move blocks in turn. One that is done reads 0, which is where the other begins. */
+	unsigned channel = stream;
+
+	if (!(REGISTER(DMA_CH_AL1_CTRL(channel)) & DMA_CTRL_BUSY))
+		channel += STREAM_COUNT;
+	return (0u - REGISTER(DMA_CH_TRANS_COUNT(channel))) & (BLOCK_WORDS - 1u);
+}
+
+static void dma_start(unsigned stream)
+{
+	for (unsigned turn = 2; turn-- > 0;) {
+		unsigned channel = stream + turn * STREAM_COUNT;
+		unsigned other = stream + (1u - turn) * STREAM_COUNT;
+		uint32_t control = DMA_CTRL_EN | DMA_CTRL_HIGH_PRIORITY | DMA_CTRL_DATA_SIZE_WORD | DMA_CTRL_INCR_WRITE |
+				   DMA_CTRL_RING_SIZE(RING_BITS) | DMA_CTRL_RING_SEL_WRITE | DMA_CTRL_CHAIN_TO(other) |
+				   DMA_CTRL_TREQ_SEL(DREQ_PIO0_RX0 + stream) | DMA_CTRL_IRQ_QUIET;
+
+		REGISTER(DMA_CH_READ_ADDR(channel)) = PIO0_BASE + PIO_RXF(stream);
+		REGISTER(DMA_CH_WRITE_ADDR(channel)) = (uint32_t)(uintptr_t)rings[stream];
+		REGISTER(DMA_CH_TRANS_COUNT(channel)) = BLOCK_WORDS;
+		REGISTER(turn == 0 ? DMA_CH_CTRL_TRIG(channel) : DMA_CH_AL1_CTRL(channel)) = control;
+	}
+}
+
+static void dma_stop(void)
+{
+	for (unsigned channel = 0; channel < 2u * STREAM_COUNT; channel++)
+		ALIAS_CLR(DMA_CH_AL1_CTRL(channel)) = DMA_CTRL_EN;
+	REGISTER(DMA_CHAN_ABORT) = 0xffu;
+	while (REGISTER(DMA_CHAN_ABORT) & 0xffu)
+		;
+}
+
+static void state_machine_start(unsigned stream)
+{
+	unsigned pin = pins[stream / 2u];
+
+	REGISTER(PIO0_BASE + PIO_SM_CLKDIV(stream)) = 1u << 16;
+	REGISTER(PIO0_BASE + PIO_SM_EXECCTRL(stream)) = PIO_EXECCTRL_WRAP(LOW, LAST) | PIO_EXECCTRL_JMP_PIN(pin);
+	REGISTER(PIO0_BASE + PIO_SM_SHIFTCTRL(stream)) =
+		PIO_SHIFTCTRL_IN_RIGHT | PIO_SHIFTCTRL_OUT_RIGHT | PIO_SHIFTCTRL_FJOIN_RX;
+	while (!(REGISTER(PIO0_BASE + PIO_FSTAT) & PIO_FSTAT_RXEMPTY(stream)))
+		(void)REGISTER(PIO0_BASE + PIO_RXF(stream));
+	REGISTER(PIO0_BASE + PIO_SM_INSTR(stream)) = PIO_MOV_X_NOT_NULL;
+	REGISTER(PIO0_BASE + PIO_SM_INSTR(stream)) = PIO_JMP(stream % 2u ? ODD : LOW);
+}
+
+static void counts_start(void)
+{
+	uint32_t mask = first_stream ? 0xcu : 0xfu;
+
+	REGISTER(PIO0_BASE + PIO_CTRL) = 0;
+	dma_stop();
+	for (unsigned i = 0; i < sizeof(program) / sizeof(program[0]); i++)
+		REGISTER(PIO0_BASE + PIO_INSTR_MEM(i)) = program[i];
+	for (unsigned stream = first_stream; stream < STREAM_COUNT; stream++) {
+		state_machine_start(stream);
+		/* A line that is high at the start rises in the first two cycles. */
+		streams[stream] = (struct stream){.head = NO_TIME, .high = true};
+		dma_start(stream);
+	}
+	REGISTER(PIO0_BASE + PIO_FDEBUG) = PIO_FDEBUG_RXSTALL_ALL;
+	counts_us = board_time_us();
+	base = (counts_us - epoch_us) * TICKS_PER_US;
+	REGISTER(PIO0_BASE + PIO_CTRL) = mask | PIO_CTRL_SM_RESTART(mask) | PIO_CTRL_CLKDIV_RESTART(mask);
+	horizon = base;
+	next_horizon = base;
+}
+
+void capture_start(unsigned stimulus_pin, unsigned answer_pin, bool with_stimulus)
+{
+	first_stream = with_stimulus ? 0 : 2;
+	pins[LINE_STIMULUS] = stimulus_pin;
+	pins[LINE_ANSWER] = answer_pin;
+	losses = (struct capture_losses){0};
+	epoch_us = board_time_us();
+	running = true;
+	counts_start();
+}
+
+void capture_stop(void)
+{
+	REGISTER(PIO0_BASE + PIO_CTRL) = 0;
+	dma_stop();
+	running = false;
+}
+
+static void head_update(unsigned index)
+{
+	struct stream *stream = &streams[index];
+
+	if (stream->read == stream->visible) {
+		stream->head = NO_TIME;
+		return;
+	}
+	uint32_t count = rings[index][stream->read % RING_WORDS];
+
+	stream->head = base + 2u * (reference - (uint32_t)((uint32_t)reference - count)) + index % 2u;
+}
+
+static bool lost(void)
+{
+	if (REGISTER(PIO0_BASE + PIO_FDEBUG) & PIO_FDEBUG_RXSTALL_ALL) {
+		losses.edges++;
+		return true;
+	}
+	for (unsigned i = first_stream; i < STREAM_COUNT; i++) {
+		uint32_t waiting = (streams[i].written - streams[i].read) & (BLOCK_WORDS - 1u);
+
+		if (waiting > RING_WORDS - RING_SLACK) {
+			losses.edges += waiting;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool capture_look(void)
+{
+	horizon = next_horizon;
+	uint64_t now_us = board_time_us();
+	uint64_t now = (now_us - epoch_us) * TICKS_PER_US;
+
+	reference = (now_us - counts_us) * TICKS_PER_US / 2u + COUNT_MARGIN;
+	next_horizon = now > MARGIN_TICKS ? now - MARGIN_TICKS : 0;
+	/* What the last look saw may be read now: by then it has surely arrived in memory. */
+	for (unsigned i = first_stream; i < STREAM_COUNT; i++) {
+		streams[i].visible = streams[i].written;
+		streams[i].written = written_words(i);
+		if (streams[i].head == NO_TIME)
+			head_update(i);
+	}
+	if (!lost())
+		return true;
+	losses.restarts++;
+	counts_start();
+	return false;
+}
+
+static void fetch(unsigned index)
+{
+	streams[index].read = (streams[index].read + 1u) & (BLOCK_WORDS - 1u);
+	streams[index].high = !streams[index].high;
+	head_update(index);
+}
+
+bool capture_next(struct edge *edge)
+{
+	for (;;) {
+		unsigned first = first_stream;
+
+		for (unsigned i = first_stream + 1; i < STREAM_COUNT; i++)
+			if (streams[i].head < streams[first].head)
+				first = i;
+		/* Of edges at the same time that of the stimulus comes first, whichever cycle its pair saw it in. */
+		unsigned other = first ^ 1u;
+		uint64_t time = streams[first].head;
+
+		if (time > horizon)
+			return false;
+		edge->time = time;
+		edge->line = (enum line)(first / 2u);
+		edge->high = streams[first].high;
+		edge->single = streams[other].head - time > 1u || streams[other].high != streams[first].high;
+		if (!edge->single)
+			fetch(other);
+		fetch(first);
+		/* The level at the start is none. */
+		if (time - base > 1u)
+			return true;
+	}
+}
+
+bool capture_pending(void)
+{
+	if (!running)
+		return false;
+	for (unsigned i = first_stream; i < STREAM_COUNT; i++)
+		if (streams[i].read != written_words(i))
+			return true;
+	return false;
+}
+
+uint64_t capture_horizon(void)
+{
+	return horizon;
+}
+
+uint64_t capture_now(void)
+{
+	return (board_time_us() - epoch_us) * TICKS_PER_US;
+}
+
+struct capture_losses capture_losses(void)
+{
+	return losses;
+}
+
+bool capture_running(void)
+{
+	return running;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Frames to and from the host over the serial line: what is to be sent waits in a ring until the host reads. */
+#ifndef LINK_H
+#define LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "frame.h"
+
+void link_start(void);
+/* Returns false, and sends nothing, where the ring has no room. Events leave room for answers to commands. */
+bool link_send(uint8_t type, uint8_t token, const void *body, size_t length);
+bool link_send_event(uint8_t type, const void *body, size_t length);
+/* Whether an answer of the greatest length would fit. */
+bool link_has_room(void);
+bool link_waiting(void);
+/* Takes up to `room` bytes that are to be sent. */
+size_t link_take(uint8_t *bytes, size_t room);
+/* Bytes that came; calls link_received for each whole frame. */
+void link_put(const uint8_t *bytes, size_t size);
+/* The line broke: what was received of a frame is forgotten. */
+void link_reset(void);
+
+struct link_losses {
+	uint32_t frames_dropped;	 /* events for which the ring had no room */
+	uint32_t frames_damaged; /* of the host's */
+};
+struct link_losses link_losses(void);
+
+/* Of the program. */
+void link_received(const struct frame *frame);
+
+#endif
