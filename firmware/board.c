@@ -124,6 +124,8 @@ uint64_t board_time_us(void)
 
 void board_wake_at(uint64_t time_us)
 {
+	/* Cleared before it is set: one that goes off before the core sleeps still wakes it. */
+	REGISTER(TIMER_INTR) = 1;
 	REGISTER(TIMER_ALARM0) = (uint32_t)time_us;
 	/* An alarm in the past would fire in 71 minutes. */
 	if (board_time_us() >= time_us)
@@ -133,8 +135,7 @@ void board_wake_at(uint64_t time_us)
 void board_sleep(bool (*pending)(void))
 {
 	__asm__ volatile("cpsid i" ::: "memory");
-	REGISTER(TIMER_INTR) = 1;
-	for (unsigned pin = 0; pin < PIN_COUNT; pin++)
+	for (unsigned pin = 0; watched_pins >> pin != 0; pin++)
 		if (watched_pins & (1u << pin))
 			REGISTER(IO_BANK0_INTR(pin)) = IO_BANK0_EDGES(pin);
 	NVIC_ISER = WAKING_INTERRUPTS;

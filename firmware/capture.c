@@ -13,9 +13,8 @@
 /* A DMA channel moves so many words before the other one of the pair goes on: a multiple of the ring. */
 #define BLOCK_WORDS 0x80000000u
 #define MARGIN_TICKS (2u * TICKS_PER_US)
-/* The turn of a 32-bit count is told by a time that may be this much, in counts, too early. */
-#define COUNT_MARGIN (1u << 20)
-#define NO_TIME UINT64_MAX
+/* The turn of a 32-bit time is told by the timer's, which may be so much too early. */
+#define TURN_MARGIN (1u << 20)
 
 /* Even cycles begin at LOW, odd ones at ODD: one cycle later. X is what is left; ~X counts the looks. In the loop of a low level
  * the look comes first, in that of a high level the count; the 6 cycles from one loop to the other count 3. */
@@ -45,13 +44,17 @@ static const uint16_t program[] = {
 	[LAST] = PIO_JMP_X_DECREMENT(LOW), /* wraps to LOW also where X was 0 */
 };
 
-/* Two a line: even and odd cycles. */
+/*
+ * Two a line: even and odd cycles. Times here are the low 32 bits of ticks, which wrap after 34 s: all that waits in the rings is
+ * younger, and they are compared by their difference.
+ */
 struct stream {
-	uint32_t visible;	/* words that may be read, counted since the start of the capture */
-	uint32_t written;	/* words that were there at the last look */
+	uint32_t visible; /* words that may be read, counted since the start of the capture */
+	uint32_t written; /* words that were there at the last look */
 	uint32_t read;
-	uint64_t head;		/* time of the next word, NO_TIME if there is none */
-	bool high;		/* level after the next word */
+	uint32_t head; /* time of the next word */
+	bool waiting;  /* there is a next word */
+	bool high;     /* level after the next word */
 };
 
 static uint32_t rings[STREAM_COUNT][RING_WORDS] __attribute__((section(".rings"), aligned(RING_WORDS * 4u)));
@@ -62,7 +65,7 @@ static unsigned pins[LINE_COUNT];
 static uint64_t epoch_us;	/* of time 0 */
 static uint64_t base;		/* ticks from time 0 to the start of the counts */
 static uint64_t counts_us;	/* when the counts started */
-static uint64_t reference;	/* looks since then, COUNT_MARGIN later than the last look at the rings */
+static uint64_t reference;	/* TURN_MARGIN later than the last look at the rings */
 static uint64_t horizon;
 static uint64_t next_horizon;
 static bool running;
@@ -98,8 +101,9 @@ static void dma_stop(void)
 	for (unsigned channel = 0; channel < 2u * STREAM_COUNT; channel++)
 		ALIAS_CLR(DMA_CH_AL1_CTRL(channel)) = DMA_CTRL_EN;
 	REGISTER(DMA_CHAN_ABORT) = 0xffu;
-	while (REGISTER(DMA_CHAN_ABORT) & 0xffu)
-		;
+	for (unsigned channel = 0; channel < 2u * STREAM_COUNT; channel++)
+		while (REGISTER(DMA_CH_AL1_CTRL(channel)) & DMA_CTRL_BUSY)
+			;
 }
 
 static void state_machine_start(unsigned stream)
@@ -127,7 +131,7 @@ static void counts_start(void)
 	for (unsigned stream = first_stream; stream < STREAM_COUNT; stream++) {
 		state_machine_start(stream);
 		/* A line that is high at the start rises in the first two cycles. */
-		streams[stream] = (struct stream){.head = NO_TIME, .high = true};
+		streams[stream] = (struct stream){.high = true};
 		dma_start(stream);
 	}
 	REGISTER(PIO0_BASE + PIO_FDEBUG) = PIO_FDEBUG_RXSTALL_ALL;
@@ -156,17 +160,13 @@ void capture_stop(void)
 	running = false;
 }
 
-static void head_update(unsigned index)
+static inline void head_update(unsigned index)
 {
 	struct stream *stream = &streams[index];
 
-	if (stream->read == stream->visible) {
-		stream->head = NO_TIME;
-		return;
-	}
-	uint32_t count = rings[index][stream->read % RING_WORDS];
-
-	stream->head = base + 2u * (reference - (uint32_t)((uint32_t)reference - count)) + index % 2u;
+	stream->waiting = stream->read != stream->visible;
+	if (stream->waiting)
+		stream->head = (uint32_t)base + 2u * rings[index][stream->read % RING_WORDS] + index % 2u;
 }
 
 static bool lost(void)
@@ -192,13 +192,13 @@ bool capture_look(void)
 	uint64_t now_us = board_time_us();
 	uint64_t now = (now_us - epoch_us) * TICKS_PER_US;
 
-	reference = (now_us - counts_us) * TICKS_PER_US / 2u + COUNT_MARGIN;
+	reference = now + TURN_MARGIN;
 	next_horizon = now > MARGIN_TICKS ? now - MARGIN_TICKS : 0;
 	/* What the last look saw may be read now: by then it has surely arrived in memory. */
 	for (unsigned i = first_stream; i < STREAM_COUNT; i++) {
 		streams[i].visible = streams[i].written;
 		streams[i].written = written_words(i);
-		if (streams[i].head == NO_TIME)
+		if (!streams[i].waiting)
 			head_update(i);
 	}
 	if (!lost())
@@ -208,36 +208,51 @@ bool capture_look(void)
 	return false;
 }
 
-static void fetch(unsigned index)
+static inline void fetch(unsigned index)
 {
 	streams[index].read = (streams[index].read + 1u) & (BLOCK_WORDS - 1u);
 	streams[index].high = !streams[index].high;
 	head_update(index);
 }
 
+/* The stream of a line whose word is the earlier; STREAM_COUNT if none waits. */
+static inline unsigned earlier(unsigned even)
+{
+	const struct stream *first = &streams[even];
+	const struct stream *second = &streams[even + 1u];
+
+	if (first->waiting && second->waiting)
+		return (int32_t)(second->head - first->head) < 0 ? even + 1u : even;
+	return first->waiting ? even : second->waiting ? even + 1u : STREAM_COUNT;
+}
+
 bool capture_next(struct edge *edge)
 {
 	for (;;) {
-		unsigned first = first_stream;
+		unsigned index = first_stream == 0 ? earlier(0) : STREAM_COUNT;
+		unsigned answer = earlier(2);
 
-		for (unsigned i = first_stream + 1; i < STREAM_COUNT; i++)
-			if (streams[i].head < streams[first].head)
-				first = i;
-		/* Of edges at the same time that of the stimulus comes first, whichever cycle its pair saw it in. */
-		unsigned other = first ^ 1u;
-		uint64_t time = streams[first].head;
-
-		if (time > horizon)
+		/* Of edges at the same time that of the stimulus comes first. */
+		if (index == STREAM_COUNT ||
+		    (answer != STREAM_COUNT && (int32_t)(streams[answer].head - streams[index].head) < 0))
+			index = answer;
+		if (index == STREAM_COUNT)
 			return false;
-		edge->time = time;
-		edge->line = (enum line)(first / 2u);
-		edge->high = streams[first].high;
-		edge->single = streams[other].head - time > 1u || streams[other].high != streams[first].high;
+		uint32_t time = streams[index].head;
+
+		if ((int32_t)(time - (uint32_t)horizon) > 0)
+			return false;
+		const struct stream *other = &streams[index ^ 1u];
+
+		edge->time = reference - ((uint32_t)reference - time);
+		edge->line = (enum line)(index / 2u);
+		edge->high = streams[index].high;
+		edge->single = !other->waiting || other->head - time > 1u || other->high != edge->high;
 		if (!edge->single)
-			fetch(other);
-		fetch(first);
+			fetch(index ^ 1u);
+		fetch(index);
 		/* The level at the start is none. */
-		if (time - base > 1u)
+		if (edge->time - base > 1u)
 			return true;
 	}
 }

@@ -34,9 +34,14 @@ size_t frame_encode(uint8_t *encoded, uint8_t type, uint8_t token, uint16_t sequ
 	raw[1] = token;
 	raw[2] = (uint8_t)sequence;
 	raw[3] = (uint8_t)(sequence >> 8);
-	for (size_t i = 0; i < length; i++)
-		raw[FRAME_HEADER + i] = body[i];
-	uint32_t crc = crc32(raw, size);
+	uint32_t crc = ~crc32(raw, FRAME_HEADER);
+	uint8_t *to = raw + FRAME_HEADER;
+
+	for (const uint8_t *from = body, *end = body + length; from < end; from++) {
+		crc = (crc >> 8) ^ crc_table[(crc ^ *from) & 0xffu];
+		*to++ = *from;
+	}
+	crc = ~crc;
 	for (unsigned i = 0; i < 4; i++)
 		raw[size++] = (uint8_t)(crc >> (8 * i));
 	for (size_t i = size; i > 0; i--) {

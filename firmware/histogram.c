@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "histogram.h"
 
-static unsigned bin(uint64_t magnitude)
+static unsigned bin(uint32_t magnitude)
 {
 	unsigned octave = 0;
 
-	if (magnitude > UINT32_MAX)
-		return HISTOGRAM_BINS - 1u;
-	for (uint32_t rest = (uint32_t)magnitude; rest >= 512u; rest >>= 1)
+	for (uint32_t rest = magnitude; rest >= 512u; rest >>= 1)
 		octave++;
-	return octave * 256u + (unsigned)(magnitude >> octave);
+	return octave * 256u + (magnitude >> octave);
 }
 
 static uint64_t magnitude_of(int64_t value)
@@ -17,21 +15,31 @@ static uint64_t magnitude_of(int64_t value)
 	return value < 0 ? 0u - (uint64_t)value : (uint64_t)value;
 }
 
-static void outliers_add(struct histogram *histogram, int64_t value, uint64_t time)
+/* The core multiplies 32 bits by 32 to 32 only; the compiler would multiply 64 by 64. */
+static inline uint64_t square(uint32_t value)
 {
-	uint32_t place = histogram->outlier_count;
+	uint32_t low = value & 0xffffu;
+	uint32_t high = value >> 16;
 
-	if (place < OUTLIER_COUNT)
-		histogram->outlier_count++;
-	else if (magnitude_of(value) > magnitude_of(histogram->outliers[histogram->least_outlier].value))
-		place = histogram->least_outlier;
-	else
-		return;
+	return ((uint64_t)(high * high) << 32) + ((uint64_t)(low * high) << 17) + low * low;
+}
+
+static __attribute__((noinline)) void outliers_add(struct histogram *histogram, int64_t value, uint64_t time)
+{
+	uint32_t place = histogram->least_place;
+
+	if (histogram->outlier_count < OUTLIER_COUNT)
+		place = histogram->outlier_count++;
 	histogram->outliers[place] = (struct outlier){.value = value, .time = time, .index = histogram->count};
-	for (uint32_t i = 0; i < histogram->outlier_count; i++)
-		if (magnitude_of(histogram->outliers[i].value) <
-		    magnitude_of(histogram->outliers[histogram->least_outlier].value))
-			histogram->least_outlier = i;
+	histogram->least_magnitude = UINT64_MAX;
+	for (uint32_t i = 0; i < histogram->outlier_count; i++) {
+		uint64_t other = magnitude_of(histogram->outliers[i].value);
+
+		if (other < histogram->least_magnitude) {
+			histogram->least_magnitude = other;
+			histogram->least_place = i;
+		}
+	}
 }
 
 void histogram_clear(struct histogram *histogram)
@@ -42,18 +50,20 @@ void histogram_clear(struct histogram *histogram)
 void histogram_add(struct histogram *histogram, int64_t value, uint64_t time)
 {
 	uint64_t magnitude = magnitude_of(value);
-	/* The square of what fits 32 bits; of more, which takes half a minute of silence, the square of the largest. */
-	uint64_t square = magnitude > UINT32_MAX ? UINT64_MAX : magnitude * magnitude;
+	/* 34 s and more, which takes a line that stands still for so long, count as that. */
+	uint32_t limited = magnitude > UINT32_MAX ? UINT32_MAX : (uint32_t)magnitude;
+	uint64_t squared = square(limited);
 
-	outliers_add(histogram, value, time);
-	histogram->bins[value < 0][bin(magnitude)]++;
+	if (histogram->outlier_count < OUTLIER_COUNT || magnitude > histogram->least_magnitude)
+		outliers_add(histogram, value, time);
+	histogram->bins[value < 0][bin(limited)]++;
 	histogram->count++;
 	histogram->sum += value;
 	if (value < histogram->min)
 		histogram->min = value;
 	if (value > histogram->max)
 		histogram->max = value;
-	histogram->squares_low += square;
-	if (histogram->squares_low < square)
+	histogram->squares_low += squared;
+	if (histogram->squares_low < squared)
 		histogram->squares_high++;
 }

@@ -14,14 +14,16 @@ struct outlier {
 	uint64_t index; /* the how-manieth value it was, from 0 */
 };
 
+/* What every value touches comes first: the core reaches it without an address from memory. */
 struct histogram {
 	uint64_t count;
 	int64_t min, max, sum;
 	uint64_t squares_low, squares_high; /* sum of the squares, 128 bits */
-	uint64_t bins[2][HISTOGRAM_BINS];   /* [0] values from 0 on, [1] below 0 by their magnitude */
-	struct outlier outliers[OUTLIER_COUNT];
+	uint64_t least_magnitude;	    /* of the outlier that goes first */
+	uint32_t least_place;
 	uint32_t outlier_count;
-	uint32_t least_outlier; /* place of the one that goes first */
+	struct outlier outliers[OUTLIER_COUNT];
+	uint64_t bins[2][HISTOGRAM_BINS]; /* [0] values from 0 on, [1] below 0 by their magnitude */
 };
 
 void histogram_clear(struct histogram *histogram);

@@ -24,6 +24,13 @@ static bool send(uint8_t type, uint8_t token, const void *body, size_t length, s
 
 	if (written - taken + FRAME_ENCODED_MAX + keep > RING_SIZE)
 		return false;
+	uint32_t at = written % RING_SIZE;
+
+	/* Where it is sure to fit before the end, it is encoded in place. */
+	if (at + FRAME_ENCODED_MAX <= RING_SIZE) {
+		written += frame_encode(&ring[at], type, token, sequence++, body, length);
+		return true;
+	}
 	size_t size = frame_encode(encoded, type, token, sequence++, body, length);
 
 	for (size_t i = 0; i < size; i++)
@@ -54,12 +61,17 @@ bool link_waiting(void)
 	return written != taken;
 }
 
-size_t link_take(uint8_t *bytes, size_t room)
+size_t link_take(const uint8_t **bytes, size_t room)
 {
-	size_t size = written - taken < room ? written - taken : room;
+	uint32_t at = taken % RING_SIZE;
+	size_t size = written - taken;
 
-	for (size_t i = 0; i < size; i++)
-		bytes[i] = ring[taken++ % RING_SIZE];
+	if (size > room)
+		size = room;
+	if (size > RING_SIZE - at)
+		size = RING_SIZE - at;
+	*bytes = &ring[at];
+	taken += size;
 	return size;
 }
 

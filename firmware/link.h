@@ -16,8 +16,8 @@ bool link_send_event(uint8_t type, const void *body, size_t length);
 /* Whether an answer of the greatest length would fit. */
 bool link_has_room(void);
 bool link_waiting(void);
-/* Takes up to `room` bytes that are to be sent. */
-size_t link_take(uint8_t *bytes, size_t room);
+/* Up to `room` bytes that are to be sent next; they are gone from the ring, but stay as they are until the next frame is sent. */
+size_t link_take(const uint8_t **bytes, size_t room);
 /* Bytes that came; calls link_received for each whole frame. */
 void link_put(const uint8_t *bytes, size_t size);
 /* The line broke: what was received of a frame is forgotten. */

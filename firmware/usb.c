@@ -293,8 +293,8 @@ static void data_received(void)
 static void data_send(void)
 {
 	static bool full; /* a transfer that ends with a full packet is closed by an empty one */
-	uint8_t packet[PACKET];
-	size_t size = link_take(packet, sizeof(packet));
+	const uint8_t *packet;
+	size_t size = link_take(&packet, PACKET);
 
 	if (size == 0 && !full)
 		return;

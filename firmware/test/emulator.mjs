@@ -181,13 +181,13 @@ export class Emulator {
 
   /** The outside drives a pin from this cycle on. */
   drive(pin, high, cycle = this.cycle) {
-    if (cycle <= this.pioCycle && cycle < this.cycle) throw new Error(`cycle ${cycle} is past (${this.cycle})`);
+    if (cycle < this.pioCycle) throw new Error(`cycle ${cycle} is past (${this.cycle})`);
     return this.agenda.add(cycle, () => this.applyLevel(this.rp2040.gpio[pin], high));
   }
 
   /** Calls at a cycle. */
   at(cycle, action) {
-    return this.agenda.add(Math.max(cycle, this.cycle), action);
+    return this.agenda.add(Math.max(cycle, this.pioCycle), action);
   }
 
   // One cycle of the PIO. PIO0 first: what PIO1 puts on a pin in this cycle is seen in the next.
@@ -261,28 +261,27 @@ export class Emulator {
     }
   }
 
-  // Lets the PIO run up to a cycle.
+  // Lets the PIO, and what is outside, run up to a cycle.
   settle(cycle) {
     while (this.pioCycle < cycle) {
-      if (this.active.length === 0) {
-        this.pioCycle = cycle;
-        return;
-      }
+      while (this.agenda.next <= this.pioCycle) this.agenda.take().action();
+      const limit = Math.min(cycle, this.agenda.next);
       let quiet = Infinity;
       for (const [, machine] of this.active) {
         const own = this.quietFor(machine);
         if (own < quiet) quiet = own;
         if (quiet === 0) break;
       }
-      const skipped = Math.min(quiet, cycle - this.pioCycle);
-      if (skipped >= 4) {
+      const skipped = Math.min(quiet, limit - this.pioCycle);
+      if (skipped >= 4 || this.active.length === 0) {
         for (const [, machine] of this.active) this.skip(machine, skipped);
         this.pioCycle += skipped;
         this.quietUntil = this.pioCycle + (quiet - skipped);
       } else {
         this.stepPio();
         // What a machine pushed is moved by the DMA in this cycle.
-        if (this.rp2040.clock.nextAlarm && this.rp2040.clock.nextAlarm.nanos <= this.rp2040.clock.nanos) this.rp2040.clock.tick(0);
+        const { clock } = this.rp2040;
+        if (clock.nextAlarm && clock.nextAlarm.nanos <= clock.nanos) clock.tick(0);
       }
     }
   }
@@ -306,9 +305,8 @@ export class Emulator {
     while (this.cycle < cycle) {
       if (until?.()) return true;
       while (this.agenda.next <= this.cycle) {
-        const entry = this.agenda.take();
-        this.settle(Math.max(entry.cycle, this.pioCycle));
-        entry.action();
+        this.settle(this.cycle);
+        while (this.agenda.next <= this.cycle) this.agenda.take().action();
       }
       if (core.waiting && core.pendingInterrupts & core.enabledInterrupts && core.checkForInterrupts()) core.waiting = false;
       let step;
@@ -326,20 +324,10 @@ export class Emulator {
       }
       this.cycle += step;
       // A timer that goes off in this step does so at its time; what the PIO did before it has been done by then.
-      if (this.active.length && (this.nextPioCycle() <= this.cycle || (this.agenda.next <= this.cycle && core.waiting))) this.settlePart();
+      if (this.agenda.next < this.cycle || (this.active.length && this.nextPioCycle() <= this.cycle)) this.settle(this.cycle);
       clock.tick(step * NS_PER_TICK);
     }
     return until?.() ?? false;
-  }
-
-  // Up to now, or up to what the outside does before.
-  settlePart() {
-    while (this.agenda.next <= this.cycle) {
-      const entry = this.agenda.take();
-      this.settle(entry.cycle);
-      entry.action();
-    }
-    this.settle(this.cycle);
   }
 
   /** Seconds of the emulated clock. */
