@@ -51,7 +51,7 @@ static void clocks_start(void)
 	while (REGISTER(CLOCKS_CLK_SYS_SELECTED) != 1u << 1)
 		;
 	REGISTER(CLOCKS_CLK_USB_DIV) = 1u << 8;
-	REGISTER(CLOCKS_CLK_USB_CTRL) = 1u << 11; /* enabled, PLL_USB */
+	REGISTER(CLOCKS_CLK_USB_CTRL) = 1u << 11;	     /* enabled, PLL_USB */
 	REGISTER(WATCHDOG_TICK) = WATCHDOG_TICK_ENABLE | 12; /* the timer's microsecond */
 }
 
@@ -71,8 +71,8 @@ void board_led(bool on)
 	REGISTER(on ? SIO_GPIO_OUT_SET : SIO_GPIO_OUT_CLR) = 1u << LED_PIN;
 }
 
-/* Command 4Bh, four bytes of nothing, then the id. All 13 bytes fit into the FIFO, so that chip select does not fall between
- * them; the flash cannot be read meanwhile, and is not: everything runs in RAM. */
+/* Command 4Bh, four bytes of nothing, then the id. All 13 bytes fit into the FIFO, so that chip select does
+ * not fall between them; the flash cannot be read meanwhile, and is not: everything runs in RAM. */
 void board_unique_id(uint8_t id[8])
 {
 	REGISTER(SSI_SSIENR) = 0;
@@ -97,12 +97,13 @@ void board_unique_id(uint8_t id[8])
 void board_bootloader(void)
 {
 	/* The boot ROM finds its functions by two letters (datasheet 2.8.3). */
-	typedef void *(*lookup_function)(uint16_t *table, uint32_t code);
+	typedef void *(*lookup_function)(uint16_t * table, uint32_t code);
 	typedef void (*reset_to_usb_boot_function)(uint32_t activity_pins, uint32_t disabled_interfaces);
 
-	uint16_t *table = (uint16_t *)(uintptr_t)*(volatile uint16_t *)0x14;
-	lookup_function lookup = (lookup_function)(uintptr_t)*(volatile uint16_t *)0x18;
-	reset_to_usb_boot_function reset_to_usb_boot = (reset_to_usb_boot_function)lookup(table, 'U' | ('B' << 8));
+	uint16_t *table = (uint16_t *)(uintptr_t) * (volatile uint16_t *)0x14;
+	lookup_function lookup = (lookup_function)(uintptr_t) * (volatile uint16_t *)0x18;
+	reset_to_usb_boot_function reset_to_usb_boot =
+		(reset_to_usb_boot_function)lookup(table, 'U' | ('B' << 8));
 	reset_to_usb_boot(0, 0);
 	for (;;)
 		;

@@ -24,8 +24,8 @@ void board_bootloader(void);
 uint64_t board_time_us(void);
 /* The core is woken at this time at the latest. */
 void board_wake_at(uint64_t time_us);
-/* Sleeps until the timer, the USB controller or an edge at a watched pin has something. `pending` is looked at once more with
- * interrupts off. */
+/* Sleeps until the timer, the USB controller or an edge at a watched pin has something. `pending` is looked
+ * at once more with interrupts off. */
 void board_sleep(bool (*pending)(void));
 
 void board_pin_input(unsigned pin, enum pull pull);

@@ -16,8 +16,9 @@
 /* The turn of a 32-bit time is told by the timer's, which may be so much too early. */
 #define TURN_MARGIN (1u << 20)
 
-/* Even cycles begin at LOW, odd ones at ODD: one cycle later. X is what is left; ~X counts the looks. In the loop of a low level
- * the look comes first, in that of a high level the count; the 6 cycles from one loop to the other count 3. */
+/* Even cycles begin at LOW, odd ones at ODD: one cycle later. X is what is left; ~X counts the looks. In the
+ * loop of a low level the look comes first, in that of a high level the count; the 6 cycles from one loop to
+ * the other count 3. */
 enum {
 	ODD = 0,
 	ROSE = 1,
@@ -45,8 +46,8 @@ static const uint16_t program[] = {
 };
 
 /*
- * Two a line: even and odd cycles. Times here are the low 32 bits of ticks, which wrap after 34 s: all that waits in the rings is
- * younger, and they are compared by their difference.
+ * Two a line: even and odd cycles. Times here are the low 32 bits of ticks, which wrap after 34 s: all that
+ * waits in the rings is younger, and they are compared by their difference.
  */
 struct stream {
 	uint32_t visible; /* words that may be read, counted since the start of the capture */
@@ -62,17 +63,18 @@ static struct stream streams[STREAM_COUNT];
 static struct capture_losses losses;
 static unsigned first_stream;
 static unsigned pins[LINE_COUNT];
-static uint64_t epoch_us;	/* of time 0 */
-static uint64_t base;		/* ticks from time 0 to the start of the counts */
-static uint64_t counts_us;	/* when the counts started */
-static uint64_t reference;	/* TURN_MARGIN later than the last look at the rings */
+static uint64_t epoch_us;  /* of time 0 */
+static uint64_t base;	   /* ticks from time 0 to the start of the counts */
+static uint64_t counts_us; /* when the counts started */
+static uint64_t reference; /* TURN_MARGIN later than the last look at the rings */
 static uint64_t horizon;
 static uint64_t next_horizon;
 static bool running;
 
 static uint32_t written_words(unsigned stream)
 {
-	/* The two channels of a pair move blocks in turn. One that is done reads 0, which is where the other begins. */
+	/* The two channels of a pair move blocks in turn. One that is done reads 0, which is where the other
+	 * begins. */
 	unsigned channel = stream;
 
 	if (!(REGISTER(DMA_CH_AL1_CTRL(channel)) & DMA_CTRL_BUSY))
@@ -85,8 +87,9 @@ static void dma_start(unsigned stream)
 	for (unsigned turn = 2; turn-- > 0;) {
 		unsigned channel = stream + turn * STREAM_COUNT;
 		unsigned other = stream + (1u - turn) * STREAM_COUNT;
-		uint32_t control = DMA_CTRL_EN | DMA_CTRL_HIGH_PRIORITY | DMA_CTRL_DATA_SIZE_WORD | DMA_CTRL_INCR_WRITE |
-				   DMA_CTRL_RING_SIZE(RING_BITS) | DMA_CTRL_RING_SEL_WRITE | DMA_CTRL_CHAIN_TO(other) |
+		uint32_t control = DMA_CTRL_EN | DMA_CTRL_HIGH_PRIORITY | DMA_CTRL_DATA_SIZE_WORD |
+				   DMA_CTRL_INCR_WRITE | DMA_CTRL_RING_SIZE(RING_BITS) |
+				   DMA_CTRL_RING_SEL_WRITE | DMA_CTRL_CHAIN_TO(other) |
 				   DMA_CTRL_TREQ_SEL(DREQ_PIO0_RX0 + stream) | DMA_CTRL_IRQ_QUIET;
 
 		REGISTER(DMA_CH_READ_ADDR(channel)) = PIO0_BASE + PIO_RXF(stream);
@@ -111,7 +114,8 @@ static void state_machine_start(unsigned stream)
 	unsigned pin = pins[stream / 2u];
 
 	REGISTER(PIO0_BASE + PIO_SM_CLKDIV(stream)) = 1u << 16;
-	REGISTER(PIO0_BASE + PIO_SM_EXECCTRL(stream)) = PIO_EXECCTRL_WRAP(LOW, LAST) | PIO_EXECCTRL_JMP_PIN(pin);
+	REGISTER(PIO0_BASE + PIO_SM_EXECCTRL(stream)) =
+		PIO_EXECCTRL_WRAP(LOW, LAST) | PIO_EXECCTRL_JMP_PIN(pin);
 	REGISTER(PIO0_BASE + PIO_SM_SHIFTCTRL(stream)) =
 		PIO_SHIFTCTRL_IN_RIGHT | PIO_SHIFTCTRL_OUT_RIGHT | PIO_SHIFTCTRL_FJOIN_RX;
 	while (!(REGISTER(PIO0_BASE + PIO_FSTAT) & PIO_FSTAT_RXEMPTY(stream)))

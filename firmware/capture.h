@@ -2,13 +2,13 @@
 /*
  * Every edge of up to two lines, with its time in ticks of 8 ns.
  *
- * A line is watched by two state machines of PIO0. Each looks at the pin in every second cycle and counts these looks down; one
- * looks in the even cycles, the other in the odd ones. The earlier of their two times is the cycle of the edge. A level that
- * lasts for a single cycle is seen by one of them alone: a glitch. After an edge a state machine needs 6 cycles before it looks
- * again.
+ * A line is watched by two state machines of PIO0. Each looks at the pin in every second cycle and counts
+ * these looks down; one looks in the even cycles, the other in the odd ones. The earlier of their two times
+ * is the cycle of the edge. A level that lasts for a single cycle is seen by one of them alone: a glitch.
+ * After an edge a state machine needs 6 cycles before it looks again.
  *
- * The times go through DMA into rings; the core is not in their way. The counts have 32 bits and wrap after 68 s; the
- * microsecond timer, of the same crystal, tells which turn it is.
+ * The times go through DMA into rings; the core is not in their way. The counts have 32 bits and wrap after
+ * 68 s; the microsecond timer, of the same crystal, tells which turn it is.
  */
 #ifndef CAPTURE_H
 #define CAPTURE_H
@@ -30,13 +30,13 @@ struct capture_losses {
 	uint32_t restarts; /* of the capture, after a loss */
 };
 
-/* Watches the lines at these pins; both may be the same pin. Time 0 is now. With `with_stimulus` false the first line is not
- * watched. */
+/* Watches the lines at these pins; both may be the same pin. Time 0 is now. With `with_stimulus` false the
+ * first line is not watched. */
 void capture_start(unsigned stimulus_pin, unsigned answer_pin, bool with_stimulus);
 void capture_stop(void);
 
-/* Looks at the rings. Edges up to this moment, less 2 us, can then be fetched. Returns false if edges were lost: everything that
- * has not been fetched is gone and the capture begins anew; time goes on. */
+/* Looks at the rings. Edges up to this moment, less 2 us, can then be fetched. Returns false if edges were
+ * lost: everything that has not been fetched is gone and the capture begins anew; time goes on. */
 bool capture_look(void);
 /* The next edge in the order of time. */
 bool capture_next(struct edge *edge);

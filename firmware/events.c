@@ -47,8 +47,9 @@ void events_add(const struct edge *edge, bool accepted)
 		since_us = board_time_us();
 	}
 	frame.events[count++] = (uint32_t)(edge->time - last_time) << EVENT_FLAG_BITS |
-				(edge->line == LINE_ANSWER ? EVENT_ANSWER_LINE : 0) | (edge->high ? EVENT_HIGH : 0) |
-				(edge->single ? EVENT_SINGLE : 0) | (accepted ? EVENT_ACCEPTED : 0);
+				(edge->line == LINE_ANSWER ? EVENT_ANSWER_LINE : 0) |
+				(edge->high ? EVENT_HIGH : 0) | (edge->single ? EVENT_SINGLE : 0) |
+				(accepted ? EVENT_ACCEPTED : 0);
 	last_time = edge->time;
 	total++;
 	if (count == EVENTS_A_FRAME)

@@ -23,7 +23,8 @@ struct frame {
 
 void frame_start(void);
 /* Returns the number of bytes at `encoded`, which has room for FRAME_ENCODED_MAX. */
-size_t frame_encode(uint8_t *encoded, uint8_t type, uint8_t token, uint16_t sequence, const uint8_t *body, size_t length);
+size_t frame_encode(uint8_t *encoded, uint8_t type, uint8_t token, uint16_t sequence, const uint8_t *body,
+		    size_t length);
 /* `encoded` without its final 0, decoded in place. Returns false if it is damaged. */
 bool frame_decode(struct frame *frame, uint8_t *encoded, size_t size);
 

@@ -30,7 +30,8 @@ static __attribute__((noinline)) void outliers_add(struct histogram *histogram, 
 
 	if (histogram->outlier_count < OUTLIER_COUNT)
 		place = histogram->outlier_count++;
-	histogram->outliers[place] = (struct outlier){.value = value, .time = time, .index = histogram->count};
+	histogram->outliers[place] =
+		(struct outlier){.value = value, .time = time, .index = histogram->count};
 	histogram->least_magnitude = UINT64_MAX;
 	for (uint32_t i = 0; i < histogram->outlier_count; i++) {
 		uint64_t other = magnitude_of(histogram->outliers[i].value);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts of signed values in ticks: exact up to 511 either way, then 256 bins an octave (0.4 %), up to 2^32. */
+/* Counts of signed values in ticks: exact up to 511 either way, then 256 bins an octave (0.4 %), up to 2^32.
+ */
 #ifndef HISTOGRAM_H
 #define HISTOGRAM_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Frames to and from the host over the serial line: what is to be sent waits in a ring until the host reads. */
+/* Frames to and from the host over the serial line: what is to be sent waits in a ring until the host reads.
+ */
 #ifndef LINK_H
 #define LINK_H
 
@@ -16,7 +17,8 @@ bool link_send_event(uint8_t type, const void *body, size_t length);
 /* Whether an answer of the greatest length would fit. */
 bool link_has_room(void);
 bool link_waiting(void);
-/* Up to `room` bytes that are to be sent next; they are gone from the ring, but stay as they are until the next frame is sent. */
+/* Up to `room` bytes that are to be sent next; they are gone from the ring, but stay as they are until the
+ * next frame is sent. */
 size_t link_take(const uint8_t **bytes, size_t room);
 /* Bytes that came; calls link_received for each whole frame. */
 void link_put(const uint8_t *bytes, size_t size);
@@ -24,7 +26,7 @@ void link_put(const uint8_t *bytes, size_t size);
 void link_reset(void);
 
 struct link_losses {
-	uint32_t frames_dropped;	 /* events for which the ring had no room */
+	uint32_t frames_dropped; /* events for which the ring had no room */
 	uint32_t frames_damaged; /* of the host's */
 };
 struct link_losses link_losses(void);

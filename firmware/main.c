@@ -74,7 +74,8 @@ static void configure(const struct frame *frame)
 	uint8_t *bytes = (uint8_t *)&wanted;
 
 	if (frame->length != sizeof(wanted)) {
-		refuse(frame->token, "the configuration has another length: firmware and host differ in version");
+		refuse(frame->token,
+		       "the configuration has another length: firmware and host differ in version");
 		return;
 	}
 	for (size_t i = 0; i < sizeof(wanted); i++)

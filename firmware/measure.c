@@ -22,18 +22,18 @@ static struct histogram histogram;
 static uint64_t frozen_now;
 
 static uint32_t random_state;
-static bool driven_high;	/* the level that was last asked for on the stimulus line */
-static uint64_t pushed;		/* edges asked for; with a fixed period they wait in the FIFO of the state machine */
-static uint64_t seen;		/* edges of the stimulus line */
-static bool scheduled;		/* random gaps: an edge has been asked for and not been seen */
+static bool driven_high; /* the level that was last asked for on the stimulus line */
+static uint64_t pushed;	 /* edges asked for; with a fixed period they wait in the FIFO of the state machine */
+static uint64_t seen;	 /* edges of the stimulus line */
+static bool scheduled;	 /* random gaps: an edge has been asked for and not been seen */
 static uint64_t overdue_at;
-static bool awaiting;		/* a stimulus was seen, its answer was not */
-static bool awaiting_return;	/* the line has gone back, the answer to that is not a measured one */
+static bool awaiting;	     /* a stimulus was seen, its answer was not */
+static bool awaiting_return; /* the line has gone back, the answer to that is not a measured one */
 static uint64_t stimulus_time;
 static bool stimulus_high;
 static bool late_expected;
 static bool late_high;
-static uint64_t last_edge;	/* PERIODIC: time of the last edge that counts */
+static uint64_t last_edge; /* PERIODIC: time of the last edge that counts */
 static bool have_last_edge;
 
 static bool mode_drives(void)
@@ -52,8 +52,9 @@ const char *measure_configure(const struct configuration *wanted)
 		return "it is running: stop it first";
 	if (wanted->mode < MODE_RESPONSE || wanted->mode > MODE_LOOPBACK)
 		return "no such mode";
-	if (wanted->edges > EDGES_FALLING || wanted->answer > ANSWER_ANY_EDGE || wanted->timing > TIMING_RANDOM ||
-	    wanted->pull > PULL_DOWN || wanted->flags > (FLAG_STREAM_EVENTS | FLAG_LOOPBACK_INSIDE))
+	if (wanted->edges > EDGES_FALLING || wanted->answer > ANSWER_ANY_EDGE ||
+	    wanted->timing > TIMING_RANDOM || wanted->pull > PULL_DOWN ||
+	    wanted->flags > (FLAG_STREAM_EVENTS | FLAG_LOOPBACK_INSIDE))
 		return "a choice is out of range";
 	/* 23 to 25 are the board's own. */
 	if (wanted->stimulus_pin > 28 || wanted->answer_pin > 28 ||
@@ -112,7 +113,8 @@ static void push(uint32_t ticks)
 static void push_after_gap(void)
 {
 	if (more_stimuli())
-		push(configuration.period_min + random_below(configuration.period_max - configuration.period_min + 1u));
+		push(configuration.period_min +
+		     random_below(configuration.period_max - configuration.period_min + 1u));
 }
 
 /* With a fixed period the edges wait in the FIFO, so that each comes exactly one period after the other. */
@@ -242,7 +244,9 @@ static bool on_answer_line(const struct edge *edge)
 	bool fits = configuration.answer == ANSWER_ANY_EDGE || edge->high == stimulus_high;
 
 	counts.edges++;
-	if (late_expected && (configuration.answer == ANSWER_ANY_EDGE ? !awaiting : edge->high == late_high && !(awaiting && fits))) {
+	if (late_expected &&
+	    (configuration.answer == ANSWER_ANY_EDGE ? !awaiting
+						     : edge->high == late_high && !(awaiting && fits))) {
 		late_expected = false;
 		counts.late++;
 		return false;
@@ -337,7 +341,8 @@ static bool done(void)
 		return false;
 	if (!mode_drives())
 		return histogram.count >= configuration.count;
-	/* Of a fixed period four edges may wait in the FIFO; should one have been lost with a full ring, they have had their time. */
+	/* Of a fixed period four edges may wait in the FIFO; should one have been lost with a full ring, they
+	 * have had their time. */
 	return !more_stimuli() && !awaiting && !awaiting_return &&
 	       (seen >= pushed || capture_horizon() > overdue_at + 4u * (uint64_t)configuration.period_max);
 }

@@ -40,23 +40,39 @@ enum request {
 };
 
 static const uint8_t device_descriptor[] = {
-	18,   1,    0x00, 0x02, /* USB 2.0 */
-	2,    0,    0,		/* class CDC */
+	18,	1,    0x00, 0x02,	/* USB 2.0 */
+	2,	0,    0,		/* class CDC */
 	PACKET, 0x09, 0x12, 0x01, 0x00, /* 1209:0001, the number for tests of pid.codes */
-	0x00, 0x01, 1,	  2,	3,    1,
+	0x00,	0x01, 1,    2,	  3,	1,
 };
 
 static const uint8_t configuration_descriptor[] = {
-	9, 2, 67, 0, 2, 1, 0, 0x80, 50,			      /* two interfaces, bus-powered, 100 mA */
-	9, 4, 0, 0, 1, 2, 2, 0, 0,			      /* interface 0: CDC, ACM */
-	5, 0x24, 0, 0x10, 0x01,				      /* CDC 1.10 */
-	5, 0x24, 1, 0, 1,				      /* call management: none */
-	4, 0x24, 2, 2,					      /* ACM: line coding */
-	5, 0x24, 6, 0, 1,				      /* union of 0 and 1 */
-	7, 5, 0x80 | ENDPOINT_NOTIFY, 3, 8, 0, 255,	      /* interrupt, never used */
-	9, 4, 1, 0, 2, 10, 0, 0, 0,			      /* interface 1: data */
-	7, 5, ENDPOINT_DATA, 2, PACKET, 0, 0,		      /* bulk out */
-	7, 5, 0x80 | ENDPOINT_DATA, 2, PACKET, 0, 0,	      /* bulk in */
+	9,    2,      67,
+	0,    2,      1,
+	0,    0x80,   50, /* two interfaces, bus-powered, 100 mA */
+	9,    4,      0,
+	0,    1,      2,
+	2,    0,      0, /* interface 0: CDC, ACM */
+	5,    0x24,   0,
+	0x10, 0x01, /* CDC 1.10 */
+	5,    0x24,   1,
+	0,    1, /* call management: none */
+	4,    0x24,   2,
+	2, /* ACM: line coding */
+	5,    0x24,   6,
+	0,    1, /* union of 0 and 1 */
+	7,    5,      0x80 | ENDPOINT_NOTIFY,
+	3,    8,      0,
+	255, /* interrupt, never used */
+	9,    4,      1,
+	0,    2,      10,
+	0,    0,      0, /* interface 1: data */
+	7,    5,      ENDPOINT_DATA,
+	2,    PACKET, 0,
+	0, /* bulk out */
+	7,    5,      0x80 | ENDPOINT_DATA,
+	2,    PACKET, 0,
+	0, /* bulk in */
 };
 
 static char serial_number[17];
@@ -66,7 +82,8 @@ static uint8_t line_coding[7] = {0x00, 0xc2, 0x01, 0x00, 0, 0, 8}; /* kept for t
 static uint8_t reply[PACKET + 4];
 static const uint8_t *control_data;
 static size_t control_left;
-static bool control_zero_packet; /* a reply of whole packets, shorter than was asked for, ends with an empty one */
+static bool control_zero_packet; /* a reply of whole packets, shorter than was asked for, ends with an empty
+				    one */
 static bool control_data1;
 static bool control_line_coding;
 static uint8_t address;
@@ -91,7 +108,8 @@ static void copy_out(uint8_t *bytes, uint32_t offset, size_t size)
 		bytes[i] = buffer[i];
 }
 
-/* The other bits must be there some cycles of the USB clock before the controller is told (datasheet 4.1.2.5.1). */
+/* The other bits must be there some cycles of the USB clock before the controller is told
+ * (datasheet 4.1.2.5.1). */
 static void hand_over(uint32_t control, uint32_t bits)
 {
 	REGISTER(control) = bits;
@@ -108,7 +126,8 @@ static void control_send(void)
 	control_left -= size;
 	if (size < PACKET)
 		control_zero_packet = false;
-	hand_over(BUFFER_IN_CONTROL(0), (uint32_t)size | USB_BUFFER_FULL | (control_data1 ? USB_BUFFER_DATA1 : 0));
+	hand_over(BUFFER_IN_CONTROL(0),
+		  (uint32_t)size | USB_BUFFER_FULL | (control_data1 ? USB_BUFFER_DATA1 : 0));
 	control_data1 = !control_data1;
 }
 
@@ -154,10 +173,10 @@ static void configure(uint8_t value)
 	link_reset();
 	if (value == 0)
 		return;
-	EP_IN_CONTROL(ENDPOINT_NOTIFY) =
-		USB_EP_CONTROL_ENABLE | USB_EP_CONTROL_INTERRUPT_PER_BUFFER | USB_EP_CONTROL_INTERRUPT | BUFFER_NOTIFY;
-	EP_OUT_CONTROL(ENDPOINT_DATA) =
-		USB_EP_CONTROL_ENABLE | USB_EP_CONTROL_INTERRUPT_PER_BUFFER | USB_EP_CONTROL_BULK | BUFFER_OUT;
+	EP_IN_CONTROL(ENDPOINT_NOTIFY) = USB_EP_CONTROL_ENABLE | USB_EP_CONTROL_INTERRUPT_PER_BUFFER |
+					 USB_EP_CONTROL_INTERRUPT | BUFFER_NOTIFY;
+	EP_OUT_CONTROL(ENDPOINT_DATA) = USB_EP_CONTROL_ENABLE | USB_EP_CONTROL_INTERRUPT_PER_BUFFER |
+					USB_EP_CONTROL_BULK | BUFFER_OUT;
 	EP_IN_CONTROL(ENDPOINT_DATA) =
 		USB_EP_CONTROL_ENABLE | USB_EP_CONTROL_INTERRUPT_PER_BUFFER | USB_EP_CONTROL_BULK | BUFFER_IN;
 	data_receive();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A USB device of class CDC ACM, full speed: a serial line over the bulk endpoint 2. Only what a host needs of it. */
+/* A USB device of class CDC ACM, full speed: a serial line over the bulk endpoint 2. Only what a host needs
+ * of it. */
 #ifndef USB_H
 #define USB_H
 

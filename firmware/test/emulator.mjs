@@ -173,6 +173,7 @@ export class Emulator {
 
   applyLevel(pin, high) {
     if (pin.inputValue === high && pin.rawInputValue === high) return;
+    this.lastEdge = this.cycle;
     pin.rawInputValue = high;
     // rp2040js keeps "edge" bits for a level, too: as on the chip, only a change is an edge.
     pin.setInputValue(high);
@@ -335,9 +336,16 @@ export class Emulator {
     return this.run(this.cycle + Math.round(seconds * TICKS_PER_SECOND), until);
   }
 
-  /** Sets every counter forward, as if nothing had happened for so long. Whole multiples of 2 us only, core asleep. */
+  /** The core sleeps, and no edge is on its way through the rings. */
+  get idle() {
+    const { core } = this.rp2040;
+    return core.waiting && !(core.pendingInterrupts & core.enabledInterrupts) && this.cycle > (this.lastEdge ?? 0) + 1_000;
+  }
+
+  /** Sets every counter forward, as if nothing had happened for so long: whole multiples of 2 us, while it is idle. */
   leap(cycles) {
     if (cycles % 250 !== 0) throw new Error('a leap is of whole microseconds, and even');
+    if (!this.idle) throw new Error('a leap over something that is under way');
     this.settle(this.cycle);
     for (const [, machine] of this.active) {
       if (machine.waiting) continue;
