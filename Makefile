@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src engine -type f -not -name '*.pyc') pyproject.toml meson.build meson.options
 
-.PHONY: bench clean docs engines guests help install lint run test test-browser test-commands test-engine test-lab test-lab-main test-measure test-parts test-python test-unit
+.PHONY: bench clean docs engines firmware guests help install lint run test test-browser test-commands test-engine test-firmware test-lab test-lab-main test-measure test-parts test-python test-unit
 
 help:
 	@echo 'make run    measure this machine (about a minute; installs what is missing)'
@@ -15,6 +15,8 @@ help:
 	@echo 'make lint   formatting, types, static analysis, layers'
 	@echo 'make bench  side by side with cyclictest and jitterdebugger'
 	@echo 'make engines  the engines for arm64 and armhf, to be part of the package'
+	@echo 'make firmware  the UF2 file of the measuring instrument (Raspberry Pi Pico)'
+	@echo 'make test-firmware  its tests, in an emulated board'
 	@echo 'make docs   the documentation as pages in site/'
 
 run: $(VENV)/.installed
@@ -47,6 +49,7 @@ test: $(VENV)/.tools $(VENV)/.installed
 
 test-parts:
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target lint test-engine guests
+	@$(MAKE) --no-print-directory test-firmware
 	@$(MAKE) --no-print-directory test-python
 	@$(MAKE) --no-print-directory test-lab-main
 
@@ -78,6 +81,25 @@ engines: $(VENV)/.ready
 		PATH="$(CURDIR)/$(BIN):$$PATH" ninja -C build-$$architecture --quiet engine/rtgauge-engine || exit 1; \
 		install -D build-$$architecture/engine/rtgauge-engine src/rtgauge/bin/rtgauge-engine-$$architecture || exit 1; \
 	done
+
+FIRMWARE_SOURCES := $(wildcard firmware/*.c firmware/*.h firmware/*.S firmware/*.ld firmware/*.py firmware/Makefile)
+
+firmware: build-firmware/rtgauge-instrument.uf2
+
+build-firmware/rtgauge-instrument.uf2: $(FIRMWARE_SOURCES)
+	@sh tools/packages.sh firmware
+	@echo '--- firmware of the instrument'
+	@$(MAKE) --silent -C firmware BUILD='$(CURDIR)/build-firmware'
+
+firmware/test/node_modules/.installed: firmware/test/package.json
+	@sh tools/packages.sh firmware
+	@echo '--- install the emulator of the board'
+	@cd firmware/test && npm install --silent
+	@touch $@
+
+test-firmware: $(VENV)/.tools $(VENV)/.installed build-firmware/rtgauge-instrument.uf2 firmware/test/node_modules/.installed
+	@cd firmware/test && sh ../../tools/part.sh 'firmware in an emulated board' node --test --test-reporter=spec firmware.test.mjs stimuli.test.mjs
+	@$(PART) 'host against the emulated instrument' $(BIN)/pytest tests/firmware
 
 # Fetches some hundred MB once.
 guests: $(VENV)/.installed

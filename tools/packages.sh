@@ -1,19 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Installs the Debian packages that `run`, `test`, `lab` or `bench` want; where it may not, prints the command and goes on.
+# Installs the Debian packages that `run`, `test`, `firmware`, `lab` or `bench` want; where it may not, prints the command and goes on.
 set -eu
 
 run="python3-venv gcc libc6-dev stress-ng iperf3 rt-tests iproute2 openssh-client"
 test="$run clang clang-format clang-tidy libcmocka-dev libclang-rt-dev valgrind chromium chromium-driver openssh-server busybox-static qemu-user-static gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf libc6-dev-arm64-cross libc6-dev-armhf-cross"
 lab="$test qemu-system-x86 qemu-system-arm mmdebstrap debian-archive-keyring e2fsprogs zstd"
+firmware="gcc-arm-none-eabi make nodejs npm"
 bench="$run valgrind jitterdebugger"
 
 case "${1:-run}" in
 run) wanted=$run ;;
 test) wanted=$test ;;
+firmware) wanted=$firmware ;;
 lab) wanted=$lab ;;
 bench) wanted=$bench ;;
-*) echo "usage: $0 run|test|lab|bench" >&2; exit 2 ;;
+*) echo "usage: $0 run|test|firmware|lab|bench" >&2; exit 2 ;;
 esac
 
 command -v dpkg-query >/dev/null 2>&1 || {
@@ -30,6 +32,10 @@ for package in $wanted; do
 		package="libclang-rt-$version-dev"
 	fi
 	if [ "$package" = python3-venv ] && python3 -c 'import ensurepip, venv' 2>/dev/null; then
+		continue
+	fi
+	# Node.js need not be Debian's; its own packages bring npm along.
+	if { [ "$package" = nodejs ] && command -v node >/dev/null 2>&1; } || { [ "$package" = npm ] && command -v npm >/dev/null 2>&1; }; then
 		continue
 	fi
 	state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
