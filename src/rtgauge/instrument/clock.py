@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""How fast the instrument's clock runs against the host's: estimated and shown, never subtracted unsaid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+# Windows of which the least offset counts. A message is never early, but may be late by whatever the USB and the host took.
+WINDOWS = 32
+MIN_WINDOWS = 4
+
+
+@dataclass(frozen=True)
+class ClockDrift:
+    """Drift in parts per million: above 0 the host's clock runs faster. `low_ppm` to `high_ppm` is the 95 % interval over `seconds`."""
+
+    ppm: float
+    low_ppm: float
+    high_ppm: float
+    seconds: float
+
+
+class ClockComparison:
+    """Collects pairs of the instrument's and the host's time."""
+
+    def __init__(self, ticks_per_second: int) -> None:
+        self._tick_ns = 1e9 / ticks_per_second
+        self._instrument_ns: list[float] = []
+        self._offset_ns: list[float] = []
+        self._first_host_ns: int | None = None
+
+    def add(self, ticks: int, host_ns: int) -> None:
+        """The instrument said `ticks`; the host got it at `host_ns` (CLOCK_MONOTONIC)."""
+        if self._first_host_ns is None:
+            self._first_host_ns = host_ns
+        instrument_ns = ticks * self._tick_ns
+        self._instrument_ns.append(instrument_ns)
+        self._offset_ns.append(host_ns - self._first_host_ns - instrument_ns)
+
+    def drift(self) -> ClockDrift | None:
+        """Theil and Sen's slope through the least offsets of windows of equal length; None before there are enough of them."""
+        if len(self._instrument_ns) < 2 * MIN_WINDOWS:
+            return None
+        times = np.asarray(self._instrument_ns)
+        offsets = np.asarray(self._offset_ns)
+        span = times[-1] - times[0]
+        if not span > 0:
+            return None
+        windows = min(WINDOWS, len(times) // 2)
+        window = np.minimum(((times - times[0]) / span * windows).astype(int), windows - 1)
+        least = [int(members[np.argmin(offsets[members])]) for w in range(windows) if len(members := np.flatnonzero(window == w))]
+        if len(least) < MIN_WINDOWS:
+            return None
+        slope, _, low, high = stats.theilslopes(offsets[least], times[least], 0.95)
+        return ClockDrift(ppm=float(slope) * 1e6, low_ppm=float(low) * 1e6, high_ppm=float(high) * 1e6, seconds=float(span) / 1e9)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""Loads firmware onto a board: copies the UF2 file to the drive that its boot ROM is."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from rtgauge.errors import InputError, MeasureError
+
+UF2_MAGIC = b"UF2\n\x57\x51\x5d\x9e"
+FAMILY_RP2040 = 0xE48B_FF56
+BLOCK = 512
+DRIVE_LABEL = "RPI-RP2"
+BY_LABEL = Path("/dev/disk/by-label") / DRIVE_LABEL
+
+
+def check_uf2(path: Path) -> None:
+    """Raises InputError where the file is no UF2 file for the RP2040."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    if not data or len(data) % BLOCK or any(data[at : at + 8] != UF2_MAGIC for at in range(0, len(data), BLOCK)):
+        raise InputError(f"{path} is no UF2 file; make one with: make firmware")
+    if any(int.from_bytes(data[at + 28 : at + 32], "little") != FAMILY_RP2040 for at in range(0, len(data), BLOCK)):
+        raise InputError(f"{path} is for another chip than the RP2040")
+
+
+def drives(mounts: Path = Path("/proc/self/mounts")) -> list[Path]:
+    """Where boot drives of an RP2040 are mounted, by the INFO_UF2.TXT on them."""
+    found: list[Path] = []
+    for line in mounts.read_text().splitlines():
+        fields = line.split(" ")
+        if len(fields) < 3 or fields[2] != "vfat":
+            continue
+        point = Path(fields[1].encode().decode("unicode_escape"))
+        try:
+            if DRIVE_LABEL in (point / "INFO_UF2.TXT").read_text(errors="replace"):
+                found.append(point)
+        except OSError:
+            continue
+    return found
+
+
+def wait_for_drive(seconds: float = 15.0, mounts: Path = Path("/proc/self/mounts")) -> Path:
+    """The drive, as soon as it is mounted. Raises MeasureError with the way to mount it."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found = drives(mounts)
+        if len(found) == 1:
+            return found[0]
+        if len(found) > 1:
+            raise MeasureError(f"more than one board waits for firmware: {', '.join(map(str, found))}; leave one plugged in")
+        if time.monotonic() >= deadline:
+            break
+        time.sleep(0.2)
+    if BY_LABEL.exists():
+        raise MeasureError(f"the board's drive is there and not mounted: udisksctl mount -b {BY_LABEL}, and once more")
+    raise MeasureError("no board waits for firmware: hold BOOTSEL while you plug it in, and once more")
+
+
+def flash(uf2: Path, drive: Path) -> None:
+    """Copies the file and waits until it is written; the board then starts it by itself. Raises InputError, MeasureError."""
+    check_uf2(uf2)
+    try:
+        with (drive / uf2.name).open("wb") as target:
+            target.write(uf2.read_bytes())
+            target.flush()
+            os.fsync(target.fileno())
+    except OSError as error:
+        # The drive goes away as the board starts; the last block is then there, and closing the file may find nobody.
+        if drive.exists() and (drive / "INFO_UF2.TXT").exists():
+            raise MeasureError(f"{drive} could not be written: {error.strerror}") from error

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: MIT
+"""The protocol between EVL's latmus and a latency monitor (latmon), as Zephyr has one: this is the side of the machine under test.
+
+TCP, port 2306; all numbers big-endian and of 32 bits. The client asks for a period (us, 1 to 1000000) and a number of cells (0 to 1000).
+About once a second comes a bulk: sum (high and low word, ns), minimum and maximum (ns), overruns, samples. A second request, with period 0,
+ends it: bulks that were under way, then one without samples, then the cells of 1 us, counts since the request. Facts from the headers and sources of
+libevl (latmus) and of Zephyr (subsys/net/lib/latmon). A latency beyond the last cell is counted in it, and one longer than
+the period adds overruns. Zephyr's latmon drops the first second.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Self
+
+from rtgauge.errors import InputError, MeasureError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PORT = 2306
+SCHEME = "latmon:"
+MAX_PERIOD_US = 1_000_000
+MAX_CELLS = 1_000
+REQUEST = struct.Struct(">II")
+BULK = struct.Struct(">6I")
+CONNECT_TIMEOUT_S = 5.0
+# A bulk comes each second, one that is warming up takes longer.
+SILENCE_S = 5.0
+NO_MINIMUM = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class Bulk:
+    """About a second of samples. Times in ns; `samples` is above 0."""
+
+    sum_ns: int
+    min_ns: int
+    max_ns: int
+    overruns: int
+    samples: int
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Counts of latencies of 0 to 1 us, 1 to 2 us, and so on. `clipped`: the last cell has all that are longer, too, and is not empty."""
+
+    counts: list[int] = field(default_factory=list[int])
+
+    @property
+    def clipped(self) -> bool:
+        """Whether the last cell may hold latencies beyond its bounds."""
+        return bool(self.counts) and self.counts[-1] > 0
+
+
+def parse_address(address: str) -> tuple[str, int]:
+    """`latmon:HOST`, `latmon:HOST:PORT`, `latmon:[2001:db8::1]:2306` -> (host, port). Raises InputError."""
+    name = address.removeprefix(SCHEME)
+    host, port = name, str(PORT)
+    if name.startswith("[") and "]" in name:
+        host, _, rest = name[1:].partition("]")
+        port = rest.removeprefix(":") or port
+    elif name.count(":") == 1:
+        host, port = name.split(":")
+    if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
+        raise InputError(f"'{address}' is no latmon; write it like latmon:192.168.1.7 or latmon:board:2306")
+    return host, int(port)
+
+
+class LatmonSession:
+    """A monitor that measures for us. Raises MeasureError where it is gone or sends what none can send."""
+
+    def __init__(self, connection: socket.socket, period_us: int, cells: int, silence_s: float = SILENCE_S) -> None:
+        """Asks for it. Raises InputError where the numbers are none that a latmon takes."""
+        if not 1 <= period_us <= MAX_PERIOD_US:
+            raise InputError(f"a latmon takes periods of 1 us to 1 s, not {period_us} us")
+        if not 0 <= cells <= MAX_CELLS:
+            raise InputError(f"a latmon has at most {MAX_CELLS} cells of 1 us, not {cells}")
+        self._connection = connection
+        self._cells = cells
+        self._stopped = False
+        connection.settimeout(silence_s)
+        self._send(REQUEST.pack(period_us, cells))
+
+    @classmethod
+    def open(cls, address: str, period_us: int, cells: int = MAX_CELLS, silence_s: float = SILENCE_S) -> LatmonSession:
+        """Connects to `latmon:HOST[:PORT]` and starts it."""
+        host, port = parse_address(address)
+        try:
+            connection = socket.create_connection((host, port), CONNECT_TIMEOUT_S)
+        except OSError as error:
+            raise MeasureError(f"no latmon answers at {host}, port {port}: {error.strerror or error}") from error
+        try:
+            return cls(connection, period_us, cells, silence_s)
+        except BaseException:
+            connection.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def bulks(self) -> Iterator[Bulk]:
+        """One about each second, as they come; ends where the monitor ends by itself (too many overruns)."""
+        while (bulk := self._bulk()) is not None:
+            yield bulk
+
+    def stop(self) -> tuple[list[Bulk], Cells]:
+        """Ends it: the bulks that were under way, and the cells of all that was counted."""
+        bulks: list[Bulk] = []
+        if not self._stopped:
+            self._send(REQUEST.pack(0, 0))
+            bulks += self.bulks()
+        counts = struct.unpack(f">{self._cells}I", self._receive(4 * self._cells))
+        return bulks, Cells(list(counts))
+
+    def _bulk(self) -> Bulk | None:
+        high, low, minimum, maximum, overruns, samples = BULK.unpack(self._receive(BULK.size))
+        if samples == 0:
+            self._stopped = True
+            return None
+        bulk = Bulk((high << 32) | low, minimum, maximum, overruns, samples)
+        if not minimum <= maximum or not samples * minimum <= bulk.sum_ns <= samples * maximum:
+            raise MeasureError(f"the latmon's numbers contradict each other: {bulk}")
+        return bulk
+
+    def _send(self, data: bytes) -> None:
+        try:
+            self._connection.sendall(data)
+        except OSError as error:
+            raise MeasureError(f"the connection to the latmon broke: {error.strerror or error}") from error
+
+    def _receive(self, size: int) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            try:
+                part = self._connection.recv(size - len(data))
+            except TimeoutError as error:
+                raise MeasureError("the latmon has gone silent: does the machine answer its pulses, is the board connected?") from error
+            except OSError as error:
+                raise MeasureError(f"the connection to the latmon broke: {error.strerror or error}") from error
+            if not part:
+                raise MeasureError("the latmon closed the connection")
+            data += part
+        return bytes(data)

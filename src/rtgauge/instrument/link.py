@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+"""The serial line to an instrument: found by its path or by its unique id."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import serial
+from serial.tools import list_ports
+
+from rtgauge.errors import InputError, MeasureError
+
+VENDOR, PRODUCT = 0x1209, 0x0001
+PRODUCT_TEXT = "rtgauge instrument"
+SCHEME = "serial:"
+
+
+@dataclass(frozen=True)
+class Port:
+    """An instrument that is plugged in."""
+
+    path: str
+    unique_id: str
+
+
+def list_instruments() -> list[Port]:
+    """The instruments that are plugged in, by what USB says of them; none is opened."""
+    return sorted(
+        (
+            Port(port.device, (port.serial_number or "").upper())
+            for port in list_ports.comports()
+            if (port.vid, port.pid) == (VENDOR, PRODUCT) and (port.product is None or PRODUCT_TEXT in port.product)
+        ),
+        key=lambda port: port.path,
+    )
+
+
+def resolve(address: str) -> str:
+    """`serial:/dev/ttyACM0`, `serial:E6605838831F2B27`, or `serial:` where only one is plugged in -> the path.
+
+    Raises InputError, with what there is.
+    """
+    name = address.removeprefix(SCHEME)
+    if name.startswith("/"):
+        return name
+    ports = list_instruments()
+    there = ", ".join(f"{port.path} ({port.unique_id})" for port in ports) or "none"
+    if name and not re.fullmatch(r"[0-9A-Fa-f]{4,16}", name):
+        raise InputError(f"'{address}' is no instrument; write it like serial:/dev/ttyACM0 or serial:E6605838831F2B27; plugged in: {there}")
+    fitting = [port for port in ports if port.unique_id.startswith(name.upper())]
+    if len(fitting) == 1:
+        return fitting[0].path
+    problem = "more than one instrument fits" if fitting else "no such instrument is plugged in" if name else "no instrument is plugged in"
+    raise InputError(f"{problem}; there: {there}")
+
+
+class SerialLink:
+    """Bytes to and from a port that nobody else has open; also a pseudo-terminal. Raises MeasureError where the port goes away."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        try:
+            # The speed means nothing over USB.
+            self._port = serial.Serial(path, 115200, timeout=0, write_timeout=2, exclusive=True)
+        except (serial.SerialException, OSError, ValueError) as error:
+            raise MeasureError(f"{path} cannot be opened: {_reason(error, path)}") from error
+
+    def read(self, timeout_s: float) -> bytes:
+        """What has come, after waiting for the first byte for at most so long; empty if none came."""
+        try:
+            self._port.timeout = max(0.0, timeout_s)
+            data = self._port.read(1)
+            if data:
+                self._port.timeout = 0
+                data += self._port.read(65536)
+        except (serial.SerialException, OSError, TypeError) as error:
+            raise MeasureError(f"the connection to the instrument at {self.path} broke: is the cable plugged in?") from error
+        return data
+
+    def write(self, data: bytes) -> None:
+        """Sends all of it."""
+        try:
+            self._port.write(data)
+        except (serial.SerialException, OSError) as error:
+            raise MeasureError(f"the connection to the instrument at {self.path} broke: is the cable plugged in?") from error
+
+    def close(self) -> None:
+        """Gives the port back."""
+        self._port.close()
+
+
+def _reason(error: Exception, path: str) -> str:
+    number = getattr(error, "errno", None)
+    if not Path(path).exists():
+        return "there is no such port; is the instrument plugged in? (rtgauge instrument list)"
+    if number == 13:
+        return "this user may not; the group that owns it is often dialout"
+    if "exclusively lock" in str(error) or number in (11, 16):
+        return "another program has it open (ModemManager looks at new ports for some seconds)"
+    return str(error)

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: MIT
+"""What the frames of the instrument say: identity, configuration, state, events, histogram (docs/formats/instrument.md)."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtgauge.errors import MeasureError
+
+PROTOCOL_VERSION = 1
+
+IDENTIFY, CONFIGURE, START, STOP, DUMP, GET_STATE, BOOTLOADER = range(1, 8)
+ANSWER = 0x80
+STATE = ANSWER | GET_STATE
+SUMMARY, BINS, OUTLIERS = 0x90, 0x91, 0x92
+EVENTS = 0xA0
+REFUSED = 0xFF
+
+STREAM_EVENTS = 1
+LOOPBACK_INSIDE = 2
+
+
+class Mode(IntEnum):
+    """What the instrument does."""
+
+    RESPONSE = 1
+    PERIODIC = 2
+    LOOPBACK = 3
+
+
+class Edges(IntEnum):
+    """Which edges are stimuli, or in PERIODIC are compared with the one before."""
+
+    BOTH = 0
+    RISING = 1
+    FALLING = 2
+
+
+class Answer(IntEnum):
+    """What answers a stimulus: an edge to the same level, or any edge."""
+
+    FOLLOWS = 0
+    ANY_EDGE = 1
+
+
+class Timing(IntEnum):
+    """When the next stimulus comes: on a grid, or at random after the answer."""
+
+    FIXED = 0
+    RANDOM = 1
+
+
+class Pull(IntEnum):
+    """The instrument's resistor at the answer line."""
+
+    NONE = 0
+    UP = 1
+    DOWN = 2
+
+
+_CONFIGURATION = struct.Struct("<8B4IQI")
+MAX_TICKS = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What is to be measured; times in ns. Pins are the GP numbers of the board.
+
+    RESPONSE and LOOPBACK: `period_min_ns` and `period_max_ns` bound the random time from an answer to the next stimulus; with `timing`
+    FIXED the first is the period. `limit_ns`: after it a stimulus is missed; with a fixed period shorter than that. PERIODIC:
+    `nominal_ns`: what the distance of two edges is compared with. `count`: stimuli, or distances, after which it ends by itself; 0: at stop.
+    """
+
+    mode: Mode
+    edges: Edges = Edges.BOTH
+    answer: Answer = Answer.FOLLOWS
+    timing: Timing = Timing.RANDOM
+    stimulus_pin: int = 2
+    answer_pin: int = 3
+    pull: Pull = Pull.NONE
+    period_min_ns: int = 3_000
+    period_max_ns: int = 7_071_000
+    limit_ns: int = 100_000_000
+    nominal_ns: int = 0
+    count: int = 0
+    seed: int = 1
+    stream_events: bool = True
+    loopback_inside: bool = False
+
+    def encode(self, ticks_per_second: int) -> bytes:
+        """As CONFIGURE has it. Raises MeasureError where a number does not fit."""
+
+        def ticks(time_ns: int, what: str) -> int:
+            value = time_ns * ticks_per_second // 10**9
+            if not 0 <= value <= MAX_TICKS:
+                raise MeasureError(f"{what} of {time_ns} ns does not fit the instrument: 0 to {MAX_TICKS * 10**9 // ticks_per_second} ns")
+            return value
+
+        flags = (STREAM_EVENTS if self.stream_events else 0) | (LOOPBACK_INSIDE if self.loopback_inside else 0)
+        try:
+            return _CONFIGURATION.pack(
+                self.mode,
+                self.edges,
+                self.answer,
+                self.timing,
+                flags,
+                self.stimulus_pin,
+                self.answer_pin,
+                self.pull,
+                ticks(self.period_min_ns, "the period"),
+                ticks(self.period_max_ns, "the period's upper bound"),
+                ticks(self.limit_ns, "the limit"),
+                ticks(self.nominal_ns, "the nominal time"),
+                self.count,
+                self.seed % 2**32,
+            )
+        except struct.error as error:
+            raise MeasureError(f"the configuration does not fit the instrument: {error}") from error
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who answers: text with the firmware's version, and the flash chip's unique id in hex."""
+
+    protocol: int
+    ticks_per_second: int
+    unique_id: str
+    text: str
+
+    @property
+    def tick_ns(self) -> float:
+        """Length of a tick."""
+        return 1e9 / self.ticks_per_second
+
+    @classmethod
+    def decode(cls, body: bytes) -> Identity:
+        """Raises MeasureError where it is no instrument that this program knows."""
+        if len(body) < 16:
+            raise MeasureError("what answers at this port is no instrument of rtgauge")
+        protocol, size, ticks_per_second = struct.unpack_from("<HHI", body)
+        if protocol != PROTOCOL_VERSION or size != _CONFIGURATION.size or ticks_per_second == 0:
+            raise MeasureError(
+                f"the instrument speaks protocol {protocol}, this program {PROTOCOL_VERSION}: flash the firmware that belongs to it (rtgauge instrument flash)"
+            )
+        return cls(protocol, ticks_per_second, body[8:16].hex().upper(), body[16:].decode("ascii", "replace"))
+
+
+class RunState(IntEnum):
+    """Whether it measures."""
+
+    IDLE = 0
+    RUNNING = 1
+    FINISHED = 2
+
+
+_STATE = struct.Struct("<BBH11QII")
+
+
+@dataclass(frozen=True)
+class State:
+    """Counters since the start; `now` in ticks.
+
+    `late`: answers after their limit (their stimuli are in `missed`). `extra`: edges of the answer line that answer nothing. `glitches`:
+    edges of pulses so short that one of the two state machines did not see them. `edges_lost` (at least so many), `voided` (stimuli
+    that were then under way) and `capture_restarts`: a ring of the instrument was full. `events_dropped`: edges that are in the counters
+    and the histogram and were not streamed, for the host did not read.
+    """
+
+    run: RunState
+    mode: int
+    now: int
+    stimuli: int
+    answers: int
+    missed: int
+    late: int
+    extra: int
+    edges: int
+    glitches: int
+    voided: int
+    edges_lost: int
+    events_dropped: int
+    capture_restarts: int
+    frames_damaged: int
+
+    @classmethod
+    def decode(cls, body: bytes) -> State:
+        """Raises MeasureError."""
+        if len(body) != _STATE.size:
+            raise MeasureError("a state of another length came: firmware and host differ in version")
+        run, mode, _, *counters = _STATE.unpack(body)
+        if run not in set(RunState):
+            raise MeasureError(f"the instrument is in state {run}, which this program does not know")
+        return cls(RunState(run), mode, *counters)
+
+
+@dataclass(frozen=True)
+class Events:
+    """Edges in the order of their time. Arrays of one length: `ticks` (uint64, since the start), `answer_line`, `high`, `single`, `accepted`.
+
+    `single`: one state machine alone saw it. `accepted`: the answer to the stimulus before it. `missing`: events that were dropped
+    between the block before and this one.
+    """
+
+    ticks: NDArray[np.uint64]
+    answer_line: NDArray[np.bool_]
+    high: NDArray[np.bool_]
+    single: NDArray[np.bool_]
+    accepted: NDArray[np.bool_]
+    missing: int = 0
+
+    def __len__(self) -> int:
+        return len(self.ticks)
+
+
+def decode_events(body: bytes, expected_index: int) -> tuple[Events, int]:
+    """The events of a frame, and the index of the event after them (mod 2^32). Raises MeasureError."""
+    if len(body) < 12 or (len(body) - 12) % 4:
+        raise MeasureError("a frame of events has a length that none can have")
+    first, base = struct.unpack_from("<IQ", body)
+    words = np.frombuffer(body, dtype="<u4", offset=12)
+    ticks = np.cumsum(words >> 4, dtype=np.uint64) + np.uint64(base)
+    events = Events(
+        ticks=ticks,
+        answer_line=(words & 1) != 0,
+        high=(words & 2) != 0,
+        single=(words & 4) != 0,
+        accepted=(words & 8) != 0,
+        missing=(first - expected_index) % 2**32,
+    )
+    return events, (first + len(words)) % 2**32
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """One of the values largest by magnitude: `value` and `time` in ticks, and the how-manieth value it was, from 0."""
+
+    value: int
+    time: int
+    index: int
+
+
+def bin_edges(index: int) -> tuple[int, int]:
+    """Smallest and largest magnitude, in ticks, that fall into a bin: exact up to 511, then 256 bins an octave."""
+    octave = max(0, index // 256 - 1)
+    low = (index - 256 * octave) << octave
+    return low, low + (1 << octave) - 1
+
+
+_SUMMARY = struct.Struct("<QqqqQQ")
+_OUTLIER = struct.Struct("<qQQ")
+_BIN = np.dtype([("bin", "<u2"), ("count", "<u8")])
+
+
+@dataclass
+class Histogram:
+    """All values that the instrument measured, in ticks: latencies, or in PERIODIC deviations from the nominal distance.
+
+    `bins` maps the index of a bin, below 0 as `~index`, to its count. `minimum` and `maximum` are None where nothing was measured.
+    """
+
+    count: int = 0
+    minimum: int | None = None
+    maximum: int | None = None
+    total: int = 0
+    squares: int = 0
+    bins: dict[int, int] = field(default_factory=dict[int, int])
+    outliers: list[Outlier] = field(default_factory=list[Outlier])
+
+    @property
+    def mean(self) -> float | None:
+        """In ticks."""
+        return self.total / self.count if self.count else None
+
+    @property
+    def standard_deviation(self) -> float | None:
+        """Of the sample, in ticks; exact sums, no rounding on the way."""
+        if self.count < 2:
+            return None
+        return ((self.squares * self.count - self.total**2) / (self.count * (self.count - 1))) ** 0.5
+
+    def take(self, kind: int, body: bytes) -> None:
+        """A frame of a dump. Raises MeasureError."""
+        if kind == SUMMARY and len(body) == _SUMMARY.size:
+            self.count, minimum, maximum, self.total, low, high = _SUMMARY.unpack(body)
+            self.squares = low + (high << 64)
+            if self.count:
+                self.minimum, self.maximum = minimum, maximum
+        elif kind == BINS and len(body) % _BIN.itemsize == 0:
+            for index, count in np.frombuffer(body, dtype=_BIN).tolist():
+                self.bins[~(index & 0x7FFF) if index & 0x8000 else index] = count
+        elif kind == OUTLIERS and len(body) % _OUTLIER.size == 0:
+            self.outliers += [Outlier(*fields) for fields in _OUTLIER.iter_unpack(body)]
+        else:
+            raise MeasureError("a part of the histogram has a length that none can have")

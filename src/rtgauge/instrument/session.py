@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: MIT
+"""A conversation with the instrument: identify, configure, start, events and states as they come, stop, histogram."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Protocol, Self
+
+from rtgauge.errors import MeasureError
+from rtgauge.instrument import messages
+from rtgauge.instrument.clock import ClockComparison
+from rtgauge.instrument.frame import Frame, FrameParser, encode
+from rtgauge.instrument.link import SerialLink, resolve
+from rtgauge.instrument.messages import Configuration, Events, Histogram, Identity, RunState, State, decode_events
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ANSWER_TIMEOUT_S = 2.0
+# It says how it is ten times a second while it runs.
+SILENCE_S = 5.0
+
+
+class Link(Protocol):
+    """What a session needs of a line: `SerialLink` has it."""
+
+    def read(self, timeout_s: float) -> bytes: ...  # noqa: D102
+    def write(self, data: bytes) -> None: ...  # noqa: D102
+    def close(self) -> None: ...  # noqa: D102
+
+
+class Session:
+    """An instrument that is ours; it is stopped, and the port given back, at the end of `with`.
+
+    `identity` says who it is, `clock` compares its clock with the host's while it runs. Every method raises MeasureError where the
+    instrument is gone, does not answer, or refuses; the message says why.
+    """
+
+    def __init__(self, link: Link, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> None:
+        self._link = link
+        self._parser = FrameParser()
+        self._timeout_s = answer_timeout_s
+        self._token = 0
+        self._sequence = 0
+        self._next_event = 0
+        self._arrived: deque[Events | State] = deque()
+        self._pending: deque[Frame] = deque()
+        self.state: State | None = None
+        # A run that a host before left behind sends on until it is stopped.
+        self._command(messages.STOP, fresh=True)
+        self.identity = Identity.decode(self._command(messages.IDENTIFY).body)
+        self.clock = ClockComparison(self.identity.ticks_per_second)
+
+    @classmethod
+    def open(cls, address: str, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> Session:
+        """`serial:PATH` or `serial:ID`. Raises InputError where there is no such instrument."""
+        link = SerialLink(resolve(address))
+        try:
+            return cls(link, answer_timeout_s)
+        except BaseException:
+            link.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stops it, where it still answers, and gives the port back."""
+        try:
+            if self.state is not None and self.state.run is RunState.RUNNING:
+                self.stop()
+        except MeasureError:
+            pass
+        finally:
+            self._link.close()
+
+    @property
+    def frames_damaged(self) -> int:
+        """Stretches of bytes that were no frames."""
+        return self._parser.damaged
+
+    @property
+    def frames_missing(self) -> int:
+        """Frames that the instrument sent and that did not arrive."""
+        return self._parser.missing
+
+    def configure(self, configuration: Configuration) -> None:
+        """What the next `start` measures."""
+        self._command(messages.CONFIGURE, configuration.encode(self.identity.ticks_per_second))
+
+    def start(self) -> None:
+        """From here on `arrivals` has events and states; counters, histogram and time begin at 0."""
+        self._command(messages.START, fresh=True)
+        self.current_state()
+
+    def arrivals(self, seconds: float | None = None) -> Iterator[Events | State]:
+        """Events and states as they come, until it has finished by itself, or for so many seconds. What comes with an answer to a
+        command in between is kept.
+        """
+        deadline = None if seconds is None else time.monotonic() + seconds
+        heard = time.monotonic()
+        while True:
+            while self._arrived:
+                arrival = self._arrived.popleft()
+                yield arrival
+            if not self._pending and self.state is not None and self.state.run is not RunState.RUNNING:
+                return
+            now = time.monotonic()
+            if deadline is not None and now >= deadline:
+                return
+            if self._pump(0.1 if deadline is None else min(0.1, deadline - now)):
+                heard = now
+            elif now - heard > max(SILENCE_S, self._timeout_s):
+                raise MeasureError(f"the instrument has said nothing for {now - heard:.0f} s")
+
+    def stop(self) -> State:
+        """Ends the measurement; the last events are in `arrivals`, the histogram can still be had."""
+        self._command(messages.STOP)
+        return self.current_state()
+
+    def current_state(self) -> State:
+        """Its counters now."""
+        state = State.decode(self._command(messages.GET_STATE).body)
+        self.state = state
+        return state
+
+    def histogram(self) -> Histogram:
+        """All that was measured since the last start; also while it runs."""
+        histogram = Histogram()
+        self._command(messages.DUMP, parts=histogram)
+        return histogram
+
+    def bootloader(self) -> None:
+        """Sends it into the boot ROM, where it is a drive for UF2 files; the session is over. Nothing answers."""
+        self._send(messages.BOOTLOADER, b"")
+        self._link.close()
+
+    def _send(self, kind: int, body: bytes) -> int:
+        self._token = self._token % 255 + 1
+        # A zero first: what another program left on the line is not taken for the begin of this frame.
+        self._link.write(b"\0" + encode(Frame(kind, self._token, self._sequence, body)))
+        self._sequence = (self._sequence + 1) % 2**16
+        return self._token
+
+    def _command(self, kind: int, body: bytes = b"", *, parts: Histogram | None = None, fresh: bool = False) -> Frame:
+        """Sends it and returns its answer. `fresh`: events and states that came before the answer are of a run that is over."""
+        token = self._send(kind, body)
+        deadline = time.monotonic() + self._timeout_s
+        while (left_s := deadline - time.monotonic()) > 0:
+            self._pending.extend(self._parser.feed(self._link.read(left_s)))
+            while self._pending:
+                frame = self._pending.popleft()
+                if frame.token != token:
+                    self._take(frame)
+                elif frame.kind == messages.REFUSED:
+                    raise MeasureError(f"the instrument refuses: {frame.body.decode('ascii', 'replace')}")
+                elif frame.kind == messages.ANSWER | kind:
+                    if fresh:
+                        self._begin()
+                    return frame
+                elif parts is not None:
+                    parts.take(frame.kind, frame.body)
+                    deadline = time.monotonic() + self._timeout_s
+        raise MeasureError("the instrument does not answer; unplug it and plug it in again, or flash its firmware (rtgauge instrument flash)")
+
+    def _begin(self) -> None:
+        self._arrived.clear()
+        self._next_event = 0
+        self.state = None
+        if hasattr(self, "identity"):
+            self.clock = ClockComparison(self.identity.ticks_per_second)
+
+    def _pump(self, timeout_s: float) -> bool:
+        """Takes what was read behind the last answer, or else what comes. Returns whether there was anything."""
+        if not self._pending:
+            self._pending.extend(self._parser.feed(self._link.read(timeout_s)))
+        heard = bool(self._pending)
+        while self._pending:
+            self._take(self._pending.popleft())
+        return heard
+
+    def _take(self, frame: Frame) -> None:
+        if frame.token != 0:
+            return
+        if frame.kind == messages.EVENTS:
+            events, self._next_event = decode_events(frame.body, self._next_event)
+            self._arrived.append(events)
+        elif frame.kind == messages.STATE:
+            state = State.decode(frame.body)
+            self.state = state
+            if state.run is RunState.RUNNING:
+                self.clock.add(state.now, time.monotonic_ns())
+            self._arrived.append(state)
