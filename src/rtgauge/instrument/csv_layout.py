@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: MIT
+"""What is in which column of an oscilloscope's or logic analyser's CSV file: found by what the numbers look like and what stands above them.
+
+No two makers write the same: Tektronix puts the settings beside the first rows of data or above them; Rigol counts samples and gives start and
+increment in the second row; Keysight names channels by their numbers and has the units below; Saleae and sigrok write levels; in
+countries with a decimal comma columns are parted by semicolons. The tests have an example of each.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from rtgauge.errors import InputError
+
+SEPARATORS = ((",", "."), (";", "."), (";", ","), ("\t", "."), ("\t", ","))
+TIME_UNITS_NS = {
+    "s": 1e9,
+    "sec": 1e9,
+    "second": 1e9,
+    "seconds": 1e9,
+    "ms": 1e6,
+    "milliseconds": 1e6,
+    "us": 1e3,
+    "µs": 1e3,
+    "μs": 1e3,
+    "microseconds": 1e3,
+    "ns": 1.0,
+    "nanoseconds": 1.0,
+    "ps": 1e-3,
+    "picoseconds": 1e-3,
+    "fs": 1e-6,
+    "femtoseconds": 1e-6,
+}
+VOLTS = {"v": 1.0, "volt": 1.0, "volts": 1.0, "mv": 1e-3, "uv": 1e-6, "µv": 1e-6, "kv": 1e3}
+FREQUENCIES = {"hz": 1.0, "khz": 1e3, "mhz": 1e6, "ghz": 1e9}
+NUMBER = r"[+-]?(?:[0-9]+[.,]?[0-9]*|[.,][0-9]+)(?:[eE][+-]?[0-9]+)?"
+_NUMBER = re.compile(NUMBER)
+_TIME_NAME = re.compile(r"(x|x-axis|time\b.*|zeit\b.*|temps\b.*|in s|seconds?|nanoseconds|microseconds|milliseconds|picoseconds|femtoseconds)$", re.IGNORECASE)
+_INCREMENT_KEYS = ("sample interval", "increment", "xinc", "x increment", "tinc")
+_START_KEYS = ("start", "xorg", "t0")
+# Looked at to find the layout.
+HEAD_BYTES = 256 * 1024
+MIN_DATA_LINES = 3
+LEAST_SHARE = 0.9  # of lines of numbers, from the first on
+
+
+@dataclass(frozen=True)
+class Column:
+    """A channel: place among the fields of a line, its name, and what its numbers are multiplied with to be volts (or levels)."""
+
+    place: int
+    name: str
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class CsvLayout:
+    """Times are those of column `time_place` times `time_scale_ns`, or `start_ns` and then one more `increment_ns` a row."""
+
+    separator: str
+    decimal: str
+    encoding: str
+    skip_lines: int
+    fields: int
+    channels: list[Column]
+    time_place: int | None
+    time_scale_ns: float = 1e9
+    start_ns: float = 0.0
+    increment_ns: float | None = None
+    logic: bool = False
+    spaces: bool = False
+    quoted: bool = False
+    style: str = ""
+
+
+@dataclass
+class _Head:
+    separator: str
+    decimal: str
+    rows: list[list[str]]  # all lines
+    data: list[list[str]]  # those of numbers
+    first: int
+    places: list[int]
+    keys: dict[str, str] = field(default_factory=dict[str, str])
+
+
+def _clean(text: str) -> str:
+    return text.strip().strip('"').strip()
+
+
+def _is_number(text: str, decimal: str) -> bool:
+    text = _clean(text)
+    other = "," if decimal == "." else "."
+    return other not in text and _NUMBER.fullmatch(text) is not None
+
+
+def number(text: str, decimal: str = ".") -> float:
+    """The number that a field holds."""
+    return float(_clean(text).replace(decimal, "."))
+
+
+def _split(lines: list[str], separator: str) -> list[list[str]]:
+    return [line.split(separator) for line in lines]
+
+
+def _find_data(lines: list[str], separator: str, decimal: str) -> _Head | None:
+    """The lines that have numbers in the same places as the last line of the head."""
+    rows = _split(lines, separator)
+    last = rows[-1]
+    places = [i for i, text in enumerate(last) if _is_number(text, decimal)]
+    # What is neither a number nor empty is text: then these are no columns of numbers.
+    if not places or any(_clean(text) for i, text in enumerate(last) if i not in places):
+        return None
+    fits = [len(row) == len(last) and all(_is_number(row[i], decimal) for i in places) for row in rows]
+    # From the first rows of numbers on; a row among them may be damaged.
+    for first in range(len(rows) - MIN_DATA_LINES + 1):
+        if all(fits[first : first + MIN_DATA_LINES]) and sum(fits[first:]) >= LEAST_SHARE * (len(rows) - first):
+            data = [row for row, fit in zip(rows[first:], fits[first:], strict=True) if fit]
+            return _Head(separator, decimal, rows, data, first, places)
+    return None
+
+
+def _keys(head: _Head, lines: list[str]) -> dict[str, str]:
+    keys: dict[str, str] = {}
+    above = head.rows[: head.first]
+    # Settings beside the data, as older Tektronix have them, are in the first rows, left of it.
+    beside = [row[: head.places[0]] for row in head.data if head.places[0] >= 2 and _clean(row[0])]
+    for row in above + beside:
+        texts = [_clean(text) for text in row]
+        if len(texts) >= 2 and texts[0] and texts[1]:
+            keys.setdefault(texts[0].rstrip(":").lower(), texts[1])
+    for line in lines[: head.first]:
+        match = re.match(rf"[;#]?\s*([A-Za-z][A-Za-z ]+?)\s*[:=]\s*({NUMBER}\s*[A-Za-z]*)", line)
+        if match:
+            keys.setdefault(match[1].strip().lower(), match[2].strip())
+        for name, value in re.findall(rf"\b(t0|tInc)\s*=\s*({NUMBER})", line):
+            keys.setdefault(name.lower(), value)
+    return keys
+
+
+def _names_and_units(head: _Head) -> tuple[list[str], list[str]]:
+    """Names and units of the fields of a data line; empty where there are none."""
+    width = len(head.rows[-1])
+    names, units = [""] * width, [""] * width
+    texts = [[_clean(text) for text in row] for row in head.rows[: head.first]]
+    while texts and not any(texts[-1]):
+        texts.pop()
+    candidates = [row for row in texts[-2:] if len(row) >= max(head.places) + 1 and not row[0].startswith(";") and row[head.places[0]]]
+    # Rows like `Record Length,2500` are settings, not names.
+    candidates = [row for row in candidates if not (len(row) == 2 and _NUMBER.fullmatch(row[1]) and not _NUMBER.fullmatch(row[0]) and not _TIME_NAME.match(row[0]))]
+    if not candidates:
+        return names, units
+    row = candidates[0]
+    named = row
+    if len(candidates) == 2:
+        unit_row = [text.strip("()[]").lower() for text in candidates[1]]
+        known = TIME_UNITS_NS.keys() | VOLTS.keys() | {"sequence", "value", "volt"}
+        if any(unit_row[i] in known for i in head.places if i < len(unit_row)):
+            units = (unit_row + [""] * width)[:width]
+        else:
+            named = candidates[1]
+    names = (named + [""] * width)[:width]
+    for i, name in enumerate(names):
+        match = re.fullmatch(r"(.*?)\s*[(\[]\s*([^()\[\]]*)\s*[)\]]", name) or re.fullmatch(r"(.*?)\s*\bin ([A-Za-zµμ]+)", name)
+        if match and match[2].lower() in TIME_UNITS_NS.keys() | VOLTS.keys():
+            names[i], units[i] = match[1] or name, match[2].lower()
+        elif re.fullmatch(r"CH[0-9]+V", name):
+            names[i], units[i] = name[:-1], "v"
+        elif not units[i] and name.lower() in TIME_UNITS_NS:
+            units[i] = name.lower()
+    return names, units
+
+
+def _duration_ns(text: str, default: str = "s") -> float:
+    match = re.match(rf"({NUMBER})\s*([A-Za-zµμ]*)", text.replace("s,", "s"))
+    if match is None:
+        raise ValueError(text)
+    return float(match[1].replace(",", ".")) * TIME_UNITS_NS[(match[2] or default).lower()]
+
+
+def _increment_ns(head: _Head) -> float | None:
+    for key in _INCREMENT_KEYS:
+        if key in head.keys:
+            try:
+                return _duration_ns(head.keys[key].split(":")[-1])
+            except (ValueError, KeyError):
+                continue
+    for key in ("samplerate", "sample rate"):
+        match = re.match(rf"({NUMBER})\s*([kMG]?[Hh]z)?", head.keys.get(key, ""))
+        if match and float(match[1].replace(",", ".")) > 0:
+            return 1e9 / (float(match[1].replace(",", ".")) * FREQUENCIES[(match[2] or "Hz").lower()])
+    return None
+
+
+def _style(head: _Head, names: list[str]) -> str:
+    text = "\n".join(head.separator.join(row) for row in head.rows[: max(head.first, 3)]).lower()
+    for style, pattern in (
+        ("sigrok", r"sigrok"),
+        ("Tektronix", r"tektronix|model,(mso|dpo|mdo|tds|tbs)|record length,.*\n?.*sample interval"),
+        ("Rigol", r"start,increment|x\(ch1\)|tinc|ch[1-4]v\b"),
+        ("Keysight", r"x-axis|xinc:"),
+        ("Saleae", r"time ?\[s\],"),
+        ("PicoScope", r"time,channel a"),
+    ):
+        if re.search(pattern, text):
+            return style
+    return "unknown maker" if any(names) else "no header"
+
+
+def decode_head(data: bytes) -> tuple[str, str]:
+    """(text, encoding) of the begin of a file. Raises InputError for binary files."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise InputError("the file is UTF-16; save it as UTF-8 or plain text")
+    if b"\0" in data:
+        raise InputError("the file is binary; export it as CSV or VCD")
+    try:
+        return data.decode("utf-8-sig"), "utf-8"
+    except UnicodeDecodeError as error:
+        # A character that the end of the head cuts is no reason for another encoding.
+        if error.start >= len(data) - 4:
+            return data[: error.start].decode("utf-8-sig"), "utf-8"
+        return data.decode("latin-1"), "latin-1"
+
+
+def find_layout(head_bytes: bytes, *, whole: bool, time_unit: str | None = None, sample_rate_hz: float | None = None) -> CsvLayout:
+    """The layout by the first HEAD_BYTES of a file; `whole`: that is all of it.
+
+    `time_unit` and `sample_rate_hz` for files that do not say. Raises InputError, with what is missing.
+    """
+    text, encoding = decode_head(head_bytes)
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    if not whole or (lines and not lines[-1].strip()):
+        lines.pop()
+    while lines and not lines[-1].strip():
+        lines.pop()
+    if len(lines) < MIN_DATA_LINES:
+        raise InputError("the file has no rows of numbers")
+    heads = [head for separator, decimal in SEPARATORS if (head := _find_data(lines, separator, decimal))]
+    if not heads:
+        raise InputError("the file has no columns of numbers: is it a CSV file of an oscilloscope or a logic analyser?")
+    head = max(heads, key=lambda found: (len(found.places), found.decimal == "."))
+    head.keys = _keys(head, lines)
+    names, units = _names_and_units(head)
+    increment_ns = 1e9 / sample_rate_hz if sample_rate_hz else _increment_ns(head)
+    start_ns, increment_ns = _start_and_increment(head, increment_ns)
+
+    time_place: int | None = None
+    counted = any("sequence" in unit for unit in units)
+    for i in head.places:
+        if _TIME_NAME.match(names[i]):
+            time_place = i
+            break
+    has_names = any(names[i] for i in head.places)
+    if time_place is None and not has_names and len(head.places) >= 2 and _rises(head, head.places[0]):
+        time_place = head.places[0]
+    if time_place is None and increment_ns is None:
+        raise InputError("no column of times was found, and no sample rate; give the sample rate")
+    channels = [
+        Column(i, names[i] or f"CH{number}", VOLTS.get(units[i], 1.0)) for number, i in enumerate((p for p in head.places if p != time_place), start=1)
+    ]
+    if not channels:
+        raise InputError("the file has times and no channel")
+    scale_ns = 1e9
+    if time_place is not None and not counted:
+        unit = time_unit or units[time_place]
+        if not unit and _style(head, names) == "sigrok":
+            raise InputError("sigrok does not say the unit of its times; give the time unit (s, ms, us, ns)")
+        if unit and unit.lower() not in TIME_UNITS_NS:
+            raise InputError(f"'{unit}' is no unit of time; units are s, ms, us, ns, ps, fs")
+        scale_ns = TIME_UNITS_NS[unit.lower()] if unit else 1e9
+    sample = head.data
+    return CsvLayout(
+        separator=head.separator,
+        decimal=head.decimal,
+        encoding=encoding,
+        skip_lines=head.first,
+        fields=len(head.rows[-1]),
+        channels=channels,
+        # A time of few digits stands still where samples are close; the header's interval does not. But rows are of changes alone in files of levels.
+        time_place=None if counted or (increment_ns is not None and time_place is not None and not _rises(head, time_place)) else time_place,
+        time_scale_ns=scale_ns,
+        start_ns=start_ns if counted or time_place is None else number(sample[0][time_place], head.decimal) * scale_ns,
+        increment_ns=increment_ns,
+        logic=all(_clean(row[c.place]) in {"0", "1"} for row in sample for c in channels),
+        spaces=any(text != text.strip() for row in sample[:50] for text in row[:-1]) or any(row[-1].strip("\r\n ") != row[-1] for row in sample[:50]),
+        quoted=any('"' in text for row in sample[:50] for text in row),
+        style=_style(head, names),
+    )
+
+
+def _start_and_increment(head: _Head, increment_ns: float | None) -> tuple[float, float | None]:
+    """Start from the settings; both where the row of names has columns for them and the row below the values, as Rigol's."""
+    start_ns = 0.0
+    for key in _START_KEYS:
+        if key in head.keys:
+            try:
+                start_ns = _duration_ns(head.keys[key])
+            except (ValueError, KeyError):
+                continue
+            break
+    for i in range(max(0, head.first - 1)):
+        row = [_clean(text).lower() for text in head.rows[i]]
+        if "start" in row and "increment" in row:
+            values = head.rows[i + 1]
+            places = row.index("start"), row.index("increment")
+            if max(places) < len(values) and all(_is_number(values[place], head.decimal) for place in places):
+                start_ns, increment_ns = (number(values[place], head.decimal) * 1e9 for place in places)
+    return start_ns, increment_ns
+
+
+def _rises(head: _Head, place: int) -> bool:
+    values = [number(row[place], head.decimal) for row in head.data]
+    return all(later > earlier for earlier, later in zip(values, values[1:], strict=False))

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: MIT
+"""Files of oscilloscopes and logic analysers: their edges, and the responses or distances between them, in blocks and bounded memory."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtgauge.errors import InputError
+from rtgauge.instrument.csv_layout import HEAD_BYTES, CsvLayout, find_layout
+from rtgauge.instrument.csv_reader import BLOCK_BYTES, read_samples
+from rtgauge.instrument.messages import Answer, Edges
+from rtgauge.instrument.threshold import Slicer, Thresholds
+from rtgauge.instrument.vcd import VcdHeader, read_changes, read_header
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+class EdgeBlock(NamedTuple):
+    """Edges in the order of their time: `times_ns` (int64), `line` (place among the channels that were asked for), `high` (the level after it)."""
+
+    times_ns: NDArray[np.int64]
+    line: NDArray[np.int8]
+    high: NDArray[np.bool_]
+
+
+@dataclass
+class EdgeFile:
+    """`style`: who seems to have written it. `channels`: their names. `unreadable`: rows without numbers that `edges` met so far."""
+
+    path: Path
+    style: str
+    channels: list[str]
+    layout: CsvLayout | VcdHeader
+    unreadable: int = 0
+
+    @classmethod
+    def open(cls, path: Path, *, time_unit: str | None = None, sample_rate_hz: float | None = None) -> EdgeFile:
+        """Finds out what is in the file, by its begin. Raises InputError."""
+        try:
+            with path.open("rb") as file:
+                head = file.read(HEAD_BYTES)
+                whole = not file.read(1)
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror}") from error
+        if re.match(rb"(\xef\xbb\xbf)?\s*\$(date|version|timescale|comment|scope|var)\b", head):
+            header = read_header(path)
+            return cls(path, "VCD", [name for name, _ in header.signals], header)
+        try:
+            layout = find_layout(head, whole=whole, time_unit=time_unit, sample_rate_hz=sample_rate_hz)
+        except InputError as error:
+            raise InputError(f"{path.name}: {error}") from error
+        return cls(path, layout.style, [column.name for column in layout.channels], layout)
+
+    def channel(self, name: str) -> int:
+        """A channel by its name, the last part of its name, or its number from 1 on -> its place. Raises InputError with the names."""
+        lower = [channel.lower() for channel in self.channels]
+        for fits in (
+            lambda channel: channel == name.lower(),
+            lambda channel: channel.rpartition(".")[2] == name.lower(),
+            lambda channel: channel in {f"ch{name.lower()}", f"channel {name.lower()}"},
+        ):
+            places = [place for place, channel in enumerate(lower) if fits(channel)]
+            if len(places) == 1:
+                return places[0]
+        if name.isascii() and name.isdigit() and 1 <= int(name[:9]) <= len(self.channels):
+            return int(name) - 1
+        raise InputError(f"{self.path.name} has no channel '{name}'; it has {', '.join(self.channels)}")
+
+    def edges(
+        self,
+        channels: Sequence[int],
+        *,
+        threshold: float | None = None,
+        hysteresis: float | None = None,
+        block_bytes: int = BLOCK_BYTES,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Iterator[EdgeBlock]:
+        """The edges of these channels (one or more places of `channels`).
+
+        `threshold` and `hysteresis` in volts; without them halfway between the least and the largest level of the file, and a fifth of
+        the swing. Levels (0 and 1) need none. `progress` is told the bytes that were read, and those of the file. Raises InputError.
+        """
+        size = self.path.stat().st_size
+        told = None if progress is None else lambda done: progress(done, size)
+        if isinstance(self.layout, VcdHeader):
+            yield from self._vcd_edges(self.layout, channels, block_bytes, told)
+        else:
+            yield from self._csv_edges(self.layout, channels, threshold, hysteresis, block_bytes, told)
+
+    def _vcd_edges(self, header: VcdHeader, channels: Sequence[int], block_bytes: int, told: Callable[[int], None] | None) -> Iterator[EdgeBlock]:
+        codes = [header.signals[channel][1] for channel in channels]
+        for times, which, high in read_changes(self.path, header, codes, block_bytes=block_bytes, progress=told):
+            times_ns, line, level = np.asarray(times, dtype=np.int64), np.asarray(which, dtype=np.int8), np.asarray(high, dtype=bool)
+            # Of changes at the same time that of the first channel comes first.
+            order = np.lexsort((line, times_ns))
+            yield EdgeBlock(times_ns[order], line[order], level[order])
+
+    def _csv_edges(
+        self,
+        layout: CsvLayout,
+        channels: Sequence[int],
+        threshold: float | None,
+        hysteresis: float | None,
+        block_bytes: int,
+        told: Callable[[int], None] | None,
+    ) -> Iterator[EdgeBlock]:
+        thresholds = self._thresholds(layout, channels, threshold, hysteresis, block_bytes)
+        slicers = [Slicer(line, interpolate=not layout.logic) for line in thresholds]
+        self.unreadable = 0
+        last_ns = -np.inf
+        for samples in read_samples(self.path, layout, channels, block_bytes=block_bytes, progress=told):
+            self.unreadable += samples.unreadable
+            if len(samples.times_ns) == 0:
+                continue
+            if samples.times_ns[0] < last_ns or (np.diff(samples.times_ns) < 0).any():
+                raise InputError(f"{self.path.name}: its times run backwards; several segments in one file are not one line")
+            last_ns = float(samples.times_ns[-1])
+            found = [slicer.add(samples.times_ns, values) for slicer, values in zip(slicers, samples.values, strict=True)]
+            times_ns = np.rint(np.concatenate([times for times, _ in found])).astype(np.int64)
+            high = np.concatenate([rising for _, rising in found])
+            line = np.repeat(np.arange(len(found), dtype=np.int8), [len(times) for times, _ in found])
+            order = np.lexsort((line, times_ns))
+            yield EdgeBlock(times_ns[order], line[order], high[order])
+
+    def _thresholds(
+        self, layout: CsvLayout, channels: Sequence[int], threshold: float | None, hysteresis: float | None, block_bytes: int
+    ) -> list[Thresholds]:
+        if layout.logic and threshold is None:
+            return [Thresholds.around(0.5, 0.5)] * len(channels)
+        if threshold is not None and hysteresis is not None:
+            return [Thresholds.around(threshold, hysteresis)] * len(channels)
+        low = np.full(len(channels), np.inf)
+        high = -low
+        for samples in read_samples(self.path, layout, channels, block_bytes=block_bytes):
+            if len(samples.times_ns):
+                low = np.minimum(low, samples.values.min(axis=1))
+                high = np.maximum(high, samples.values.max(axis=1))
+        if not np.isfinite(low).all():
+            raise InputError(f"{self.path.name} has no readable sample")
+        return [
+            Thresholds.of_levels(float(least), float(largest), self.channels[channel], threshold, hysteresis)
+            for channel, least, largest in zip(channels, low, high, strict=True)
+        ]
+
+
+@dataclass
+class Pairing:
+    """Stimulus (line 0) to answer (line 1), over blocks. A stimulus has the first fitting edge after it, before the next stimulus, as its answer.
+
+    `missed`: stimuli that the next one overtook. `extra`: edges of the answer line that answer nothing. `open`: the last stimulus has no answer.
+    """
+
+    stimuli: Edges = Edges.BOTH
+    answer: Answer = Answer.FOLLOWS
+    missed: int = 0
+    extra: int = 0
+    _time_ns: int | None = None
+    _high: bool = False
+
+    @property
+    def open(self) -> bool:
+        """Whether the last stimulus still waits for its answer."""
+        return self._time_ns is not None
+
+    def add(self, block: EdgeBlock) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(times of the stimuli, times to their answers) in ns, of the answers in this block."""
+        at: list[int] = []
+        response: list[int] = []
+        for time_ns, line, high in zip(block.times_ns.tolist(), block.line.tolist(), block.high.tolist(), strict=True):
+            if line == 0:
+                if self.stimuli is not Edges.BOTH and high != (self.stimuli is Edges.RISING):
+                    continue
+                self.missed += self._time_ns is not None
+                self._time_ns, self._high = time_ns, high
+            elif self.stimuli is not Edges.BOTH and self.answer is Answer.FOLLOWS and high != (self.stimuli is Edges.RISING):
+                continue  # the answer to the stimulus line's way back
+            elif self._time_ns is None or (self.answer is Answer.FOLLOWS and high != self._high):
+                self.extra += 1
+            else:
+                at.append(self._time_ns)
+                response.append(time_ns - self._time_ns)
+                self._time_ns = None
+        return np.asarray(at, dtype=np.int64), np.asarray(response, dtype=np.int64)
+
+
+@dataclass
+class Distances:
+    """Distances of the edges of line 0 that follow one another, over blocks: half-periods, or with one kind of edge whole periods."""
+
+    edges: Edges = Edges.BOTH
+    _last_ns: int | None = None
+
+    def add(self, block: EdgeBlock) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(time of the later edge, distance) in ns."""
+        chosen = block.line == 0
+        if self.edges is not Edges.BOTH:
+            chosen &= block.high == (self.edges is Edges.RISING)
+        times_ns = block.times_ns[chosen]
+        if self._last_ns is not None:
+            times_ns = np.concatenate(([self._last_ns], times_ns))
+        if len(times_ns):
+            self._last_ns = int(times_ns[-1])
+        return times_ns[1:], np.diff(times_ns)

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: MIT
+"""Reads value change dumps (IEEE 1364-2001, clause 18) of logic analysers: edges of single-bit signals, in blocks.
+
+Our own reader: vcdvcd, the one that is kept, changes the handling of SIGPIPE of the whole process as it is imported, and never returns from a comment that has no end.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from rtgauge.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+UNITS_NS = {
+    "s": Fraction(10**9),
+    "ms": Fraction(10**6),
+    "us": Fraction(10**3),
+    "ns": Fraction(1),
+    "ps": Fraction(1, 10**3),
+    "fs": Fraction(1, 10**6),
+}
+HEADER_LIMIT = 4 * 1024 * 1024
+BLOCK_BYTES = 4 * 1024 * 1024
+MAX_TIME_NS = 2**62
+
+
+@dataclass(frozen=True)
+class VcdHeader:
+    """`signals`: (full name, code) of the wires of one bit, in order. `data_at`: where the values begin, in bytes."""
+
+    step_ns: Fraction
+    signals: list[tuple[str, bytes]]
+    data_at: int
+
+
+def _declarations(head: bytes) -> Iterator[tuple[bytes, list[bytes], int]]:
+    """(keyword, words, end) of each `$keyword words $end`."""
+    for match in re.finditer(rb"\$(\w+)\s(.*?)\$end\b", head, re.DOTALL):
+        yield match[1], match[2].split(), match.end()
+
+
+def read_header(path: Path) -> VcdHeader:
+    """Raises InputError where there is none, or one without wires."""
+    with path.open("rb") as file:
+        head = file.read(HEADER_LIMIT)
+    step_ns = Fraction(1)
+    scopes: list[str] = []
+    signals: list[tuple[str, bytes]] = []
+    for keyword, words, end in _declarations(head):
+        if keyword == b"timescale":
+            match = re.fullmatch(r"(1|10|100)(s|ms|us|ns|ps|fs)", b"".join(words).decode("ascii", "replace"))
+            if match is None:
+                raise InputError(f"{path.name}: its time scale is none of VCD's")
+            step_ns = int(match[1]) * UNITS_NS[match[2]]
+        elif keyword == b"scope":
+            scopes.append(words[-1].decode("utf-8", "replace") if words else "")
+        elif keyword == b"upscope" and scopes:
+            scopes.pop()
+        elif keyword == b"var" and len(words) >= 4 and words[1] == b"1":
+            signals.append((".".join([*scopes, b" ".join(words[3:]).decode("utf-8", "replace")]), words[2]))
+        elif keyword == b"enddefinitions":
+            if not signals:
+                raise InputError(f"{path.name} has no signal of one bit")
+            return VcdHeader(step_ns, signals, end)
+    raise InputError(f"{path.name} is no value change dump: its definitions have no end")
+
+
+def read_changes(
+    path: Path,
+    header: VcdHeader,
+    codes: Sequence[bytes],
+    *,
+    block_bytes: int = BLOCK_BYTES,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[tuple[list[int], list[int], list[bool]]]:
+    """(times in ns, place in `codes`, whether high) of the changes; those that set the first level of a signal are none. Raises InputError."""
+    places: dict[bytes, list[int]] = {}
+    for place, code in enumerate(codes):
+        places.setdefault(code, []).append(place)
+    levels: list[bool | None] = [None] * len(codes)
+    step, over = header.step_ns.numerator, header.step_ns.denominator
+    time_ns = 0
+    comment = False
+    vector = False
+    for words in _words(path, header.data_at, block_bytes, progress):
+        times: list[int] = []
+        which: list[int] = []
+        high: list[bool] = []
+        for word in words:
+            first = word[:1]
+            if comment:
+                comment = word != b"$end"
+            elif vector:
+                vector = False  # the code that belongs to a vector or a real number
+            elif first == b"#":
+                if not word[1:].isdigit() or len(word) > 25:
+                    raise InputError(f"{path.name}: '{word[:30].decode('ascii', 'replace')}' is no time")
+                later_ns = int(word[1:]) * step // over
+                if later_ns < time_ns or later_ns > MAX_TIME_NS:
+                    raise InputError(f"{path.name}: its times run backwards, or too far, at {word.decode()}")
+                time_ns = later_ns
+            elif first in b"01xXzZ":
+                for place in places.get(word[1:], ()):
+                    level = True if first == b"1" else False if first == b"0" else None
+                    if level is not None and levels[place] is not None and level != levels[place]:
+                        times.append(time_ns)
+                        which.append(place)
+                        high.append(level)
+                    # What is unknown in between leaves the level that was: an edge is one from low to high.
+                    if level is not None:
+                        levels[place] = level
+            elif first in b"bBrRsS":
+                vector = True
+            elif word == b"$comment":
+                comment = True
+            elif first != b"$":
+                raise InputError(f"{path.name}: '{word[:30].decode('ascii', 'replace')}' is no change of a value")
+        yield times, which, high
+
+
+def _words(path: Path, begin: int, block_bytes: int, progress: Callable[[int], None] | None) -> Iterator[list[bytes]]:
+    with path.open("rb") as file:
+        file.seek(begin)
+        rest = b""
+        while data := file.read(block_bytes):
+            if progress is not None:
+                progress(file.tell())
+            data = rest + data
+            words = data.split()
+            rest = b""
+            if words and not data[-1:].isspace():
+                rest = words.pop()
+                if len(rest) > block_bytes:
+                    raise InputError(f"{path.name} is no value change dump: a word of {len(rest)} bytes")
+            yield words
+        if rest:
+            yield [rest]
