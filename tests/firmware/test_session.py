@@ -98,7 +98,7 @@ def test_a_run_left_behind_is_stopped_by_the_next_session():
         first = _session(path)
         first.configure(Configuration(Mode.RESPONSE))
         first.start()
-        first._link.close()  # noqa: SLF001  as a program that was killed
+        first._link.close()
         with _session(path) as session:
             assert session.current_state().run is RunState.IDLE
             session.configure(Configuration(Mode.RESPONSE, count=20, period_max_ns=100_000))

@@ -54,5 +54,5 @@ class ClockComparison:
         least = [int(members[np.argmin(offsets[members])]) for w in range(windows) if len(members := np.flatnonzero(window == w))]
         if len(least) < MIN_WINDOWS:
             return None
-        slope, _, low, high = stats.theilslopes(offsets[least], times[least], 0.95)
-        return ClockDrift(ppm=float(slope) * 1e6, low_ppm=float(low) * 1e6, high_ppm=float(high) * 1e6, seconds=float(span) / 1e9)
+        slope, _, low, high = (float(value) * 1e6 for value in np.asarray(stats.theilslopes(offsets[least], times[least], 0.95), dtype=float))
+        return ClockDrift(ppm=slope, low_ppm=low, high_ppm=high, seconds=float(span) / 1e9)

@@ -8,6 +8,7 @@ countries with a decimal comma columns are parted by semicolons. The tests have 
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass, field
 
@@ -148,7 +149,9 @@ def _names_and_units(head: _Head) -> tuple[list[str], list[str]]:
         texts.pop()
     candidates = [row for row in texts[-2:] if len(row) >= max(head.places) + 1 and not row[0].startswith(";") and row[head.places[0]]]
     # Rows like `Record Length,2500` are settings, not names.
-    candidates = [row for row in candidates if not (len(row) == 2 and _NUMBER.fullmatch(row[1]) and not _NUMBER.fullmatch(row[0]) and not _TIME_NAME.match(row[0]))]
+    candidates = [
+        row for row in candidates if not (len(row) == 2 and _NUMBER.fullmatch(row[1]) and not _NUMBER.fullmatch(row[0]) and not _TIME_NAME.match(row[0]))
+    ]
     if not candidates:
         return names, units
     row = candidates[0]
@@ -256,9 +259,7 @@ def find_layout(head_bytes: bytes, *, whole: bool, time_unit: str | None = None,
         time_place = head.places[0]
     if time_place is None and increment_ns is None:
         raise InputError("no column of times was found, and no sample rate; give the sample rate")
-    channels = [
-        Column(i, names[i] or f"CH{number}", VOLTS.get(units[i], 1.0)) for number, i in enumerate((p for p in head.places if p != time_place), start=1)
-    ]
+    channels = [Column(i, names[i] or f"CH{number}", VOLTS.get(units[i], 1.0)) for number, i in enumerate((p for p in head.places if p != time_place), start=1)]
     if not channels:
         raise InputError("the file has times and no channel")
     scale_ns = 1e9
@@ -311,4 +312,4 @@ def _start_and_increment(head: _Head, increment_ns: float | None) -> tuple[float
 
 def _rises(head: _Head, place: int) -> bool:
     values = [number(row[place], head.decimal) for row in head.data]
-    return all(later > earlier for earlier, later in zip(values, values[1:], strict=False))
+    return all(later > earlier for earlier, later in itertools.pairwise(values))

@@ -97,8 +97,7 @@ def read_samples(
         table = frame.select(names[place] for place in wanted).to_numpy().T.astype(np.float64)
         count = table.shape[1]
         if layout.time_place is None:
-            assert layout.increment_ns is not None
-            times_ns = layout.start_ns + layout.increment_ns * np.arange(row, row + count)
+            times_ns = layout.start_ns + (layout.increment_ns or 0.0) * np.arange(row, row + count)
             values = table
         else:
             times_ns = table[0] * layout.time_scale_ns

@@ -13,13 +13,16 @@ from numpy.typing import NDArray
 
 from rtgauge.errors import InputError
 from rtgauge.instrument.csv_layout import HEAD_BYTES, CsvLayout, find_layout
-from rtgauge.instrument.csv_reader import BLOCK_BYTES, read_samples
+from rtgauge.instrument.csv_reader import BLOCK_BYTES as CSV_BLOCK_BYTES
+from rtgauge.instrument.csv_reader import read_samples
 from rtgauge.instrument.messages import Answer, Edges
 from rtgauge.instrument.threshold import Slicer, Thresholds
+from rtgauge.instrument.vcd import BLOCK_BYTES as VCD_BLOCK_BYTES
 from rtgauge.instrument.vcd import VcdHeader, read_changes, read_header
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
 
 class EdgeBlock(NamedTuple):
     """Edges in the order of their time: `times_ns` (int64), `line` (place among the channels that were asked for), `high` (the level after it)."""
@@ -59,13 +62,11 @@ class EdgeFile:
 
     def channel(self, name: str) -> int:
         """A channel by its name, the last part of its name, or its number from 1 on -> its place. Raises InputError with the names."""
-        lower = [channel.lower() for channel in self.channels]
-        for fits in (
-            lambda channel: channel == name.lower(),
-            lambda channel: channel.rpartition(".")[2] == name.lower(),
-            lambda channel: channel in {f"ch{name.lower()}", f"channel {name.lower()}"},
-        ):
-            places = [place for place, channel in enumerate(lower) if fits(channel)]
+        whole = [channel.lower() for channel in self.channels]
+        last = [channel.rpartition(".")[2] for channel in whole]
+        wanted = name.lower()
+        for names, accepted in ((whole, {wanted}), (last, {wanted}), (whole, {f"ch{wanted}", f"channel {wanted}"})):
+            places = [place for place, channel in enumerate(names) if channel in accepted]
             if len(places) == 1:
                 return places[0]
         if name.isascii() and name.isdigit() and 1 <= int(name[:9]) <= len(self.channels):
@@ -78,7 +79,7 @@ class EdgeFile:
         *,
         threshold: float | None = None,
         hysteresis: float | None = None,
-        block_bytes: int = BLOCK_BYTES,
+        block_bytes: int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Iterator[EdgeBlock]:
         """The edges of these channels (one or more places of `channels`).
@@ -87,13 +88,17 @@ class EdgeFile:
         the swing. Levels (0 and 1) need none. `progress` is told the bytes that were read, and those of the file. Raises InputError.
         """
         size = self.path.stat().st_size
-        told = None if progress is None else lambda done: progress(done, size)
-        if isinstance(self.layout, VcdHeader):
-            yield from self._vcd_edges(self.layout, channels, block_bytes, told)
-        else:
-            yield from self._csv_edges(self.layout, channels, threshold, hysteresis, block_bytes, told)
 
-    def _vcd_edges(self, header: VcdHeader, channels: Sequence[int], block_bytes: int, told: Callable[[int], None] | None) -> Iterator[EdgeBlock]:
+        def told(done: int) -> None:
+            if progress is not None:
+                progress(done, size)
+
+        if isinstance(self.layout, VcdHeader):
+            yield from self._vcd_edges(self.layout, channels, block_bytes or VCD_BLOCK_BYTES, told)
+        else:
+            yield from self._csv_edges(self.layout, channels, threshold, hysteresis, block_bytes or CSV_BLOCK_BYTES, told)
+
+    def _vcd_edges(self, header: VcdHeader, channels: Sequence[int], block_bytes: int, told: Callable[[int], None]) -> Iterator[EdgeBlock]:
         codes = [header.signals[channel][1] for channel in channels]
         for times, which, high in read_changes(self.path, header, codes, block_bytes=block_bytes, progress=told):
             times_ns, line, level = np.asarray(times, dtype=np.int64), np.asarray(which, dtype=np.int8), np.asarray(high, dtype=bool)
@@ -108,7 +113,7 @@ class EdgeFile:
         threshold: float | None,
         hysteresis: float | None,
         block_bytes: int,
-        told: Callable[[int], None] | None,
+        told: Callable[[int], None],
     ) -> Iterator[EdgeBlock]:
         thresholds = self._thresholds(layout, channels, threshold, hysteresis, block_bytes)
         slicers = [Slicer(line, interpolate=not layout.logic) for line in thresholds]
@@ -128,9 +133,7 @@ class EdgeFile:
             order = np.lexsort((line, times_ns))
             yield EdgeBlock(times_ns[order], line[order], high[order])
 
-    def _thresholds(
-        self, layout: CsvLayout, channels: Sequence[int], threshold: float | None, hysteresis: float | None, block_bytes: int
-    ) -> list[Thresholds]:
+    def _thresholds(self, layout: CsvLayout, channels: Sequence[int], threshold: float | None, hysteresis: float | None, block_bytes: int) -> list[Thresholds]:
         if layout.logic and threshold is None:
             return [Thresholds.around(0.5, 0.5)] * len(channels)
         if threshold is not None and hysteresis is not None:

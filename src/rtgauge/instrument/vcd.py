@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Reads value change dumps (IEEE 1364-2001, clause 18) of logic analysers: edges of single-bit signals, in blocks.
 
-Our own reader: vcdvcd, the one that is kept, changes the handling of SIGPIPE of the whole process as it is imported, and never returns from a comment that has no end.
+Our own reader: vcdvcd, the one that is kept, changes the handling of SIGPIPE of the whole process as it is imported, and never returns
+from a comment that has no end.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ UNITS_NS = {
     "fs": Fraction(1, 10**6),
 }
 HEADER_LIMIT = 4 * 1024 * 1024
-BLOCK_BYTES = 4 * 1024 * 1024
+# A word takes ten times its size while it is worked on.
+BLOCK_BYTES = 1024 * 1024
 MAX_TIME_NS = 2**62
 
 
@@ -80,9 +82,10 @@ def read_changes(
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[tuple[list[int], list[int], list[bool]]]:
     """(times in ns, place in `codes`, whether high) of the changes; those that set the first level of a signal are none. Raises InputError."""
-    places: dict[bytes, list[int]] = {}
+    changes: dict[bytes, list[tuple[int, bool]]] = {}
     for place, code in enumerate(codes):
-        places.setdefault(code, []).append(place)
+        for value, high in ((b"0", False), (b"1", True)):
+            changes.setdefault(value + code, []).append((place, high))
     levels: list[bool | None] = [None] * len(codes)
     step, over = header.step_ns.numerator, header.step_ns.denominator
     time_ns = 0
@@ -91,37 +94,37 @@ def read_changes(
     for words in _words(path, header.data_at, block_bytes, progress):
         times: list[int] = []
         which: list[int] = []
-        high: list[bool] = []
-        for word in words:
+        highs: list[bool] = []
+        rest = iter(words)
+        if vector:  # the code that belongs to a vector or a real number of the block before
+            vector = next(rest, None) is None
+        if comment:
+            comment = b"$end" not in rest
+        for word in rest:
+            if (fitting := changes.get(word)) is not None:
+                for place, high in fitting:
+                    if levels[place] is (not high):
+                        times.append(time_ns)
+                        which.append(place)
+                        highs.append(high)
+                    # What is unknown in between leaves the level that was: an edge is from one known level to the other.
+                    levels[place] = high
+                continue
             first = word[:1]
-            if comment:
-                comment = word != b"$end"
-            elif vector:
-                vector = False  # the code that belongs to a vector or a real number
-            elif first == b"#":
+            if first == b"#":
                 if not word[1:].isdigit() or len(word) > 25:
                     raise InputError(f"{path.name}: '{word[:30].decode('ascii', 'replace')}' is no time")
                 later_ns = int(word[1:]) * step // over
                 if later_ns < time_ns or later_ns > MAX_TIME_NS:
                     raise InputError(f"{path.name}: its times run backwards, or too far, at {word.decode()}")
                 time_ns = later_ns
-            elif first in b"01xXzZ":
-                for place in places.get(word[1:], ()):
-                    level = True if first == b"1" else False if first == b"0" else None
-                    if level is not None and levels[place] is not None and level != levels[place]:
-                        times.append(time_ns)
-                        which.append(place)
-                        high.append(level)
-                    # What is unknown in between leaves the level that was: an edge is one from low to high.
-                    if level is not None:
-                        levels[place] = level
             elif first in b"bBrRsS":
-                vector = True
+                vector = next(rest, None) is None
             elif word == b"$comment":
-                comment = True
-            elif first != b"$":
+                comment = b"$end" not in rest
+            elif first not in b"01xXzZ$":
                 raise InputError(f"{path.name}: '{word[:30].decode('ascii', 'replace')}' is no change of a value")
-        yield times, which, high
+        yield times, which, highs
 
 
 def _words(path: Path, begin: int, block_bytes: int, progress: Callable[[int], None] | None) -> Iterator[list[bytes]]:
