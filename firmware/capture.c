@@ -12,7 +12,7 @@
 #define RING_SLACK 512u
 /* A DMA channel moves so many words before the other one of the pair goes on: a multiple of the ring. */
 #define BLOCK_WORDS 0x80000000u
-#define MARGIN_TICKS (2u * TICKS_PER_US)
+#define MARGIN_TICKS (2ull * TICKS_PER_US)
 /* The turn of a 32-bit time is told by the timer's, which may be so much too early. */
 #define TURN_MARGIN (1u << 20)
 

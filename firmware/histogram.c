@@ -20,8 +20,11 @@ static inline uint64_t square(uint32_t value)
 {
 	uint32_t low = value & 0xffffu;
 	uint32_t high = value >> 16;
+	uint32_t low_square = low * low;
+	uint32_t middle = low * high;
+	uint32_t high_square = high * high;
 
-	return ((uint64_t)(high * high) << 32) + ((uint64_t)(low * high) << 17) + low * low;
+	return ((uint64_t)high_square << 32) + ((uint64_t)middle << 17) + low_square;
 }
 
 static __attribute__((noinline)) void outliers_add(struct histogram *histogram, int64_t value, uint64_t time)

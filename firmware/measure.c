@@ -9,10 +9,10 @@
 
 #define FIRST_STIMULUS_TICKS (1000u * TICKS_PER_US)
 /* A stimulus that has not been seen this long after it was due was lost with a full ring. */
-#define OVERDUE_TICKS (10000u * TICKS_PER_US)
+#define OVERDUE_TICKS (10000ull * TICKS_PER_US)
 /* Edges worked on before the rings are looked at again: capture.c leaves room for as long as that takes. */
 #define EDGES_A_TURN 4u
-#define LONGEST_SLEEP_TICKS (10000u * TICKS_PER_US)
+#define LONGEST_SLEEP_TICKS (10000ull * TICKS_PER_US)
 
 static struct configuration configuration;
 static bool configured;
@@ -377,14 +377,14 @@ bool measure_running(void)
 uint32_t measure_due(void)
 {
 	if (run != STATE_RUNNING || !mode_drives() || !(awaiting || awaiting_return))
-		return LONGEST_SLEEP_TICKS;
+		return (uint32_t)LONGEST_SLEEP_TICKS;
 	/* Some us later, when the horizon is past the limit. */
-	uint64_t due = stimulus_time + configuration.limit + 4u * TICKS_PER_US;
+	uint64_t due = stimulus_time + configuration.limit + 4ull * TICKS_PER_US;
 	uint64_t now = capture_now();
 
 	if (due <= now)
 		return TICKS_PER_US;
-	return due - now < LONGEST_SLEEP_TICKS ? (uint32_t)(due - now) : LONGEST_SLEEP_TICKS;
+	return (uint32_t)(due - now < LONGEST_SLEEP_TICKS ? due - now : LONGEST_SLEEP_TICKS);
 }
 
 void measure_state(struct state *state)

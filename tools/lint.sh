@@ -28,13 +28,15 @@ echo "docs/layers.svg"
 python tools/layers.py --check
 
 echo "clang-format"
-find engine -name '*.[ch]' -print0 | xargs -0 clang-format --dry-run -Werror
+find engine firmware -name '*.[ch]' -not -path '*/node_modules/*' -print0 | xargs -0 clang-format --dry-run -Werror
 
 [ -n "$pyright" ] || exit 0
 
 echo "clang-tidy"
 find engine -name '*.c' -not -path '*/tests/*' -print0 |
 	xargs -0 -n 1 -P "$(nproc)" sh -c 'clang-tidy --quiet "$0" -- -std=gnu17 -D_GNU_SOURCE -Iengine 2>/dev/null'
+find firmware -maxdepth 1 -name '*.c' -print0 |
+	xargs -0 -n 1 -P "$(nproc)" sh -c 'clang-tidy --quiet "$0" -- --target=arm-none-eabi -mcpu=cortex-m0plus -mthumb -std=gnu17 -ffreestanding -Ifirmware 2>/dev/null'
 
 echo "pyright"
 wait "$pyright" || {
