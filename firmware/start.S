@@ -4,9 +4,7 @@
 	.cpu cortex-m0plus
 	.thumb
 
-	.section .vectors, "a"
-	.global vectors
-vectors:
+	.macro	table
 	.word	stack_top
 	.word	reset
 	.word	halt			/* NMI */
@@ -17,6 +15,15 @@ vectors:
 	.rept	32
 	.word	wake			/* every interrupt */
 	.endr
+	.endm
+
+	/* One for the second stage, one in RAM: once the flash chip has been asked for its id it cannot be read. */
+	.section .vectors, "a"
+	table
+	.section .ram_vectors, "a"
+	.global	vectors
+vectors:
+	table
 
 	.section .reset, "ax"
 	.global reset
@@ -38,16 +45,19 @@ reset:
 	bhs	4f
 	stmia	r0!, {r2}
 	b	3b
-4:	ldr	r0, =main
+4:	ldr	r0, =0xe000ed08		/* VTOR */
+	ldr	r1, =vectors
+	str	r1, [r0]
+	ldr	r0, =main
 	blx	r0
 	.ltorg
+	.text
 	.thumb_func
 	.type	halt, %function
 halt:
 	b	halt
 
 	/* An interrupt only wakes: it masks itself, and the main loop sees what there is to do. */
-	.text
 	.thumb_func
 	.global wake
 	.type	wake, %function

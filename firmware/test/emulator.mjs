@@ -14,7 +14,6 @@ export const TICKS_PER_SECOND = 125_000_000;
 const NS_PER_TICK = 8;
 const FLASH_START = 0x10000000;
 const BOOT2_RAM = 0x20041f00; // where the boot ROM puts the second stage
-const SIE_STATUS_SETUP = 1 << 17;
 const USB_PACKET_TICKS = 6_600; // 53 us: 19 packets of 64 bytes in a frame of 1 ms
 const AVAILABLE = 1 << 10;
 const STALL = 1 << 11;
@@ -118,8 +117,14 @@ export class Emulator {
     const answer = [];
     let sent = [];
     const { readUint32, writeUint32 } = ssi;
+    const XIP = (31 << 16) | (3 << 8); // CTRLR0 as the second stage has it
     ssi.writeUint32 = (offset, value) => {
-      if (offset === 0x08) sent = [];
+      if (offset === 0x08) {
+        sent = [];
+        // As on the chip: nothing can be read from the flash, vectors neither, unless the SSI is set up for it.
+        if (value & 1 && ssi.crtlr0 === XIP) this.rp2040.flash.set(this.flash);
+        else this.rp2040.flash.fill(0xff);
+      }
       if (offset === 0x10) return; // SER
       if (offset === 0x60) {
         sent.push(value & 0xff);
@@ -196,7 +201,6 @@ export class Emulator {
     for (const [, machine] of this.active) {
       if (machine.waiting) {
         machine.checkWait();
-        if (machine.waiting) continue;
         continue; // a wait that is over has taken this cycle
       }
       machine.updatePC = true;
@@ -214,7 +218,6 @@ export class Emulator {
     const here = instructions[machine.pc];
     if (!isJump(here)) return 0;
     if (condition(here) === JMP_X_DECREMENT && (here & 0x1f) === machine.pc) return machine.x; // a loop of one
-    const next = machine.pc === machine.wrapTop ? machine.wrapBottom : machine.pc + 1;
     const level = this.rp2040.gpio[machine.jmpPin].inputValue;
     const target = (at) => {
       const opcode = instructions[at];
@@ -227,7 +230,7 @@ export class Emulator {
     const second = target(machine.pc);
     if (second < 0 || target(second) !== machine.pc || second === machine.pc) return 0;
     const counts = [machine.pc, second].filter((at) => condition(instructions[at]) === JMP_X_DECREMENT).length;
-    if (counts !== 1 || next === undefined) return 0;
+    if (counts !== 1) return 0;
     return Math.max(0, 2 * (machine.x - 2));
   }
 
