@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.instrument.latmon import LatmonSession, parse_address
-
-from .latmon_stand_in import latmon
+from tests.unit.instrument.latmon_stand_in import latmon
 
 SECONDS = [[1_500, 2_700, 999], [40_000, 1_000], [5_000_000_000 // 2, 3_000]]
 
