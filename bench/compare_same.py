@@ -41,7 +41,7 @@ def trial(rng: np.random.Generator, windows: int, bursty: float, resamples: int)
     names = ["p50", "p99", "p99.9"]
     shares = [bootstrap.QUANTILES[name] for name in names]
     seeds = rng.integers(0, 2**32, 2).tolist()
-    drawn = [bootstrap.drawn_quantiles(s, shares, resamples=resamples, seed=seed) for s, seed in zip((one, other), seeds, strict=True)]
+    drawn = [bootstrap.resampled_quantiles(s, shares, resamples=resamples, seed=seed) for s, seed in zip((one, other), seeds, strict=True)]
     found = [bootstrap.interval(0, (drawn[0] - drawn[1])[:, k], alpha=ALPHA, within_ns=WITHIN_NS) for k in range(len(shares))]
     return {
         "paper, counts": paper_test(left, right, scale=Scale.COUNTS, alpha=ALPHA).rejected,

@@ -33,7 +33,7 @@ def summary(module: str) -> str:
 def layers() -> list[list[str]]:
     """The rows of the contract, the highest first; modules of one row do not import each other."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
-    (contract,) = (contract for contract in contracts if contract["type"] == "layers")
+    contract = contracts[0]  # the others are of layers inside of a package
     return [[module.strip(" ()") for module in row.replace(":", "|").split("|")] for row in contract["layers"]]
 
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from rtgauge.probe import registry as probes
 from rtgauge.probe.descriptor import normalise
 from rtgauge.record.model import LoadReport, Mark, Result, Run, Severity, Step, StepKey
-from rtgauge.tire.analysis.search import Outcome, Search, state_of
+from rtgauge.tire.analysis.frontier_search import Outcome, Search, state_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rtgauge.tire.analysis.search import Trial
+    from rtgauge.tire.analysis.frontier_search import Trial
     from tests.unit.tire.synthetic import Machine
 
 PERIOD_NS = 10_000_000

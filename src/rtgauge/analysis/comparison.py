@@ -243,7 +243,7 @@ def quantile_differences(pairs: Sequence[tuple[Side, Side]], options: Options, p
                 )
             )  # fmt: skip
     columns = [bootstrap.holm([getattr(interval, name) for _, interval in intervals]) for name in ("p_different", "p_not_within", "p_not_beyond")]
-    for (row, interval), different, not_within, not_beyond in zip(intervals, *columns, strict=True):
+    for (row, interval), (different, not_within, not_beyond) in zip(intervals, zip(*columns, strict=True), strict=True):
         rows[row] = rows[row].model_copy(
             update={
                 "low_ns": interval.low_ns, "high_ns": interval.high_ns,

@@ -105,7 +105,7 @@ def _moments(ordered: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     from scipy.special import gamma
 
     n = ordered.shape[-1]
-    rank = np.arange(n)
+    rank = np.arange(n, dtype=np.float64)
     b0 = ordered.mean(axis=-1)
     b1 = (ordered * rank).sum(axis=-1) / (n * (n - 1))
     b2 = (ordered * rank * (rank - 1)).sum(axis=-1) / (n * (n - 1) * (n - 2))
@@ -202,7 +202,7 @@ def _anderson_darling(ordered: FloatArray) -> FloatArray:
     inner = np.maximum(1 + shape * (ordered - location) / scale, 1e-300)
     u = np.clip(np.exp(-np.exp(np.clip(-np.log(inner) / shape, -700, 700))), 1e-12, 1 - 1e-12)
     n = ordered.shape[-1]
-    weights = 2 * np.arange(1, n + 1) - 1
+    weights = 2 * np.arange(1, n + 1, dtype=np.float64) - 1
     return -n - (weights * (np.log(u) + np.log1p(-u[..., ::-1]))).sum(axis=-1) / n
 
 

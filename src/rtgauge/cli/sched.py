@@ -64,12 +64,12 @@ def _analyse_file(file: Path, jitter_from: Path | None, execution_from: Path | N
     task_set, notes = read_task_set(file), list[str]()
     if jitter_from is not None:
         from rtgauge.record.reader import Record
-        from rtgauge.schedulability.analysis.release_jitter import jitter_from_record
+        from rtgauge.schedulability.analysis.measured_parameters import jitter_from_record
 
         task_set, notes = jitter_from_record(task_set, Record.open(jitter_from))
     if execution_from is not None:
         from rtgauge.record.reader import Record
-        from rtgauge.schedulability.analysis.measured_set import execution_from_record
+        from rtgauge.schedulability.analysis.measured_parameters import execution_from_record
 
         task_set, more = execution_from_record(task_set, Record.open(execution_from))
         notes += more
@@ -107,7 +107,7 @@ def _analyse_random(sets: int, tasks: int, utilisation: str, periods: str, seed:
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     from rtgauge.schedulability.analysis.acceptance_ratio import schedulability_ratio
-    from rtgauge.schedulability.analysis.random_options import parse_periods, parse_utilisations
+    from rtgauge.schedulability.analysis.random_sets import parse_periods, parse_utilisations
     from rtgauge.schedulability.page.analysis_terminal import print_ratio
 
     shares, periods_ns = parse_utilisations(utilisation), parse_periods(periods, tasks)

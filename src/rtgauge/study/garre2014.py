@@ -11,10 +11,9 @@ from rtgauge.plan.plan import Overrides, Plan
 from rtgauge.record.model import Step, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.tire.analysis.aims import GARRE2014, Aims, aims_of_study, searched_policies
-from rtgauge.tire.analysis.from_record import fast_runs, is_tire
+from rtgauge.tire.analysis.frontier_search import least_nodes, whole_nodes
 from rtgauge.tire.analysis.prediction import predicted_frontiers
-from rtgauge.tire.analysis.runs import HALO, INTEGRATION, SEMAPHORE, SERIAL, SPRINGS
-from rtgauge.tire.analysis.search import least_nodes, whole_nodes
+from rtgauge.tire.analysis.runs import HALO, INTEGRATION, SEMAPHORE, SERIAL, SPRINGS, fast_runs, is_tire
 from rtgauge.tire.analysis.searches import most_nodes, steps_on, thread_numbers
 from rtgauge.tire.study import fast_entries, keys_of, paced_entry, plan_of, search_keys, tire_entry
 

@@ -8,7 +8,7 @@ import pytest
 from rtgauge.errors import InputError
 from rtgauge.record.model import Severity
 from rtgauge.record.reader import Record
-from rtgauge.schedulability.analysis.release_jitter import jitter_from_record
+from rtgauge.schedulability.analysis.measured_parameters import jitter_from_record
 from rtgauge.schedulability.model.task import Task, TaskSet
 from tests.unit.records import mark, run, step
 

@@ -18,7 +18,8 @@ from rtgauge.record.stream import StreamResult, parse_line
 from rtgauge.record.summary import summarise_step
 from rtgauge.report.page import html
 from rtgauge.runner.taskset_result import highest, run_segments, task_counts
-from rtgauge.schedulability.analysis.measured_set import calculated_timeline, execution_from_record, measured_set, measured_timeline
+from rtgauge.schedulability.analysis.measured_parameters import execution_from_record
+from rtgauge.schedulability.analysis.measured_set import calculated_timeline, measured_set, measured_timeline
 from rtgauge.schedulability.page.measured_figure import figure_name, measured_figure
 from rtgauge.schedulability.page.measured_tables import figure_rows, parameter_rows
 from tests.unit.records import run, step

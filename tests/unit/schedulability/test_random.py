@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from rtgauge.errors import InputError
 from rtgauge.schedulability.analysis.acceptance_ratio import schedulability_ratio
 from rtgauge.schedulability.analysis.batch_rta import largest_growth, schedulable, within_bounds
-from rtgauge.schedulability.analysis.random_options import parse_periods, parse_utilisations
-from rtgauge.schedulability.analysis.random_sets import ManySets, random_sets, uunifast_discard
+from rtgauge.schedulability.analysis.random_sets import ManySets, parse_periods, parse_utilisations, random_sets, uunifast_discard
 from rtgauge.schedulability.analysis.rta import Budget, meets_deadline
 from rtgauge.schedulability.analysis.sensitivity import largest_growth as largest_growth_of_one
 from rtgauge.schedulability.model.task import Task

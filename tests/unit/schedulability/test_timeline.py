@@ -12,7 +12,8 @@ from rich.cells import cell_len
 
 from rtgauge.errors import InputError
 from rtgauge.schedulability.analysis.analyse import analyse
-from rtgauge.schedulability.analysis.timeline import Segment, preemptions, timeline
+from rtgauge.schedulability.analysis.analysis_document import Segment
+from rtgauge.schedulability.analysis.timeline import preemptions, timeline
 from rtgauge.schedulability.model.task import Task, TaskSet
 from rtgauge.schedulability.page.timeline_text import cell_ns, timeline_lines
 
@@ -32,7 +33,7 @@ def test_the_papers_figure_5():
     found = timeline(tasks_of((10, 3), (20, 5), (40, 10)))
     mine = [(one.start_ns, one.end_ns) for one in found.segments if one.task == "t2"]
     assert mine == [(8, 10), (13, 20), (28, 29)]
-    assert preemptions(found.segments) == [Segment("t2", 1, 10, 13), Segment("t2", 1, 20, 28)]
+    assert preemptions(found.segments) == [Segment(task="t2", activation=1, start_ns=start, end_ns=end) for start, end in ((10, 13), (20, 28))]
     assert (found.hyperperiod_ns, found.end_ns, found.misses) == (40, 40, [])
 
 

@@ -16,7 +16,7 @@ from rtgauge.errors import RecordError
 from rtgauge.record.reader import Record
 from rtgauge.report.page import html
 from rtgauge.report.terminal import print_summary
-from rtgauge.tire.analysis.from_record import fast_runs, paced_runs, too_short
+from rtgauge.tire.analysis.runs import fast_runs, paced_runs, too_short
 from rtgauge.tire.analysis.searches import searched
 from rtgauge.tire.page.chapter import chapters, figures_of, marks_of, representatives, results_of
 from rtgauge.tire.page.drop_figure import drop_of

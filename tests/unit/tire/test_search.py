@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtgauge.analysis.confidence import range_coverage
-from rtgauge.tire.analysis.search import Outcome, Search, State, least_nodes, state_of, whole_nodes
+from rtgauge.tire.analysis.frontier_search import Outcome, Search, State, least_nodes, state_of, whole_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rtgauge.tire.analysis.search import Trial
+    from rtgauge.tire.analysis.frontier_search import Trial
 
 DEADLINES = 200
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rtgauge.report.conditions import Condition, bound_ns, conditions
 from rtgauge.report.figure_data import ALL, Measured, by_cpu, cpu_order
 from rtgauge.report.quantity import LATENCY, quantities, quantity_of
-from rtgauge.tire.analysis.from_record import is_tire
+from rtgauge.tire.analysis.runs import is_tire
 
 if TYPE_CHECKING:
     from rtgauge.record.reader import Record

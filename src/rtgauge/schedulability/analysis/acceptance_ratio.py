@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What share of random task sets is schedulable, over the utilisation."""
+"""The acceptance ratio: the share of random task sets that is schedulable, over the utilisation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RatioPoint(BaseModel):
     exact_high: float
     hyperbolic: int
     liu_layland: int
-    growth_median: float | None = Field(description="median of the largest factor for the execution times; None: not asked for")
+    growth_median: float | None = Field(description="median of the largest factor for the execution times; None: not calculated")
 
 
 class RatioResult(BaseModel):
@@ -53,20 +53,20 @@ def schedulability_ratio(
     growth: bool = False,
     progress: Callable[[int], None] = lambda _: None,
 ) -> RatioResult:
-    """Draw `sets` sets of `tasks` tasks at each utilisation and test them. `progress` hears of every finished chunk, in sets."""
+    """Draw `sets` sets of `tasks` tasks at each utilisation and test them. `progress(n)`: n more sets are done."""
     points: list[RatioPoint] = []
     for number, share in enumerate(utilisations):
         exact = hyperbolic = liu_layland = 0
         factors: list[np.ndarray] = []
         for chunk, begin in enumerate(range(0, sets, CHUNK)):
             size = min(CHUNK, sets - begin)
-            drawn = random_sets(size, tasks, share, periods_ns, np.random.default_rng([seed, number, chunk]))
-            within_ll, within_product = within_bounds(drawn)
-            exact += int(schedulable(drawn).sum())
+            task_sets = random_sets(size, tasks, share, periods_ns, np.random.default_rng([seed, number, chunk]))
+            within_ll, within_product = within_bounds(task_sets)
+            exact += int(schedulable(task_sets).sum())
             liu_layland += int(within_ll.sum())
             hyperbolic += int(within_product.sum())
             if growth:
-                factors.append(largest_growth(drawn))
+                factors.append(largest_growth(task_sets))
             progress(size)
         points.append(
             RatioPoint(

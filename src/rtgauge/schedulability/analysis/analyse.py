@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Everything that can be said of a task set, CPU by CPU."""
+"""The analysis of a task set, CPU by CPU."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from rtgauge.schedulability.analysis.analysis_document import (
     BoundResult,
     CpuResult,
     GrowthResult,
-    SegmentResult,
     SetResult,
     TaskResult,
     TimelineResult,
@@ -40,9 +39,9 @@ def _cpu(cpu: int, ordered: list[Task]) -> CpuResult:
     share = utilisation(ordered)
     late = _seen_late(ordered)
     tasks = [_task(task, ordered[:rank], late) for rank, task in enumerate(ordered)]
-    drawn, no_timeline = None, ""
+    schedule, no_timeline = None, ""
     try:
-        drawn = timeline_result(timeline(ordered))
+        schedule = timeline_result(timeline(ordered))
     except InputError as error:
         no_timeline = str(error)
     growth = largest_growth(ordered)
@@ -60,7 +59,7 @@ def _cpu(cpu: int, ordered: list[Task]) -> CpuResult:
             reason="its busy periods are too long to search" if growth.millionths is None else "",
         ),
         hyperperiod_ns=hyperperiod_ns(ordered),
-        timeline=drawn,
+        timeline=schedule,
         no_timeline=no_timeline,
         answer=worst([task.answer for task in tasks]),
     )
@@ -87,7 +86,7 @@ def _bounds(ordered: Sequence[Task]) -> list[BoundResult]:
 
 
 def _seen_late(ordered: Sequence[Task]) -> set[str] | None:
-    """The tasks that miss a deadline in the schedule from their offsets; None where that is too long to unfold."""
+    """The tasks that miss a deadline in the schedule from their offsets; None where that is too long to simulate."""
     if not any(task.offset_ns for task in ordered):
         return set()
     try:
@@ -121,15 +120,15 @@ def _task(task: Task, higher: Sequence[Task], late: set[str] | None) -> TaskResu
 
 def _answer(task: Task, higher: Sequence[Task], response: Response, late: set[str] | None) -> tuple[Answer, str]:
     if response.reason == "diverges":
-        return Answer.NOT_SCHEDULABLE, "it and the higher priorities want more than the whole CPU: the response grows without end"
+        return Answer.NOT_SCHEDULABLE, "it and the higher priorities need more than the whole CPU: the response grows without end"
     if response.worst_ns is not None and response.worst_ns <= task.deadline_ns:
         return Answer.SCHEDULABLE, ""
     if response.worst_ns is None and response.seen_ns <= task.deadline_ns:
         return Answer.CANNOT_TELL, "the utilisation is so near to 1 that the busy period is too long to follow to its end"
     unknown = "" if response.worst_ns is not None else "how late it becomes is not known: the busy period is too long to follow to its end"
-    if not any(one.offset_ns != task.offset_ns for one in higher):
+    if not any(other.offset_ns != task.offset_ns for other in higher):
         return Answer.NOT_SCHEDULABLE, unknown
-    # With offsets the release together, which the analysis supposes, may never happen: only a schedule that misses proves a failure.
+    # With offsets the simultaneous release that the analysis assumes may never happen: only a schedule that misses proves a failure.
     if late is not None and task.name in late:
         return Answer.NOT_SCHEDULABLE, unknown
     if late is None:
@@ -137,21 +136,21 @@ def _answer(task: Task, higher: Sequence[Task], response: Response, late: set[st
     return Answer.CANNOT_TELL, "late when all are released together; from these offsets on it is in time, if releases have no jitter and nothing blocks"
 
 
-def timeline_result(found: Timeline) -> TimelineResult:
+def timeline_result(schedule: Timeline) -> TimelineResult:
     """A schedule as the document has it."""
     return TimelineResult(
-        end_ns=found.end_ns,
-        segments=[SegmentResult(**vars(one)) for one in found.segments],
-        preemptions=[SegmentResult(**vars(one)) for one in preemptions(found.segments)],
+        end_ns=schedule.end_ns,
+        segments=schedule.segments,
+        preemptions=preemptions(schedule.segments),
         activations=[
             ActivationResult(
-                task=one.task,
-                activation=one.activation,
-                release_ns=one.release_ns,
-                deadline_ns=one.deadline_ns,
-                finish_ns=one.finish_ns,
-                missed=one.missed(found.end_ns),
+                task=activation.task,
+                activation=activation.activation,
+                release_ns=activation.release_ns,
+                deadline_ns=activation.deadline_ns,
+                finish_ns=activation.finish_ns,
+                missed=activation.missed(schedule.end_ns),
             )
-            for one in found.activations
+            for activation in schedule.activations
         ],
     )

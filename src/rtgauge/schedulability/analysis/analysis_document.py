@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the analysis of a task set says: the document of `rtgauge sched --json`. Times are whole ns."""
+"""The result of the analysis of a task set: the document of `rtgauge sched --json`. Times are whole ns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Answer(StrEnum):
 
 
 class BoundResult(BaseModel):
-    """One utilisation bound: `within` says schedulable, not within says nothing; None where it does not apply."""
+    """One utilisation bound: within it is schedulable, beyond it says nothing; `within` is None where it does not apply."""
 
     name: str
     bound: float = Field(description="of the utilisation, or of the product of (U_i + 1)")
@@ -27,7 +27,7 @@ class BoundResult(BaseModel):
 
 
 class TaskResult(BaseModel):
-    """One task with its responses. None: there is no bound, `reason` says why, `at_least_ns` what was seen of it."""
+    """One task with its responses. None: no bound; `reason` says why, and `at_least_ns` is the largest response found."""
 
     name: str
     priority: int
@@ -41,7 +41,7 @@ class TaskResult(BaseModel):
     response_ns: int | None = Field(description="exact worst-case response, from the start of the period")
     at_least_ns: int
     worst_activation: int = Field(description="of the busy period, the first is 1")
-    late_by_ns: int | None = Field(description="how far the response is beyond the deadline; negative: what is left; None: no bound")
+    late_by_ns: int | None = Field(description="response less deadline: negative where it is in time; None: no bound")
     equation_1_ns: int | None = Field(description="Delgado et al. 2020, equation 1: own jitter inside the recursion, first activation only")
     answer: Answer
     reason: str
@@ -55,8 +55,8 @@ class GrowthResult(BaseModel):
     reason: str = ""
 
 
-class SegmentResult(BaseModel):
-    """A stretch in which a task runs."""
+class Segment(BaseModel):
+    """A stretch of time in which one activation (the first is 1) runs without a break, or is pre-empted."""
 
     task: str
     activation: int
@@ -79,8 +79,8 @@ class TimelineResult(BaseModel):
     """The schedule from 0 to `end_ns`; without jitter and blocking."""
 
     end_ns: int
-    segments: list[SegmentResult]
-    preemptions: list[SegmentResult]
+    segments: list[Segment]
+    preemptions: list[Segment]
     activations: list[ActivationResult]
 
 

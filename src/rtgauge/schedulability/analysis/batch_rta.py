@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The exact analysis of many task sets at once, in int64, all sets side by side; the same answers as `response` and `sensitivity`.
+"""The exact analysis of many task sets at once, in int64, all sets side by side; the same answers as `rta` and `sensitivity`.
 
 Deadlines are the periods; no jitter, blocking or offsets.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Booleans = NDArray[np.bool_]
 AT_ONCE = 1_000
-"""Sets that are worked on together: their numbers stay in the processor's cache."""
+"""Sets that are analysed together: their numbers stay in the processor's cache."""
 
 
 def _check_range(period: Ints, execution: Ints, scale: int) -> None:
@@ -31,9 +31,9 @@ def _check_range(period: Ints, execution: Ints, scale: int) -> None:
 
 
 def _meets(period: Ints, execution: Ints) -> Booleans:
-    """[task, set] -> whether each set meets every deadline. A task's window is grown until it holds still or passes the deadline."""
+    """(tasks, sets) -> (sets,): whether each set meets every deadline. A task's window grows until it converges or passes the deadline."""
     good = np.ones(period.shape[1], dtype=bool)
-    alive = np.arange(period.shape[1])
+    alive = np.arange(period.shape[1], dtype=np.int64)
     response = np.zeros(period.shape[1], dtype=np.int64)
     for rank in range(len(period)):
         # Until all higher priorities have been served once, a task gets nothing: its response is at least theirs plus its own execution time.

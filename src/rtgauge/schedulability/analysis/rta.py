@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rtgauge.schedulability.model.task import Task
 
 TERMS = 2_000_000
-"""Terms of the sum that one analysis may work out; about a second."""
+"""Terms of the sum that one analysis may calculate; about a second."""
 
 
 class TooLong(Exception):  # noqa: N818 - what happened, as StopIteration
@@ -64,14 +64,14 @@ def _activations_to_see(everyone: Sequence[Task], task: Task) -> int:
 
     At a utilisation of at most 1 a window that is a hyperperiod H longer holds at most H more demand, so that w(q + H / T) <= w(q) + H.
     """
-    return math.lcm(*(one.period_ns for one in everyone)) // task.period_ns
+    return math.lcm(*(each.period_ns for each in everyone)) // task.period_ns
 
 
 def exact_response(task: Task, higher: Sequence[Task], budget: Budget | None = None, *, enough_ns: int | None = None) -> Response:
     """The worst response of `task` beneath `higher`, the tasks of higher priority on its CPU, over every activation of the busy period.
 
     w(q) = q C + B + sum of ceil((w(q) + Jj) / Tj) Cj, R = max of w(q) + J - (q - 1) T, q = 1, 2, ... until w(q) + J <= q T or a hyperperiod
-    was seen. Goes on beyond the deadline, so that it can be said by how much a task fails; ends early where a response is above `enough_ns`. Offsets are not
+    was seen. Goes on beyond the deadline, to tell by how much a task fails; ends early where a response is above `enough_ns`. Offsets are not
     used: all tasks are released together, which is the worst case.
     """
     budget = budget or Budget()
@@ -104,7 +104,7 @@ def exact_response(task: Task, higher: Sequence[Task], budget: Budget | None = N
 def paper_response(task: Task, higher: Sequence[Task], budget: Budget | None = None) -> Response:
     """Equation 1 of Delgado et al. 2020: R = C + B + J + sum of ceil((R + Jj) / Tj) Cj, of the first activation.
 
-    The task's own jitter stands inside the recursion, so that it collects interference as if the task ran during its jitter: never below the
+    The task's own jitter is inside the recursion, so that it collects interference as if the task ran during its jitter: never below the
     exact response of the first activation. The paper stops at the deadline; here it goes on.
     """
     budget = budget or Budget()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How far all execution times of a CPU could grow, or must shrink, together."""
+"""Sensitivity: the largest common factor for all execution times of a CPU."""
 
 from __future__ import annotations
 

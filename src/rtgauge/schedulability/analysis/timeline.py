@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The schedule of one CPU as it unfolds: who runs when, from time 0 over one hyperperiod."""
+"""The schedule of one CPU from time 0 over one hyperperiod, by simulation."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
+from rtgauge.schedulability.analysis.analysis_document import Segment
 from rtgauge.units import MAX_NS
 
 if TYPE_CHECKING:
@@ -18,16 +19,6 @@ if TYPE_CHECKING:
     from rtgauge.schedulability.model.task import Task
 
 MAX_ACTIVATIONS = 10_000
-
-
-@dataclass(frozen=True)
-class Segment:
-    """A stretch in which a task runs without a break. `activation` counts from 1."""
-
-    task: str
-    activation: int
-    start_ns: int
-    end_ns: int
 
 
 @dataclass
@@ -60,7 +51,7 @@ class Timeline:
     @property
     def misses(self) -> list[Activation]:
         """The activations that were late."""
-        return [one for one in self.activations if one.missed(self.end_ns)]
+        return [activation for activation in self.activations if activation.missed(self.end_ns)]
 
 
 def hyperperiod_ns(tasks: Sequence[Task]) -> int:
@@ -69,7 +60,7 @@ def hyperperiod_ns(tasks: Sequence[Task]) -> int:
 
 
 def horizon_ns(ordered: Sequence[Task], hyperperiods: int = 1) -> int:
-    """The last first release plus so many hyperperiods. Raises InputError, in words, where that is too long or has too many activations to draw."""
+    """The last first release plus so many hyperperiods. Raises InputError where that is too long or has too many activations to draw."""
     end_ns = max(task.offset_ns for task in ordered) + hyperperiods * hyperperiod_ns(ordered)
     where = f"the hyperperiod of CPU {ordered[0].cpu}"
     if end_ns > MAX_NS:
@@ -127,18 +118,18 @@ def _extend(segments: list[Segment], running: Activation, start_ns: int, end_ns:
     """Add the stretch, joined to the last segment where that is the same activation's."""
     last = segments[-1] if segments else None
     if last is not None and (last.task, last.activation, last.end_ns) == (running.task, running.activation, start_ns):
-        segments[-1] = Segment(last.task, last.activation, last.start_ns, end_ns)
+        last.end_ns = end_ns
     else:
-        segments.append(Segment(running.task, running.activation, start_ns, end_ns))
+        segments.append(Segment(task=running.task, activation=running.activation, start_ns=start_ns, end_ns=end_ns))
 
 
 def preemptions(segments: Sequence[Segment]) -> list[Segment]:
-    """The gaps within each activation: begun, not done, and somebody else ran."""
-    last: dict[tuple[str, int], int] = {}
+    """The gaps between the segments of each activation, in which it is pre-empted."""
+    last_end_ns: dict[tuple[str, int], int] = {}
     gaps: list[Segment] = []
-    for one in segments:
-        key = (one.task, one.activation)
-        if key in last:
-            gaps.append(Segment(one.task, one.activation, last[key], one.start_ns))
-        last[key] = one.end_ns
+    for segment in segments:
+        activation = (segment.task, segment.activation)
+        if activation in last_end_ns:
+            gaps.append(segment.model_copy(update={"start_ns": last_end_ns[activation], "end_ns": segment.start_ns}))
+        last_end_ns[activation] = segment.end_ns
     return gaps

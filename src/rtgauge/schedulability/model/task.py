@@ -17,7 +17,7 @@ HIGHEST_PRIORITY = 99
 
 @dataclass(frozen=True)
 class Task:
-    """One task: every `period_ns` it wants `execution_ns` of its CPU, at the latest `deadline_ns` after the start of its period.
+    """One task: every `period_ns` it needs `execution_ns` of its CPU, at the latest `deadline_ns` after the start of its period.
 
     `jitter_ns`: how late its release may be; `blocking_ns`: how long lower priorities may hold it up, once; `offset_ns`: its first release.
     """
@@ -55,7 +55,7 @@ class TaskSet:
 
 
 def utilisation(tasks: Iterable[Task]) -> Fraction:
-    """The share of one CPU that the tasks want, exactly."""
+    """The share of one CPU that the tasks need, exactly."""
     return sum((Fraction(task.execution_ns, task.period_ns) for task in tasks), Fraction(0))
 
 

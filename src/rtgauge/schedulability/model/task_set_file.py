@@ -48,7 +48,7 @@ class TaskFile(BaseModel):
 
     name: str = Field(default="", max_length=80, strict=True)
     description: str = Field(default="", strict=True)
-    task: list[dict[str, Any]] = Field(default_factory=list)
+    task: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
 
 
 KEYS = [field.alias or name for name, field in TaskEntry.model_fields.items()]
@@ -108,7 +108,7 @@ def check_task_set(written: dict[str, Any], what: str, name: str = "task set") -
 
 
 def _shown(text: str) -> str:
-    """What cannot be shown in one line, or would command a terminal, as an escape."""
+    """The text with unprintable characters, which could control a terminal, as escapes."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 

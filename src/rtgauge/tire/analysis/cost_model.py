@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LOCKS_PER_NODE = 4
 """Of the paper's algorithm: three neighbours are read and the node itself is written."""
 PAPER_NS = {"T_mass": 80.0, "T_spring": 400.0}
-"""What the paper names in sec. 4.5, for its machine of 2014."""
+"""The paper's values (sec. 4.5), for its machine of 2014."""
 
 LineKey = tuple[str, str, str, int]
 """Solver, policy, without, threads."""
@@ -39,16 +39,16 @@ class SolverLine(Model):
     policy: str
     without: str
     threads: int
-    time: str = Field(description="cpu or wall: what was measured")
+    time: str = Field(description="cpu or wall")
     slope_ns: Estimate = Field(description="for each node")
     intercept_ns: Estimate = Field(description="for each step")
     nodes: list[int] = Field(description="sizes that were measured")
-    residuals: list[float] = Field(description="what the line does not explain at each, a share of the step time")
+    residuals: list[float] = Field(description="measured less fitted at each size, a share of the step time")
     scatter: float = Field(description="standard deviation of the residuals")
 
 
-class Part(Model):
-    """One term of the model (ns), or None where what it needs was not measured, with the reason."""
+class Term(Model):
+    """One term of the model (ns); None where the runs that it needs are not there, with the reason."""
 
     name: str = Field(description="T_mass, T_spring, T_rest, T_ipc, T_step, T_switch")
     solver: str
@@ -76,32 +76,32 @@ class CostModel(Model):
     """Everything that was fitted."""
 
     lines: list[SolverLine]
-    parts: list[Part]
+    parts: list[Term]
     synchronisation: list[Synchronisation]
 
 
 def lines_of(runs: Sequence[FastRun]) -> dict[LineKey, Line]:
-    """A line for each solver, policy, thing left out and number of threads, where enough sizes were measured; free-running ones are left out."""
+    """A line for each solver, policy, `without` and number of threads of which enough sizes were measured; without free-running ones."""
     groups: dict[LineKey, list[FastRun]] = {}
     for run in runs:
-        of = run.configuration
-        if not of.free_running:
-            groups.setdefault((of.solver, of.policy, of.without, of.threads), []).append(run)
-    found = {key: fit([run.configuration.nodes for run in same], [run.step_ns for run in same]) for key, same in sorted(groups.items())}
-    return {key: line for key, line in found.items() if line is not None}
+        configuration = run.configuration
+        if not configuration.free_running:
+            groups.setdefault((configuration.solver, configuration.policy, configuration.without, configuration.threads), []).append(run)
+    lines = {key: fit([run.configuration.nodes for run in group], [run.step_ns for run in group]) for key, group in sorted(groups.items())}
+    return {key: line for key, line in lines.items() if line is not None}
 
 
 def cpu_lines_of(runs: Sequence[FastRun]) -> dict[LineKey, Line]:
-    """The same of CPU time, on one thread: the terms of the model are computing, and what the scheduler takes is a term of its own."""
-    known = [replace(run, wall_ns=run.cpu_ns) for run in runs if run.cpu_ns is not None and run.step_cpu_ns is not None]
-    return lines_of(known)
+    """The same of CPU time, on one thread: the terms of the model are computation, and the scheduler's time is a term of its own."""
+    with_cpu_time = [replace(run, wall_ns=run.cpu_ns) for run in runs if run.cpu_ns is not None and run.step_cpu_ns is not None]
+    return lines_of(with_cpu_time)
 
 
-def _part(name: str, key: tuple[str, str], per: str, how: str, terms: Sequence[tuple[float, Line | None]], divisor: float) -> Part:
+def _term(name: str, key: tuple[str, str], per: str, how: str, summands: Sequence[tuple[float, Line | None]], divisor: float) -> Term:
     """The slope over n of a sum of lines, each with its factor, over `divisor`."""
-    known = [(factor / divisor, line) for factor, line in terms if line is not None]
-    line = combine(known) if len(known) == len(terms) else None
-    return Part(
+    measured = [(factor / divisor, line) for factor, line in summands if line is not None]
+    line = combine(measured) if len(measured) == len(summands) else None
+    return Term(
         name=name,
         solver=key[0],
         policy=key[1],
@@ -113,50 +113,51 @@ def _part(name: str, key: tuple[str, str], per: str, how: str, terms: Sequence[t
     )
 
 
-def _parts_of(solver: str, policy: str, lines: dict[LineKey, Line], springs_per_node: Mapping[str, float]) -> list[Part]:
+def _terms_of(solver: str, policy: str, lines: dict[LineKey, Line], springs_per_node: Mapping[str, float]) -> list[Term]:
     key = (solver, policy)
     whole, springs, integration = (lines.get((solver, policy, without, 1)) for without in (WHOLE, SPRINGS, INTEGRATION))
     if whole is None:
         return []
     forces = springs_per_node[solver]
-    parts = [
-        _part("T_mass", key, "node", "the step less the step without integration", [(1, whole), (-1, integration)], 1),
-        _part("T_spring", key, "spring", f"the step less the step without springs, over {forces:g} springs a node", [(1, whole), (-1, springs)], forces),
-        _part("T_rest", key, "node", "what neither of the two accounts for", [(-1, whole), (1, springs), (1, integration)], 1),
+    terms = [
+        _term("T_mass", key, "node", "the step less the step without integration", [(1, whole), (-1, integration)], 1),
+        _term("T_spring", key, "spring", f"the step less the step without springs, over {forces:g} springs a node", [(1, whole), (-1, springs)], forces),
+        _term("T_rest", key, "node", "the step less both", [(-1, whole), (1, springs), (1, integration)], 1),
     ]
     if solver == SEMAPHORE:
-        parts.append(_ipc(policy, whole, lines, springs_per_node))
-    parts.append(Part(name="T_step", solver=solver, policy=policy, how="where the line begins", per="step", estimate=whole.intercept))
-    return parts
+        terms.append(_ipc(policy, whole, lines, springs_per_node))
+    terms.append(Term(name="T_step", solver=solver, policy=policy, how="intercept of the line", per="step", estimate=whole.intercept))
+    return terms
 
 
-def _ipc(policy: str, whole: Line, lines: dict[LineKey, Line], springs_per_node: Mapping[str, float]) -> Part:
+def _ipc(policy: str, whole: Line, lines: dict[LineKey, Line], springs_per_node: Mapping[str, float]) -> Term:
     """Semaphore minus serial, the springs that only one of them computes taken out."""
     serial, bare = lines.get((SERIAL, policy, WHOLE, 1)), lines.get((SERIAL, policy, SPRINGS, 1))
     more = springs_per_node[SEMAPHORE] / springs_per_node[SERIAL] - 1
     how = f"semaphore less serial, over {LOCKS_PER_NODE} locks a node"
     if not more:
-        return _part("T_ipc", (SEMAPHORE, policy), "lock", how, [(1, whole), (-1, serial)], LOCKS_PER_NODE)
+        return _term("T_ipc", (SEMAPHORE, policy), "lock", how, [(1, whole), (-1, serial)], LOCKS_PER_NODE)
     # more * (serial - bare) are the springs that the semaphore solver computes twice.
     how += ", less the springs that it computes twice"
-    return _part("T_ipc", (SEMAPHORE, policy), "lock", how, [(1, whole), (-1 - more, serial), (more, bare)], LOCKS_PER_NODE)
+    return _term("T_ipc", (SEMAPHORE, policy), "lock", how, [(1, whole), (-1 - more, serial), (more, bare)], LOCKS_PER_NODE)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+    given = [value for value in values if value is not None]
+    return sum(given) / len(given) if given else None
 
 
 def _synchronisation(lines: dict[LineKey, Line], runs: Sequence[FastRun]) -> list[Synchronisation]:
-    found: list[Synchronisation] = []
+    synchronisations: list[Synchronisation] = []
     for (solver, policy, without, threads), line in lines.items():
-        one = lines.get((solver, policy, WHOLE, 1))
-        if without != WHOLE or threads == 1 or one is None:
+        single = lines.get((solver, policy, WHOLE, 1))
+        if without != WHOLE or threads == 1 or single is None:
             continue
-        variances = [(float(each.covariance[0, 0]), float(each.dof)) for each in (line, one)]
-        extra = with_error(line.intercept_ns - one.intercept_ns, sum(v for v, _ in variances), combined_dof(variances), line.measurements + one.measurements)
+        variances = [(float(each.covariance[0, 0]), float(each.dof)) for each in (line, single)]
+        measurements = line.measurements + single.measurements
+        extra = with_error(line.intercept_ns - single.intercept_ns, sum(v for v, _ in variances), combined_dof(variances), measurements)
         same = [run for run in runs if (run.configuration.solver, run.configuration.policy, run.configuration.threads) == (solver, policy, threads)]
-        found.append(
+        synchronisations.append(
             Synchronisation(
                 solver=solver,
                 policy=policy,
@@ -167,13 +168,13 @@ def _synchronisation(lines: dict[LineKey, Line], runs: Sequence[FastRun]) -> lis
                 involuntary_per_step=_mean([None if run.involuntary_switches is None else run.involuntary_switches / run.steps for run in same]),
             )
         )
-    return found
+    return synchronisations
 
 
 def cost_model(runs: Sequence[FastRun], switch_ns: dict[str, Estimate], springs_per_node: Mapping[str, float] = SPRINGS_PER_NODE) -> CostModel | None:
-    """The terms of eq. 2, from real-fast runs. None where no line can be drawn.
+    """The terms of eq. 2, from real-fast runs. None where no line can be fitted.
 
-    `switch_ns`: policy -> what the microbenchmark says a task switch costs; `springs_per_node`: solver -> how many spring forces it computes a node.
+    `switch_ns`: policy -> cost of a task switch by the microbenchmark; `springs_per_node`: solver -> spring forces that it computes for each node.
     """
     wall = lines_of(runs)
     if not wall:
@@ -182,12 +183,12 @@ def cost_model(runs: Sequence[FastRun], switch_ns: dict[str, Estimate], springs_
     lines = wall | cpu
     policies = sorted({policy for _, policy, _, _ in lines})
     solvers = sorted({solver for solver, _, _, _ in lines}, key=SOLVERS.index)
-    parts = [part for policy in policies for solver in solvers for part in _parts_of(solver, policy, lines, springs_per_node)]
+    terms = [term for policy in policies for solver in solvers for term in _terms_of(solver, policy, lines, springs_per_node)]
     for policy in policies:
-        known = switch_ns.get(policy)
-        missing = None if known is not None else "probe switch was not measured under this policy in this record"
-        parts.append(Part(name="T_switch", solver="", policy=policy, how="probe switch", per="switch", estimate=known, missing=missing))
-    drawn = [
+        switch = switch_ns.get(policy)
+        missing = None if switch is not None else "the probe switch was not run under this policy in this record"
+        terms.append(Term(name="T_switch", solver="", policy=policy, how="probe switch", per="switch", estimate=switch, missing=missing))
+    solver_lines = [
         SolverLine(
             solver=solver,
             policy=policy,
@@ -197,9 +198,9 @@ def cost_model(runs: Sequence[FastRun], switch_ns: dict[str, Estimate], springs_
             slope_ns=line.slope,
             intercept_ns=line.intercept,
             nodes=[round(n) for n in line.nodes],
-            residuals=[float(one) for one in line.residuals],
+            residuals=line.residuals.tolist(),
             scatter=line.scatter,
         )
         for (solver, policy, without, threads), line in lines.items()
     ]
-    return CostModel(lines=drawn, parts=parts, synchronisation=_synchronisation(wall, runs))
+    return CostModel(lines=solver_lines, parts=terms, synchronisation=_synchronisation(wall, runs))

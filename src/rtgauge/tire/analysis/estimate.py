@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""A number with its confidence interval, and how estimates are put together."""
+"""A number with its confidence interval: from repeats, from a variance, and of a quotient."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -17,7 +18,7 @@ CONFIDENCE = 0.95
 
 
 class Estimate(Model):
-    """A number; `low` and `high` hold it at 95 % confidence (None: too little was measured to tell)."""
+    """A number with its 95 % confidence interval, `low` to `high` (None: too few measurements)."""
 
     value: float
     low: float | None = None
@@ -38,7 +39,7 @@ def student(dof: float) -> float:
 
 
 def with_error(value: float, variance: float, dof: float, measurements: int) -> Estimate:
-    """An estimate from its variance, known by `dof` degrees of freedom; without an interval where there are none."""
+    """An estimate from its variance with `dof` degrees of freedom; without an interval where there are none."""
     if dof <= 0:
         return Estimate(value=value, measurements=measurements)
     half = student(dof) * math.sqrt(variance)
@@ -46,7 +47,7 @@ def with_error(value: float, variance: float, dof: float, measurements: int) -> 
 
 
 def combined_dof(parts: Sequence[tuple[float, float]]) -> float:
-    """Degrees of freedom of a sum of independent variances, each (variance, its dof), after Satterthwaite (1946)."""
+    """Degrees of freedom of a sum of independent variances, each (variance, its dof): Satterthwaite, Biometrics Bulletin 2 (1946)."""
     total = sum(variance for variance, _ in parts)
     if any(dof <= 0 for _, dof in parts):
         return 0.0
@@ -79,3 +80,31 @@ def ratio_of(above: Sequence[float], below: Sequence[float]) -> Estimate:
         return Estimate(value=value, measurements=number)
     half = student(dof) * math.sqrt(top[1] + bottom[1])
     return Estimate(value=value, low=value * math.exp(-half), high=value * math.exp(half), measurements=number)
+
+
+@dataclass(frozen=True)
+class Uncertain:
+    """A value with the variance of its error and the degrees of freedom by which that is known."""
+
+    value: float
+    variance: float
+    dof: float
+
+
+def quotient(above: Uncertain, below: Uncertain, covariance: float, measurements: int) -> Estimate | None:
+    """above / below with its interval by Fieller's theorem (1954); None where either is not above zero, no interval where `below` may be zero."""
+    if above.value <= 0 or below.value <= 0:
+        return None
+    value = above.value / below.value
+    dof = min(above.dof, below.dof)
+    if dof <= 0:
+        return Estimate(value=value, measurements=measurements)
+    t2 = student(dof) ** 2
+    a = below.value**2 - t2 * below.variance
+    b = below.value * above.value - t2 * covariance
+    c = above.value**2 - t2 * above.variance
+    inner = b * b - a * c
+    if a <= 0 or inner < 0:
+        return Estimate(value=value, measurements=measurements)
+    root = math.sqrt(inner)
+    return Estimate(value=value, low=max(0.0, (b - root) / a), high=(b + root) / a, measurements=measurements)

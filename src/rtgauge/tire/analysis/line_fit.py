@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""A straight line through step times over n: slope and intercept with intervals, and what it does not explain."""
+"""A straight line through step times over n: slope and intercept with intervals, and the residuals."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rtgauge.tire.analysis.estimate import Estimate, student, with_error
+from rtgauge.tire.analysis.estimate import Estimate, with_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,15 +16,15 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 PASSES = 5
-"""How often the weights are taken anew from the fitted line; they stand still long before."""
+"""How often the weights are taken anew from the fitted line; they converge long before."""
 LEAST_SIZES = 3
 
 
 @dataclass(frozen=True)
 class Line:
-    """y = intercept + slope * n, fitted with weights 1/y², since step times scatter by a share of themselves.
+    """y = intercept + slope * n, fitted with weights 1/y², since step times scatter in proportion to themselves.
 
-    `covariance` is that of (intercept, slope); `means` (ns) is what was measured at `nodes`, `residuals` what the line leaves of it, shares of its value.
+    `covariance`, shape (2, 2), of (intercept, slope); `means` (ns), the measured ones at `nodes`, and `residuals`, shares of the fitted values: shape (n,).
     """
 
     intercept_ns: float
@@ -90,39 +89,8 @@ def combine(terms: Sequence[tuple[float, Line]]) -> Line | None:
 
 
 def _weighted(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], scale: npt.NDArray[np.float64], measurements: int) -> Line:
-    """Least squares with errors that go with `scale`."""
-    design = np.column_stack([np.ones_like(x), x])
-    weighted = design / scale[:, None]
-    intercept, slope = np.linalg.lstsq(weighted, y / scale, rcond=None)[0].tolist()
+    """Least squares with errors in proportion to `scale`."""
+    coefficients, covariance = np.polyfit(x, y, 1, w=1 / scale, cov=True)
+    slope, intercept = (float(value) for value in coefficients)
     residuals = (y - intercept - slope * x) / scale
-    dof = len(x) - 2
-    covariance = float(np.sum(residuals**2)) / dof * np.asarray(np.linalg.inv(weighted.T @ weighted), dtype=np.float64)
-    return Line(intercept, slope, covariance, dof, measurements, x, y, residuals)
-
-
-@dataclass(frozen=True)
-class Uncertain:
-    """A value with the variance of its error and the degrees of freedom by which that is known."""
-
-    value: float
-    variance: float
-    dof: float
-
-
-def quotient(above: Uncertain, below: Uncertain, covariance: float, measurements: int) -> Estimate | None:
-    """above / below with its interval by Fieller's theorem; None where either is not above zero, no interval where `below` is not known to be."""
-    if above.value <= 0 or below.value <= 0:
-        return None
-    value = above.value / below.value
-    dof = min(above.dof, below.dof)
-    if dof <= 0:
-        return Estimate(value=value, measurements=measurements)
-    t2 = student(dof) ** 2
-    a = below.value**2 - t2 * below.variance
-    b = below.value * above.value - t2 * covariance
-    c = above.value**2 - t2 * above.variance
-    inner = b * b - a * c
-    if a <= 0 or inner < 0:
-        return Estimate(value=value, measurements=measurements)
-    root = math.sqrt(inner)
-    return Estimate(value=value, low=max(0.0, (b - root) / a), high=(b + root) / a, measurements=measurements)
+    return Line(intercept, slope, np.asarray(covariance, dtype=np.float64)[::-1, ::-1], len(x) - 2, measurements, x, y, residuals)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the cost model says of runs on several threads and of the real-time frontier, beside what was measured."""
+"""Predictions of the cost model for runs on several threads and for the real-time frontier, beside the measured ones."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pydantic import Field
 
 from rtgauge.record.model import Model
 from rtgauge.tire.analysis.cost_model import lines_of
-from rtgauge.tire.analysis.estimate import Estimate
-from rtgauge.tire.analysis.line_fit import Line, Uncertain, quotient
+from rtgauge.tire.analysis.estimate import Estimate, Uncertain, quotient
+from rtgauge.tire.analysis.line_fit import Line
 from rtgauge.tire.analysis.runs import WHOLE
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ class Prediction(Model):
 
     @property
     def residual(self) -> float:
-        """How far the measured one lies above the predicted one, a share of that."""
+        """Measured less predicted step time, a share of the predicted one."""
         return self.measured_ns / self.predicted_ns - 1
 
 
 class PredictedFrontier(Model):
-    """The n whose step takes a whole period, by the model: by its mean, and by its mean with the longest delay seen in the real-fast runs on top."""
+    """The n whose step takes a whole period by the model: by its mean, and by its mean plus the longest delay of the real-fast runs."""
 
     solver: str
     policy: str
@@ -60,20 +60,20 @@ def busiest_share(nodes: int, threads: int, cpus: int) -> float:
 
 
 def predictions(points: Sequence[SpeedPoint], runs: Sequence[FastRun], switch_ns: dict[str, Estimate], cpus: int) -> list[Prediction]:
-    """Each measured configuration beside the model: slope from one thread over the busiest CPU's nodes, begin of the line from its own number of threads.
+    """Each measured configuration beside the model: the slope on one thread times the busiest CPU's nodes, plus the intercept on its own threads.
 
-    What the scheduler takes by itself (involuntary switches, as counted) is T_switch each, shared by the CPUs that run.
+    Involuntary switches, as counted, cost T_switch each, shared by the CPUs that run.
     """
     lines = lines_of(runs)
-    found: list[Prediction] = []
+    predicted: list[Prediction] = []
     for point in points:
-        one, own = (lines.get((point.solver, point.policy, WHOLE, threads)) for threads in (1, point.threads))
-        if point.free_running or one is None or own is None:
+        single, own = (lines.get((point.solver, point.policy, WHOLE, threads)) for threads in (1, point.threads))
+        if point.free_running or single is None or own is None:
             continue
-        step = own.intercept_ns + one.slope_ns * busiest_share(point.nodes, point.threads, cpus)
+        step = own.intercept_ns + single.slope_ns * busiest_share(point.nodes, point.threads, cpus)
         step += _switching(point, runs, switch_ns) / min(point.threads, cpus)
         if step > 0:
-            found.append(
+            predicted.append(
                 Prediction(
                     solver=point.solver,
                     policy=point.policy,
@@ -83,7 +83,7 @@ def predictions(points: Sequence[SpeedPoint], runs: Sequence[FastRun], switch_ns
                     measured_ns=point.step_ns.value,
                 )
             )
-    return found
+    return predicted
 
 
 def _switching(point: SpeedPoint, runs: Sequence[FastRun], switch_ns: dict[str, Estimate]) -> float:
@@ -109,25 +109,25 @@ def _longest_delay(solver: str, policy: str, threads: int, runs: Sequence[FastRu
     return max(delays, default=None)
 
 
-def _frontier(own: Line, one: Line, room_ns: float, threads: int, cpus: int) -> Estimate | None:
-    """Nodes for which there is room: (room - begin) / (slope on one thread * what the busiest CPU has of them)."""
+def _frontier(own: Line, single: Line, budget_ns: float, threads: int, cpus: int) -> Estimate | None:
+    """The nodes whose step takes `budget_ns`: (budget - intercept) / (slope on one thread * the busiest CPU's share of the nodes)."""
     share = rounds(threads, cpus) / threads
-    room = Uncertain(room_ns - own.intercept_ns, float(own.covariance[0, 0]), own.dof)
-    slope = Uncertain(one.slope_ns * share, float(one.covariance[1, 1]) * share**2, one.dof)
-    covariance = -float(one.covariance[0, 1]) * share if own is one else 0.0
-    return quotient(room, slope, covariance, one.measurements + (0 if own is one else own.measurements))
+    budget = Uncertain(budget_ns - own.intercept_ns, float(own.covariance[0, 0]), own.dof)
+    slope = Uncertain(single.slope_ns * share, float(single.covariance[1, 1]) * share**2, single.dof)
+    covariance = -float(single.covariance[0, 1]) * share if own is single else 0.0
+    return quotient(budget, slope, covariance, single.measurements + (0 if own is single else own.measurements))
 
 
 def predicted_frontiers(runs: Sequence[FastRun], period_ns: int, cpus: int) -> list[PredictedFrontier]:
-    """For each solver, policy and number of threads that were measured real-fast: the n that the model gives to a period."""
+    """The n whose step takes a period, for each solver, policy and number of threads that were measured real-fast."""
     lines = lines_of(runs)
-    found: list[PredictedFrontier] = []
+    frontiers: list[PredictedFrontier] = []
     for (solver, policy, without, threads), own in lines.items():
-        one = lines.get((solver, policy, WHOLE, 1))
-        if without != WHOLE or one is None:
+        single = lines.get((solver, policy, WHOLE, 1))
+        if without != WHOLE or single is None:
             continue
         delay = _longest_delay(solver, policy, threads, runs)
-        worst = None if delay is None else _frontier(own, one, period_ns - delay, threads, cpus)
-        mean = _frontier(own, one, period_ns, threads, cpus)
-        found.append(PredictedFrontier(solver=solver, policy=policy, threads=threads, period_ns=period_ns, mean=mean, worst=worst, delay_ns=delay))
-    return found
+        worst = None if delay is None else _frontier(own, single, period_ns - delay, threads, cpus)
+        mean = _frontier(own, single, period_ns, threads, cpus)
+        frontiers.append(PredictedFrontier(solver=solver, policy=policy, threads=threads, period_ns=period_ns, mean=mean, worst=worst, delay_ns=delay))
+    return frontiers

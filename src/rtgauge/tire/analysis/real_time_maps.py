@@ -39,12 +39,12 @@ class Cell(Model):
 
     @property
     def share_at_most(self) -> float:
-        """What share of missed deadlines this many do not rule out at 95 % (independent steps; see analysis.confidence)."""
+        """The upper bound at 95 % of the share of missed deadlines (Clopper-Pearson, independent steps)."""
         return upper_bound(self.missed, self.deadlines) if self.deadlines else 1.0
 
 
 class Edge(Model):
-    """The frontier of one number of threads, as far as the map's points tell."""
+    """The frontier of one number of threads, from the map's points."""
 
     threads: int
     holds: int | None = Field(description="the largest n measured up to which every deadline was kept; None: not even at the smallest")
@@ -93,23 +93,23 @@ def real_time_maps(runs: Sequence[PacedRun]) -> list[RealTimeMap]:
     """A map for each solver, policy and period, longest period first."""
     groups: dict[tuple[int, str, str, bool], dict[tuple[int, int], list[PacedRun]]] = {}
     for run in runs:
-        of = run.configuration
-        if of.without == WHOLE and run.deadlines:
-            cells = groups.setdefault((-run.period_ns, of.solver, of.policy, of.free_running), {})
-            cells.setdefault((of.threads, of.nodes), []).append(run)
-    found: list[RealTimeMap] = []
-    for (negative_period, solver, policy, free_running), places in sorted(groups.items(), key=_order):
+        configuration = run.configuration
+        if configuration.without == WHOLE and run.deadlines:
+            group = groups.setdefault((-run.period_ns, configuration.solver, configuration.policy, configuration.free_running), {})
+            group.setdefault((configuration.threads, configuration.nodes), []).append(run)
+    maps: list[RealTimeMap] = []
+    for (negative_period, solver, policy, free_running), runs_of_cell in sorted(groups.items(), key=_order):
         cells = [
             Cell(
                 nodes=nodes,
                 threads=threads,
-                runs=len(same),
-                deadlines=sum(run.deadlines for run in same),
-                missed=sum(run.missed for run in same),
-                worst_mark=worst_severity(run.worst_mark for run in same),
+                runs=len(repeats),
+                deadlines=sum(run.deadlines for run in repeats),
+                missed=sum(run.missed for run in repeats),
+                worst_mark=worst_severity(run.worst_mark for run in repeats),
             )
-            for (threads, nodes), same in sorted(places.items())
+            for (threads, nodes), repeats in sorted(runs_of_cell.items())
         ]
         frontier = [edge(cells, threads) for threads in sorted({cell.threads for cell in cells})]
-        found.append(RealTimeMap(solver=solver, policy=policy, period_ns=-negative_period, free_running=free_running, cells=cells, frontier=frontier))
-    return found
+        maps.append(RealTimeMap(solver=solver, policy=policy, period_ns=-negative_period, free_running=free_running, cells=cells, frontier=frontier))
+    return maps

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Everything that a record says of the tire, system by system: what the page, the terminal and `--json` show."""
+"""The results of the tire in a record, system by system: for the page, the terminal and `--json`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from rtgauge.analysis.microbenchmarks import system_name
 from rtgauge.record.model import Model
 from rtgauge.tire.analysis.cost_model import CostModel, cost_model
 from rtgauge.tire.analysis.estimate import Estimate, mean_of
-from rtgauge.tire.analysis.from_record import fast_runs, is_tire, paced_runs, too_short
+from rtgauge.tire.analysis.frontier_search import Frontier
 from rtgauge.tire.analysis.prediction import PredictedFrontier, Prediction, predicted_frontiers, predictions
 from rtgauge.tire.analysis.real_time_maps import RealTimeMap, real_time_maps
-from rtgauge.tire.analysis.runs import SOLVERS
+from rtgauge.tire.analysis.runs import SOLVERS, fast_runs, is_tire, paced_runs, too_short
 from rtgauge.tire.analysis.scaling import SpeedPoint, against_serial, speed_points
-from rtgauge.tire.analysis.search import Frontier
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,7 +35,7 @@ class AgainstSerial(Model):
 
 
 class Searched(Model):
-    """A search that came to its end."""
+    """A finished search."""
 
     solver: str
     policy: str
@@ -67,7 +66,7 @@ class TireResults(Model):
     target: str
     load: str
     deployment: str
-    cpus: int = Field(description="CPUs that the threads went round")
+    cpus: int = Field(description="CPUs over which the threads were spread")
     points: list[SpeedPoint]
     too_short: int = Field(description="real-fast runs that computed for less than a millisecond, and are in no figure")
     against_serial: list[AgainstSerial]
@@ -76,7 +75,7 @@ class TireResults(Model):
     predictions: list[Prediction]
     maps: list[RealTimeMap]
     frontiers: list[FrontierRow]
-    meanings: dict[str, int] = Field(description="what was asked for in words (cores, ...) -> how many threads that was")
+    meanings: dict[str, int] = Field(description="word for a number of threads (cores, ...) -> that number here")
 
 
 def switch_costs(steps: Sequence[Step]) -> dict[str, Estimate]:
@@ -90,11 +89,11 @@ def switch_costs(steps: Sequence[Step]) -> dict[str, Estimate]:
 
 def frontier_rows(predicted: Sequence[PredictedFrontier], maps: Sequence[RealTimeMap], searched: Sequence[Searched]) -> list[FrontierRow]:
     """Prediction, map and search of each solver, policy, period and number of threads beside each other."""
-    model = {(one.solver, one.policy, one.period_ns, one.threads): one for one in predicted}
-    mapped = {(found.solver, found.policy, found.period_ns, edge.threads): edge for found in maps if not found.free_running for edge in found.frontier}
-    search = {(one.solver, one.policy, one.period_ns, one.frontier.threads): one.frontier for one in searched}
+    model = {(frontier.solver, frontier.policy, frontier.period_ns, frontier.threads): frontier for frontier in predicted}
+    mapped = {(plot.solver, plot.policy, plot.period_ns, edge.threads): edge for plot in maps if not plot.free_running for edge in plot.frontier}
+    search = {(finished.solver, finished.policy, finished.period_ns, finished.frontier.threads): finished.frontier for finished in searched}
     rows: list[FrontierRow] = []
-    # A map of another period, as that of the pretest, does not reach its frontier where a search was for the one that is asked for.
+    # A map of another period than that of the searches, as that of the pretest, does not reach its frontier.
     periods = {period_ns for _, _, period_ns, _ in search} or {max((period_ns for _, _, period_ns, _ in mapped), default=0)}
     for key in sorted(
         {key for key in {*mapped, *search} if key[2] in periods},
@@ -120,15 +119,15 @@ def frontier_rows(predicted: Sequence[PredictedFrontier], maps: Sequence[RealTim
 
 
 def meanings(steps: Sequence[Step]) -> dict[str, int]:
-    """Words for a number of threads -> that number on this machine, where a step was asked for by a word."""
-    found: dict[str, int] = {}
+    """Word for a number of threads (cores, ...) -> that number on this machine, from the steps whose plan has a word."""
+    numbers: dict[str, int] = {}
     for step in steps:
         word = step.key.parameters.get("threads")
         for result in step.results if isinstance(word, str) and not word.isdigit() else []:
             number = result.values.get("threads")
             if isinstance(number, int) and not isinstance(number, bool):
-                found[str(word)] = number
-    return found
+                numbers[str(word)] = number
+    return numbers
 
 
 def _results(record: Record, steps: Sequence[Step], searched: Sequence[Searched]) -> TireResults:
@@ -137,8 +136,8 @@ def _results(record: Record, steps: Sequence[Step], searched: Sequence[Searched]
     points, switch_ns = speed_points(fast), switch_costs(steps)
     cpus = max((len(step.cpus) for step in tire), default=1) or 1
     maps = real_time_maps(paced)
-    periods = dict.fromkeys(found.period_ns for found in maps)
-    beside = [
+    periods = dict.fromkeys(plot.period_ns for plot in maps)
+    compared = [
         AgainstSerial(solver=solver, policy=policy, threads=threads, nodes=nodes, times=times)
         for (solver, policy, threads, nodes), times in against_serial(points, fast).items()
     ]
@@ -152,12 +151,12 @@ def _results(record: Record, steps: Sequence[Step], searched: Sequence[Searched]
         cpus=cpus,
         points=points,
         too_short=too_short(tire),
-        against_serial=beside,
+        against_serial=compared,
         cost=cost_model(fast, switch_ns),
         switch_ns=switch_ns,
         predictions=predictions(points, fast, switch_ns, cpus),
         maps=maps,
-        frontiers=frontier_rows([found for period_ns in periods for found in predicted_frontiers(fast, period_ns, cpus)], maps, searched),
+        frontiers=frontier_rows([frontier for period_ns in periods for frontier in predicted_frontiers(fast, period_ns, cpus)], maps, searched),
         meanings=meanings(tire),
     )
 
@@ -167,12 +166,12 @@ Condition = tuple[str, str, str]
 
 
 def condition_of(step: Step) -> Condition:
-    """What must be the same for steps to be put together."""
+    """Steps of one condition are shown together."""
     return next(iter(step.key.targets.values()), "local"), step.key.load, step.key.deployment
 
 
 def tire_results(record: Record, searched: Mapping[Condition, Sequence[Searched]]) -> list[TireResults]:
-    """A result for each target, load and deployment under which a tire was run; none where none was. `searched`: the searches of each. Raises RecordError."""
+    """A result for each target, load and deployment under which a tire was run. `searched`: the finished searches of each. Raises RecordError."""
     groups: dict[Condition, list[Step]] = {}
     for step in record.steps:
         groups.setdefault(condition_of(step), []).append(step)

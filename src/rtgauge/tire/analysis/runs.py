@@ -1,20 +1,30 @@
 # SPDX-License-Identifier: MIT
-"""One configuration of the tire as it was run: as fast as possible, or paced. Plain data, whatever it was read from."""
+"""Runs of the tire, as fast as possible or paced, and how they are read from the steps of a record (docs/probes/tire.md, `result`)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from rtgauge.errors import RecordError
 
 if TYPE_CHECKING:
-    from rtgauge.record.model import Severity
+    from collections.abc import Sequence
 
+    from rtgauge.record.model import Result, Severity, Step
+
+PROBE = "tire"
+STOPPED_EARLY = ("stopped", "died")
+"""Such a step ran for less time than planned; it is measured again when its record is continued."""
+SHORTEST_RUN_NS = 1_000_000
+"""A shorter computation (as for a picture of the fall) says nothing about the time of a step."""
 WHOLE = "none"
-"""`without` of a step from which nothing was taken away."""
+"""`without` of a complete step."""
 SPRINGS, INTEGRATION = "springs", "integration"
 SERIAL, HALO, SEMAPHORE = "serial", "halo", "semaphore"
 SOLVERS = (SERIAL, SEMAPHORE, HALO)
-"""In the order in which they are shown: without threads, the paper's, the fast one."""
+"""In the order of the tables: without threads, the paper's, the fast one."""
 SPRINGS_PER_NODE = {SERIAL: 2.0, SEMAPHORE: 2.0, HALO: 1.5}
 """How many spring forces a solver computes for each node: eq. 2 has 2e + 1 for e nodes, since a spoke is computed at either of its ends."""
 NODES_MULTIPLE = 4
@@ -50,7 +60,7 @@ class FastRun:
 
     @property
     def step_cpu_ns(self) -> float | None:
-        """Mean CPU time of a step on one thread: what the scheduler took in between is not in it. None on several, which wait for each other."""
+        """Mean CPU time of a step on one thread, without the time that the scheduler took. None on several threads, which wait for each other."""
         return self.cpu_ns / self.steps if self.cpu_ns and self.configuration.threads == 1 else None
 
     @property
@@ -82,3 +92,102 @@ class PacedRun:
     def held(self) -> bool:
         """Hard real time: every deadline was kept."""
         return self.missed == 0
+
+
+def is_tire(step: Step) -> bool:
+    """Whether a step is one of this probe."""
+    return step.key.probe == PROBE
+
+
+def _result(step: Step) -> Result | None:
+    return next((result for result in step.results if result.name == PROBE), None)
+
+
+def _number(step: Step, result: Result, name: str) -> int:
+    value = result.values.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value < 0:
+        raise RecordError(f"step {step.id} of the record is damaged: the result of its tire has no {name}")
+    return round(value)
+
+
+def _optional(result: Result, name: str) -> int | None:
+    value = result.values.get(name)
+    return None if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) else round(value)
+
+
+def _configuration(step: Step, result: Result) -> Configuration:
+    parameters: dict[str, Any] = step.key.parameters
+    return Configuration(
+        solver=str(result.labels.get("solver", parameters.get("solver"))),
+        nodes=_number(step, result, "nodes"),
+        threads=_number(step, result, "threads"),
+        policy=str(parameters.get("policy")),
+        without=str(parameters.get("without", WHOLE)),
+        free_running=bool(parameters.get("free_running", False)),
+    )
+
+
+def _longest(result: Result, mean_ns: float) -> int | None:
+    """The longest step (ns); where only means of blocks are known, as long as if one step of the block alone had been late."""
+    longest, block = _optional(result, "step_max_ns"), _optional(result, "block") or 1
+    return None if longest is None else round(mean_ns + max(0.0, longest - mean_ns) * block)
+
+
+def fast_runs(steps: Sequence[Step]) -> list[FastRun]:
+    """Every real-fast run of a millisecond or more. Raises RecordError for a damaged result."""
+    runs: list[FastRun] = []
+    for step in steps:
+        result = _result(step) if is_tire(step) else None
+        if result is None or result.values.get("mode") != "real-fast":
+            continue
+        count, wall_ns = _number(step, result, "steps"), _number(step, result, "wall_ns")
+        if not count or wall_ns < SHORTEST_RUN_NS:
+            continue
+        barrier = result.values.get("barrier_ns")
+        runs.append(
+            FastRun(
+                configuration=_configuration(step, result),
+                repeat=step.key.repeat,
+                steps=count,
+                wall_ns=wall_ns,
+                step_max_ns=_longest(result, wall_ns / count),
+                voluntary_switches=_optional(result, "voluntary_switches"),
+                involuntary_switches=_optional(result, "involuntary_switches"),
+                barrier_ns=float(barrier) if isinstance(barrier, int | float) and not isinstance(barrier, bool) else None,
+                worst_mark=step.worst,
+                cpu_ns=_optional(result, "cpu_ns"),
+            )
+        )
+    return runs
+
+
+def too_short(steps: Sequence[Step]) -> int:
+    """How many real-fast runs computed for less than a millisecond, and are in no figure; without pictures of the fall, which are short on purpose."""
+    results = [(step, _result(step)) for step in steps if is_tire(step) and not step.key.parameters.get("state")]
+    fast = [(step, result) for step, result in results if result is not None and result.values.get("mode") == "real-fast"]
+    return sum(_number(step, result, "wall_ns") < SHORTEST_RUN_NS for step, result in fast)
+
+
+def paced_runs(steps: Sequence[Step], *, whole_only: bool = False) -> list[PacedRun]:
+    """Every real-time run that had a deadline. `whole_only`: without those that were stopped before their end. Raises RecordError."""
+    runs: list[PacedRun] = []
+    for step in steps:
+        result = _result(step) if is_tire(step) else None
+        if result is None or result.values.get("mode") != "real-time" or (whole_only and step.end_reason in STOPPED_EARLY):
+            continue
+        deadlines = _number(step, result, "activations")
+        if not deadlines:
+            continue
+        latest = [series.max_ns for series in step.series if series.metric == "latency" and series.max_ns is not None]
+        runs.append(
+            PacedRun(
+                configuration=_configuration(step, result),
+                period_ns=int(step.key.parameters["period_ns"]),
+                repeat=step.key.repeat,
+                deadlines=deadlines,
+                missed=_number(step, result, "deadline_missed"),
+                latency_max_ns=max(latest, default=None),
+                worst_mark=step.worst,
+            )
+        )
+    return runs

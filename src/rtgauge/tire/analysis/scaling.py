@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Real-fast: how long a step takes over nodes and threads (Garre et al. 2014, fig. 5 to 7), and what threads gain: speed-up and efficiency."""
+"""Real-fast: the time of a step over nodes and threads (Garre et al. 2014, fig. 5 to 7), speed-up and efficiency."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class SpeedPoint(Model):
-    """One configuration, its repeats put together."""
+    """One configuration, its repeats pooled."""
 
     solver: str
     policy: str
@@ -27,14 +27,14 @@ class SpeedPoint(Model):
     threads: int
     step_ns: Estimate
     step_max_ns: int | None = Field(description="the longest step of all repeats")
-    speed_up: Estimate | None = Field(description="step time of the same solver on one thread over this one; None: that was not measured")
+    speed_up: Estimate | None = Field(description="step time of the same solver on one thread over this one; None: not measured on one thread")
     efficiency: Estimate | None = Field(description="speed-up for each thread")
     switches_per_step: float | None
     worst_mark: Severity | None
 
     @property
     def node_steps_per_s(self) -> float:
-        """How many nodes are carried a step on in a second."""
+        """Nodes times steps, a second."""
         return self.nodes * 1e9 / self.step_ns.value
 
 
@@ -44,20 +44,21 @@ def _per_thread(speed_up: Estimate, threads: int) -> Estimate:
 
 
 def speed_points(runs: Sequence[FastRun]) -> list[SpeedPoint]:
-    """Every configuration from which nothing was taken away, by solver, policy, threads and nodes."""
+    """A point for each configuration with a complete step, by solver, policy, threads and nodes."""
     groups: dict[tuple[str, str, bool, int, int], list[FastRun]] = {}
     for run in runs:
-        of = run.configuration
-        if of.without == WHOLE:
-            groups.setdefault((of.solver, of.policy, of.free_running, of.threads, of.nodes), []).append(run)
+        configuration = run.configuration
+        if configuration.without == WHOLE:
+            key = (configuration.solver, configuration.policy, configuration.free_running, configuration.threads, configuration.nodes)
+            groups.setdefault(key, []).append(run)
     points: list[SpeedPoint] = []
-    for (solver, policy, free_running, threads, nodes), same in sorted(groups.items()):
-        one = groups.get((solver, policy, free_running, 1, nodes))
+    for (solver, policy, free_running, threads, nodes), repeats in sorted(groups.items()):
+        on_one_thread = groups.get((solver, policy, free_running, 1, nodes))
         speed_up = None
-        if one is not None and threads > 1:
-            speed_up = ratio_of([run.step_ns for run in one], [run.step_ns for run in same])
-        switches = [run.switches_per_step for run in same if run.switches_per_step is not None]
-        longest = [run.step_max_ns for run in same if run.step_max_ns is not None]
+        if on_one_thread is not None and threads > 1:
+            speed_up = ratio_of([run.step_ns for run in on_one_thread], [run.step_ns for run in repeats])
+        switches = [run.switches_per_step for run in repeats if run.switches_per_step is not None]
+        longest = [run.step_max_ns for run in repeats if run.step_max_ns is not None]
         points.append(
             SpeedPoint(
                 solver=solver,
@@ -65,12 +66,12 @@ def speed_points(runs: Sequence[FastRun]) -> list[SpeedPoint]:
                 free_running=free_running,
                 nodes=nodes,
                 threads=threads,
-                step_ns=mean_of([run.step_ns for run in same]),
+                step_ns=mean_of([run.step_ns for run in repeats]),
                 step_max_ns=max(longest, default=None),
                 speed_up=speed_up,
                 efficiency=None if speed_up is None else _per_thread(speed_up, threads),
                 switches_per_step=sum(switches) / len(switches) if switches else None,
-                worst_mark=worst_severity(run.worst_mark for run in same),
+                worst_mark=worst_severity(run.worst_mark for run in repeats),
             )
         )
     return points
@@ -80,13 +81,13 @@ def against_serial(points: Sequence[SpeedPoint], runs: Sequence[FastRun]) -> dic
     """(solver, policy, threads, nodes) -> how many times as fast as the serial solver under the same policy, where that was measured."""
     steps: dict[tuple[str, str, int, int], list[float]] = {}
     for run in runs:
-        of = run.configuration
-        if of.without == WHOLE and not of.free_running:
-            steps.setdefault((of.solver, of.policy, of.threads, of.nodes), []).append(run.step_ns)
-    found: dict[tuple[str, str, int, int], Estimate] = {}
+        configuration = run.configuration
+        if configuration.without == WHOLE and not configuration.free_running:
+            steps.setdefault((configuration.solver, configuration.policy, configuration.threads, configuration.nodes), []).append(run.step_ns)
+    ratios: dict[tuple[str, str, int, int], Estimate] = {}
     for point in points:
-        place = (point.solver, point.policy, point.threads, point.nodes)
+        key = (point.solver, point.policy, point.threads, point.nodes)
         serial = steps.get((SERIAL, point.policy, 1, point.nodes))
-        if serial is not None and place in steps and point.solver != SERIAL and not point.free_running:
-            found[place] = ratio_of(serial, steps[place])
-    return found
+        if serial is not None and key in steps and point.solver != SERIAL and not point.free_running:
+            ratios[key] = ratio_of(serial, steps[key])
+    return ratios

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from rtgauge.plan.study_state import study_of
 from rtgauge.probe.tire import MOST_NODES
 from rtgauge.tire.analysis.aims import DEFAULTS, Aims, aims_of_study, searched_policies
-from rtgauge.tire.analysis.from_record import fast_runs, is_tire, paced_runs
+from rtgauge.tire.analysis.frontier_search import Outcome, Search, State, Trial, state_of, whole_nodes
 from rtgauge.tire.analysis.prediction import predicted_frontiers
 from rtgauge.tire.analysis.results import Condition, Searched, condition_of, meanings
-from rtgauge.tire.analysis.runs import SERIAL, PacedRun
-from rtgauge.tire.analysis.search import Outcome, Search, State, Trial, state_of, whole_nodes
+from rtgauge.tire.analysis.runs import SERIAL, WHOLE, PacedRun, fast_runs, is_tire, paced_runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,9 +47,9 @@ class Wanted:
 
 
 def _fits(run: PacedRun, wanted: Wanted) -> bool:
-    of = run.configuration
-    same = (of.solver, of.policy, of.threads, run.period_ns) == (wanted.solver, wanted.policy, wanted.search.threads, wanted.period_ns)
-    return same and of.without == "none" and not of.free_running
+    own = run.configuration
+    same = (own.solver, own.policy, own.threads, run.period_ns) == (wanted.solver, wanted.policy, wanted.search.threads, wanted.period_ns)
+    return same and own.without == WHOLE and not own.free_running
 
 
 def trials_of(paced: Sequence[PacedRun], wanted: Wanted) -> dict[Trial, Outcome]:
@@ -59,44 +58,46 @@ def trials_of(paced: Sequence[PacedRun], wanted: Wanted) -> dict[Trial, Outcome]
 
 
 def most_nodes(record: Record, steps: Sequence[Step], solver: str) -> int:
-    """The largest tire that half of the target's memory holds, by what those that were run have taken."""
+    """The largest tire that fits into half of the target's memory, by the memory of those that were run."""
     target = steps[0].key.targets.get("self", "") if steps else ""
     total = record.system(target).get("memory", {}).get("total_bytes")
     sizes = [(result.values.get("step_bytes"), result.values.get("nodes")) for step in steps if is_tire(step) for result in step.results]
     solvers = [step.key.parameters.get("solver") for step in steps if is_tire(step) for _ in step.results]
-    each = [taken / nodes for (taken, nodes), of in zip(sizes, solvers, strict=True) if of == solver and isinstance(taken, int) and isinstance(nodes, int)]
-    if not isinstance(total, int) or not each:
+    bytes_per_node = [
+        taken / nodes for (taken, nodes), own in zip(sizes, solvers, strict=True) if own == solver and isinstance(taken, int) and isinstance(nodes, int)
+    ]
+    if not isinstance(total, int) or not bytes_per_node:
         return MOST_NODES
-    return whole_nodes(total / 2 / min(each), most=MOST_NODES)
+    return whole_nodes(total / 2 / min(bytes_per_node), most=MOST_NODES)
 
 
 def searches(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]) -> list[Wanted]:
-    """Every search of one target: from where the cost model points."""
+    """Every search of one target, each from the frontier that the cost model predicts."""
     fast = fast_runs(steps)
     cpus = max((len(step.cpus) for step in steps if is_tire(step)), default=1) or 1
-    expected = {(one.solver, one.policy, one.threads): one.mean for one in predicted_frontiers(fast, aims.period_ns, cpus)}
-    found: list[Wanted] = []
+    predicted = {(frontier.solver, frontier.policy, frontier.threads): frontier.mean for frontier in predicted_frontiers(fast, aims.period_ns, cpus)}
+    wanted: list[Wanted] = []
     for policy in policies:
         for solver in aims.solvers:
             for threads in thread_numbers(steps, aims):
                 if solver == SERIAL and threads > 1:
                     continue
-                mean = expected.get((solver, policy, threads))
+                mean = predicted.get((solver, policy, threads))
                 start = START_WITHOUT if mean is None else mean.value * START
                 search = Search(threads, 0, most_nodes(record, steps, solver), bisections=aims.bisections, confirmations=aims.bisections)
                 start = whole_nodes(start, search.least, search.most)
-                found.append(Wanted(solver, policy, aims.period_ns, replace(search, start=start)))
-    return found
+                wanted.append(Wanted(solver, policy, aims.period_ns, replace(search, start=start)))
+    return wanted
 
 
 def states(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]) -> list[tuple[Wanted, State]]:
-    """How far each search is."""
+    """Every search with its state."""
     paced = paced_runs(steps, whole_only=True)
     return [(wanted, state_of(wanted.search, trials_of(paced, wanted))) for wanted in searches(record, steps, aims, policies)]
 
 
 def ended(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]) -> list[Searched]:
-    """The searches that have come to their end."""
+    """The finished searches."""
     return [
         Searched(solver=wanted.solver, policy=wanted.policy, period_ns=wanted.period_ns, frontier=state.frontier)
         for wanted, state in states(record, steps, aims, policies)
@@ -105,7 +106,7 @@ def ended(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[
 
 
 def searched(record: Record) -> dict[Condition, list[Searched]]:
-    """The searches of a record that came to their end, for each target, load and deployment; none where it is no record of a study of the tire."""
+    """The finished searches of a record, for each target, load and deployment; empty where it is no record of a study of the tire."""
     study = study_of(record.run)
     if study is None or study.name not in DEFAULTS:
         return {}

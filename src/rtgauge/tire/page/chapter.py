@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rtgauge.report.text import NARROW_SPACE, plural
-from rtgauge.tire.analysis.from_record import is_tire
 from rtgauge.tire.analysis.results import tire_results
+from rtgauge.tire.analysis.runs import is_tire
 from rtgauge.tire.analysis.searches import searched
 from rtgauge.tire.page import prose, result_tables
 from rtgauge.tire.page.cost_figures import frontier_figure, model_figure

@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rtgauge.tire.analysis.from_record import is_tire
+from rtgauge.record.model import Step
+from rtgauge.tire.analysis.runs import is_tire
 from rtgauge.tire.state_file import STATE_FILE, read_state
 
 if TYPE_CHECKING:
-    from rtgauge.record.model import Step
     from rtgauge.record.reader import Record
     from rtgauge.tire.state_file import TireState
 
@@ -69,7 +69,7 @@ def drop_of(record: Record) -> Drop | None:
         steps = step.key.parameters.get("steps")
         if is_tire(step) and isinstance(steps, int) and step.key.parameters.get("state") and (record.folder(step) / STATE_FILE).is_file():
             families.setdefault(_family(step), {})[steps] = step
-    most = max(families.values(), key=len, default={})
+    most = max(families.values(), key=len, default=dict[int, Step]())
     states: list[tuple[Step, TireState]] = [(step, read_state(record.folder(step) / STATE_FILE)) for _, step in sorted(most.items())]
     kept = [(step, state) for step, state in states if len(state.nodes) <= MOST_NODES]
     if len(kept) < LEAST_FRAMES:

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rtgauge.record.model import Severity
-    from rtgauge.tire.analysis.cost_model import Part
+    from rtgauge.tire.analysis.cost_model import Term
     from rtgauge.tire.analysis.estimate import Estimate
+    from rtgauge.tire.analysis.frontier_search import Frontier
     from rtgauge.tire.analysis.results import FrontierRow, TireResults
     from rtgauge.tire.analysis.scaling import SpeedPoint
-    from rtgauge.tire.analysis.search import Frontier
 
 MARKED = "* marked doubtful or invalid: read it with care"
 
@@ -100,11 +100,11 @@ def largest_points(results: TireResults) -> list[SpeedPoint]:
     return list(largest.values())
 
 
-def _of(part: Part) -> str:
+def _of(part: Term) -> str:
     return ", ".join(word for word in (part.solver, policy_name(part.policy)) if word)
 
 
-def _part_row(part: Part, estimate: Estimate) -> list[str]:
+def _part_row(part: Term, estimate: Estimate) -> list[str]:
     paper = NONE if part.paper_ns is None else f"{part.paper_ns:.0f}"
     return [part.name, _of(part), part.per, interval(estimate), str(estimate.measurements), paper, part.how]
 

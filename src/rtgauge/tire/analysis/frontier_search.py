@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The largest tire that holds hard real time, by several bisections and then a confirmation. Pure: from what was measured to what is wanted next.
+"""The search for the largest tire in hard real time: several bisections, then a confirmation. Pure: from the runs so far to the next runs.
 
-Near the frontier a run of a given n sometimes misses a deadline and sometimes does not, so one bisection is a draw of luck. Several independent
-ones give a range, and what they agree on at the least has then to hold some more runs in a row.
+Near the frontier a run of a given n sometimes misses a deadline and sometimes does not, so one bisection ends at random. Several independent
+ones give a range, and the smallest of their results must then keep every deadline in some more runs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
 FIRST_FACTOR = 1.25
-"""How far the first step away from the start goes; each further one goes the square of the last."""
+"""The factor of the first step away from the start; each further factor is the square of the last."""
 MOST_NODES = 16_000_000
 
 
@@ -37,7 +37,7 @@ def least_nodes(threads: int) -> int:
 
 @dataclass(frozen=True)
 class Search:
-    """One search: for so many threads, from `start` on, until the border is known to `resolution` (a share of n)."""
+    """One search: for so many threads, from `start` nodes, until the frontier is known to `resolution` (a share of n)."""
 
     threads: int
     start: int
@@ -54,7 +54,7 @@ class Search:
 
 @dataclass(frozen=True)
 class Bracket:
-    """What one bisection ends with: the largest n that held (None: not even the least), the smallest that missed (None: not even the most)."""
+    """The result of one bisection: the largest n that held (None: not even the least), the smallest that missed (None: not even the most)."""
 
     holds: int | None
     misses: int | None
@@ -62,14 +62,14 @@ class Bracket:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A run of so many nodes: its deadlines, and how many were missed."""
+    """The deadlines of one run, and how many were missed."""
 
     deadlines: int
     missed: int
 
 
 Trial = tuple[int, int]
-"""Nodes and repeat: what tells the runs of one search apart."""
+"""Nodes and repeat of a run of one search."""
 Trials = "Mapping[Trial, Outcome]"
 
 
@@ -99,31 +99,31 @@ def bisection(search: Search) -> Generator[int, bool, Bracket]:
 
 
 class Frontier(Model):
-    """What a search found. `nodes` None: even the smallest tire missed a deadline."""
+    """The result of a search. `nodes` None: even the smallest tire missed a deadline."""
 
     threads: int
     nodes: int | None = Field(description="the largest n that held in every run of it, the confirming ones too")
     runs: int = Field(description="runs of `nodes`, none of which missed")
     deadlines: int = Field(description="deadlines of those runs")
-    share_at_most: float | None = Field(description="the share of missed deadlines that these do not rule out at 95 %")
+    share_at_most: float | None = Field(description="upper bound at 95 % of the share of missed deadlines")
     misses: int | None = Field(description="the smallest n tried that missed a deadline; None: none did up to the limit")
     low: int = Field(description="the least that a bisection ended with; 0: not even the smallest tire held")
     high: int = Field(description="the most that a bisection ended with")
     bisections: int
-    coverage: float = Field(description="how sure `low` to `high` holds the middle (median) of what such bisections end with, whatever their distribution")
+    coverage: float = Field(description="confidence that `low` to `high` contains the median of the results of such bisections, whatever their distribution")
     at_limit: bool = Field(description="every bisection held at the largest n that was allowed")
 
 
 @dataclass(frozen=True)
 class State:
-    """How far a search is: the runs it wants next (none where it is done), and then the frontier."""
+    """The state of a search: the next runs (none where it is finished), and the frontier where it is finished."""
 
     wanted: list[Trial]
     frontier: Frontier | None
 
 
 def _replay(search: Search, repeat: int, trials: Mapping[Trial, Outcome]) -> Bracket | int:
-    """The bracket of one bisection, or the n that it wants next."""
+    """The bracket of one bisection, or its next n."""
     running = bisection(search)
     nodes = next(running)
     while True:
@@ -137,15 +137,15 @@ def _replay(search: Search, repeat: int, trials: Mapping[Trial, Outcome]) -> Bra
 
 
 def state_of(search: Search, trials: Mapping[Trial, Outcome]) -> State:
-    """Where a search stands after `trials`; the same trials always lead to the same state."""
+    """The state of a search after `trials`; the same trials always lead to the same state."""
     brackets: list[Bracket] = []
     wanted: list[Trial] = []
     for repeat in range(1, search.bisections + 1):
-        found = _replay(search, repeat, trials)
-        if isinstance(found, int):
-            wanted.append((found, repeat))
+        result = _replay(search, repeat, trials)
+        if isinstance(result, int):
+            wanted.append((result, repeat))
         else:
-            brackets.append(found)
+            brackets.append(result)
     if wanted:
         return State(wanted, None)
     ends = [bracket.holds for bracket in brackets]
@@ -169,12 +169,12 @@ def state_of(search: Search, trials: Mapping[Trial, Outcome]) -> State:
 
 def _frontier(search: Search, trials: Mapping[Trial, Outcome], brackets: list[Bracket], nodes: int | None) -> Frontier:
     ends = [bracket.holds or 0 for bracket in brackets]
-    at = [outcome for (tried, _), outcome in trials.items() if tried == nodes]
-    deadlines = sum(outcome.deadlines for outcome in at)
+    of_frontier = [outcome for (tried, _), outcome in trials.items() if tried == nodes]
+    deadlines = sum(outcome.deadlines for outcome in of_frontier)
     return Frontier(
         threads=search.threads,
         nodes=nodes,
-        runs=len(at),
+        runs=len(of_frontier),
         deadlines=deadlines,
         share_at_most=upper_bound(0, deadlines) if deadlines else None,
         misses=min((tried for (tried, _), outcome in trials.items() if outcome.missed), default=None),
