@@ -6,17 +6,18 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+NS_PER_S = 10**9
 NS_PER_UNIT = {
     "ns": 1,
     "us": 1_000,
     "µs": 1_000,  # the micro sign
     "μs": 1_000,  # the Greek letter
     "ms": 1_000_000,
-    "s": 10**9,
-    "min": 60 * 10**9,
-    "m": 60 * 10**9,
-    "h": 3600 * 10**9,
-    "d": 86400 * 10**9,
+    "s": NS_PER_S,
+    "min": 60 * NS_PER_S,
+    "m": 60 * NS_PER_S,
+    "h": 3600 * NS_PER_S,
+    "d": 86400 * NS_PER_S,
 }
 MAX_NS = 2**63 - 1
 MAX_CPU = 8191

@@ -11,7 +11,7 @@ from rtgauge.errors import MeasureError
 from rtgauge.record.model import StepKey
 from rtgauge.runner import deploy_boot
 from rtgauge.runner.context import Abandoned
-from rtgauge.runner.deploy_boot import Boots, NotBooted
+from rtgauge.runner.deploy_boot import BootDeployments, NotBooted
 from rtgauge.runner.interrupt import Interrupt
 from tests.unit.system.test_deployment import CPU, machine
 
@@ -27,7 +27,7 @@ GUEST = {
 
 
 class Guest:
-    """The target and what boots it, in one."""
+    """The target and what boots it, in deployments."""
 
     name, machine = "lab:own", "x86_64"
 
@@ -45,17 +45,17 @@ class Guest:
         return [{"path": path, "old": None, "now": value} for path, value in zip(pairs[::2], pairs[1::2], strict=True)]
 
     def check(self) -> None:
-        self.done.append("check")
+        self.ddeployments.append("check")
 
     def begin_anew(self, reboot: Callable[[], object]) -> None:
-        self.done.append("close")
+        self.ddeployments.append("close")
         reboot()
 
     def close(self) -> None:
-        self.done.append("close")
+        self.ddeployments.append("close")
 
     def boot(self, append: str) -> None:
-        self.done.append(f"boot {append}")
+        self.ddeployments.append(f"boot {append}")
         if append not in GUEST:
             raise MeasureError("lab:own did not come up within 180 s")
         self.now = append
@@ -64,13 +64,13 @@ class Guest:
         return b"Linux, booted with " + self.now.encode()
 
     def leave(self) -> None:
-        self.done.append("leave")
+        self.ddeployments.append("leave")
 
 
-def boots(guest: Guest, monkeypatch: pytest.MonkeyPatch, interrupt: Interrupt | None = None) -> Boots:
+def boots(guest: Guest, monkeypatch: pytest.MonkeyPatch, interrupt: Interrupt | None = None) -> BootDeployments:
     monkeypatch.setattr(deploy_boot, "Reboots", lambda name, say: guest)
     monkeypatch.setattr(deploy_boot, "where_now", lambda name: None)
-    return Boots(guest, interrupt or Interrupt(), lambda text: None)  # pyright: ignore[reportArgumentType]
+    return BootDeployments(guest, interrupt or Interrupt(), lambda text: None)  # pyright: ignore[reportArgumentType]
 
 
 def key(deployment: str, **parameters: object) -> StepKey:
@@ -79,33 +79,33 @@ def key(deployment: str, **parameters: object) -> StepKey:
 
 def test_one_boot_for_each_change_of_the_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
     guest = Guest()
-    one = boots(guest, monkeypatch)
+    deployments = boots(guest, monkeypatch)
     for name in ("M", "M", "as-is"):
-        applied, _ = one.bring_about(name)
+        applied, _ = deployments.bring_about(name)
         assert applied.report.by == "boot"
     assert [what for what in guest.done if what.startswith("boot")] == ["boot nosmt cpufreq.default_governor=performance", "boot "]
-    one.leave()
+    deployments.leave()
     assert guest.done[-2:] == ["close", "leave"]
 
 
 def test_what_it_was_booted_with_is_taken_away_first_and_is_what_as_is_means(monkeypatch: pytest.MonkeyPatch) -> None:
     guest = Guest("quiet")
-    one = boots(guest, monkeypatch)
-    applied, _ = one.bring_about("as-is")
+    deployments = boots(guest, monkeypatch)
+    applied, _ = deployments.bring_about("as-is")
     assert [what for what in guest.done if what.startswith("boot")] == ["boot ", "boot quiet"]
     assert applied.report.boot_words == "quiet"
 
 
 def test_one_that_does_not_come_up_is_left_out_once_and_its_console_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     guest = Guest()
-    one = boots(guest, monkeypatch)
+    deployments = boots(guest, monkeypatch)
     for _ in range(2):
         with pytest.raises(NotBooted, match="did not come up") as caught:
-            one.bring_about("Single")
+            deployments.bring_about("Single")
         assert "console" in caught.value.remedy
     assert len([what for what in guest.done if what.startswith("boot")]) == 1
-    one.bring_about("M")
-    assert one.consoles.decode().splitlines() == [
+    deployments.bring_about("M")
+    assert deployments.console().decode().splitlines() == [
         "--- booted for what was found",
         "Linux, booted with ",
         "--- booted for Single",
@@ -117,28 +117,28 @@ def test_one_that_does_not_come_up_is_left_out_once_and_its_console_is_kept(monk
 
 def test_one_that_comes_up_as_something_else_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     guest = Guest()
-    one = boots(guest, monkeypatch)
+    deployments = boots(guest, monkeypatch)
     monkeypatch.setitem(GUEST, "nosmt cpufreq.default_governor=performance", GUEST[""])
     with pytest.raises(NotBooted, match="CPU 0-3 is online, where it should be 0,2"):
-        one.bring_about("M")
+        deployments.bring_about("M")
 
 
 def test_what_cannot_be_booted_is_said_before_anything_is(monkeypatch: pytest.MonkeyPatch) -> None:
     guest = Guest()
-    one = boots(guest, monkeypatch)
-    good, missing = one.possible([key("CHM"), key("M"), key("M", cpu="1"), key("as-is", cpu="3")])
-    assert [one.deployment for one in good] == ["M", "as-is"]
-    assert [one.what for one in missing] == ["deployment CHM", "deployment M"]
+    deployments = boots(guest, monkeypatch)
+    good, missing = deployments.possible([key("CHM"), key("M"), key("M", cpu="1"), key("as-is", cpu="3")])
+    assert [deployments.deployment for key in good] == ["M", "as-is"]
+    assert [deployments.what for entry in missing] == ["deployment CHM", "deployment M"]
     assert "not on CPU 1" in missing[1].reason
 
 
 def test_a_run_that_was_ended_boots_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     guest, interrupt = Guest(), Interrupt()
-    one = boots(guest, monkeypatch, interrupt)
-    interrupt.asked = True
+    deployments = boots(guest, monkeypatch, interrupt)
+    interrupt.requested = True
     with pytest.raises(Abandoned):
-        one.bring_about("M")
-    assert guest.done == ["close"]
+        deployments.bring_about("M")
+    assert guest.ddeployments == ["close"]
 
 
 def test_what_deploy_apply_holds_is_not_booted_away(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,4 +146,4 @@ def test_what_deploy_apply_holds_is_not_booted_away(monkeypatch: pytest.MonkeyPa
     guest.journal = '{"owner":"held","run":"deploy-MI","path":"/sys/x","state":"s"}\n'
     with pytest.raises(MeasureError, match="rtgauge deploy restore --target lab:own"):
         boots(guest, monkeypatch)
-    assert guest.done == []
+    assert guest.ddeployments == []

@@ -49,12 +49,10 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="CHM, HM, HMI, M, MI, 
 def _machine(read: Callable[[Iterable[str]], Mapping[str, Any]], *, threads: bool = False) -> tuple[Machine, Held | None]:
     """(machine state, applied deployment or None). `read`: the engine's verb on that machine."""
     from rtgauge.system.deployment.apply import read_files
-    from rtgauge.system.deployment.current import BOOT_ID, JOURNAL, find_held
+    from rtgauge.system.deployment.current import read_held
     from rtgauge.system.deployment.machine_state import Machine
 
-    machine = Machine(read_files(read, threads=threads))
-    files = read([JOURNAL, BOOT_ID])
-    return machine, find_held(files, str(files[BOOT_ID].get("text", "")).strip() or None)
+    return Machine(read_files(read, threads=threads)), read_held(read)
 
 
 def _on(target: str) -> str:

@@ -13,7 +13,7 @@ LONGEST_WAIT_NS = 7 * 86400 * 10**9
 
 if TYPE_CHECKING:
     from rtgauge.plan.plan import Overrides
-    from rtgauge.runner.planned_steps import RunOptions
+    from rtgauge.runner.schedule import RunOptions
 
 DEFAULT_PLAN = "quick"
 DELGADO2020 = "delgado2020"
@@ -201,8 +201,8 @@ def run(
     from rtgauge.cli.progress_display import make_display
     from rtgauge.plan.plan import load_plan
     from rtgauge.runner.interrupt import Interrupt
-    from rtgauge.runner.planned_steps import RunOptions
     from rtgauge.runner.run import start_run
+    from rtgauge.runner.schedule import RunOptions
     from rtgauge.study import registry
     from rtgauge.verdict.requirement import parse_requirement
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from rtgauge.cli.progress_display import Display
     from rtgauge.record.model import Step, StepKey
-    from rtgauge.runner.progress import Progress
+    from rtgauge.runner.context import Progress
     from rtgauge.runner.step_loop import More
     from rtgauge.study.adaptive import AdaptiveStudy
 

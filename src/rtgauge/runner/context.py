@@ -1,27 +1,24 @@
 # SPDX-License-Identifier: MIT
-"""What every step of a run shares, and how a step that is not measured ends."""
+"""What every step of a run on one target shares, whom it tells, and how a step that is not measured ends."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from rtgauge.errors import MeasureError
-from rtgauge.record.model import Calibration
+from rtgauge.record.model import Calibration, LeftOut, Step, StepKey
+from rtgauge.record.stream import Window
 from rtgauge.runner.interrupt import Interrupt
-from rtgauge.runner.progress import Progress
-from rtgauge.runner.resume_state import Kept
+from rtgauge.runner.resume_state import StepState
+from rtgauge.system.deployment.apply import Applied
 from rtgauge.system.priorities import Controller
 from rtgauge.target.target import Target
 
-if TYPE_CHECKING:
-    from rtgauge.runner.deploy_boot import Boots
-
-TRACE_PARTS = "trace_parts"
 STOPPED_EARLY = ("stopped", "died")
-"""Reasons of a step that is not finished: it is measured again when the run is resumed."""
+"""End reasons of a step that is not finished: it is measured again when the run is resumed."""
 
 
 class Abandoned(Exception):  # noqa: N818 - no error: the user said so
@@ -29,7 +26,7 @@ class Abandoned(Exception):  # noqa: N818 - no error: the user said so
 
 
 def abandon() -> None:
-    """What takes long before the measuring begins is not waited for when the user wants to end."""
+    """For `Interrupt.stop_by`: end at once what takes long before the measuring begins. Raises Abandoned."""
     raise Abandoned
 
 
@@ -38,37 +35,103 @@ class LoadFailed(MeasureError):  # noqa: N818 - reads as what it is
 
 
 class NotHere(MeasureError):  # noqa: N818 - reads as what it is
-    """This machine has not what the step needs; the other steps can be measured all the same."""
+    """This machine lacks what the step needs; the other steps can be measured all the same."""
 
 
-def _keep_nothing(_kept: Kept | None) -> None:
+class Progress(Protocol):
+    """Listens to a run: the runner calls, a display shows. Times are in seconds."""
+
+    def run_begins(self, steps: list[StepKey], expected_s: list[float]) -> None:
+        """The steps that will be measured and how long each is expected to take."""
+        ...
+
+    def left_out(self, what: LeftOut) -> None:
+        """A part of the plan that cannot be measured here."""
+        ...
+
+    def step_begins(self, number: int, key: StepKey) -> None:
+        """Step `number` (from 0) begins."""
+        ...
+
+    def phase(self, text: str) -> None:
+        """What the step does now: `load warms up`, `measuring`."""
+        ...
+
+    def window(self, window: Window) -> None:
+        """One second of one series was measured."""
+        ...
+
+    def step_ends(self, step: Step) -> None:
+        """The step is in the record."""
+        ...
+
+
+class DeploymentStrategy(Protocol):
+    """How deployments come into force on one target: by settings while it runs (deploy_live), or by booting it (deploy_boot)."""
+
+    not_put_back: list[str]
+    """Settings that could not be put back after a step, so far."""
+
+    sets_as_is: bool
+    """Whether `as-is` has to be brought about too, as any other deployment."""
+
+    def possible(self, steps: Sequence[StepKey]) -> tuple[list[StepKey], list[LeftOut]]:
+        """The steps whose deployment the target can take, and what is left out and why."""
+        ...
+
+    def bring_about(self, name: str) -> tuple[Applied, Mapping[str, Any] | None]:
+        """Put the deployment into force. Gives what was done and, where they are not those of before, the target's facts.
+
+        Raises Refused where the target cannot take it after all, Abandoned where the user ends the run meanwhile.
+        """
+        ...
+
+    def check(self) -> None:
+        """Raises MeasureError where the target is no longer held by this run."""
+        ...
+
+    def expected_s(self, before: str | None, name: str) -> float:
+        """About how long it takes, in s, to get from the deployment `before` to `name`, beyond what every step takes."""
+        ...
+
+    def console(self) -> bytes | None:
+        """What the target wrote on its console during the run; None where it has none that is known."""
+        ...
+
+
+def _save_nothing(_state: StepState | None) -> None:
     """For a target where nothing outlives this process."""
 
 
-@dataclass
-class Context:
-    """What every step of a run shares."""
+@dataclass(frozen=True)
+class RunContext:
+    """What every step of a run on one target shares. A step in a deployment has one of its own, made by `replace`."""
 
     target: Target
-    facts: dict[str, Any]
+    targets: Mapping[str, Target]
+    """Every target of the run by its name: also those that play the other role of a signal probe."""
+    facts: Mapping[str, Any]
+    calibrations: list[Calibration]
     progress: Progress
     interrupt: Interrupt
     load_warm_up_s: float
-    calibrations: list[Calibration] = field(default_factory=list[Calibration])
-    controller: Controller | None = None
+    controller: Controller | None
+    deployments: DeploymentStrategy
     group: str | None = None
-    """Where to measure, while CPUs are set aside: a control group, or `cpus:LIST`."""
+    """Where to measure while CPUs are set aside: a control group, or `cpus:LIST`."""
     isolated: list[int] = field(default_factory=list[int])
-    not_put_back: list[str] = field(default_factory=list[str])
-    """Settings of earlier steps that could not be put back."""
-    boots: Boots | None = None
-    """Where deployments are brought about by booting."""
     at_armed: Callable[[], None] | None = None
-    """What is to be set once the probe is armed: it concerns what the probe itself has made."""
-    targets: Mapping[str, Target] = field(default_factory=dict[str, "Target"])
-    """Every target of the run by its name: also those that play the other role of a signal probe."""
-    keep: Callable[[Kept | None], None] = _keep_nothing
-    earlier: Kept | None = None
+    """Called once the probe is armed: for settings of what the probe itself has made."""
+    interrupted_step: StepState | None = None
+    """A step that goes on by itself on the target since an earlier process measured it, to be picked up."""
+    save_step: Callable[[StepState | None], None] = _save_nothing
+    """Writes down what another process needs to pick up the step that is being measured; None: no step is."""
+
+
+def is_emulated(facts: Mapping[str, Any]) -> bool:
+    """Whether a machine's facts say that its processor is emulated."""
+    machine = facts.get("machine")
+    return isinstance(machine, Mapping) and machine.get("emulated") is True
 
 
 def now_utc() -> str:

@@ -13,19 +13,18 @@ from rtgauge.importers.measurement import Measurement
 from rtgauge.importers.rtla import parse_rtla
 from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.record.model import LeftOut, LoadReport, Mark, Severity, Step, StepKey
-from rtgauge.runner.context import Abandoned, Context, now_utc
+from rtgauge.runner.context import Abandoned, RunContext, now_utc
 from rtgauge.runner.step import load_marks, start_load
 from rtgauge.suggest import nearest
 from rtgauge.system.changes import CHANGE_PATHS, changes
 from rtgauge.system.changes import marks as change_marks
 from rtgauge.target.target import Target
-from rtgauge.units import format_cpu_list, parse_cpu_list
+from rtgauge.units import NS_PER_S, NS_PER_UNIT, format_cpu_list, parse_cpu_list
 
 PACKAGES = {"cyclictest": "rt-tests", "rtla": "rtla"}
 HISTOGRAM_US = 20_000
 ONLINE = "/sys/devices/system/cpu/online"
 TRACERS = ("/sys/kernel/tracing/available_tracers", "/sys/kernel/debug/tracing/available_tracers")
-NS_PER_US = 1000
 
 
 def left_out(tool: str, target: Target) -> LeftOut | None:
@@ -43,31 +42,31 @@ def left_out(tool: str, target: Target) -> LeftOut | None:
     return None
 
 
-def _cpus(key: StepKey, context: Context) -> list[int]:
-    asked = key.parameters["cpu"]
-    if asked is None and context.isolated:
+def _cpus(key: StepKey, context: RunContext) -> list[int]:
+    cpus = key.parameters["cpu"]
+    if cpus is None and context.isolated:
         return context.isolated
     target = context.target
-    return parse_cpu_list(asked if asked is not None else str(target.read([ONLINE])[ONLINE].get("text", "0")))
+    return parse_cpu_list(cpus if cpus is not None else str(target.read([ONLINE])[ONLINE].get("text", "0")))
 
 
 def _seconds(key: StepKey) -> int:
     """The measured time in whole seconds, rounded up: neither tool takes less."""
     p = key.parameters
     length_ns: int = p["count"] * p["interval_ns"] if p["count"] else p["duration_ns"]
-    return max(1, -(-length_ns // 10**9))
+    return max(1, -(-length_ns // NS_PER_S))
 
 
 def cyclictest_argv(key: StepKey, cpus: list[int], result: str | Path) -> list[str]:
     """cyclictest with the step's settings. Raises InputError for what it does not have."""
     p = key.parameters
-    if p["interval_ns"] % NS_PER_US:
+    if p["interval_ns"] % NS_PER_UNIT["us"]:
         raise InputError("--cross-check cyclictest: its interval is whole us")
     policy = ["-p", str(p["priority"]), "--policy", p["policy"]] if p["policy"] != "other" else ["--policy", "other"]
     loops = p["count"] or max(1, p["duration_ns"] // p["interval_ns"])
     latency = [f"--latency={p['dma_latency_us']}"] if p["dma_latency_us"] >= 0 else ["--laptop"]
     return [
-        "cyclictest", "-t", str(len(cpus)), "-a", format_cpu_list(cpus), "-i", str(p["interval_ns"] // NS_PER_US), "-d", "0", "-l", str(loops),
+        "cyclictest", "-t", str(len(cpus)), "-a", format_cpu_list(cpus), "-i", str(p["interval_ns"] // NS_PER_UNIT["us"]), "-d", "0", "-l", str(loops),
         *policy, *(["-m"] if p["memory_lock"] else []), *latency, "-q", "-h", str(HISTOGRAM_US), f"--json={result}",
     ]  # fmt: skip
 
@@ -77,13 +76,13 @@ def rtla_argv(key: StepKey, cpus: list[int]) -> list[str]:
     p = key.parameters
     policy = {"fifo": f"f:{p['priority']}", "rr": f"r:{p['priority']}", "other": "o:0"}[p["policy"]]
     return [
-        "rtla", "timerlat", "hist", "-c", format_cpu_list(cpus), "-p", str(max(1, p["interval_ns"] // NS_PER_US)), "-P", policy,
+        "rtla", "timerlat", "hist", "-c", format_cpu_list(cpus), "-p", str(max(1, p["interval_ns"] // NS_PER_UNIT["us"])), "-P", policy,
         "-d", f"{_seconds(key)}s", "-b", "1", "-E", str(HISTOGRAM_US), "--no-irq",
     ]  # fmt: skip
 
 
-def _run(key: StepKey, context: Context, folder: Path) -> Measurement:
-    """Let the tool measure; gives what it found. Raises MeasureError."""
+def _run(key: StepKey, context: RunContext, folder: Path) -> Measurement:
+    """Let the tool measure; gives what it measured. Raises MeasureError."""
     cpus = _cpus(key, context)
     target = context.target
     result = folder / f"{key.tool}.json"
@@ -98,16 +97,16 @@ def _run(key: StepKey, context: Context, folder: Path) -> Measurement:
         finally:
             context.interrupt.stop_by(None)
             program.stop()
-    if context.interrupt.asked:
+    if context.interrupt.requested:
         raise Abandoned
     if status != 0:
-        said = output.read_text(errors="replace").strip().splitlines()
-        raise MeasureError(f"{key.tool} ended with status {status}: {said[-1] if said else 'it said nothing'}")
+        lines = output.read_text(errors="replace").strip().splitlines()
+        raise MeasureError(f"{key.tool} ended with status {status}: {lines[-1] if lines else 'it printed nothing'}")
     target.fetch(folder)
     return read_cyclictest(result) if key.tool == "cyclictest" else parse_rtla(output.read_text(errors="replace"), str(output))
 
 
-def measure(step_id: str, key: StepKey, context: Context, folder: Path) -> tuple[Step, Any]:
+def measure(step_id: str, key: StepKey, context: RunContext, folder: Path) -> tuple[Step, Any]:
     """Measure one step with the other tool. Raises InputError, MeasureError, LoadFailed or Abandoned."""
     target = context.target
     started = now_utc()

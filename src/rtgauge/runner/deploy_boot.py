@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,18 +11,19 @@ from rtgauge.errors import MeasureError
 from rtgauge.lab.boot_guest import Reboots
 from rtgauge.record.model import LeftOut, StepKey
 from rtgauge.runner.context import Abandoned, abandon
+from rtgauge.runner.deploy_live import cpus_not_given, left_out
 from rtgauge.runner.interrupt import Interrupt
-from rtgauge.system.deployment.ability import isolated_cpus, kept_cpus
+from rtgauge.system.deployment.ability import Cannot, isolated_cpus
 from rtgauge.system.deployment.apply import Applied, Refused, apply, read_machine
 from rtgauge.system.deployment.boot_parameters import boot_words, differs, left_to_set, not_in_effect, why_not_by_boot
-from rtgauge.system.deployment.current import BOOT_ID, JOURNAL, find_held
+from rtgauge.system.deployment.current import read_held
 from rtgauge.system.deployment.definition import AS_IS, Deployment, parse_deployment
 from rtgauge.system.deployment.machine_state import Machine
 from rtgauge.system.facts import facts_by
 from rtgauge.target.address import LAB, SshAddress
 from rtgauge.target.factory import where_now
 from rtgauge.target.ssh import SshTarget
-from rtgauge.units import format_cpu_list, parse_cpu_list
+from rtgauge.units import format_cpu_list
 
 PLAIN = "no deployment"
 BOOT_S = 12.0
@@ -36,7 +37,7 @@ class NotBooted(Refused):
 
 
 @dataclass(frozen=True)
-class _Now:
+class _Boot:
     """How the guest is booted at the moment: for which deployment, with which words, and its facts then."""
 
     name: str
@@ -44,19 +45,22 @@ class _Now:
     facts: dict[str, Any]
 
 
-class Boots:
-    """Boots one guest for the deployments of a run."""
+class BootDeployments:
+    """The deployments of a run, for each of which one guest is booted. A DeploymentStrategy."""
+
+    sets_as_is = True
 
     def __init__(self, target: SshTarget, interrupt: Interrupt, phase: Callable[[str], None]) -> None:
-        """Boot the guest without the words of any deployment, where it is not so already: only then can be told what they have to be.
+        """Boot the guest without the words of any deployment, where it is not so already: only then is known what they have to be.
 
-        `phase` is told what goes on. Raises MeasureError where it does not come up, and where `deploy apply` holds a deployment that a boot would undo.
+        `phase` hears what goes on. Raises MeasureError where it does not come up, and where `deploy apply` holds a deployment that a boot would undo.
         """
         self._target = target
         self._interrupt = interrupt
         self._phase = phase
+        self.not_put_back: list[str] = []
         self._failed: dict[str, NotBooted] = {}
-        self._now: _Now | None = None
+        self._current: _Boot | None = None
         self._consoles: list[bytes] = []
         self._booted_for = "what was found"
         self._refuse_held()
@@ -72,43 +76,40 @@ class Boots:
             raise
 
     def _refuse_held(self) -> None:
-        files = self._target.read([JOURNAL, BOOT_ID])
-        held = find_held(files, str(files.get(BOOT_ID, {}).get("text", "")).strip() or None)
+        held = read_held(self._target.read)
         if held is not None:
             name = self._target.name
             raise MeasureError(f"{name}: `deploy apply` holds the deployment {held.name}; take it back first: rtgauge deploy restore --target {name}")
 
     def possible(self, steps: Sequence[StepKey]) -> tuple[list[StepKey], list[LeftOut]]:
         """The steps whose deployment the guest can be booted for, and what is left out and why."""
-        good: list[StepKey] = []
+        possible: list[StepKey] = []
         missing: dict[str, LeftOut] = {}
         for key in steps:
-            left_out = None if key.deployment == AS_IS else self._why_not(key, parse_deployment(key.deployment))
-            if left_out is None:
-                good.append(key)
+            cannot = None if key.deployment == AS_IS else self._why_not(key, parse_deployment(key.deployment))
+            if cannot is None:
+                possible.append(key)
             else:
-                missing.setdefault(key.deployment, left_out)
-        return good, list(missing.values())
+                missing.setdefault(key.deployment, left_out(key.deployment, cannot))
+        return possible, list(missing.values())
 
-    def _why_not(self, key: StepKey, deployment: Deployment) -> LeftOut | None:
-        what = f"deployment {deployment.name}"
-        cannot = why_not_by_boot(deployment, self._machine, self._architecture)
-        if cannot is not None:
-            return LeftOut(what=what, reason=cannot.reason, remedy=cannot.remedy)
-        asked = key.parameters.get("cpu")
-        given = isolated_cpus(deployment, self._machine) or kept_cpus(deployment, self._machine)
-        if isinstance(asked, str) and not set(parse_cpu_list(asked)) <= set(given):
-            reason = f"it measures on CPU {format_cpu_list(given)}, not on CPU {asked}"
-            return LeftOut(what=what, reason=reason, remedy="leave cpu out: the CPUs follow from the deployment")
-        return None
+    def _why_not(self, key: StepKey, deployment: Deployment) -> Cannot | None:
+        return why_not_by_boot(deployment, self._machine, self._architecture) or cpus_not_given(key, deployment, self._machine)
 
-    def bring_about(self, name: str) -> tuple[Applied, dict[str, Any]]:
-        """The guest booted for a deployment, with what boot parameters cannot do set; gives that, and its facts then.
+    def check(self) -> None:
+        """Nothing: whether the guest is held is checked after each boot."""
+
+    def expected_s(self, before: str | None, name: str) -> float:
+        """A boot, where the deployment changes."""
+        return 0.0 if before == name else BOOT_S
+
+    def bring_about(self, name: str) -> tuple[Applied, Mapping[str, Any]]:
+        """Boot the guest for a deployment, and set what boot parameters cannot; gives that, and its facts then.
 
         Raises NotBooted where it does not come up in it, Abandoned where the user ends the run meanwhile.
         """
         deployment = parse_deployment(name)
-        now = self._booted(name, deployment)
+        boot = self._booted(name, deployment)
         self._target.check()
         applied = apply(left_to_set(deployment), self._target)
         applied.deployment = deployment
@@ -116,17 +117,17 @@ class Boots:
         # What the kernel was booted to leave alone is entered by affinity.
         applied.group = f"cpus:{format_cpu_list(applied.isolated)}" if applied.isolated else None
         report = applied.report
-        report.words, report.by, report.boot_words = deployment.words, "boot", " ".join(now.words)
-        report.recognised = str(now.facts["deployment"]["name"])
+        report.words, report.by, report.boot_words = deployment.words, "boot", " ".join(boot.words)
+        report.recognised = str(boot.facts["deployment"]["name"])
         report.isolated = format_cpu_list(applied.isolated)
-        report.not_in_effect = not_in_effect(now.words, now.facts["cpu"])
-        return applied, now.facts
+        report.not_in_effect = not_in_effect(boot.words, boot.facts["cpu"])
+        return applied, boot.facts
 
-    def _booted(self, name: str, deployment: Deployment) -> _Now:
+    def _booted(self, name: str, deployment: Deployment) -> _Boot:
         if name in self._failed:
             raise self._failed[name]
-        if self._now is not None and self._now.name == name:
-            return self._now
+        if self._current is not None and self._current.name == name:
+            return self._current
         words = self._found.split() if name == AS_IS else boot_words(deployment, self._machine, self._architecture)
         try:
             self._boot(name, words)
@@ -137,35 +138,34 @@ class Boots:
         except MeasureError as error:
             self._failed[name] = NotBooted(str(error))
             raise self._failed[name] from None
-        self._now = _Now(name, words, facts)
-        return self._now
+        self._current = _Boot(name, words, facts)
+        return self._current
 
     def _boot(self, name: str, words: Sequence[str]) -> None:
         """Boot the guest and hold it again. Raises MeasureError, Abandoned."""
 
         def reboot() -> SshAddress:
-            self._consoles.append(self._console())
+            self._consoles.append(self._last_console())
             self._booted_for = name
             self._interrupt.stop_by(abandon)
             try:
-                if self._interrupt.asked:
+                if self._interrupt.requested:
                     raise Abandoned
                 self._reboots.boot(" ".join(words))
             finally:
                 self._interrupt.stop_by(None)
             return where_now(self._target.name)
 
-        self._now = None
+        self._current = None
         self._phase(f"boots for {name}")
         self._target.begin_anew(reboot)
 
-    def _console(self) -> bytes:
+    def _last_console(self) -> bytes:
         return f"--- booted for {self._booted_for}\n".encode() + self._reboots.console()
 
-    @property
-    def consoles(self) -> bytes:
+    def console(self) -> bytes:
         """What the guest wrote on its console, boot by boot."""
-        return b"\n".join([*self._consoles, self._console()])
+        return b"\n".join([*self._consoles, self._last_console()])
 
     def leave(self) -> None:
         """Give the guest free and leave it as it was found: booted with the words that it had. Raises MeasureError where it does not come up."""

@@ -1,30 +1,32 @@
 # SPDX-License-Identifier: MIT
-"""What of a plan can be measured on its targets, and what is left out and why."""
+"""What of a plan can be measured on its targets, and what is left out and why: deployments, loads and other tools, then the engine itself."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rtgauge.errors import RtgaugeError
+from rtgauge.errors import MeasureError, RtgaugeError
 from rtgauge.load import registry as loads
+from rtgauge.probe import registry as probes
 from rtgauge.record.model import LeftOut, StepKey
-from rtgauge.runner import cross_check, deploy_live
-from rtgauge.runner.context import Context, NotHere
-from rtgauge.runner.deploy_boot import Boots
-from rtgauge.runner.target_check import check_permission
+from rtgauge.runner import cross_check, peer_step
+from rtgauge.runner.context import DeploymentStrategy, NotHere, RunContext
+from rtgauge.runner.deploy_live import TRACE_PARTS
+from rtgauge.runner.engine_stream import arm_and_stop
 from rtgauge.target.address import LOCAL
 from rtgauge.target.target import Target
 
 
-def possible_steps(steps: Sequence[StepKey], target: Target, boots: Boots | None) -> tuple[list[StepKey], list[LeftOut]]:
-    """The steps that this target can take, and what is left out and why."""
-    takeable, missing_deployments = deploy_live.possible(steps, target) if boots is None else boots.possible(steps)
-    left_out: dict[str, LeftOut] = {one.what: one for one in missing_deployments}
+def possible_steps(steps: Sequence[StepKey], target: Target, deployments: DeploymentStrategy) -> tuple[list[StepKey], list[LeftOut]]:
+    """The steps whose deployment, load and tool this target can take, and what is left out and why."""
+    in_deployments, missing_deployments = deployments.possible(steps)
+    left_out = {missing.what: missing for missing in missing_deployments}
+    missing_loads = {name: loads.left_out(loads.get(name), target) for name in dict.fromkeys(key.load for key in in_deployments)}
+    tools = dict.fromkeys(key.tool for key in in_deployments if key.tool != "rtgauge" and missing_loads[key.load] is None)
+    missing_tools = {tool: cross_check.left_out(tool, target) for tool in tools}
     possible: list[StepKey] = []
-    for key in takeable:
-        missing = loads.left_out(loads.get(key.load), target)
-        if missing is None and key.tool != "rtgauge":
-            missing = cross_check.left_out(key.tool, target)
+    for key in in_deployments:
+        missing = missing_loads[key.load] or missing_tools.get(key.tool)
         if missing is None:
             possible.append(key)
         else:
@@ -32,29 +34,43 @@ def possible_steps(steps: Sequence[StepKey], target: Target, boots: Boots | None
     return possible, list(left_out.values())
 
 
-def check_all(steps: Sequence[StepKey], context: Context) -> tuple[list[StepKey], list[LeftOut]]:
-    """Let the engine refuse each kind of step before anything is measured; gives the steps that it takes, and what this machine cannot do."""
+def accepted_steps(steps: Sequence[StepKey], context: RunContext) -> tuple[list[StepKey], list[LeftOut]]:
+    """The steps that the engine accepts, each kind of which is armed and stopped again; and what this machine lacks. Raises InputError, MeasureError."""
     refused: dict[str, LeftOut | None] = {}
     for key in steps:
         kind = f"{key.probe} {key.parameters}"
         if kind not in refused and key.tool == "rtgauge":
             refused[kind] = None
             try:
-                check_permission(key, context)
+                _arm_and_stop(key, context)
             except NotHere as error:
                 reason, _, remedy = str(error).partition("; ")
                 refused[kind] = LeftOut(what=f"{key.probe}, {reason.partition(':')[0]}", reason=reason.partition(": ")[2] or reason, remedy=remedy)
             except RtgaugeError as error:
-                raise _said_where(error, context.target.name) from None
-    possible = [key for key in steps if refused.get(f"{key.probe} {key.parameters}") is None]
-    return possible, [what for what in refused.values() if what is not None]
+                raise _naming_target(error, context.target.name) from None
+    accepted = [key for key in steps if refused.get(f"{key.probe} {key.parameters}") is None]
+    return accepted, [missing for missing in refused.values() if missing is not None]
 
 
-def _said_where(error: RtgaugeError, name: str) -> RtgaugeError:
-    """What the engine refuses on another machine is not taken for a fault of this one."""
+def _arm_and_stop(key: StepKey, context: RunContext) -> None:
+    """Raises InputError or MeasureError for what the engine refuses."""
+    if key.peer is not None:
+        peer_step.arm_and_stop_both(key, context)
+        return
+    # the tracefs instance is made for the step itself
+    parameters = {name: False if name == TRACE_PARTS else value for name, value in key.parameters.items()}
+    refused, status = arm_and_stop(context.target.engine(*probes.get(key.probe).arguments(parameters, None), group=context.group))
+    if refused is not None:
+        raise refused
+    if status:
+        raise MeasureError(f"the engine ended at once with status {status}; run `rtgauge probe {key.probe}` to see why")
+
+
+def _naming_target(error: RtgaugeError, name: str) -> RtgaugeError:
+    """The error with the name of its machine, where that is not this one."""
     return error if name == LOCAL or name in str(error) else type(error)(f"{name}: {error}", error.status)
 
 
-def on_target(what: LeftOut, name: str, targets: Mapping[str, Target]) -> LeftOut:
-    """Says where, in a run on several machines."""
-    return what if len(targets) == 1 else what.model_copy(update={"what": f"{what.what} on {name}"})
+def on_target(missing: LeftOut, name: str, targets: Mapping[str, Target]) -> LeftOut:
+    """`missing` with the name of its target, in a run on several."""
+    return missing if len(targets) == 1 else missing.model_copy(update={"what": f"{missing.what} on {name}"})

@@ -17,10 +17,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Interrupt:
     """Catches SIGINT, SIGTERM and SIGHUP while it is entered. The second one raises KeyboardInterrupt, which leaves it as an RtgaugeError."""
 
-    def __init__(self, told: Callable[[], object] | None = None) -> None:
-        """`told` is called at the first signal, for a word to the user."""
-        self.asked = False
-        self._told = told
+    def __init__(self, on_request: Callable[[], object] | None = None) -> None:
+        """`on_request` is called at the first signal, for a line to the user."""
+        self.requested = False
+        self._on_request = on_request
         self._stop: Callable[[], object] | None = None
         self._before: dict[signal.Signals, Any] = {}
 
@@ -36,18 +36,18 @@ class Interrupt:
             raise RtgaugeError("stopped at once", EXIT_INTERRUPTED) from None
 
     def stop_by(self, stop: Callable[[], object] | None) -> None:
-        """What ends the work at hand in order; None: nothing does."""
+        """`stop` ends the present work in order, now or when a signal comes; None: nothing does."""
         self._stop = stop
-        if self.asked and stop is not None:
+        if self.requested and stop is not None:
             stop()
 
     def _caught(self, _number: int, _frame: FrameType | None) -> None:
-        if self.asked:
+        if self.requested:
             raise KeyboardInterrupt
-        self.asked = True
-        if self._told is not None:
-            # The signal may have come in the middle of another word to the user: then this one is not said.
+        self.requested = True
+        if self._on_request is not None:
+            # The signal may have come while another line was printed: then this one is not.
             with contextlib.suppress(RuntimeError, OSError):
-                self._told()
+                self._on_request()
         if self._stop is not None:
             self._stop()

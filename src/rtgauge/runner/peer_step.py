@@ -17,8 +17,8 @@ from rtgauge.probe import registry as probes
 from rtgauge.probe.signal_parameters import Role, SignalProbe, other_role
 from rtgauge.record.model import Mark, PeerReport, Severity, StepKey
 from rtgauge.record.stream import Armed, StreamResult
-from rtgauge.runner.context import Abandoned, Context
-from rtgauge.runner.follow_engine import LAST_WORDS_S, Heard, Said, fail, follow
+from rtgauge.runner.context import Abandoned, RunContext
+from rtgauge.runner.engine_stream import EngineStream, Measured, arm_and_stop, as_exception, follow
 from rtgauge.target.target import Guarded, Target
 
 LOOK_EVERY_S = 0.1
@@ -40,21 +40,21 @@ class End:
         return self.target.engine(*self.arguments, group=self.group)
 
 
-def target_of(role: Role, key: StepKey, context: Context) -> Target:
+def target_of(role: Role, key: StepKey, context: RunContext) -> Target:
     """The target that plays this role; without a peer there is only the step's own."""
     peer = key.peer
     return context.targets[peer[1]] if peer is not None and peer[0] == role else context.target
 
 
-def ends(key: StepKey, context: Context, samples_dir: str | None) -> dict[Role, End]:
+def ends(key: StepKey, context: RunContext, samples_dir: str | None) -> dict[Role, End]:
     """Both ends of a step that has a peer; the slave, which has to be there first, comes first. `samples_dir`: on the master's target."""
     probe = cast("SignalProbe", probes.get(key.probe))
     arguments = probe.both_ends(key.parameters, samples_dir)
-    found: dict[Role, End] = {}
+    both: dict[Role, End] = {}
     for role in ("slave", "master"):
         target = target_of(role, key, context)
-        found[role] = End(target, arguments[role], context.group if target is context.target else None)
-    return found
+        both[role] = End(target, arguments[role], context.group if target is context.target else None)
+    return both
 
 
 def clock_offset(target: Target, peer: Target) -> tuple[int, int]:
@@ -67,7 +67,7 @@ class Slave:
     """The slave's engine, which is listened to in a thread: the master is, in this one."""
 
     def __init__(self, end: End, log: Path) -> None:
-        self.heard = Heard()
+        self.stream = EngineStream()
         self.program = end.start()
         self.ended = threading.Event()
         self._armed = threading.Event()
@@ -78,7 +78,7 @@ class Slave:
     def _listen(self, log: Path) -> None:
         try:
             with log.open("wb") as copy:
-                for line in self.heard.lines(self.program, copy):
+                for line in self.stream.lines(self.program, copy):
                     if isinstance(line, Armed):
                         self._armed.set()
         except Exception as error:  # noqa: BLE001 - it is raised where it is waited for
@@ -90,49 +90,49 @@ class Slave:
     @property
     def died(self) -> bool:
         """It ended by itself while it was needed. Over UDP it also ends by the master's word."""
-        return self.ended.is_set() and (self.heard.result.end is None or self.heard.result.end.reason != "count")
+        return self.ended.is_set() and (self.stream.result.end is None or self.stream.result.end.reason != "count")
 
     def why(self) -> str:
-        """What it ended by."""
-        result = self.heard.result
+        """Why it ended."""
+        result = self.stream.result
         if result.error is not None:
             return result.error.message
         return str(self._failure) if self._failure is not None else "its engine was ended"
 
-    def wait_armed(self, context: Context) -> None:
+    def wait_armed(self, context: RunContext) -> None:
         """Raises what its engine refuses, Abandoned where the user ends the run."""
         while not self._armed.wait(LOOK_EVERY_S):
-            if context.interrupt.asked:
+            if context.interrupt.requested:
                 raise Abandoned
             if self.ended.is_set():
                 self.check()
                 raise MeasureError("the slave's engine ended at once")
 
     def check(self) -> None:
-        """Raises what its engine has refused, or why its words did not arrive."""
-        if self.heard.result.error is not None:
-            raise fail(self.heard.result.error)
+        """Raises what its engine has refused, or why its stream could not be read."""
+        if self.stream.result.error is not None:
+            raise as_exception(self.stream.result.error)
         if self._failure is not None:
             raise self._failure
 
     def when_it_dies(self, gone: Callable[[], object]) -> None:
-        """What to do then, also where it has already."""
+        """Call `gone` then; at once, where it has died already."""
         self._gone = gone
         if self.died:
             gone()
 
     def end(self) -> None:
-        """Tell it to stop, and wait until it has said what it measured."""
+        """Tell it to stop, and wait for the end of its stream."""
         self.program.say("stop")
         if not self.ended.wait(END_S):
             self.program.stop()
             self.ended.wait(END_S)
 
 
-def measure(key: StepKey, context: Context, load: RunningLoad | None, folder: Path, begin: Callable[[], None], samples_dir: str | None) -> Said:
+def measure(key: StepKey, context: RunContext, load: RunningLoad | None, folder: Path, begin: Callable[[], None], samples_dir: str | None) -> Measured:
     """Measure with one engine on each machine. `begin` is called when both are armed.
 
-    Raises InputError or MeasureError for what one of them refuses; a slave that dies in the middle ends the step, which keeps what was measured.
+    Raises InputError or MeasureError for what either end refuses; a slave that dies in the middle ends the step, which keeps what was measured.
     """
     both = ends(key, context, samples_dir)
     offset = clock_offset(context.target, target_of(_peer_role(key), key, context))
@@ -146,36 +146,31 @@ def measure(key: StepKey, context: Context, load: RunningLoad | None, folder: Pa
             slave.program.say("go")
             slave.when_it_dies(lambda: master.say("stop"))
 
-        heard = follow(master, context, load, folder / STREAM, begin=both_begin)
+        stream = follow(master, context, load, folder / STREAM, begin=both_begin)
         died = slave.died
         slave.end()
     except BaseException:
         slave.program.stop()
         raise
-    if heard.result.error is not None and heard.result.error.code == "no-answer":
-        raise MeasureError(_nobody(key, context, slave, died=died))
-    if heard.result.error is not None:
-        raise fail(heard.result.error)
-    result, frame, report = _together(key, heard, slave.heard, offset)
+    if stream.result.error is not None and stream.result.error.code == "no-answer":
+        raise MeasureError(_why_no_answer(key, context, slave, died=died))
+    if stream.result.error is not None:
+        raise as_exception(stream.result.error)
+    result, windows, report = _merge(key, stream, slave.stream, offset)
     if died:
         detail = f"the slave on {both['slave'].target.name} ended while it was needed: {slave.why()}"
         result.marks.append(Mark(name="slave-died", severity=Severity.INVALID, detail=detail))
         if result.end is not None:
             result.end = result.end.model_copy(update={"reason": "slave-died"})
-    return Said(result, frame, (master, slave.program), report)
+    return Measured(result, windows, (master, slave.program), report)
 
 
-def trial(key: StepKey, context: Context) -> None:
-    """Arm each end and stop it again. Raises InputError or MeasureError for what one of them refuses, and says which."""
+def arm_and_stop_both(key: StepKey, context: RunContext) -> None:
+    """Arm each end and stop it again. Raises InputError or MeasureError for what either end refuses, and says which."""
     for role, end in ends(key, context, None).items():
-        heard, program = Heard(), end.start()
-        for line in heard.lines(program, None):
-            if isinstance(line, Armed):
-                program.say("stop")
-        status = program.wait(LAST_WORDS_S)
-        if heard.result.error is not None:
-            error = fail(heard.result.error)
-            raise type(error)(f"the {role} on {end.target.name}: {error}", error.status)
+        refused, status = arm_and_stop(end.start())
+        if refused is not None:
+            raise type(refused)(f"the {role} on {end.target.name}: {refused}", refused.status)
         if status:
             raise MeasureError(f"the {role}'s engine on {end.target.name} ended at once with status {status}")
 
@@ -184,57 +179,57 @@ def _peer_role(key: StepKey) -> Role:
     return other_role(key.parameters["role"])
 
 
-def _nobody(key: StepKey, context: Context, slave: Slave, *, died: bool) -> str:
+def _why_no_answer(key: StepKey, context: RunContext, slave: Slave, *, died: bool) -> str:
     where = target_of("slave", key, context).name
     if died:
         return f"the slave on {where} ended before it had answered: {slave.why()}"
     own, peers = key.parameters["path"], key.parameters["peer_path"] or key.parameters["path"]
     path = own if own == peers else f"{own} (on the peer: {peers})"
-    answers = sum(int(one.values.get("answers") or 0) for one in slave.heard.result.results if one.name == "signal")
+    answers = sum(int(line.values.get("answers") or 0) for line in slave.stream.result.results if line.name == "signal")
     if answers:
         return (
             f"the slave on {where} answered {answers} stimuli over {path}, and no answer came back to the master: look at the wire or the firewall between them"
         )
-    return f"no stimulus came to the slave on {where} over {path}: is that its address (or line), and does nothing stand between the two machines?"
+    return f"no stimulus came to the slave on {where} over {path}: is that its address (or line), and does nothing block the way between the two machines?"
 
 
-def _together(key: StepKey, master: Heard, slave: Heard, offset: tuple[int, int]) -> tuple[StreamResult, pl.DataFrame, PeerReport]:
+def _merge(key: StepKey, master: EngineStream, slave: EngineStream, offset: tuple[int, int]) -> tuple[StreamResult, pl.DataFrame, PeerReport]:
     """One result of two. The peer's times are placed on the target's clock."""
     peer_role = _peer_role(key)
-    after = 1 + max((one.series for one in master.result.series), default=-1)
+    after = 1 + max((line.series for line in master.result.series), default=-1)
     added = {"master": offset[0] if peer_role == "master" else 0, "slave": offset[0] if peer_role == "slave" else 0}
-    frames = [
-        _placed(master.frame(), 0, added["master"]),
-        _placed(slave.frame(), after, added["slave"]),
+    windows = [
+        _shifted(master.windows(), 0, added["master"]),
+        _shifted(slave.windows(), after, added["slave"]),
     ]
-    own, peer = (slave, master) if peer_role == "master" else (master, slave)
+    own_end, peer_end = (slave, master) if peer_role == "master" else (master, slave)
     result = StreamResult()
-    result.hello, result.end = own.result.hello, master.result.end
-    for heard, first, added_ns in ((master, 0, added["master"]), (slave, after, added["slave"])):
-        one = heard.result
-        where = {"machine": key.targets["self" if heard is own else peer_role]}
-        result.series += [line.model_copy(update={"series": line.series + first, "labels": line.labels | where}) for line in one.series]
-        result.summaries += [line.model_copy(update={"series": line.series + first}) for line in one.summaries]
-        result.outliers += [line.model_copy(update={"series": line.series + first, "time_ns": line.time_ns + added_ns}) for line in one.outliers]
-        result.results += one.results
-        said_by = "" if heard is own else f"on {key.targets[peer_role]}: "
-        result.marks += [
-            mark.model_copy(update={"series": None if mark.series is None else mark.series + first, "detail": f"{said_by}{mark.detail}"}) for mark in one.marks
-        ]
-    hello = peer.result.hello
+    result.hello, result.end = own_end.result.hello, master.result.end
+    for stream, first, added_ns in ((master, 0, added["master"]), (slave, after, added["slave"])):
+        end_result = stream.result
+        machine = {"machine": key.targets["self" if stream is own_end else peer_role]}
+        result.series += [line.model_copy(update={"series": line.series + first, "labels": line.labels | machine}) for line in end_result.series]
+        result.summaries += [line.model_copy(update={"series": line.series + first}) for line in end_result.summaries]
+        result.outliers += [line.model_copy(update={"series": line.series + first, "time_ns": line.time_ns + added_ns}) for line in end_result.outliers]
+        result.results += end_result.results
+        on_peer = "" if stream is own_end else f"on {key.targets[peer_role]}: "
+        for mark in end_result.marks:
+            series = None if mark.series is None else mark.series + first
+            result.marks.append(mark.model_copy(update={"series": series, "detail": f"{on_peer}{mark.detail}"}))
+    hello = peer_end.result.hello
     report = PeerReport(
         target=key.targets[peer_role],
         role=peer_role,
         parameters={} if hello is None else hello.parameters,
         cpus=[] if hello is None else hello.cpus,
         clock={} if hello is None else hello.clock,
-        series=[one.series + (after if peer is slave else 0) for one in peer.result.series],
+        series=[line.series + (after if peer_end is slave else 0) for line in peer_end.result.series],
         clock_offset_ns=offset[0],
         clock_uncertainty_ns=offset[1],
     )
-    return result, pl.concat(frames), report
+    return result, pl.concat(windows), report
 
 
-def _placed(frame: pl.DataFrame, first: int, added_ns: int) -> pl.DataFrame:
-    moved = [(pl.col("series") + first).cast(frame.schema["series"]), pl.col("start_ns") + added_ns, pl.col("end_ns") + added_ns]
-    return frame.with_columns(moved)
+def _shifted(windows: pl.DataFrame, first: int, added_ns: int) -> pl.DataFrame:
+    moved = [(pl.col("series") + first).cast(windows.schema["series"]), pl.col("start_ns") + added_ns, pl.col("end_ns") + added_ns]
+    return windows.with_columns(moved)

@@ -1,47 +1,53 @@
 # SPDX-License-Identifier: MIT
-"""A plan on its targets becomes a record."""
+"""A plan on its targets becomes a record: the targets are opened and checked, the record is begun or resumed, and the steps are measured into it."""
 
 from __future__ import annotations
 
 import secrets
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import rtgauge
-from rtgauge.errors import InputError, MeasureError
+from rtgauge.errors import InputError, MeasureError, RtgaugeError
+from rtgauge.lab.boot_guest import BootError
 from rtgauge.plan.plan import Plan
+from rtgauge.probe.calibrate import PROBE as CALIBRATE
 from rtgauge.record.model import Calibration, LeftOut, Mark, Run, Severity, Step, StepKey
 from rtgauge.record.reader import Record
+from rtgauge.record.stream import StreamResult, parse_line
 from rtgauge.record.writer import PARTIAL, RecordWriter
-from rtgauge.runner import deploy_live
-from rtgauge.runner.context import STOPPED_EARLY, Context, now_utc
-from rtgauge.runner.deploy_boot import Boots
-from rtgauge.runner.feasibility import check_all, on_target, possible_steps
+from rtgauge.runner.context import STOPPED_EARLY, DeploymentStrategy, Progress, RunContext, is_emulated, now_utc
+from rtgauge.runner.deploy_boot import BootDeployments
+from rtgauge.runner.deploy_live import LiveDeployments, held_deployment, isolated_in
+from rtgauge.runner.engine_stream import LAST_WORDS_S
+from rtgauge.runner.feasibility import accepted_steps, on_target, possible_steps
 from rtgauge.runner.interrupt import Interrupt
-from rtgauge.runner.machine_marks import emulated
-from rtgauge.runner.planned_steps import RunOptions, all_targets, controller_of, lease_of, new_run, of_target, plan_of, remaining_steps
-from rtgauge.runner.progress import Progress
-from rtgauge.runner.resume_state import Kept, kept_folders, read_kept
-from rtgauge.runner.session import Beginning, console_into
-from rtgauge.runner.step_loop import More, go_on, saying_how_to_go_on
-from rtgauge.runner.target_check import calibrate
+from rtgauge.runner.resume_state import StepState, program_folders, read_step_state
+from rtgauge.runner.schedule import RunOptions, all_targets, how_to_resume, lease_of, new_run, plan_of, remaining_steps, steps_on
+from rtgauge.runner.step_loop import More, measure_run, saying_how_to_resume
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.facts import facts_by
-from rtgauge.target.factory import open_target
+from rtgauge.target.address import LAB
+from rtgauge.target.factory import console, open_target
 from rtgauge.target.ssh import SshTarget
+from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.target import Target
-from rtgauge.units import format_cpu_list
+from rtgauge.units import NS_PER_S, format_cpu_list
+
+NOT_UP = "guest-not-up"
 
 
 def start_run(
     plan: Plan, options: RunOptions, progress: Progress, interrupt: Interrupt, more: More | None = None, *, into: Path | None = None
 ) -> tuple[Path, Run, list[Step]]:
-    """Measure a plan from its beginning, and then what `more` asks for.
+    """Measure a plan from its beginning, and then the steps that `more` adds.
 
     Gives the record's folder, its run.json and its steps. Raises InputError or MeasureError; what was measured until then is in the folder
     whose name ends in `.partial`. `into`: the folder of a record in which nothing is measured yet.
@@ -49,138 +55,248 @@ def start_run(
     identity, label = f"{plan.name}-{secrets.token_hex(4)}", shlex.join(options.command)
     lease_ns = lease_of(plan.steps, plan.load_warm_up_ns, options)
     unmeasured = partial(new_run, plan, options) if options.kept else None
-    with Beginning(options.out, plan.name, into, unmeasured) as beginning:
+    with _NewRecord(options.out, plan.name, into, unmeasured) as new:
         # All are held from the beginning: what cannot be measured is known before anything is.
-        targets = {name: beginning.open(name, identity, label, lease_ns) for name in all_targets(plan)}
-        boots = {
-            name: _boots(target, progress, interrupt, beginning.stack) if plan.by_boot and name in plan.targets else None for name, target in targets.items()
-        }
+        targets = {name: new.open(name, identity, label, lease_ns) for name in all_targets(plan)}
+        contexts: dict[str, RunContext] = {}
         steps: list[StepKey] = []
         left_out: list[LeftOut] = []
+        deployments = {name: _deployments(plan, target, progress, interrupt, new.stack) for name, target in targets.items()}
         for name, target in targets.items():
-            possible, missing = possible_steps(of_target(plan.steps, name), target, boots[name])
+            possible, missing = possible_steps(steps_on(name, plan.steps), target, deployments[name])
             steps += possible
-            left_out += [on_target(what, name, targets) for what in missing]
-        for what in left_out:
-            progress.left_out(what)
+            left_out += [on_target(part, name, targets) for part in missing]
+        for missing in left_out:
+            progress.left_out(missing)
         if not steps:
             raise MeasureError(f"no step of the plan can be measured here: {left_out[0].reason}; {left_out[0].remedy}")
-        contexts = {name: _context(target, plan.load_warm_up_ns, progress, interrupt) for name, target in targets.items()}
+        for name in targets:
+            contexts[name] = _context(name, targets, plan, deployments[name], progress, interrupt)
         held: list[Mark] = []
-        checked: list[StepKey] = []
-        for name, context in contexts.items():
-            context.controller, context.boots, context.targets = plan.controller, boots[name], targets
-            held += _held_marks(of_target(steps, name), context)
-            takeable, not_here = check_all(of_target(steps, name), context)
-            checked += takeable
-            for what in not_here:
-                left_out.append(on_target(what, name, targets))
+        accepted: list[StepKey] = []
+        for name, context in list(contexts.items()):
+            contexts[name], marks = _in_held_deployment(steps_on(name, steps), context)
+            held += marks
+            takeable, refused = accepted_steps(steps_on(name, steps), contexts[name])
+            accepted += takeable
+            for missing in refused:
+                left_out.append(on_target(missing, name, targets))
                 progress.left_out(left_out[-1])
-        steps = checked
-        if not steps:
+        if not accepted:
             raise MeasureError(f"{left_out[-1].what}: {left_out[-1].reason}; {left_out[-1].remedy}")
-        writer = beginning.record(_host(contexts[plan.targets[0]].facts))
+        writer = new.record(str(contexts[plan.targets[0]].facts.get("host", "machine")))
         run = new_run(plan, options, writer.id)
-        run.planned, run.left_out, run.marks = steps, left_out, [*_restored_marks(targets), *held]
+        run.planned, run.left_out, run.marks = accepted, left_out, [*_restored_marks(targets), *held]
         writer.write_run(run)
-        with saying_how_to_go_on(writer, options):
-            return go_on(writer, run, [], contexts, more)
+        with saying_how_to_resume(writer, options):
+            return measure_run(writer, run, [], contexts, more)
 
 
 def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt: Interrupt, more: More | None = None) -> tuple[Path, Run, list[Step]]:
-    """Go on with a record whose name ends in `.partial`: finished steps stay as they are, the others, and what `more` asks for, are measured.
+    """Resume a record whose name ends in `.partial`: finished steps stay as they are, the others, and those that `more` adds, are measured.
 
     What went on by itself on another machine, where only the connection or rtgauge had ended, is picked up.
+    Gives and raises as `start_run` does.
     """
     record = Record.open(folder)
-    found = record.run
-    if found.state == "complete" and folder.name.endswith(PARTIAL):
-        # It ended between its last word and its new name.
-        return RecordWriter(folder, found.id, found).finish("complete"), found, []
-    if found.rtgauge != rtgauge.__version__:
-        raise InputError(f"{folder} was begun with rtgauge {found.rtgauge}, this is {rtgauge.__version__}: resume it with that version, or start a new run")
-    if found.state != "complete" and not record.systems:
-        # A guest did not come up: nothing was asked of any target yet.
-        return start_run(plan_of(found), options, progress, interrupt, more, into=folder)
-    load_warm_up_ns = found.plan.get("load-warm-up-ns", 0)
-    lease_ns = lease_of(found.planned, load_warm_up_ns, options)
+    unfinished = record.run
+    if unfinished.state == "complete" and folder.name.endswith(PARTIAL):
+        # It ended between writing its state and getting its new name.
+        return RecordWriter(folder, unfinished.id, unfinished).finish("complete"), unfinished, []
+    if unfinished.rtgauge != rtgauge.__version__:
+        versions = f"{folder} was begun with rtgauge {unfinished.rtgauge}, this is {rtgauge.__version__}"
+        raise InputError(f"{versions}: resume it with that version, or start a new run")
+    plan = plan_of(unfinished)
+    if unfinished.state != "complete" and not record.systems:
+        # A guest did not come up: no target was measured yet.
+        return start_run(plan, options, progress, interrupt, more, into=folder)
+    lease_ns = lease_of(unfinished.planned, plan.load_warm_up_ns, options)
     label = shlex.join(options.command)
-    kept = RecordWriter(folder, found.id)
+    locked = RecordWriter(folder, unfinished.id)
     with ExitStack() as stack:
         # The machine is locked before the record is touched: the run that is resumed may be going on.
-        sessions = {name: kept.read_session(name) or {} for name in found.targets}
-        with console_into(kept):
+        sessions = {name: locked.read_session(name) or {} for name in unfinished.targets}
+        with _console_into(locked):
             targets = {
-                name: stack.enter_context(open_target(name, found.id, label, lease_ns=lease_ns, session=sessions[name].get("session")))
-                for name in found.targets
+                name: stack.enter_context(open_target(name, unfinished.id, label, lease_ns=lease_ns, session=sessions[name].get("session")))
+                for name in unfinished.targets
             }
         writer = RecordWriter.open_partial(folder)
         record = writer.record()
         finished = [step for step in record.steps if step.end_reason not in STOPPED_EARLY]
         run = record.run.model_copy(update={"steps": [step.id for step in finished]})
-        controller = controller_of(run)
-        by_boot = run.plan.get("deployments-by") == "boot"
-        contexts: dict[str, Context] = {}
+        contexts: dict[str, RunContext] = {}
         held: list[Mark] = []
         again = ""
         for name, target in targets.items():
-            earlier = _to_pick_up(sessions[name].get("step"), target, by_boot=by_boot)
-            if target.picked_up and earlier is None and sessions[name].get("step") is not None:
+            interrupted_step = _to_pick_up(sessions[name].get("step"), target, by_boot=plan.by_boot)
+            if target.picked_up and interrupted_step is None and sessions[name].get("step") is not None:
                 again = "; a step in a deployment, or by booting, is not picked up: it is measured again"
-            measured = any(key.targets["self"] == name for key in run.planned)
-            boots = _boots(target, progress, interrupt, stack) if by_boot and measured else None
-            if earlier is not None:
-                # It measures at this moment, and is not asked again what it has said before.
-                known = record.system(name)
-                calibrations = [Calibration.model_validate(one) for one in known.pop("calibrations", [])]
-                contexts[name] = Context(target, known, progress, interrupt, load_warm_up_ns / 1e9, calibrations, earlier=earlier)
-            else:
-                contexts[name] = _context(target, load_warm_up_ns, progress, interrupt)
-            contexts[name].controller, contexts[name].boots, contexts[name].targets = controller, boots, targets
-        for name, context in contexts.items():
-            if context.earlier is None:
-                remaining = of_target(remaining_steps(run, finished), name)
-                held += _held_marks(remaining, context)
-                check_all(remaining, context)
+            deployments = _deployments(plan, target, progress, interrupt, stack)
+            # A target that measures at this moment is not examined again.
+            known = record.system(name) if interrupted_step is not None else None
+            context = _context(name, targets, plan, deployments, progress, interrupt, known)
+            contexts[name] = replace(context, interrupted_step=interrupted_step)
+        for name, context in list(contexts.items()):
+            if context.interrupted_step is None:
+                remaining = steps_on(name, remaining_steps(run, finished))
+                contexts[name], marks = _in_held_deployment(remaining, context)
+                held += marks
+                accepted_steps(remaining, contexts[name])
         for step in record.steps:
             if step not in finished:
                 writer.remove_step(step.id)
-        resumed = Mark(name="resumed", severity=Severity.NOTE, detail=f"measured in more than one session; gone on {now_utc()}{again}")
+        resumed = Mark(name="resumed", severity=Severity.NOTE, detail=f"measured in more than one session; resumed {now_utc()}{again}")
         run.marks += [resumed, *_restored_marks(targets), *held]
         writer.write_run(run)
-        with saying_how_to_go_on(writer, options):
-            return go_on(writer, run, finished, contexts, more)
+        with saying_how_to_resume(writer, options):
+            return measure_run(writer, run, finished, contexts, more)
 
 
-def _boots(target: Target, progress: Progress, interrupt: Interrupt, stack: ExitStack) -> Boots:
-    """What boots a target for its deployments; when the run is over it is left as it was found."""
+def find_partial(out: Path) -> Path:
+    """The newest record under `out` that was not finished. Raises InputError."""
+    partial_records = sorted(path for path in out.glob("*.partial") if (path / "run.json").is_file())
+    if not partial_records:
+        raise InputError(f"nothing to resume: {out} holds no record whose name ends in .partial")
+    return partial_records[-1]
+
+
+@dataclass
+class _NewRecord:
+    """Holds the targets of a run, and begins its record in `out`, or in the folder `into` that was begun before.
+
+    A guest of the lab that does not come up, or does not answer, ends the run before there is anything to write. Its console is kept all the
+    same, in a record that can be resumed; `unmeasured` makes its run.json, None: nothing of this run is kept.
+    """
+
+    out: Path
+    name: str
+    into: Path | None = None
+    unmeasured: Callable[[str], Run] | None = None
+    stack: ExitStack = field(default_factory=ExitStack)
+    _begun: bool = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._begun or not isinstance(error, BootError | ConnectionBroken):
+            self.stack.__exit__(kind, error, trace)
+            return
+        # Where the connection to one breaks, what the others hold is left to be resumed. Here there is nothing yet that could be.
+        final_error = self._keep_console(error)
+        with suppress(RtgaugeError):  # a guest that does not come up cannot be left as it was found either
+            self.stack.close()
+        raise final_error from None
+
+    def open(self, target: str, run_id: str, label: str, lease_ns: int) -> Target:
+        """Open and hold a target until the end. Raises InputError, MeasureError."""
+        return self.stack.enter_context(open_target(target, run_id, label, lease_ns=lease_ns))
+
+    def record(self, host: str) -> RecordWriter:
+        """The record, without its run.json where it is a new one. Raises InputError, MeasureError."""
+        writer = self._writer(host)
+        self._begun = True
+        return writer
+
+    def _writer(self, host: str) -> RecordWriter:
+        return RecordWriter.open_partial(self.into) if self.into is not None else RecordWriter.create(self.out, host=host, name=self.name)
+
+    def _keep_console(self, error: BootError | ConnectionBroken) -> MeasureError:
+        """The error that ends the run: with the guest's console in a record, where it is a guest that ended it."""
+        name = LAB + error.guest if isinstance(error, BootError) else error.target
+        text = error.console if isinstance(error, BootError) else console(name) if name is not None else None
+        if name is None or text is None or self.unmeasured is None:
+            return MeasureError(str(error))
+        try:
+            writer = self._writer(name.removeprefix(LAB))
+            place = writer.write_console(name, text)
+            mark = Mark(name=NOT_UP, severity=Severity.NOTE, detail=_with_console(error, place.relative_to(writer.path)))
+            writer.write_run(self.unmeasured(writer.id).model_copy(update={"marks": [mark]}))
+            writer.close_partial()
+        except RtgaugeError:
+            return MeasureError(str(error))  # what came first is what the user has to know
+        return MeasureError(f"{_with_console(error, place)}{how_to_resume(writer.path)}")
+
+
+def _with_console(error: BootError | ConnectionBroken, place: Path) -> str:
+    return error.with_console(place) if isinstance(error, BootError) else f"{error}; its console is in {place}"
+
+
+@contextmanager
+def _console_into(writer: RecordWriter) -> Generator[None]:
+    """While a record's targets are opened again: the console of a guest that does not come up goes into the record."""
+    try:
+        yield
+    except BootError as error:
+        if error.console is None:
+            raise
+        place = writer.write_console(LAB + error.guest, error.console)
+        raise MeasureError(f"{error.with_console(place)}{how_to_resume(writer.path)}") from None
+
+
+def _deployments(plan: Plan, target: Target, progress: Progress, interrupt: Interrupt, stack: ExitStack) -> DeploymentStrategy:
+    """How deployments come into force on a target; a guest that is booted for them is left as it was found when `stack` ends."""
+    if not plan.by_boot or target.name not in plan.targets:
+        return LiveDeployments(target)
     assert isinstance(target, SshTarget)  # noqa: S101 - a plan with deployments by boot has guests only
-    boots = Boots(target, interrupt, progress.phase)
-    stack.callback(boots.leave)
-    return boots
+    deployments = BootDeployments(target, interrupt, progress.phase)
+    stack.callback(deployments.leave)
+    return deployments
 
 
-def _to_pick_up(kept: Any, target: Target, *, by_boot: bool) -> Kept | None:
-    """What goes on by itself on a target of an earlier session, to be followed; what is not followed is ended there."""
+def _context(
+    name: str,
+    targets: Mapping[str, Target],
+    plan: Plan,
+    deployments: DeploymentStrategy,
+    progress: Progress,
+    interrupt: Interrupt,
+    known: Mapping[str, Any] | None = None,
+) -> RunContext:
+    """What the steps of one target share. `known`: its facts and calibrations as a record has them, which are then not read and measured again."""
+    target = targets[name]
+    if known is not None:
+        facts: Mapping[str, Any] = {fact: value for fact, value in known.items() if fact != "calibrations"}
+        calibrations = [Calibration.model_validate(written) for written in known.get("calibrations", [])]
+    else:
+        facts = facts_by(target.read, target.machine)[0]
+        calibrations = _calibrate(target, emulated=is_emulated(facts))
+    return RunContext(target, targets, facts, calibrations, progress, interrupt, plan.load_warm_up_ns / NS_PER_S, plan.controller, deployments)
+
+
+def _calibrate(target: Target, *, emulated: bool) -> list[Calibration]:
+    """Resolution and reading cost of every clock of the target. An emulated one, whose costs are the emulator's, is read a tenth as often."""
+    result = StreamResult()
+    program = target.engine(*CALIBRATE.arguments({"count": 10_000 if emulated else 100_000}, None))
+    for text in program.lines():
+        result.take(parse_line(text))
+    program.wait(LAST_WORDS_S)
+    return result.calibrations
+
+
+def _in_held_deployment(steps: Sequence[StepKey], context: RunContext) -> tuple[RunContext, list[Mark]]:
+    """The context in the deployment that `deploy apply` holds, where it holds one, and a mark for it. Raises MeasureError where a step is for another one."""
+    held = held_deployment(steps, context.target)
+    if held is None:
+        return context, []
+    isolated = isolated_in(held, context.target)
+    where = f", on CPU {format_cpu_list(isolated)}" if isolated else ""
+    mark = Mark(name="deployment-held", severity=Severity.NOTE, detail=f"measured in the deployment {held.name}, which `deploy apply` holds{where}")
+    return replace(context, group=held.group, isolated=isolated), [mark]
+
+
+def _to_pick_up(saved: object, target: Target, *, by_boot: bool) -> StepState | None:
+    """The step that goes on by itself on a target since an earlier session, to be picked up; every other program of that session is ended there."""
     if not target.picked_up:
         return None
-    earlier = read_kept(kept)
-    if earlier is not None and (by_boot or StepKey.model_validate_json(earlier["key"]).deployment != AS_IS):
-        earlier = None  # its deployment would have to be told apart from the next one's: it is measured again
-    target.end_others(kept_folders(earlier))
-    if earlier is None:
+    state = read_step_state(saved)
+    if state is not None and (by_boot or StepKey.model_validate_json(state["key"]).deployment != AS_IS):
+        state = None  # its deployment could not be told from the next one's: it is measured again
+    target.end_others(program_folders(state))
+    if state is None:
         target.agent("restore")
-    return earlier
-
-
-def _host(facts: dict[str, Any]) -> str:
-    return str(facts.get("host", "machine"))
-
-
-def _context(target: Target, load_warm_up_ns: int, progress: Progress, interrupt: Interrupt) -> Context:
-    context = Context(target, facts_by(target.read, target.machine)[0], progress, interrupt, load_warm_up_ns / 1e9)
-    context.calibrations = calibrate(target, emulated=emulated(context.facts))
-    return context
+    return state
 
 
 def _restored_marks(targets: Mapping[str, Target]) -> list[Mark]:
@@ -189,23 +305,7 @@ def _restored_marks(targets: Mapping[str, Target]) -> list[Mark]:
         counts = Counter(str(line.get("action")) for line in target.restored_before)
         if counts:
             where = "" if len(targets) == 1 else f" on {name}"
-            what = ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))
-            detail = f"settings that an earlier run had left{where} were put back first: {what}"
+            restored = ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))
+            detail = f"settings that an earlier run had left{where} were put back first: {restored}"
             marks.append(Mark(name="restored-before", severity=Severity.NOTE, detail=detail))
     return marks
-
-
-def _held_marks(steps: Sequence[StepKey], context: Context) -> list[Mark]:
-    held = deploy_live.take_over_held(steps, context)
-    if held is None:
-        return []
-    where = f", on CPU {format_cpu_list(context.isolated)}" if context.isolated else ""
-    return [Mark(name="deployment-held", severity=Severity.NOTE, detail=f"measured in the deployment {held.name}, which `deploy apply` holds{where}")]
-
-
-def find_partial(out: Path) -> Path:
-    """The newest record under `out` that was not finished. Raises InputError."""
-    partial = sorted(path for path in out.glob("*.partial") if (path / "run.json").is_file())
-    if not partial:
-        raise InputError(f"nothing to resume: {out} holds no record whose name ends in .partial")
-    return partial[-1]

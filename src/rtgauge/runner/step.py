@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""One step: load up, probe measured, load down, what changed meanwhile."""
+"""One step: load started, probe measured, load ended, and what changed meanwhile; gives the record's step."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
@@ -14,21 +14,21 @@ from rtgauge.errors import MeasureError
 from rtgauge.load import registry as loads
 from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.probe import registry as probes
-from rtgauge.record.model import LoadReport, Mark, Severity, Step, StepKey
+from rtgauge.record.model import LoadReport, Mark, RunSegment, SeriesSummary, Severity, Step, StepKey, TaskCounts
 from rtgauge.record.samples_summary import summarise_samples, with_samples
 from rtgauge.record.stream import StreamResult
 from rtgauge.record.summary import summarise_step
+from rtgauge.record.windows import merge
 from rtgauge.runner import peer_step
-from rtgauge.runner.context import Abandoned, Context, LoadFailed, abandon, now_utc
-from rtgauge.runner.follow_engine import Said, fail, follow
-from rtgauge.runner.machine_marks import emulated
-from rtgauge.runner.resume_state import Kept
-from rtgauge.runner.taskset_result import highest, run_segments, task_counts
+from rtgauge.runner.context import Abandoned, LoadFailed, RunContext, abandon, is_emulated, now_utc
+from rtgauge.runner.engine_stream import Measured, as_exception, follow
+from rtgauge.runner.resume_state import StepInProgress
 from rtgauge.system.changes import CHANGE_PATHS, changes
 from rtgauge.system.changes import marks as change_marks
 from rtgauge.system.starvation import throttled
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.target import Guarded, Target
+from rtgauge.units import NS_PER_S
 
 STREAM = "stream.ndjson"
 
@@ -42,21 +42,21 @@ def load_marks(report: LoadReport) -> list[Mark]:
     ]
 
 
-def _end_marks(result: StreamResult, key: StepKey, asked: bool) -> list[Mark]:
+def _end_marks(result: StreamResult, key: StepKey, requested: bool) -> list[Mark]:
     if result.end is None:
         return [Mark(name="engine-died", severity=Severity.INVALID, detail="the engine ended before its time; what it had measured by then is kept")]
-    if result.end.reason == "stopped" and not asked:
+    if result.end.reason == "stopped" and not requested:
         detail = "rtgauge was held for longer than the engine's lease (Ctrl-Z, a suspended machine), so the engine ended; what it had measured by then is kept"
         return [Mark(name="lease-lost", severity=Severity.INVALID, detail=detail)]
     if result.end.reason == "stopped":
         return [Mark(name="stopped", severity=Severity.NOTE, detail="ended by the user before its time")]
     if result.end.reason == "threshold":
         limit = key.parameters.get("stop_at_ns")
-        return [Mark(name="threshold", severity=Severity.NOTE, detail=f"ended at a latency above {limit} ns, as asked")]
+        return [Mark(name="threshold", severity=Severity.NOTE, detail=f"ended at a latency above {limit} ns, as requested")]
     return []
 
 
-def start_load(key: StepKey, context: Context, folder: Path, expected_s: float) -> RunningLoad:
+def start_load(key: StepKey, context: RunContext, folder: Path, expected_s: float) -> RunningLoad:
     """The load of a step, warm. Raises LoadFailed."""
     load: RunningLoad | None = None
     try:
@@ -76,39 +76,35 @@ def start_load(key: StepKey, context: Context, folder: Path, expected_s: float) 
     return load
 
 
-def _samples_dir(key: StepKey, target: Target, folder: Path) -> str | None:
+def _files_folder(key: StepKey, target: Target, folder: Path) -> str | None:
     """Where the engine writes files of its own: raw samples, the state of a tire."""
     return target.files_folder(folder) if key.parameters.get("samples") or key.parameters.get("state") else None
 
 
 def _expected_s(key: StepKey) -> float:
-    return (probes.get(key.probe).expected_ns(key.parameters) or 0) / 1e9
+    return (probes.get(key.probe).expected_ns(key.parameters) or 0) / NS_PER_S
 
 
-_Begun = tuple[str, dict[str, Any], Guarded | None, RunningLoad | None]
-"""When it began, what the target said before, the program where it runs already, the load."""
+def _begin(key: StepKey, context: RunContext, folder: Path) -> StepInProgress:
+    started, files_before = now_utc(), dict(context.target.read(CHANGE_PATHS))
+    load = start_load(key, context, folder, _expected_s(key)) if key.load != "idle" else None
+    return StepInProgress(key, started, files_before, load)
 
 
-def _begin(key: StepKey, context: Context, folder: Path) -> _Begun:
-    started, before = now_utc(), dict(context.target.read(CHANGE_PATHS))
-    return started, before, None, start_load(key, context, folder, _expected_s(key)) if key.load != "idle" else None
-
-
-def _pick_up(key: StepKey, context: Context, folder: Path) -> _Begun | None:
-    """Go on with what an earlier process had begun to measure, where this step is the one and it can be had still."""
-    earlier, context.earlier = context.earlier, None
-    if earlier is None or earlier["key"] != key.model_dump_json():
+def _pick_up(key: StepKey, context: RunContext, folder: Path) -> StepInProgress | None:
+    """The step as an earlier process has begun it, where it has, and it goes on by itself on the target. Raises MeasureError where it is gone."""
+    state, target = context.interrupted_step, context.target
+    if state is None or state["key"] != key.model_dump_json():
         return None
-    context.progress.phase("goes on with what is measured there")
-    target = context.target
-    if earlier["files"] is not None:
-        target.use_files_folder(folder, earlier["files"])
-    program = target.attach(earlier["program"])
+    context.progress.phase("resumes what is measured there")
+    if state["files"] is not None:
+        target.use_files_folder(folder, state["files"])
+    program = target.attach(state["program"])
     load: RunningLoad | None = None
-    if earlier["load"] is not None:
+    if state["load"] is not None:
         expected_s = _expected_s(key) + context.load_warm_up_s
-        load = RunningLoad.pick_up(target, loads.get(key.load), folder / "load.log", expected_s=expected_s, state=earlier["load"])
-    return earlier["started"], earlier["before"], program, load
+        load = RunningLoad.pick_up(target, loads.get(key.load), folder / "load.log", expected_s=expected_s, state=state["load"])
+    return StepInProgress(key, state["started"], state["before"], load, program)
 
 
 def _connection_marks(programs: Sequence[Guarded], *, picked_up: bool) -> list[Mark]:
@@ -123,26 +119,31 @@ def _connection_marks(programs: Sequence[Guarded], *, picked_up: bool) -> list[M
     return marks
 
 
-def _measure_here(key: StepKey, context: Context, folder: Path, begun: _Begun) -> Said:
-    """By one engine on the target, which may be at it already."""
-    started, before, picked_up, load = begun
+def _measure_one_end(step: StepInProgress, context: RunContext, folder: Path) -> Measured:
+    """By one engine on the target, which may measure already."""
     target = context.target
-    files = _samples_dir(key, target, folder)
-    program = picked_up or target.engine(*probes.get(key.probe).arguments(key.parameters, files), group=context.group)
+    files = _files_folder(step.key, target, folder)
+    program = step.picked_up or target.engine(*probes.get(step.key.probe).arguments(step.key.parameters, files), group=context.group)
 
     def begin() -> None:
-        _begin_beside(context, load)
-        if program.kept is not None:
-            kept_load = load.state() if load is not None else None
-            context.keep(Kept(key=key.model_dump_json(), started=started, before=before, program=program.kept, files=files, load=kept_load))
+        _begin_beside(context, step.load)
+        state = step.state(program, files)
+        if state is not None:
+            context.save_step(state)
 
-    heard = follow(program, context, load, folder / STREAM, begin=None if picked_up is not None else begin)
-    if heard.result.error is not None:
-        raise fail(heard.result.error)
-    return Said(heard.result, heard.frame(), (program,))
+    stream = follow(program, context, step.load, folder / STREAM, begin=None if step.picked_up is not None else begin)
+    if stream.result.error is not None:
+        raise as_exception(stream.result.error)
+    return Measured(stream.result, stream.windows(), (program,))
 
 
-def _begin_beside(context: Context, load: RunningLoad | None) -> None:
+def _measure_two_ends(step: StepInProgress, context: RunContext, folder: Path) -> Measured:
+    """By one engine on the target and one on its peer."""
+    files = _files_folder(step.key, peer_step.target_of("master", step.key, context), folder)
+    return peer_step.measure(step.key, context, step.load, folder, begin=lambda: _begin_beside(context, step.load), samples_dir=files)
+
+
+def _begin_beside(context: RunContext, load: RunningLoad | None) -> None:
     """What is done when the probe is armed, before it is told to go."""
     if context.at_armed is not None:
         context.at_armed()
@@ -150,62 +151,58 @@ def _begin_beside(context: Context, load: RunningLoad | None) -> None:
         load.begin()
 
 
-def _measure_both(key: StepKey, context: Context, folder: Path, load: RunningLoad | None) -> Said:
-    files = _samples_dir(key, peer_step.target_of("master", key, context), folder)
-    return peer_step.measure(key, context, load, folder, begin=lambda: _begin_beside(context, load), samples_dir=files)
-
-
-def measure_step(step_id: str, key: StepKey, context: Context, folder: Path) -> tuple[Step, pl.DataFrame]:
+def measure_step(step_id: str, key: StepKey, context: RunContext, folder: Path) -> tuple[Step, pl.DataFrame]:
     """Measure one step with the engine, or with one on each of two machines.
 
-    Writes stream.ndjson, load.log and raw samples to `folder`; gives the step and its frame of windows.
-    Raises InputError or MeasureError where the engine or the load refuses.
+    Writes stream.ndjson, load.log and raw samples to `folder`; gives the step and its table of windows.
+    Raises InputError or MeasureError where the engine or the load refuses, Abandoned where the user ends the run before anything was measured.
     """
-    target = context.target
-    begun = _pick_up(key, context, folder) or _begin(key, context, folder)
-    started, before, picked_up, load = begun
+    step = _pick_up(key, context, folder) or _begin(key, context, folder)
     report = LoadReport(name=key.load)
     try:
-        if context.interrupt.asked:
+        if context.interrupt.requested:
             raise Abandoned
-        said = _measure_here(key, context, folder, begun) if key.peer is None else _measure_both(key, context, folder, load)
+        measured = (_measure_one_end if key.peer is None else _measure_two_ends)(step, context, folder)
     except BaseException as error:
         # What is measured by one machine goes on there when its connection broke, and is picked up: the load is left to it.
-        if load is not None and not (isinstance(error, ConnectionBroken) and key.peer is None):
+        if step.load is not None and not (isinstance(error, ConnectionBroken) and key.peer is None):
             with suppress(ConnectionBroken):
-                load.stop()
+                step.load.stop()
         raise
-    if load is not None:
+    if step.load is not None:
         context.progress.phase(f"load {key.load} ends")
-        report = load.stop()
-    if said.frame.is_empty() and context.interrupt.asked:
+        report = step.load.stop()
+    if measured.windows.is_empty() and context.interrupt.requested:
         raise Abandoned
-    after = target.read(CHANGE_PATHS)
-    changed = changes(before, after)
-    said.result.marks += _connection_marks(said.programs, picked_up=picked_up is not None)
-    step = _put_together(step_id, key, context, said=said, report=report, started=started, changed=changed)
+    changed = changes(step.files_before, context.target.read(CHANGE_PATHS))
+    measured.result.marks += _connection_marks(measured.programs, picked_up=step.picked_up is not None)
+    done = _put_together(step_id, step, context, measured, report, changed)
     peer_step.target_of("master", key, context).fetch(folder)
     if key.parameters.get("samples"):
-        step.series = [with_samples(one, summarise_samples(folder / f"samples-{one.series}.i64")) if one.series in said.sampled else one for one in step.series]
-    return step, said.frame
+        done.series = [
+            with_samples(series, summarise_samples(folder / f"samples-{series.series}.i64")) if series.series in measured.sampled else series
+            for series in done.series
+        ]
+    return done, measured.windows
 
 
-def _put_together(step_id: str, key: StepKey, context: Context, *, said: Said, report: LoadReport, started: str, changed: dict[str, Any]) -> Step:
-    result, frame = said.result, said.frame
-    summary = summarise_step(frame, [line.model_dump() for line in result.series], [line.model_dump() for line in result.summaries])
+def _put_together(step_id: str, begun: StepInProgress, context: RunContext, measured: Measured, report: LoadReport, changed: dict[str, Any]) -> Step:
+    """The record's step. Raises MeasureError where the engine said nothing."""
+    key, result, windows = begun.key, measured.result, measured.windows
+    summary = summarise_step(windows, [line.model_dump() for line in result.series], [line.model_dump() for line in result.summaries])
     hello = result.hello
     if hello is None:
         raise MeasureError("the engine said nothing; is it the one that came with this rtgauge?")
-    measured = frame.filter(pl.col("phase") == "measure")
-    marks = [*result.marks, *summary.marks, *_end_marks(result, key, context.interrupt.asked), *load_marks(report)]
+    measuring = windows.filter(pl.col("phase") == "measure")
+    marks = [*result.marks, *summary.marks, *_end_marks(result, key, context.interrupt.requested), *load_marks(report)]
     step = Step(
         id=step_id,
         key=key,
         tool=f"rtgauge-engine {hello.engine}",
-        started=started,
+        started=begun.started,
         ended=now_utc(),
-        start_ns=cast("int | None", measured["start_ns"].min()),
-        end_ns=cast("int | None", measured["end_ns"].max()),
+        start_ns=cast("int | None", measuring["start_ns"].min()),
+        end_ns=cast("int | None", measuring["end_ns"].max()),
         end_reason=result.end.reason if result.end is not None else "died",
         parameters=hello.parameters,
         cpus=hello.cpus,
@@ -213,32 +210,83 @@ def _put_together(step_id: str, key: StepKey, context: Context, *, said: Said, r
         clock=hello.clock | ({"busy_loop": hello.busy_loop} if hello.busy_loop else {}),
         calibrations=result.calibrations or context.calibrations,
         load=report,
-        peer=said.peer,
+        peer=measured.peer,
         series=summary.series,
         total=summary.total,
         outliers=result.outliers,
         results=result.results,
         marks=marks,
         changes=changed,
-        tasks=task_counts(summary.series, frame),
+        tasks=task_counts(summary.series, windows),
         segments=run_segments(result),
     )
     step.marks += change_marks(changed, step.cpus)
-    if not emulated(context.facts):
+    if not is_emulated(context.facts):
         # there, a latency as long as the kernel's limits is the emulator's
         step.marks += _throttle_marks(step, context.facts)
     return step
 
 
-def _throttle_marks(step: Step, facts: dict[str, Any]) -> list[Mark]:
+def _throttle_marks(step: Step, facts: Mapping[str, Any]) -> list[Mark]:
     policy = str(step.parameters.get("policy", "other"))
-    found: list[Mark | None] = []
+    marks: list[Mark | None] = []
     elsewhere = set(step.peer.series) if step.peer is not None else set[int]()
-    for one in highest(step):
-        if one.series in elsewhere:
+    for series in highest(step):
+        if series.series in elsewhere:
             continue
         # How long something computes says nothing: it may well take as long as a limit takes at once.
-        metric = probes.get(step.key.probe).metric(one.metric)
-        longest = one.max_ns if metric is None or metric.is_delay else None
-        found.append(throttled(one.thread, facts, max_latency_ns=longest, policy=policy, series=one.series))
-    return [mark for mark in found if mark is not None]
+        metric = probes.get(step.key.probe).metric(series.metric)
+        longest = series.max_ns if metric is None or metric.is_delay else None
+        marks.append(throttled(series.thread, facts, max_latency_ns=longest, policy=policy, series=series.series))
+    return [mark for mark in marks if mark is not None]
+
+
+def task_counts(series: list[SeriesSummary], windows: pl.DataFrame) -> list[TaskCounts]:
+    """Activations, deadline misses and preemptions of each task; nothing for a step of another probe."""
+    by_task: dict[str, dict[str, SeriesSummary]] = {}
+    for summary in series:
+        if "task" in summary.labels:
+            by_task.setdefault(str(summary.labels["task"]), {})[summary.metric] = summary
+    tasks: list[TaskCounts] = []
+    for task, metrics in by_task.items():
+        late, preemptions = metrics.get("tardiness"), metrics.get("preemptions")
+        if late is None or late.series is None:
+            continue
+        cpu = late.labels.get("cpu")
+        tasks.append(
+            TaskCounts(
+                task=task,
+                cpu=cpu if isinstance(cpu, int) else None,
+                activations=late.count,
+                deadline_misses=late.count - _on_time(windows, late.series),
+                preemptions=None if preemptions is None or preemptions.mean_ns is None else round(preemptions.mean_ns * preemptions.count),
+            )
+        )
+    return tasks
+
+
+def _on_time(windows: pl.DataFrame, tardiness: int) -> int:
+    """Activations with a tardiness of 0, which has a bin of its own."""
+    merged = merge(windows, tardiness)
+    return sum(int(count) for at, count in zip(merged.bins, merged.counts, strict=True) if at == 0)
+
+
+def run_segments(result: StreamResult) -> list[RunSegment]:
+    """The engine's segments with the names of their tasks, from time 0 of the set, in order of time."""
+    names = {line.series: str(line.labels.get("task", line.series)) for line in result.series}
+    segments: list[RunSegment] = []
+    for line in result.segments:
+        zero = result.start_ns.get(line.series)
+        if line.series in names and zero is not None:
+            segments.append(RunSegment(task=names[line.series], activation=line.activation, start_ns=line.start_ns - zero, end_ns=line.end_ns - zero))
+    return sorted(segments, key=lambda segment: segment.start_ns)
+
+
+def highest(step: Step) -> list[SeriesSummary]:
+    """The series whose latencies nothing but the kernel can hold up: of a task set, those of the highest priority on each CPU; else all."""
+    priorities = {task["name"]: (task["cpu"], task["priority"]) for task in step.key.parameters.get("tasks", [])} if step.tasks else {}
+    if not priorities:
+        return step.series
+    top = {cpu: max(priority for of, priority in priorities.values() if of == cpu) for cpu, _ in priorities.values()}
+    names = {name for name, (cpu, priority) in priorities.items() if priority == top[cpu]}
+    return [series for series in step.series if series.metric == "latency" and series.labels.get("task") in names]

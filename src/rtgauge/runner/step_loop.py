@@ -1,37 +1,37 @@
 # SPDX-License-Identifier: MIT
-"""The steps of a run, one after the other, into its record; and those that a study asks for after them."""
+"""The steps of a run, one after the other, into its record; and those that a study adds after them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rtgauge.errors import EXIT_INTERRUPTED, RtgaugeError
-from rtgauge.record.model import LeftOut, Mark, Run, Step, StepKey
+from rtgauge.lab.running_guests import all_running
+from rtgauge.record.model import LeftOut, Mark, Run, Severity, Step, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
 from rtgauge.runner import cross_check, deploy_live
-from rtgauge.runner.context import STOPPED_EARLY, Abandoned, Context, LoadFailed
-from rtgauge.runner.deploy_boot import BOOT_S
-from rtgauge.runner.feasibility import check_all, on_target, possible_steps
-from rtgauge.runner.machine_marks import machine_marks
-from rtgauge.runner.planned_steps import RunOptions, expected_s, how_to_go_on, of_target, remaining_steps, step_ids
-from rtgauge.runner.progress import Progress
-from rtgauge.runner.resume_state import Kept
+from rtgauge.runner.context import STOPPED_EARLY, Abandoned, LoadFailed, Progress, RunContext, is_emulated
+from rtgauge.runner.feasibility import accepted_steps, on_target, possible_steps
+from rtgauge.runner.resume_state import StepState
+from rtgauge.runner.schedule import RunOptions, expected_s, how_to_resume, remaining_steps, step_ids, steps_on
 from rtgauge.runner.step import measure_step
 from rtgauge.system.deployment.apply import Refused
-from rtgauge.target.factory import console
-from rtgauge.target.target import Target
+from rtgauge.target.address import LOCAL
+from rtgauge.units import NS_PER_S
 
 More = Callable[[Record], Sequence[StepKey]]
-"""What a study asks next, from what the record holds already; nothing: it is done. No step may take longer than the longest one that was planned."""
+"""The next steps of a study, from what the record holds; none: it is done. No step may take longer than the longest one that was planned."""
 
 
 @contextmanager
-def saying_how_to_go_on(writer: RecordWriter, options: RunOptions) -> Generator[None]:
-    """Whatever ends a run early says how to go on with it."""
-    how = how_to_go_on(writer.path) if options.kept else ""
+def saying_how_to_resume(writer: RecordWriter, options: RunOptions) -> Generator[None]:
+    """Whatever ends a run early says how to resume it."""
+    how = how_to_resume(writer.path) if options.kept else ""
     try:
         yield
     except KeyboardInterrupt:
@@ -40,61 +40,66 @@ def saying_how_to_go_on(writer: RecordWriter, options: RunOptions) -> Generator[
         raise type(error)(f"{error}{how}", error.status) from None
 
 
-def _keep_sessions(writer: RecordWriter, contexts: Mapping[str, Context]) -> None:
-    """Write down, and keep up to date, what another process needs to go on with what runs on other machines."""
-    for name, context in contexts.items():
-        if context.target.session is None:
-            continue
+def machine_marks(target: str, facts: Mapping[str, Any]) -> list[Mark]:
+    """Marks for what takes meaning from every time measured on this target at the moment: an emulated processor, or guests of the lab beside."""
+    if is_emulated(facts):
+        detail = "the machine's processor is emulated by software: what was measured are not the times of a real one"
+        return [Mark(name="emulated", severity=Severity.NOTE, detail=detail)]
+    guests = [running.name for running in all_running()] if target == LOCAL else []
+    if not guests:
+        return []
+    detail = f"guests of the lab ran on this machine meanwhile and took time from it: {', '.join(guests)}; for better figures stop them: rtgauge lab stop NAME"
+    return [Mark(name="guests-running", severity=Severity.DOUBTFUL, detail=detail)]
 
-        def keep(kept: Kept | None, name: str = name, target: Target = context.target) -> None:
-            writer.write_session(name, {"session": target.session, "step": kept})
 
-        context.keep = keep
-        keep(context.earlier)
+def _saving_steps(writer: RecordWriter, context: RunContext, name: str) -> RunContext:
+    """The context of a target that, from now on, writes down what another process needs to pick its steps up."""
+    target = context.target
+    if target.session is None:
+        return context
+
+    def save(state: StepState | None) -> None:
+        writer.write_session(name, {"session": target.session, "step": state})
+
+    save(context.interrupted_step)
+    return replace(context, save_step=save)
 
 
 @contextmanager
-def _consoles_kept(writer: RecordWriter, contexts: Mapping[str, Context]) -> Generator[None]:
+def _consoles_written(writer: RecordWriter, contexts: Mapping[str, RunContext]) -> Generator[None]:
     """However the measuring ends: what the lab's guests wrote on their consoles is in the record."""
     try:
         yield
     finally:
         for name, context in contexts.items():
-            said = console(name) if context.boots is None else context.boots.consoles
-            if said is not None:
-                writer.write_console(name, said)
+            console = context.deployments.console()
+            if console is not None:
+                writer.write_console(name, console)
 
 
-def _of_machines(key: StepKey, contexts: Mapping[str, Context]) -> list[Mark]:
-    """Marks for what the machines of a step are; each once."""
-    marks = [mark for name in key.targets.values() for mark in machine_marks(name, contexts[name].facts)]
-    return list({mark.name: mark for mark in marks}.values())
-
-
-def _measure(writer: RecordWriter, run: Run, remaining: Sequence[StepKey], contexts: Mapping[str, Context], finished: Sequence[Step]) -> list[Step]:
+def _measure(writer: RecordWriter, run: Run, remaining: Sequence[StepKey], contexts: Mapping[str, RunContext], finished: Sequence[Step]) -> list[Step]:
     """Measure the remaining steps, each written as soon as it is done; gives all that are done."""
-    targets = {name: context.target for name, context in contexts.items()}
     any_context = next(iter(contexts.values()))
-    progress, interrupt = any_context.progress, any_context.interrupt
+    progress, interrupt, targets = any_context.progress, any_context.interrupt, any_context.targets
     ids = dict(zip((key.model_dump_json() for key in run.planned), step_ids(run.planned), strict=True))
     steps = list(finished)
     for number, key in enumerate(remaining):
-        if interrupt.asked:
+        if interrupt.requested:
             break
         context = contexts[key.targets["self"]]
         for name in key.targets.values():
-            if contexts[name].boots is None:
-                targets[name].check()
+            contexts[name].deployments.check()
         progress.step_begins(number, key)
         step_id = ids[key.model_dump_json()]
         folder = writer.step_folder(step_id)
         try:
             measure = measure_step if key.tool == "rtgauge" else cross_check.measure
-            left_before = list(context.not_put_back)
-            with deploy_live.deployed(key, context) as applied:
-                step, windows = measure(step_id, key, context, folder)
+            left_before = list(context.deployments.not_put_back)
+            with deploy_live.in_deployment(key, context) as (own_context, applied):
+                step, windows = measure(step_id, key, own_context, folder)
             step = deploy_live.with_deployment(step, applied, left_before)
-            step.marks += _of_machines(key, contexts)
+            marks = [mark for name in key.targets.values() for mark in machine_marks(name, contexts[name].facts)]
+            step.marks += {mark.name: mark for mark in marks}.values()
             writer.commit_step(step, windows)
         except Abandoned:
             break
@@ -107,54 +112,57 @@ def _measure(writer: RecordWriter, run: Run, remaining: Sequence[StepKey], conte
             continue
         finally:
             writer.drop_step(step_id)
-        context.keep(None)
+        context.save_step(None)
         steps.append(step)
         progress.step_ends(step)
     return steps
 
 
-def _asked_next(writer: RecordWriter, more: More | None, contexts: Mapping[str, Context]) -> list[StepKey]:
-    """What the study asks next, written down as planned. What is in the plan already is not measured again."""
+def _plan_more(writer: RecordWriter, more: More | None, contexts: Mapping[str, RunContext]) -> list[StepKey]:
+    """The next steps of the study, written down as planned. A step that is in the plan already is not measured again."""
     run = writer.run
     if more is None or run is None:
         return []
     known = {key.model_dump_json() for key in run.planned}
     new = [key for key in more(writer.record()) if key.model_dump_json() not in known]
-    targets = {name: context.target for name, context in contexts.items()}
-    asked: list[StepKey] = []
-    missing: list[LeftOut] = []
+    accepted: list[StepKey] = []
+    left_out: list[LeftOut] = []
     for name, context in contexts.items():
-        possible, left_out = possible_steps(of_target(new, name), context.target, context.boots)
-        possible, not_here = check_all(possible, context)
-        asked += possible
-        missing += [on_target(what, name, targets) for what in (*left_out, *not_here)]
-    writer.write_run(run.model_copy(update={"planned": [*run.planned, *asked]}))
-    for what in missing:
-        _leave_out(writer, what, next(iter(contexts.values())).progress)
-    return asked
+        possible, impossible = possible_steps(steps_on(name, new), context.target, context.deployments)
+        takeable, refused = accepted_steps(possible, context)
+        accepted += takeable
+        left_out += [on_target(missing, name, context.targets) for missing in (*impossible, *refused)]
+    writer.write_run(run.model_copy(update={"planned": [*run.planned, *accepted]}))
+    for missing in left_out:
+        _leave_out(writer, missing, next(iter(contexts.values())).progress)
+    return accepted
 
 
-def go_on(writer: RecordWriter, run: Run, finished: Sequence[Step], contexts: Mapping[str, Context], more: More | None) -> tuple[Path, Run, list[Step]]:
-    """Measure what is planned and not done, and what is asked after that. Ends early, in order, when the user asks; the record then keeps its `.partial`."""
+def measure_run(
+    writer: RecordWriter, run: Run, finished: Sequence[Step], contexts: Mapping[str, RunContext], more: More | None
+) -> tuple[Path, Run, list[Step]]:
+    """Measure what is planned and not done, and what a study adds. Ends early, in order, when the user asks; the record then keeps its `.partial`.
+
+    Gives the record's folder, its run.json and its steps.
+    """
     for name, context in contexts.items():
-        writer.write_system(name, {**context.facts, "calibrations": [one.model_dump() for one in context.calibrations]})
-    _keep_sessions(writer, contexts)
+        writer.write_system(name, {**context.facts, "calibrations": [calibration.model_dump() for calibration in context.calibrations]})
+    contexts = {name: _saving_steps(writer, context, name) for name, context in contexts.items()}
     any_context = next(iter(contexts.values()))
     progress, interrupt = any_context.progress, any_context.interrupt
     remaining = remaining_steps(run, finished)
     steps = list(finished)
-    with _consoles_kept(writer, contexts):
-        # A record whose planned steps are all there may still be asked for more, so that the loop is entered with nothing to do.
-        while remaining or (not interrupt.asked and (remaining := _asked_next(writer, more, contexts))):
-            expected = [expected_s(key, round(any_context.load_warm_up_s * 1e9)) for key in remaining]
-            progress.run_begins(remaining, [one + boot for one, boot in zip(expected, _boot_s(remaining, contexts), strict=True)])
+    with _consoles_written(writer, contexts):
+        # A study may add to a record whose planned steps are all there, so that the loop is entered with nothing to do.
+        while remaining or (not interrupt.requested and (remaining := _plan_more(writer, more, contexts))):
+            progress.run_begins(remaining, _expected_s(remaining, contexts))
             steps = _measure(writer, writer.run or run, remaining, contexts, steps)
             remaining = []
     for name in contexts:
         writer.write_session(name, None)
     planned = (writer.run or run).planned
     whole = len(steps) == len(planned) and all(step.end_reason not in STOPPED_EARLY for step in steps) and more is None
-    if not interrupt.asked or whole:
+    if not interrupt.requested or whole:
         path = writer.finish("complete")
     else:
         writer.close_partial()
@@ -163,20 +171,20 @@ def go_on(writer: RecordWriter, run: Run, finished: Sequence[Step], contexts: Ma
     return path, final if final is not None else run, steps
 
 
-def _boot_s(steps: Sequence[StepKey], contexts: Mapping[str, Context]) -> list[float]:
-    """How long the boot before each step takes, about, in s."""
+def _expected_s(steps: Sequence[StepKey], contexts: Mapping[str, RunContext]) -> list[float]:
+    """About how long each step takes, in s, with what its deployment takes."""
     before: dict[str, str] = {}
     times: list[float] = []
     for key in steps:
         name = key.targets["self"]
-        boots = contexts[name].boots is not None and before.get(name) != key.deployment
+        context = contexts[name]
+        times.append(expected_s(key, round(context.load_warm_up_s * NS_PER_S)) + context.deployments.expected_s(before.get(name), key.deployment))
         before[name] = key.deployment
-        times.append(BOOT_S if boots else 0.0)
     return times
 
 
 def _leave_out(writer: RecordWriter, missing: LeftOut, progress: Progress) -> None:
-    """A step that cannot be measured is said to be missing; the run goes on."""
+    """Say and write down that a step cannot be measured; the run goes on."""
     progress.left_out(missing)
     if writer.run is not None and missing not in writer.run.left_out:
         writer.write_run(writer.run.model_copy(update={"left_out": [*writer.run.left_out, missing]}))

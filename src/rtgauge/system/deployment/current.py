@@ -12,7 +12,7 @@ from rtgauge.system.deployment.definition import NAMED
 from rtgauge.system.file_batch import UNKNOWN, Files, known
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 JOURNAL = "/var/lib/rtgauge/journal.ndjson"
 """Root's journal: applying needs root."""
@@ -27,6 +27,12 @@ class Held:
     name: str
     settings: int
     group: str | None
+
+
+def read_held(read: Callable[[Iterable[str]], Mapping[str, Any]]) -> Held | None:
+    """What `deploy apply` holds on the target whose files `read` gives."""
+    files = read([JOURNAL, BOOT_ID])
+    return find_held(files, Files(files).text(BOOT_ID))
 
 
 def find_held(files: Mapping[str, Any], boot_id: str | None) -> Held | None:

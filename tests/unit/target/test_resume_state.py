@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtgauge.runner.resume_state import kept_folders, read_kept
+from rtgauge.runner.resume_state import program_folders, read_step_state
 from rtgauge.target.ssh import Session
 
 SESSION = {"run_id": "r", "folder": "/tmp/rtgauge-1", "machine": "x86_64", "guard_pid": 7, "boot_id": "b", "lease_ns": 10}
@@ -34,10 +34,10 @@ def test_whole_ones_are_taken() -> None:
     session = Session.from_json(json.loads(json.dumps(SESSION)))
     assert session is not None
     assert session.folder == "/tmp/rtgauge-1"
-    kept = read_kept(json.loads(json.dumps(KEPT)))
+    kept = read_step_state(json.loads(json.dumps(KEPT)))
     assert kept == KEPT
-    assert kept_folders(kept) == [PLACE["folder"], "/tmp/rtgauge-1/program-2"]
-    assert kept_folders(None) == []
+    assert program_folders(kept) == [PLACE["folder"], "/tmp/rtgauge-1/program-2"]
+    assert program_folders(None) == []
 
 
 @pytest.mark.parametrize("name", SESSION)
@@ -51,13 +51,13 @@ def test_a_session_with_a_wrong_part_is_none(name: str, value: Any) -> None:
 @given(JSON)
 def test_anything_else_is_none(found: Any) -> None:
     assert Session.from_json(found) is None
-    assert read_kept(found) is None
+    assert read_step_state(found) is None
 
 
 @pytest.mark.parametrize("name", KEPT)
 @given(value=JSON)
 def test_a_step_with_a_wrong_part_is_none(name: str, value: Any) -> None:
-    kept = read_kept({**KEPT, name: value})
+    kept = read_step_state({**KEPT, name: value})
     assert (
         kept is None
         or (name in {"key", "started", "files"} and isinstance(value, str | None))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a run is to measure: its steps, their names and how long they take, and what its record says of them before and between."""
+"""The steps of a run: their names, how long they take, which remain, and the run.json of a plan of which nothing is measured yet."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from rtgauge.runner.context import now_utc
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.priorities import Controller
 from rtgauge.target.lease import LEASE_NS
+from rtgauge.units import NS_PER_S
 
 STEP_OVERHEAD_S = 0.6
 DEPLOYMENT_S = 0.3
@@ -26,29 +27,29 @@ DEPLOYMENT_S = 0.3
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Where a run goes, how it was asked for, and whether its record is kept."""
+    """Where the record goes, the command line, and whether the record is kept."""
 
     out: Path
     command: Sequence[str]
     kept: bool = True
-    wait_ns: int = 15 * 60 * 10**9
-    """How long another machine goes on and waits, beyond its longest step, where the connection broke and nobody resumes."""
+    wait_ns: int = 15 * 60 * NS_PER_S
+    """How long another machine goes on, beyond its longest step, after the connection broke and while nobody resumes."""
 
 
-def how_to_go_on(record: Path) -> str:
-    """What every line says that ends a run early and keeps its record."""
+def how_to_resume(record: Path) -> str:
+    """The end of every line that ends a run early and keeps its record."""
     return f"; go on with: rtgauge run --resume {shlex.quote(str(record))}"
 
 
 def expected_s(key: StepKey, load_warm_up_ns: int) -> float:
     """How long a step takes, about, in s."""
-    measured = (probes.get(key.probe).expected_ns(key.parameters) or 0) / 1e9
+    measured = (probes.get(key.probe).expected_ns(key.parameters) or 0) / NS_PER_S
     deploying = 0.0 if key.deployment == AS_IS else DEPLOYMENT_S
-    return measured + STEP_OVERHEAD_S + deploying + (0.0 if key.load == "idle" else load_warm_up_ns / 1e9 + STEP_OVERHEAD_S)
+    return measured + STEP_OVERHEAD_S + deploying + (0.0 if key.load == "idle" else load_warm_up_ns / NS_PER_S + STEP_OVERHEAD_S)
 
 
 def step_ids(steps: Sequence[StepKey]) -> list[str]:
-    """A folder name a step: number, probe, load, and what else tells it from the others."""
+    """A folder name a step: number, probe, load, and what else distinguishes it."""
     repeats = max((key.repeat for key in steps), default=1) > 1
     several = len({key.targets["self"] for key in steps}) > 1
     names: list[str] = []
@@ -67,14 +68,14 @@ def step_ids(steps: Sequence[StepKey]) -> list[str]:
 
 
 def lease_of(steps: Sequence[StepKey], load_warm_up_ns: int, options: RunOptions) -> int:
-    """How long a target may hear nothing of this run."""
+    """How long, in ns, a target goes on without a word from this run."""
     longest_s = max((expected_s(key, load_warm_up_ns) for key in steps), default=0.0)
     # A study may go on under load with a step as long as the longest idle one.
-    return round(longest_s * 1e9) + load_warm_up_ns + options.wait_ns if options.kept else LEASE_NS
+    return round(longest_s * NS_PER_S) + load_warm_up_ns + options.wait_ns if options.kept else LEASE_NS
 
 
-def of_target(steps: Sequence[StepKey], name: str) -> list[StepKey]:
-    """The steps on that target."""
+def steps_on(name: str, steps: Sequence[StepKey]) -> list[StepKey]:
+    """The steps that are measured on the target of that name."""
     return [key for key in steps if key.targets["self"] == name]
 
 
@@ -106,7 +107,7 @@ def new_run(plan: Plan, options: RunOptions, record: str) -> Run:
 
 
 def plan_of(run: Run) -> Plan:
-    """The plan that `new_run` was told."""
+    """The plan that `new_run` was given."""
     return Plan(
         name=str(run.plan.get("name", "run")),
         description="",
@@ -123,7 +124,7 @@ def plan_of(run: Run) -> Plan:
 
 
 def _controller_keys(controller: Controller | None) -> dict[str, Any]:
-    """What a resumed run has to know of the controller."""
+    """What a resumed run has to know about the controller."""
     return {} if controller is None else {"controller": True, "raise": list(controller.raised)}
 
 
@@ -134,5 +135,5 @@ def controller_of(run: Run) -> Controller | None:
 
 
 def _boot_keys(*, by_boot: bool) -> dict[str, Any]:
-    """What a resumed run has to know of how its deployments are brought about."""
+    """What a resumed run has to know about how its deployments are brought about."""
     return {"deployments-by": "boot"} if by_boot else {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What an engine says while it measures, read to its end."""
+"""The stream of an engine that measures, read to its end."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from rtgauge.record.files import clear_errors
 from rtgauge.record.model import PeerReport
 from rtgauge.record.stream import AnyLine, Armed, ErrorLine, StreamResult, Window, parse_line
 from rtgauge.record.windows import WindowTable
-from rtgauge.runner.context import Context, NotHere
+from rtgauge.runner.context import NotHere, RunContext
 from rtgauge.target.target import Guarded
 
 LAST_WORDS_S = 1.0
 """Between a program's last line and its end."""
 LOAD_CHECK_S = 1.0
 NOT_HERE = ("placement", "method")
-"""The engine's codes for what this machine has not (docs/formats/stream.md)."""
+"""The engine's codes for what this machine lacks (docs/formats/stream.md)."""
 
 
-def fail(error: ErrorLine) -> MeasureError | InputError:
-    """The engine's error as ours."""
+def as_exception(error: ErrorLine) -> MeasureError | InputError:
+    """The engine's error as an exception to raise."""
     if error.code in NOT_HERE:
         return NotHere(error.message)
     return InputError(error.message) if error.status == EXIT_INPUT else MeasureError(error.message)
 
 
-class Heard:
-    """What a stream said until now."""
+class EngineStream:
+    """A stream as far as it was read."""
 
     def __init__(self) -> None:
         self.result = StreamResult()
-        self._windows = WindowTable()
+        self._table = WindowTable()
 
     def lines(self, program: Guarded, copy: BinaryIO | None) -> Iterator[AnyLine]:
-        """Every line as it comes; each is kept here, and its text in `copy`. Raises RecordError for what is no line of a stream."""
+        """Every line as it comes; each is kept here, and its text in `copy`. Raises RecordError for a line that is none of a stream."""
         for text in program.lines():
             if copy is not None:
                 copy.write(text)
@@ -50,23 +50,22 @@ class Heard:
                 return  # the engine was killed in the middle of a line
             line = parse_line(text)
             if isinstance(line, Window):
-                self._windows.add(line)
+                self._table.add(line)
             else:
                 self.result.take(line)
             yield line
 
-    def frame(self) -> pl.DataFrame:
+    def windows(self) -> pl.DataFrame:
         """Its windows."""
-        return self._windows.frame()
+        return self._table.frame()
 
 
 @dataclass(frozen=True)
-class Said:
-    """What was said of a step, by one engine or by two as if they were one."""
+class Measured:
+    """What a step measured, by one engine or by two as if they were one."""
 
     result: StreamResult
-    frame: pl.DataFrame
-    """Its windows."""
+    windows: pl.DataFrame
     programs: tuple[Guarded, ...]
     peer: PeerReport | None = None
 
@@ -79,17 +78,17 @@ class Said:
         return set(self.peer.series) if self.peer.role == "master" else numbers - set(self.peer.series)
 
 
-def follow(program: Guarded, context: Context, load: RunningLoad | None, log: Path, *, begin: Callable[[], None] | None = None) -> Heard:
+def follow(program: Guarded, context: RunContext, load: RunningLoad | None, log: Path, *, begin: Callable[[], None] | None = None) -> EngineStream:
     """Read a probe's stream to its end: `go` when it is armed, `stop` when the user says so. `begin` is called before `go` (None: the load has begun).
 
-    Gives what it said; its last line may be an error. Raises MeasureError where it is no stream.
+    `log` gets a copy of it. Its last line may be an error. Raises MeasureError where it is not a stream.
     """
-    heard = Heard()
+    stream = EngineStream()
     checked_s = time.monotonic()
     with clear_errors(log, log.parent.parent.parent), log.open("wb") as copy:
         context.interrupt.stop_by(lambda: program.say("stop"))
         try:
-            for line in heard.lines(program, copy):
+            for line in stream.lines(program, copy):
                 if isinstance(line, Window):
                     context.progress.window(line)
                 if isinstance(line, Armed):
@@ -105,4 +104,14 @@ def follow(program: Guarded, context: Context, load: RunningLoad | None, log: Pa
         finally:
             context.interrupt.stop_by(None)
     program.wait(LAST_WORDS_S)
-    return heard
+    return stream
+
+
+def arm_and_stop(program: Guarded) -> tuple[MeasureError | InputError | None, int | None]:
+    """Stop an engine as soon as it is armed. Gives what it refused (None: nothing) and its exit status."""
+    stream = EngineStream()
+    for line in stream.lines(program, None):
+        if isinstance(line, Armed):
+            program.say("stop")
+    status = program.wait(LAST_WORDS_S)
+    return (None if stream.result.error is None else as_exception(stream.result.error)), status
