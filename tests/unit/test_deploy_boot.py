@@ -45,17 +45,17 @@ class Guest:
         return [{"path": path, "old": None, "now": value} for path, value in zip(pairs[::2], pairs[1::2], strict=True)]
 
     def check(self) -> None:
-        self.ddeployments.append("check")
+        self.done.append("check")
 
     def begin_anew(self, reboot: Callable[[], object]) -> None:
-        self.ddeployments.append("close")
+        self.done.append("close")
         reboot()
 
     def close(self) -> None:
-        self.ddeployments.append("close")
+        self.done.append("close")
 
     def boot(self, append: str) -> None:
-        self.ddeployments.append(f"boot {append}")
+        self.done.append(f"boot {append}")
         if append not in GUEST:
             raise MeasureError("lab:own did not come up within 180 s")
         self.now = append
@@ -64,7 +64,7 @@ class Guest:
         return b"Linux, booted with " + self.now.encode()
 
     def leave(self) -> None:
-        self.ddeployments.append("leave")
+        self.done.append("leave")
 
 
 def boots(guest: Guest, monkeypatch: pytest.MonkeyPatch, interrupt: Interrupt | None = None) -> BootDeployments:
@@ -127,8 +127,8 @@ def test_what_cannot_be_booted_is_said_before_anything_is(monkeypatch: pytest.Mo
     guest = Guest()
     deployments = boots(guest, monkeypatch)
     good, missing = deployments.possible([key("CHM"), key("M"), key("M", cpu="1"), key("as-is", cpu="3")])
-    assert [deployments.deployment for key in good] == ["M", "as-is"]
-    assert [deployments.what for entry in missing] == ["deployment CHM", "deployment M"]
+    assert [key.deployment for key in good] == ["M", "as-is"]
+    assert [entry.what for entry in missing] == ["deployment CHM", "deployment M"]
     assert "not on CPU 1" in missing[1].reason
 
 
@@ -138,7 +138,7 @@ def test_a_run_that_was_ended_boots_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     interrupt.requested = True
     with pytest.raises(Abandoned):
         deployments.bring_about("M")
-    assert guest.ddeployments == ["close"]
+    assert guest.done == ["close"]
 
 
 def test_what_deploy_apply_holds_is_not_booted_away(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,4 +146,4 @@ def test_what_deploy_apply_holds_is_not_booted_away(monkeypatch: pytest.MonkeyPa
     guest.journal = '{"owner":"held","run":"deploy-MI","path":"/sys/x","state":"s"}\n'
     with pytest.raises(MeasureError, match="rtgauge deploy restore --target lab:own"):
         boots(guest, monkeypatch)
-    assert guest.ddeployments == []
+    assert guest.done == []
