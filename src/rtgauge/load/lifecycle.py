@@ -16,6 +16,7 @@ from rtgauge.load.load_state import KeptLoad, KeptPart
 from rtgauge.load.processes import STAT_GLOB, USER_HZ, count_alive, descendants, parse_all, resident_bytes, total_ticks
 from rtgauge.load.resources import make_context
 from rtgauge.record.model import LoadPart, LoadReport
+from rtgauge.units import NS_PER_S
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -172,7 +173,7 @@ class RunningLoad:
             if self._begin_ns is not None:
                 self._measure_end()
                 self._read_memory()
-                share_base = (ended_ns - self._begin_ns) / 1e9
+                share_base = (ended_ns - self._begin_ns) / NS_PER_S
         finally:
             self._end_parts()
         parts = [self._describe(part, share_base) for part in self._parts]

@@ -12,6 +12,7 @@ from rtgauge.system.changes import cpu_times
 from rtgauge.system.deployment.current import JOURNAL, find_held, recognise
 from rtgauge.system.file_batch import UNKNOWN, Files, chosen, known
 from rtgauge.target.factory import reader
+from rtgauge.target.target import BOOT_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -30,7 +31,7 @@ FACT_PATHS: list[str] = list(
     dict.fromkeys(
         [
             "/proc/sys/kernel/hostname",
-            "/proc/sys/kernel/random/boot_id",
+            BOOT_ID,
             "/proc/meminfo",
             "/proc/swaps",
             "/proc/stat",
@@ -97,7 +98,7 @@ def facts(files: Mapping[str, Any], hello: Mapping[str, Any] | None = None) -> d
     read = Files(files)
     times = cpu_times(read.text("/proc/stat"))
     interrupt_facts, isolated = interrupts.facts(read), cpus.cpu_list(read.text(f"{cpus.CPU}/isolated"))
-    boot_id, processors = read.text("/proc/sys/kernel/random/boot_id"), cpus.facts(read) | {"topology": topology.facts(read)}
+    boot_id, processors = read.text(BOOT_ID), cpus.facts(read) | {"topology": topology.facts(read)}
     on_isolated = interrupts.in_use_on(interrupt_facts, set(isolated)) if isolated is not None else None
     return {
         "host": known(read.text("/proc/sys/kernel/hostname")),

@@ -20,6 +20,7 @@ from rtgauge.target.engine_path import engine_path
 from rtgauge.target.label import plain_label
 from rtgauge.target.lease import LEASE_NS, LeaseKeeper
 from rtgauge.target.target import Completed, ProgramPlace
+from rtgauge.units import NS_PER_S
 
 PIPE_BYTES = 1 << 20
 GRACE_S = 2.0
@@ -157,7 +158,7 @@ class LocalTarget:
         """Raises MeasureError where this machine is ours no longer: the guard was killed, or heard nothing of us for the time of its lease."""
         if self._session.poll() is not None:
             raise MeasureError(
-                f"the guard of this run has ended: it was killed, or rtgauge was held for more than {LEASE_NS // 10**9} s (Ctrl-Z, a suspended machine)"
+                f"the guard of this run has ended: it was killed, or rtgauge was held for more than {LEASE_NS // NS_PER_S} s (Ctrl-Z, a suspended machine)"
             )
 
     def __enter__(self) -> Self:

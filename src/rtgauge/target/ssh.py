@@ -18,7 +18,8 @@ from rtgauge.target.ssh_connection import Answer, SshConnection
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.ssh_folder import REMOVE, Installed, install
 from rtgauge.target.ssh_guarded import Place, SshGuarded, attach, launch
-from rtgauge.target.target import Completed
+from rtgauge.target.target import BOOT_ID, Completed
+from rtgauge.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -151,7 +152,7 @@ class SshTarget:
         raise MeasureError(f"{self.name}: the engine does not answer like the one that came with this rtgauge")
 
     def _read_boot_id(self, here: Installed) -> str:
-        return str(read_files(self._connection, here.engine, [])["boot_id"])
+        return str(read_files(self._connection, here.engine, [BOOT_ID])["files"].get(BOOT_ID, {}).get("text", "")).strip()
 
     def _pick_up(self, session: Session) -> bool:
         """Go on with an earlier session; False: it has ended there. Raises MeasureError where another process follows it."""
@@ -225,7 +226,7 @@ class SshTarget:
 
     def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
         """Run a short command to its end; what does not end in time is ended there."""
-        words = [self._here.engine, self.run_id, str(max(1_000_000, round(timeout_s * 1e9))), *argv]
+        words = [self._here.engine, self.run_id, str(max(1_000_000, round(timeout_s * NS_PER_S))), *argv]
         channel = self._connection.channel(RUN, words)
         # Its standard input stays open, since its end would end the command; the lease is its time limit.
         assert channel.process.stdout is not None  # noqa: S101 - Popen was asked for a pipe

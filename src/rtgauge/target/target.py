@@ -11,6 +11,9 @@ from typing import Any, BinaryIO, Protocol, Self
 
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+"""A file on every target: another text after each boot."""
+
 
 @dataclass(frozen=True)
 class Completed:

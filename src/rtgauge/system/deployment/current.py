@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, cast
 from rtgauge.system.deployment.ability import ISOLATED
 from rtgauge.system.deployment.definition import NAMED
 from rtgauge.system.file_batch import UNKNOWN, Files, known
+from rtgauge.target.target import BOOT_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 JOURNAL = "/var/lib/rtgauge/journal.ndjson"
 """Root's journal: applying needs root."""
-BOOT_ID = "/proc/sys/kernel/random/boot_id"
 PREFIX = "deploy-"
 
 
