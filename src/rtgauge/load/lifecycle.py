@@ -177,7 +177,7 @@ class RunningLoad:
         finally:
             self._end_parts()
         parts = [self._describe(part, share_base) for part in self._parts]
-        short = [note for part, said in zip(self._parts, parts, strict=True) if (note := part.spec.shortfall(said.reached)) is not None]
+        short = [note for part, described in zip(self._parts, parts, strict=True) if (note := part.spec.shortfall(described.reached)) is not None]
         self._report = LoadReport(
             name=self._load.name,
             parts=parts,

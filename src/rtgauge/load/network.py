@@ -112,7 +112,7 @@ def connected(port: int) -> Callable[[LoadTarget, Sequence[ProcessStat]], bool]:
 def free_port(context: LoadContext) -> int:
     """A TCP port above the ephemeral range that nothing on the target uses now."""
     files = context.target.read(["/proc/net/tcp", "/proc/net/tcp6"])
-    used = {int(found, 16) for file in files.values() for found in re.findall(r":([0-9A-F]{4}) ", str(file.get("text", "")))}
+    used = {int(port, 16) for file in files.values() for port in re.findall(r":([0-9A-F]{4}) ", str(file.get("text", "")))}
     return secrets.choice([port for port in range(61000, 65536) if port not in used])
 
 

@@ -40,8 +40,8 @@ def parse_stat(text: str) -> ProcessStat | None:
 
 def parse_all(files: Mapping[str, Mapping[str, Any]]) -> dict[int, ProcessStat]:
     """Every process of a batch; those that ended while it was read are not there."""
-    found = (parse_stat(str(file["text"])) for file in files.values() if "text" in file)
-    return {process.pid: process for process in found if process is not None}
+    stats = (parse_stat(str(file["text"])) for file in files.values() if "text" in file)
+    return {process.pid: process for process in stats if process is not None}
 
 
 def descendants(processes: Mapping[int, ProcessStat], root: int) -> list[ProcessStat]:
@@ -71,5 +71,5 @@ def total_ticks(processes: Iterable[ProcessStat]) -> int:
 
 def resident_bytes(files: Mapping[str, Mapping[str, Any]]) -> int:
     """Sum of the resident memory in a batch of /proc/PID/status; pages that processes share are counted for each."""
-    found = (re.search(r"^VmRSS:\s+([0-9]{1,15}) kB$", str(file.get("text", "")), re.MULTILINE) for file in files.values())
-    return sum(int(match[1]) * 1024 for match in found if match is not None)
+    matches = (re.search(r"^VmRSS:\s+([0-9]{1,15}) kB$", str(file.get("text", "")), re.MULTILINE) for file in files.values())
+    return sum(int(match[1]) * 1024 for match in matches if match is not None)

@@ -26,8 +26,8 @@ dd if="$1" of=/dev/null bs=1M count=1
 
 def rounds(log: str) -> dict[str, Any]:
     """What dd said of each whole reading: how many, and bytes in all."""
-    found = [int(number) for number in re.findall(r"^([0-9]{1,18}) bytes ", log, re.MULTILINE)]
-    return {"rounds": len(found), "bytes": sum(found)}
+    sizes = [int(number) for number in re.findall(r"^([0-9]{1,18}) bytes ", log, re.MULTILINE)]
+    return {"rounds": len(sizes), "bytes": sum(sizes)}
 
 
 class Read(Load):

@@ -15,7 +15,7 @@ FOREVER = 'while "$@"; do :; done'
 
 def rounds(log: str) -> dict[str, Any]:
     """From hackbench's `Time: 0.123` lines: how many rounds it finished and how long one took on average (s)."""
-    times = [float(found) for found in re.findall(r"^Time: ([0-9]{1,9}\.[0-9]{1,9})$", log, re.MULTILINE)]
+    times = [float(time) for time in re.findall(r"^Time: ([0-9]{1,9}\.[0-9]{1,9})$", log, re.MULTILINE)]
     return {"rounds": len(times), "round_mean_s": sum(times) / len(times) if times else None}
 
 

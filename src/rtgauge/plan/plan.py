@@ -72,8 +72,8 @@ class Plan:
 def presets() -> dict[str, str]:
     """Name -> description of every preset."""
     folder = resources.files("rtgauge.plan") / "presets"
-    found = {entry.name.removesuffix(".toml"): tomllib.loads(entry.read_text(encoding="utf-8")) for entry in folder.iterdir() if entry.name.endswith(".toml")}
-    return {name: found[name].get("description", "") for name in sorted(found)}
+    plans = {entry.name.removesuffix(".toml"): tomllib.loads(entry.read_text(encoding="utf-8")) for entry in folder.iterdir() if entry.name.endswith(".toml")}
+    return {name: plans[name].get("description", "") for name in sorted(plans)}
 
 
 def _written(source: str) -> tuple[dict[str, Any], str]:
@@ -94,20 +94,20 @@ def _written(source: str) -> tuple[dict[str, Any], str]:
         raise InputError(f"plan {source} cannot be read: {error.strerror}") from None
 
 
-def _step_key(entry: dict[str, Any], what: str) -> StepKey:
+def _step_key(entry: dict[str, Any], place: str) -> StepKey:
     try:
         probe = probes.get(str(entry.get("probe", probes.DEFAULT)))
         load = str(entry.get("load", "idle"))
         loads.get(load)
         deployment = parse_deployment(str(entry.get("deployment", AS_IS)))
     except InputError as error:
-        raise InputError(f"{what}: {error}") from None
+        raise InputError(f"{place}: {error}") from None
     written = {name: value for name, value in entry.items() if name not in STEP_KEYS}
     for name in written:
         if name not in key_names(probe):
-            raise InputError(one_line(f"{what}: unknown key '{name}'{nearest(name, [*STEP_KEYS, *key_names(probe)])}"))
-    _keep_c_states(deployment, written, probe, what)
-    parameters = normalise(probe, written, what)
+            raise InputError(one_line(f"{place}: unknown key '{name}'{nearest(name, [*STEP_KEYS, *key_names(probe)])}"))
+    _keep_c_states(deployment, written, probe, place)
+    parameters = normalise(probe, written, place)
     return StepKey(probe=probe.name, parameters=parameters, load=load, deployment=deployment.name, targets={SELF: LOCAL, **_peer(parameters)}, repeat=1)
 
 
@@ -117,12 +117,12 @@ def _peer(parameters: dict[str, Any]) -> dict[str, str]:
     return {} if peer is None else {other_role(parameters["role"]): peer}
 
 
-def _keep_c_states(deployment: Deployment, written: dict[str, Any], probe: Probe, what: str) -> None:
+def _keep_c_states(deployment: Deployment, written: dict[str, Any], probe: Probe, place: str) -> None:
     """A deployment with C-states on is measured with them: the probe does not hold them off by itself."""
     if deployment.c_states != "on" or DMA_LATENCY not in key_names(probe):
         return
     if written.setdefault(DMA_LATENCY, "off") != "off":
-        raise InputError(f"{what}: {DMA_LATENCY}={written[DMA_LATENCY]} holds C-states off, and the deployment {deployment.name} has them on; leave it out")
+        raise InputError(f"{place}: {DMA_LATENCY}={written[DMA_LATENCY]} holds C-states off, and the deployment {deployment.name} has them on; leave it out")
 
 
 def _over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
@@ -144,22 +144,22 @@ def _names(entry: dict[str, Any]) -> set[str]:
     return {*STEP_KEYS, *(key_names(probe) if probe is not None else ())}
 
 
-def _fitting(said: dict[str, Any], entry: dict[str, Any], entries: list[dict[str, Any]]) -> dict[str, Any]:
+def _fitting(parameters: dict[str, Any], entry: dict[str, Any], entries: list[dict[str, Any]]) -> dict[str, Any]:
     """Of what is said for every step, what this one's probe knows; a key that no step of the plan knows stays, to be refused."""
     elsewhere = set[str]().union(*(_names(other) for other in entries)) - _names(entry)
-    return {key: value for key, value in said.items() if key not in elsewhere}
+    return {key: value for key, value in parameters.items() if key not in elsewhere}
 
 
-def _combinations(matrix: dict[str, Any], what: str) -> list[dict[str, Any]]:
+def _combinations(matrix: dict[str, Any], place: str) -> list[dict[str, Any]]:
     """Every combination of the lists of a matrix; a value that is no list is the same in all."""
     if not matrix:
         return []
     axes = [value if isinstance(value, list) else [value] for value in matrix.values()]
     for name, axis in zip(matrix, axes, strict=True):
         if not axis:
-            raise InputError(f"{what}: the matrix is empty: '{name}' is an empty list; name at least one value")
+            raise InputError(f"{place}: the matrix is empty: '{name}' is an empty list; name at least one value")
     if len(list(itertools.islice(itertools.product(*axes), MAX_STEPS + 1))) > MAX_STEPS:
-        raise InputError(f"{what}: the matrix has more than {MAX_STEPS} combinations")
+        raise InputError(f"{place}: the matrix has more than {MAX_STEPS} combinations")
     return [dict(zip(matrix, values, strict=True)) for values in itertools.product(*axes)]
 
 
@@ -175,27 +175,27 @@ def _with_cross_checks(steps: list[StepKey], tool: str | None) -> list[StepKey]:
     return paired
 
 
-def _targets(written: list[str], what: str) -> list[str]:
+def _targets(written: list[str], place: str) -> list[str]:
     """The targets' names, checked. Raises InputError."""
     names: dict[str, str] = {}
     for text in written:
         try:
             name = target_name(text)
         except InputError as error:
-            raise InputError(f"{what}: {error}") from None
+            raise InputError(f"{place}: {error}") from None
         if (other := names.setdefault(clean_name(name), name)) != name:
-            raise InputError(f"{what}: the targets {other} and {name} would have one folder in the record; give one another name in ~/.ssh/config")
+            raise InputError(f"{place}: the targets {other} and {name} would have one folder in the record; give one another name in ~/.ssh/config")
     if len(names) < len(written):
-        raise InputError(f"{what}: a target is named twice; name each once, and measure more often with repeats")
+        raise InputError(f"{place}: a target is named twice; name each once, and measure more often with repeats")
     return list(names.values())
 
 
-def _check_bootable(targets: list[str], what: str) -> None:
+def _check_bootable(targets: list[str], place: str) -> None:
     """Raises InputError for a machine that rtgauge does not boot."""
     for name in targets:
         if not name.startswith(LAB):
             how = "boot it by hand with what `rtgauge deploy cmdline NAME` prints, and measure as-is"
-            raise InputError(f"{what}: deployments by boot are for guests of the lab (--target lab:NAME), not for {name}: {how}")
+            raise InputError(f"{place}: deployments by boot are for guests of the lab (--target lab:NAME), not for {name}: {how}")
 
 
 def _ordered(keys: list[StepKey], target: str, repeats: int, generator: random.Random | None) -> list[StepKey]:
@@ -209,58 +209,58 @@ def _ordered(keys: list[StepKey], target: str, repeats: int, generator: random.R
     return ordered
 
 
-def _check_peers(keys: list[StepKey], targets: list[str], what: str) -> None:
+def _check_peers(keys: list[StepKey], targets: list[str], place: str) -> None:
     """Raises InputError where a target would be its own peer."""
     for key in keys:
         if key.peer is not None and key.peer[1] in targets:
-            raise InputError(f"{what}: {key.peer[1]} is the target and its own peer; for both roles on one machine leave peer out")
+            raise InputError(f"{place}: {key.peer[1]} is the target and its own peer; for both roles on one machine leave peer out")
 
 
 def _but_for_the_load(entries: list[tuple[dict[str, Any], str]]) -> list[tuple[dict[str, Any], str]]:
     """The first of those entries that differ in their load alone."""
-    found: dict[str, tuple[dict[str, Any], str]] = {}
+    first: dict[str, tuple[dict[str, Any], str]] = {}
     for entry, place in entries:
-        found.setdefault(repr(sorted((key, value) for key, value in entry.items() if key != "load")), (entry, place))
-    return list(found.values())
+        first.setdefault(repr(sorted((key, value) for key, value in entry.items() if key != "load")), (entry, place))
+    return list(first.values())
 
 
 def load_plan(source: str, overrides: Overrides) -> Plan:
     """Read and check the preset or file `source`. Raises InputError with one line that names the place."""
-    written, what = _written(source)
-    return make_plan(written, what, overrides)
+    written, source_name = _written(source)
+    return make_plan(written, source_name, overrides)
 
 
-def make_plan(written: dict[str, Any], what: str, overrides: Overrides) -> Plan:
+def make_plan(written: dict[str, Any], source_name: str, overrides: Overrides) -> Plan:
     """Check a plan that was read; `what` names it in errors."""
     try:
         plan = PlanFile.model_validate(written)
     except ValidationError as error:
-        raise explain(error, what, plan_keys()) from None
+        raise explain(error, source_name, plan_keys()) from None
     bare = [
-        *((entry, f"{what}, step {i}") for i, entry in enumerate(plan.step, 1)),
-        *((entry, f"{what}, matrix") for entry in _combinations(plan.matrix, what)),
+        *((entry, f"{source_name}, step {i}") for i, entry in enumerate(plan.step, 1)),
+        *((entry, f"{source_name}, matrix") for entry in _combinations(plan.matrix, source_name)),
     ]
     # Which probe a step has may be said by the defaults alone.
-    said = [{"probe": plan.defaults.get("probe", probes.DEFAULT), **entry} for entry, _ in bare]
-    entries = [(_over(_fitting(plan.defaults, own, said), entry), place) for own, (entry, place) in zip(said, bare, strict=True)]
+    own_entries = [{"probe": plan.defaults.get("probe", probes.DEFAULT), **entry} for entry, _ in bare]
+    entries = [(_over(_fitting(plan.defaults, own, own_entries), entry), place) for own, (entry, place) in zip(own_entries, bare, strict=True)]
     if overrides.loads is not None:
         entries = [({**entry, "load": load}, place) for entry, place in _but_for_the_load(entries) for load in overrides.loads]
     if overrides.deployments is not None:
-        entries = [({**entry, "deployment": one}, place) for entry, place in entries for one in overrides.deployments]
+        entries = [({**entry, "deployment": deployment}, place) for entry, place in entries for deployment in overrides.deployments]
     if not entries:
-        raise InputError(f"{what} has no step: give it a [[step]] or a [matrix]")
+        raise InputError(f"{source_name} has no step: give it a [[step]] or a [matrix]")
     repeats = overrides.repeats or plan.repeats
-    targets = _targets(overrides.targets, COMMAND_LINE) if overrides.targets else _targets(plan.targets, what)
+    targets = _targets(overrides.targets, COMMAND_LINE) if overrides.targets else _targets(plan.targets, source_name)
     if len(entries) * repeats * len(targets) > MAX_STEPS:
-        raise InputError(f"{what}: {repeats} repeats of {len(entries)} steps on {len(targets)} target(s) are more than {MAX_STEPS}")
+        raise InputError(f"{source_name}: {repeats} repeats of {len(entries)} steps on {len(targets)} target(s) are more than {MAX_STEPS}")
     by_boot = (overrides.deployments_by or plan.deployments_by) == "boot"
     if by_boot:
-        _check_bootable(targets, what)
+        _check_bootable(targets, source_name)
     seed = overrides.seed if overrides.seed is not None else plan.seed if plan.seed is not None else secrets.randbelow(2**32)
     generator = random.Random(seed)  # noqa: S311 - an order to be told again, not a secret
     written_entries = [entry for entry, _ in entries]
     keys = [_checked(entry, place, overrides.parameters, written_entries) for entry, place in entries]
-    _check_peers(keys, targets, what)
+    _check_peers(keys, targets, source_name)
     ordered = [step for target in targets for step in _ordered(keys, target, repeats, generator if plan.order == "random" else None)]
     raised = [*plan.raised, *overrides.raised]
     controller = Controller(tuple(raised)) if plan.controller or overrides.controller or raised else None

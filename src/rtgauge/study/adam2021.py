@@ -29,12 +29,12 @@ CYCLICTEST: dict[str, Any] = {"probe": "wakeup", "interval": "400us", "priority"
 
 
 def _main_steps(loads: Sequence[str]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    steps: list[dict[str, Any]] = []
     for load in loads:
-        found.append({"probe": "response", "interval": "10ms", "cycles": CYCLES, "priority": 99, "load": load})
-        found.append({"probe": "periodic", "period": "30ms", "timer": "timerfd", "cycles": PERIODIC_CYCLES, "priority": 99, "load": load})
-        found.append({**CYCLICTEST, "load": load})
-    return found
+        steps.append({"probe": "response", "interval": "10ms", "cycles": CYCLES, "priority": 99, "load": load})
+        steps.append({"probe": "periodic", "period": "30ms", "timer": "timerfd", "cycles": PERIODIC_CYCLES, "priority": 99, "load": load})
+        steps.append({**CYCLICTEST, "load": load})
+    return steps
 
 
 class Adam2021:

@@ -120,7 +120,7 @@ def _map_entries(record: Record, steps: Sequence[Step], aims: Aims) -> list[dict
     """The paper's solver (or the one that was asked for) under each policy: sizes about the predicted frontier of each number of threads."""
     solver = SEMAPHORE if SEMAPHORE in aims.solvers else aims.solvers[-1]
     cpus = max((len(step.cpus) for step in steps if is_tire(step)), default=1) or 1
-    expected = {(one.solver, one.policy, one.threads): one.mean for one in predicted_frontiers(fast_runs(steps), aims.period_ns, cpus)}
+    expected = {(frontier.solver, frontier.policy, frontier.threads): frontier.mean for frontier in predicted_frontiers(fast_runs(steps), aims.period_ns, cpus)}
     entries: list[dict[str, Any]] = []
     for policy in aims.policies:
         for threads in thread_numbers(steps, aims):

@@ -97,8 +97,10 @@ def _build(source: Path, architecture: str, place: Path) -> None:
                 environment = {**os.environ, "PATH": path}
                 done = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", timeout=BUILD_S, check=False)
                 if done.returncode:
-                    said = (done.stdout + done.stderr).strip().splitlines()
-                    raise MeasureError(f"the engine for {architecture} could not be built ({said[-1] if said else 'no message'}): try {' '.join(command)}")
+                    messages = (done.stdout + done.stderr).strip().splitlines()
+                    raise MeasureError(
+                        f"the engine for {architecture} could not be built ({messages[-1] if messages else 'no message'}): try {' '.join(command)}"
+                    )
             (Path(folder) / "engine" / NAME).replace(place)
     except OSError as error:
         raise MeasureError(f"the engine for {architecture} cannot be kept in {place.parent} ({error.strerror}): set XDG_CACHE_HOME to another folder") from None

@@ -194,7 +194,7 @@ class LocalTarget:
 
     def start(self, argv: Sequence[str], log: BinaryIO | None = None, group: str | None = None) -> LocalGuarded:
         """Run a program under guard."""
-        self._running = [one for one in self._running if not one.over]
+        self._running = [program for program in self._running if not program.over]
         within = [str(engine_path()), "enter", group] if group is not None else []
         program = LocalGuarded([*within, *argv], self.run_id, self._keeper, log)
         self._running.append(program)

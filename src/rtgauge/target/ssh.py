@@ -62,10 +62,10 @@ class Session:
     lease_ns: int
 
     @classmethod
-    def from_json(cls, found: Any) -> Session | None:
+    def from_json(cls, written: Any) -> Session | None:
         """From a record; None where it is none."""
         try:
-            session = cls(**found)
+            session = cls(**written)
         except TypeError:
             return None
         texts: list[Any] = [session.run_id, session.folder, session.machine, session.boot_id]
@@ -230,8 +230,8 @@ class SshTarget:
         channel = self._connection.channel(RUN, words)
         # Its standard input stays open, since its end would end the command; the lease is its time limit.
         assert channel.process.stdout is not None  # noqa: S101 - Popen was asked for a pipe
-        found = channel.skip_to_mark()
-        output = channel.process.stdout.read() if found else b""
+        marked = channel.skip_to_mark()
+        output = channel.process.stdout.read() if marked else b""
         status, _ = channel.finish()
         return Completed(SET_UP_FAILED if status is None else status, output.decode(errors="replace"))
 
@@ -246,7 +246,7 @@ class SshTarget:
         argv = argv if group is None else [here.engine, "enter", group, *argv]
         words = [here.engine, "guard", "--run", self.run_id, "--lease-ns", str(self._lease_ns), "--detach", "--status-fd", "3", "--", *argv]
         program = launch(self._connection, here.engine, f"{here.folder}/{_new_name(PROGRAM)}", words, keeper=self._keeper, log=log)
-        self._running = [one for one in self._running if not one.over]
+        self._running = [running for running in self._running if not running.over]
         self._running.append(program)
         return program
 
@@ -305,11 +305,11 @@ class SshTarget:
                 if channel.skip_to_mark():
                     while piece := channel.process.stdout.read(1 << 20):
                         file.write(piece)
-                status, said = channel.finish()
+                status, stderr = channel.finish()
                 if status is None:
                     raise ConnectionBroken(f"{self.name}: the connection broke while {name} was fetched")
                 if status:
-                    raise MeasureError(f"{self.name}: {name} cannot be fetched: {said.strip()[:200]}")
+                    raise MeasureError(f"{self.name}: {name} cannot be fetched: {stderr.strip()[:200]}")
         self._connection.run(REMOVE, [place])
         del self._folders[folder]
 
@@ -324,7 +324,7 @@ class SshTarget:
         places = [f"{folder}/{name}" for name in names if str(name).startswith(PROGRAM) and f"{folder}/{name}" not in kept]
         statuses = self.read([f"{place}/status" for place in places]) if places else {}
         pids = [
-            found[1] for file in statuses.values() if (found := re.match(r'\{"type":"guard","event":"started","guard":([0-9]{1,10}),', str(file.get("text"))))
+            match[1] for file in statuses.values() if (match := re.match(r'\{"type":"guard","event":"started","guard":([0-9]{1,10}),', str(file.get("text"))))
         ]
         # A number may be somebody else's by now: a guard of ours is known by the path of its engine, which holds our random folder.
         lines = self.read([f"/proc/{pid}/cmdline" for pid in pids]) if pids else {}

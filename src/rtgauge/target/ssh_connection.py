@@ -94,11 +94,11 @@ class Channel:
         if self._errors.closed:
             return None, ""
         self._errors.seek(0)
-        said = self._errors.read().decode(errors="replace")
+        stderr = self._errors.read().decode(errors="replace")
         self._errors.close()
-        said = NOISE.sub("", said)
-        found = re.search(rf"{self.mark} ([0-9]{{1,3}})\n", said)
-        return (int(found[1]), said.replace(found[0], "")) if found is not None else (None, said)
+        stderr = NOISE.sub("", stderr)
+        match = re.search(rf"{self.mark} ([0-9]{{1,3}})\n", stderr)
+        return (int(match[1]), stderr.replace(match[0], "")) if match is not None else (None, stderr)
 
     def kill(self) -> None:
         """Let go of it; what runs on the target goes on."""
@@ -165,11 +165,11 @@ class SshConnection:
         except BaseException:
             channel.kill()
             raise
-        status, said = channel.finish()
+        status, stderr = channel.finish()
         if status is None:
-            raise explain_ssh(said, self.address)
-        _, found, own = output.partition(channel.mark.encode() + b"\n")
-        return Answer(status, own if found else b"", said)
+            raise explain_ssh(stderr, self.address)
+        _, marked, own = output.partition(channel.mark.encode() + b"\n")
+        return Answer(status, own if marked else b"", stderr)
 
     def close(self) -> None:
         """End the shared connection."""

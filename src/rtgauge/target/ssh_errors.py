@@ -37,32 +37,32 @@ def _known_as(address: SshAddress) -> str:
     return f"'[{address.host}]:{address.port}'" if address.port not in (None, 22) else address.host
 
 
-def explain_ssh(said: str, address: SshAddress) -> ConnectionBroken:
+def explain_ssh(stderr: str, address: SshAddress) -> ConnectionBroken:
     """The error for what ssh printed as it failed to connect or lost its connection."""
-    return ConnectionBroken.to(address.name, _explained(said, address))
+    return ConnectionBroken.to(address.name, _explained(stderr, address))
 
 
-def _explained(said: str, address: SshAddress) -> str:
+def _explained(stderr: str, address: SshAddress) -> str:
     name, login = address.name, _login(address)
-    if "REMOTE HOST IDENTIFICATION HAS CHANGED" in said and address.guest is not None:
+    if "REMOTE HOST IDENTIFICATION HAS CHANGED" in stderr and address.guest is not None:
         return (
             f"{name}: its host key is not the one it had when it was booted: its disk was changed, or something else listens on its port; "
             f"boot it again: rtgauge lab stop {address.guest}"
         )
-    if "REMOTE HOST IDENTIFICATION HAS CHANGED" in said:
+    if "REMOTE HOST IDENTIFICATION HAS CHANGED" in stderr:
         return (
             f"{name}: its host key is not the one that is known: another machine answers, or it was installed anew; "
             f"make sure which, then forget the old key: ssh-keygen -R {_known_as(address)}"
         )
-    if "Host key verification failed" in said or "host key is known for" in said:
+    if "Host key verification failed" in stderr or "host key is known for" in stderr:
         return f"{name}: its host key is not known yet: log in once by hand ({login}) and look at the key"
-    if "Permission denied" in said or "Too many authentication failures" in said:
+    if "Permission denied" in stderr or "Too many authentication failures" in stderr:
         return f"{name}: the target does not let this user in: check user and key by hand ({login})"
-    if "Could not resolve hostname" in said:
+    if "Could not resolve hostname" in stderr:
         return f"{name}: there is no host of this name: check the spelling, or write a Host entry into ~/.ssh/config"
     unreachable = r"No route to host|Network is unreachable|Connection refused|(?:Connection|Operation) timed out"
     # QEMU listens for a guest that does not.
-    reason = re.search(unreachable if address.guest is None else rf"{unreachable}|Connection (?:closed|reset) by", said)
+    reason = re.search(unreachable if address.guest is None else rf"{unreachable}|Connection (?:closed|reset) by", stderr)
     if reason is not None:
         if address.guest is not None:
             return (
@@ -70,6 +70,6 @@ def _explained(said: str, address: SshAddress) -> str:
             )
         hint = "is sshd running there, on this port?" if reason[0] == "Connection refused" else "is it switched on, and in this network?"
         return f"{name} cannot be reached: {reason[0]}; {hint}"
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     last = "".join(c if c.isprintable() else "?" for c in lines[-1])[:300] if lines else "ssh said nothing"
     return f"{name}: the connection failed ({last}); try by hand: {login}"

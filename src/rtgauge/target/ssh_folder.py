@@ -51,8 +51,8 @@ class Installed:
         return f"{self.folder}/{ENGINE}"
 
 
-def _check_version(said: str, name: str) -> None:
-    version = said.removeprefix("rtgauge-engine ")
+def _check_version(version_line: str, name: str) -> None:
+    version = version_line.removeprefix("rtgauge-engine ")
     if version != rtgauge.__version__:
         raise MeasureError(
             f"{name}: the engine is of version {version[:40] or '(none)'}, this rtgauge {rtgauge.__version__}: "
@@ -66,10 +66,10 @@ def install(connection: SshConnection) -> Installed:
     Tries the target's $TMPDIR or /tmp, /var/tmp and the home folder. Raises MeasureError where none will do, ConnectionBroken where nobody answers.
     """
     name = connection.address.name
-    asked = connection.run(UNAME)
-    machine = asked.stdout.decode(errors="replace").strip()
-    if asked.status or not machine:
-        raise MeasureError(f"{name}: the target has no shell that can be used (`uname -m` ended with status {asked.status})")
+    uname = connection.run(UNAME)
+    machine = uname.stdout.decode(errors="replace").strip()
+    if uname.status or not machine:
+        raise MeasureError(f"{name}: the target has no shell that can be used (`uname -m` ended with status {uname.status})")
     try:
         path = engine_for(machine)
     except MeasureError as error:
@@ -79,10 +79,10 @@ def install(connection: SshConnection) -> Installed:
     for place in PLACES:
         with path.open("rb") as engine:
             answer = connection.run(INSTALL, [place, token], engine)
-        folder, _, said = answer.stdout.decode(errors="replace").rstrip("\n").partition("\n")
+        folder, _, version_line = answer.stdout.decode(errors="replace").rstrip("\n").partition("\n")
         if answer.status == 0 and folder.startswith("/") and folder.endswith(f"/{token}"):
             try:
-                _check_version(said, name)
+                _check_version(version_line, name)
             except MeasureError:
                 connection.run(REMOVE, [folder])
                 raise

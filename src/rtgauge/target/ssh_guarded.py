@@ -139,34 +139,34 @@ class SshGuarded:
         if first.isdigit() and answer == ATTACHED:
             self._keeper.add(channel.process.stdin.fileno())
             return int(first)
-        status, said = channel.finish()
+        status, stderr = channel.finish()
         if status is None:
-            raise explain_ssh(said, self._connection.address)
+            raise explain_ssh(stderr, self._connection.address)
         if b'"code":"attached"' in answer:
             raise ConnectionBroken(f"{name}: another rtgauge follows what runs there: is that run still going on?")
-        if GONE in said:
+        if GONE in stderr:
             raise MeasureError(f"{name}: what was measured there is gone: the machine was booted anew in the middle, or its temporary folder was emptied")
-        lines = [line for line in said.splitlines() if line.strip()]
+        lines = [line for line in stderr.splitlines() if line.strip()]
         raise MeasureError(f"{name}: the target cannot start a program ({lines[-1][:200] if lines else f'status {status}'}); is its disk full?")
 
     def _over(self) -> bool:
         """The output of the channel is at its end: was that the program's end (True), or was the connection made again (False)? Raises MeasureError."""
         channel = self._channel
         self._release(channel)
-        _, said = channel.finish()
+        _, stderr = channel.finish()
         # Without this word it was not the program that has ended, but the connection, or `attach` that had heard nothing for too long.
-        told = re.search(r'^\{"type":"attach","event":"ended","status":([0-9]{1,3})\}\n', said, re.MULTILINE)
-        if told is not None:
-            self._status = int(told[1])
-            said = said.replace(told[0], "", 1)
-            if FULL in said:
+        ended = re.search(r'^\{"type":"attach","event":"ended","status":([0-9]{1,3})\}\n', stderr, re.MULTILINE)
+        if ended is not None:
+            self._status = int(ended[1])
+            stderr = stderr.replace(ended[0], "", 1)
+            if FULL in stderr:
                 # Its last words were lost with that: what it said before looks whole, and is not.
                 self._error = MeasureError(f"{self._connection.address.name}: disk full on the target: {self.place.folder} cannot be written; free space there")
                 raise self._error
-            if said.strip():
-                sys.stderr.write(said)
+            if stderr.strip():
+                sys.stderr.write(stderr)
             return True
-        self._error = explain_ssh(said, self._connection.address)
+        self._error = explain_ssh(stderr, self._connection.address)
         if self._ending:
             raise self._error
         self._attach_again()
