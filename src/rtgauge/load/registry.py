@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The loads by their names."""
+"""The loads by name."""
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
@@ -18,6 +17,7 @@ from rtgauge.load.read_device import Read
 from rtgauge.load.scheduler import Scheduler
 from rtgauge.load.swarm import Swarm
 from rtgauge.record.model import LeftOut
+from rtgauge.suggest import nearest
 
 if TYPE_CHECKING:
     from rtgauge.load.load import Load, LoadTarget
@@ -31,7 +31,7 @@ def names() -> list[str]:
 
 
 def get(name: str) -> Load:
-    """The load of that name, which some take a word behind (`swarm:100`). Raises InputError that names the nearest one."""
+    """The load of that name, some of which take a word after a colon (`swarm:100`). Raises InputError that names the nearest one."""
     head, colon, word = name.partition(":")
     kind = LOADS.get(head)
     if kind is not None and not colon:
@@ -40,9 +40,7 @@ def get(name: str) -> Load:
         return kind(word)  # type: ignore[call-arg] - its constructor takes what `parameter` says
     if kind is not None:
         raise InputError(f"load '{name[:100]}': write {f'{head}:{kind.parameter}' if kind.parameter else head}")
-    nearest = difflib.get_close_matches(head, LOADS, n=1)
-    hint = f"did you mean '{nearest[0]}'?" if nearest else f"there are {', '.join(LOADS)}"
-    raise InputError(f"unknown load '{name}'; {hint}")
+    raise InputError(f"unknown load '{name}'{nearest(head, LOADS)}")
 
 
 def missing_programs(load: Load, target: LoadTarget) -> list[str]:
