@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from rich.console import Console
-from rtgauge.cli.progress_display import Display
 
+from rtgauge.cli.progress_display import Display
 from rtgauge.plan.plan import Overrides, make_plan
 from rtgauge.record.reader import Record
 from rtgauge.runner.interrupt import Interrupt

@@ -191,8 +191,8 @@ def measure_probe(
     from rtgauge.plan.plan import Overrides, make_plan
     from rtgauge.record.reader import Record
     from rtgauge.runner.interrupt import Interrupt
-    from rtgauge.runner.schedule import RunOptions
     from rtgauge.runner.run import start_run
+    from rtgauge.runner.schedule import RunOptions
     from rtgauge.tire.state_file import STATE_FILE, export_state
     from rtgauge.verdict.decision import exit_status, judge_run
     from rtgauge.verdict.requirement import parse_requirement
