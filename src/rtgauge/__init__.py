@@ -1,4 +1,17 @@
 # SPDX-License-Identifier: MIT
 """rtgauge: does this Linux machine keep its deadlines?"""
 
-__version__ = "0.1.0"
+from __future__ import annotations
+
+__version__: str
+"""The version of the installed package; meson.build has it."""
+
+
+def __getattr__(name: str) -> str:
+    """`__version__` when it is first read: importlib.metadata takes as long to import as a whole short command."""
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib.metadata import version
+
+    globals()[name] = version("rtgauge")
+    return str(globals()[name])
