@@ -85,10 +85,10 @@ def measure_study(
     if compared is not None and compared.comparison is not None:
         render([chapter_of(compared.comparison, compared.sides, compared.pairs)], [side.record for side in compared.sides], page)
     if as_json:
-        found = StudyDocument(study=study.study.name, runs=[document(record)])
+        study_document = StudyDocument(study=study.study.name, runs=[document(record)])
         if compared is not None:
-            found.comparison, found.choice = compared.comparison, compared.choice
-        typer.echo(found.model_dump_json(indent=1))
+            study_document.comparison, study_document.choice = compared.comparison, compared.choice
+        typer.echo(study_document.model_dump_json(indent=1))
     else:
         print_summary(record, Console())
         if compared is not None and compared.comparison is not None:

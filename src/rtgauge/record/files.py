@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 def check_name(path: Path) -> None:
-    """Refuse a path whose bytes are no UTF-8, which neither JSON nor Parquet's reader takes. Raises InputError."""
+    """Refuse a path that is not UTF-8, which JSON and Parquet's reader cannot handle. Raises InputError."""
     try:
         str(path).encode()
     except UnicodeEncodeError:
         shown = str(path).encode(errors="surrogateescape").decode(errors="replace")
-        raise InputError(f"the name {shown} is not UTF-8: choose another place") from None
+        raise InputError(f"the name {shown} is not UTF-8: choose another folder") from None
 
 
 def sync_folder(path: Path) -> None:
-    """Make the names in a folder durable. Raises OSError."""
+    """Sync the entries of a folder to disk. Raises OSError."""
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
@@ -35,7 +35,7 @@ def sync_folder(path: Path) -> None:
 
 
 def sync_tree(path: Path) -> None:
-    """Make every file and every name below a folder durable. Raises OSError."""
+    """Sync everything below a folder to disk. Raises OSError."""
     folders = [path]
     for entry in path.rglob("*"):
         if entry.is_dir():
@@ -51,39 +51,38 @@ def sync_tree(path: Path) -> None:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file aside, sync it and put it in its place: a reader sees the old one or the new one. Raises OSError."""
-    aside = path.with_name(f".{path.name}.tmp")
+    """Replace a file atomically and durably: a reader sees the old or the new content. Raises OSError."""
+    temporary = path.with_name(f".{path.name}.tmp")
     try:
-        with aside.open("wb") as file:
+        with temporary.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        aside.replace(path)
+        temporary.replace(path)
     except OSError:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
 
 
 @contextmanager
-def clear_errors(what: Path, kept: Path | None = None, option: str = "--out") -> Generator[None]:
-    """Turn an OSError about `what` into one line for a person; `kept` is where what was measured so far can be found,
-    `option` what names another place.
+def clear_errors(path: Path, record: Path | None = None, option: str = "--out") -> Generator[None]:
+    """Turn an OSError for `path` into a one-line error. `record`: the folder with the results so far; `option`: selects another folder.
 
-    Raises MeasureError for a full disk and InputError for a place that cannot be written.
+    Raises MeasureError for a full disk and InputError for a path that cannot be written.
     """
     try:
         yield
     except OSError as error:
-        # polars tells the number in its text only
-        told = re.search(r"\(os error ([0-9]{1,4})\)", str(error))
-        number = error.errno if error.errno is not None or told is None else int(told[1])
+        # polars has the errno only in its message
+        match = re.search(r"\(os error ([0-9]{1,4})\)", str(error))
+        number = error.errno if error.errno is not None or match is None else int(match[1])
         if number in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
-            saved = "" if kept is None else f"; what was measured is in {kept}"
-            raise MeasureError(f"disk full: {what} cannot be written; free space or choose another place with {option}{saved}") from None
+            saved = "" if record is None else f"; the results so far are in {record}"
+            raise MeasureError(f"disk full: {path} cannot be written; free space or choose another folder with {option}{saved}") from None
         if number in {errno.ENOTDIR, errno.EEXIST}:
-            raise InputError(f"{what} is not a folder: choose another place with {option}") from None
-        raise InputError(f"{what} cannot be written ({error.strerror or error}): choose another place with {option}") from None
+            raise InputError(f"{path} is not a folder: choose another one with {option}") from None
+        raise InputError(f"{path} cannot be written ({error.strerror or error}): choose another folder with {option}") from None
 
 
 def clean_name(text: str) -> str:

@@ -47,13 +47,13 @@ def _bin(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def upper_ns(bins: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """The largest value (ns) that each bin holds; the overflow bin answers its lower edge, a lower bound. Bin -b holds the negatives of bin b."""
+    """The largest value (ns) that each bin holds; for the overflow bin its lower edge, a lower bound. Bin -b holds the negatives of bin b."""
     index = np.asarray(bins, dtype=np.int64)
     return np.where(index < 0, -_lowest(-index), _highest(index))
 
 
 def lower_ns(bins: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """The smallest value (ns) that each bin holds; of the negatives of the overflow bin, its edge, an upper bound."""
+    """The smallest value (ns) that each bin holds; for the negative overflow bin its edge, an upper bound."""
     index = np.asarray(bins, dtype=np.int64)
     return np.where(index < 0, -_highest(-index), _lowest(index))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a record holds: run.json, step.json and the JSON of `--json`. Numbers are integers in ns."""
+"""The models of a record: run.json, step.json and the document of `--json`. Times are integers in ns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SCHEMA_VERSION = 1
 
 
 def _utf8(value: object) -> object:
-    """Paths and arguments may hold bytes that are no UTF-8; JSON may not."""
+    """Paths and arguments may contain invalid UTF-8, JSON may not."""
     return value.encode(errors="surrogateescape").decode(errors="replace") if isinstance(value, str) else value
 
 
@@ -22,13 +22,13 @@ SystemText = Annotated[str, BeforeValidator(_utf8)]
 
 
 class Model(BaseModel):
-    """Base of all: an unknown key is an error, so that a typing error in a file is seen."""
+    """Base: unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Severity(StrEnum):
-    """How much a mark takes from a measurement."""
+    """How much a mark devalues a measurement."""
 
     NOTE = "note"
     DOUBTFUL = "doubtful"
@@ -41,7 +41,7 @@ def worst_severity(severities: Iterable[Severity | None]) -> Severity | None:
 
 
 class Mark(Model):
-    """A named doubt about a step. `series` is None where it is about the whole step."""
+    """A named doubt about a step. `series` is None if it concerns the whole step."""
 
     name: str
     severity: Severity
@@ -50,7 +50,7 @@ class Mark(Model):
 
 
 class ThreadCounts(Model):
-    """What the kernel counted for the measuring thread; None: could not be read."""
+    """The kernel's counters of the measuring thread; None: could not be read."""
 
     voluntary_switches: int | None = None
     involuntary_switches: int | None = None
@@ -63,8 +63,8 @@ class ThreadCounts(Model):
 class Distribution(Model):
     """Count, extremes, moments and quantiles of one set of values.
 
-    `lower_bounds` names the figures of this object that are lower bounds, because they fall where the histogram overflows.
-    All values are None where `count` is 0.
+    `lower_bounds` names the fields that are lower bounds because the histogram overflows.
+    All values are None if `count` is 0.
     """
 
     count: int
@@ -81,7 +81,7 @@ class Distribution(Model):
 
 
 class WarmUp(Model):
-    """What the warm-up set aside."""
+    """The warm-up phase."""
 
     count: int = 0
     missed: int = 0
@@ -114,7 +114,7 @@ class Outlier(Model):
 
 
 class RunSegment(Model):
-    """A stretch in which a task ran without a break; times from time 0 of its task set."""
+    """An interval in which a task ran without interruption; times from time 0 of its task set."""
 
     task: str
     activation: int = Field(description="from 1")
@@ -123,7 +123,7 @@ class RunSegment(Model):
 
 
 class TaskCounts(Model):
-    """What was counted of one task over the measured phase; times are in its series."""
+    """Counters of one task in the measured phase; its times are in its series."""
 
     task: str
     cpu: int | None
@@ -133,7 +133,7 @@ class TaskCounts(Model):
 
 
 class LoadPart(Model):
-    """One program of a load: what it was asked and what it did reach."""
+    """One program of a load: requested and reached rates."""
 
     program: str
     version: str | None = None
@@ -144,7 +144,7 @@ class LoadPart(Model):
 
 
 class LoadReport(Model):
-    """A load as it ran beside a step. Times are the target's CLOCK_MONOTONIC."""
+    """A load as it ran during a step. Times are the target's CLOCK_MONOTONIC."""
 
     name: str
     parts: list[LoadPart] = Field(default_factory=list)
@@ -155,7 +155,7 @@ class LoadReport(Model):
 
 
 class LeftOut(Model):
-    """Something that the plan asked for and this run could not do."""
+    """A part of the plan that this run could not measure."""
 
     what: str
     reason: str
@@ -163,7 +163,7 @@ class LeftOut(Model):
 
 
 class SettingMade(Model):
-    """One setting that was changed for a step. `error` is None where the machine took it; `put_back` says what became of it afterwards."""
+    """One setting that was changed for a step. `error` is None if the machine accepted it; `put_back`: the result of restoring it."""
 
     path: SystemText = Field(description="a file, or thread:TID:START:policy, group:DIR, ... (docs/formats/agent.md)")
     old: SystemText | None
@@ -174,7 +174,7 @@ class SettingMade(Model):
 
 
 class DeploymentReport(Model):
-    """A deployment as it was brought about for a step, and put back."""
+    """A deployment as it was applied for a step, and restored."""
 
     name: str
     words: str
@@ -194,8 +194,8 @@ class DeploymentReport(Model):
 
     @property
     def refused(self) -> list[SettingMade]:
-        """Settings that the machine did not take."""
-        return [one for one in self.settings if one.error is not None]
+        """Settings that the machine refused."""
+        return [setting for setting in self.settings if setting.error is not None]
 
 
 class Calibration(Model):
@@ -215,7 +215,7 @@ class Calibration(Model):
 
 
 class Result(Model):
-    """An answer that is no distribution, as of `inversion`: which one, of what, and its values."""
+    """A result that is not a distribution, e.g. of `inversion`: name, labels and values."""
 
     name: str
     labels: dict[str, str | int] = Field(default_factory=dict)
@@ -223,7 +223,7 @@ class Result(Model):
 
 
 class StepKey(Model):
-    """What makes a step the step it is; it does not change when the plan around it does."""
+    """The identity of a step; it does not depend on the rest of the plan."""
 
     probe: str
     parameters: dict[str, Any]
@@ -235,12 +235,12 @@ class StepKey(Model):
 
     @property
     def peer(self) -> tuple[str, str] | None:
-        """The role that another machine plays, and that machine's target; None where all is on one."""
+        """(role, target) of the other machine; None if there is only one."""
         return next(((role, target) for role, target in self.targets.items() if role != "self"), None)
 
 
 class PeerReport(Model):
-    """The other machine of a step with two ends. What it measured was measured by its own clock."""
+    """The other machine of a step with two ends. Its measurements are by its own clock."""
 
     target: str
     role: str = Field(description="that it played: master or slave")
@@ -288,8 +288,8 @@ class Step(Model):
     @property
     def main_series(self) -> list[SeriesSummary]:
         """The series that `total` puts together: not parts of it (label `segment`), nor what another role saw."""
-        whole = [one for one in self.series if self.total is not None and one.metric == self.total.metric and "segment" not in one.labels]
-        return [one for one in whole if one.labels.get("role") == whole[0].labels.get("role")]
+        whole = [series for series in self.series if self.total is not None and series.metric == self.total.metric and "segment" not in series.labels]
+        return [series for series in whole if series.labels.get("role") == whole[0].labels.get("role")]
 
     @property
     def emulated(self) -> bool:
@@ -298,7 +298,7 @@ class Step(Model):
 
     @property
     def worst(self) -> Severity | None:
-        """The severest mark, None where there is none."""
+        """The severity of the severest mark, or None."""
         return worst_severity(mark.severity for mark in self.marks)
 
 
@@ -312,7 +312,7 @@ class VerdictWord(StrEnum):
 
 
 class Verdict(Model):
-    """The answer to one requirement for one step, or for a whole run (`step` None: the worst of its steps)."""
+    """The verdict on a requirement for one step, or for a whole run (`step` None: the worst of its steps)."""
 
     word: VerdictWord
     requirement: str

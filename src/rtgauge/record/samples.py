@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The file of raw samples (docs/formats/stream.md): its header, reading it in pieces, writing it."""
+"""The file of raw samples (docs/formats/stream.md): header, reading in pieces, writing."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ SAMPLE = np.dtype("<i8")
 FLAG_TIMED = 1
 MAX_TIME_NS = 1 << 62
 CHUNK = 1 << 18
-"""Samples read at a time: 2 MiB, so that a piece stays in the second-level cache while it is worked on."""
+"""Samples per piece: 2 MiB, so that a piece stays in the L2 cache."""
 
 
 @dataclass(frozen=True)
 class SamplesHeader:
-    """What the header says. Times in ns on the target's CLOCK_MONOTONIC; `cpu` is None where none; `interval_ns` is 0 where samples bring their own time."""
+    """The header. Times in ns on the target's CLOCK_MONOTONIC; `cpu` may be None; `interval_ns` is 0 if samples have their own times."""
 
     series: int
     cpu: int | None
@@ -40,36 +40,36 @@ class SamplesHeader:
 
     @property
     def timed(self) -> bool:
-        """Whether a sample is a pair of time and value."""
+        """Whether a sample is a pair (time, value)."""
         return self.interval_ns == 0
 
     @property
     def sample_bytes(self) -> int:
-        """Length of a sample in the file."""
+        """Bytes of a sample in the file."""
         return SAMPLE.itemsize * (2 if self.timed else 1)
 
     def pack(self) -> bytes:
-        """The 64 bytes of the file."""
+        """The header's 64 bytes."""
         cpu = -1 if self.cpu is None else self.cpu
         flags = FLAG_TIMED if self.timed else 0
         return HEADER.pack(MAGIC, HEADER.size, self.series, cpu, flags, self.interval_ns, self.start_ns, self.warm_up_ns, self.lost, self.duration_ns)
 
 
 def unpack_header(data: bytes, path: Path) -> SamplesHeader:
-    """The header in the first bytes of `path`. Raises RecordError, one line."""
+    """The header in the first bytes of `path`. Raises RecordError."""
     if not data.startswith(MAGIC[:7]):
         raise RecordError(f"{path} is not a file of rtgauge samples")
     if data[:8] != MAGIC:
         if len(data) < len(MAGIC):
             raise RecordError(f"{path} is cut short: its header has {len(data)} of {HEADER.size} bytes")
-        raise RecordError(f"{path} has samples in format {data[7]}, known is {MAGIC[7]}: update rtgauge")
+        raise RecordError(f"{path} has samples in format {data[7]}, supported is {MAGIC[7]}: update rtgauge")
     if len(data) < HEADER.size:
         raise RecordError(f"{path} is cut short: its header has {len(data)} of {HEADER.size} bytes")
     _, length, series, cpu, flags, interval, start, warm_up, lost, duration = HEADER.unpack(data)
     if length != HEADER.size or flags not in (0, FLAG_TIMED) or cpu < -1:
-        raise RecordError(f"{path} is damaged: its header says length {length}, flags {flags}, CPU {cpu}")
+        raise RecordError(f"{path} is damaged: its header has length {length}, flags {flags}, CPU {cpu}")
     if (interval != 0 if flags else interval <= 0) or min(start, warm_up, lost, duration) < 0 or start + warm_up + duration > MAX_TIME_NS:
-        raise RecordError(f"{path} is damaged: its header says interval {interval} ns, start {start}, warm-up {warm_up}, lost {lost}, duration {duration}")
+        raise RecordError(f"{path} is damaged: its header has interval {interval} ns, start {start}, warm-up {warm_up}, lost {lost}, duration {duration}")
     return SamplesHeader(series, None if cpu == -1 else cpu, interval, start, warm_up, lost, duration)
 
 
@@ -91,9 +91,9 @@ def _cut_short(path: Path, length: int, header: SamplesHeader) -> str:
 
 
 def pieces(path: Path, size: int = CHUNK) -> Iterator[tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int64]]]:
-    """The samples in pieces of at most `size`: (times or None, values), ns. Times are None where they follow from the releases.
+    """The samples in pieces of at most `size`: (times or None, values), ns. Times are None if they follow from the releases.
 
-    Each piece is the same memory again: use it before asking for the next. Raises RecordError.
+    All pieces share one buffer: use each before requesting the next. Raises RecordError.
     """
     header = read_header(path)
     buffer = np.empty(size * header.sample_bytes // SAMPLE.itemsize, dtype=SAMPLE)
@@ -102,17 +102,17 @@ def pieces(path: Path, size: int = CHUNK) -> Iterator[tuple[npt.NDArray[np.int64
         with path.open("rb", buffering=0) as file:
             file.seek(HEADER.size)
             while True:
-                got = 0
-                while got < len(memory):  # a read may be cut short by a signal
-                    n = file.readinto(memory[got:])
+                filled = 0
+                while filled < len(memory):  # a signal may interrupt a read
+                    n = file.readinto(memory[filled:])
                     if not n:
                         break
-                    got += n
-                if got % header.sample_bytes:
-                    raise RecordError(_cut_short(path, got, header))
-                if got == 0:
+                    filled += n
+                if filled % header.sample_bytes:
+                    raise RecordError(_cut_short(path, filled, header))
+                if filled == 0:
                     return
-                piece = buffer[: got // SAMPLE.itemsize]
+                piece = buffer[: filled // SAMPLE.itemsize]
                 yield (piece[0::2], piece[1::2]) if header.timed else (None, piece)
     except OSError as error:
         raise RecordError(f"{path} cannot be read: {error.strerror}") from None
@@ -125,20 +125,20 @@ def chunks(path: Path, size: int = CHUNK) -> Iterator[npt.NDArray[np.int64]]:
 
 
 def read_samples(path: Path) -> tuple[SamplesHeader, npt.NDArray[np.int64]]:
-    """The whole of a small file: header and values (ns), warm-up included. Raises RecordError."""
+    """(header, all values in ns, warm-up included) of a small file. Raises RecordError."""
     header = read_header(path)
-    found = [piece.copy() for piece in chunks(path)]
-    return header, np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+    copies = [piece.copy() for piece in chunks(path)]
+    return header, np.concatenate(copies) if copies else np.empty(0, dtype=np.int64)
 
 
 def read_times(path: Path) -> npt.NDArray[np.int64]:
-    """The time of each sample of a small file whose samples bring it. Raises RecordError."""
-    found = [times.copy() for times, _ in pieces(path) if times is not None]
-    return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+    """The times (ns) of a small file of timed samples. Raises RecordError."""
+    copies = [times.copy() for times, _ in pieces(path) if times is not None]
+    return np.concatenate(copies) if copies else np.empty(0, dtype=np.int64)
 
 
 def write_samples(path: Path, header: SamplesHeader, samples: npt.ArrayLike) -> None:
-    """Write a samples file (the engine writes its own; this is for imports and tests): values, or (time, value) rows. Raises OSError."""
+    """Write a samples file (for imports and tests; the engine writes its own): values, or (time, value) rows. Raises OSError."""
     with path.open("wb") as file:
         file.write(header.pack())
         file.write(np.asarray(samples, dtype=SAMPLE).tobytes())

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Exact figures of a file of raw samples, in one pass, whatever its length.
+"""Exact statistics of a file of raw samples of any length, in one pass.
 
-The file is read through one small buffer. Values below a limit (131 us; up to 2 ms where the first piece lies higher) are counted at 1 ns
-in a table; what lies above is kept as it is while it is small (`KEPT`), and where it is not, more passes narrow down on the wanted ranks.
+The file is read through one small buffer. Values below a limit (131 us; up to 2 ms if the first piece has larger values) are counted in a table
+with 1 ns per entry; larger values are kept if they are few (`KEPT`), else more passes narrow down the wanted ranks.
 
-What was tried, on 100 million samples in the page cache, one core of an AMD EPYC (Zen 4), numpy 2.4: counting a piece
+Measured on 100 million samples in the page cache, one core of an AMD EPYC (Zen 4), numpy 2.4: counting a piece
 of 2 MiB with np.bincount costs 1.1 ns a sample up to a table of 1 MiB (131 072 entries; the second-level cache) and
-2.7 times that at 8 MiB; pieces much smaller than the table pay for adding it up each time, pieces of 8 MiB fall out of the
-cache (1.5 times). readinto costs 0.5 ns, the maxima 0.15 ns, looking for missed activations 0.25 ns.
+2.7 times that at 8 MiB; with pieces much smaller than the table, adding the table dominates; pieces of 8 MiB do not fit the
+cache (1.5 times). readinto costs 0.5 ns, the maxima 0.15 ns, finding missed activations 0.25 ns.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ REFINE_BITS = 17
 
 @dataclass(frozen=True)
 class SamplesSummary:
-    """Exact figures of one samples file. Where `header.lost` is not 0, the release times (windows, warm-up) are only near."""
+    """Exact statistics of one samples file. If `header.lost` is not 0, release times (windows, warm-up) are approximate."""
 
     header: SamplesHeader
     distribution: Distribution
@@ -49,7 +49,7 @@ class SamplesSummary:
 
 
 class _Fine:
-    """Counts and moments of values: a table at 1 ns below `limit`, the rest kept while it is small."""
+    """Counts and moments of values: a table with 1 ns per entry below `limit`, the rest kept while it is small."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -66,7 +66,7 @@ class _Fine:
         if len(self._low) < len(values):
             self._low = np.empty(len(values), dtype=np.uint64)
         low = self._low[: len(values)]
-        # As unsigned, a negative value is large: one pass sends both to the last entry.
+        # As unsigned, negative values are large: one pass puts both into the last entry.
         np.minimum(values.view(np.uint64), np.uint64(self.limit), out=low)
         counts = np.bincount(low.view(np.int64), minlength=self.limit + 1)
         self.table += counts
@@ -83,7 +83,7 @@ class _Fine:
         lowest, highest = int(tail.min()), int(tail.max())
         self.minimum = lowest if self.minimum is None else min(self.minimum, lowest)
         self.maximum = highest if self.maximum is None else max(self.maximum, highest)
-        total = int(tail.sum())  # within 64 bits: GridCourse refuses what reaches over more than 2 * 10^16 ns
+        total = int(tail.sum())  # within 64 bits: GridCourse refuses more than 2 * 10^16 ns
         self.tail_moments.append((len(tail), total, float(((tail - total / len(tail)) ** 2).sum())))
         if len(self.tail_moments) >= 4096:
             self.tail_moments = [_merged(self.tail_moments)]
@@ -130,16 +130,16 @@ def _narrow(path: Path, skip: int, ranks: list[int], low: int, high: int) -> dic
     by_bucket: dict[int, list[int]] = {}
     for rank in ranks:
         by_bucket.setdefault(int(np.searchsorted(below, rank)), []).append(rank)
-    found: dict[int, int] = {}
+    values_at: dict[int, int] = {}
     for bucket, inside in by_bucket.items():
         start = low + (bucket << shift)
         if shift == 0:
-            found.update(dict.fromkeys(inside, start))
+            values_at.update(dict.fromkeys(inside, start))
             continue
         under = int(below[bucket] - table[bucket])
         deeper = _narrow(path, skip, [rank - under for rank in inside], start, min(high, start + (1 << shift) - 1))
-        found.update({rank + under: value for rank, value in deeper.items()})
-    return found
+        values_at.update({rank + under: value for rank, value in deeper.items()})
+    return values_at
 
 
 def _quantiles(fine: _Fine, path: Path, warm_up: int) -> dict[str, int]:
@@ -156,12 +156,12 @@ def _quantiles(fine: _Fine, path: Path, warm_up: int) -> dict[str, int]:
         wanted = sorted({rank - 1 for rank in above.values()})
         tail.partition(wanted)
         return result | {name: int(tail[rank - 1]) for name, rank in above.items()}
-    found = _narrow(path, warm_up, sorted(set(above.values())), fine.limit, fine.maximum or fine.limit)
-    return result | {name: found[rank] for name, rank in above.items()}
+    narrowed = _narrow(path, warm_up, sorted(set(above.values())), fine.limit, fine.maximum or fine.limit)
+    return result | {name: narrowed[rank] for name, rank in above.items()}
 
 
 def _limit(path: Path) -> int:
-    """Where the table at 1 ns ends: above nearly all of the first piece, within FINE_BITS."""
+    """The end of the table: above nearly all values of the first piece, within FINE_BITS."""
     for first in chunks(path):
         typical = int(np.quantile(first, 0.995, method="inverted_cdf"))
         return 1 << min(max(typical.bit_length(), FINE_BITS[0]), FINE_BITS[1])
@@ -169,11 +169,10 @@ def _limit(path: Path) -> int:
 
 
 def summarise_samples(path: Path) -> SamplesSummary:
-    """Exact count, extremes, mean, standard deviation and quantiles (ns) of a samples file, and its course over time.
+    """Exact count, extremes, mean, standard deviation and quantiles (ns) of a samples file, and its windows.
 
-    Samples of the warm-up are counted apart and in no other figure; negative ones are counted as impossible and
-    are in no other figure. Missed activations follow from the samples (docs/formats/stream.md); those released after the end of the
-    measured phase are not counted. Raises RecordError for a foreign, damaged or truncated file.
+    Warm-up samples are only counted; negative ones are only counted, as impossible. Missed activations follow from the samples (docs/formats/stream.md); those
+    released after the measured phase are not counted. Raises RecordError for a foreign, damaged or truncated file.
     """
     header = read_header(path)
     course = TimedCourse(header, path) if header.timed else GridCourse(header, path)
@@ -199,7 +198,7 @@ def summarise_samples(path: Path) -> SamplesSummary:
 def with_samples(summary: SeriesSummary, samples: SamplesSummary) -> SeriesSummary:
     """`summary` with the exact quantiles of its raw samples.
 
-    Only where the samples are those of the summary: same count and maximum, none lost; otherwise it comes back unchanged.
+    Only if the samples match the summary (same count and maximum, none lost); otherwise unchanged.
     """
     exact = samples.distribution
     if samples.header.lost or exact.count != summary.count or exact.max_ns != summary.max_ns or exact.count == 0:
@@ -215,9 +214,9 @@ MAX_WINDOWS = 10_000_000
 
 @dataclass(frozen=True)
 class SampleWindows:
-    """The course over time: one entry a second of the measured phase, by release time; `max_ns` is -1 where `count` is 0.
+    """One entry per second of the measured phase, by release time; `max_ns` is -1 if `count` is 0.
 
-    `count` holds every sample of the file that was released in that second, impossible ones too.
+    `count`: all samples released in that second, including impossible ones.
     """
 
     start_ns: npt.NDArray[np.int64]
@@ -227,7 +226,7 @@ class SampleWindows:
 
 
 class GridCourse:
-    """Which window each sample of the file belongs to, with what was missed in between."""
+    """Assigns samples on a grid of releases to windows, and counts missed activations."""
 
     def __init__(self, header: SamplesHeader, path: Path) -> None:
         self.interval = header.interval_ns
@@ -236,25 +235,25 @@ class GridCourse:
         self.release = 0
         """Release number of the next sample."""
         self.first = self.edge(0)
-        """Release number of the first one of the measured phase."""
+        """Number of the first release of the measured phase."""
         self.end = None if header.duration_ns == 0 else -(-(header.warm_up_ns + header.duration_ns) // header.interval_ns)
         self.counts: Counter[int] = Counter()
         self.maxima: dict[int, int] = {}
 
     def edge(self, window: int) -> int:
-        """Release number of the first one at or after the beginning of `window` (window -1: the warm-up)."""
+        """Number of the first release in `window` (-1: the warm-up)."""
         return 0 if window < 0 else -(-(self.warm_up + window * SECOND_NS) // self.interval)
 
     def window_of(self, release: int) -> int:
-        """The window that holds this release number, -1 for the warm-up. Raises RecordError where no measurement is that long."""
+        """The window of a release number, -1 for the warm-up. Raises RecordError if no measurement can be that long."""
         since = release * self.interval - self.warm_up
         window = since // SECOND_NS if since >= 0 else -1
         if window >= MAX_WINDOWS:
-            raise RecordError(f"{self.path} is damaged: its samples reach over {window} seconds")
+            raise RecordError(f"{self.path} is damaged: its samples span {window} seconds")
         return window
 
-    def add(self, values: npt.NDArray[np.int64], times: npt.NDArray[np.int64] | None = None) -> int:  # noqa: ARG002 - they follow from the releases
-        """Take the next piece of the file; answers how many of its samples are warm-up."""
+    def add(self, values: npt.NDArray[np.int64], times: npt.NDArray[np.int64] | None = None) -> int:  # noqa: ARG002 - the times follow from the releases
+        """Add the next piece of the file; gives the number of warm-up samples in it."""
         late = np.flatnonzero(values > self.interval)
         extra = (values[late] - 1) // self.interval
         if len(extra) and float(extra.sum(dtype=np.float64)) * self.interval > MAX_WINDOWS * SECOND_NS:
@@ -262,13 +261,13 @@ class GridCourse:
         after = np.cumsum(extra)
         missed = int(after[-1]) if len(after) else 0
         base = self.release
-        # Release number of each late sample: what was missed before it counts as well.
+        # Release number of each late sample, including activations missed before it.
         numbers = base + late + after - extra
         last = base + len(values) - 1 + (missed if not len(late) or late[-1] != len(values) - 1 else missed - int(extra[-1]))
         first_window, last_window = self.window_of(base), self.window_of(last)
         self.release = base + len(values) + missed
         edges = np.array([self.edge(window) for window in range(first_window + 1, last_window + 1)], dtype=np.int64)
-        # The first sample that is released at or after each edge; an edge among missed ones is that of the sample after them.
+        # The first sample released at or after each edge; an edge among missed activations counts for the next sample.
         before = np.searchsorted(numbers, edges, side="left")
         position = edges - base - np.concatenate([[0], after])[before]
         floor = np.concatenate([[0], late + 1])[before]
@@ -282,12 +281,12 @@ class GridCourse:
         return int(starts[1]) if first_window < 0 <= last_window else len(values) if last_window < 0 else 0
 
     def missed_in(self, releases: int, window: int) -> int:
-        """Missed activations among the releases of one window, when there were `releases` in all."""
+        """Missed activations of one window, with `releases` in total."""
         return max(0, min(self.edge(window + 1), releases) - min(self.edge(window), releases)) - self.counts[window]
 
     def finish(self, start_ns: int) -> tuple[WarmUp, SampleWindows]:
-        """What was warm-up, and the seconds of the measured phase."""
-        # What is missed after the end of the measured phase is not part of it.
+        """(warm-up counts, windows of the measured phase)."""
+        # Activations missed after the measured phase do not count.
         releases = self.release if self.end is None else max(min(self.release, self.end), 0)
         windows = 0 if releases <= self.first else self.window_of(releases - 1) + 1
         index = np.arange(windows, dtype=np.int64)
@@ -301,7 +300,7 @@ class GridCourse:
 
 
 class TimedCourse:
-    """Which window each sample of the file belongs to, by its own time; nothing is missed."""
+    """Assigns timed samples to windows; nothing is missed."""
 
     def __init__(self, header: SamplesHeader, path: Path) -> None:
         self.measured_ns = header.start_ns + header.warm_up_ns
@@ -310,23 +309,23 @@ class TimedCourse:
         self.maxima: dict[int, int] = {}
 
     def add(self, values: npt.NDArray[np.int64], times: npt.NDArray[np.int64] | None = None) -> int:
-        """Take the next piece of the file; answers how many of its samples are warm-up. Raises RecordError where times go back or too far."""
+        """Add the next piece of the file; gives the number of warm-up samples in it. Raises RecordError if times decrease or span too long."""
         if times is None:
             raise TypeError("samples without times")
         if (np.diff(times) < 0).any():
             raise RecordError(f"{self.path} is damaged: the times of its samples go backwards")
         windows = np.maximum((times - self.measured_ns) // SECOND_NS, -1)
         if len(windows) and int(windows[-1]) >= MAX_WINDOWS:
-            raise RecordError(f"{self.path} is damaged: its samples reach over {int(windows[-1])} seconds")
-        found, starts, lengths = np.unique(windows, return_index=True, return_counts=True)
+            raise RecordError(f"{self.path} is damaged: its samples span {int(windows[-1])} seconds")
+        numbers, starts, lengths = np.unique(windows, return_index=True, return_counts=True)
         maxima = np.maximum.reduceat(values, starts)
-        for window, length, maximum in zip(found.tolist(), lengths.tolist(), maxima.tolist(), strict=True):
+        for window, length, maximum in zip(numbers.tolist(), lengths.tolist(), maxima.tolist(), strict=True):
             self.counts[window] += length
             self.maxima[window] = max(self.maxima.get(window, -1), maximum)
         return int(np.searchsorted(windows, 0))
 
-    def finish(self, start_ns: int) -> tuple[WarmUp, SampleWindows]:  # noqa: ARG002 - as of the other course
-        """What was warm-up, and the seconds of the measured phase."""
+    def finish(self, start_ns: int) -> tuple[WarmUp, SampleWindows]:  # noqa: ARG002 - same signature as GridCourse
+        """(warm-up counts, windows of the measured phase)."""
         windows = max(self.counts, default=-1) + 1
         index = np.arange(windows, dtype=np.int64)
         return WarmUp(count=self.counts[-1], max_ns=self.maxima.get(-1)), SampleWindows(

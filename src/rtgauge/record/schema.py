@@ -31,7 +31,7 @@ def record_schema() -> dict[str, Any]:
 
 
 def schemas() -> dict[str, str]:
-    """File name -> text, as it is committed."""
+    """File name -> content, as committed."""
     return {
         name: json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
         for name, schema in (("stream.schema.json", stream_schema()), ("record.schema.json", record_schema()))
@@ -39,7 +39,7 @@ def schemas() -> dict[str, str]:
 
 
 def main() -> None:
-    """Write both into the folder that the command line names."""
+    """Write both files to the folder given on the command line."""
     if len(sys.argv) != 2:
         raise SystemExit("usage: python -m rtgauge.record.schema DIR")
     for name, text in schemas().items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The engine's stream, version 1 (docs/formats/stream.md): one model a kind of line, and the reader."""
+"""The engine's stream, version 1 (docs/formats/stream.md): a model for each type of line, and the reader."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ STREAM_VERSION = 1
 
 
 class Line(BaseModel):
-    """Base of all lines. Keys that a newer engine adds are let through."""
+    """Base of all lines. Unknown keys of a newer engine are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
 
 class Hello(Line):
-    """What measures, with which parameters, by which clock."""
+    """The engine, its parameters and its clock."""
 
     type: Literal["hello"]
     version: int
@@ -50,7 +50,7 @@ class SeriesLine(Line):
 
 
 class Armed(Line):
-    """All is ready; the engine waits for `go`."""
+    """The engine is ready and waits for `go`."""
 
     type: Literal["armed"]
     time_ns: int
@@ -108,14 +108,14 @@ class Summary(Line):
 
 
 class MarkLine(Mark):
-    """A doubt that the engine alone can see."""
+    """A mark that only the engine can make."""
 
     model_config = ConfigDict(extra="ignore")
     type: Literal["mark"]
 
 
 class SegmentLine(Line):
-    """`taskset`: a stretch in which a task ran without a break; `series` is one of that task's."""
+    """`taskset`: an interval in which a task ran without interruption; `series` is one of that task's."""
 
     type: Literal["segment"]
     series: int
@@ -132,14 +132,14 @@ class CalibrationLine(Calibration):
 
 
 class ResultLine(Result):
-    """An answer that is no distribution."""
+    """A result that is not a distribution."""
 
     model_config = ConfigDict(extra="ignore")
     type: Literal["result"]
 
 
 class End(Line):
-    """The last line of a stream that went well."""
+    """The last line of a successful stream."""
 
     type: Literal["end"]
     reason: Literal["duration", "count", "threshold", "stopped", "watchdog", "overload", "slave-died"]
@@ -147,7 +147,7 @@ class End(Line):
 
 
 class ErrorLine(Line):
-    """The last line of a stream that did not."""
+    """The last line of a failed stream."""
 
     type: Literal["error"]
     code: str
@@ -165,20 +165,20 @@ LINE: TypeAdapter[AnyLine] = TypeAdapter(AnyLine)
 
 
 def parse_line(text: str | bytes) -> AnyLine:
-    """One line of a stream. Raises RecordError that quotes its beginning."""
+    """One line of a stream. Raises RecordError, which quotes its beginning."""
     try:
         line = LINE.validate_json(text)
     except ValidationError as error:
-        first = error.errors()[0]
+        details = error.errors()[0]
         start = text[:60].decode("utf-8", "replace") if isinstance(text, bytes) else text[:60]
-        raise RecordError(f"not a line of the engine's stream ({first['msg']}): {start!r}") from None
+        raise RecordError(f"not a line of the engine's stream ({details['msg']}): {start!r}") from None
     if isinstance(line, Hello) and line.version != STREAM_VERSION:
-        raise RecordError(f"the engine speaks stream version {line.version}, this rtgauge {STREAM_VERSION}: use the engine that came with it")
+        raise RecordError(f"the engine has stream version {line.version}, this rtgauge {STREAM_VERSION}: use the engine that belongs to it")
     return line
 
 
 class StreamResult:
-    """What a whole stream said, gathered line by line by `take`."""
+    """The content of a stream, collected line by line with `take`."""
 
     def __init__(self) -> None:
         self.hello: Hello | None = None
@@ -219,4 +219,4 @@ class StreamResult:
             case ErrorLine():
                 self.error = line
             case Armed() | Window():
-                pass  # windows are many: a WindowTable packs them
+                pass  # WindowTable collects the windows

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The figures of a step: from its windows to one summary a series and one for all CPUs together."""
+"""The statistics of a step: a summary for each series and one for all CPUs together, from its windows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ QUANTILES = {
     "p99_9_ns": Fraction(999, 1000),
     "p99_99_ns": Fraction(9999, 10000),
 }
-"""Name of a figure -> the share of the samples that do not exceed it; fractions, so that the rank is exact."""
+"""Name -> share of the samples that do not exceed the quantile; fractions, so that ranks are exact."""
 
 LATENCY = "latency"
 
@@ -42,15 +42,15 @@ def nearest_rank(share: Fraction, count: int) -> int:
 def standard_deviation(m2_ns2: float, count: int) -> float:
     """Of a sample: sqrt(m2 / (n - 1)), and 0 for a single value.
 
-    The papers print a standard deviation and do not say which; a measurement is a sample of what the machine does, so
-    it is the sample's. At the thousands of samples of any measurement the two agree in all printed digits.
+    The papers do not say which standard deviation they print; a measurement is a sample, so this is the sample's.
+    With thousands of samples the two agree in all printed digits.
     """
     return math.sqrt(max(m2_ns2, 0.0) / (count - 1)) if count > 1 else 0.0
 
 
 def _quantiles(merged: Merged, *, resolution_ns: int) -> tuple[dict[str, int], list[str]]:
     """The quantiles by nearest rank, and the names of those that are lower bounds."""
-    # A bin stands for the largest value it can hold, at the resolution of what measured.
+    # A bin counts as its largest value, at the resolution of the measurement.
     values = [upper_ns(merged.bins) // resolution_ns * resolution_ns]
     counts = [merged.counts]
     open_ended = [merged.bins >= OVERFLOW_BIN]
@@ -63,7 +63,7 @@ def _quantiles(merged: Merged, *, resolution_ns: int) -> tuple[dict[str, int], l
     order = np.argsort(value, kind="stable")
     value, count, is_open = value[order], count[order], is_open[order]
     rank_of = np.cumsum(count)
-    # From the first value on that may lie higher than where it was put, the ranks are those of lower bounds.
+    # From the first value that may be larger than recorded, quantiles are lower bounds.
     first_open = np.flatnonzero(is_open & (count > 0))
     figures: dict[str, int] = {}
     lower_bounds: list[str] = []
@@ -80,11 +80,11 @@ def _quantiles(merged: Merged, *, resolution_ns: int) -> tuple[dict[str, int], l
 
 
 def distribution(merged: Merged, *, resolution_ns: int = 1) -> Distribution:
-    """The figures of merged windows (ns).
+    """The statistics of merged windows (ns).
 
-    Count, minimum, maximum, mean and standard deviation are exact (the engine's own sums). A quantile is the
-    nearest rank, read as the largest value of its bin (a multiple of `resolution_ns`) and never more than the maximum; one that falls
-    into the overflow or among values in no bin is a lower bound and named in `lower_bounds`.
+    Count, minimum, maximum, mean and standard deviation are exact (the engine's own sums). A quantile is by
+    nearest rank, as the largest value of its bin (a multiple of `resolution_ns`), at most the maximum; one in the
+    overflow bin or among values in no bin is a lower bound and named in `lower_bounds`.
     """
     if merged.count == 0:
         return EMPTY
@@ -105,7 +105,7 @@ def distribution(merged: Merged, *, resolution_ns: int = 1) -> Distribution:
 
 
 def _bin_moments(bins: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> tuple[int, int, float]:
-    """Count, sum and m2 of values known only to their bins, each taken at its bin's middle."""
+    """Count, sum and m2 of binned values, each taken at the middle of its bin."""
     middles = (EDGES_NS[bins] + upper_ns(bins)) / 2
     count = int(counts.sum())
     total = float(np.dot(middles, counts))
@@ -113,12 +113,12 @@ def _bin_moments(bins: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> 
 
 
 def filled_distribution(merged: Merged, *, resolution_ns: int = 1) -> Distribution:
-    """The figures with the missed activations filled in, each with the latency it would have had.
+    """The statistics including missed activations, each with the latency it would have had.
 
-    Those latencies are known to their bin only. So here the mean and the standard deviation take each at the middle of
-    its bin (at most 0.5 % off), the minimum may be the lower edge of a bin and the maximum the largest value of one.
-    Where a missed activation would have been 10 s late or more, maximum, mean and deviation are lower bounds. Equal
-    to `distribution` where none was missed.
+    Only the bins of these latencies are known: mean and standard deviation take the middle of the
+    bin (error at most 0.5 %), the minimum may be the lower edge of a bin and the maximum the largest value of one.
+    If a missed activation would have been 10 s late or more, maximum, mean and deviation are lower bounds. Equal
+    to `distribution` if none was missed.
     """
     if len(merged.missed_bins) == 0:
         return distribution(merged, resolution_ns=resolution_ns)
@@ -148,7 +148,7 @@ def filled_distribution(merged: Merged, *, resolution_ns: int = 1) -> Distributi
 
 @dataclass(frozen=True)
 class StepSummary:
-    """What a step says: its series, those of its main metric together (None where there is no series), and marks on what does not add up."""
+    """The summaries of a step: its series, all series of the main metric together (None without series), and marks for inconsistencies."""
 
     series: list[SeriesSummary]
     total: SeriesSummary | None
@@ -168,8 +168,8 @@ def summarise(
 ) -> SeriesSummary:
     """One series (None: all in `windows` together) of the measured phase.
 
-    `engine` is its `summary` line, for `lost`, `impossible` and `thread`; `resolution_ns` is that of what measured, and
-    `limits_ns` where a foreign histogram ends (both: docs/formats/record.md, imported records).
+    `engine` is its `summary` line, for `lost`, `impossible` and `thread`; `resolution_ns`: of the measurement;
+    `limits_ns`: the end of an imported histogram (docs/formats/record.md, imported records).
     """
     measured = merge(windows, series, limits_ns=limits_ns)
     warm_up = merge(windows, series, phase="warm-up")
@@ -190,21 +190,21 @@ def summarise(
     )
 
 
-def _disagreements(windows: pl.DataFrame, series: int, said: Mapping[str, Any] | None, *, unplaced_allowed: bool) -> list[Mark]:
-    """Marks where windows, bins and the engine's own summary of one series do not agree."""
+def _disagreements(windows: pl.DataFrame, series: int, engine: Mapping[str, Any] | None, *, unplaced_allowed: bool) -> list[Mark]:
+    """Marks if windows, bins and the engine's summary of a series disagree."""
     merged = merge(windows, series)
-    wrong: list[str] = []
+    differences: list[str] = []
     if merged.placed > merged.count or (merged.placed != merged.count and not unplaced_allowed):
-        wrong.append(f"the windows count {merged.count} samples and their bins hold {merged.placed}")
+        differences.append(f"the windows have {merged.count} samples, their bins {merged.placed}")
     missed = int(merged.missed_counts.sum())
     if missed != merged.missed:
-        wrong.append(f"the windows count {merged.missed} missed activations and their bins hold {missed}")
-    if said is not None:
-        seen = {"count": merged.count, "missed": merged.missed, "min_ns": merged.min_ns, "max_ns": merged.max_ns, "sum_ns": merged.sum_ns}
-        for name, value in seen.items():
-            if name in said and said[name] != value:
-                wrong.append(f"{name} is {value} in the windows and {said[name]} in the engine's summary")
-    return [Mark(name="windows-disagree", severity=Severity.INVALID, detail="; ".join(wrong), series=series)] if wrong else []
+        differences.append(f"the windows have {merged.missed} missed activations, their bins {missed}")
+    if engine is not None:
+        measured = {"count": merged.count, "missed": merged.missed, "min_ns": merged.min_ns, "max_ns": merged.max_ns, "sum_ns": merged.sum_ns}
+        for name, value in measured.items():
+            if name in engine and engine[name] != value:
+                differences.append(f"{name} is {value} in the windows and {engine[name]} in the engine's summary")
+    return [Mark(name="windows-disagree", severity=Severity.INVALID, detail="; ".join(differences), series=series)] if differences else []
 
 
 def _add_thread(lines: Sequence[Mapping[str, Any]]) -> dict[str, int | None] | None:
@@ -221,7 +221,7 @@ def _add_thread(lines: Sequence[Mapping[str, Any]]) -> dict[str, int | None] | N
 
 
 def _alike(series_info: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Of the series of one metric, those that say the same as the first: of another role, or a part of the whole, they are something else."""
+    """The series of a metric that may be merged: whole ones (no `segment`) of the first one's role."""
     whole = [info for info in series_info if "segment" not in info["labels"]] or list(series_info)
     return [info for info in whole if info["labels"].get("role") == whole[0]["labels"].get("role")]
 
@@ -235,12 +235,12 @@ def summarise_step(
     limits_ns: Mapping[int, int] | None = None,
     unplaced_allowed: bool = False,
 ) -> StepSummary:
-    """Every series of a step, and all series of its main metric together: latency, or where there is none the metric of the first series.
+    """Every series of a step, and all series of its main metric together: latency, else the metric of the first series.
 
     `windows`: columns as in docs/formats/record.md. `series_info`: the engine's `series` lines (series, metric, unit, labels).
-    `summaries`: its `summary` lines, none for an import or a killed engine. Where windows, bins and summaries do not
-    agree, the figures are the windows' and a mark `windows-disagree` (invalid) says what differs. A series whose summary is
-    missing while others have one is marked `summary-missing` (doubtful).
+    `summaries`: its `summary` lines, none for an import or a killed engine. If windows, bins and summaries
+    disagree, the windows' values are used and a mark `windows-disagree` (invalid) says what differs. A series without
+    summary while others have one is marked `summary-missing` (doubtful).
     """
     import polars as pl
 
@@ -249,19 +249,19 @@ def summarise_step(
     result: list[SeriesSummary] = []
     for info in series_info:
         number = info["series"]
-        said = by_series.get(number)
-        if said is None and summaries:
+        line = by_series.get(number)
+        if line is None and summaries:
             marks.append(Mark(name="summary-missing", severity=Severity.DOUBTFUL, detail="the engine wrote no summary for this series", series=number))
-        marks += _disagreements(windows, number, said, unplaced_allowed=unplaced_allowed)
+        marks += _disagreements(windows, number, line, unplaced_allowed=unplaced_allowed)
         result.append(
             summarise(
-                windows, number, metric=info["metric"], unit=info["unit"], labels=info["labels"], engine=said, resolution_ns=resolution_ns, limits_ns=limits_ns
+                windows, number, metric=info["metric"], unit=info["unit"], labels=info["labels"], engine=line, resolution_ns=resolution_ns, limits_ns=limits_ns
             )
         )
     known = {info["series"] for info in series_info}
-    foreign = sorted(set(windows["series"].to_list()) - known)
-    if foreign:
-        marks.append(Mark(name="windows-disagree", severity=Severity.INVALID, detail=f"windows of series that were never announced: {foreign}"))
+    unknown = sorted(set(windows["series"].to_list()) - known)
+    if unknown:
+        marks.append(Mark(name="windows-disagree", severity=Severity.INVALID, detail=f"windows of unknown series: {unknown}"))
     if not series_info:
         return StepSummary(result, None, marks)
     main = next((info["metric"] for info in series_info if info["metric"] == LATENCY), series_info[0]["metric"])

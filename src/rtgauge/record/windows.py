@@ -37,34 +37,34 @@ SCHEMA = {
 
 
 PACK_EVERY = 256
-"""So many windows are kept as objects before they are packed: a day of them then takes megabytes and not gigabytes."""
+"""Windows kept as objects before they are packed into a frame: a day of windows then takes megabytes, not gigabytes."""
 
 
 class WindowTable:
-    """The windows of a step, gathered one by one."""
+    """Collects the windows of a step."""
 
     def __init__(self) -> None:
         self._packed: list[pl.DataFrame] = []
-        self._loose: list[Window] = []
+        self._unpacked: list[Window] = []
 
     def add(self, window: Window) -> None:
-        """Take one more."""
-        self._loose.append(window)
-        if len(self._loose) >= PACK_EVERY:
+        """Add a window."""
+        self._unpacked.append(window)
+        if len(self._unpacked) >= PACK_EVERY:
             self._pack()
 
     def frame(self) -> pl.DataFrame:
-        """All of them, in the order in which they came."""
+        """All windows, in order of arrival."""
         self._pack()
         return pl.concat(self._packed)
 
     def _pack(self) -> None:
-        self._packed.append(windows_frame(self._loose))
-        self._loose = []
+        self._packed.append(windows_frame(self._unpacked))
+        self._unpacked = []
 
 
 def windows_frame(windows: Sequence[Window]) -> pl.DataFrame:
-    """One row a window, in the order given."""
+    """One row per window, in the given order."""
     rows = [
         {
             **window.model_dump(exclude={"type", "bins", "missed_bins"}),
@@ -80,7 +80,7 @@ def windows_frame(windows: Sequence[Window]) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Group:
-    """Some values whose histogram does not say where they are, only that none is below `from_ns`; the largest may be known (`max_ns`)."""
+    """Values outside the histogram: none is below `from_ns`; the largest may be known (`max_ns`)."""
 
     from_ns: int
     count: int
@@ -89,10 +89,10 @@ class Group:
 
 @dataclass(frozen=True)
 class Merged:
-    """What some windows hold together.
+    """Windows merged into one.
 
     `count` values, of which those in `unplaced` are in no bin (imported histograms with a limit of their own; docs/formats/record.md).
-    `sum_ns` and `m2_ns2` (sum of squared deviations from the mean) are None where the source does not tell them.
+    `sum_ns` and `m2_ns2` (sum of squared deviations from the mean) are None if the source does not have them.
     """
 
     bins: npt.NDArray[np.int64]
@@ -109,12 +109,12 @@ class Merged:
 
     @property
     def placed(self) -> int:
-        """How many values are in the bins."""
+        """Number of values in the bins."""
         return int(self.counts.sum())
 
 
 def add_bins(bins: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Distinct bins in rising order and the sum of the counts of each; bins without a count are left out."""
+    """(distinct bins in ascending order, sum of counts of each); bins with count 0 are left out."""
     unique, where = np.unique(np.asarray(bins, dtype=np.int64), return_inverse=True)
     total = np.zeros(len(unique), dtype=np.int64)
     np.add.at(total, where, np.asarray(counts, dtype=np.int64))
@@ -122,9 +122,9 @@ def add_bins(bins: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[npt.NDArray[np
 
 
 def merge_moments(counts: list[int], sums: list[int], m2s: list[float]) -> tuple[int, int, float]:
-    """Count, sum and sum of squared deviations of groups put together.
+    """Count, sum and sum of squared deviations of all groups together.
 
-    The rule of Chan, Golub and LeVeque (Updating formulae and a pairwise algorithm for computing sample variances,
+    Chan, Golub and LeVeque (Updating formulae and a pairwise algorithm for computing sample variances,
     1979), for all groups at once: m2 = sum of m2_i + sum of n_i (mean_i - mean)^2.
     """
     count, total = sum(counts), sum(sums)
@@ -133,7 +133,7 @@ def merge_moments(counts: list[int], sums: list[int], m2s: list[float]) -> tuple
     m2 = sum(m2s)
     for n, s in zip(counts, sums, strict=True):
         if n:
-            # (mean_i - mean) from whole numbers, so that nearly equal means do not cancel.
+            # (mean_i - mean) from integers: nearly equal means do not cancel.
             m2 += n * ((s * count - total * n) / (n * count)) ** 2
     return count, total, m2
 
@@ -147,9 +147,9 @@ def _exploded(windows: pl.DataFrame, bins: str, counts: str) -> tuple[npt.NDArra
 
 
 def merge(windows: pl.DataFrame, series: int | None = None, *, phase: str = "measure", limits_ns: Mapping[int, int] | None = None) -> Merged:
-    """The windows of one series (None: of all in the frame) in one phase, put together.
+    """Merge the windows of one series (None: of all) in one phase.
 
-    `limits_ns`: series -> the value (ns) that no unplaced sample of it is below; without one, the lowest that the window itself allows.
+    `limits_ns`: series -> lower bound (ns) of its unplaced samples; by default the lowest value that the window allows.
     """
     import polars as pl
 

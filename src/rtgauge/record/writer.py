@@ -26,7 +26,7 @@ MOST_EARLIER_BYTES = 1 << 20
 
 
 def record_id(host: str, name: str, now: datetime) -> str:
-    """`2026-11-21T10-03-22Z-HOST-NAME-7f3a`; the end is random, so that two runs of one second differ."""
+    """`2026-11-21T10-03-22Z-HOST-NAME-7f3a`; the random suffix distinguishes runs of the same second."""
     return f"{now.astimezone(UTC):%Y-%m-%dT%H-%M-%SZ}-{clean_name(host)}-{clean_name(name)}-{secrets.token_hex(2)}"
 
 
@@ -35,7 +35,7 @@ def _bytes(model: Run | Step) -> bytes:
 
 
 class RecordWriter:
-    """The record that is being written. `path` is its folder, `id` its name; `run` is what `run.json` holds (None before `write_run`)."""
+    """Writes a record. `path`: its folder; `id`: its name; `run`: the content of run.json (None before `write_run`)."""
 
     def __init__(self, path: Path, record: str, run: Run | None = None) -> None:
         self.path = path
@@ -44,15 +44,15 @@ class RecordWriter:
 
     @classmethod
     def create(cls, out: Path, *, host: str, name: str, now: datetime | None = None) -> RecordWriter:
-        """Make `<out>/<id>.partial`. `name` is the plan's or the tool's.
+        """Create `<out>/<id>.partial`. `name`: of the plan or tool.
 
-        Raises InputError where `out` is a record, is no folder or cannot be written, MeasureError where the disk is full.
+        Raises InputError if `out` is a record, not a folder or not writable, MeasureError if the disk is full.
         """
         check_name(out.absolute())
         if (out / "run.json").exists():
-            raise InputError(f"{out} is already a record: choose another folder with --out, or go on with it by --resume")
-        new = record_id(host, name, now or datetime.now(UTC))
-        path = out / (new + PARTIAL)
+            raise InputError(f"{out} is already a record: choose another folder with --out, or continue it with --resume")
+        record = record_id(host, name, now or datetime.now(UTC))
+        path = out / (record + PARTIAL)
         with clear_errors(out):
             out.mkdir(parents=True, exist_ok=True)
             path.mkdir()
@@ -60,13 +60,13 @@ class RecordWriter:
             (path / "targets").mkdir()
             sync_folder(path)
             sync_folder(out)
-        return cls(path, new)
+        return cls(path, record)
 
     @classmethod
     def open_partial(cls, path: Path) -> RecordWriter:
-        """Go on with an unfinished record: its `run` lists the steps that are there, half-written ones are removed.
+        """Continue an unfinished record: its `run` lists the finished steps, half-written ones are removed.
 
-        A record that was interrupted gets its `.partial` back. Raises RecordError for a damaged one and InputError for a complete one.
+        An interrupted record gets its `.partial` back. Raises RecordError for a damaged one and InputError for a complete one.
         """
         if not (path / "run.json").is_file():
             raise RecordError(f"{path} is not a record that can be resumed: it has no run.json")
@@ -78,32 +78,32 @@ class RecordWriter:
                 path = path.rename(path.with_name(path.name + PARTIAL))
             steps = path / "steps"
             steps.mkdir(exist_ok=True)
-            for left in [*steps.glob(".*.tmp"), *path.glob(".*.tmp")]:
-                shutil.rmtree(left) if left.is_dir() else left.unlink()
+            for leftover in [*steps.glob(".*.tmp"), *path.glob(".*.tmp")]:
+                shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
             sync_folder(steps)
         for step in run.steps:
             read_model(steps / step / "step.json", Step)
-        # A step that was put in place when the end came, just before run.json could name it.
-        found = [folder.name for folder in sorted(steps.iterdir()) if folder.name not in run.steps and (folder / "step.json").is_file()]
+        # Steps that were complete before run.json could list them.
+        unlisted = [folder.name for folder in sorted(steps.iterdir()) if folder.name not in run.steps and (folder / "step.json").is_file()]
         run = run.model_copy(
-            update={"steps": [*run.steps, *(read_model(steps / name / "step.json", Step).id for name in found)], "state": "partial", "ended": None}
+            update={"steps": [*run.steps, *(read_model(steps / name / "step.json", Step).id for name in unlisted)], "state": "partial", "ended": None}
         )
         writer = cls(path, run.id)
         writer.write_run(run)
         return writer
 
     def record(self) -> Record:
-        """What is there by now. Raises RecordError."""
+        """The record as written so far. Raises RecordError."""
         return Record.open(self.path)
 
     def write_run(self, run: Run) -> None:
-        """Put `run` into run.json, whole. Raises InputError or MeasureError."""
+        """Write run.json atomically. Raises InputError or MeasureError."""
         with clear_errors(self.path / "run.json", self.path):
             write_whole(self.path / "run.json", _bytes(run))
         self.run = run
 
     def write_system(self, name: str, facts: dict[str, Any]) -> None:
-        """Put the facts of the target `name` into targets/NAME/system.json. Raises InputError or MeasureError."""
+        """Write the facts of the target `name` to targets/NAME/system.json. Raises InputError or MeasureError."""
         folder = self.path / "targets" / clean_name(name)
         with clear_errors(folder, self.path):
             folder.mkdir(exist_ok=True)
@@ -111,15 +111,15 @@ class RecordWriter:
             sync_folder(folder.parent)
 
     def write_console(self, name: str, text: bytes) -> Path:
-        """Put what the target `name`, a guest of the lab, wrote on its console into targets/NAME/console.log, and answer where that is.
+        """Write the console of the target `name`, a lab guest, to targets/NAME/console.log; gives that path.
 
-        What an earlier session put there stays before it. Raises InputError or MeasureError.
+        The console of an earlier session stays before it. Raises InputError or MeasureError.
         """
         file = self.path / "targets" / clean_name(name) / "console.log"
         with clear_errors(file.parent, self.path):
             file.parent.mkdir(exist_ok=True)
             earlier = file.read_bytes()[-MOST_EARLIER_BYTES:] if file.exists() else b""
-            # A guest that ran on has said it all again.
+            # The console of a guest that kept running contains the earlier text.
             write_whole(file, text if text.startswith(earlier) else earlier + LATER + text)
         return file
 
@@ -127,7 +127,7 @@ class RecordWriter:
         return self.path / "targets" / clean_name(name) / "session.json"
 
     def write_session(self, name: str, session: dict[str, Any] | None) -> None:
-        """Keep what another process needs to go on with what runs on the target `name`; None: nothing runs there. Raises InputError or MeasureError."""
+        """Save what another process needs to resume the session on the target `name`; None: there is none. Raises InputError or MeasureError."""
         file = self._session_file(name)
         with clear_errors(file, self.path):
             if session is None:
@@ -137,77 +137,77 @@ class RecordWriter:
             write_whole(file, json.dumps(session).encode())
 
     def read_session(self, name: str) -> dict[str, Any] | None:
-        """What `write_session` has kept; None where there is nothing, or nothing whole."""
+        """The session saved by `write_session`; None if there is none or it is damaged."""
         try:
             session = read_json(self._session_file(name))
         except RecordError:
             return None
         return cast("dict[str, Any]", session) if isinstance(session, dict) else None
 
-    def _aside(self, step_id: str) -> Path:
+    def _temporary(self, step_id: str) -> Path:
         if not STEP_ID.fullmatch(step_id) or step_id.endswith(".tmp"):
             raise ValueError(f"'{step_id}' is not the name of a step")
         return self.path / "steps" / f".{step_id}.tmp"
 
     def step_folder(self, step_id: str) -> Path:
-        """A new empty folder for the files of a step while it is measured; `commit_step` puts it in its place.
+        """A new empty folder for the files of a step while it is measured; `commit_step` renames it.
 
-        Raises InputError where that step is there already, or MeasureError.
+        Raises InputError if the step already exists, or MeasureError.
         """
-        aside = self._aside(step_id)
+        temporary = self._temporary(step_id)
         if (self.path / "steps" / step_id).exists():
-            raise InputError(f"{self.path} has a step {step_id} already")
-        with clear_errors(aside, self.path):
-            if aside.exists():
-                shutil.rmtree(aside)
-            aside.mkdir()
-        return aside
+            raise InputError(f"{self.path} already has a step {step_id}")
+        with clear_errors(temporary, self.path):
+            if temporary.exists():
+                shutil.rmtree(temporary)
+            temporary.mkdir()
+        return temporary
 
     def drop_step(self, step_id: str) -> None:
-        """Remove the folder of a step that is not to be kept."""
-        shutil.rmtree(self._aside(step_id), ignore_errors=True)
+        """Remove the folder of a step that is not committed."""
+        shutil.rmtree(self._temporary(step_id), ignore_errors=True)
 
     def remove_step(self, step_id: str) -> None:
-        """Take out a step that was ended before its time, so that it can be measured again."""
+        """Remove a step that ended early, so that it can be measured again."""
         shutil.rmtree(self.path / "steps" / step_id, ignore_errors=True)
         if self.run is not None:
             self.write_run(self.run.model_copy(update={"steps": [name for name in self.run.steps if name != step_id]}))
 
     def commit_step(self, step: Step, windows: pl.DataFrame) -> Path:
-        """Add step.json and windows.parquet, put the folder in its place and name the step in run.json; answers the folder.
+        """Write step.json and windows.parquet, rename the folder and list the step in run.json; gives the folder.
 
-        Raises InputError or MeasureError; the step is then absent and the rest of the record as it was.
+        Raises InputError or MeasureError; the step is then absent and the record otherwise unchanged.
         """
-        aside, place = self._aside(step.id), self.path / "steps" / step.id
+        temporary, folder = self._temporary(step.id), self.path / "steps" / step.id
         table = io.BytesIO()
         windows.write_parquet(table)
-        with clear_errors(aside, self.path):
-            aside.mkdir(exist_ok=True)
-            (aside / "windows.parquet").write_bytes(table.getvalue())
-            (aside / "step.json").write_bytes(_bytes(step))
-            sync_tree(aside)
-            aside.rename(place)
-            sync_folder(place.parent)
+        with clear_errors(temporary, self.path):
+            temporary.mkdir(exist_ok=True)
+            (temporary / "windows.parquet").write_bytes(table.getvalue())
+            (temporary / "step.json").write_bytes(_bytes(step))
+            sync_tree(temporary)
+            temporary.rename(folder)
+            sync_folder(folder.parent)
         if self.run is not None:
             self.write_run(self.run.model_copy(update={"steps": [*self.run.steps, step.id]}))
-        return place
+        return folder
 
     def close_partial(self) -> None:
-        """Leave the record as it is, to be resumed: its state is `interrupted`, its name keeps `.partial`."""
+        """Leave the record to be resumed: state `interrupted`, name with `.partial`."""
         if self.run is not None:
             self.write_run(self.run.model_copy(update={"state": "interrupted"}))
 
     def finish(self, state: Literal["complete", "interrupted"], now: datetime | None = None) -> Path:
-        """Close the record: state and end go into run.json, `.partial` from its name; answers its folder. An interrupted one can be resumed.
+        """Close the record: write state and end to run.json, remove `.partial` from its name; gives its folder. An interrupted one can be resumed.
 
         Raises InputError or MeasureError; the record then keeps its `.partial`.
         """
         if self.run is None:
             raise ValueError("a record is finished after its run was written")
         self.write_run(self.run.model_copy(update={"state": state, "ended": f"{(now or datetime.now(UTC)).astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"}))
-        place = self.path.with_name(self.id)
-        with clear_errors(place, self.path):
-            self.path.rename(place)
-            sync_folder(place.parent)
-        self.path = place
-        return place
+        folder = self.path.with_name(self.id)
+        with clear_errors(folder, self.path):
+            self.path.rename(folder)
+            sync_folder(folder.parent)
+        self.path = folder
+        return folder
