@@ -11,7 +11,7 @@
 #include "agent/errname.h"
 #include "agent/file.h"
 #include "agent/journal.h"
-#include "agent/knob_group.h"
+#include "agent/setting_group.h"
 #include "verbs.h"
 
 /* The journal knows this group as one that the run made. */
@@ -24,7 +24,7 @@ static bool is_made_by(const char *dir, const char *run, const char *group)
 		return false;
 	for (size_t i = 0; i < journal.count; i++) {
 		const struct entry *entry = &journal.entries[i];
-		const char *made = knob_group_dir(entry->path);
+		const char *made = setting_group_dir(entry->path);
 
 		found |= entry->state != STATE_OVER && made && !strcmp(made, group) &&
 			 !strcmp(entry->run, run) && !strcmp(entry->old, "absent");

@@ -10,8 +10,8 @@
 #include "agent/args.h"
 #include "agent/errname.h"
 #include "agent/journal.h"
-#include "agent/knob.h"
-#include "agent/knob_group.h"
+#include "agent/setting.h"
+#include "agent/setting_group.h"
 #include "verbs.h"
 
 struct outcome {
@@ -51,7 +51,7 @@ static bool goes_with_group(const struct journal *journal, size_t index)
 {
 	for (size_t i = 0; i < index; i++) {
 		const struct entry *earlier = &journal->entries[i];
-		const char *dir = knob_group_dir(earlier->path);
+		const char *dir = setting_group_dir(earlier->path);
 		size_t len = dir ? strlen(dir) : 0;
 
 		if (dir && earlier->state != STATE_OVER && !strcmp(earlier->old, "absent") &&
@@ -77,24 +77,24 @@ static struct outcome put_back(const struct entry *entry)
 {
 	struct outcome outcome = {.action = "failed"};
 
-	outcome.error = knob_read(entry->path, entry->is_volatile, &outcome.now);
+	outcome.error = setting_read(entry->path, entry->is_volatile, &outcome.now);
 	if (is_gone(entry, outcome.error))
 		return (struct outcome){.action = "gone", .over = true};
 	if (outcome.error)
 		return outcome;
-	if (!knob_same(outcome.now, entry->old)) {
+	if (!setting_same(outcome.now, entry->old)) {
 		/* Only where it is known that our value arrived can another value be somebody else's. */
-		if (entry->state == STATE_SET && !knob_same(outcome.now, entry->wanted)) {
+		if (entry->state == STATE_SET && !setting_same(outcome.now, entry->wanted)) {
 			outcome.action = "left-changed-by-other";
 			outcome.over = true;
 			return outcome;
 		}
-		outcome.error = knob_write(entry->path, entry->is_volatile, entry->old);
+		outcome.error = setting_write(entry->path, entry->is_volatile, entry->old);
 		if (outcome.error)
 			return outcome;
 		free(outcome.now);
-		outcome.error = knob_read(entry->path, entry->is_volatile, &outcome.now);
-		if (!outcome.error && !knob_same(outcome.now, entry->old))
+		outcome.error = setting_read(entry->path, entry->is_volatile, &outcome.now);
+		if (!outcome.error && !setting_same(outcome.now, entry->old))
 			outcome.error = "differs";
 		if (outcome.error)
 			return outcome;

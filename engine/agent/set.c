@@ -10,7 +10,7 @@
 #include "agent/args.h"
 #include "agent/errname.h"
 #include "agent/journal.h"
-#include "agent/knob.h"
+#include "agent/setting.h"
 #include "verbs.h"
 
 struct item {
@@ -46,12 +46,12 @@ static void write_item(struct journal *journal, struct item *item)
 	char *text = text_for(entry, entry->wanted);
 	const char *unread;
 
-	item->error = text ? knob_write(entry->path, entry->is_volatile, text) : "ENOMEM";
+	item->error = text ? setting_write(entry->path, entry->is_volatile, text) : "ENOMEM";
 	free(text);
-	unread = knob_read(entry->path, entry->is_volatile, &item->now);
+	unread = setting_read(entry->path, entry->is_volatile, &item->now);
 	if (!item->error && unread)
 		item->error = unread;
-	else if (!item->error && !knob_same(item->now, entry->wanted))
+	else if (!item->error && !setting_same(item->now, entry->wanted))
 		item->error = "differs";
 	/* An entry that cannot be marked stays asked, and is put back whatever stands there. */
 	if (!item->error)
@@ -106,7 +106,7 @@ static int set_items(const char *dir, struct item *items, size_t count, bool not
 		return no_journal(dir, error);
 	}
 	for (size_t i = 0; i < count; i++) {
-		items[i].error = knob_read(items[i].entry.path, items[i].entry.is_volatile, &items[i].old);
+		items[i].error = setting_read(items[i].entry.path, items[i].entry.is_volatile, &items[i].old);
 		items[i].entry.old = items[i].old;
 		if (note && items[i].old)
 			items[i].entry.wanted = items[i].old;
@@ -137,15 +137,15 @@ static int check_items(int argc, char **argv, bool note)
 	if (note && argc < 1)
 		return usage_error("set --note takes paths: set --run ID --note -- PATH [PATH...]");
 	for (int i = 0; i < argc; i += note ? 1 : 2) {
-		if (!knob_is_name(argv[i]) || !args_is_plain(argv[i], PATH_MAX - 1))
+		if (!setting_is_name(argv[i]) || !args_is_plain(argv[i], PATH_MAX - 1))
 			return usage_error("'%.100s' is not a path; it begins with / (or is a setting of a "
 					   "thread or a group) and is UTF-8 without control characters, "
 					   "at most %d bytes",
 					   argv[i], PATH_MAX - 1);
-		if (!note && !args_is_plain(argv[i + 1], KNOB_MOST - 1))
+		if (!note && !args_is_plain(argv[i + 1], SETTING_MAX_LEN - 1))
 			return usage_error(
 				"the value for %.200s is not one line of UTF-8 of at most %d bytes", argv[i],
-				KNOB_MOST - 1);
+				SETTING_MAX_LEN - 1);
 	}
 	return 0;
 }
@@ -164,7 +164,7 @@ static int set_all(const char *dir, const struct entry *common, int argc, char *
 		items[i].entry = *common;
 		items[i].entry.path = argv[step * i];
 		items[i].entry.wanted = note ? "" : argv[step * i + 1];
-		items[i].entry.is_volatile = knob_is_volatile(argv[step * i]);
+		items[i].entry.is_volatile = setting_is_volatile(argv[step * i]);
 	}
 	status = set_items(dir, items, count, note);
 	json_start(&j, stdout);

@@ -6,7 +6,7 @@
 
 #include "base/options.h"
 #include "agent/args.h"
-#include "agent/knob.h"
+#include "agent/setting.h"
 #include "agent/lock.h"
 #include "agent/process.h"
 
@@ -14,9 +14,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_same(const char *a, const char *b)
 {
-	char *word = knob_selected(a);
+	char *word = setting_selected(a);
 
-	if (knob_same(a, b) != knob_same(b, a) || !knob_same(a, a))
+	if (setting_same(a, b) != setting_same(b, a) || !setting_same(a, a))
 		abort();
 	if (word && !strstr(a, word))
 		abort();

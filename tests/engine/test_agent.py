@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 pytestmark = pytest.mark.engine
 is_root = os.geteuid() == 0
 needs_root = [pytest.mark.root, pytest.mark.skipif(not is_root, reason="needs root")]
-KNOB = Path("/proc/sys/kernel/sched_rr_timeslice_ms")
+SETTING = Path("/proc/sys/kernel/sched_rr_timeslice_ms")
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 PATIENCE_S = 30
 
@@ -512,58 +512,58 @@ class TestKernelKnob:
 
     @pytest.fixture(autouse=True)
     def _keep(self) -> Any:
-        before = KNOB.read_text()
+        before = SETTING.read_text()
         yield
-        if KNOB.read_text() != before:
-            KNOB.write_text(before)
+        if SETTING.read_text() != before:
+            SETTING.write_text(before)
 
     def test_there_and_back(self, agent: Agent) -> None:
-        before = KNOB.read_text().strip()
+        before = SETTING.read_text().strip()
         wanted = "70" if before != "70" else "80"
-        status, said = agent.set(KNOB, wanted)
-        assert (status, said[0]["old"], said[0]["now"], KNOB.read_text().strip()) == (0, before, wanted, wanted)
+        status, said = agent.set(SETTING, wanted)
+        assert (status, said[0]["old"], said[0]["now"], SETTING.read_text().strip()) == (0, before, wanted, wanted)
         entry = json.loads(agent.file.read_text())
         assert (entry["volatile"], entry["boot"], entry["pid"], entry["owner"], entry["state"]) == (True, BOOT_ID, os.getpid(), "run", "s")
         assert agent.restore("--run", "r1")[0] == 0
-        assert KNOB.read_text().strip() == before
+        assert SETTING.read_text().strip() == before
 
     def test_a_value_that_the_kernel_refuses(self, agent: Agent) -> None:
-        before = KNOB.read_text()
-        status, said = agent.set(KNOB, "rubbish")
-        assert (status, said[0]["ok"], said[0]["error"], KNOB.read_text()) == (3, False, "EINVAL", before)
+        before = SETTING.read_text()
+        status, said = agent.set(SETTING, "rubbish")
+        assert (status, said[0]["ok"], said[0]["error"], SETTING.read_text()) == (3, False, "EINVAL", before)
         assert agent.restore("--run", "r1")[1][-1] == {"type": "restored", "count": 0, "failed": 0}
 
     def test_a_value_that_the_kernel_makes_another_of(self, agent: Agent) -> None:
         """0 stands for the default there: what is read back differs, and it is put back all the same."""
-        before = KNOB.read_text().strip()
+        before = SETTING.read_text().strip()
         odd = "80" if before != "80" else "90"
-        KNOB.write_text(odd)
-        status, said = agent.set(KNOB, "0")
+        SETTING.write_text(odd)
+        status, said = agent.set(SETTING, "0")
         assert (status, said[0]["ok"], said[0]["error"]) == (3, False, "differs")
-        assert said[0]["now"] == KNOB.read_text().strip() != odd
+        assert said[0]["now"] == SETTING.read_text().strip() != odd
         assert agent.restore("--run", "r1")[1][0]["action"] == "restored"
-        assert KNOB.read_text().strip() == odd
+        assert SETTING.read_text().strip() == odd
 
     def test_a_full_disk_refuses_the_setting_and_still_restores(self, agent: Agent, tmp_path: Path) -> None:
         disk = tmp_path / "disk"
         disk.mkdir()
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], check=True)
         try:
-            before = KNOB.read_text().strip()
+            before = SETTING.read_text().strip()
             wanted, another = ("70", "80") if before not in {"70", "80"} else ("60", "90")
             agent.journal = disk / "journal"
-            assert agent.set(KNOB, wanted)[0] == 0
+            assert agent.set(SETTING, wanted)[0] == 0
             with contextlib.suppress(OSError), (disk / "filler").open("wb", buffering=0) as filler:
                 while filler.write(b"x" * 4096):
                     pass
             big = "#" * 4000
             held = agent.file.read_text()
-            status, said = agent.set(KNOB, another, *[word for i in range(4) for word in (str(tmp_path / f"none{i}"), big)], "/proc/sys/kernel/domainname", big)
+            status, said = agent.set(SETTING, another, *[word for i in range(4) for word in (str(tmp_path / f"none{i}"), big)], "/proc/sys/kernel/domainname", big)
             assert (status, said[0]["type"], said[0]["code"]) == (3, "error", "output")
             assert "ENOSPC" in said[0]["message"]
-            assert (KNOB.read_text().strip(), agent.file.read_text()) == (wanted, held)
+            assert (SETTING.read_text().strip(), agent.file.read_text()) == (wanted, held)
             assert agent.restore("--run", "r1")[0] == 0
-            assert (KNOB.read_text().strip(), agent.file.read_text()) == (before, "")
+            assert (SETTING.read_text().strip(), agent.file.read_text()) == (before, "")
         finally:
             subprocess.run(["umount", "-l", disk], check=True)
 
@@ -585,15 +585,15 @@ class TestKernelKnob:
         copy = tmp_path / "engine"
         copy.write_bytes(agent.engine.read_bytes())
         copy.chmod(0o755)
-        before = KNOB.read_text()
+        before = SETTING.read_text()
         user = {"user": 65534, "group": 65534, "extra_groups": [], "env": {"XDG_STATE_HOME": str(tmp_path / "state")}}
-        done = subprocess.run([copy, "set", "--run", "r1", "--", KNOB, "70"], capture_output=True, text=True, check=False, timeout=PATIENCE_S, **user)
-        assert (done.returncode, lines(done.stdout)[0]["error"], KNOB.read_text()) == (3, "EACCES", before)
+        done = subprocess.run([copy, "set", "--run", "r1", "--", SETTING, "70"], capture_output=True, text=True, check=False, timeout=PATIENCE_S, **user)
+        assert (done.returncode, lines(done.stdout)[0]["error"], SETTING.read_text()) == (3, "EACCES", before)
         assert (tmp_path / "state/rtgauge/journal.ndjson").exists()
         done = subprocess.run([copy, "restore"], capture_output=True, text=True, check=False, timeout=PATIENCE_S, **user)
         assert (done.returncode, done.stdout) == (0, '{"type":"restored","count":0,"failed":0}\n')
         done = subprocess.run(
-            [copy, "set", "--run", "r1", "--", KNOB, "70"], capture_output=True, text=True, check=False, timeout=PATIENCE_S, **(user | {"env": {}})
+            [copy, "set", "--run", "r1", "--", SETTING, "70"], capture_output=True, text=True, check=False, timeout=PATIENCE_S, **(user | {"env": {}})
         )
         assert (done.returncode, lines(done.stdout)[0]["code"]) == (2, "usage")
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytestmark = [pytest.mark.engine, pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
-KNOB = Path("/proc/sys/kernel/sched_rr_timeslice_ms")
+SETTING = Path("/proc/sys/kernel/sched_rr_timeslice_ms")
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def start_of(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
 
 
-def knob(process: subprocess.Popen[bytes], what: str) -> str:
+def setting(process: subprocess.Popen[bytes], what: str) -> str:
     return f"thread:{process.pid}:{start_of(process.pid)}:{what}"
 
 
@@ -80,7 +80,7 @@ def members(group: Path) -> set[int]:
 def test_a_threads_policy_and_affinity_are_set_and_put_back(agent: Agent, sleeper: subprocess.Popen[bytes]) -> None:
     before = os.sched_getaffinity(sleeper.pid)
     cpu = min(before)
-    status, said = agent.set(knob(sleeper, "policy"), "fifo 7", knob(sleeper, "affinity"), str(cpu))
+    status, said = agent.set(setting(sleeper, "policy"), "fifo 7", setting(sleeper, "affinity"), str(cpu))
     assert status == 0
     assert (said[0]["old"], said[0]["now"], said[0]["error"]) == ("other", "fifo 7", None)
     assert policy(sleeper.pid) == (os.SCHED_FIFO, 7)
@@ -93,7 +93,7 @@ def test_a_threads_policy_and_affinity_are_set_and_put_back(agent: Agent, sleepe
 
 @pytest.mark.parametrize("words", ["fifo 1", "fifo 99", "rr 50", "batch", "idle", "other", "fifo 3 reset-on-fork", "batch reset-on-fork"])
 def test_every_policy_is_read_back_as_it_was_written(agent: Agent, sleeper: subprocess.Popen[bytes], words: str) -> None:
-    status, said = agent.set(knob(sleeper, "policy"), words)
+    status, said = agent.set(setting(sleeper, "policy"), words)
     assert (status, said[0]["now"]) == (0, words)
     assert agent.restore("--run", "r1")[0] == 0
     assert policy(sleeper.pid) == (os.SCHED_OTHER, 0)
@@ -101,7 +101,7 @@ def test_every_policy_is_read_back_as_it_was_written(agent: Agent, sleeper: subp
 
 @pytest.mark.parametrize("words", ["fifo", "fifo 0", "fifo 100", "fifo -1", "other 5", "deadline", "", "fifo 5x", "FIFO 5"])
 def test_no_policy_of_these_is_set(agent: Agent, sleeper: subprocess.Popen[bytes], words: str) -> None:
-    status, said = agent.set(knob(sleeper, "policy"), words)
+    status, said = agent.set(setting(sleeper, "policy"), words)
     assert (status, said[0]["ok"], said[0]["error"]) == (3, False, "EINVAL")
     assert policy(sleeper.pid) == (os.SCHED_OTHER, 0)
 
@@ -114,7 +114,7 @@ def test_another_thread_with_the_same_number_is_left_alone(agent: Agent, sleeper
 
 
 def test_a_thread_that_ended_has_nothing_to_put_back(agent: Agent, sleeper: subprocess.Popen[bytes]) -> None:
-    assert agent.set(knob(sleeper, "policy"), "fifo 7")[0] == 0
+    assert agent.set(setting(sleeper, "policy"), "fifo 7")[0] == 0
     sleeper.kill()
     sleeper.wait()
     status, said = agent.restore("--run", "r1")
@@ -123,32 +123,32 @@ def test_a_thread_that_ended_has_nothing_to_put_back(agent: Agent, sleeper: subp
 
 
 def test_what_was_noted_is_put_back_whatever_stands_there(agent: Agent, sleeper: subprocess.Popen[bytes]) -> None:
-    before = KNOB.read_text().strip()
+    before = SETTING.read_text().strip()
     everywhere = os.sched_getaffinity(sleeper.pid)
     try:
-        status, said = agent.set(KNOB, knob(sleeper, "affinity"), options=("--note",))
+        status, said = agent.set(SETTING, setting(sleeper, "affinity"), options=("--note",))
         assert (status, [s["ok"] for s in said]) == (0, [True, True])
-        assert KNOB.read_text().strip() == before
-        KNOB.write_text(str(int(before) + 7))
+        assert SETTING.read_text().strip() == before
+        SETTING.write_text(str(int(before) + 7))
         os.sched_setaffinity(sleeper.pid, {min(everywhere)})
         status, said = agent.restore("--run", "r1")
         assert [s["action"] for s in said[:-1]] == ["restored", "restored"]
-        assert KNOB.read_text().strip() == before
+        assert SETTING.read_text().strip() == before
         assert os.sched_getaffinity(sleeper.pid) == everywhere
     finally:
-        KNOB.write_text(before)
+        SETTING.write_text(before)
 
 
 def test_settings_made_on_top_of_a_note_are_put_back_to_what_was_noted(agent: Agent) -> None:
-    before = KNOB.read_text().strip()
+    before = SETTING.read_text().strip()
     try:
-        assert agent.set(KNOB, options=("--note",))[0] == 0
-        assert agent.set(KNOB, str(int(before) + 1))[0] == 0
+        assert agent.set(SETTING, options=("--note",))[0] == 0
+        assert agent.set(SETTING, str(int(before) + 1))[0] == 0
         assert agent.restore("--run", "r1")[0] == 0
-        assert KNOB.read_text().strip() == before
+        assert SETTING.read_text().strip() == before
         assert agent.file.read_text() == ""
     finally:
-        KNOB.write_text(before)
+        SETTING.write_text(before)
 
 
 def test_a_group_is_made_filled_and_removed_with_its_tasks_put_back(agent: Agent, group: Path, sleeper: subprocess.Popen[bytes]) -> None:
@@ -206,7 +206,7 @@ def test_after_a_kill_of_the_owner_everything_is_put_back(agent: Agent, group: P
     below = group / "below"
     guard = agent.guard("--restore")
     owner = str(guard.started()["guard"])
-    assert agent.set(f"group:{below}", "present", knob(sleeper, "policy"), "fifo 3", options=("--owner-pid", owner))[0] == 0
+    assert agent.set(f"group:{below}", "present", setting(sleeper, "policy"), "fifo 3", options=("--owner-pid", owner))[0] == 0
     assert agent.call("gather", "--run", "r1", "--journal", agent.journal, "--", below).returncode == 0
     guard.process.send_signal(signal.SIGKILL)
     guard.process.wait()
@@ -222,7 +222,7 @@ def test_the_end_of_the_session_puts_everything_back(agent: Agent, group: Path, 
     below = group / "below"
     guard = agent.guard("--restore")
     owner = str(guard.started()["guard"])
-    assert agent.set(f"group:{below}", "present", knob(sleeper, "policy"), "fifo 3", options=("--owner-pid", owner))[0] == 0
+    assert agent.set(f"group:{below}", "present", setting(sleeper, "policy"), "fifo 3", options=("--owner-pid", owner))[0] == 0
     put_in(below, sleeper.pid)
     guard.close()  # as when the host is killed with -9
     assert guard.process.wait(20) == 0
@@ -231,7 +231,7 @@ def test_the_end_of_the_session_puts_everything_back(agent: Agent, group: Path, 
 
 
 def test_after_a_power_cut_threads_and_groups_are_dropped(agent: Agent, group: Path, sleeper: subprocess.Popen[bytes]) -> None:
-    assert agent.set(f"group:{group}/below", "present", knob(sleeper, "policy"), "fifo 3")[0] == 0
+    assert agent.set(f"group:{group}/below", "present", setting(sleeper, "policy"), "fifo 3")[0] == 0
     rewrite(agent, boot="another-boot")
     status, said = agent.restore()
     assert (status, [s["action"] for s in said[:-1]]) == (0, ["dropped-after-reboot"] * 2)
@@ -239,18 +239,18 @@ def test_after_a_power_cut_threads_and_groups_are_dropped(agent: Agent, group: P
 
 
 def test_a_setting_of_a_kind_that_a_newer_engine_made_is_kept_for_it(agent: Agent) -> None:
-    before = KNOB.read_text().strip()
+    before = SETTING.read_text().strip()
     try:
-        assert agent.set(KNOB, str(int(before) + 1))[0] == 0
+        assert agent.set(SETTING, str(int(before) + 1))[0] == 0
         rewrite(agent, path="quantum:7:spin")
         status, said = agent.restore("--run", "r1")
         assert (status, said[0]["action"], said[0]["error"]) == (3, "failed", "EINVAL")
         assert "quantum:7:spin" in agent.file.read_text()
-        rewrite(agent, path=str(KNOB))
+        rewrite(agent, path=str(SETTING))
         assert agent.restore("--run", "r1")[0] == 0
-        assert KNOB.read_text().strip() == before
+        assert SETTING.read_text().strip() == before
     finally:
-        KNOB.write_text(before)
+        SETTING.write_text(before)
 
 
 def test_a_program_runs_in_its_group(agent: Agent, group: Path) -> None:

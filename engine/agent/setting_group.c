@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "agent/knob_group.h"
+#include "agent/setting_group.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #define CONTROLLER "controller:"
 #define NAME_MOST 32
 
-const char *knob_group_dir(const char *name)
+const char *setting_group_dir(const char *name)
 {
 	return !strncmp(name, GROUP "/", strlen(GROUP "/")) ? name + strlen(GROUP) : NULL;
 }
@@ -37,11 +37,11 @@ static const char *controller(const char *name, char word[NAME_MOST + 1])
 	return at + len + 1;
 }
 
-bool knob_group_is(const char *name)
+bool setting_group_is(const char *name)
 {
 	char word[NAME_MOST + 1];
 
-	return knob_group_dir(name) || controller(name, word);
+	return setting_group_dir(name) || controller(name, word);
 }
 
 static bool has_word(const char *text, const char *word)
@@ -114,9 +114,9 @@ static int make_group(const char *dir)
 	return error;
 }
 
-int knob_group_read(const char *name, char **value)
+int setting_group_read(const char *name, char **value)
 {
-	const char *dir = knob_group_dir(name);
+	const char *dir = setting_group_dir(name);
 	char word[NAME_MOST + 1];
 
 	*value = NULL;
@@ -126,9 +126,9 @@ int knob_group_read(const char *name, char **value)
 	return dir ? read_controller(dir, word, value) : EINVAL;
 }
 
-int knob_group_write(const char *name, const char *value)
+int setting_group_write(const char *name, const char *value)
 {
-	const char *dir = knob_group_dir(name);
+	const char *dir = setting_group_dir(name);
 	char word[NAME_MOST + 1];
 
 	if (dir && !strcmp(value, "present"))

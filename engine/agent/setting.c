@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "agent/knob.h"
+#include "agent/setting.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -12,16 +12,16 @@
 
 #include "agent/errname.h"
 #include "agent/file.h"
-#include "agent/knob_group.h"
-#include "agent/knob_thread.h"
-#include "agent/knob_trace.h"
+#include "agent/setting_group.h"
+#include "agent/setting_thread.h"
+#include "agent/setting_trace.h"
 
-bool knob_is_name(const char *path)
+bool setting_is_name(const char *path)
 {
-	return path[0] == '/' || knob_thread_is(path) || knob_group_is(path) || knob_trace_is(path);
+	return path[0] == '/' || setting_thread_is(path) || setting_group_is(path) || setting_trace_is(path);
 }
 
-bool knob_is_volatile(const char *path)
+bool setting_is_volatile(const char *path)
 {
 	static const char *const trees[] = {"/proc/", "/sys/", "/dev/", "/run/"};
 	char *real = path[0] == '/' ? realpath(path, NULL) : NULL;
@@ -34,7 +34,7 @@ bool knob_is_volatile(const char *path)
 	return found;
 }
 
-char *knob_selected(const char *text)
+char *setting_selected(const char *text)
 {
 	const char *open = strchr(text, '['), *close = open ? strchr(open, ']') : NULL;
 
@@ -51,7 +51,7 @@ char *knob_selected(const char *text)
 	return strndup(open + 1, (size_t)(close - open - 1));
 }
 
-const char *knob_read(const char *path, bool is_volatile, char **value)
+const char *setting_read(const char *path, bool is_volatile, char **value)
 {
 	struct bytes bytes;
 	int error = 0;
@@ -59,12 +59,12 @@ const char *knob_read(const char *path, bool is_volatile, char **value)
 
 	*value = NULL;
 	if (path[0] != '/') {
-		error = knob_thread_is(path)  ? knob_thread_read(path, value)
-			: knob_trace_is(path) ? knob_trace_read(path, value)
-					      : knob_group_read(path, value);
+		error = setting_thread_is(path)	 ? setting_thread_read(path, value)
+			: setting_trace_is(path) ? setting_trace_read(path, value)
+						 : setting_group_read(path, value);
 		return error ? errname(error) : NULL;
 	}
-	error = file_read(path, KNOB_MOST, &bytes);
+	error = file_read(path, SETTING_MAX_LEN, &bytes);
 	if (error)
 		return errname(error);
 	if (bytes.more)
@@ -85,7 +85,7 @@ const char *knob_read(const char *path, bool is_volatile, char **value)
 		*value = NULL;
 		return "multi-line";
 	}
-	word = knob_selected(bytes.data);
+	word = setting_selected(bytes.data);
 	if (word) {
 		free(bytes.data);
 		*value = word;
@@ -93,7 +93,7 @@ const char *knob_read(const char *path, bool is_volatile, char **value)
 	return NULL;
 }
 
-const char *knob_write(const char *path, bool is_volatile, const char *value)
+const char *setting_write(const char *path, bool is_volatile, const char *value)
 {
 	struct stat st;
 	size_t len = strlen(value);
@@ -103,9 +103,9 @@ const char *knob_write(const char *path, bool is_volatile, const char *value)
 	int fd;
 
 	if (path[0] != '/') {
-		error = knob_thread_is(path)  ? knob_thread_write(path, value)
-			: knob_trace_is(path) ? knob_trace_write(path, value)
-					      : knob_group_write(path, value);
+		error = setting_thread_is(path)	 ? setting_thread_write(path, value)
+			: setting_trace_is(path) ? setting_trace_write(path, value)
+						 : setting_group_write(path, value);
 		return error ? errname(error) : NULL;
 	}
 	if (stat(path, &st))
@@ -227,7 +227,7 @@ static int yes_or_no(const char *text)
 	return strchr("Yy1", *text) ? 1 : strchr("Nn0", *text) ? 0 : -1;
 }
 
-bool knob_same(const char *a, const char *b)
+bool setting_same(const char *a, const char *b)
 {
 	static uint8_t set_a[CPUS / 8], set_b[CPUS / 8];
 	char *x = tidy(a), *y = tidy(b);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "agent/knob_trace.h"
+#include "agent/setting_trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #define BUSY_TRIES 40
 #define BUSY_NS (NS_PER_S / 20)
 
-bool knob_trace_is(const char *name)
+bool setting_trace_is(const char *name)
 {
 	return !strncmp(name, PREFIX, strlen(PREFIX)) && tracefs_is_name(name + strlen(PREFIX));
 }
@@ -28,7 +28,7 @@ static int locate(const char *name, char path[128])
 	return tracefs_open();
 }
 
-int knob_trace_read(const char *name, char **value)
+int setting_trace_read(const char *name, char **value)
 {
 	char path[128];
 	int root = locate(name, path), error = 0;
@@ -60,7 +60,7 @@ static int remove_instance(int root, const char *path)
 	return errno;
 }
 
-int knob_trace_write(const char *name, const char *value)
+int setting_trace_write(const char *name, const char *value)
 {
 	char path[128];
 	int root = locate(name, path), error;

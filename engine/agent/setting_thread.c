@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "agent/knob_thread.h"
+#include "agent/setting_thread.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -65,7 +65,7 @@ static bool parse(const char *name, struct thread *thread)
 	return thread->start >= 0 && (thread->affinity || !strcmp(at, "policy"));
 }
 
-bool knob_thread_is(const char *name)
+bool setting_thread_is(const char *name)
 {
 	struct thread thread;
 
@@ -145,7 +145,7 @@ static int write_policy(pid_t tid, const char *value)
 	return EINVAL;
 }
 
-int knob_thread_read(const char *name, char **value)
+int setting_thread_read(const char *name, char **value)
 {
 	struct thread thread;
 
@@ -157,7 +157,7 @@ int knob_thread_read(const char *name, char **value)
 	return thread.affinity ? read_affinity(thread.tid, value) : read_policy(thread.tid, value);
 }
 
-int knob_thread_write(const char *name, const char *value)
+int setting_thread_write(const char *name, const char *value)
 {
 	struct thread thread;
 

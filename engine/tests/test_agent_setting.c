@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/knob.h"
+#include "agent/setting.h"
 #include "tests/cm.h"
 
 static void the_same_value_is_known_in_its_other_forms(void **state)
@@ -32,18 +32,18 @@ static void the_same_value_is_known_in_its_other_forms(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
-		assert_true(knob_same(same[i][0], same[i][1]));
-		assert_true(knob_same(same[i][1], same[i][0]));
+		assert_true(setting_same(same[i][0], same[i][1]));
+		assert_true(setting_same(same[i][1], same[i][0]));
 	}
 	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
-		assert_false(knob_same(other[i][0], other[i][1]));
-		assert_false(knob_same(other[i][1], other[i][0]));
+		assert_false(setting_same(other[i][0], other[i][1]));
+		assert_false(setting_same(other[i][1], other[i][0]));
 	}
 }
 
 static void check_selected(const char *text, const char *wanted)
 {
-	char *word = knob_selected(text);
+	char *word = setting_selected(text);
 
 	if (wanted)
 		assert_string_equal(word, wanted);
@@ -78,33 +78,33 @@ static void a_file_on_disk_keeps_every_byte(void **state)
 	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, "always [madvise]\nnext\n", 22), 22);
-	assert_null(knob_read(path, false, &value));
+	assert_null(setting_read(path, false, &value));
 	assert_string_equal(value, "always [madvise]\nnext\n");
 	free(value);
-	assert_null(knob_write(path, false, "x"));
-	assert_null(knob_read(path, false, &value));
+	assert_null(setting_write(path, false, "x"));
+	assert_null(setting_read(path, false, &value));
 	assert_string_equal(value, "x");
 	free(value);
 	assert_int_equal(ftruncate(fd, 0), 0);
 	assert_int_equal(pwrite(fd, "\xff\xfe", 2, 0), 2);
-	assert_string_equal(knob_read(path, false, &value), "EILSEQ");
-	assert_int_equal(ftruncate(fd, KNOB_MOST + 1), 0);
-	assert_string_equal(knob_read(path, false, &value), "EFBIG");
+	assert_string_equal(setting_read(path, false, &value), "EILSEQ");
+	assert_int_equal(ftruncate(fd, SETTING_MAX_LEN + 1), 0);
+	assert_string_equal(setting_read(path, false, &value), "EFBIG");
 	close(fd);
 	unlink(path);
-	assert_string_equal(knob_read(path, false, &value), "ENOENT");
-	assert_string_equal(knob_write(path, false, "x"), "ENOENT");
-	assert_string_equal(knob_write("/dev/null", false, "x"), "EINVAL");
+	assert_string_equal(setting_read(path, false, &value), "ENOENT");
+	assert_string_equal(setting_write(path, false, "x"), "ENOENT");
+	assert_string_equal(setting_write("/dev/null", false, "x"), "EINVAL");
 }
 
 static void kernel_files_are_volatile(void **state)
 {
 	(void)state;
-	assert_true(knob_is_volatile("/proc/sys/kernel/ostype"));
-	assert_true(knob_is_volatile("/tmp/../proc/sys/kernel/ostype"));
-	assert_true(knob_is_volatile("/sys/no/such/thing"));
-	assert_false(knob_is_volatile("/etc/hostname"));
-	assert_false(knob_is_volatile("/system"));
+	assert_true(setting_is_volatile("/proc/sys/kernel/ostype"));
+	assert_true(setting_is_volatile("/tmp/../proc/sys/kernel/ostype"));
+	assert_true(setting_is_volatile("/sys/no/such/thing"));
+	assert_false(setting_is_volatile("/etc/hostname"));
+	assert_false(setting_is_volatile("/system"));
 }
 
 static void threads_and_groups_have_names(void **state)
@@ -129,11 +129,11 @@ static void threads_and_groups_have_names(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		assert_true(knob_is_name(names[i]));
+		assert_true(setting_is_name(names[i]));
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		assert_false(knob_is_name(others[i]));
-	assert_true(knob_is_volatile("thread:1:0:policy"));
-	assert_true(knob_is_volatile("group:/sys/fs/cgroup/a"));
+		assert_false(setting_is_name(others[i]));
+	assert_true(setting_is_volatile("thread:1:0:policy"));
+	assert_true(setting_is_volatile("group:/sys/fs/cgroup/a"));
 }
 
 static void several_lines_of_a_kernel_file_are_refused(void **state)
@@ -141,9 +141,9 @@ static void several_lines_of_a_kernel_file_are_refused(void **state)
 	char *value;
 
 	(void)state;
-	assert_string_equal(knob_read("/proc/self/status", true, &value), "multi-line");
+	assert_string_equal(setting_read("/proc/self/status", true, &value), "multi-line");
 	assert_null(value);
-	assert_null(knob_read("/proc/sys/kernel/ostype", true, &value));
+	assert_null(setting_read("/proc/sys/kernel/ostype", true, &value));
 	assert_string_equal(value, "Linux");
 	free(value);
 }

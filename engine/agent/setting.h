@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* One setting: how it is read, written and compared. Most are files that the kernel shows; threads
- * (knob_thread.h) and control groups (knob_group.h) have names of their own. */
-#ifndef RTGAUGE_KNOB_H
-#define RTGAUGE_KNOB_H
+ * (setting_thread.h) and control groups (setting_group.h) have names of their own. */
+#ifndef RTGAUGE_SETTING_H
+#define RTGAUGE_SETTING_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#define KNOB_MOST 4096
+#define SETTING_MAX_LEN 4096
 
 /* A path, or the name of a thread's or a group's setting. */
-bool knob_is_name(const char *path);
+bool setting_is_name(const char *path);
 
 /* Below /proc, /sys, /dev or /run: gone after a reboot. */
-bool knob_is_volatile(const char *path);
+bool setting_is_volatile(const char *path);
 
 /*
  * Reads what has to be written to bring the present value back: of a selector ("always [madvise] never") the
@@ -21,17 +21,17 @@ bool knob_is_volatile(const char *path);
  * *value is malloc'ed. Returns NULL, or the name of an error: that of an errno, "multi-line" for a kernel
  * file of several lines, which cannot be written back.
  */
-const char *knob_read(const char *path, bool is_volatile, char **value);
+const char *setting_read(const char *path, bool is_volatile, char **value);
 
 /* Writes the whole value with one write(2), a newline after it in kernel files. Returns NULL or the name of
  * an errno. */
-const char *knob_write(const char *path, bool is_volatile, const char *value);
+const char *setting_write(const char *path, bool is_volatile, const char *value);
 
 /* The same value, though perhaps written another way: spaces, "0,1" and "0-1", "3" and "00000003", "1" and
  * "Y". */
-bool knob_same(const char *a, const char *b);
+bool setting_same(const char *a, const char *b);
 
 /* The word in brackets where the text is a selector, malloc'ed; else NULL. */
-char *knob_selected(const char *text);
+char *setting_selected(const char *text);
 
 #endif
