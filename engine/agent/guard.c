@@ -210,7 +210,7 @@ static int run(struct guard *guard, struct wish *wish, const char *dir, FILE *ev
 	struct holder holder;
 
 	if (wish->lock) {
-		guard->lock = lock_take(wish->lock_name, &holder);
+		guard->lock = machine_lock_take(wish->lock_name, &holder);
 		if (guard->lock < 0)
 			return say_locked(wish, errno, &holder);
 		restore_settings(dir, &stale, events);
@@ -232,7 +232,7 @@ int verb_guard(int argc, char **argv)
 {
 	struct guard guard = {
 		.lease_ns = 10 * NS_PER_S, .grace_ns = 2 * NS_PER_S, .lock = -1, .program_in = -1};
-	struct wish wish = {.lock_name = LOCK_NAME, .status_fd = -1};
+	struct wish wish = {.lock_name = MACHINE_LOCK_NAME, .status_fd = -1};
 	FILE *events;
 	char *dir;
 	int status;

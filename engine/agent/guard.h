@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "agent/lock.h"
+#include "agent/machine_lock.h"
 
 #define NS_PER_S 1000000000LL
 #define LINE_MOST 4096 /* PIPE_BUF: a line goes into a pipe whole or not at all */

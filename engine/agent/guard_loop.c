@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/family.h"
+#include "agent/process_tree.h"
 
 #define KILL_NS (5 * NS_PER_S) /* a process that outlives SIGKILL this long hangs in the kernel */
 #define KILL_STEP_MS 10
@@ -87,14 +87,14 @@ static void close_input(struct guard *guard)
 	guard->program_in = -1;
 }
 
-static void enter(struct guard *guard, enum phase phase)
+static void enter_phase(struct guard *guard, enum phase phase)
 {
 	guard->phase = phase;
 	close_input(guard);
 	if (phase == PHASE_CLOSED) {
 		guard->phase_end = now_ns() + guard->grace_ns / 10;
 	} else if (phase == PHASE_TERM) {
-		family_signal(SIGTERM);
+		process_tree_signal(SIGTERM);
 		guard->phase_end = now_ns() + guard->grace_ns;
 	} else {
 		guard->phase_end = now_ns() + KILL_NS;
@@ -106,7 +106,7 @@ static void begin_end(struct guard *guard, const char *reason)
 	if (guard->phase != PHASE_RUN)
 		return;
 	guard->reason = reason;
-	enter(guard, guard->exited ? PHASE_TERM : PHASE_CLOSED);
+	enter_phase(guard, guard->exited ? PHASE_TERM : PHASE_CLOSED);
 }
 
 static void take_line(struct guard *guard)
@@ -180,7 +180,7 @@ static void take_signals(struct guard *guard)
 		if (guard->phase == PHASE_RUN)
 			begin_end(guard, "signal");
 		else if (guard->phase < PHASE_KILL)
-			enter(guard, PHASE_KILL);
+			enter_phase(guard, PHASE_KILL);
 	}
 	reap(guard);
 }
@@ -191,7 +191,7 @@ static size_t kill_all(struct guard *guard, pid_t **before, size_t count_before)
 	pid_t *pids;
 	size_t count;
 
-	count = family_list(&pids);
+	count = process_tree_list(&pids);
 	/* The group at once: it cannot fork away from that. While its leader is not reaped nobody else can
 	 * have its number. */
 	if (guard->program && !guard->exited)
@@ -236,7 +236,7 @@ static void wait_for_more(struct guard *guard, const struct holder *self)
 	if (fds[0].revents)
 		take_signals(guard);
 	if (fds[1].revents)
-		lock_answer(guard->lock, self);
+		machine_lock_answer(guard->lock, self);
 	if (fds[2].revents)
 		take_input(guard);
 }
@@ -248,7 +248,7 @@ static bool all_gone(const struct guard *guard)
 
 	if (guard->program && !guard->exited)
 		return false;
-	count = family_list(&pids);
+	count = process_tree_list(&pids);
 	free(pids);
 	return !count;
 }
@@ -273,7 +273,7 @@ void guard_loop(struct guard *guard, const struct holder *self)
 			begin_end(guard, "lease");
 		else if (guard->phase != PHASE_RUN && guard->phase < PHASE_KILL &&
 			 now_ns() >= guard->phase_end)
-			enter(guard, guard->phase + 1);
+			enter_phase(guard, guard->phase + 1);
 	}
 	free(targets);
 }

@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "agent/args.h"
 #include "agent/errname.h"
-#include "agent/expand.h"
+#include "agent/glob.h"
 #include "agent/file.h"
 #include "agent/process.h"
 #include "verbs.h"
@@ -129,7 +129,7 @@ static int compare(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static bool write_all_files(struct paths *paths)
+static bool write_all_files(struct glob_paths *paths)
 {
 	char boot[BOOT_ID_SIZE];
 	struct json j;
@@ -155,7 +155,7 @@ static bool write_all_files(struct paths *paths)
 }
 
 /* Patterns on standard input, each ended by a NUL where there is one, else by a newline. */
-static int expand_input(struct paths *paths)
+static int read_patterns(struct glob_paths *paths)
 {
 	struct bytes bytes;
 	int error = file_read_fd(STDIN_FILENO, PATTERNS_MOST, &bytes);
@@ -175,7 +175,7 @@ static int expand_input(struct paths *paths)
 			stop = last;
 		*stop = '\0';
 		if (*at)
-			error = expand(at, paths);
+			error = glob_expand(at, paths);
 		at = stop + 1;
 	}
 	free(bytes.data);
@@ -184,7 +184,7 @@ static int expand_input(struct paths *paths)
 
 int verb_read(int argc, char **argv)
 {
-	struct paths paths = {0};
+	struct glob_paths paths = {0};
 	int i, status;
 	bool dashes;
 
@@ -194,14 +194,14 @@ int verb_read(int argc, char **argv)
 	if (i == argc)
 		return usage_error("read needs a path or a pattern, or - for patterns on standard input");
 	if (!dashes && argc - i == 1 && !strcmp(argv[i], "-"))
-		status = expand_input(&paths);
+		status = read_patterns(&paths);
 	else
 		for (; i < argc && !status; i++)
-			status = expand(argv[i], &paths)
+			status = glob_expand(argv[i], &paths)
 					 ? error_line(STATUS_CANNOT_MEASURE, "internal", "out of memory")
 					 : 0;
 	if (!status && !write_all_files(&paths))
 		status = STATUS_CANNOT_MEASURE;
-	paths_free(&paths);
+	glob_paths_free(&paths);
 	return status;
 }

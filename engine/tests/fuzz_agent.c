@@ -7,7 +7,7 @@
 #include "base/options.h"
 #include "agent/args.h"
 #include "agent/setting.h"
-#include "agent/lock.h"
+#include "agent/machine_lock.h"
 #include "agent/process.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 		break;
 	case 2:
-		lock_parse(text, &holder);
+		machine_lock_parse(text, &holder);
 		if (*holder.run && !args_is_id(holder.run))
 			abort();
 		break;

@@ -8,8 +8,8 @@
 
 #include "base/options.h"
 #include "agent/args.h"
-#include "agent/expand.h"
-#include "agent/lock.h"
+#include "agent/glob.h"
+#include "agent/machine_lock.h"
 #include "agent/process.h"
 #include "tests/cm.h"
 
@@ -123,7 +123,7 @@ static void check_holder(const char *text, const char *run, const char *label)
 	struct holder holder;
 	char *line = strdup(text);
 
-	lock_parse(line, &holder);
+	machine_lock_parse(line, &holder);
 	assert_string_equal(holder.run, run);
 	assert_string_equal(holder.label, label);
 	free(line);
@@ -145,7 +145,7 @@ static void patterns_match_as_in_a_shell(void **state)
 {
 	char dir[] = "/tmp/rtgauge-test-XXXXXX", text[128];
 	static const char *const files[] = {"/cpu0/online", "/cpu1/online", "/cpu1/.dot", "/[x]"};
-	struct paths paths = {0};
+	struct glob_paths paths = {0};
 
 	(void)state;
 	assert_non_null(mkdtemp(dir));
@@ -158,23 +158,23 @@ static void patterns_match_as_in_a_shell(void **state)
 		fclose(fopen(text, "w"));
 	}
 	snprintf(text, sizeof(text), "%s/cpu[0-9]*//online", dir);
-	assert_int_equal(expand(text, &paths), 0);
+	assert_int_equal(glob_expand(text, &paths), 0);
 	assert_int_equal(paths.count, 2);
 	snprintf(text, sizeof(text), "%s/cpu1/*", dir);
-	assert_int_equal(expand(text, &paths), 0);
+	assert_int_equal(glob_expand(text, &paths), 0);
 	assert_int_equal(paths.count, 3);
 	snprintf(text, sizeof(text), "%s/*/nothing", dir);
-	assert_int_equal(expand(text, &paths), 0);
+	assert_int_equal(glob_expand(text, &paths), 0);
 	assert_int_equal(paths.count, 4);
 	assert_string_equal(paths.list[3], text);
 	snprintf(text, sizeof(text), "%s/[x]", dir); /* no file is named x: the name itself */
-	assert_int_equal(expand(text, &paths), 0);
+	assert_int_equal(glob_expand(text, &paths), 0);
 	assert_string_equal(paths.list[4], text);
-	paths_free(&paths);
+	glob_paths_free(&paths);
 	snprintf(text, sizeof(text), "%s/cpu*/", dir);
-	assert_int_equal(expand(text, &paths), 0);
+	assert_int_equal(glob_expand(text, &paths), 0);
 	assert_int_equal(paths.count, 2);
-	paths_free(&paths);
+	glob_paths_free(&paths);
 	snprintf(text, sizeof(text), "rm -r %s", dir);
 	assert_int_equal(system(text), 0);
 }

@@ -3,12 +3,12 @@
  * One run a target: an abstract Unix socket, which leaves no file, holds for every user of the network
  * namespace and ends with its process. Whoever connects is told who holds it.
  */
-#ifndef RTGAUGE_LOCK_H
-#define RTGAUGE_LOCK_H
+#ifndef RTGAUGE_MACHINE_LOCK_H
+#define RTGAUGE_MACHINE_LOCK_H
 
 #include <stdint.h>
 
-#define LOCK_NAME "rtgauge-target"
+#define MACHINE_LOCK_NAME "rtgauge-target"
 
 struct holder {
 	char run[129]; /* "" where it did not say */
@@ -17,12 +17,12 @@ struct holder {
 };
 
 /* Returns the lock's descriptor, or -1 with errno; with EADDRINUSE *holder says who has it. */
-int lock_take(const char *name, struct holder *holder);
+int machine_lock_take(const char *name, struct holder *holder);
 
 /* Answers one who connected. Never waits. */
-void lock_answer(int lock, const struct holder *self);
+void machine_lock_answer(int lock, const struct holder *self);
 
 /* Reads the holder's line, which may come from anybody; what is wrong leaves run and label empty. */
-void lock_parse(char *line, struct holder *holder);
+void machine_lock_parse(char *line, struct holder *holder);
 
 #endif

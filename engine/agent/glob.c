@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "agent/expand.h"
+#include "agent/glob.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int add(struct paths *paths, const char *path)
+static int add(struct glob_paths *paths, const char *path)
 {
 	if (paths->count == paths->room) {
 		size_t room = paths->room ? paths->room * 2 : 64;
@@ -29,7 +29,7 @@ static int add(struct paths *paths, const char *path)
  * `done` is the part of the path that stands; `rest` is the pattern behind it. Goes down as deep as the
  * pattern has parts.
  */
-static int walk(const char *done, const char *rest, struct paths *paths)
+static int walk(const char *done, const char *rest, struct glob_paths *paths)
 {
 	size_t slashes = strspn(rest, "/"), len = strcspn(rest + slashes, "/");
 	char *part = strndup(rest + slashes, len), *base = NULL, *next = NULL;
@@ -76,7 +76,7 @@ out:
 	return error;
 }
 
-int expand(const char *pattern, struct paths *paths)
+int glob_expand(const char *pattern, struct glob_paths *paths)
 {
 	size_t before = paths->count;
 	int error = strpbrk(pattern, "*?[\\") ? walk("", pattern, paths) : 0;
@@ -86,10 +86,10 @@ int expand(const char *pattern, struct paths *paths)
 	return error;
 }
 
-void paths_free(struct paths *paths)
+void glob_paths_free(struct glob_paths *paths)
 {
 	for (size_t i = 0; i < paths->count; i++)
 		free(paths->list[i]);
 	free(paths->list);
-	*paths = (struct paths){0};
+	*paths = (struct glob_paths){0};
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Patterns with * ? [ ] to paths. glob(3) does this too, and brings a quarter of a megabyte of user databases
  * into a static program. */
-#ifndef RTGAUGE_EXPAND_H
-#define RTGAUGE_EXPAND_H
+#ifndef RTGAUGE_GLOB_H
+#define RTGAUGE_GLOB_H
 
 #include <stddef.h>
 
-struct paths {
+struct glob_paths {
 	char **list;
 	size_t count, room;
 };
@@ -15,8 +15,8 @@ struct paths {
  * Adds what the pattern matches, as a shell would (a leading dot only where the pattern has it; \ takes the
  * meaning away); the pattern itself where it matches nothing or is no pattern. Returns 0 or ENOMEM.
  */
-int expand(const char *pattern, struct paths *paths);
+int glob_expand(const char *pattern, struct glob_paths *paths);
 
-void paths_free(struct paths *paths);
+void glob_paths_free(struct glob_paths *paths);
 
 #endif

@@ -13,7 +13,7 @@
 #define CPUS "cpus:"
 
 /* 0, an errno, or -1: what is named is no place. */
-static int go_to(const char *place)
+static int move_to(const char *place)
 {
 	struct cpuset cpus;
 
@@ -33,7 +33,7 @@ int verb_enter(int argc, char **argv)
 
 	if (status)
 		return status;
-	error = dashes || argc - rest < 2 ? -1 : go_to(argv[rest]);
+	error = dashes || argc - rest < 2 ? -1 : move_to(argv[rest]);
 	if (error < 0)
 		return usage_error("enter takes a place and a program: enter /sys/fs/cgroup/...|cpus:0-3,6 "
 				   "PROGRAM ARG...");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/options.h"
-#include "agent/family.h"
+#include "agent/process_tree.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -39,7 +39,7 @@ static size_t read_all(struct process **all)
 	return count;
 }
 
-size_t family_list(pid_t **pids)
+size_t process_tree_list(pid_t **pids)
 {
 	struct process *all;
 	size_t count = read_all(&all), found = 0, living = 0;
@@ -71,10 +71,10 @@ size_t family_list(pid_t **pids)
 	return living;
 }
 
-size_t family_signal(int signal)
+size_t process_tree_signal(int signal)
 {
 	pid_t *pids;
-	size_t count = family_list(&pids);
+	size_t count = process_tree_list(&pids);
 
 	for (size_t i = 0; i < count; i++) {
 		kill(pids[i], signal);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "agent/lock.h"
+#include "agent/machine_lock.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -28,7 +28,7 @@ static socklen_t address(const char *name, struct sockaddr_un *un)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len);
 }
 
-void lock_parse(char *line, struct holder *holder)
+void machine_lock_parse(char *line, struct holder *holder)
 {
 	struct scan scan = {.at = line};
 	const char *run, *label;
@@ -89,12 +89,12 @@ static bool ask_holder(const char *name, struct holder *holder)
 			used += (size_t)n;
 	}
 	line[used] = '\0';
-	lock_parse(line, holder);
+	machine_lock_parse(line, holder);
 	close(fd);
 	return true;
 }
 
-int lock_take(const char *name, struct holder *holder)
+int machine_lock_take(const char *name, struct holder *holder)
 {
 	struct sockaddr_un un;
 	socklen_t len = address(name, &un);
@@ -116,7 +116,7 @@ int lock_take(const char *name, struct holder *holder)
 	return -1;
 }
 
-void lock_answer(int lock, const struct holder *self)
+void machine_lock_answer(int lock, const struct holder *self)
 {
 	int fd = accept4(lock, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	char *line = NULL;
