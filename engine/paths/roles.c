@@ -2,8 +2,8 @@
 #include "paths/roles.h"
 
 #include "base/error.h"
-#include "frame/options.h"
-#include "frame/placement.h"
+#include "harness/options.h"
+#include "harness/placement.h"
 
 struct roles_options roles_wanted = {.path = "loop:eventfd", .role = PATH_BOTH, .slave_cpu = -1};
 
@@ -12,7 +12,7 @@ static int other_than(const struct cpuset *measured, int slave)
 {
 	int first = cpuset_next(measured, 0), second = cpuset_next(measured, (unsigned int)first + 1);
 
-	return cpuset_count(&frame_wanted.cpus) || first != slave || second < 0 ? first : second;
+	return cpuset_count(&harness_options.cpus) || first != slave || second < 0 ? first : second;
 }
 
 int roles_cpus(struct probe_cpus *cpus, int cpu[2])

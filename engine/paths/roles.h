@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/options.h"
-#include "frame/cpus.h"
+#include "harness/cpus.h"
 #include "paths/path.h"
 
 struct roles_options {
@@ -16,7 +16,7 @@ struct roles_options {
 	int64_t slave_cpu;
 };
 
-/* Constant once frame_open has read it. */
+/* Constant once harness_run has read it. */
 extern struct roles_options roles_wanted;
 
 #define ROLES_OPTION_PATH                                                                                    \

@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
-#include "frame/partner.h"
-#include "frame/thread.h"
+#include "harness/partner.h"
+#include "harness/thread.h"
 #include "rt/clock.h"
 
 #define ROOM 16384
@@ -30,7 +30,7 @@ void observer_watch(void *arg)
 	struct path_end *end = o->end;
 	struct edge edge;
 
-	while (!atomic_load_explicit(&frame_shared.stop, memory_order_relaxed)) {
+	while (!atomic_load_explicit(&harness_shared.stop, memory_order_relaxed)) {
 		int error = end->kind->receive(end, &edge);
 		int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
 		size_t slot;

@@ -31,7 +31,7 @@ struct observer {
 /* In memory that a partner shares. NULL: there is none left. */
 struct observer *observer_new(struct path_end *end);
 
-/* Watches until frame_shared.stop, or, as a partner, until it is ended. arg: a struct observer. */
+/* Watches until harness_shared.stop, or, as a partner, until it is ended. arg: a struct observer. */
 void observer_watch(void *arg);
 
 #endif

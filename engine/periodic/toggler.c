@@ -12,7 +12,7 @@
 #include "rt/memory.h"
 #include "rt/wait.h"
 
-static struct toggler *toggler_of(struct frame_thread *thread)
+static struct toggler *toggler_of(struct harness_thread *thread)
 {
 	return (struct toggler *)((char *)thread - offsetof(struct toggler, thread));
 }
@@ -41,7 +41,7 @@ static inline __attribute__((always_inline)) void toggle_until(struct toggler *t
 		size_t slot;
 
 		wait_release(t, release_ns, by_timerfd);
-		if (__builtin_expect(atomic_load_explicit(&frame_shared.stop, memory_order_relaxed), 0))
+		if (__builtin_expect(atomic_load_explicit(&harness_shared.stop, memory_order_relaxed), 0))
 			return;
 		if (commands_cut_short(release_ns, clock_now_ns(CLOCK_MONOTONIC)))
 			continue;
@@ -70,7 +70,7 @@ static void run_phase(struct toggler *t, int64_t end)
 		toggle_until(t, end, false);
 }
 
-static void measure(struct frame_thread *thread)
+static void measure(struct harness_thread *thread)
 {
 	struct toggler *t = toggler_of(thread);
 	const struct itimerspec each = {.it_value = ns_timespec(t->start_ns),
@@ -87,7 +87,7 @@ static void measure(struct frame_thread *thread)
 		t->end->kind->send(t->end, EDGE_OVER);
 }
 
-static int prepare(struct frame_thread *thread)
+static int prepare(struct harness_thread *thread)
 {
 	struct toggler *t = toggler_of(thread);
 

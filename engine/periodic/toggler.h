@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/slot_ring.h"
-#include "frame/thread.h"
+#include "harness/thread.h"
 #include "paths/path.h"
 
 #define TOGGLER_ROOM 32768
@@ -31,7 +31,7 @@ struct toggler {
 	bool by_timerfd, tells_over; /* at its end it says so to the other engine */
 	int timer_fd;
 	int64_t half_ns, start_ns, warm_up_count, total_count;
-	struct frame_thread thread; /* what it does is set by toggler_make */
+	struct harness_thread thread; /* what it does is set by toggler_make */
 };
 
 /* false: there is not the memory. */

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/stream.h"
-#include "frame/clock_cost.h"
+#include "harness/clock_cost.h"
 #include "rt/clock.h"
 #include "verbs.h"
 

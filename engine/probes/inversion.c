@@ -16,9 +16,9 @@
 #include "base/error.h"
 #include "base/series.h"
 #include "base/stream.h"
-#include "frame/frame.h"
-#include "frame/placement.h"
-#include "frame/rounds.h"
+#include "harness/harness.h"
+#include "harness/placement.h"
+#include "harness/rounds.h"
 #include "rt/clock.h"
 #include "rt/anylock.h"
 #include "rt/memory.h"
@@ -36,7 +36,7 @@ static int lock = LOCK_ALL;
 static int64_t section_ns = 2000000, limit_ns = 100000000, trials = 3;
 
 static const struct option_entry table[] = {
-	FRAME_OPTION_CPU,
+	HARNESS_OPTION_CPU,
 	{.name = "lock",
 	 .kind = OPTION_CHOICE,
 	 .value = &lock,
@@ -62,11 +62,11 @@ static const struct option_entry table[] = {
 	 .help = "with each lock (3)"},
 	{.name = "priority",
 	 .kind = OPTION_INT,
-	 .value = &frame_wanted.priority,
+	 .value = &harness_options.priority,
 	 .min = 3,
 	 .max = 99,
 	 .help = "of the high task; the others have one and two less (98)"},
-	FRAME_OPTIONS_MACHINE,
+	HARNESS_OPTIONS_MACHINE,
 };
 
 /* A kind of lock and what became of its trials. */
@@ -155,7 +155,7 @@ static void ready(void)
 {
 	struct kind *kind = kinds[kind_now];
 
-	anylock_make(&lock_now, kind->lock, (int)frame_wanted.priority);
+	anylock_make(&lock_now, kind->lock, (int)harness_options.priority);
 	sem_init(&trial.middle, 0, 0);
 	sem_init(&trial.high, 0, 0);
 	trial.starved = trial.gave_up = false;
@@ -215,9 +215,9 @@ static int make_kind(enum anylock_kind anylock_kind, int cpu)
 	struct kind *kind = memory_get(sizeof(*kind));
 
 	if (!kind)
-		return frame_no_memory();
+		return harness_no_memory();
 	kind->lock = anylock_kind;
-	kind->error = anylock_make(&lock_now, anylock_kind, (int)frame_wanted.priority);
+	kind->error = anylock_make(&lock_now, anylock_kind, (int)harness_options.priority);
 	if (!kind->error)
 		anylock_end(&lock_now);
 	else if (lock != LOCK_ALL)
@@ -236,7 +236,7 @@ static int make_kind(enum anylock_kind anylock_kind, int cpu)
 static int make(struct rounds *r)
 {
 	static void (*const run[])(struct rounds_task *) = {run_low, run_middle, run_high};
-	int cpu, status = placement_choose(r->frame.cpus, PLACEMENT_SAME_CPU, &cpu, &cpu);
+	int cpu, status = placement_choose(r->harness.cpus, PLACEMENT_SAME_CPU, &cpu, &cpu);
 
 	for (int i = 1; lock_names[i] && !status; i++) {
 		if (lock == LOCK_ALL || lock == i)
@@ -245,27 +245,27 @@ static int make(struct rounds *r)
 	for (int i = 0; i < TASKS && !status; i++) {
 		tasks[i] = rounds_task_new(cpu, 1, run[i]);
 		if (!tasks[i])
-			return frame_no_memory();
-		tasks[i]->thread.priority = (int)frame_wanted.priority - (HIGH - i);
+			return harness_no_memory();
+		tasks[i]->thread.priority = (int)harness_options.priority - (HIGH - i);
 	}
 	if (status)
 		return status;
 	while (kind_now < kind_count - 1 && kinds[kind_now]->error)
 		kind_now++;
-	r->frame.series_count = kind_count;
+	r->harness.series_count = kind_count;
 	r->work_ns = limit_ns + 2 * section_ns;
 	r->rest_ns = r->work_ns / 2;
-	frame_wanted.warm_up_ns = 0;
-	frame_wanted.count = trials;
+	harness_options.warm_up_ns = 0;
+	harness_options.count = trials;
 	return 0;
 }
 
 static struct rounds rounds = {
-	.frame =
+	.harness =
 		{
 			.name = "inversion",
 			.table = table,
-			.options = sizeof(table) / sizeof(table[0]),
+			.option_count = sizeof(table) / sizeof(table[0]),
 			.series = series,
 			.conclude = conclude,
 		},

@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/series.h"
 #include "base/stream.h"
-#include "frame/frame.h"
-#include "frame/rounds.h"
+#include "harness/harness.h"
+#include "harness/rounds.h"
 #include "rt/clock.h"
 #include "rt/interrupts.h"
 #include "rt/memory.h"
@@ -32,7 +32,7 @@ static int64_t threshold_ns = 1000, round_ns = 100000000, busy_ns = 75000000;
 static int count_interrupts = 1;
 
 static const struct option_entry table[] = {
-	FRAME_OPTION_CPU,
+	HARNESS_OPTION_CPU,
 	{.name = "threshold-ns",
 	 .kind = OPTION_INT,
 	 .value = &threshold_ns,
@@ -54,9 +54,9 @@ static const struct option_entry table[] = {
 	{.name = "interrupts",
 	 .kind = OPTION_CHOICE,
 	 .value = &count_interrupts,
-	 .choices = frame_on_off,
+	 .choices = harness_on_off,
 	 .help = "count them after each gap, where that is cheap"},
-	FRAME_OPTIONS_MEASURING("gaps to measure on a CPU, in place of a duration"),
+	HARNESS_OPTIONS_MEASURING("gaps to measure on a CPU, in place of a duration"),
 };
 
 /* A CPU: its task and a series for each cause. */
@@ -74,7 +74,7 @@ struct watched_cpu {
 static struct watched_cpu *cpus[PROBE_CPUS_MOST];
 static struct rounds_task *tasks[PROBE_CPUS_MOST];
 static struct series *series[PROBE_CPUS_MOST * CAUSES];
-static struct frame_thread *measurers[PROBE_CPUS_MOST * CAUSES];
+static struct harness_thread *measurers[PROBE_CPUS_MOST * CAUSES];
 static unsigned int cpu_count, series_count;
 static int64_t measured_from_ns, measured_until_ns; /* set before each round */
 
@@ -153,14 +153,14 @@ static void work(struct rounds_task *t)
 
 static void ready(void)
 {
-	measured_from_ns = series[0]->start_ns + frame_wanted.warm_up_ns;
+	measured_from_ns = series[0]->start_ns + harness_options.warm_up_ns;
 	measured_until_ns =
-		frame_wanted.duration_ns ? measured_from_ns + frame_wanted.duration_ns : INT64_MAX;
+		harness_options.duration_ns ? measured_from_ns + harness_options.duration_ns : INT64_MAX;
 }
 
 static bool take(struct json *j)
 {
-	bool more = !frame_wanted.count;
+	bool more = !harness_options.count;
 
 	for (unsigned int i = 0; i < cpu_count; i++) {
 		struct watched_cpu *c = cpus[i];
@@ -174,7 +174,7 @@ static bool take(struct json *j)
 		for (unsigned int cause = 0; cause < CAUSES; cause++)
 			gaps += c->series[cause].total.count +
 				c->series[cause].measuring * c->series[cause].window.count;
-		more |= gaps < frame_wanted.count;
+		more |= gaps < harness_options.count;
 	}
 	return more;
 }
@@ -200,7 +200,7 @@ static void conclude(struct json *j)
 }
 
 /* Whether a count of interrupts is cheap enough to follow each gap; on its own CPU, as the task. */
-static int prepare(struct frame_thread *thread)
+static int prepare(struct harness_thread *thread)
 {
 	struct watched_cpu *c = NULL;
 
@@ -239,17 +239,17 @@ static int check_numbers(void)
 
 static int make(struct rounds *r)
 {
-	const struct cpuset *measured = &r->frame.cpus->measured;
+	const struct cpuset *measured = &r->harness.cpus->measured;
 
 	for (int cpu = cpuset_next(measured, 0); cpu >= 0;
 	     cpu = cpuset_next(measured, (unsigned int)cpu + 1)) {
 		struct watched_cpu *c = memory_get(sizeof(*c));
 
 		if (!c)
-			return frame_no_memory();
+			return harness_no_memory();
 		c->task = rounds_task_new(cpu, ROOM, work);
 		if (!c->task)
-			return frame_no_memory();
+			return harness_no_memory();
 		c->task->thread.prepare = prepare;
 		for (unsigned int cause = 0; cause < CAUSES; cause++) {
 			struct series *s = &c->series[cause];
@@ -265,18 +265,18 @@ static int make(struct rounds *r)
 		tasks[cpu_count++] = c->task;
 	}
 	r->task_count = cpu_count;
-	r->frame.series_count = series_count;
+	r->harness.series_count = series_count;
 	r->work_ns = busy_ns;
 	r->rest_ns = round_ns - busy_ns;
 	return 0;
 }
 
 static struct rounds rounds = {
-	.frame =
+	.harness =
 		{
 			.name = "noise",
 			.table = table,
-			.options = sizeof(table) / sizeof(table[0]),
+			.option_count = sizeof(table) / sizeof(table[0]),
 			.check = check_numbers,
 			.series = series,
 			.measurers = measurers,

@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/stream.h"
-#include "frame/frame.h"
-#include "frame/partner.h"
+#include "harness/harness.h"
+#include "harness/partner.h"
 #include "paths/path.h"
 #include "paths/roles.h"
 #include "periodic/edges.h"
@@ -48,24 +48,24 @@ static const struct option_entry table[] = {
 	 .value = &wanted.timer,
 	 .choices = timer_names,
 	 .help = "waits by"},
-	FRAME_OPTION_CPU,
+	HARNESS_OPTION_CPU,
 	ROLES_OPTION_SLAVE_CPU,
-	FRAME_OPTIONS_MEASURING("half-periods in the measured phase, in place of a duration"),
+	HARNESS_OPTIONS_MEASURING("half-periods in the measured phase, in place of a duration"),
 };
 
 static struct toggler toggler;
 static struct observer *observer;
 static struct edges edges;
-static struct frame_thread watching; /* the observer, where this engine is nothing else */
+static struct harness_thread watching; /* the observer, where this engine is nothing else */
 static struct path_end ends[2];
 static struct partner partner;
 static int64_t end_ns;
 static struct series *shown[EDGES_SERIES];
-static struct frame_thread *threads[1];
-static struct frame_thread *measurers[EDGES_SERIES];
-static struct frame frame;
+static struct harness_thread *threads[1];
+static struct harness_thread *measurers[EDGES_SERIES];
+static struct harness harness;
 
-static void watch(struct frame_thread *thread)
+static void watch(struct harness_thread *thread)
 {
 	usage_read(thread->schedstat, &thread->before);
 	observer_watch(observer);
@@ -81,7 +81,7 @@ static bool take(struct json *j)
 	if (observer)
 		edges_take_sights(&edges, observer, j);
 	if (roles_wanted.role == PATH_BOTH && !partner_lives(&partner))
-		frame_end_by(&frame, "slave-died");
+		harness_end_by(&harness, "slave-died");
 	return !done;
 }
 
@@ -94,11 +94,11 @@ static bool take_alone(struct json *j)
 	edges_take_sights(&edges, observer, j);
 	s->reached_ns = now_ns;
 	if (!done && now_ns >= end_ns)
-		frame_end_by(&frame, "duration");
+		harness_end_by(&harness, "duration");
 	else if (!done && (atomic_load(&observer->over) ||
-			   (frame_wanted.count &&
-			    s->total.count + (s->measuring ? s->window.count : 0) >= frame_wanted.count)))
-		frame_end_by(&frame, "count");
+			   (harness_options.count &&
+			    s->total.count + (s->measuring ? s->window.count : 0) >= harness_options.count)))
+		harness_end_by(&harness, "count");
 	return !done;
 }
 
@@ -138,12 +138,12 @@ static int check(void)
 		return error_line(STATUS_USAGE, "interval",
 				  "a period of %" PRId64 " ns has no half in whole ns; give an even number",
 				  wanted.period_ns);
-	if (frame_wanted.count && frame_wanted.count > INT64_MAX / 4 / toggler.half_ns)
+	if (harness_options.count && harness_options.count > INT64_MAX / 4 / toggler.half_ns)
 		return error_line(STATUS_USAGE, "usage", "that many half-periods take more than 70 years");
 	return 0;
 }
 
-static void make_series(struct frame *f)
+static void make_series(struct harness *h)
 {
 	static const char *const metrics[] = {"latency", "jitter", "latency", "jitter"};
 	enum path_role role = (enum path_role)roles_wanted.role;
@@ -154,14 +154,14 @@ static void make_series(struct frame *f)
 
 		if (!wants[i])
 			continue;
-		s->id = f->series_count;
+		s->id = h->series_count;
 		s->cpu = i < OTHER_LATENCY || role == PATH_SLAVE ? threads[0]->cpu : partner.cpu;
 		s->metric = metrics[i];
 		s->labels[0] = (struct label){"role", i < OTHER_LATENCY ? "self" : "observer"};
 		if (i != SELF_LATENCY)
 			s->negatives = memory_get(sizeof(*s->negatives));
-		measurers[f->series_count] = i == SELF_LATENCY || role == PATH_SLAVE ? threads[0] : NULL;
-		shown[f->series_count++] = s;
+		measurers[h->series_count] = i == SELF_LATENCY || role == PATH_SLAVE ? threads[0] : NULL;
+		shown[h->series_count++] = s;
 	}
 }
 
@@ -172,25 +172,25 @@ static int make_observer(int cpu)
 		return 0;
 	observer = observer_new(&ends[PATH_SLAVE]);
 	if (!observer)
-		return frame_no_memory();
+		return harness_no_memory();
 	return roles_wanted.role == PATH_BOTH ? partner_start(&partner, cpu, observer_watch, observer) : 0;
 }
 
 static void make_thread(const int cpu[2])
 {
 	bool alone = roles_wanted.role == PATH_SLAVE;
-	struct frame_thread *t = alone ? &watching : &toggler.thread;
+	struct harness_thread *t = alone ? &watching : &toggler.thread;
 
 	watching.measure = watch;
 	t->cpu = cpu[alone ? PATH_SLAVE : PATH_MASTER];
-	t->policy = (enum policy)frame_wanted.policy;
-	t->priority = (int)frame_wanted.priority;
+	t->policy = (enum policy)harness_options.policy;
+	t->priority = (int)harness_options.priority;
 	threads[0] = t;
 }
 
-static int make(struct frame *f)
+static int make(struct harness *h)
 {
-	int cpu[2], status = roles_cpus(f->cpus, cpu);
+	int cpu[2], status = roles_cpus(h->cpus, cpu);
 
 	if (!status)
 		status = path_open(roles_wanted.path, (enum path_role)roles_wanted.role, false, ends);
@@ -199,27 +199,27 @@ static int make(struct frame *f)
 	if (status)
 		return status;
 	if (!edges_make(&edges) || (roles_wanted.role != PATH_SLAVE && !toggler_make(&toggler)))
-		return frame_no_memory();
+		return harness_no_memory();
 	toggler.end = &ends[PATH_MASTER];
 	toggler.by_timerfd = wanted.timer == TIMER_TIMERFD;
 	toggler.tells_over = toggler.end->kind == &path_udp && roles_wanted.role == PATH_MASTER;
 	edges.both = roles_wanted.role == PATH_BOTH;
 	make_thread(cpu);
-	make_series(f);
+	make_series(h);
 	return 0;
 }
 
 static void set_times(void)
 {
-	bool until_told = roles_wanted.role == PATH_SLAVE && !frame_wanted.duration_ns;
+	bool until_told = roles_wanted.role == PATH_SLAVE && !harness_options.duration_ns;
 	int64_t half_ns = toggler.half_ns, warm_up_ns;
-	int64_t measured_ns = frame_wanted.duration_ns ? frame_wanted.duration_ns
-			      : frame_wanted.count     ? frame_wanted.count * half_ns
-						       : INT64_MAX;
+	int64_t measured_ns = harness_options.duration_ns ? harness_options.duration_ns
+			      : harness_options.count	  ? harness_options.count * half_ns
+							  : INT64_MAX;
 	struct series *grid = &edges.series[SELF_LATENCY];
 
 	toggler.start_ns = edges.start_ns = clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS;
-	toggler.warm_up_count = (frame_wanted.warm_up_ns + half_ns - 1) / half_ns;
+	toggler.warm_up_count = (harness_options.warm_up_ns + half_ns - 1) / half_ns;
 	toggler.total_count = measured_ns == INT64_MAX
 				      ? INT64_MAX
 				      : toggler.warm_up_count + (measured_ns + half_ns - 1) / half_ns;
@@ -241,19 +241,19 @@ static void set_times(void)
 				.measured_ns = measured_ns};
 }
 
-static int run(struct frame *f)
+static int run(struct harness *h)
 {
 	int64_t span_ns = TOGGLER_ROOM / 8 * toggler.half_ns;
 	bool alone = roles_wanted.role == PATH_SLAVE;
 	int error;
 
 	set_times();
-	frame_go(f);
-	frame_watch(f, end_ns == INT64_MAX ? INT64_MAX : end_ns - toggler.start_ns);
-	frame_drain(f, alone ? take_alone : take, span_ns < DRAIN_MOST_NS ? span_ns : DRAIN_MOST_NS);
+	harness_go(h);
+	harness_watch(h, end_ns == INT64_MAX ? INT64_MAX : end_ns - toggler.start_ns);
+	harness_drain(h, alone ? take_alone : take, span_ns < DRAIN_MOST_NS ? span_ns : DRAIN_MOST_NS);
 	if (observer && !alone) {
 		clock_pause_ns(AFTER_NS);
-		take(&f->j);
+		take(&h->j);
 	}
 	partner_end(&partner);
 	error = toggler.error ? toggler.error : observer ? atomic_load(&observer->error) : 0;
@@ -263,13 +263,13 @@ static int run(struct frame *f)
 	if (observer)
 		edges.series[OTHER_JITTER].lost = edges.series[OTHER_LATENCY].lost =
 			atomic_load(&observer->not_kept);
-	return frame_finish(f, frame_wanted.count ? "count" : "duration");
+	return harness_finish(h, harness_options.count ? "count" : "duration");
 }
 
-static struct frame frame = {
+static struct harness harness = {
 	.name = "periodic",
 	.table = table,
-	.options = sizeof(table) / sizeof(table[0]),
+	.option_count = sizeof(table) / sizeof(table[0]),
 	.check = check,
 	.make = make,
 	.run = run,
@@ -282,7 +282,7 @@ static struct frame frame = {
 
 int verb_periodic(int argc, char **argv)
 {
-	int status = frame_run(&frame, argc, argv);
+	int status = harness_run(&harness, argc, argv);
 
 	partner_end(&partner);
 	return status;

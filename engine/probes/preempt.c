@@ -13,9 +13,9 @@
 #include "base/error.h"
 #include "base/series.h"
 #include "base/stream.h"
-#include "frame/frame.h"
-#include "frame/placement.h"
-#include "frame/rounds.h"
+#include "harness/harness.h"
+#include "harness/placement.h"
+#include "harness/rounds.h"
 #include "rt/cache_line.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
@@ -36,7 +36,7 @@ static int event, placement = PLACEMENT_OTHER_CORE;
 static int64_t interval_ns = 200000;
 
 static const struct option_entry table[] = {
-	FRAME_OPTION_CPU,
+	HARNESS_OPTION_CPU,
 	{.name = "event",
 	 .kind = OPTION_CHOICE,
 	 .value = &event,
@@ -53,7 +53,7 @@ static const struct option_entry table[] = {
 	 .min = LEAST_INTERVAL_NS,
 	 .max = WORK_NS / 5,
 	 .help = "between two events (200000)"},
-	FRAME_OPTIONS_MEASURING("events in the measured phase, in place of a duration"),
+	HARNESS_OPTIONS_MEASURING("events in the measured phase, in place of a duration"),
 };
 
 static struct rounds_task *tasks[3];
@@ -186,7 +186,7 @@ static void conclude(struct json *j)
 
 static int check_numbers(void)
 {
-	if (frame_wanted.policy != POLICY_OTHER && frame_wanted.priority < 2)
+	if (harness_options.policy != POLICY_OTHER && harness_options.priority < 2)
 		return error_line(STATUS_USAGE, "usage",
 				  "the low task has one priority less: give --priority 2 or more");
 	if (event == EVENT_WAKE_UP && placement == PLACEMENT_SAME_CPU)
@@ -197,7 +197,7 @@ static int check_numbers(void)
 }
 
 /* Without real-time priorities, what is low is nice. */
-static int be_nice(struct frame_thread *t)
+static int be_nice(struct harness_thread *t)
 {
 	return setpriority(PRIO_PROCESS, (id_t)t->tid, 19) ? errno : 0;
 }
@@ -207,7 +207,7 @@ static int make(struct rounds *r)
 	const size_t room = 2 * WORK_NS / LEAST_INTERVAL_NS;
 	int cpu, partner, status;
 
-	status = placement_choose(r->frame.cpus,
+	status = placement_choose(r->harness.cpus,
 				  event == EVENT_TIMER ? PLACEMENT_SAME_CPU : (enum placement)placement, &cpu,
 				  &partner);
 	if (status)
@@ -217,14 +217,14 @@ static int make(struct rounds *r)
 		rounds_task_new(cpu, room, event == EVENT_TIMER ? run_high_by_timer : run_high_by_wake_up);
 	tasks[WAKER] = rounds_task_new(partner, room, run_waker);
 	if (!tasks[LOW] || !tasks[HIGH] || !tasks[WAKER])
-		return frame_no_memory();
-	if (frame_wanted.policy == POLICY_OTHER)
+		return harness_no_memory();
+	if (harness_options.policy == POLICY_OTHER)
 		tasks[LOW]->thread.prepare = be_nice;
 	else
 		tasks[LOW]->thread.priority--;
 	series = memory_get(sizeof(*series));
 	if (!series)
-		return frame_no_memory();
+		return harness_no_memory();
 	series->metric = "preemption";
 	series->cpu = cpu;
 	series->labels[0] = (struct label){"event", event_names[event]};
@@ -235,11 +235,11 @@ static int make(struct rounds *r)
 }
 
 static struct rounds rounds = {
-	.frame =
+	.harness =
 		{
 			.name = "preempt",
 			.table = table,
-			.options = sizeof(table) / sizeof(table[0]),
+			.option_count = sizeof(table) / sizeof(table[0]),
 			.check = check_numbers,
 			.series = &series,
 			.series_count = 1,

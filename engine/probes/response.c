@@ -12,8 +12,8 @@
 #include "base/series.h"
 #include "base/stream.h"
 #include "base/tracefs.h"
-#include "frame/frame.h"
-#include "frame/partner.h"
+#include "harness/harness.h"
+#include "harness/partner.h"
 #include "paths/path.h"
 #include "paths/roles.h"
 #include "response/master.h"
@@ -74,25 +74,25 @@ static const struct option_entry table[] = {
 	 .kind = OPTION_TEXT,
 	 .value = &wanted.trace_instance,
 	 .help = "take the response apart by tracepoints, in this instance of tracefs"},
-	FRAME_OPTION_CPU,
+	HARNESS_OPTION_CPU,
 	ROLES_OPTION_SLAVE_CPU,
-	FRAME_OPTIONS_MEASURING("stimuli in the measured phase, in place of a duration"),
+	HARNESS_OPTIONS_MEASURING("stimuli in the measured phase, in place of a duration"),
 };
 
 static struct master master;
 static struct slave *slave;
 static struct parts parts;
 static struct responses responses;
-static struct frame_thread answering; /* the slave, where this engine is nothing else */
+static struct harness_thread answering; /* the slave, where this engine is nothing else */
 static struct path_end ends[2];
 static struct partner partner;
 static int64_t end_ns;
 static struct series *all_series[1 + PARTS];
-static struct frame_thread *threads[1];
-static struct frame_thread *measurers[1 + PARTS];
-static struct frame frame;
+static struct harness_thread *threads[1];
+static struct harness_thread *measurers[1 + PARTS];
+static struct harness harness;
 
-static void answer(struct frame_thread *thread)
+static void answer(struct harness_thread *thread)
 {
 	usage_read(thread->schedstat, &thread->before);
 	slave_answer(slave);
@@ -109,7 +109,7 @@ static bool take_master(struct json *j)
 		parts_take(responses.parts, done, j);
 	master_give_up(&master, wanted.timeout_ns);
 	if (roles_wanted.role == PATH_BOTH && !partner_lives(&partner))
-		frame_end_by(&frame, "slave-died");
+		harness_end_by(&harness, "slave-died");
 	return !done;
 }
 
@@ -130,10 +130,10 @@ static bool take_slave(struct json *j)
 		parts_take(responses.parts, done, j);
 	responses.series->reached_ns = now_ns;
 	if (!done && now_ns >= end_ns)
-		frame_end_by(&frame, "duration");
+		harness_end_by(&harness, "duration");
 	else if (!done && (atomic_load(&slave->over) ||
-			   (frame_wanted.count && measured_samples() >= frame_wanted.count)))
-		frame_end_by(&frame, "count");
+			   (harness_options.count && measured_samples() >= harness_options.count)))
+		harness_end_by(&harness, "count");
 	return !done;
 }
 
@@ -219,7 +219,7 @@ static int make_slave(int cpu)
 		return 0;
 	slave = slave_new(&ends[PATH_SLAVE], roles_wanted.role == PATH_SLAVE || wanted.trace_instance);
 	if (!slave)
-		return frame_no_memory();
+		return harness_no_memory();
 	return roles_wanted.role == PATH_BOTH ? partner_start(&partner, cpu, slave_answer, slave) : 0;
 }
 
@@ -237,12 +237,12 @@ static bool make_master(void)
 static void make_thread(const int cpu[2])
 {
 	bool alone = roles_wanted.role == PATH_SLAVE;
-	struct frame_thread *t = alone ? &answering : &master.thread;
+	struct harness_thread *t = alone ? &answering : &master.thread;
 
 	answering.measure = answer;
 	t->cpu = cpu[alone ? PATH_SLAVE : PATH_MASTER];
-	t->policy = (enum policy)frame_wanted.policy;
-	t->priority = (int)frame_wanted.priority;
+	t->policy = (enum policy)harness_options.policy;
+	t->priority = (int)harness_options.priority;
 	threads[0] = measurers[0] = t;
 }
 
@@ -263,9 +263,9 @@ static bool make_series(void)
 	return true;
 }
 
-static int make(struct frame *f)
+static int make(struct harness *h)
 {
-	int cpu[2], status = roles_cpus(f->cpus, cpu);
+	int cpu[2], status = roles_cpus(h->cpus, cpu);
 
 	if (!status)
 		status = path_open(roles_wanted.path, (enum path_role)roles_wanted.role, true, ends);
@@ -274,11 +274,11 @@ static int make(struct frame *f)
 	if (status)
 		return status;
 	make_thread(cpu);
-	return make_master() && make_series() ? 0 : frame_no_memory();
+	return make_master() && make_series() ? 0 : harness_no_memory();
 }
 
 /* The slave is traced from before it is armed, so that nothing changes while it is measured. */
-static int begin_trace(struct frame *f)
+static int begin_trace(struct harness *h)
 {
 	bool both = roles_wanted.role == PATH_BOTH;
 	int status;
@@ -286,32 +286,32 @@ static int begin_trace(struct frame *f)
 	if (!wanted.trace_instance)
 		return 0;
 	if (!parts_choose(&parts, &ends[PATH_SLAVE], both, both ? partner.cpu : threads[0]->cpu))
-		return frame_no_memory();
+		return harness_no_memory();
 	responses.parts = &parts;
 	status = trace_open(wanted.trace_instance, both ? partner.pid : threads[0]->tid, parts.interrupt);
 	for (int i = 0; i < PARTS && !status; i++) {
 		if (!parts.known[i])
 			continue;
-		parts.series[i].id = f->series_count;
-		all_series[f->series_count++] = &parts.series[i];
+		parts.series[i].id = h->series_count;
+		all_series[h->series_count++] = &parts.series[i];
 	}
 	return status;
 }
 
-static int run(struct frame *f)
+static int run(struct harness *h)
 {
-	int64_t measured_ns = frame_wanted.duration_ns ? frame_wanted.duration_ns : INT64_MAX;
+	int64_t measured_ns = harness_options.duration_ns ? harness_options.duration_ns : INT64_MAX;
 	int64_t pause_ns = wanted.timeout_ns / 4 < DRAIN_MOST_NS ? wanted.timeout_ns / 4 : DRAIN_MOST_NS;
 
 	master.start_ns = clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS;
-	master.measured_ns = master.start_ns + frame_wanted.warm_up_ns;
+	master.measured_ns = master.start_ns + harness_options.warm_up_ns;
 	end_ns = measured_ns == INT64_MAX ? INT64_MAX : master.measured_ns + measured_ns;
 	master.end_ns = end_ns;
-	for (unsigned int i = 0; i < f->series_count; i++)
-		series_timed(all_series[i], master.start_ns, frame_wanted.warm_up_ns, measured_ns);
-	frame_go(f);
-	frame_watch(f, measured_ns == INT64_MAX ? INT64_MAX : frame_wanted.warm_up_ns + measured_ns);
-	frame_drain(f, roles_wanted.role == PATH_SLAVE ? take_slave : take_master, pause_ns);
+	for (unsigned int i = 0; i < h->series_count; i++)
+		series_timed(all_series[i], master.start_ns, harness_options.warm_up_ns, measured_ns);
+	harness_go(h);
+	harness_watch(h, measured_ns == INT64_MAX ? INT64_MAX : harness_options.warm_up_ns + measured_ns);
+	harness_drain(h, roles_wanted.role == PATH_SLAVE ? take_slave : take_master, pause_ns);
 	partner_end(&partner);
 	if (wanted.trace_instance)
 		trace_close();
@@ -331,13 +331,13 @@ static int run(struct frame *f)
 				  strerror(master.error ? master.error : atomic_load(&slave->error)));
 	responses.series->lost =
 		master.not_kept + (roles_wanted.role == PATH_SLAVE ? atomic_load(&slave->not_kept) : 0);
-	return frame_finish(f, frame_wanted.count ? "count" : "duration");
+	return harness_finish(h, harness_options.count ? "count" : "duration");
 }
 
-static struct frame frame = {
+static struct harness harness = {
 	.name = "response",
 	.table = table,
-	.options = sizeof(table) / sizeof(table[0]),
+	.option_count = sizeof(table) / sizeof(table[0]),
 	.check = check,
 	.make = make,
 	.started = begin_trace,
@@ -352,7 +352,7 @@ static struct frame frame = {
 
 int verb_response(int argc, char **argv)
 {
-	int status = frame_run(&frame, argc, argv);
+	int status = harness_run(&harness, argc, argv);
 
 	partner_end(&partner);
 	return status;

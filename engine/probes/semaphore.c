@@ -18,9 +18,9 @@
 #include "base/error.h"
 #include "base/series.h"
 #include "base/stream.h"
-#include "frame/frame.h"
-#include "frame/placement.h"
-#include "frame/rounds.h"
+#include "harness/harness.h"
+#include "harness/placement.h"
+#include "harness/rounds.h"
 #include "rt/cache_line.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
@@ -47,7 +47,7 @@ static const char *const method_names[] = {"semaphore", "mutex",  "condition", "
 static int method, placement = PLACEMENT_SAME_CPU;
 
 static const struct option_entry table[] = {
-	FRAME_OPTION_CPU,
+	HARNESS_OPTION_CPU,
 	{.name = "method",
 	 .kind = OPTION_CHOICE,
 	 .value = &method,
@@ -58,7 +58,7 @@ static const struct option_entry table[] = {
 	 .value = &placement,
 	 .choices = placement_names,
 	 .help = "of the second task"},
-	FRAME_OPTIONS_MEASURING("hand-overs in the measured phase, in place of a duration"),
+	HARNESS_OPTIONS_MEASURING("hand-overs in the measured phase, in place of a duration"),
 };
 
 static struct rounds_task *tasks[2];
@@ -264,7 +264,7 @@ static void work(struct rounds_task *t)
 }
 
 /* The signal is waited for, not handled. */
-static int block_signal(struct frame_thread *t)
+static int block_signal(struct harness_thread *t)
 {
 	(void)t;
 	return pthread_sigmask(SIG_BLOCK, &wake_signal, NULL);
@@ -340,7 +340,7 @@ static void conclude(struct json *j)
 static int make(struct rounds *r)
 {
 	int cpu[2];
-	int status = placement_choose(r->frame.cpus, (enum placement)placement, &cpu[0], &cpu[1]);
+	int status = placement_choose(r->harness.cpus, (enum placement)placement, &cpu[0], &cpu[1]);
 
 	sigemptyset(&wake_signal);
 	sigaddset(&wake_signal, SIGRTMIN);
@@ -353,14 +353,14 @@ static int make(struct rounds *r)
 					  method_names[method], strerror(error));
 		tasks[i] = rounds_task_new(cpu[i], ROOM, work);
 		if (!tasks[i])
-			return frame_no_memory();
+			return harness_no_memory();
 		tasks[i]->thread.prepare = block_signal;
 	}
 	if (status)
 		return status;
 	series = memory_get(sizeof(*series));
 	if (!series)
-		return frame_no_memory();
+		return harness_no_memory();
 	series->metric = "hand-over";
 	series->cpu = cpu[0];
 	series->labels[0] = (struct label){"method", method_names[method]};
@@ -369,11 +369,11 @@ static int make(struct rounds *r)
 }
 
 static struct rounds rounds = {
-	.frame =
+	.harness =
 		{
 			.name = "semaphore",
 			.table = table,
-			.options = sizeof(table) / sizeof(table[0]),
+			.option_count = sizeof(table) / sizeof(table[0]),
 			.series = &series,
 			.series_count = 1,
 			.conclude = conclude,

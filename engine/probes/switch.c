@@ -11,9 +11,9 @@
 #include "base/error.h"
 #include "base/series.h"
 #include "base/stream.h"
-#include "frame/frame.h"
-#include "frame/placement.h"
-#include "frame/rounds.h"
+#include "harness/harness.h"
+#include "harness/placement.h"
+#include "harness/rounds.h"
 #include "rt/cache_line.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
@@ -27,14 +27,14 @@
 static int64_t task_count = 2;
 
 static const struct option_entry table[] = {
-	FRAME_OPTION_CPU,
+	HARNESS_OPTION_CPU,
 	{.name = "tasks",
 	 .kind = OPTION_INT,
 	 .value = &task_count,
 	 .min = 2,
 	 .max = TASKS_MOST,
 	 .help = "that take turns (2)"},
-	FRAME_OPTIONS_MEASURING("switches in the measured phase, in place of a duration"),
+	HARNESS_OPTIONS_MEASURING("switches in the measured phase, in place of a duration"),
 };
 
 static struct rounds_task *tasks[TASKS_MOST];
@@ -120,30 +120,30 @@ static void conclude(struct json *j)
 
 static int make(struct rounds *r)
 {
-	int cpu, status = placement_choose(r->frame.cpus, PLACEMENT_SAME_CPU, &cpu, &cpu);
+	int cpu, status = placement_choose(r->harness.cpus, PLACEMENT_SAME_CPU, &cpu, &cpu);
 
 	if (status)
 		return status;
 	series = memory_get(sizeof(*series));
 	if (!series)
-		return frame_no_memory();
+		return harness_no_memory();
 	series->metric = "switch";
 	series->cpu = cpu;
 	for (unsigned int i = 0; i < task_count; i++) {
 		tasks[i] = rounds_task_new(cpu, ROOM, work);
 		if (!tasks[i])
-			return frame_no_memory();
+			return harness_no_memory();
 	}
 	r->task_count = (unsigned int)task_count;
 	return 0;
 }
 
 static struct rounds rounds = {
-	.frame =
+	.harness =
 		{
 			.name = "switch",
 			.table = table,
-			.options = sizeof(table) / sizeof(table[0]),
+			.option_count = sizeof(table) / sizeof(table[0]),
 			.series = &series,
 			.series_count = 1,
 			.conclude = conclude,

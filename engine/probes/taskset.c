@@ -13,9 +13,9 @@
 #include "base/slot_ring.h"
 #include "base/series.h"
 #include "base/stream.h"
-#include "frame/burn.h"
-#include "frame/frame.h"
-#include "frame/task_list.h"
+#include "harness/burn.h"
+#include "harness/harness.h"
+#include "harness/task_list.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
 #include "rt/wait.h"
@@ -57,7 +57,7 @@ static const struct option_entry table[] = {
 	 .kind = OPTION_TEXT,
 	 .value = &wanted.tasks,
 	 .help = "a line a task: cpu priority period execution deadline offset name (ns)"},
-	FRAME_OPTION_POLICY_ALL,
+	HARNESS_OPTION_POLICY_ALL,
 	{.name = "execution",
 	 .kind = OPTION_CHOICE,
 	 .value = &wanted.execution,
@@ -66,7 +66,7 @@ static const struct option_entry table[] = {
 	{.name = "pin",
 	 .kind = OPTION_CHOICE,
 	 .value = &wanted.pin,
-	 .choices = frame_on_off,
+	 .choices = harness_on_off,
 	 .help = "hold each task on its CPU; off: for deadline tasks without an exclusive cpuset"},
 	{.name = "timeline-ns",
 	 .kind = OPTION_INT,
@@ -78,9 +78,9 @@ static const struct option_entry table[] = {
 	 .kind = OPTION_FLAG,
 	 .value = &wanted.force,
 	 .help = "run a set that overloads its CPU"},
-	FRAME_OPTION_DURATION,
-	FRAME_OPTION_WARM_UP,
-	FRAME_OPTIONS_MACHINE,
+	HARNESS_OPTION_DURATION,
+	HARNESS_OPTION_WARM_UP,
+	HARNESS_OPTIONS_MACHINE,
 };
 
 /* What an activation leaves; the rest follows from it. */
@@ -95,7 +95,7 @@ struct task {
 	struct burn_trace trace;
 	int64_t lost, unfinished;
 
-	struct frame_thread thread;
+	struct harness_thread thread;
 	const struct task_entry *entry;
 	struct burn_cost cost;
 	int64_t start_ns; /* release of activation 0 */
@@ -111,8 +111,8 @@ struct task {
 static struct task_entry entries[TASK_LIST_MOST];
 static struct task *tasks[TASK_LIST_MOST];
 static int task_count;
-static struct frame_thread *threads[TASK_LIST_MOST];
-static struct frame_thread *measurers[TASK_LIST_MOST * METRICS];
+static struct harness_thread *threads[TASK_LIST_MOST];
+static struct harness_thread *measurers[TASK_LIST_MOST * METRICS];
 static struct series *series[TASK_LIST_MOST * METRICS];
 static bool overloaded;
 static _Atomic int through; /* tasks that are done with their measured activations */
@@ -133,8 +133,8 @@ static int check_overload(void)
 				millionths / 10000, millionths / 1000 % 10, entries[i].cpu);
 		overloaded = true;
 	}
-	if (overloaded &&
-	    (!frame_wanted.duration_ns || frame_wanted.duration_ns + frame_wanted.warm_up_ns > FORCED_NS))
+	if (overloaded && (!harness_options.duration_ns ||
+			   harness_options.duration_ns + harness_options.warm_up_ns > FORCED_NS))
 		return error_line(
 			STATUS_USAGE, "overload",
 			"a set that overloads its CPU is run for 10 s at the most, warm-up included; "
@@ -145,12 +145,13 @@ static int check_overload(void)
 static int check_deadlines(void)
 {
 	for (int i = 0; i < task_count; i++) {
-		if (frame_wanted.policy == POLICY_DEADLINE && entries[i].deadline_ns > entries[i].period_ns)
+		if (harness_options.policy == POLICY_DEADLINE &&
+		    entries[i].deadline_ns > entries[i].period_ns)
 			return error_line(STATUS_USAGE, "task-set",
 					  "task %d: SCHED_DEADLINE takes no deadline beyond the period",
 					  i + 1);
 	}
-	if (!wanted.pin && frame_wanted.policy != POLICY_DEADLINE)
+	if (!wanted.pin && harness_options.policy != POLICY_DEADLINE)
 		return error_line(STATUS_USAGE, "usage",
 				  "--pin off is for --policy deadline: other policies have their CPUs");
 	return 0;
@@ -166,11 +167,11 @@ static int check(void)
 	status = check_deadlines();
 	if (!status)
 		status = check_overload();
-	frame_wanted.priority = 1;
+	harness_options.priority = 1;
 	for (int i = 0; i < task_count; i++) {
-		cpuset_add(&frame_wanted.cpus, (unsigned int)entries[i].cpu);
-		if (entries[i].priority > frame_wanted.priority)
-			frame_wanted.priority = entries[i].priority;
+		cpuset_add(&harness_options.cpus, (unsigned int)entries[i].cpu);
+		if (entries[i].priority > harness_options.priority)
+			harness_options.priority = entries[i].priority;
 	}
 	return status;
 }
@@ -197,7 +198,7 @@ static inline bool activate(struct task *t, int64_t number, struct sample *sampl
 	do {
 		wait_until_monotonic(&release);
 		sample->start_ns = clock_now_ns(CLOCK_MONOTONIC);
-		if (atomic_load_explicit(&frame_shared.stop, memory_order_relaxed) ||
+		if (atomic_load_explicit(&harness_shared.stop, memory_order_relaxed) ||
 		    sample->start_ns >= t->limit_ns)
 			return false;
 	} while (commands_cut_short(release_ns, sample->start_ns));
@@ -216,11 +217,11 @@ static int64_t involuntary(void)
 	return getrusage(RUSAGE_THREAD, &usage) ? 0 : usage.ru_nivcsw;
 }
 
-static void run_task(struct frame_thread *thread)
+static void run_task(struct harness_thread *thread)
 {
 	struct task *t = (struct task *)((char *)thread - offsetof(struct task, thread));
 	int64_t cpu_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID), switches = involuntary(), number;
-	int64_t warm_up_until_ns = t->series[0].start_ns + frame_wanted.warm_up_ns;
+	int64_t warm_up_until_ns = t->series[0].start_ns + harness_options.warm_up_ns;
 	bool measuring = false;
 	struct sample sample;
 
@@ -242,7 +243,7 @@ static void run_task(struct frame_thread *thread)
 	usage_read(thread->schedstat, &thread->after);
 	thread->usage_known = measuring;
 	atomic_fetch_add(&through, 1);
-	if (t->total != INT64_MAX && !atomic_load(&frame_shared.stop))
+	if (t->total != INT64_MAX && !atomic_load(&harness_shared.stop))
 		t->unfinished = t->total - number;
 	/* Others are still at work on what was released before the end: they are pre-empted as before. */
 	while (number < INT64_MAX && atomic_load(&through) < task_count && activate(t, number, &sample))
@@ -250,7 +251,7 @@ static void run_task(struct frame_thread *thread)
 	atomic_store_explicit(&t->traced, true, memory_order_release);
 }
 
-static int prepare(struct frame_thread *thread)
+static int prepare(struct harness_thread *thread)
 {
 	struct task *t = (struct task *)((char *)thread - offsetof(struct task, thread));
 
@@ -286,7 +287,7 @@ static struct task *make_task(int n)
 	t->last_number = -2;
 	t->thread.cpu = entry->cpu;
 	t->thread.free = !wanted.pin;
-	t->thread.policy = (enum policy)frame_wanted.policy;
+	t->thread.policy = (enum policy)harness_options.policy;
 	t->thread.priority = entry->priority;
 	t->thread.deadline =
 		(struct deadline){runtime_ns < entry->deadline_ns ? runtime_ns : entry->deadline_ns,
@@ -308,23 +309,23 @@ static struct task *make_task(int n)
 	return t;
 }
 
-static int make(struct frame *f)
+static int make(struct harness *h)
 {
 	for (int n = 0; n < task_count; n++) {
 		tasks[n] = make_task(n);
 		if (!tasks[n])
-			return frame_no_memory();
+			return harness_no_memory();
 	}
-	f->hog_percent = overloaded ? MILLION : HOG_PERCENT;
-	f->thread_count = (unsigned int)task_count;
-	f->series_count = (unsigned int)task_count * METRICS;
+	h->hog_percent = overloaded ? MILLION : HOG_PERCENT;
+	h->thread_count = (unsigned int)task_count;
+	h->series_count = (unsigned int)task_count * METRICS;
 	return 0;
 }
 
 static void set_times(int64_t base_ns)
 {
-	int64_t measured_ns = frame_wanted.duration_ns ? frame_wanted.duration_ns : INT64_MAX;
-	int64_t length_ns = frame_wanted.warm_up_ns + frame_wanted.duration_ns, last_ns = 0;
+	int64_t measured_ns = harness_options.duration_ns ? harness_options.duration_ns : INT64_MAX;
+	int64_t length_ns = harness_options.warm_up_ns + harness_options.duration_ns, last_ns = 0;
 
 	for (int n = 0; n < task_count; n++) {
 		if (entries[n].deadline_ns > last_ns)
@@ -337,12 +338,12 @@ static void set_times(int64_t base_ns)
 		t->start_ns = base_ns + t->entry->offset_ns;
 		t->total = INT64_MAX;
 		t->limit_ns = INT64_MAX;
-		if (frame_wanted.duration_ns) {
+		if (harness_options.duration_ns) {
 			t->total = left_ns <= 0 ? 0 : (left_ns - 1) / t->entry->period_ns + 1;
 			t->limit_ns = base_ns + length_ns + last_ns + AFTER_NS;
 		}
 		for (int m = 0; m < METRICS; m++)
-			series_timed(&t->series[m], base_ns, frame_wanted.warm_up_ns, measured_ns);
+			series_timed(&t->series[m], base_ns, harness_options.warm_up_ns, measured_ns);
 	}
 }
 
@@ -442,26 +443,26 @@ static void hello(struct json *j)
 	json_close(j, ']');
 }
 
-static int run(struct frame *f)
+static int run(struct harness *h)
 {
 	int64_t length_ns = INT64_MAX;
 
 	set_times(clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS);
-	frame_go(f);
-	if (frame_wanted.duration_ns)
-		length_ns = frame_wanted.warm_up_ns + frame_wanted.duration_ns;
-	frame_watch(f, length_ns);
-	frame_drain(f, take, DRAIN_NS);
-	tell_unfinished(&f->j);
-	return frame_finish(f, "duration");
+	harness_go(h);
+	if (harness_options.duration_ns)
+		length_ns = harness_options.warm_up_ns + harness_options.duration_ns;
+	harness_watch(h, length_ns);
+	harness_drain(h, take, DRAIN_NS);
+	tell_unfinished(&h->j);
+	return harness_finish(h, "duration");
 }
 
 int verb_taskset(int argc, char **argv)
 {
-	static struct frame frame = {
+	static struct harness harness = {
 		.name = "taskset",
 		.table = table,
-		.options = sizeof(table) / sizeof(table[0]),
+		.option_count = sizeof(table) / sizeof(table[0]),
 		.check = check,
 		.make = make,
 		.run = run,
@@ -471,5 +472,5 @@ int verb_taskset(int argc, char **argv)
 		.measurers = measurers,
 	};
 
-	return frame_run(&frame, argc, argv);
+	return harness_run(&harness, argc, argv);
 }

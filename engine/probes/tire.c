@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/series.h"
 #include "base/stream.h"
-#include "frame/frame.h"
+#include "harness/harness.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
 #include "tire/kernel.h"
@@ -80,22 +80,22 @@ static const struct option_entry table[] = {
 	 .min = 0,
 	 .max = 3600 * NS_PER_S,
 	 .help = "real-time: a step each; 0: as fast as possible"},
-	FRAME_OPTION_CPU,
-	FRAME_OPTION_POLICY,
+	HARNESS_OPTION_CPU,
+	HARNESS_OPTION_POLICY,
 	{.name = "priority",
 	 .kind = OPTION_INT,
-	 .value = &frame_wanted.priority,
+	 .value = &harness_options.priority,
 	 .min = 1,
 	 .max = 99,
 	 .help = "real-time priority (80)"},
-	FRAME_OPTION_DURATION,
+	HARNESS_OPTION_DURATION,
 	{.name = "steps",
 	 .kind = OPTION_INT,
-	 .value = &frame_wanted.count,
+	 .value = &harness_options.count,
 	 .min = 0,
 	 .max = INT64_MAX / 4,
 	 .help = "in the measured phase (of a period each: activations), in place of a duration"},
-	FRAME_OPTION_WARM_UP,
+	HARNESS_OPTION_WARM_UP,
 	{.name = "without",
 	 .kind = OPTION_CHOICE,
 	 .value = &wanted.without,
@@ -115,20 +115,20 @@ static const struct option_entry table[] = {
 	{.name = "floor",
 	 .kind = OPTION_CHOICE,
 	 .value = &wanted.floor,
-	 .choices = frame_on_off,
+	 .choices = harness_on_off,
 	 .help = "on or off"},
 	{.name = "state",
 	 .kind = OPTION_TEXT,
 	 .value = &wanted.state,
 	 .help = "file for the final positions and velocities"},
-	FRAME_OPTIONS_MACHINE,
+	HARNESS_OPTIONS_MACHINE,
 };
 
 static struct tire_model model;
 static struct tire_plan plan;
 static struct series
 	*all; /* here and in memory only if this probe runs: what is static is locked in every one */
-static struct frame_thread *threads[TIRE_THREADS_MOST];
+static struct harness_thread *threads[TIRE_THREADS_MOST];
 static size_t step_bytes;
 
 static int check_nodes(void)
@@ -193,7 +193,7 @@ static int check(void)
 		return error_line(STATUS_USAGE, "interval",
 				  "a period of %" PRId64 " ns is shorter than what a thread can sleep (1 us)",
 				  wanted.period_ns);
-	if (wanted.period_ns && frame_wanted.count > INT64_MAX / 4 / wanted.period_ns)
+	if (wanted.period_ns && harness_options.count > INT64_MAX / 4 / wanted.period_ns)
 		return error_line(STATUS_USAGE, "usage", "so many steps take more than 70 years");
 	set_model();
 	return check_stability();
@@ -238,17 +238,17 @@ static void set_plan(unsigned int cpus)
 	plan.model = &model;
 	plan.cpus = cpus;
 	plan.free_running = wanted.free_running;
-	plan.rests = frame_wanted.policy != POLICY_OTHER;
+	plan.rests = harness_options.policy != POLICY_OTHER;
 	plan.period_ns = wanted.period_ns;
-	plan.steps = frame_wanted.count ? frame_wanted.count : INT64_MAX;
+	plan.steps = harness_options.count ? harness_options.count : INT64_MAX;
 	plan.block = (BLOCK_NODES + wanted.nodes - 1) / wanted.nodes;
-	plan.warm_up_ns = frame_wanted.warm_up_ns;
-	plan.measured_ns = frame_wanted.duration_ns ? frame_wanted.duration_ns : INT64_MAX;
+	plan.warm_up_ns = harness_options.warm_up_ns;
+	plan.measured_ns = harness_options.duration_ns ? harness_options.duration_ns : INT64_MAX;
 	if (!wanted.period_ns)
 		return;
 	plan.warm_up_ns = whole_periods(plan.warm_up_ns) * wanted.period_ns;
-	if (frame_wanted.duration_ns)
-		plan.steps = whole_periods(frame_wanted.duration_ns);
+	if (harness_options.duration_ns)
+		plan.steps = whole_periods(harness_options.duration_ns);
 	plan.block = 1;
 }
 
@@ -272,14 +272,14 @@ static void place(struct probe_cpus *cpus)
 	int cpu = -1;
 
 	for (unsigned int i = 0; i < plan.threads; i++) {
-		struct frame_thread *t = tire_run_thread(i);
+		struct harness_thread *t = tire_run_thread(i);
 
 		cpu = cpuset_next(&cpus->measured, (unsigned int)(cpu + 1));
 		if (cpu < 0)
 			cpu = cpuset_next(&cpus->measured, 0);
 		t->cpu = cpu;
-		t->policy = (enum policy)frame_wanted.policy;
-		t->priority = (int)frame_wanted.priority;
+		t->policy = (enum policy)harness_options.policy;
+		t->priority = (int)harness_options.priority;
 		threads[i] = t;
 	}
 	if (plan.threads < cpuset_count(&cpus->measured)) {
@@ -289,18 +289,18 @@ static void place(struct probe_cpus *cpus)
 	}
 }
 
-static bool set_series(struct frame *f)
+static bool set_series(struct harness *h)
 {
 	static struct series *series[TIMED_METRICS];
-	static struct frame_thread *measurers[TIMED_METRICS];
+	static struct harness_thread *measurers[TIMED_METRICS];
 	static const char *const timed[] = {"latency", "response", "slack"};
 	struct histogram *overrun = wanted.period_ns ? memory_get(sizeof(*overrun)) : NULL;
 
-	f->series_count = wanted.period_ns ? TIMED_METRICS : 1;
-	all = memory_get(f->series_count * sizeof(*all));
+	h->series_count = wanted.period_ns ? TIMED_METRICS : 1;
+	all = memory_get(h->series_count * sizeof(*all));
 	if (!all || (wanted.period_ns && !overrun))
 		return false;
-	for (unsigned int i = 0; i < f->series_count; i++) {
+	for (unsigned int i = 0; i < h->series_count; i++) {
 		all[i].id = i;
 		all[i].metric = wanted.period_ns ? timed[i] : "step-time";
 		all[i].negatives = wanted.period_ns && i == SLACK ? overrun : NULL;
@@ -310,8 +310,8 @@ static bool set_series(struct frame *f)
 		/* Of threads that share a CPU none can tell who kept it waiting. */
 		measurers[i] = plan.threads <= plan.cpus ? threads[0] : NULL;
 	}
-	f->series = series;
-	f->measurers = measurers;
+	h->series = series;
+	h->measurers = measurers;
 	return true;
 }
 
@@ -421,27 +421,27 @@ static void conclude(struct json *j)
 			    books->steps ? books->wall_ns / books->steps / 1000 : 0, wanted.period_ns / 1000);
 }
 
-static int make(struct frame *f)
+static int make(struct harness *h)
 {
-	int status = check_threads(f->cpus);
+	int status = check_threads(h->cpus);
 
 	if (status)
 		return status;
-	set_plan(cpuset_count(&f->cpus->measured));
+	set_plan(cpuset_count(&h->cpus->measured));
 	status = check_memory();
 	if (!status)
 		status = tire_run_make(&plan);
 	if (status)
 		return status;
-	place(f->cpus);
-	if (!set_series(f))
-		return frame_no_memory();
-	f->threads = threads;
-	f->thread_count = plan.threads;
+	place(h->cpus);
+	if (!set_series(h))
+		return harness_no_memory();
+	h->threads = threads;
+	h->thread_count = plan.threads;
 	return 0;
 }
 
-static void begin(struct frame *f)
+static void begin(struct harness *h)
 {
 	int64_t start_ns = clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS, measured_ns = INT64_MAX;
 	int64_t warm_up_ns = tire_run_begin(start_ns) - start_ns, length_ns = plan.measured_ns;
@@ -449,40 +449,40 @@ static void begin(struct frame *f)
 	/* Real-fast it ends a moment after its time, with a step. */
 	if (wanted.period_ns && plan.steps != INT64_MAX)
 		length_ns = measured_ns = plan.steps * wanted.period_ns;
-	for (unsigned int i = 0; i < f->series_count; i++)
+	for (unsigned int i = 0; i < h->series_count; i++)
 		series_timed(&all[i], start_ns, warm_up_ns, measured_ns);
-	frame_go(f);
-	frame_watch(f, length_ns == INT64_MAX ? INT64_MAX : warm_up_ns + length_ns);
+	harness_go(h);
+	harness_watch(h, length_ns == INT64_MAX ? INT64_MAX : warm_up_ns + length_ns);
 }
 
-/* What the frame does not know: why it ended. */
+/* What the harness does not know: why it ended. */
 static const char *reason(void)
 {
 	if (tire_run_books()->overload)
 		return "overload";
-	return frame_wanted.count ? "count" : "duration";
+	return harness_options.count ? "count" : "duration";
 }
 
-static int run(struct frame *f)
+static int run(struct harness *h)
 {
-	begin(f);
-	frame_drain(f, take, DRAIN_NS);
-	for (unsigned int i = 0; i < f->series_count; i++) {
+	begin(h);
+	harness_drain(h, take, DRAIN_NS);
+	for (unsigned int i = 0; i < h->series_count; i++) {
 		all[i].lost = tire_run_books()->lost;
 		all[i].reached_ns = tire_run_books()->end_ns;
 	}
 	if (wanted.state && !tire_state_write(wanted.state, &plan, tire_run_books()->steps))
 		return error_line(STATUS_CANNOT_MEASURE, "output", "the state cannot be written to %s: %s",
 				  wanted.state, strerror(errno));
-	return frame_finish(f, reason());
+	return harness_finish(h, reason());
 }
 
 int verb_tire(int argc, char **argv)
 {
-	static struct frame frame = {
+	static struct harness harness = {
 		.name = "tire",
 		.table = table,
-		.options = sizeof(table) / sizeof(table[0]),
+		.option_count = sizeof(table) / sizeof(table[0]),
 		.check = check,
 		.make = make,
 		.run = run,
@@ -490,6 +490,6 @@ int verb_tire(int argc, char **argv)
 		.hog_percent = TAKE_ALL,
 	};
 
-	frame_wanted.priority = 80;
-	return frame_run(&frame, argc, argv);
+	harness_options.priority = 80;
+	return harness_run(&harness, argc, argv);
 }

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/ring.h"
 #include "base/series.h"
-#include "frame/frame.h"
+#include "harness/harness.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
 #include "rt/wait.h"
@@ -41,15 +41,15 @@ static struct {
 } wanted = {.interval_ns = 1000000};
 
 static const struct option_entry table[] = {
-	FRAME_OPTION_CPU,
+	HARNESS_OPTION_CPU,
 	{.name = "interval-ns",
 	 .kind = OPTION_INT,
 	 .value = &wanted.interval_ns,
 	 .min = INT64_MIN,
 	 .max = 3600 * NS_PER_S,
 	 .help = "between two releases (1000000)"},
-	FRAME_OPTION_POLICY_ALL,
-	FRAME_OPTION_PRIORITY,
+	HARNESS_OPTION_POLICY_ALL,
+	HARNESS_OPTION_PRIORITY,
 	{.name = "timer",
 	 .kind = OPTION_CHOICE,
 	 .value = &wanted.timer,
@@ -60,16 +60,16 @@ static const struct option_entry table[] = {
 	 .value = &wanted.phase,
 	 .choices = phase_names,
 	 .help = "of the first release against the tick and the other CPUs"},
-	FRAME_OPTION_DURATION,
-	FRAME_OPTION_COUNT("activations a CPU in the measured phase, in place of a duration"),
-	FRAME_OPTION_WARM_UP,
+	HARNESS_OPTION_DURATION,
+	HARNESS_OPTION_COUNT("activations a CPU in the measured phase, in place of a duration"),
+	HARNESS_OPTION_WARM_UP,
 	{.name = "stop-at-ns",
 	 .kind = OPTION_INT,
 	 .value = &wanted.stop_at_ns,
 	 .min = 0,
 	 .max = INT64_MAX / 4,
 	 .help = "end when a latency is larger; 0: never"},
-	FRAME_OPTIONS_MACHINE,
+	HARNESS_OPTIONS_MACHINE,
 };
 
 /* A measuring thread. The first part is its own while it measures; the rest is read by others before and
@@ -85,16 +85,16 @@ struct task {
 	int timer_fd;
 	int64_t start_ns, warm_up_count, total_count;
 	uint64_t usual_limit_ns;
-	struct frame_thread thread;
+	struct harness_thread thread;
 	struct series series;
 };
 
 static struct task *tasks[PROBE_CPUS_MOST];
-static struct frame_thread *threads[PROBE_CPUS_MOST];
+static struct harness_thread *threads[PROBE_CPUS_MOST];
 static struct series *series[PROBE_CPUS_MOST];
 static unsigned int task_count;
 
-static struct task *task_of(struct frame_thread *thread)
+static struct task *task_of(struct harness_thread *thread)
 {
 	return (struct task *)((char *)thread - offsetof(struct task, thread));
 }
@@ -124,8 +124,8 @@ static __attribute__((noinline)) int64_t look_closer(struct task *t, int64_t lat
 		return 1;
 	}
 	if (wanted.stop_at_ns && latency > wanted.stop_at_ns && t->position >= t->warm_up_count) {
-		atomic_store(&frame_shared.over_threshold, true);
-		atomic_store(&frame_shared.stop, true);
+		atomic_store(&harness_shared.over_threshold, true);
+		atomic_store(&harness_shared.stop, true);
 	}
 	missed = series_missed_after(latency, wanted.interval_ns);
 	if (missed > left)
@@ -164,7 +164,7 @@ static inline __attribute__((always_inline)) void measure(struct task *t, int64_
 
 		wait_until(t, &next, by_timerfd);
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		if (__builtin_expect(atomic_load_explicit(&frame_shared.stop, memory_order_relaxed), 0))
+		if (__builtin_expect(atomic_load_explicit(&harness_shared.stop, memory_order_relaxed), 0))
 			break;
 		latency = (int64_t)(now.tv_sec - next.tv_sec) * NS_PER_S + (now.tv_nsec - next.tv_nsec);
 		if (__builtin_expect((uint64_t)latency >= t->limit_ns, 0) ||
@@ -198,7 +198,7 @@ static void run_phase(struct task *t, int64_t end)
 		measure(t, end, false);
 }
 
-static int prepare(struct frame_thread *thread)
+static int prepare(struct harness_thread *thread)
 {
 	struct task *t = task_of(thread);
 
@@ -208,7 +208,7 @@ static int prepare(struct frame_thread *thread)
 	return t->timer_fd < 0 ? errno : 0;
 }
 
-static void measure_all(struct frame_thread *thread)
+static void measure_all(struct harness_thread *thread)
 {
 	struct task *t = task_of(thread);
 
@@ -241,7 +241,7 @@ static int check_numbers(void)
 				  wanted.interval_ns,
 				  least > 1000 ? "the clock's resolution" : "what a thread can sleep",
 				  least > 1000 ? least : INT64_C(1000));
-	if (frame_wanted.count && frame_wanted.count > INT64_MAX / 4 / wanted.interval_ns)
+	if (harness_options.count && harness_options.count > INT64_MAX / 4 / wanted.interval_ns)
 		return error_line(STATUS_USAGE, "usage",
 				  "that count of activations takes more than 70 years");
 	return 0;
@@ -276,19 +276,20 @@ static struct task *make_task(unsigned int id, int cpu)
 		return NULL;
 	ring_init(&t->ring, slots, ring_size());
 	t->timer_fd = -1;
-	t->warm_up_count = divide_up(frame_wanted.warm_up_ns, wanted.interval_ns);
+	t->warm_up_count = divide_up(harness_options.warm_up_ns, wanted.interval_ns);
 	t->total_count = INT64_MAX;
-	if (frame_wanted.count)
-		t->total_count = t->warm_up_count + frame_wanted.count;
-	else if (frame_wanted.duration_ns)
-		t->total_count = t->warm_up_count + divide_up(frame_wanted.duration_ns, wanted.interval_ns);
+	if (harness_options.count)
+		t->total_count = t->warm_up_count + harness_options.count;
+	else if (harness_options.duration_ns)
+		t->total_count =
+			t->warm_up_count + divide_up(harness_options.duration_ns, wanted.interval_ns);
 	t->usual_limit_ns = (uint64_t)wanted.interval_ns + 1;
 	if (wanted.stop_at_ns && wanted.stop_at_ns < wanted.interval_ns)
 		t->usual_limit_ns = (uint64_t)wanted.stop_at_ns + 1;
 	t->limit_ns = t->usual_limit_ns;
 	t->thread.cpu = cpu;
-	t->thread.policy = (enum policy)frame_wanted.policy;
-	t->thread.priority = (int)frame_wanted.priority;
+	t->thread.policy = (enum policy)harness_options.policy;
+	t->thread.priority = (int)harness_options.priority;
 	t->thread.deadline = (struct deadline){deadline_runtime_ns(), wanted.interval_ns, wanted.interval_ns};
 	t->thread.prepare = prepare;
 	t->thread.measure = measure_all;
@@ -297,27 +298,27 @@ static struct task *make_task(unsigned int id, int cpu)
 	t->series.interval_ns = wanted.interval_ns;
 	t->series.warm_up_count = t->warm_up_count;
 	t->series.total_count = t->total_count;
-	t->series.measured_ns = frame_wanted.duration_ns ? frame_wanted.duration_ns
-				: frame_wanted.count	 ? frame_wanted.count * wanted.interval_ns
-							 : INT64_MAX;
+	t->series.measured_ns = harness_options.duration_ns ? harness_options.duration_ns
+				: harness_options.count	    ? harness_options.count * wanted.interval_ns
+							    : INT64_MAX;
 	return t;
 }
 
-static int make(struct frame *f)
+static int make(struct harness *h)
 {
-	const struct cpuset *measured = &f->cpus->measured;
+	const struct cpuset *measured = &h->cpus->measured;
 
 	for (int cpu = cpuset_next(measured, 0); cpu >= 0;
 	     cpu = cpuset_next(measured, (unsigned int)cpu + 1)) {
 		struct task *t = make_task(task_count, cpu);
 
 		if (!t)
-			return frame_no_memory();
+			return harness_no_memory();
 		threads[task_count] = &t->thread;
 		series[task_count] = &t->series;
 		tasks[task_count++] = t;
 	}
-	f->thread_count = f->series_count = task_count;
+	h->thread_count = h->series_count = task_count;
 	return 0;
 }
 
@@ -370,22 +371,22 @@ static int64_t drain_ns(void)
 	return quarter_ns < DRAIN_NS ? quarter_ns : DRAIN_NS;
 }
 
-static int run(struct frame *f)
+static int run(struct harness *h)
 {
 	set_start();
-	frame_go(f);
-	frame_watch(f, tasks[0]->total_count == INT64_MAX ? INT64_MAX
-							  : tasks[0]->total_count * wanted.interval_ns);
-	frame_drain(f, take, drain_ns());
-	return frame_finish(f, frame_wanted.count ? "count" : "duration");
+	harness_go(h);
+	harness_watch(h, tasks[0]->total_count == INT64_MAX ? INT64_MAX
+							    : tasks[0]->total_count * wanted.interval_ns);
+	harness_drain(h, take, drain_ns());
+	return harness_finish(h, harness_options.count ? "count" : "duration");
 }
 
 int verb_wakeup(int argc, char **argv)
 {
-	static struct frame frame = {
+	static struct harness harness = {
 		.name = "wakeup",
 		.table = table,
-		.options = sizeof(table) / sizeof(table[0]),
+		.option_count = sizeof(table) / sizeof(table[0]),
 		.check = check_numbers,
 		.make = make,
 		.run = run,
@@ -394,5 +395,5 @@ int verb_wakeup(int argc, char **argv)
 		.measurers = threads,
 	};
 
-	return frame_run(&frame, argc, argv);
+	return harness_run(&harness, argc, argv);
 }

@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <stddef.h>
 
-#include "frame/options.h"
+#include "harness/options.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
 
@@ -67,7 +67,7 @@ static bool wait_gap(struct master *m, int64_t due_ns)
 		struct timespec left = ns_timespec(left_ns > 0 ? left_ns : 0);
 		int ready = ppoll(&in, 1, &left, NULL);
 
-		if (atomic_load_explicit(&frame_shared.stop, memory_order_relaxed))
+		if (atomic_load_explicit(&harness_shared.stop, memory_order_relaxed))
 			return false;
 		if (ready > 0 && !m->end->kind->receive(m->end, &edge))
 			count_noise(m, &edge, m->number + 1);
@@ -80,7 +80,7 @@ static bool wait_gap(struct master *m, int64_t due_ns)
 static __attribute__((noinline)) int64_t look_closer(struct master *m, int error, int64_t sent_ns)
 {
 	if (error == EINTR) {
-		if (atomic_load(&frame_shared.stop))
+		if (atomic_load(&harness_shared.stop))
 			return STOPPED;
 		return atomic_load(&m->given_up_ns) == sent_ns ? MASTER_LOST : 0;
 	}
@@ -173,7 +173,7 @@ static void skip(struct master *m, struct stimulus *stimulus, int64_t *due_ns, i
 	m->counts[1].skipped += skipped_before(m, stimulus, m->end_ns) - in_warm_up;
 }
 
-static void drive(struct frame_thread *thread)
+static void drive(struct harness_thread *thread)
 {
 	struct master *m = (struct master *)((char *)thread - offsetof(struct master, thread));
 	int64_t due_ns = m->start_ns;
@@ -185,7 +185,8 @@ static void drive(struct frame_thread *thread)
 
 		if (!m->measuring && now_ns >= m->measured_ns)
 			begin_measuring(m);
-		if (now_ns >= m->end_ns || (frame_wanted.count && m->counts[1].stimuli == frame_wanted.count))
+		if (now_ns >= m->end_ns ||
+		    (harness_options.count && m->counts[1].stimuli == harness_options.count))
 			break;
 		stimulus.back_ns = stimulate(m, &stimulus.sent_ns);
 		if (stimulus.back_ns == STOPPED || stimulus.sent_ns >= m->end_ns)

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/slot_ring.h"
-#include "frame/thread.h"
+#include "harness/thread.h"
 #include "paths/path.h"
 
 #define MASTER_LOST INT64_C(-1)
@@ -46,8 +46,8 @@ struct master {
 	int64_t interval_min_ns, interval_max_ns; /* from an answer to the next stimulus */
 	int64_t start_ns, measured_ns, end_ns;
 	struct path_end *end;
-	bool tells_over;	    /* at its end it says so to the other engine */
-	struct frame_thread thread; /* what it does is set by master_make */
+	bool tells_over;	      /* at its end it says so to the other engine */
+	struct harness_thread thread; /* what it does is set by master_make */
 };
 
 /* false: there is not the memory. */

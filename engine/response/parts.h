@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/series.h"
-#include "frame/trace.h"
+#include "harness/trace.h"
 #include "paths/path.h"
 
 enum part {

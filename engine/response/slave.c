@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
-#include "frame/partner.h"
-#include "frame/thread.h"
+#include "harness/partner.h"
+#include "harness/thread.h"
 #include "rt/clock.h"
 
 #define ROOM 16384
@@ -45,7 +45,7 @@ void slave_answer(void *arg)
 	int64_t woke_ns = 0;
 	struct edge edge;
 
-	while (!atomic_load_explicit(&frame_shared.stop, memory_order_relaxed)) {
+	while (!atomic_load_explicit(&harness_shared.stop, memory_order_relaxed)) {
 		int error = end->kind->receive(end, &edge);
 
 		if (error == EINTR)

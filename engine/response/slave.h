@@ -31,7 +31,7 @@ struct slave {
 /* In memory that a partner shares. NULL: there is none left. */
 struct slave *slave_new(struct path_end *end, bool noting);
 
-/* Answers until frame_shared.stop, or, as a partner, until it is ended. arg: a struct slave. */
+/* Answers until harness_shared.stop, or, as a partner, until it is ended. arg: a struct slave. */
 void slave_answer(void *arg);
 
 #endif

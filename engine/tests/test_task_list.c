@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frame/task_list.h"
+#include "harness/task_list.h"
 #include "tests/check.h"
 #include "tests/cm.h"
 

@@ -4,7 +4,7 @@
 #include "base/commands.h"
 #include "base/series.h"
 #include "base/slot_ring.h"
-#include "frame/no_memory.h"
+#include "harness/no_memory.h"
 #include "rt/barrier.h"
 #include "rt/cache_line.h"
 #include "rt/clock.h"
@@ -27,7 +27,7 @@
 enum phase { WARM_UP, MEASURE };
 
 struct worker {
-	_Alignas(CACHE_LINE) struct frame_thread thread;
+	_Alignas(CACHE_LINE) struct harness_thread thread;
 	unsigned int number;
 	int64_t begin_ns; /* real-time: when it began the step */
 	int64_t barrier_ns, barriers, passes;
@@ -84,7 +84,7 @@ static void note_time(int64_t steps, int64_t took_ns)
 
 static bool stopped(void)
 {
-	return atomic_load_explicit(&frame_shared.stop, memory_order_relaxed);
+	return atomic_load_explicit(&harness_shared.stop, memory_order_relaxed);
 }
 
 /* A real-time thread that computes without a break would take the machine away. */
@@ -283,7 +283,7 @@ static void run_phase(struct worker *w)
 	}
 }
 
-static void work(struct frame_thread *thread)
+static void work(struct harness_thread *thread)
 {
 	struct worker *w = (struct worker *)((char *)thread - offsetof(struct worker, thread));
 
@@ -312,7 +312,7 @@ int tire_run_make(const struct tire_plan *asked)
 	samples = memory_get(RING * sizeof(*samples));
 	workers = memory_get(plan.threads * sizeof(*workers));
 	if (!samples || !workers || !plan.solver->make(plan.model, plan.threads))
-		return frame_no_memory();
+		return harness_no_memory();
 	slot_ring_init(&ring, RING);
 	barrier_init(&now.barrier, plan.threads, plan.cpus);
 	for (unsigned int i = 0; i < plan.threads; i++) {
@@ -322,7 +322,7 @@ int tire_run_make(const struct tire_plan *asked)
 	return 0;
 }
 
-struct frame_thread *tire_run_thread(unsigned int n)
+struct harness_thread *tire_run_thread(unsigned int n)
 {
 	return &workers[n].thread;
 }

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "frame/thread.h"
+#include "harness/thread.h"
 #include "tire/solver.h"
 
 struct tire_sample {
@@ -46,7 +46,7 @@ struct tire_plan {
 int tire_run_make(const struct tire_plan *plan);
 
 /* The nth thread; `measure` is set. */
-struct frame_thread *tire_run_thread(unsigned int n);
+struct harness_thread *tire_run_thread(unsigned int n);
 
 /* After the threads are ready and before they go: when the first phase begins. Gives when the measured one
  * does at the earliest. */

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
-#include "frame/placement.h"
+#include "harness/placement.h"
 
 /* Cores that have one of these CPUs. */
 static unsigned int count_cores(const struct cpuset *cpus)

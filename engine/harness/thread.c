@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "frame/thread.h"
+#include "harness/thread.h"
 
 #include <limits.h>
 #include <sched.h>
@@ -10,16 +10,16 @@
 #include "base/commands.h"
 #include "base/cpuset.h"
 #include "base/error.h"
-#include "frame/no_memory.h"
+#include "harness/no_memory.h"
 #include "rt/clock.h"
 
 #define READY_NS (5 * NS_PER_S)
 
-struct frame_shared frame_shared;
+struct harness_shared harness_shared;
 
 static void *run(void *arg)
 {
-	struct frame_thread *t = arg;
+	struct harness_thread *t = arg;
 	struct cpuset own;
 
 	commands_leave_to_main();
@@ -38,9 +38,9 @@ static void *run(void *arg)
 	usage_read(t->schedstat, &t->before); /* so that the first that counts is quick */
 	pthread_getcpuclockid(pthread_self(), &t->cpu_clock);
 	atomic_store(&t->ready, true);
-	while (sem_wait(&frame_shared.gate))
+	while (sem_wait(&harness_shared.gate))
 		;
-	if (!t->error && !atomic_load(&frame_shared.stop))
+	if (!t->error && !atomic_load(&harness_shared.stop))
 		t->measure(t);
 	t->moved = t->usage_known && !t->free && sched_getcpu() != t->cpu;
 	atomic_store(&t->done, true);
@@ -48,7 +48,7 @@ static void *run(void *arg)
 }
 
 /* A thread that is not ready within this time is kept from its CPU by somebody above it. */
-static bool wait_ready(const struct frame_thread *t)
+static bool wait_ready(const struct harness_thread *t)
 {
 	int64_t give_up_ns = clock_now_ns(CLOCK_MONOTONIC) + READY_NS;
 
@@ -60,7 +60,7 @@ static bool wait_ready(const struct frame_thread *t)
 	return true;
 }
 
-int frame_thread_start(struct frame_thread *t)
+int harness_thread_start(struct harness_thread *t)
 {
 	pthread_attr_t attr;
 	char text[512];
@@ -70,8 +70,8 @@ int frame_thread_start(struct frame_thread *t)
 	pthread_attr_setstacksize(&attr, PTHREAD_STACK_MIN + 49152);
 	error = pthread_create(&t->thread, &attr, run, t);
 	pthread_attr_destroy(&attr);
-	if (error && frame_memory_limited())
-		return frame_no_memory();
+	if (error && harness_memory_limited())
+		return harness_no_memory();
 	if (error)
 		return error_line(STATUS_CANNOT_MEASURE, "internal", "no thread for CPU %d: %s", t->cpu,
 				  strerror(error));
@@ -90,9 +90,9 @@ int frame_thread_start(struct frame_thread *t)
 	return 0;
 }
 
-void frame_threads_stop(struct frame_thread *const *threads, unsigned int count)
+void harness_threads_stop(struct harness_thread *const *threads, unsigned int count)
 {
-	atomic_store(&frame_shared.stop, true);
+	atomic_store(&harness_shared.stop, true);
 	for (unsigned int i = 0; i < count; i++) {
 		if (!atomic_load(&threads[i]->done))
 			pthread_kill(threads[i]->thread, SIGUSR1);

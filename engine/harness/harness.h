@@ -3,8 +3,8 @@
  * What every measuring probe does around its measured path, in the order of a probe's life: options and
  * permission, threads that wait at a gate, `hello` to `armed`, go, drain, summaries to `end`.
  */
-#ifndef RTGAUGE_FRAME_H
-#define RTGAUGE_FRAME_H
+#ifndef RTGAUGE_HARNESS_H
+#define RTGAUGE_HARNESS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,39 +13,39 @@
 #include "base/json.h"
 #include "base/options.h"
 #include "base/series.h"
-#include "frame/cpus.h"
-#include "frame/no_memory.h"
-#include "frame/options.h"
-#include "frame/thread.h"
+#include "harness/cpus.h"
+#include "harness/no_memory.h"
+#include "harness/options.h"
+#include "harness/thread.h"
 
-struct frame {
+struct harness {
 	/* the probe's, constant */
 	const char *name;
 	const struct option_entry *table;
-	size_t options;
+	size_t option_count;
 	void (*hello)(struct json *j); /* members of its own in `hello`; or NULL */
 	int hog_percent; /* of its CPU that a thread may take before the watchdog ends the probe; 0: the usual
 			  */
 	/* Its steps, in this order; each gives 0 or, after an `error` line, the exit status. */
-	int (*check)(void);		  /* numbers that do not go together; or NULL */
-	int (*make)(struct frame *f);	  /* on the CPUs that are chosen: threads, series and their memory */
-	int (*started)(struct frame *f);  /* the threads wait at their gate; or NULL */
-	int (*run)(struct frame *f);	  /* from `go` to the end */
-	void (*conclude)(struct json *j); /* results and marks of its own, after the summaries; or NULL */
+	int (*check)(void);		   /* numbers that do not go together; or NULL */
+	int (*make)(struct harness *h);	   /* on the CPUs that are chosen: threads, series and their memory */
+	int (*started)(struct harness *h); /* the threads wait at their gate; or NULL */
+	int (*run)(struct harness *h);	   /* from `go` to the end */
+	void (*conclude)(struct json *j);  /* results and marks of its own, after the summaries; or NULL */
 
 	/* the probe's, set by `make`, or constant */
-	struct frame_thread **threads;
+	struct harness_thread **threads;
 	unsigned int thread_count;
 	struct series **series;
-	struct frame_thread **measurers; /* of each series: whose usage is told with it; or NULL */
+	struct harness_thread **measurers; /* of each series: whose usage is told with it; or NULL */
 	unsigned int series_count;
 
-	/* the frame's */
+	/* the harness's */
 	struct json j;
 	struct probe_cpus
 		*cpus; /* set before `make`; not in here: it is large, and this has initial values */
 	int64_t asleep_ns;
-	const char *ended_by; /* frame_end_by */
+	const char *ended_by; /* harness_end_by */
 	int dma_error;
 };
 
@@ -54,31 +54,31 @@ struct frame {
  * the caller becomes the thread that drains; `hello`, `series`, `armed`; `go`, and what the probe does then.
  * Gives the exit status.
  */
-int frame_run(struct frame *f, int argc, char **argv);
+int harness_run(struct harness *h, int argc, char **argv);
 
 /* Opens the gate for every thread, then begins the series, whose start_ns is set. */
-void frame_go(struct frame *f);
+void harness_go(struct harness *h);
 
 /* Starts the watchdog where the policy is one that can take the machine. length_ns: of the whole probe;
  * INT64_MAX: until stopped. */
-void frame_watch(struct frame *f, int64_t length_ns);
+void harness_watch(struct harness *h, int64_t length_ns);
 
 /* Tells the threads to end where the host, a signal, the watchdog or a full disk asks for it. true: they were
  * told. */
-bool frame_stopping(struct frame *f);
+bool harness_stopping(struct harness *h);
 
 /* Sleeps for this long or until there is a command; says to the watchdog that the drain lives. */
-void frame_pause(int64_t ns);
+void harness_pause(int64_t ns);
 
 /* Tells the threads to end for a reason that the probe knows; what told them before stays the reason. */
-void frame_end_by(struct frame *f, const char *reason);
+void harness_end_by(struct harness *h, const char *reason);
 
 /* Calls take, which gives false when all threads have ended, until then, and once more for what came since.
  */
-void frame_drain(struct frame *f, bool (*take)(struct json *j), int64_t pause_ns);
+void harness_drain(struct harness *h, bool (*take)(struct json *j), int64_t pause_ns);
 
 /* Joins the threads; last windows, summaries, marks, `end` (reason: where nothing else ended it). Gives the
  * exit status. */
-int frame_finish(struct frame *f, const char *reason);
+int harness_finish(struct harness *h, const char *reason);
 
 #endif

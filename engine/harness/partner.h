@@ -3,8 +3,8 @@
  * A second measured process: it has the engine's policy on a CPU of its own, and shares with the engine only
  * what was made by partner_memory before. It ends with the engine, however that ends.
  */
-#ifndef RTGAUGE_FRAME_PARTNER_H
-#define RTGAUGE_FRAME_PARTNER_H
+#ifndef RTGAUGE_HARNESS_PARTNER_H
+#define RTGAUGE_HARNESS_PARTNER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "frame/burn.h"
+#include "harness/burn.h"
 
 #include <limits.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <time.h>
 
-#include "frame/thread.h"
+#include "harness/thread.h"
 #include "rt/clock.h"
 
 #define LOOP_NS (NS_PER_S / 1000)
@@ -47,7 +47,7 @@ static inline __attribute__((always_inline)) int64_t spin_until(struct run *run,
 
 static bool over(const struct run *run, int64_t limit_ns)
 {
-	return run->last_ns >= limit_ns || atomic_load_explicit(&frame_shared.stop, memory_order_relaxed);
+	return run->last_ns >= limit_ns || atomic_load_explicit(&harness_shared.stop, memory_order_relaxed);
 }
 
 static bool burn_wall(struct run *run, int64_t time_ns, int64_t limit_ns)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Where two tasks that work together run. */
-#ifndef RTGAUGE_FRAME_PLACEMENT_H
-#define RTGAUGE_FRAME_PLACEMENT_H
+#ifndef RTGAUGE_HARNESS_PLACEMENT_H
+#define RTGAUGE_HARNESS_PLACEMENT_H
 
-#include "frame/cpus.h"
+#include "harness/cpus.h"
 
 enum placement { PLACEMENT_SAME_CPU, PLACEMENT_SAME_CORE, PLACEMENT_OTHER_CORE };
 

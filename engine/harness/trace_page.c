@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "frame/trace_page.h"
+#include "harness/trace_page.h"
 
 #include <string.h>
 

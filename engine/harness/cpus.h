@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which CPUs a probe measures, and where its other threads go. */
-#ifndef RTGAUGE_FRAME_CPUS_H
-#define RTGAUGE_FRAME_CPUS_H
+#ifndef RTGAUGE_HARNESS_CPUS_H
+#define RTGAUGE_HARNESS_CPUS_H
 
 #include "base/cpuset.h"
 #include "base/json.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "frame/clock_cost.h"
+#include "harness/clock_cost.h"
 
 #include <errno.h>
 #include <math.h>

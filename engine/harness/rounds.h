@@ -4,20 +4,20 @@
  * rest at their gates while the first thread takes what is in the arrays. No round is longer than its limit
  * and none follows without a rest, so that a real-time probe on every CPU leaves the machine usable.
  */
-#ifndef RTGAUGE_FRAME_ROUNDS_H
-#define RTGAUGE_FRAME_ROUNDS_H
+#ifndef RTGAUGE_HARNESS_ROUNDS_H
+#define RTGAUGE_HARNESS_ROUNDS_H
 
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "frame/frame.h"
+#include "harness/harness.h"
 
 struct rounds_task {
 	/* the probe's, set before its first round */
 	void (*work)(struct rounds_task *t); /* one round, until rounds_limit_ns */
-	struct frame_thread thread;
+	struct harness_thread thread;
 	int64_t *times; /* what the round measured */
 	size_t room, count;
 
@@ -28,7 +28,7 @@ struct rounds_task {
 
 struct rounds {
 	/* the probe's */
-	struct frame frame;	       /* without `make` and `run` */
+	struct harness harness;	       /* without `make` and `run` */
 	int (*make)(struct rounds *r); /* tasks and series: 0, or the exit status after an `error` line */
 	struct rounds_task **tasks;
 	unsigned int task_count;
@@ -47,7 +47,7 @@ void rounds_meet(void);
 /* Memory for a task with an array of `room` times; NULL: there is none. */
 struct rounds_task *rounds_task_new(int cpu, size_t room, void (*work)(struct rounds_task *t));
 
-/* The whole life of a probe, as frame_run: with rounds until the time or the count is over. Gives the exit
+/* The whole life of a probe, as harness_run: with rounds until the time or the count is over. Gives the exit
  * status. */
 int rounds_run(struct rounds *r, int argc, char **argv);
 

@@ -3,8 +3,8 @@
  * What the kernel's tracepoints say of one task's wake-ups, in an instance of tracefs that somebody else
  * makes and removes: the interrupt or softirq that begins, who wakes the task, when the CPU switches to it.
  */
-#ifndef RTGAUGE_FRAME_TRACE_H
-#define RTGAUGE_FRAME_TRACE_H
+#ifndef RTGAUGE_HARNESS_TRACE_H
+#define RTGAUGE_HARNESS_TRACE_H
 
 #include <stdbool.h>
 #include <stdint.h>

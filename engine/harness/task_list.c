@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "frame/task_list.h"
+#include "harness/task_list.h"
 
 #include <stdbool.h>
 #include <string.h>

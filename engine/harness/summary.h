@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* What a probe says of a series at its end. */
-#ifndef RTGAUGE_FRAME_SUMMARY_H
-#define RTGAUGE_FRAME_SUMMARY_H
+#ifndef RTGAUGE_HARNESS_SUMMARY_H
+#define RTGAUGE_HARNESS_SUMMARY_H
 
 #include "base/json.h"
 #include "base/series.h"
-#include "frame/thread.h"
+#include "harness/thread.h"
 
 /*
  * Ends the series: its last window, its summary, its marks; closes its raw samples. t: whose usage is told
  * with it, which has ended; NULL: nobody's.
  */
-void summary_write(struct series *s, const struct frame_thread *t, struct json *j);
+void summary_write(struct series *s, const struct harness_thread *t, struct json *j);
 
 #endif

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "frame/summary.h"
+#include "harness/summary.h"
 
 #include <inttypes.h>
 
 #include "base/samples_file.h"
 #include "base/stream.h"
 
-void summary_write(struct series *s, const struct frame_thread *t, struct json *j)
+void summary_write(struct series *s, const struct harness_thread *t, struct json *j)
 {
 	struct usage usage;
 
@@ -20,7 +20,7 @@ void summary_write(struct series *s, const struct frame_thread *t, struct json *
 		if (usage.run_delay_ns >= 0)
 			usage.run_delay_ns -= t->before.run_delay_ns;
 	}
-	series_end(s, atomic_load(&frame_shared.stop), j);
+	series_end(s, atomic_load(&harness_shared.stop), j);
 	series_summary(s, t && t->usage_known ? &usage : NULL, j);
 	if (s->lost)
 		stream_mark(j, "samples-lost", SEVERITY_INVALID, (int)s->id,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "frame/cpus.h"
+#include "harness/cpus.h"
 
 #include "base/error.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "frame/rounds.h"
+#include "harness/rounds.h"
 
 #include <errno.h>
 #include <time.h>
@@ -19,7 +19,7 @@ static sem_t arrived, meeting;
 static _Atomic unsigned int met;
 
 /* What a thread of a probe in rounds does: a round each time that its gate opens. */
-static void rounds_thread(struct frame_thread *thread)
+static void rounds_thread(struct harness_thread *thread)
 {
 	struct rounds_task *t = (struct rounds_task *)((char *)thread - offsetof(struct rounds_task, thread));
 
@@ -68,8 +68,8 @@ struct rounds_task *rounds_task_new(int cpu, size_t room, void (*work)(struct ro
 	t->room = room;
 	t->work = work;
 	t->thread.cpu = cpu;
-	t->thread.policy = (enum policy)frame_wanted.policy;
-	t->thread.priority = (int)frame_wanted.priority;
+	t->thread.policy = (enum policy)harness_options.policy;
+	t->thread.priority = (int)harness_options.priority;
 	return t;
 }
 
@@ -102,20 +102,21 @@ static bool one_round(struct rounds *r)
 	return wait_arrived();
 }
 
-static void begin(struct frame *f)
+static void begin(struct harness *h)
 {
 	int64_t start_ns = clock_now_ns(CLOCK_MONOTONIC);
-	int64_t measured_ns = frame_wanted.duration_ns ? frame_wanted.duration_ns : INT64_MAX;
+	int64_t measured_ns = harness_options.duration_ns ? harness_options.duration_ns : INT64_MAX;
 
-	for (unsigned int i = 0; i < f->series_count; i++)
-		series_timed(f->series[i], start_ns, frame_wanted.warm_up_ns, measured_ns);
-	frame_go(f);
-	frame_watch(f, measured_ns == INT64_MAX ? INT64_MAX : frame_wanted.warm_up_ns + measured_ns);
+	for (unsigned int i = 0; i < h->series_count; i++)
+		series_timed(h->series[i], start_ns, harness_options.warm_up_ns, measured_ns);
+	harness_go(h);
+	harness_watch(h, measured_ns == INT64_MAX ? INT64_MAX : harness_options.warm_up_ns + measured_ns);
 }
 
 bool rounds_feed(struct series *s, int64_t time_ns, int64_t value_ns, struct json *j)
 {
-	if (frame_wanted.count && s->total.count + (s->measuring ? s->window.count : 0) >= frame_wanted.count)
+	if (harness_options.count &&
+	    s->total.count + (s->measuring ? s->window.count : 0) >= harness_options.count)
 		return false;
 	return series_feed_timed(s, time_ns, value_ns, j);
 }
@@ -126,37 +127,37 @@ static void rest(struct rounds *r)
 	int64_t end_ns = clock_now_ns(CLOCK_MONOTONIC) + r->rest_ns, left_ns = r->rest_ns;
 
 	do {
-		frame_pause(left_ns);
+		harness_pause(left_ns);
 		left_ns = end_ns - clock_now_ns(CLOCK_MONOTONIC);
-	} while (left_ns > 0 && !frame_stopping(&r->frame));
+	} while (left_ns > 0 && !harness_stopping(&r->harness));
 }
 
 /* Rounds until the time is over, enough was counted or we are stopped; false: a task is stuck. */
 static bool all_rounds(struct rounds *r)
 {
 	int64_t start_ns = clock_now_ns(CLOCK_MONOTONIC), now_ns;
-	int64_t end_ns = frame_wanted.duration_ns
-				 ? start_ns + frame_wanted.warm_up_ns + frame_wanted.duration_ns
+	int64_t end_ns = harness_options.duration_ns
+				 ? start_ns + harness_options.warm_up_ns + harness_options.duration_ns
 				 : INT64_MAX;
 
 	do {
-		if (clock_now_ns(CLOCK_MONOTONIC) - start_ns >= frame_wanted.warm_up_ns)
+		if (clock_now_ns(CLOCK_MONOTONIC) - start_ns >= harness_options.warm_up_ns)
 			atomic_store(&measuring, true);
 		if (!one_round(r))
 			return false;
 		now_ns = clock_now_ns(CLOCK_MONOTONIC);
-		for (unsigned int i = 0; i < r->frame.series_count; i++)
-			r->frame.series[i]->reached_ns = now_ns;
-		if (!r->take(&r->frame.j))
+		for (unsigned int i = 0; i < r->harness.series_count; i++)
+			r->harness.series[i]->reached_ns = now_ns;
+		if (!r->take(&r->harness.j))
 			return true;
 		rest(r);
-	} while (!frame_stopping(&r->frame) && clock_now_ns(CLOCK_MONOTONIC) < end_ns);
+	} while (!harness_stopping(&r->harness) && clock_now_ns(CLOCK_MONOTONIC) < end_ns);
 	return true;
 }
 
-static int make(struct frame *f)
+static int make(struct harness *h)
 {
-	static struct frame_thread *threads[PROBE_CPUS_MOST];
+	static struct harness_thread *threads[PROBE_CPUS_MOST];
 	struct rounds *r = now_running;
 	int status = r->make(r);
 
@@ -170,16 +171,16 @@ static int make(struct frame *f)
 		r->tasks[i]->thread.measure = rounds_thread;
 		threads[i] = &r->tasks[i]->thread;
 	}
-	f->threads = threads;
-	f->thread_count = r->task_count;
+	h->threads = threads;
+	h->thread_count = r->task_count;
 	return 0;
 }
 
-static int run(struct frame *f)
+static int run(struct harness *h)
 {
 	struct rounds *r = now_running;
 
-	begin(f);
+	begin(h);
 	if (!all_rounds(r))
 		return error_line(
 			STATUS_CANNOT_MEASURE, "cpu-busy",
@@ -188,13 +189,13 @@ static int run(struct frame *f)
 	atomic_store(&over, true);
 	for (unsigned int i = 0; i < r->task_count; i++)
 		sem_post(&r->tasks[i]->gate);
-	return frame_finish(f, frame_wanted.count ? "count" : "duration");
+	return harness_finish(h, harness_options.count ? "count" : "duration");
 }
 
 int rounds_run(struct rounds *r, int argc, char **argv)
 {
 	now_running = r;
-	r->frame.make = make;
-	r->frame.run = run;
-	return frame_run(&r->frame, argc, argv);
+	r->harness.make = make;
+	r->harness.run = run;
+	return harness_run(&r->harness, argc, argv);
 }

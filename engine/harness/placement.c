@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "frame/placement.h"
+#include "harness/placement.h"
 
 #include <stdio.h>
 #include <string.h>

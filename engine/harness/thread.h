@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A measuring thread as the frame knows it; a probe has it inside of its own struct. */
-#ifndef RTGAUGE_FRAME_THREAD_H
-#define RTGAUGE_FRAME_THREAD_H
+/* A measuring thread as the harness knows it; a probe has it inside of its own struct. */
+#ifndef RTGAUGE_HARNESS_THREAD_H
+#define RTGAUGE_HARNESS_THREAD_H
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -16,18 +16,18 @@
 #include "rt/policy.h"
 #include "rt/usage.h"
 
-struct frame_thread {
-	/* the probe's, set before frame_start */
+struct harness_thread {
+	/* the probe's, set before harness_start */
 	int (*prepare)(
-		struct frame_thread *t); /* on the thread, before it is ready: 0 or an errno; or NULL */
-	void (*measure)(struct frame_thread *t); /* from the gate to the end; not called where it is stopped
+		struct harness_thread *t); /* on the thread, before it is ready: 0 or an errno; or NULL */
+	void (*measure)(struct harness_thread *t); /* from the gate to the end; not called where it is stopped
 						    before */
 	int cpu, priority;
 	enum policy policy;
 	struct deadline deadline; /* for POLICY_DEADLINE */
 	bool free;		  /* not pinned to its CPU */
 
-	/* the frame's; `measure` may use them */
+	/* the harness's; `measure` may use them */
 	int schedstat, error;
 	struct usage before, after; /* what was counted between the two is told where usage_known */
 	bool usage_known, moved, policy_refused;
@@ -38,19 +38,19 @@ struct frame_thread {
 };
 
 /* What all threads share. */
-struct frame_shared {
+struct harness_shared {
 	_Alignas(CACHE_LINE) _Atomic bool stop; /* alone: every measuring thread reads it each time */
 	_Alignas(CACHE_LINE) _Atomic bool over_threshold;
 	sem_t gate; /* one post lets one thread go */
 };
 
-extern struct frame_shared frame_shared;
+extern struct harness_shared harness_shared;
 
 /* Starts the thread and waits until it is ready. 0, or the exit status after an `error` line. */
-int frame_thread_start(struct frame_thread *t);
+int harness_thread_start(struct harness_thread *t);
 
 /* Tells every thread to end and wakes those that sleep. Again and again: a signal that comes just before a
  * thread sleeps does not wake it. */
-void frame_threads_stop(struct frame_thread *const *threads, unsigned int count);
+void harness_threads_stop(struct harness_thread *const *threads, unsigned int count);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "frame/partner.h"
+#include "harness/partner.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -15,8 +15,8 @@
 
 #include "base/cpuset.h"
 #include "base/error.h"
-#include "frame/no_memory.h"
-#include "frame/options.h"
+#include "harness/no_memory.h"
+#include "harness/options.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
 #include "rt/policy.h"
@@ -62,10 +62,10 @@ static int settle(int cpu)
 	cpuset_clear(&own);
 	cpuset_add(&own, (unsigned int)cpu);
 	error = cpuset_pin(&own);
-	if (!error && frame_wanted.memory_lock)
+	if (!error && harness_options.memory_lock)
 		error = memory_lock(); /* a lock is not inherited */
 	if (!error)
-		error = policy_set((enum policy)frame_wanted.policy, (int)frame_wanted.priority);
+		error = policy_set((enum policy)harness_options.policy, (int)harness_options.priority);
 	return error;
 }
 
@@ -87,7 +87,7 @@ int partner_start(struct partner *partner, int cpu, void (*work)(void *arg), voi
 	pid_t engine = getpid();
 
 	if (!start)
-		return frame_no_memory();
+		return harness_no_memory();
 	partner->cpu = cpu;
 	partner->pid = fork();
 	if (partner->pid < 0)
@@ -116,7 +116,7 @@ int partner_start(struct partner *partner, int cpu, void (*work)(void *arg), voi
 				  cpu, strerror(atomic_load(&start->error)));
 	/* The fork made every page of ours one that is copied when it is next written: now, not while we
 	 * measure. */
-	if (frame_wanted.memory_lock)
+	if (harness_options.memory_lock)
 		memory_lock();
 	return 0;
 }
