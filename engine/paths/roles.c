@@ -5,7 +5,7 @@
 #include "harness/options.h"
 #include "harness/placement.h"
 
-struct roles_options roles_wanted = {.path = "loop:eventfd", .role = PATH_BOTH, .slave_cpu = -1};
+struct role_options role_options = {.path = "loop:eventfd", .role = PATH_BOTH, .slave_cpu = -1};
 
 /* The master's CPU where the slave's was chosen: another one, unless the same was asked for. */
 static int other_than(const struct cpuset *measured, int slave)
@@ -17,10 +17,10 @@ static int other_than(const struct cpuset *measured, int slave)
 
 int roles_cpus(struct probe_cpus *cpus, int cpu[2])
 {
-	int64_t slave_cpu = roles_wanted.slave_cpu;
+	int64_t slave_cpu = role_options.slave_cpu;
 	int status = 0;
 
-	if (slave_cpu >= 0 && roles_wanted.role != PATH_BOTH)
+	if (slave_cpu >= 0 && role_options.role != PATH_BOTH)
 		return error_line(STATUS_USAGE, "usage",
 				  "--slave-cpu is for --role both; --cpu is the CPU of a role that is alone");
 	cpu[PATH_MASTER] = cpu[PATH_SLAVE] = cpuset_next(&cpus->measured, 0);
@@ -33,7 +33,7 @@ int roles_cpus(struct probe_cpus *cpus, int cpu[2])
 		status = probe_cpus_choose(&asked, &of_slave);
 		cpu[PATH_SLAVE] = (int)slave_cpu;
 		cpu[PATH_MASTER] = other_than(&cpus->measured, (int)slave_cpu);
-	} else if (roles_wanted.role == PATH_BOTH) {
+	} else if (role_options.role == PATH_BOTH) {
 		cpu[PATH_SLAVE] = placement_beside(cpus, cpu[PATH_MASTER]);
 	}
 	cpuset_clear(&cpus->measured);

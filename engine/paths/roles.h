@@ -10,28 +10,28 @@
 #include "harness/cpus.h"
 #include "paths/path.h"
 
-struct roles_options {
+struct role_options {
 	const char *path;
 	int role; /* enum path_role */
 	int64_t slave_cpu;
 };
 
 /* Constant once harness_run has read it. */
-extern struct roles_options roles_wanted;
+extern struct role_options role_options;
 
 #define ROLES_OPTION_PATH                                                                                    \
 	{                                                                                                    \
-		.name = "path", .kind = OPTION_TEXT, .value = &roles_wanted.path,                            \
+		.name = "path", .kind = OPTION_TEXT, .value = &role_options.path,                            \
 		.help = "loop:KIND, udp:ADDRESS:PORT or gpio:CHIP:LINES"                                     \
 	}
 #define ROLES_OPTION_ROLE(what)                                                                              \
 	{                                                                                                    \
-		.name = "role", .kind = OPTION_CHOICE, .value = &roles_wanted.role,                          \
+		.name = "role", .kind = OPTION_CHOICE, .value = &role_options.role,                          \
 		.choices = path_role_names, .help = (what)                                                   \
 	}
 #define ROLES_OPTION_SLAVE_CPU                                                                               \
 	{                                                                                                    \
-		.name = "slave-cpu", .kind = OPTION_INT, .value = &roles_wanted.slave_cpu, .min = -1,        \
+		.name = "slave-cpu", .kind = OPTION_INT, .value = &role_options.slave_cpu, .min = -1,        \
 		.max = CPUSET_MAX - 1, .help = "with --role both; -1: one beside the master's"               \
 	}
 

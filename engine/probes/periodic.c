@@ -32,20 +32,20 @@ static const char *const timer_names[] = {"nanosleep", "timerfd", NULL};
 static struct {
 	int timer;
 	int64_t period_ns;
-} wanted = {.period_ns = 7071000};
+} options = {.period_ns = 7071000};
 
 static const struct option_entry table[] = {
 	ROLES_OPTION_PATH,
 	ROLES_OPTION_ROLE("of this engine; the slave observes"),
 	{.name = "period-ns",
 	 .kind = OPTION_INT,
-	 .value = &wanted.period_ns,
+	 .value = &options.period_ns,
 	 .min = 2000,
 	 .max = 3600 * NS_PER_S,
 	 .help = "of the signal; the line is toggled each half of it (7071000)"},
 	{.name = "timer",
 	 .kind = OPTION_CHOICE,
-	 .value = &wanted.timer,
+	 .value = &options.timer,
 	 .choices = timer_names,
 	 .help = "waits by"},
 	HARNESS_OPTION_CPU,
@@ -80,7 +80,7 @@ static bool take(struct json *j)
 	edges_take_toggles(&edges, &toggler, j);
 	if (observer)
 		edges_take_sights(&edges, observer, j);
-	if (roles_wanted.role == PATH_BOTH && !partner_lives(&partner))
+	if (role_options.role == PATH_BOTH && !partner_lives(&partner))
 		harness_end_by(&harness, "slave-died");
 	return !done;
 }
@@ -104,7 +104,7 @@ static bool take_alone(struct json *j)
 
 static void conclude(struct json *j)
 {
-	if (roles_wanted.role != PATH_SLAVE) {
+	if (role_options.role != PATH_SLAVE) {
 		stream_result(j, "signal");
 		json_str(j, "role", "self");
 		json_close(j, '}');
@@ -112,7 +112,7 @@ static void conclude(struct json *j)
 		json_int(j, "edges", toggler.edges);
 		stream_result_end(j);
 	}
-	if (roles_wanted.role != PATH_MASTER) {
+	if (role_options.role != PATH_MASTER) {
 		stream_result(j, "signal");
 		json_str(j, "role", "observer");
 		json_close(j, '}');
@@ -122,10 +122,10 @@ static void conclude(struct json *j)
 		json_int(j, "lost", edges.lost);
 		stream_result_end(j);
 	}
-	if (roles_wanted.role == PATH_SLAVE && !edges.seen)
+	if (role_options.role == PATH_SLAVE && !edges.seen)
 		stream_mark(j, "no-stimulus", SEVERITY_INVALID, 0,
 			    "no edge came on %s: is the master running, and is its line this one?",
-			    roles_wanted.path);
+			    role_options.path);
 	if (partner.died[0])
 		stream_mark(j, "slave-died", SEVERITY_INVALID, -1, "the observer %s while it was needed",
 			    partner.died);
@@ -133,11 +133,11 @@ static void conclude(struct json *j)
 
 static int check(void)
 {
-	toggler.half_ns = edges.half_ns = wanted.period_ns / 2;
-	if (wanted.period_ns % 2)
+	toggler.half_ns = edges.half_ns = options.period_ns / 2;
+	if (options.period_ns % 2)
 		return error_line(STATUS_USAGE, "interval",
 				  "a period of %" PRId64 " ns has no half in whole ns; give an even number",
-				  wanted.period_ns);
+				  options.period_ns);
 	if (harness_options.count && harness_options.count > INT64_MAX / 4 / toggler.half_ns)
 		return error_line(STATUS_USAGE, "usage", "that many half-periods take more than 70 years");
 	return 0;
@@ -146,7 +146,7 @@ static int check(void)
 static void make_series(struct harness *h)
 {
 	static const char *const metrics[] = {"latency", "jitter", "latency", "jitter"};
-	enum path_role role = (enum path_role)roles_wanted.role;
+	enum path_role role = (enum path_role)role_options.role;
 	bool wants[] = {role != PATH_SLAVE, role != PATH_SLAVE, role == PATH_BOTH, role != PATH_MASTER};
 
 	for (unsigned int i = 0; i < EDGES_SERIES; i++) {
@@ -168,17 +168,17 @@ static void make_series(struct harness *h)
 /* The observer where this engine has that role, and the partner that it then is. */
 static int make_observer(int cpu)
 {
-	if (roles_wanted.role == PATH_MASTER)
+	if (role_options.role == PATH_MASTER)
 		return 0;
 	observer = observer_new(&ends[PATH_SLAVE]);
 	if (!observer)
 		return harness_no_memory();
-	return roles_wanted.role == PATH_BOTH ? partner_start(&partner, cpu, observer_watch, observer) : 0;
+	return role_options.role == PATH_BOTH ? partner_start(&partner, cpu, observer_watch, observer) : 0;
 }
 
 static void make_thread(const int cpu[2])
 {
-	bool alone = roles_wanted.role == PATH_SLAVE;
+	bool alone = role_options.role == PATH_SLAVE;
 	struct harness_thread *t = alone ? &watching : &toggler.thread;
 
 	watching.measure = watch;
@@ -193,17 +193,17 @@ static int make(struct harness *h)
 	int cpu[2], status = roles_cpus(h->cpus, cpu);
 
 	if (!status)
-		status = path_open(roles_wanted.path, (enum path_role)roles_wanted.role, false, ends);
+		status = path_open(role_options.path, (enum path_role)role_options.role, false, ends);
 	if (!status)
 		status = make_observer(cpu[PATH_SLAVE]);
 	if (status)
 		return status;
-	if (!edges_make(&edges) || (roles_wanted.role != PATH_SLAVE && !toggler_make(&toggler)))
+	if (!edges_make(&edges) || (role_options.role != PATH_SLAVE && !toggler_make(&toggler)))
 		return harness_no_memory();
 	toggler.end = &ends[PATH_MASTER];
-	toggler.by_timerfd = wanted.timer == TIMER_TIMERFD;
-	toggler.tells_over = toggler.end->kind == &path_udp && roles_wanted.role == PATH_MASTER;
-	edges.both = roles_wanted.role == PATH_BOTH;
+	toggler.by_timerfd = options.timer == TIMER_TIMERFD;
+	toggler.tells_over = toggler.end->kind == &path_udp && role_options.role == PATH_MASTER;
+	edges.both = role_options.role == PATH_BOTH;
 	make_thread(cpu);
 	make_series(h);
 	return 0;
@@ -211,7 +211,7 @@ static int make(struct harness *h)
 
 static void set_times(void)
 {
-	bool until_told = roles_wanted.role == PATH_SLAVE && !harness_options.duration_ns;
+	bool until_told = role_options.role == PATH_SLAVE && !harness_options.duration_ns;
 	int64_t half_ns = toggler.half_ns, warm_up_ns;
 	int64_t measured_ns = harness_options.duration_ns ? harness_options.duration_ns
 			      : harness_options.count	  ? harness_options.count * half_ns
@@ -244,7 +244,7 @@ static void set_times(void)
 static int run(struct harness *h)
 {
 	int64_t span_ns = TOGGLER_ROOM / 8 * toggler.half_ns;
-	bool alone = roles_wanted.role == PATH_SLAVE;
+	bool alone = role_options.role == PATH_SLAVE;
 	int error;
 
 	set_times();
@@ -259,7 +259,7 @@ static int run(struct harness *h)
 	error = toggler.error ? toggler.error : observer ? atomic_load(&observer->error) : 0;
 	if (error)
 		return error_line(STATUS_CANNOT_MEASURE, "path", "%.100s failed while it was measured: %s",
-				  roles_wanted.path, strerror(error));
+				  role_options.path, strerror(error));
 	if (observer)
 		edges.series[OTHER_JITTER].lost = edges.series[OTHER_LATENCY].lost =
 			atomic_load(&observer->not_kept);

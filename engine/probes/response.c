@@ -30,7 +30,7 @@
 static struct {
 	const char *trace_instance;
 	int64_t interval_ns, interval_min_ns, interval_max_ns, timeout_ns, seed;
-} wanted = {
+} options = {
 	.interval_min_ns = 3000,
 	.interval_max_ns = 7071000,
 	.timeout_ns = NS_PER_S / 10,
@@ -42,37 +42,37 @@ static const struct option_entry table[] = {
 	ROLES_OPTION_ROLE("of this engine"),
 	{.name = "interval-ns",
 	 .kind = OPTION_INT,
-	 .value = &wanted.interval_ns,
+	 .value = &options.interval_ns,
 	 .min = 0,
 	 .max = 3600 * NS_PER_S,
 	 .help = "from one stimulus to the next; 0: drawn at random"},
 	{.name = "interval-min-ns",
 	 .kind = OPTION_INT,
-	 .value = &wanted.interval_min_ns,
+	 .value = &options.interval_min_ns,
 	 .min = 1,
 	 .max = 3600 * NS_PER_S,
 	 .help = "from an answer to the next stimulus, drawn: from (3000)"},
 	{.name = "interval-max-ns",
 	 .kind = OPTION_INT,
-	 .value = &wanted.interval_max_ns,
+	 .value = &options.interval_max_ns,
 	 .min = 1,
 	 .max = 3600 * NS_PER_S,
 	 .help = "to (7071000)"},
 	{.name = "timeout-ns",
 	 .kind = OPTION_INT,
-	 .value = &wanted.timeout_ns,
+	 .value = &options.timeout_ns,
 	 .min = 1000000,
 	 .max = 3600 * NS_PER_S,
 	 .help = "after which an answer is lost (100000000)"},
 	{.name = "seed",
 	 .kind = OPTION_INT,
-	 .value = &wanted.seed,
+	 .value = &options.seed,
 	 .min = -1,
 	 .max = INT64_MAX,
 	 .help = "of the intervals that are drawn; -1: any"},
 	{.name = "trace-instance",
 	 .kind = OPTION_TEXT,
-	 .value = &wanted.trace_instance,
+	 .value = &options.trace_instance,
 	 .help = "take the response apart by tracepoints, in this instance of tracefs"},
 	HARNESS_OPTION_CPU,
 	ROLES_OPTION_SLAVE_CPU,
@@ -104,11 +104,11 @@ static bool take_master(struct json *j)
 {
 	bool done = atomic_load(&threads[0]->done);
 
-	responses_take_stimuli(&responses, &master, slave, wanted.timeout_ns, j);
+	responses_take_stimuli(&responses, &master, slave, options.timeout_ns, j);
 	if (responses.parts)
 		parts_take(responses.parts, done, j);
-	master_give_up(&master, wanted.timeout_ns);
-	if (roles_wanted.role == PATH_BOTH && !partner_lives(&partner))
+	master_give_up(&master, options.timeout_ns);
+	if (role_options.role == PATH_BOTH && !partner_lives(&partner))
 		harness_end_by(&harness, "slave-died");
 	return !done;
 }
@@ -157,9 +157,9 @@ static void write_counts(struct json *j, const char *role)
 
 static void conclude(struct json *j)
 {
-	if (wanted.trace_instance)
+	if (options.trace_instance)
 		parts_conclude(&parts, j);
-	if (roles_wanted.role == PATH_SLAVE) {
+	if (role_options.role == PATH_SLAVE) {
 		int64_t answers = atomic_load(&slave->answers);
 
 		stream_result(j, "signal");
@@ -173,7 +173,7 @@ static void conclude(struct json *j)
 			stream_mark(
 				j, "no-stimulus", SEVERITY_INVALID, 0,
 				"no stimulus came on %s: is the master running, and is its line this one?",
-				roles_wanted.path);
+				role_options.path);
 		return;
 	}
 	write_counts(j, "master");
@@ -190,24 +190,24 @@ static void conclude(struct json *j)
 
 static int check(void)
 {
-	if (!wanted.interval_ns && wanted.interval_min_ns > wanted.interval_max_ns)
+	if (!options.interval_ns && options.interval_min_ns > options.interval_max_ns)
 		return error_line(STATUS_USAGE, "interval",
 				  "--interval-min-ns (%" PRId64 ") is longer than --interval-max-ns (%" PRId64
 				  ")",
-				  wanted.interval_min_ns, wanted.interval_max_ns);
-	if (wanted.trace_instance && roles_wanted.role == PATH_MASTER)
+				  options.interval_min_ns, options.interval_max_ns);
+	if (options.trace_instance && role_options.role == PATH_MASTER)
 		return error_line(STATUS_USAGE, "usage",
 				  "--trace-instance is of the slave: --role slave or both");
-	if (wanted.trace_instance && !tracefs_is_name(wanted.trace_instance))
+	if (options.trace_instance && !tracefs_is_name(options.trace_instance))
 		return error_line(STATUS_USAGE, "usage",
 				  "--trace-instance %.80s: letters, digits, - and _, at most 64",
-				  wanted.trace_instance);
-	if (wanted.seed < 0) {
+				  options.trace_instance);
+	if (options.seed < 0) {
 		uint64_t any = 0;
 
 		if (getrandom(&any, sizeof(any), GRND_NONBLOCK) != (ssize_t)sizeof(any))
 			any = (uint64_t)clock_now_ns(CLOCK_MONOTONIC);
-		wanted.seed = (int64_t)(any >> 2);
+		options.seed = (int64_t)(any >> 2);
 	}
 	return 0;
 }
@@ -215,28 +215,28 @@ static int check(void)
 /* The slave where this engine has that role, and the partner that it then is. */
 static int make_slave(int cpu)
 {
-	if (roles_wanted.role == PATH_MASTER)
+	if (role_options.role == PATH_MASTER)
 		return 0;
-	slave = slave_new(&ends[PATH_SLAVE], roles_wanted.role == PATH_SLAVE || wanted.trace_instance);
+	slave = slave_new(&ends[PATH_SLAVE], role_options.role == PATH_SLAVE || options.trace_instance);
 	if (!slave)
 		return harness_no_memory();
-	return roles_wanted.role == PATH_BOTH ? partner_start(&partner, cpu, slave_answer, slave) : 0;
+	return role_options.role == PATH_BOTH ? partner_start(&partner, cpu, slave_answer, slave) : 0;
 }
 
 static bool make_master(void)
 {
-	master.random = (uint64_t)wanted.seed;
-	master.interval_ns = wanted.interval_ns;
-	master.interval_min_ns = wanted.interval_min_ns;
-	master.interval_max_ns = wanted.interval_max_ns;
+	master.random = (uint64_t)options.seed;
+	master.interval_ns = options.interval_ns;
+	master.interval_min_ns = options.interval_min_ns;
+	master.interval_max_ns = options.interval_max_ns;
 	master.end = &ends[PATH_MASTER];
-	master.tells_over = master.end->kind == &path_udp && roles_wanted.role == PATH_MASTER;
-	return roles_wanted.role == PATH_SLAVE || master_make(&master);
+	master.tells_over = master.end->kind == &path_udp && role_options.role == PATH_MASTER;
+	return role_options.role == PATH_SLAVE || master_make(&master);
 }
 
 static void make_thread(const int cpu[2])
 {
-	bool alone = roles_wanted.role == PATH_SLAVE;
+	bool alone = role_options.role == PATH_SLAVE;
 	struct harness_thread *t = alone ? &answering : &master.thread;
 
 	answering.measure = answer;
@@ -248,7 +248,7 @@ static void make_thread(const int cpu[2])
 
 static bool make_series(void)
 {
-	bool alone = roles_wanted.role == PATH_SLAVE;
+	bool alone = role_options.role == PATH_SLAVE;
 	struct series *s = memory_get(sizeof(*s));
 
 	if (!s)
@@ -268,7 +268,7 @@ static int make(struct harness *h)
 	int cpu[2], status = roles_cpus(h->cpus, cpu);
 
 	if (!status)
-		status = path_open(roles_wanted.path, (enum path_role)roles_wanted.role, true, ends);
+		status = path_open(role_options.path, (enum path_role)role_options.role, true, ends);
 	if (!status)
 		status = make_slave(cpu[PATH_SLAVE]);
 	if (status)
@@ -280,15 +280,15 @@ static int make(struct harness *h)
 /* The slave is traced from before it is armed, so that nothing changes while it is measured. */
 static int begin_trace(struct harness *h)
 {
-	bool both = roles_wanted.role == PATH_BOTH;
+	bool both = role_options.role == PATH_BOTH;
 	int status;
 
-	if (!wanted.trace_instance)
+	if (!options.trace_instance)
 		return 0;
 	if (!parts_choose(&parts, &ends[PATH_SLAVE], both, both ? partner.cpu : threads[0]->cpu))
 		return harness_no_memory();
 	responses.parts = &parts;
-	status = trace_open(wanted.trace_instance, both ? partner.pid : threads[0]->tid, parts.interrupt);
+	status = trace_open(options.trace_instance, both ? partner.pid : threads[0]->tid, parts.interrupt);
 	for (int i = 0; i < PARTS && !status; i++) {
 		if (!parts.known[i])
 			continue;
@@ -301,7 +301,7 @@ static int begin_trace(struct harness *h)
 static int run(struct harness *h)
 {
 	int64_t measured_ns = harness_options.duration_ns ? harness_options.duration_ns : INT64_MAX;
-	int64_t pause_ns = wanted.timeout_ns / 4 < DRAIN_MOST_NS ? wanted.timeout_ns / 4 : DRAIN_MOST_NS;
+	int64_t pause_ns = options.timeout_ns / 4 < DRAIN_MOST_NS ? options.timeout_ns / 4 : DRAIN_MOST_NS;
 
 	master.start_ns = clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS;
 	master.measured_ns = master.start_ns + harness_options.warm_up_ns;
@@ -311,26 +311,26 @@ static int run(struct harness *h)
 		series_timed(all_series[i], master.start_ns, harness_options.warm_up_ns, measured_ns);
 	harness_go(h);
 	harness_watch(h, measured_ns == INT64_MAX ? INT64_MAX : harness_options.warm_up_ns + measured_ns);
-	harness_drain(h, roles_wanted.role == PATH_SLAVE ? take_slave : take_master, pause_ns);
+	harness_drain(h, role_options.role == PATH_SLAVE ? take_slave : take_master, pause_ns);
 	partner_end(&partner);
-	if (wanted.trace_instance)
+	if (options.trace_instance)
 		trace_close();
-	if (master.nobody && roles_wanted.role == PATH_BOTH)
+	if (master.nobody && role_options.role == PATH_BOTH)
 		return error_line(STATUS_CANNOT_MEASURE, "no-answer",
 				  "the slave on CPU %d never answered on %.100s: something of a higher "
 				  "priority takes its CPU, or the lines are not wired together",
-				  partner.cpu, roles_wanted.path);
+				  partner.cpu, role_options.path);
 	if (master.nobody)
 		return error_line(STATUS_CANNOT_MEASURE, "no-answer",
 				  "nobody answers on %.100s: start the slave first, with --role slave and "
 				  "the same path",
-				  roles_wanted.path);
+				  role_options.path);
 	if (master.error || (slave && atomic_load(&slave->error)))
 		return error_line(STATUS_CANNOT_MEASURE, "path", "%s failed while it was measured: %s",
-				  roles_wanted.path,
+				  role_options.path,
 				  strerror(master.error ? master.error : atomic_load(&slave->error)));
 	responses.series->lost =
-		master.not_kept + (roles_wanted.role == PATH_SLAVE ? atomic_load(&slave->not_kept) : 0);
+		master.not_kept + (role_options.role == PATH_SLAVE ? atomic_load(&slave->not_kept) : 0);
 	return harness_finish(h, harness_options.count ? "count" : "duration");
 }
 

@@ -50,33 +50,33 @@ static struct {
 	int execution, pin;
 	int64_t timeline_ns;
 	bool force;
-} wanted = {.pin = 1};
+} options = {.pin = 1};
 
 static const struct option_entry table[] = {
 	{.name = "tasks",
 	 .kind = OPTION_TEXT,
-	 .value = &wanted.tasks,
+	 .value = &options.tasks,
 	 .help = "a line a task: cpu priority period execution deadline offset name (ns)"},
 	HARNESS_OPTION_POLICY_ALL,
 	{.name = "execution",
 	 .kind = OPTION_CHOICE,
-	 .value = &wanted.execution,
+	 .value = &options.execution,
 	 .choices = execution_names,
 	 .help = "time is burnt by"},
 	{.name = "pin",
 	 .kind = OPTION_CHOICE,
-	 .value = &wanted.pin,
+	 .value = &options.pin,
 	 .choices = harness_on_off,
 	 .help = "hold each task on its CPU; off: for deadline tasks without an exclusive cpuset"},
 	{.name = "timeline-ns",
 	 .kind = OPTION_INT,
-	 .value = &wanted.timeline_ns,
+	 .value = &options.timeline_ns,
 	 .min = 0,
 	 .max = 3600 * NS_PER_S,
 	 .help = "write who ran when, from time 0 for so long"},
 	{.name = "force",
 	 .kind = OPTION_FLAG,
-	 .value = &wanted.force,
+	 .value = &options.force,
 	 .help = "run a set that overloads its CPU"},
 	HARNESS_OPTION_DURATION,
 	HARNESS_OPTION_WARM_UP,
@@ -124,7 +124,7 @@ static int check_overload(void)
 
 		if (millionths <= MOST_MILLIONTHS)
 			continue;
-		if (!wanted.force)
+		if (!options.force)
 			return error_line(
 				STATUS_USAGE, "overload",
 				"the tasks want %" PRId64 ".%" PRId64
@@ -151,7 +151,7 @@ static int check_deadlines(void)
 					  "task %d: SCHED_DEADLINE takes no deadline beyond the period",
 					  i + 1);
 	}
-	if (!wanted.pin && harness_options.policy != POLICY_DEADLINE)
+	if (!options.pin && harness_options.policy != POLICY_DEADLINE)
 		return error_line(STATUS_USAGE, "usage",
 				  "--pin off is for --policy deadline: other policies have their CPUs");
 	return 0;
@@ -161,7 +161,7 @@ static int check(void)
 {
 	int status;
 
-	task_count = wanted.tasks ? task_list_parse(wanted.tasks, entries) : task_list_parse("", entries);
+	task_count = options.tasks ? task_list_parse(options.tasks, entries) : task_list_parse("", entries);
 	if (task_count < 0)
 		return STATUS_USAGE;
 	status = check_deadlines();
@@ -192,7 +192,7 @@ static void keep(struct task *t, const struct sample *sample)
 static inline bool activate(struct task *t, int64_t number, struct sample *sample)
 {
 	int64_t release_ns = t->start_ns + number * t->entry->period_ns;
-	bool traced = release_ns < t->start_ns - t->entry->offset_ns + wanted.timeline_ns;
+	bool traced = release_ns < t->start_ns - t->entry->offset_ns + options.timeline_ns;
 	const struct timespec release = ns_timespec(release_ns);
 
 	do {
@@ -203,7 +203,7 @@ static inline bool activate(struct task *t, int64_t number, struct sample *sampl
 			return false;
 	} while (commands_cut_short(release_ns, sample->start_ns));
 	sample->number = number;
-	sample->finish_ns = burn((enum burn_by)wanted.execution, t->entry->execution_ns, sample->start_ns,
+	sample->finish_ns = burn((enum burn_by)options.execution, t->entry->execution_ns, sample->start_ns,
 				 t->limit_ns, &t->cost, traced ? &t->trace : NULL, number);
 	if (!traced)
 		atomic_store_explicit(&t->traced, true, memory_order_release);
@@ -286,7 +286,7 @@ static struct task *make_task(int n)
 	t->entry = entry;
 	t->last_number = -2;
 	t->thread.cpu = entry->cpu;
-	t->thread.free = !wanted.pin;
+	t->thread.free = !options.pin;
 	t->thread.policy = (enum policy)harness_options.policy;
 	t->thread.priority = entry->priority;
 	t->thread.deadline =
@@ -406,7 +406,7 @@ static bool take(struct json *j)
 
 		while (slot_ring_pop(&t->ring, &slot))
 			feed(t, &t->slots[slot], j);
-		if (wanted.timeline_ns && !t->trace_written &&
+		if (options.timeline_ns && !t->trace_written &&
 		    atomic_load_explicit(&t->traced, memory_order_acquire))
 			write_trace(t, j);
 		alive |= !done;

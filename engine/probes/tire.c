@@ -40,7 +40,7 @@ static struct {
 	int64_t nodes, period_ns, mass, radius, height, gravity, speed, stiffness, damping;
 	const char *threads, *state;
 	bool free_running;
-} wanted = {
+} options = {
 	.solver = SOLVER_HALO,
 	.floor = 1,
 	.nodes = 4000,
@@ -54,29 +54,29 @@ static struct {
 /* Physical quantities are whole billionths of their SI unit: every machine reads the same number. */
 #define QUANTITY(option, field, least, text)                                                                 \
 	{                                                                                                    \
-		.name = (option), .kind = OPTION_INT, .value = &wanted.field, .min = (least),                \
+		.name = (option), .kind = OPTION_INT, .value = &options.field, .min = (least),                \
 		.max = INT64_C(1000000000000000), .help = (text)                                             \
 	}
 
 static const struct option_entry table[] = {
 	{.name = "solver",
 	 .kind = OPTION_CHOICE,
-	 .value = &wanted.solver,
+	 .value = &options.solver,
 	 .choices = solver_names,
 	 .help = "of a step"},
 	{.name = "nodes",
 	 .kind = OPTION_INT,
-	 .value = &wanted.nodes,
+	 .value = &options.nodes,
 	 .min = INT64_MIN,
 	 .max = INT64_MAX,
 	 .help = "a multiple of 4 (4000)"},
 	{.name = "threads",
 	 .kind = OPTION_TEXT,
-	 .value = &wanted.threads,
+	 .value = &options.threads,
 	 .help = "that compute together: a number, one, cores, hardware-threads or twice (1)"},
 	{.name = "period-ns",
 	 .kind = OPTION_INT,
-	 .value = &wanted.period_ns,
+	 .value = &options.period_ns,
 	 .min = 0,
 	 .max = 3600 * NS_PER_S,
 	 .help = "real-time: a step each; 0: as fast as possible"},
@@ -98,12 +98,12 @@ static const struct option_entry table[] = {
 	HARNESS_OPTION_WARM_UP,
 	{.name = "without",
 	 .kind = OPTION_CHOICE,
-	 .value = &wanted.without,
+	 .value = &options.without,
 	 .choices = without_names,
 	 .help = "leave a part of the step out"},
 	{.name = "free-running",
 	 .kind = OPTION_FLAG,
-	 .value = &wanted.free_running,
+	 .value = &options.free_running,
 	 .help = "semaphore: no second buffer and no barrier a step"},
 	QUANTITY("mass-nkg", mass, 1, "of the whole tire, 1e-9 kg (10 kg)"),
 	QUANTITY("radius-nm", radius, 1, "(0.3 m)"),
@@ -114,12 +114,12 @@ static const struct option_entry table[] = {
 	QUANTITY("speed-nm-s", speed, 0, "to the right while it rolls (0)"),
 	{.name = "floor",
 	 .kind = OPTION_CHOICE,
-	 .value = &wanted.floor,
+	 .value = &options.floor,
 	 .choices = harness_on_off,
 	 .help = "on or off"},
 	{.name = "state",
 	 .kind = OPTION_TEXT,
-	 .value = &wanted.state,
+	 .value = &options.state,
 	 .help = "file for the final positions and velocities"},
 	HARNESS_OPTIONS_MACHINE,
 };
@@ -133,7 +133,7 @@ static size_t step_bytes;
 
 static int check_nodes(void)
 {
-	int64_t nodes = wanted.nodes;
+	int64_t nodes = options.nodes;
 
 	if (nodes < 4 || nodes > TIRE_NODES_MOST)
 		return error_line(STATUS_USAGE, "usage", "nodes are 4 to %d, not %" PRId64, TIRE_NODES_MOST,
@@ -149,17 +149,17 @@ static int check_nodes(void)
 
 static void set_model(void)
 {
-	model.nodes = wanted.nodes;
-	model.mass = (double)wanted.mass / BILLION;
-	model.radius = (double)wanted.radius / BILLION;
-	model.height = (double)wanted.height / BILLION;
-	model.gravity = (double)wanted.gravity / BILLION;
-	model.speed = (double)wanted.speed / BILLION;
-	model.stiffness = (double)wanted.stiffness / BILLION;
-	model.damping = (double)wanted.damping / BILLION;
-	model.floor = wanted.floor;
-	model.springs = wanted.without != WITHOUT_SPRINGS;
-	model.integration = wanted.without != WITHOUT_INTEGRATION;
+	model.nodes = options.nodes;
+	model.mass = (double)options.mass / BILLION;
+	model.radius = (double)options.radius / BILLION;
+	model.height = (double)options.height / BILLION;
+	model.gravity = (double)options.gravity / BILLION;
+	model.speed = (double)options.speed / BILLION;
+	model.stiffness = (double)options.stiffness / BILLION;
+	model.damping = (double)options.damping / BILLION;
+	model.floor = options.floor;
+	model.springs = options.without != WITHOUT_SPRINGS;
+	model.integration = options.without != WITHOUT_INTEGRATION;
 	tire_model_settle(&model);
 }
 
@@ -183,17 +183,17 @@ static int check(void)
 
 	if (status)
 		return status;
-	if (wanted.free_running && wanted.solver != SOLVER_SEMAPHORE)
+	if (options.free_running && options.solver != SOLVER_SEMAPHORE)
 		return error_line(STATUS_USAGE, "usage", "--free-running is for --solver semaphore");
-	if (wanted.state && wanted.without != WITHOUT_NONE)
+	if (options.state && options.without != WITHOUT_NONE)
 		return error_line(STATUS_USAGE, "usage",
 				  "--without %s is no simulation: it has no --state to be kept",
-				  without_names[wanted.without]);
-	if (wanted.period_ns && wanted.period_ns < 1000)
+				  without_names[options.without]);
+	if (options.period_ns && options.period_ns < 1000)
 		return error_line(STATUS_USAGE, "interval",
 				  "a period of %" PRId64 " ns is shorter than what a thread can sleep (1 us)",
-				  wanted.period_ns);
-	if (wanted.period_ns && harness_options.count > INT64_MAX / 4 / wanted.period_ns)
+				  options.period_ns);
+	if (options.period_ns && harness_options.count > INT64_MAX / 4 / options.period_ns)
 		return error_line(STATUS_USAGE, "usage", "so many steps take more than 70 years");
 	set_model();
 	return check_stability();
@@ -201,11 +201,11 @@ static int check(void)
 
 static int check_threads(const struct probe_cpus *cpus)
 {
-	int64_t most = wanted.solver == SOLVER_HALO ? wanted.nodes / 2 : wanted.nodes;
+	int64_t most = options.solver == SOLVER_HALO ? options.nodes / 2 : options.nodes;
 
-	if (!tire_threads_read(wanted.threads, &cpus->measured, &plan.threads))
+	if (!tire_threads_read(options.threads, &cpus->measured, &plan.threads))
 		return STATUS_USAGE;
-	if (wanted.solver == SOLVER_SERIAL && plan.threads != 1)
+	if (options.solver == SOLVER_SERIAL && plan.threads != 1)
 		return error_line(STATUS_USAGE, "usage",
 				  "%u threads: --solver serial has one; take halo or semaphore",
 				  plan.threads);
@@ -214,22 +214,22 @@ static int check_threads(const struct probe_cpus *cpus)
 				  "%u threads are more than %" PRId64 "%s; take at most %" PRId64
 				  " threads, or more nodes",
 				  plan.threads, most,
-				  wanted.solver == SOLVER_HALO ? " pairs of nodes" : " nodes", most);
+				  options.solver == SOLVER_HALO ? " pairs of nodes" : " nodes", most);
 	return 0;
 }
 
 static const struct tire_solver *the_solver(void)
 {
-	if (wanted.solver == SOLVER_HALO)
+	if (options.solver == SOLVER_HALO)
 		return &tire_halo;
-	if (wanted.solver == SOLVER_SERIAL)
+	if (options.solver == SOLVER_SERIAL)
 		return &tire_serial;
-	return wanted.free_running ? &tire_free_running : &tire_semaphore;
+	return options.free_running ? &tire_free_running : &tire_semaphore;
 }
 
 static int64_t whole_periods(int64_t ns)
 {
-	return ns / wanted.period_ns + (ns % wanted.period_ns != 0);
+	return ns / options.period_ns + (ns % options.period_ns != 0);
 }
 
 static void set_plan(unsigned int cpus)
@@ -237,16 +237,16 @@ static void set_plan(unsigned int cpus)
 	plan.solver = the_solver();
 	plan.model = &model;
 	plan.cpus = cpus;
-	plan.free_running = wanted.free_running;
+	plan.free_running = options.free_running;
 	plan.rests = harness_options.policy != POLICY_OTHER;
-	plan.period_ns = wanted.period_ns;
+	plan.period_ns = options.period_ns;
 	plan.steps = harness_options.count ? harness_options.count : INT64_MAX;
-	plan.block = (BLOCK_NODES + wanted.nodes - 1) / wanted.nodes;
+	plan.block = (BLOCK_NODES + options.nodes - 1) / options.nodes;
 	plan.warm_up_ns = harness_options.warm_up_ns;
 	plan.measured_ns = harness_options.duration_ns ? harness_options.duration_ns : INT64_MAX;
-	if (!wanted.period_ns)
+	if (!options.period_ns)
 		return;
-	plan.warm_up_ns = whole_periods(plan.warm_up_ns) * wanted.period_ns;
+	plan.warm_up_ns = whole_periods(plan.warm_up_ns) * options.period_ns;
 	if (harness_options.duration_ns)
 		plan.steps = whole_periods(harness_options.duration_ns);
 	plan.block = 1;
@@ -257,13 +257,13 @@ static int check_memory(void)
 {
 	int64_t left = tire_memory_left();
 
-	step_bytes = plan.solver->bytes(wanted.nodes, plan.threads);
+	step_bytes = plan.solver->bytes(options.nodes, plan.threads);
 	if (left < 0 || (int64_t)(step_bytes + tire_run_bytes()) < left)
 		return 0;
 	return error_line(STATUS_CANNOT_MEASURE, "memory",
 			  "%" PRId64 " nodes take %zu MiB of locked memory, and %" PRId64
 			  " MiB are free; take fewer nodes",
-			  wanted.nodes, (step_bytes + tire_run_bytes()) >> 20, left >> 20);
+			  options.nodes, (step_bytes + tire_run_bytes()) >> 20, left >> 20);
 }
 
 /* The threads go round the CPUs; those that get none are not measured. */
@@ -294,18 +294,18 @@ static bool set_series(struct harness *h)
 	static struct series *series[TIMED_METRICS];
 	static struct harness_thread *measurers[TIMED_METRICS];
 	static const char *const timed[] = {"latency", "response", "slack"};
-	struct histogram *overrun = wanted.period_ns ? memory_get(sizeof(*overrun)) : NULL;
+	struct histogram *overrun = options.period_ns ? memory_get(sizeof(*overrun)) : NULL;
 
-	h->series_count = wanted.period_ns ? TIMED_METRICS : 1;
+	h->series_count = options.period_ns ? TIMED_METRICS : 1;
 	all = memory_get(h->series_count * sizeof(*all));
-	if (!all || (wanted.period_ns && !overrun))
+	if (!all || (options.period_ns && !overrun))
 		return false;
 	for (unsigned int i = 0; i < h->series_count; i++) {
 		all[i].id = i;
-		all[i].metric = wanted.period_ns ? timed[i] : "step-time";
-		all[i].negatives = wanted.period_ns && i == SLACK ? overrun : NULL;
+		all[i].metric = options.period_ns ? timed[i] : "step-time";
+		all[i].negatives = options.period_ns && i == SLACK ? overrun : NULL;
 		all[i].cpu = plan.threads == 1 ? threads[0]->cpu : -1;
-		all[i].labels[0] = (struct label){"solver", solver_names[wanted.solver]};
+		all[i].labels[0] = (struct label){"solver", solver_names[options.solver]};
 		series[i] = &all[i];
 		/* Of threads that share a CPU none can tell who kept it waiting. */
 		measurers[i] = plan.threads <= plan.cpus ? threads[0] : NULL;
@@ -317,7 +317,7 @@ static bool set_series(struct harness *h)
 
 static void feed_timed(const struct tire_sample *s, struct json *j)
 {
-	int64_t period_ns = wanted.period_ns, missed = series_missed_after(s->response_ns, period_ns);
+	int64_t period_ns = options.period_ns, missed = series_missed_after(s->response_ns, period_ns);
 
 	series_feed_timed(&all[LATENCY], s->time_ns, s->latency_ns, j);
 	series_feed_timed(&all[RESPONSE], s->time_ns, s->response_ns, j);
@@ -340,7 +340,7 @@ static bool take(struct json *j)
 	for (unsigned int i = 0; i < plan.threads; i++)
 		alive |= !atomic_load(&threads[i]->done);
 	while (tire_run_next(&sample)) {
-		if (wanted.period_ns)
+		if (options.period_ns)
 			feed_timed(&sample, j);
 		else
 			series_feed_timed(&all[STEP_TIME], sample.time_ns, sample.step_ns, j);
@@ -350,7 +350,7 @@ static bool take(struct json *j)
 
 static void timed_int(struct json *j, const char *key, int64_t value)
 {
-	if (wanted.period_ns)
+	if (options.period_ns)
 		json_int(j, key, value);
 	else
 		json_null(j, key);
@@ -359,7 +359,7 @@ static void timed_int(struct json *j, const char *key, int64_t value)
 static void write_values(struct json *j, const struct tire_books *books)
 {
 	struct usage sum = {0};
-	double node_steps = (double)wanted.nodes * (double)books->steps;
+	double node_steps = (double)options.nodes * (double)books->steps;
 
 	for (unsigned int i = 0; i < plan.threads; i++) {
 		const struct usage *before = &threads[i]->before, *after = &threads[i]->after;
@@ -368,8 +368,8 @@ static void write_values(struct json *j, const struct tire_books *books)
 		sum.voluntary_switches += after->voluntary_switches - before->voluntary_switches;
 		sum.involuntary_switches += after->involuntary_switches - before->involuntary_switches;
 	}
-	json_str(j, "mode", wanted.period_ns ? "real-time" : "real-fast");
-	json_int(j, "nodes", wanted.nodes);
+	json_str(j, "mode", options.period_ns ? "real-time" : "real-fast");
+	json_int(j, "nodes", options.nodes);
 	json_int(j, "threads", plan.threads);
 	json_int(j, "cpus", plan.cpus);
 	json_int(j, "steps", books->steps);
@@ -393,7 +393,7 @@ static void write_values(struct json *j, const struct tire_books *books)
 	json_int(j, "step_max_ns", books->longest_ns);
 	json_real(j, "stiffness", model.stiffness);
 	json_real(j, "damping", model.damping);
-	json_str(j, "kernel", wanted.solver == SOLVER_HALO ? tire_kernel(0)->name : "scalar");
+	json_str(j, "kernel", options.solver == SOLVER_HALO ? tire_kernel(0)->name : "scalar");
 }
 
 static void conclude(struct json *j)
@@ -401,24 +401,24 @@ static void conclude(struct json *j)
 	const struct tire_books *books = tire_run_books();
 
 	stream_result(j, "tire");
-	json_str(j, "solver", solver_names[wanted.solver]);
+	json_str(j, "solver", solver_names[options.solver]);
 	json_close(j, '}');
 	json_open(j, "values", '{');
 	write_values(j, books);
 	stream_result_end(j);
-	if (wanted.period_ns && books->steps && books->shortest_ns > wanted.period_ns)
+	if (options.period_ns && books->steps && books->shortest_ns > options.period_ns)
 		stream_mark(j, "period-short", SEVERITY_NOTE, -1,
 			    "a step takes %" PRId64 " us at the least and %" PRId64
 			    " us on average, longer than the period of %" PRId64
 			    " us: no deadline can be met; take a longer period, fewer nodes or more threads",
 			    books->shortest_ns / 1000, books->wall_ns / books->steps / 1000,
-			    wanted.period_ns / 1000);
+			    options.period_ns / 1000);
 	if (books->overload)
 		stream_mark(j, "overload", SEVERITY_NOTE, -1,
 			    "ended early: the steps left less than 3 %% of the time to the rest of the "
 			    "machine for "
 			    "2 s; a step takes %" PRId64 " us on average, the period is %" PRId64 " us",
-			    books->steps ? books->wall_ns / books->steps / 1000 : 0, wanted.period_ns / 1000);
+			    books->steps ? books->wall_ns / books->steps / 1000 : 0, options.period_ns / 1000);
 }
 
 static int make(struct harness *h)
@@ -447,8 +447,8 @@ static void begin(struct harness *h)
 	int64_t warm_up_ns = tire_run_begin(start_ns) - start_ns, length_ns = plan.measured_ns;
 
 	/* Real-fast it ends a moment after its time, with a step. */
-	if (wanted.period_ns && plan.steps != INT64_MAX)
-		length_ns = measured_ns = plan.steps * wanted.period_ns;
+	if (options.period_ns && plan.steps != INT64_MAX)
+		length_ns = measured_ns = plan.steps * options.period_ns;
 	for (unsigned int i = 0; i < h->series_count; i++)
 		series_timed(&all[i], start_ns, warm_up_ns, measured_ns);
 	harness_go(h);
@@ -471,9 +471,9 @@ static int run(struct harness *h)
 		all[i].lost = tire_run_books()->lost;
 		all[i].reached_ns = tire_run_books()->end_ns;
 	}
-	if (wanted.state && !tire_state_write(wanted.state, &plan, tire_run_books()->steps))
+	if (options.state && !tire_state_write(options.state, &plan, tire_run_books()->steps))
 		return error_line(STATUS_CANNOT_MEASURE, "output", "the state cannot be written to %s: %s",
-				  wanted.state, strerror(errno));
+				  options.state, strerror(errno));
 	return harness_finish(h, reason());
 }
 

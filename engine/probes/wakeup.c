@@ -38,13 +38,13 @@ static const char *const phase_names[] = {"random", "fixed", NULL};
 static struct {
 	int64_t interval_ns, stop_at_ns;
 	int timer, phase;
-} wanted = {.interval_ns = 1000000};
+} options = {.interval_ns = 1000000};
 
 static const struct option_entry table[] = {
 	HARNESS_OPTION_CPU,
 	{.name = "interval-ns",
 	 .kind = OPTION_INT,
-	 .value = &wanted.interval_ns,
+	 .value = &options.interval_ns,
 	 .min = INT64_MIN,
 	 .max = 3600 * NS_PER_S,
 	 .help = "between two releases (1000000)"},
@@ -52,12 +52,12 @@ static const struct option_entry table[] = {
 	HARNESS_OPTION_PRIORITY,
 	{.name = "timer",
 	 .kind = OPTION_CHOICE,
-	 .value = &wanted.timer,
+	 .value = &options.timer,
 	 .choices = timer_names,
 	 .help = "waits by"},
 	{.name = "phase",
 	 .kind = OPTION_CHOICE,
-	 .value = &wanted.phase,
+	 .value = &options.phase,
 	 .choices = phase_names,
 	 .help = "of the first release against the tick and the other CPUs"},
 	HARNESS_OPTION_DURATION,
@@ -65,7 +65,7 @@ static const struct option_entry table[] = {
 	HARNESS_OPTION_WARM_UP,
 	{.name = "stop-at-ns",
 	 .kind = OPTION_INT,
-	 .value = &wanted.stop_at_ns,
+	 .value = &options.stop_at_ns,
 	 .min = 0,
 	 .max = INT64_MAX / 4,
 	 .help = "end when a latency is larger; 0: never"},
@@ -123,11 +123,11 @@ static __attribute__((noinline)) int64_t look_closer(struct task *t, int64_t lat
 		}
 		return 1;
 	}
-	if (wanted.stop_at_ns && latency > wanted.stop_at_ns && t->position >= t->warm_up_count) {
+	if (options.stop_at_ns && latency > options.stop_at_ns && t->position >= t->warm_up_count) {
 		atomic_store(&harness_shared.over_threshold, true);
 		atomic_store(&harness_shared.stop, true);
 	}
-	missed = series_missed_after(latency, wanted.interval_ns);
+	missed = series_missed_after(latency, options.interval_ns);
 	if (missed > left)
 		missed = left;
 	if (t->pending_lost || !ring_push(&t->ring, latency)) {
@@ -154,9 +154,9 @@ static inline void wait_until(const struct task *t, const struct timespec *next,
 /* The measured path: wait, read the clock, store. Ends at activation `end` or at the stop flag. */
 static inline __attribute__((always_inline)) void measure(struct task *t, int64_t end, bool by_timerfd)
 {
-	const time_t interval_s = (time_t)(wanted.interval_ns / NS_PER_S);
-	const long interval_rest_ns = (long)(wanted.interval_ns % NS_PER_S);
-	struct timespec next = ns_timespec(t->start_ns + t->position * wanted.interval_ns), now;
+	const time_t interval_s = (time_t)(options.interval_ns / NS_PER_S);
+	const long interval_rest_ns = (long)(options.interval_ns % NS_PER_S);
+	struct timespec next = ns_timespec(t->start_ns + t->position * options.interval_ns), now;
 	int64_t left = end - t->position;
 
 	while (left > 0) {
@@ -174,7 +174,7 @@ static inline __attribute__((always_inline)) void measure(struct task *t, int64_
 			t->position = end - left;
 			over = look_closer(t, latency);
 			left -= over;
-			next = ns_timespec(timespec_ns(&next) + over * wanted.interval_ns);
+			next = ns_timespec(timespec_ns(&next) + over * options.interval_ns);
 			continue;
 		}
 		left--;
@@ -192,7 +192,7 @@ static void run_phase(struct task *t, int64_t end)
 {
 	if (t->position >= end)
 		return;
-	if (wanted.timer == TIMER_TIMERFD)
+	if (options.timer == TIMER_TIMERFD)
 		measure(t, end, true);
 	else
 		measure(t, end, false);
@@ -202,7 +202,7 @@ static int prepare(struct harness_thread *thread)
 {
 	struct task *t = task_of(thread);
 
-	if (wanted.timer != TIMER_TIMERFD)
+	if (options.timer != TIMER_TIMERFD)
 		return 0;
 	t->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
 	return t->timer_fd < 0 ? errno : 0;
@@ -231,17 +231,17 @@ static int check_numbers(void)
 		return error_line(STATUS_CANNOT_MEASURE, "clock", "CLOCK_MONOTONIC cannot be read: %s",
 				  strerror(errno));
 	least = timespec_ns(&resolution);
-	if (wanted.interval_ns <= 0)
+	if (options.interval_ns <= 0)
 		return error_line(STATUS_USAGE, "interval",
 				  "the interval must be longer than 0; give one such as 1ms or 100us");
-	if (wanted.interval_ns < least || wanted.interval_ns < 1000)
+	if (options.interval_ns < least || options.interval_ns < 1000)
 		return error_line(STATUS_USAGE, "interval",
 				  "an interval of %" PRId64 " ns is shorter than %s (%" PRId64
 				  " ns); give a longer one",
-				  wanted.interval_ns,
+				  options.interval_ns,
 				  least > 1000 ? "the clock's resolution" : "what a thread can sleep",
 				  least > 1000 ? least : INT64_C(1000));
-	if (harness_options.count && harness_options.count > INT64_MAX / 4 / wanted.interval_ns)
+	if (harness_options.count && harness_options.count > INT64_MAX / 4 / options.interval_ns)
 		return error_line(STATUS_USAGE, "usage",
 				  "that count of activations takes more than 70 years");
 	return 0;
@@ -251,7 +251,7 @@ static size_t ring_size(void)
 {
 	size_t size = RING_LEAST;
 
-	while (size < RING_MOST && (int64_t)size * wanted.interval_ns < RING_SPAN_NS)
+	while (size < RING_MOST && (int64_t)size * options.interval_ns < RING_SPAN_NS)
 		size *= 2;
 	return size;
 }
@@ -264,7 +264,7 @@ static int64_t divide_up(int64_t a, int64_t b)
 /* Far more than an activation takes, and at most half of the CPU. */
 static int64_t deadline_runtime_ns(void)
 {
-	return wanted.interval_ns / 2 < RUNTIME_NS ? wanted.interval_ns / 2 : RUNTIME_NS;
+	return options.interval_ns / 2 < RUNTIME_NS ? options.interval_ns / 2 : RUNTIME_NS;
 }
 
 static struct task *make_task(unsigned int id, int cpu)
@@ -276,30 +276,30 @@ static struct task *make_task(unsigned int id, int cpu)
 		return NULL;
 	ring_init(&t->ring, slots, ring_size());
 	t->timer_fd = -1;
-	t->warm_up_count = divide_up(harness_options.warm_up_ns, wanted.interval_ns);
+	t->warm_up_count = divide_up(harness_options.warm_up_ns, options.interval_ns);
 	t->total_count = INT64_MAX;
 	if (harness_options.count)
 		t->total_count = t->warm_up_count + harness_options.count;
 	else if (harness_options.duration_ns)
 		t->total_count =
-			t->warm_up_count + divide_up(harness_options.duration_ns, wanted.interval_ns);
-	t->usual_limit_ns = (uint64_t)wanted.interval_ns + 1;
-	if (wanted.stop_at_ns && wanted.stop_at_ns < wanted.interval_ns)
-		t->usual_limit_ns = (uint64_t)wanted.stop_at_ns + 1;
+			t->warm_up_count + divide_up(harness_options.duration_ns, options.interval_ns);
+	t->usual_limit_ns = (uint64_t)options.interval_ns + 1;
+	if (options.stop_at_ns && options.stop_at_ns < options.interval_ns)
+		t->usual_limit_ns = (uint64_t)options.stop_at_ns + 1;
 	t->limit_ns = t->usual_limit_ns;
 	t->thread.cpu = cpu;
 	t->thread.policy = (enum policy)harness_options.policy;
 	t->thread.priority = (int)harness_options.priority;
-	t->thread.deadline = (struct deadline){deadline_runtime_ns(), wanted.interval_ns, wanted.interval_ns};
+	t->thread.deadline = (struct deadline){deadline_runtime_ns(), options.interval_ns, options.interval_ns};
 	t->thread.prepare = prepare;
 	t->thread.measure = measure_all;
 	t->series.id = id;
 	t->series.cpu = cpu;
-	t->series.interval_ns = wanted.interval_ns;
+	t->series.interval_ns = options.interval_ns;
 	t->series.warm_up_count = t->warm_up_count;
 	t->series.total_count = t->total_count;
 	t->series.measured_ns = harness_options.duration_ns ? harness_options.duration_ns
-				: harness_options.count	    ? harness_options.count * wanted.interval_ns
+				: harness_options.count	    ? harness_options.count * options.interval_ns
 							    : INT64_MAX;
 	return t;
 }
@@ -339,7 +339,7 @@ static void set_start(void)
 	for (unsigned int i = 0; i < task_count; i++) {
 		struct task *t = tasks[i];
 
-		t->start_ns = base_ns + (wanted.phase == PHASE_RANDOM ? random_below(wanted.interval_ns) : 0);
+		t->start_ns = base_ns + (options.phase == PHASE_RANDOM ? random_below(options.interval_ns) : 0);
 		t->series.start_ns = t->start_ns;
 	}
 }
@@ -366,7 +366,7 @@ static bool take(struct json *j)
 
 static int64_t drain_ns(void)
 {
-	int64_t quarter_ns = (int64_t)ring_size() / 4 * wanted.interval_ns;
+	int64_t quarter_ns = (int64_t)ring_size() / 4 * options.interval_ns;
 
 	return quarter_ns < DRAIN_NS ? quarter_ns : DRAIN_NS;
 }
@@ -376,7 +376,7 @@ static int run(struct harness *h)
 	set_start();
 	harness_go(h);
 	harness_watch(h, tasks[0]->total_count == INT64_MAX ? INT64_MAX
-							    : tasks[0]->total_count * wanted.interval_ns);
+							    : tasks[0]->total_count * options.interval_ns);
 	harness_drain(h, take, drain_ns());
 	return harness_finish(h, harness_options.count ? "count" : "duration");
 }
