@@ -35,18 +35,18 @@ static int find(const struct cpuset *among, int first, const struct cpuset *core
 	return -1;
 }
 
-int placement_choose(struct probe_cpus *cpus, enum placement placement, int *first, int *partner)
+int placement_choose(struct probe_cpus *cpus, enum placement placement, int *first, int *second)
 {
 	struct cpuset core;
 
-	*first = *partner = cpuset_next(&cpus->measured, 0);
+	*first = *second = cpuset_next(&cpus->measured, 0);
 	if (placement != PLACEMENT_SAME_CPU) {
 		placement_core(*first, &core);
-		*partner = find(&cpus->measured, *first, &core, placement == PLACEMENT_SAME_CORE);
-		if (*partner < 0)
-			*partner = find(&cpus->allowed, *first, &core, placement == PLACEMENT_SAME_CORE);
+		*second = find(&cpus->measured, *first, &core, placement == PLACEMENT_SAME_CORE);
+		if (*second < 0)
+			*second = find(&cpus->allowed, *first, &core, placement == PLACEMENT_SAME_CORE);
 	}
-	if (*partner < 0)
+	if (*second < 0)
 		return error_line(STATUS_CANNOT_MEASURE, "placement",
 				  "%s: CPU %d has %s; choose another --placement%s",
 				  placement_names[placement], *first,
@@ -56,7 +56,7 @@ int placement_choose(struct probe_cpus *cpus, enum placement placement, int *fir
 				  placement == PLACEMENT_SAME_CORE ? "" : " or allow more CPUs");
 	cpuset_clear(&cpus->measured);
 	cpuset_add(&cpus->measured, (unsigned int)*first);
-	cpuset_add(&cpus->measured, (unsigned int)*partner);
+	cpuset_add(&cpus->measured, (unsigned int)*second);
 	return 0;
 }
 

@@ -10,11 +10,11 @@ enum placement { PLACEMENT_SAME_CPU, PLACEMENT_SAME_CORE, PLACEMENT_OTHER_CORE }
 extern const char *const placement_names[];
 
 /*
- * The first CPU that was asked for, and the one for its partner: itself, a hardware thread of the same core,
+ * The first CPU that was asked for, and the one for the other task: itself, a hardware thread of the same core,
  * or a CPU of another core; of those that were asked for, else of those that are allowed. They are then the
  * measured ones. 0, or the exit status after an `error` line: there is no such CPU.
  */
-int placement_choose(struct probe_cpus *cpus, enum placement placement, int *first, int *partner);
+int placement_choose(struct probe_cpus *cpus, enum placement placement, int *first, int *second);
 
 /* The hardware threads of this CPU's core; itself alone where the kernel does not say. */
 void placement_core(int cpu, struct cpuset *core);

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "harness/partner.h"
+#include "harness/peer_process.h"
 #include "harness/thread.h"
 #include "rt/clock.h"
 
@@ -11,11 +11,11 @@
 
 struct observer *observer_new(struct path_end *end)
 {
-	struct observer *o = partner_memory(sizeof(*o));
+	struct observer *o = peer_process_memory(sizeof(*o));
 
 	if (!o)
 		return NULL;
-	o->slots = partner_memory(ROOM * sizeof(*o->slots));
+	o->slots = peer_process_memory(ROOM * sizeof(*o->slots));
 	if (!o->slots)
 		return NULL;
 	slot_ring_init(&o->ring, ROOM);

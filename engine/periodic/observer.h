@@ -28,10 +28,10 @@ struct observer {
 	_Atomic bool over; /* the master said so */
 };
 
-/* In memory that a partner shares. NULL: there is none left. */
+/* In memory that a peer shares. NULL: there is none left. */
 struct observer *observer_new(struct path_end *end);
 
-/* Watches until harness_shared.stop, or, as a partner, until it is ended. arg: a struct observer. */
+/* Watches until harness_shared.stop, or, as a peer, until it is ended. arg: a struct observer. */
 void observer_watch(void *arg);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/series.h"
 #include "base/stream.h"
 #include "harness/harness.h"
-#include "harness/rounds.h"
+#include "harness/burst.h"
 #include "rt/clock.h"
 #include "rt/interrupts.h"
 #include "rt/memory.h"
@@ -61,22 +61,22 @@ static const struct option_entry table[] = {
 
 /* A CPU: its task and a series for each cause. */
 struct watched_cpu {
-	struct rounds_task *task;
+	struct burst_task *task;
 	struct series series[CAUSES];
 	struct interrupts interrupts;
 	bool interrupts_told;
 	int64_t read_cost_ns;
-	/* of the measured phase: in the round, and in all */
+	/* of the measured phase: in the burst, and in all */
 	int64_t observed_ns, observed_all_ns;
 	int64_t lost;
 };
 
 static struct watched_cpu *cpus[PROBE_CPUS_MOST];
-static struct rounds_task *tasks[PROBE_CPUS_MOST];
+static struct burst_task *tasks[PROBE_CPUS_MOST];
 static struct series *series[PROBE_CPUS_MOST * CAUSES];
 static struct harness_thread *measurers[PROBE_CPUS_MOST * CAUSES];
 static unsigned int cpu_count, series_count;
-static int64_t measured_from_ns, measured_until_ns; /* set before each round */
+static int64_t measured_from_ns, measured_until_ns; /* set before each burst */
 
 /* What the kernel counted up to now. */
 struct counted {
@@ -113,14 +113,14 @@ static int64_t measured_part(int64_t begin_ns, int64_t end_ns)
 }
 
 /* The measured path: read the clock until the difference to the reading before is long. */
-static void work(struct rounds_task *t)
+static void work(struct burst_task *t)
 {
 	struct watched_cpu *c = cpus[t->number];
-	int64_t limit_ns = rounds_limit_ns, last_ns, now_ns;
+	int64_t limit_ns = burst_limit_ns, last_ns, now_ns;
 	struct counted before, after;
 	size_t count = 0;
 
-	rounds_meet(); /* so that none keeps the first thread from opening the gates of the others */
+	burst_meet(); /* so that none keeps the first thread from opening the gates of the others */
 	count_now(c, &before);
 	c->observed_ns = 0;
 	last_ns = clock_now_ns(CLOCK_MONOTONIC);
@@ -237,9 +237,9 @@ static int check_numbers(void)
 	return 0;
 }
 
-static int make(struct rounds *r)
+static int make(struct burst *burst)
 {
-	const struct cpuset *measured = &r->harness.cpus->measured;
+	const struct cpuset *measured = &burst->harness.cpus->measured;
 
 	for (int cpu = cpuset_next(measured, 0); cpu >= 0;
 	     cpu = cpuset_next(measured, (unsigned int)cpu + 1)) {
@@ -247,7 +247,7 @@ static int make(struct rounds *r)
 
 		if (!c)
 			return harness_no_memory();
-		c->task = rounds_task_new(cpu, ROOM, work);
+		c->task = burst_task_new(cpu, ROOM, work);
 		if (!c->task)
 			return harness_no_memory();
 		c->task->thread.prepare = prepare;
@@ -264,14 +264,14 @@ static int make(struct rounds *r)
 		cpus[cpu_count] = c;
 		tasks[cpu_count++] = c->task;
 	}
-	r->task_count = cpu_count;
-	r->harness.series_count = series_count;
-	r->work_ns = busy_ns;
-	r->rest_ns = round_ns - busy_ns;
+	burst->task_count = cpu_count;
+	burst->harness.series_count = series_count;
+	burst->work_ns = busy_ns;
+	burst->rest_ns = round_ns - busy_ns;
 	return 0;
 }
 
-static struct rounds rounds = {
+static struct burst burst = {
 	.harness =
 		{
 			.name = "noise",
@@ -290,5 +290,5 @@ static struct rounds rounds = {
 
 int verb_noise(int argc, char **argv)
 {
-	return rounds_run(&rounds, argc, argv);
+	return burst_run(&burst, argc, argv);
 }

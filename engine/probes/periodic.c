@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/stream.h"
 #include "harness/harness.h"
-#include "harness/partner.h"
+#include "harness/peer_process.h"
 #include "paths/path.h"
 #include "paths/roles.h"
 #include "periodic/edges.h"
@@ -58,7 +58,7 @@ static struct observer *observer;
 static struct edges edges;
 static struct harness_thread watching; /* the observer, where this engine is nothing else */
 static struct path_end ends[2];
-static struct partner partner;
+static struct peer_process peer;
 static int64_t end_ns;
 static struct series *shown[EDGES_SERIES];
 static struct harness_thread *threads[1];
@@ -80,7 +80,7 @@ static bool take(struct json *j)
 	edges_take_toggles(&edges, &toggler, j);
 	if (observer)
 		edges_take_sights(&edges, observer, j);
-	if (role_options.role == PATH_BOTH && !partner_lives(&partner))
+	if (role_options.role == PATH_BOTH && !peer_process_lives(&peer))
 		harness_end_by(&harness, "slave-died");
 	return !done;
 }
@@ -126,9 +126,9 @@ static void conclude(struct json *j)
 		stream_mark(j, "no-stimulus", SEVERITY_INVALID, 0,
 			    "no edge came on %s: is the master running, and is its line this one?",
 			    role_options.path);
-	if (partner.died[0])
+	if (peer.died[0])
 		stream_mark(j, "slave-died", SEVERITY_INVALID, -1, "the observer %s while it was needed",
-			    partner.died);
+			    peer.died);
 }
 
 static int check(void)
@@ -155,7 +155,7 @@ static void make_series(struct harness *h)
 		if (!wants[i])
 			continue;
 		s->id = h->series_count;
-		s->cpu = i < OTHER_LATENCY || role == PATH_SLAVE ? threads[0]->cpu : partner.cpu;
+		s->cpu = i < OTHER_LATENCY || role == PATH_SLAVE ? threads[0]->cpu : peer.cpu;
 		s->metric = metrics[i];
 		s->labels[0] = (struct label){"role", i < OTHER_LATENCY ? "self" : "observer"};
 		if (i != SELF_LATENCY)
@@ -165,7 +165,7 @@ static void make_series(struct harness *h)
 	}
 }
 
-/* The observer where this engine has that role, and the partner that it then is. */
+/* The observer where this engine has that role, and the peer that it then is. */
 static int make_observer(int cpu)
 {
 	if (role_options.role == PATH_MASTER)
@@ -173,7 +173,7 @@ static int make_observer(int cpu)
 	observer = observer_new(&ends[PATH_SLAVE]);
 	if (!observer)
 		return harness_no_memory();
-	return role_options.role == PATH_BOTH ? partner_start(&partner, cpu, observer_watch, observer) : 0;
+	return role_options.role == PATH_BOTH ? peer_process_start(&peer, cpu, observer_watch, observer) : 0;
 }
 
 static void make_thread(const int cpu[2])
@@ -255,7 +255,7 @@ static int run(struct harness *h)
 		clock_pause_ns(AFTER_NS);
 		take(&h->j);
 	}
-	partner_end(&partner);
+	peer_process_end(&peer);
 	error = toggler.error ? toggler.error : observer ? atomic_load(&observer->error) : 0;
 	if (error)
 		return error_line(STATUS_CANNOT_MEASURE, "path", "%.100s failed while it was measured: %s",
@@ -284,6 +284,6 @@ int verb_periodic(int argc, char **argv)
 {
 	int status = harness_run(&harness, argc, argv);
 
-	partner_end(&partner);
+	peer_process_end(&peer);
 	return status;
 }

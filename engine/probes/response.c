@@ -13,7 +13,7 @@
 #include "base/stream.h"
 #include "base/tracefs.h"
 #include "harness/harness.h"
-#include "harness/partner.h"
+#include "harness/peer_process.h"
 #include "paths/path.h"
 #include "paths/roles.h"
 #include "response/master.h"
@@ -85,7 +85,7 @@ static struct parts parts;
 static struct responses responses;
 static struct harness_thread answering; /* the slave, where this engine is nothing else */
 static struct path_end ends[2];
-static struct partner partner;
+static struct peer_process peer;
 static int64_t end_ns;
 static struct series *all_series[1 + PARTS];
 static struct harness_thread *threads[1];
@@ -108,7 +108,7 @@ static bool take_master(struct json *j)
 	if (responses.parts)
 		parts_take(responses.parts, done, j);
 	master_give_up(&master, options.timeout_ns);
-	if (role_options.role == PATH_BOTH && !partner_lives(&partner))
+	if (role_options.role == PATH_BOTH && !peer_process_lives(&peer))
 		harness_end_by(&harness, "slave-died");
 	return !done;
 }
@@ -177,9 +177,9 @@ static void conclude(struct json *j)
 		return;
 	}
 	write_counts(j, "master");
-	if (partner.died[0])
+	if (peer.died[0])
 		stream_mark(j, "slave-died", SEVERITY_INVALID, -1, "the slave %s while it was needed",
-			    partner.died);
+			    peer.died);
 	if (master.counts[1].early || master.counts[1].doubled)
 		stream_mark(
 			j, "noise", SEVERITY_DOUBTFUL, 0,
@@ -212,7 +212,7 @@ static int check(void)
 	return 0;
 }
 
-/* The slave where this engine has that role, and the partner that it then is. */
+/* The slave where this engine has that role, and the peer that it then is. */
 static int make_slave(int cpu)
 {
 	if (role_options.role == PATH_MASTER)
@@ -220,7 +220,7 @@ static int make_slave(int cpu)
 	slave = slave_new(&ends[PATH_SLAVE], role_options.role == PATH_SLAVE || options.trace_instance);
 	if (!slave)
 		return harness_no_memory();
-	return role_options.role == PATH_BOTH ? partner_start(&partner, cpu, slave_answer, slave) : 0;
+	return role_options.role == PATH_BOTH ? peer_process_start(&peer, cpu, slave_answer, slave) : 0;
 }
 
 static bool make_master(void)
@@ -285,10 +285,10 @@ static int begin_trace(struct harness *h)
 
 	if (!options.trace_instance)
 		return 0;
-	if (!parts_choose(&parts, &ends[PATH_SLAVE], both, both ? partner.cpu : threads[0]->cpu))
+	if (!parts_choose(&parts, &ends[PATH_SLAVE], both, both ? peer.cpu : threads[0]->cpu))
 		return harness_no_memory();
 	responses.parts = &parts;
-	status = trace_open(options.trace_instance, both ? partner.pid : threads[0]->tid, parts.interrupt);
+	status = trace_open(options.trace_instance, both ? peer.pid : threads[0]->tid, parts.interrupt);
 	for (int i = 0; i < PARTS && !status; i++) {
 		if (!parts.known[i])
 			continue;
@@ -312,14 +312,14 @@ static int run(struct harness *h)
 	harness_go(h);
 	harness_watch(h, measured_ns == INT64_MAX ? INT64_MAX : harness_options.warm_up_ns + measured_ns);
 	harness_drain(h, role_options.role == PATH_SLAVE ? take_slave : take_master, pause_ns);
-	partner_end(&partner);
+	peer_process_end(&peer);
 	if (options.trace_instance)
 		trace_close();
 	if (master.nobody && role_options.role == PATH_BOTH)
 		return error_line(STATUS_CANNOT_MEASURE, "no-answer",
 				  "the slave on CPU %d never answered on %.100s: something of a higher "
 				  "priority takes its CPU, or the lines are not wired together",
-				  partner.cpu, role_options.path);
+				  peer.cpu, role_options.path);
 	if (master.nobody)
 		return error_line(STATUS_CANNOT_MEASURE, "no-answer",
 				  "nobody answers on %.100s: start the slave first, with --role slave and "
@@ -354,6 +354,6 @@ int verb_response(int argc, char **argv)
 {
 	int status = harness_run(&harness, argc, argv);
 
-	partner_end(&partner);
+	peer_process_end(&peer);
 	return status;
 }

@@ -13,7 +13,7 @@
 #include "base/stream.h"
 #include "harness/harness.h"
 #include "harness/placement.h"
-#include "harness/rounds.h"
+#include "harness/burst.h"
 #include "rt/cache_line.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
@@ -37,38 +37,38 @@ static const struct option_entry table[] = {
 	HARNESS_OPTIONS_MEASURING("switches in the measured phase, in place of a duration"),
 };
 
-static struct rounds_task *tasks[TASKS_MOST];
+static struct burst_task *tasks[TASKS_MOST];
 static struct series *series;
 static int64_t kept_the_cpu; /* yields after which the same task went on */
 static struct {
 	_Alignas(CACHE_LINE) _Atomic bool over;
-} round_now;
+} burst_now;
 
 /* The measured path: read the clock, store, yield. */
-static void work(struct rounds_task *t)
+static void work(struct burst_task *t)
 {
 	struct timespec now;
-	int64_t limit_ns = rounds_limit_ns;
+	int64_t limit_ns = burst_limit_ns;
 	size_t count = 0;
 
-	rounds_meet();
+	burst_meet();
 	for (;;) {
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		/* A task that has ended gave the CPU up by its sleep: what follows was no yield. */
-		if (atomic_load_explicit(&round_now.over, memory_order_relaxed))
+		if (atomic_load_explicit(&burst_now.over, memory_order_relaxed))
 			break;
 		t->times[count++] = timespec_ns(&now);
 		if (count == t->room || t->times[count - 1] >= limit_ns)
 			break;
 		sched_yield();
 	}
-	atomic_store(&round_now.over, true);
+	atomic_store(&burst_now.over, true);
 	t->count = count;
 }
 
 static void ready(void)
 {
-	atomic_store(&round_now.over, false);
+	atomic_store(&burst_now.over, false);
 }
 
 /* The task whose next time is the earliest; -1: there is none. */
@@ -95,7 +95,7 @@ static bool take(struct json *j)
 
 		if (last == next && series->measuring)
 			kept_the_cpu++;
-		else if (last >= 0 && last != next && !rounds_feed(series, before_ns, time_ns - before_ns, j))
+		else if (last >= 0 && last != next && !burst_feed(series, before_ns, time_ns - before_ns, j))
 			return false;
 		last = next;
 		before_ns = time_ns;
@@ -118,9 +118,9 @@ static void conclude(struct json *j)
 			    kept_the_cpu, kept_the_cpu + series->total.count);
 }
 
-static int make(struct rounds *r)
+static int make(struct burst *burst)
 {
-	int cpu, status = placement_choose(r->harness.cpus, PLACEMENT_SAME_CPU, &cpu, &cpu);
+	int cpu, status = placement_choose(burst->harness.cpus, PLACEMENT_SAME_CPU, &cpu, &cpu);
 
 	if (status)
 		return status;
@@ -130,15 +130,15 @@ static int make(struct rounds *r)
 	series->metric = "switch";
 	series->cpu = cpu;
 	for (unsigned int i = 0; i < task_count; i++) {
-		tasks[i] = rounds_task_new(cpu, ROOM, work);
+		tasks[i] = burst_task_new(cpu, ROOM, work);
 		if (!tasks[i])
 			return harness_no_memory();
 	}
-	r->task_count = (unsigned int)task_count;
+	burst->task_count = (unsigned int)task_count;
 	return 0;
 }
 
-static struct rounds rounds = {
+static struct burst burst = {
 	.harness =
 		{
 			.name = "switch",
@@ -158,5 +158,5 @@ static struct rounds rounds = {
 
 int verb_switch(int argc, char **argv)
 {
-	return rounds_run(&rounds, argc, argv);
+	return burst_run(&burst, argc, argv);
 }

@@ -13,7 +13,7 @@
 #include "base/slot_ring.h"
 #include "base/series.h"
 #include "base/stream.h"
-#include "harness/burn.h"
+#include "harness/busy_loop.h"
 #include "harness/harness.h"
 #include "harness/task_list.h"
 #include "rt/clock.h"
@@ -92,12 +92,12 @@ struct task {
 	/* the measuring thread's own */
 	_Alignas(CACHE_LINE) struct slot_ring ring;
 	struct sample *slots;
-	struct burn_trace trace;
+	struct busy_loop_trace trace;
 	int64_t lost, unfinished;
 
 	struct harness_thread thread;
 	const struct task_entry *entry;
-	struct burn_cost cost;
+	struct busy_loop_cost cost;
 	int64_t start_ns; /* release of activation 0 */
 	int64_t total, limit_ns;
 	_Atomic bool traced; /* the trace is complete */
@@ -203,8 +203,9 @@ static inline bool activate(struct task *t, int64_t number, struct sample *sampl
 			return false;
 	} while (commands_cut_short(release_ns, sample->start_ns));
 	sample->number = number;
-	sample->finish_ns = burn((enum burn_by)options.execution, t->entry->execution_ns, sample->start_ns,
-				 t->limit_ns, &t->cost, traced ? &t->trace : NULL, number);
+	sample->finish_ns =
+		busy_loop((enum busy_loop_by)options.execution, t->entry->execution_ns, sample->start_ns,
+			  t->limit_ns, &t->cost, traced ? &t->trace : NULL, number);
 	if (!traced)
 		atomic_store_explicit(&t->traced, true, memory_order_release);
 	return sample->finish_ns >= 0;
@@ -255,7 +256,7 @@ static int prepare(struct harness_thread *thread)
 {
 	struct task *t = (struct task *)((char *)thread - offsetof(struct task, thread));
 
-	burn_calibrate(&t->cost);
+	busy_loop_calibrate(&t->cost);
 	return 0;
 }
 

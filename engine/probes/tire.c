@@ -54,7 +54,7 @@ static struct {
 /* Physical quantities are whole billionths of their SI unit: every machine reads the same number. */
 #define QUANTITY(option, field, least, text)                                                                 \
 	{                                                                                                    \
-		.name = (option), .kind = OPTION_INT, .value = &options.field, .min = (least),                \
+		.name = (option), .kind = OPTION_INT, .value = &options.field, .min = (least),               \
 		.max = INT64_C(1000000000000000), .help = (text)                                             \
 	}
 
@@ -418,7 +418,8 @@ static void conclude(struct json *j)
 			    "ended early: the steps left less than 3 %% of the time to the rest of the "
 			    "machine for "
 			    "2 s; a step takes %" PRId64 " us on average, the period is %" PRId64 " us",
-			    books->steps ? books->wall_ns / books->steps / 1000 : 0, options.period_ns / 1000);
+			    books->steps ? books->wall_ns / books->steps / 1000 : 0,
+			    options.period_ns / 1000);
 }
 
 static int make(struct harness *h)

@@ -104,7 +104,7 @@ static struct task *task_of(struct harness_thread *thread)
  * activations are over with it; 0: it is still to come. As long as activations wait to be told as lost the
  * limit is 0: none may overtake them.
  */
-static __attribute__((noinline)) int64_t look_closer(struct task *t, int64_t latency)
+static __attribute__((noinline)) int64_t slow_path(struct task *t, int64_t latency)
 {
 	int64_t missed, left = t->total_count - t->position - 1;
 
@@ -172,7 +172,7 @@ static inline __attribute__((always_inline)) void measure(struct task *t, int64_
 			int64_t over;
 
 			t->position = end - left;
-			over = look_closer(t, latency);
+			over = slow_path(t, latency);
 			left -= over;
 			next = ns_timespec(timespec_ns(&next) + over * options.interval_ns);
 			continue;
@@ -290,7 +290,8 @@ static struct task *make_task(unsigned int id, int cpu)
 	t->thread.cpu = cpu;
 	t->thread.policy = (enum policy)harness_options.policy;
 	t->thread.priority = (int)harness_options.priority;
-	t->thread.deadline = (struct deadline){deadline_runtime_ns(), options.interval_ns, options.interval_ns};
+	t->thread.deadline =
+		(struct deadline){deadline_runtime_ns(), options.interval_ns, options.interval_ns};
 	t->thread.prepare = prepare;
 	t->thread.measure = measure_all;
 	t->series.id = id;
@@ -339,7 +340,8 @@ static void set_start(void)
 	for (unsigned int i = 0; i < task_count; i++) {
 		struct task *t = tasks[i];
 
-		t->start_ns = base_ns + (options.phase == PHASE_RANDOM ? random_below(options.interval_ns) : 0);
+		t->start_ns =
+			base_ns + (options.phase == PHASE_RANDOM ? random_below(options.interval_ns) : 0);
 		t->series.start_ns = t->start_ns;
 	}
 }

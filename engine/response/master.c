@@ -77,7 +77,7 @@ static bool wait_gap(struct master *m, int64_t due_ns)
 }
 
 /* The answer did not come at once as it should. back_ns, or MASTER_LOST, or STOPPED; 0: go on to wait. */
-static __attribute__((noinline)) int64_t look_closer(struct master *m, int error, int64_t sent_ns)
+static __attribute__((noinline)) int64_t slow_path(struct master *m, int error, int64_t sent_ns)
 {
 	if (error == EINTR) {
 		if (atomic_load(&harness_shared.stop))
@@ -107,7 +107,7 @@ static int64_t stimulate(struct master *m, int64_t *sent_ns)
 			error = kind->receive(end, &edge);
 		back_ns = clock_now_ns(CLOCK_MONOTONIC);
 		if (__builtin_expect(error != 0, 0)) {
-			back_ns = look_closer(m, error, *sent_ns);
+			back_ns = slow_path(m, error, *sent_ns);
 			error = 0;
 		} else if (__builtin_expect(edge.number != number && edge.number != EDGE_UNNUMBERED, 0)) {
 			count_noise(m, &edge, number + 1);

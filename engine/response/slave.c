@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "harness/partner.h"
+#include "harness/peer_process.h"
 #include "harness/thread.h"
 #include "rt/clock.h"
 
@@ -11,7 +11,7 @@
 
 struct slave *slave_new(struct path_end *end, bool noting)
 {
-	struct slave *s = partner_memory(sizeof(*s));
+	struct slave *s = peer_process_memory(sizeof(*s));
 
 	if (!s)
 		return NULL;
@@ -19,7 +19,7 @@ struct slave *slave_new(struct path_end *end, bool noting)
 	s->noting = noting;
 	if (!noting)
 		return s;
-	s->slots = partner_memory(ROOM * sizeof(*s->slots));
+	s->slots = peer_process_memory(ROOM * sizeof(*s->slots));
 	if (!s->slots)
 		return NULL;
 	slot_ring_init(&s->ring, ROOM);

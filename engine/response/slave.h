@@ -28,10 +28,10 @@ struct slave {
 	_Atomic bool over; /* the master said so */
 };
 
-/* In memory that a partner shares. NULL: there is none left. */
+/* In memory that a peer shares. NULL: there is none left. */
 struct slave *slave_new(struct path_end *end, bool noting);
 
-/* Answers until harness_shared.stop, or, as a partner, until it is ended. arg: a struct slave. */
+/* Answers until harness_shared.stop, or, as a peer, until it is ended. arg: a struct slave. */
 void slave_answer(void *arg);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/burn.h"
+#include "harness/busy_loop.h"
 
 #include <limits.h>
 #include <stdatomic.h>
@@ -13,17 +13,17 @@
 #define CALIBRATE_NS (NS_PER_S / 500)
 #define READINGS 200
 
-static void note(struct burn_trace *trace, int64_t activation, int64_t start_ns, int64_t end_ns)
+static void note(struct busy_loop_trace *trace, int64_t activation, int64_t start_ns, int64_t end_ns)
 {
 	if (trace->count < trace->size)
-		trace->segments[trace->count++] = (struct burn_segment){activation, start_ns, end_ns};
+		trace->segments[trace->count++] = (struct busy_loop_segment){activation, start_ns, end_ns};
 	else
 		trace->dropped++;
 }
 
 /* What one activation's loop goes on with. */
 struct run {
-	struct burn_trace *trace;
+	struct busy_loop_trace *trace;
 	int64_t activation, begun_ns, last_ns; /* of the segment; the last reading */
 };
 
@@ -34,7 +34,7 @@ static inline __attribute__((always_inline)) int64_t spin_until(struct run *run,
 
 	do {
 		now_ns = clock_now_ns(CLOCK_MONOTONIC);
-		if (__builtin_expect(now_ns - run->last_ns > BURN_GAP_NS, 0) && run->trace) {
+		if (__builtin_expect(now_ns - run->last_ns > BUSY_LOOP_GAP_NS, 0) && run->trace) {
 			note(run->trace, run->activation, run->begun_ns, run->last_ns);
 			run->begun_ns = now_ns;
 		}
@@ -50,7 +50,7 @@ static bool over(const struct run *run, int64_t limit_ns)
 	return run->last_ns >= limit_ns || atomic_load_explicit(&harness_shared.stop, memory_order_relaxed);
 }
 
-static bool burn_wall(struct run *run, int64_t time_ns, int64_t limit_ns)
+static bool busy_loop_wall(struct run *run, int64_t time_ns, int64_t limit_ns)
 {
 	for (int64_t done_ns = 0; done_ns < time_ns; done_ns += LOOP_NS) {
 		int64_t loop_ns = time_ns - done_ns < LOOP_NS ? time_ns - done_ns : LOOP_NS;
@@ -62,7 +62,8 @@ static bool burn_wall(struct run *run, int64_t time_ns, int64_t limit_ns)
 	return true;
 }
 
-static bool burn_cpu(struct run *run, int64_t time_ns, int64_t limit_ns, const struct burn_cost *cost)
+static bool busy_loop_cpu(struct run *run, int64_t time_ns, int64_t limit_ns,
+			  const struct busy_loop_cost *cost)
 {
 	int64_t end_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID) + time_ns;
 
@@ -81,12 +82,12 @@ static bool burn_cpu(struct run *run, int64_t time_ns, int64_t limit_ns, const s
 	}
 }
 
-int64_t burn(enum burn_by by, int64_t time_ns, int64_t start_ns, int64_t limit_ns,
-	     const struct burn_cost *cost, struct burn_trace *trace, int64_t activation)
+int64_t busy_loop(enum busy_loop_by by, int64_t time_ns, int64_t start_ns, int64_t limit_ns,
+		  const struct busy_loop_cost *cost, struct busy_loop_trace *trace, int64_t activation)
 {
 	struct run run = {trace, activation, start_ns, start_ns};
-	bool whole = by == BURN_WALL ? burn_wall(&run, time_ns, limit_ns)
-				     : burn_cpu(&run, time_ns, limit_ns, cost);
+	bool whole = by == BUSY_LOOP_WALL ? busy_loop_wall(&run, time_ns, limit_ns)
+					  : busy_loop_cpu(&run, time_ns, limit_ns, cost);
 	int64_t end_ns = clock_now_ns(CLOCK_MONOTONIC);
 
 	if (trace)
@@ -94,7 +95,7 @@ int64_t burn(enum burn_by by, int64_t time_ns, int64_t start_ns, int64_t limit_n
 	return whole ? end_ns : -1;
 }
 
-void burn_calibrate(struct burn_cost *cost)
+void busy_loop_calibrate(struct busy_loop_cost *cost)
 {
 	struct run run = {.last_ns = clock_now_ns(CLOCK_MONOTONIC)};
 	int64_t start_ns = run.last_ns;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/partner.h"
+#include "harness/peer_process.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -30,7 +30,7 @@ struct start {
 	_Atomic int error;
 };
 
-void *partner_memory(size_t size)
+void *peer_process_memory(size_t size)
 {
 	void *memory =
 		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -81,19 +81,19 @@ static bool wait_ready(const struct start *start)
 	return true;
 }
 
-int partner_start(struct partner *partner, int cpu, void (*work)(void *arg), void *arg)
+int peer_process_start(struct peer_process *peer, int cpu, void (*work)(void *arg), void *arg)
 {
-	struct start *start = partner_memory(sizeof(*start));
+	struct start *start = peer_process_memory(sizeof(*start));
 	pid_t engine = getpid();
 
 	if (!start)
 		return harness_no_memory();
-	partner->cpu = cpu;
-	partner->pid = fork();
-	if (partner->pid < 0)
+	peer->cpu = cpu;
+	peer->pid = fork();
+	if (peer->pid < 0)
 		return error_line(STATUS_CANNOT_MEASURE, "internal", "no second process: %s",
 				  strerror(errno));
-	if (!partner->pid) {
+	if (!peer->pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != engine)
 			_exit(0);
@@ -104,7 +104,7 @@ int partner_start(struct partner *partner, int cpu, void (*work)(void *arg), voi
 		_exit(0);
 	}
 	if (!wait_ready(start)) {
-		partner_end(partner);
+		peer_process_end(peer);
 		return error_line(
 			STATUS_CANNOT_MEASURE, "cpu-busy",
 			"CPU %d did not run the slave for 5 s: something of a higher priority takes it; "
@@ -121,27 +121,27 @@ int partner_start(struct partner *partner, int cpu, void (*work)(void *arg), voi
 	return 0;
 }
 
-bool partner_lives(struct partner *partner)
+bool peer_process_lives(struct peer_process *peer)
 {
 	int status;
 
-	if (!partner->pid || waitpid(partner->pid, &status, WNOHANG) != partner->pid)
-		return partner->pid != 0;
-	partner->pid = 0;
+	if (!peer->pid || waitpid(peer->pid, &status, WNOHANG) != peer->pid)
+		return peer->pid != 0;
+	peer->pid = 0;
 	if (WIFSIGNALED(status))
-		snprintf(partner->died, sizeof(partner->died), "was ended by signal %d%s", WTERMSIG(status),
+		snprintf(peer->died, sizeof(peer->died), "was ended by signal %d%s", WTERMSIG(status),
 			 WTERMSIG(status) == SIGXCPU ? ": it ran for 2 s without a sleep" : "");
 	else
-		snprintf(partner->died, sizeof(partner->died), "ended with status %d", WEXITSTATUS(status));
+		snprintf(peer->died, sizeof(peer->died), "ended with status %d", WEXITSTATUS(status));
 	return false;
 }
 
-void partner_end(struct partner *partner)
+void peer_process_end(struct peer_process *peer)
 {
-	if (!partner->pid)
+	if (!peer->pid)
 		return;
-	kill(partner->pid, SIGKILL);
-	while (waitpid(partner->pid, NULL, 0) < 0 && errno == EINTR)
+	kill(peer->pid, SIGKILL);
+	while (waitpid(peer->pid, NULL, 0) < 0 && errno == EINTR)
 		;
-	partner->pid = 0;
+	peer->pid = 0;
 }

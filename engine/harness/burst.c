@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/rounds.h"
+#include "harness/burst.h"
 
 #include <errno.h>
 #include <time.h>
@@ -11,17 +11,17 @@
 
 #define STUCK_NS (10 * NS_PER_S)
 
-int64_t rounds_limit_ns;
+int64_t burst_limit_ns;
 
-static struct rounds *now_running;
+static struct burst *now_running;
 static _Atomic bool over, measuring;
 static sem_t arrived, meeting;
 static _Atomic unsigned int met;
 
-/* What a thread of a probe in rounds does: a round each time that its gate opens. */
-static void rounds_thread(struct harness_thread *thread)
+/* What a thread of a probe in bursts does: a burst each time that its gate opens. */
+static void burst_thread(struct harness_thread *thread)
 {
-	struct rounds_task *t = (struct rounds_task *)((char *)thread - offsetof(struct rounds_task, thread));
+	struct burst_task *t = (struct burst_task *)((char *)thread - offsetof(struct burst_task, thread));
 
 	for (;;) {
 		while (sem_wait(&t->gate))
@@ -43,7 +43,7 @@ static void rounds_thread(struct harness_thread *thread)
  * Who arrives first may have a higher priority than those that it waits for, or than who opens their gates:
  * it sleeps.
  */
-void rounds_meet(void)
+void burst_meet(void)
 {
 	unsigned int all = now_running->task_count;
 
@@ -56,9 +56,9 @@ void rounds_meet(void)
 		sem_post(&meeting);
 }
 
-struct rounds_task *rounds_task_new(int cpu, size_t room, void (*work)(struct rounds_task *t))
+struct burst_task *burst_task_new(int cpu, size_t room, void (*work)(struct burst_task *t))
 {
-	struct rounds_task *t = memory_get(sizeof(*t));
+	struct burst_task *t = memory_get(sizeof(*t));
 
 	if (!t)
 		return NULL;
@@ -73,11 +73,11 @@ struct rounds_task *rounds_task_new(int cpu, size_t room, void (*work)(struct ro
 	return t;
 }
 
-/* false: a task did not end its round. The clock of sem_timedwait may be set: it is only how often we look.
+/* false: a task did not end its burst. The clock of sem_timedwait may be set: it is only how often we look.
  */
 static bool wait_arrived(void)
 {
-	int64_t give_up_ns = rounds_limit_ns + STUCK_NS;
+	int64_t give_up_ns = burst_limit_ns + STUCK_NS;
 
 	for (unsigned int i = 0; i < now_running->task_count; i++) {
 		struct timespec look = ns_timespec(clock_now_ns(CLOCK_REALTIME) + NS_PER_S);
@@ -91,14 +91,14 @@ static bool wait_arrived(void)
 	return true;
 }
 
-static bool one_round(struct rounds *r)
+static bool one_burst(struct burst *burst)
 {
 	atomic_store(&met, 0);
-	rounds_limit_ns = clock_now_ns(CLOCK_MONOTONIC) + r->work_ns;
-	if (r->ready)
-		r->ready();
-	for (unsigned int i = 0; i < r->task_count; i++)
-		sem_post(&r->tasks[i]->gate);
+	burst_limit_ns = clock_now_ns(CLOCK_MONOTONIC) + burst->work_ns;
+	if (burst->ready)
+		burst->ready();
+	for (unsigned int i = 0; i < burst->task_count; i++)
+		sem_post(&burst->tasks[i]->gate);
 	return wait_arrived();
 }
 
@@ -113,7 +113,7 @@ static void begin(struct harness *h)
 	harness_watch(h, measured_ns == INT64_MAX ? INT64_MAX : harness_options.warm_up_ns + measured_ns);
 }
 
-bool rounds_feed(struct series *s, int64_t time_ns, int64_t value_ns, struct json *j)
+bool burst_feed(struct series *s, int64_t time_ns, int64_t value_ns, struct json *j)
 {
 	if (harness_options.count &&
 	    s->total.count + (s->measuring ? s->window.count : 0) >= harness_options.count)
@@ -121,19 +121,19 @@ bool rounds_feed(struct series *s, int64_t time_ns, int64_t value_ns, struct jso
 	return series_feed_timed(s, time_ns, value_ns, j);
 }
 
-/* What the round leaves to the rest of the machine; a signal makes it no shorter. */
-static void rest(struct rounds *r)
+/* What the burst leaves to the rest of the machine; a signal makes it no shorter. */
+static void rest(struct burst *burst)
 {
-	int64_t end_ns = clock_now_ns(CLOCK_MONOTONIC) + r->rest_ns, left_ns = r->rest_ns;
+	int64_t end_ns = clock_now_ns(CLOCK_MONOTONIC) + burst->rest_ns, left_ns = burst->rest_ns;
 
 	do {
 		harness_pause(left_ns);
 		left_ns = end_ns - clock_now_ns(CLOCK_MONOTONIC);
-	} while (left_ns > 0 && !harness_stopping(&r->harness));
+	} while (left_ns > 0 && !harness_stopping(&burst->harness));
 }
 
-/* Rounds until the time is over, enough was counted or we are stopped; false: a task is stuck. */
-static bool all_rounds(struct rounds *r)
+/* Bursts until the time is over, enough was counted or we are stopped; false: a task is stuck. */
+static bool all_bursts(struct burst *burst)
 {
 	int64_t start_ns = clock_now_ns(CLOCK_MONOTONIC), now_ns;
 	int64_t end_ns = harness_options.duration_ns
@@ -143,59 +143,59 @@ static bool all_rounds(struct rounds *r)
 	do {
 		if (clock_now_ns(CLOCK_MONOTONIC) - start_ns >= harness_options.warm_up_ns)
 			atomic_store(&measuring, true);
-		if (!one_round(r))
+		if (!one_burst(burst))
 			return false;
 		now_ns = clock_now_ns(CLOCK_MONOTONIC);
-		for (unsigned int i = 0; i < r->harness.series_count; i++)
-			r->harness.series[i]->reached_ns = now_ns;
-		if (!r->take(&r->harness.j))
+		for (unsigned int i = 0; i < burst->harness.series_count; i++)
+			burst->harness.series[i]->reached_ns = now_ns;
+		if (!burst->take(&burst->harness.j))
 			return true;
-		rest(r);
-	} while (!harness_stopping(&r->harness) && clock_now_ns(CLOCK_MONOTONIC) < end_ns);
+		rest(burst);
+	} while (!harness_stopping(&burst->harness) && clock_now_ns(CLOCK_MONOTONIC) < end_ns);
 	return true;
 }
 
 static int make(struct harness *h)
 {
 	static struct harness_thread *threads[PROBE_CPUS_MOST];
-	struct rounds *r = now_running;
-	int status = r->make(r);
+	struct burst *burst = now_running;
+	int status = burst->make(burst);
 
 	if (status)
 		return status;
 	sem_init(&arrived, 0, 0);
 	sem_init(&meeting, 0, 0);
-	for (unsigned int i = 0; i < r->task_count; i++) {
-		sem_init(&r->tasks[i]->gate, 0, 0);
-		r->tasks[i]->number = i;
-		r->tasks[i]->thread.measure = rounds_thread;
-		threads[i] = &r->tasks[i]->thread;
+	for (unsigned int i = 0; i < burst->task_count; i++) {
+		sem_init(&burst->tasks[i]->gate, 0, 0);
+		burst->tasks[i]->number = i;
+		burst->tasks[i]->thread.measure = burst_thread;
+		threads[i] = &burst->tasks[i]->thread;
 	}
 	h->threads = threads;
-	h->thread_count = r->task_count;
+	h->thread_count = burst->task_count;
 	return 0;
 }
 
 static int run(struct harness *h)
 {
-	struct rounds *r = now_running;
+	struct burst *burst = now_running;
 
 	begin(h);
-	if (!all_rounds(r))
+	if (!all_bursts(burst))
 		return error_line(
 			STATUS_CANNOT_MEASURE, "cpu-busy",
-			"the measuring threads did not end their round for 10 s: something of a "
+			"the measuring threads did not end their burst for 10 s: something of a "
 			"higher priority takes their CPU; end that, or choose other CPUs with --cpu");
 	atomic_store(&over, true);
-	for (unsigned int i = 0; i < r->task_count; i++)
-		sem_post(&r->tasks[i]->gate);
+	for (unsigned int i = 0; i < burst->task_count; i++)
+		sem_post(&burst->tasks[i]->gate);
 	return harness_finish(h, harness_options.count ? "count" : "duration");
 }
 
-int rounds_run(struct rounds *r, int argc, char **argv)
+int burst_run(struct burst *burst, int argc, char **argv)
 {
-	now_running = r;
-	r->harness.make = make;
-	r->harness.run = run;
-	return harness_run(&r->harness, argc, argv);
+	now_running = burst;
+	burst->harness.make = make;
+	burst->harness.run = run;
+	return harness_run(&burst->harness, argc, argv);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "rt/anylock.h"
+#include "rt/lock.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -26,7 +26,7 @@ static int make_mutex(pthread_mutex_t *mutex, int protocol, int ceiling)
 	return error;
 }
 
-int anylock_make(struct anylock *lock, enum anylock_kind kind, int ceiling)
+int lock_make(struct lock *lock, enum lock_kind kind, int ceiling)
 {
 	lock->kind = kind;
 	atomic_store(&lock->word, 0);
@@ -46,7 +46,7 @@ int anylock_make(struct anylock *lock, enum anylock_kind kind, int ceiling)
 	return 0;
 }
 
-void anylock_end(struct anylock *lock)
+void lock_end(struct lock *lock)
 {
 	if (lock->kind == LOCK_SEMAPHORE)
 		sem_destroy(&lock->semaphore);
@@ -81,7 +81,7 @@ static bool spin_take(_Atomic int *word, int64_t give_up_ns)
 	return true;
 }
 
-bool anylock_take(struct anylock *lock, int64_t give_up_ns)
+bool lock_take(struct lock *lock, int64_t give_up_ns)
 {
 	switch (lock->kind) {
 	case LOCK_PI_MUTEX:
@@ -102,7 +102,7 @@ bool anylock_take(struct anylock *lock, int64_t give_up_ns)
 	return true;
 }
 
-void anylock_give(struct anylock *lock)
+void lock_give(struct lock *lock)
 {
 	switch (lock->kind) {
 	case LOCK_PI_MUTEX:
