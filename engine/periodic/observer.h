@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/slot_ring.h"
-#include "paths/path.h"
+#include "signal/path.h"
 
 struct sight {
 	int64_t seen_ns;      /* the kernel's time stamp, or when the observer woke */

@@ -8,7 +8,7 @@
 
 #include "base/slot_ring.h"
 #include "harness/thread.h"
-#include "paths/path.h"
+#include "signal/path.h"
 
 #define TOGGLER_ROOM 32768
 

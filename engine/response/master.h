@@ -9,7 +9,7 @@
 
 #include "base/slot_ring.h"
 #include "harness/thread.h"
-#include "paths/path.h"
+#include "signal/path.h"
 
 #define MASTER_LOST INT64_C(-1)
 

@@ -11,7 +11,7 @@
 
 #include "base/series.h"
 #include "harness/trace.h"
-#include "paths/path.h"
+#include "signal/path.h"
 
 enum part {
 	PART_INTERRUPT_LATENCY,

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/slot_ring.h"
-#include "paths/path.h"
+#include "signal/path.h"
 
 /* One answer. All times are CLOCK_MONOTONIC. */
 struct answer {

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "paths/loop.h"
+#include "signal/loop.h"
 
 static int open_both(const char *rest, enum path_role role, bool both_ways, struct path_end *ends)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "paths/path.h"
+#include "signal/path.h"
 
 #include <string.h>
 

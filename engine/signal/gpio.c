@@ -14,8 +14,8 @@
 
 #include "base/error.h"
 #include "base/options.h"
-#include "paths/gpio_spec.h"
-#include "paths/path.h"
+#include "signal/gpio_spec.h"
+#include "signal/path.h"
 
 #define EVENTS_AT_ONCE 16
 

@@ -3,7 +3,7 @@
 #ifndef RTGAUGE_PATH_LOOP_H
 #define RTGAUGE_PATH_LOOP_H
 
-#include "paths/path.h"
+#include "signal/path.h"
 
 /* Both roles are this engine's and nothing more is said of the path. 0, or the exit status after an `error`
  * line. */

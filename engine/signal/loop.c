@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "paths/loop.h"
+#include "signal/loop.h"
 
 #include <errno.h>
 #include <string.h>

@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
-#include "paths/path.h"
+#include "signal/path.h"
 
 #define ADDRESS_MOST 80
 

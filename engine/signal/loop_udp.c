@@ -4,7 +4,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "paths/loop.h"
+#include "signal/loop.h"
 
 /* A socket on a free port of 127.0.0.1; -1 and errno. */
 static int bound(struct sockaddr_in *own)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "paths/gpio_spec.h"
+#include "signal/gpio_spec.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "paths/roles.h"
+#include "signal/roles.h"
 
 #include "base/error.h"
 #include "harness/options.h"

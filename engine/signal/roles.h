@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* A probe between a master and a slave: the options that say which line and which of the two this engine is,
  * and on which CPUs they run. */
-#ifndef RTGAUGE_PATHS_ROLES_H
-#define RTGAUGE_PATHS_ROLES_H
+#ifndef RTGAUGE_SIGNAL_ROLES_H
+#define RTGAUGE_SIGNAL_ROLES_H
 
 #include <stdint.h>
 
 #include "base/options.h"
 #include "harness/cpus.h"
-#include "paths/path.h"
+#include "signal/path.h"
 
 struct role_options {
 	const char *path;

@@ -4,7 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "paths/loop.h"
+#include "signal/loop.h"
 
 static int open_both(const char *rest, enum path_role role, bool both_ways, struct path_end *ends)
 {

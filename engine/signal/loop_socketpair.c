@@ -2,7 +2,7 @@
 /* loop:socketpair: an edge is a message between two Unix sockets. */
 #include <sys/socket.h>
 
-#include "paths/loop.h"
+#include "signal/loop.h"
 
 static int open_both(const char *rest, enum path_role role, bool both_ways, struct path_end *ends)
 {
