@@ -28,7 +28,7 @@
 
 #define NS_PER_S 1000000000LL
 #define PIECE 4096 /* PIPE_BUF: where poll sees room, so much is written without waiting */
-#define STATUS_MOST (1 << 20)
+#define STATUS_MAX (1 << 20)
 #define NO_PIDFD_MS 250
 #define KILLED 137
 
@@ -179,7 +179,7 @@ static int told_status(const struct attach *a)
 	int status = KILLED;
 	char *at;
 
-	if (file_read_fd(a->status, STATUS_MOST, &bytes))
+	if (file_read_fd(a->status, STATUS_MAX, &bytes))
 		return status;
 	at = strstr(bytes.data, event);
 	at = at ? strstr(at, member) : NULL;

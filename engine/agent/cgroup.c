@@ -15,7 +15,7 @@
 
 #define MAGIC_V1 0x27e0eb
 #define MAGIC_V2 0x63677270
-#define LIST_MOST (4 << 20)
+#define LIST_MAX (4 << 20)
 #define PASSES 16
 #define REMOVE_TRIES 200 /* 10 ms each: a task that ends is in its group until it is reaped */
 
@@ -97,7 +97,7 @@ int cgroup_move_all(const char *from, const char *to, struct cgroup_moved *resul
 	for (int pass = 0; pass < PASSES && !error; pass++) {
 		size_t before = result->moved;
 
-		error = file_read(source, LIST_MOST, &list);
+		error = file_read(source, LIST_MAX, &list);
 		if (error)
 			break;
 		move_listed(list.data, target, result);

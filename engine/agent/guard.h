@@ -10,7 +10,7 @@
 #include "agent/machine_lock.h"
 
 #define NS_PER_S 1000000000LL
-#define LINE_MOST 4096 /* PIPE_BUF: a line goes into a pipe whole or not at all */
+#define LINE_MAX_LEN 4096 /* PIPE_BUF: a line goes into a pipe whole or not at all */
 
 enum phase {
 	PHASE_RUN,
@@ -31,7 +31,7 @@ struct guard {
 	enum phase phase;
 	int64_t lease_end, phase_end; /* CLOCK_MONOTONIC */
 	bool input_over, exited;
-	char line[LINE_MOST];
+	char line[LINE_MAX_LEN];
 	size_t used;
 	bool too_long;
 

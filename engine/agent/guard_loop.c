@@ -140,7 +140,7 @@ static void take_input(struct guard *guard)
 	for (ssize_t i = 0; i < n; i++) {
 		if (buffer[i] == '\n')
 			take_line(guard);
-		else if (guard->used < LINE_MOST - 1)
+		else if (guard->used < LINE_MAX_LEN - 1)
 			guard->line[guard->used++] = buffer[i];
 		else
 			guard->too_long = true;

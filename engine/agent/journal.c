@@ -13,7 +13,7 @@
 
 #include "agent/file.h"
 
-#define JOURNAL_MOST (64 << 20)
+#define JOURNAL_MAX (64 << 20)
 #define COMPACT_FROM (64 << 10)
 #define LOCK_SECONDS 10
 #define STATE_AT 10
@@ -99,7 +99,7 @@ static int open_locked(struct journal *journal, bool create)
 		if (!error && (!S_ISREG(opened.st_mode) || opened.st_uid != geteuid() ||
 			       opened.st_mode & 022 || opened.st_nlink > 1))
 			error = EPERM;
-		if (!error && opened.st_size > JOURNAL_MOST)
+		if (!error && opened.st_size > JOURNAL_MAX)
 			error = EFBIG;
 		if (error) {
 			close(journal->fd);
@@ -144,7 +144,7 @@ static int load(struct journal *journal)
 {
 	struct bytes bytes;
 	size_t number = 0;
-	int error = file_read_fd(journal->fd, JOURNAL_MOST, &bytes);
+	int error = file_read_fd(journal->fd, JOURNAL_MAX, &bytes);
 
 	if (error)
 		return error;

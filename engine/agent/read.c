@@ -16,8 +16,8 @@
 #include "agent/process.h"
 #include "verbs.h"
 
-#define FILE_MOST (1 << 20)
-#define PATTERNS_MOST (16 << 20)
+#define FILE_MAX (1 << 20)
+#define PATTERNS_MAX (16 << 20)
 
 static void write_base64(struct json *j, const char *key, const char *data, size_t len)
 {
@@ -105,7 +105,7 @@ static void write_file(struct json *j, const char *path)
 	} else if (S_ISDIR(st.st_mode)) {
 		error = write_directory(j, path);
 	} else {
-		error = file_read(path, FILE_MOST, &bytes);
+		error = file_read(path, FILE_MAX, &bytes);
 		if (!error) {
 			write_content(j, &bytes);
 			free(bytes.data);
@@ -158,7 +158,7 @@ static bool write_all_files(struct glob_paths *paths)
 static int read_patterns(struct glob_paths *paths)
 {
 	struct bytes bytes;
-	int error = file_read_fd(STDIN_FILENO, PATTERNS_MOST, &bytes);
+	int error = file_read_fd(STDIN_FILENO, PATTERNS_MAX, &bytes);
 	char end;
 
 	if (error)

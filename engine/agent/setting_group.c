@@ -14,7 +14,7 @@
 
 #define GROUP "group:"
 #define CONTROLLER "controller:"
-#define NAME_MOST 32
+#define NAME_MAX_LEN 32
 
 const char *setting_group_dir(const char *name)
 {
@@ -22,7 +22,7 @@ const char *setting_group_dir(const char *name)
 }
 
 /* NAME and DIR of a controller; NULL: it is none. */
-static const char *controller(const char *name, char word[NAME_MOST + 1])
+static const char *controller(const char *name, char word[NAME_MAX_LEN + 1])
 {
 	const char *at = name + strlen(CONTROLLER);
 	size_t len;
@@ -30,7 +30,7 @@ static const char *controller(const char *name, char word[NAME_MOST + 1])
 	if (strncmp(name, CONTROLLER, strlen(CONTROLLER)))
 		return NULL;
 	len = strspn(at, "abcdefghijklmnopqrstuvwxyz_");
-	if (!len || len > NAME_MOST || at[len] != ':' || at[len + 1] != '/')
+	if (!len || len > NAME_MAX_LEN || at[len] != ':' || at[len + 1] != '/')
 		return NULL;
 	memcpy(word, at, len);
 	word[len] = '\0';
@@ -39,7 +39,7 @@ static const char *controller(const char *name, char word[NAME_MOST + 1])
 
 bool setting_group_is(const char *name)
 {
-	char word[NAME_MOST + 1];
+	char word[NAME_MAX_LEN + 1];
 
 	return setting_group_dir(name) || controller(name, word);
 }
@@ -117,7 +117,7 @@ static int make_group(const char *dir)
 int setting_group_read(const char *name, char **value)
 {
 	const char *dir = setting_group_dir(name);
-	char word[NAME_MOST + 1];
+	char word[NAME_MAX_LEN + 1];
 
 	*value = NULL;
 	if (dir)
@@ -129,7 +129,7 @@ int setting_group_read(const char *name, char **value)
 int setting_group_write(const char *name, const char *value)
 {
 	const char *dir = setting_group_dir(name);
-	char word[NAME_MOST + 1];
+	char word[NAME_MAX_LEN + 1];
 
 	if (dir && !strcmp(value, "present"))
 		return make_group(dir);

@@ -17,7 +17,7 @@
 #define PREFIX "thread:"
 #define RESET_ON_FORK 0x40000000
 #define RESET_WORD " reset-on-fork"
-#define LIST_MOST 4096
+#define LIST_MAX 4096
 
 static const struct {
 	const char *word;
@@ -80,10 +80,10 @@ static int read_affinity(pid_t tid, char **value)
 	/* The raw call: the C library's cpu_set_t ends at 1024 CPUs. */
 	if (syscall(SYS_sched_getaffinity, tid, sizeof(set.word), set.word) < 0)
 		return errno;
-	*value = malloc(LIST_MOST);
+	*value = malloc(LIST_MAX);
 	if (!*value)
 		return ENOMEM;
-	cpuset_format(&set, *value, LIST_MOST);
+	cpuset_format(&set, *value, LIST_MAX);
 	return 0;
 }
 

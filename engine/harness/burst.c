@@ -157,7 +157,7 @@ static bool all_bursts(struct burst *burst)
 
 static int make(struct harness *h)
 {
-	static struct harness_thread *threads[PROBE_CPUS_MOST];
+	static struct harness_thread *threads[PROBE_CPUS_MAX];
 	struct burst *burst = now_running;
 	int status = burst->make(burst);
 

@@ -48,9 +48,9 @@ int probe_cpus_choose(const struct cpuset *asked, struct probe_cpus *cpus)
 				"CPU %d is not allowed to this process by its cpuset; allowed are %s", cpu,
 				cpuset_format(allowed, text, sizeof(text)));
 	}
-	if (cpuset_count(measured) > PROBE_CPUS_MOST)
+	if (cpuset_count(measured) > PROBE_CPUS_MAX)
 		return error_line(STATUS_USAGE, "usage",
-				  "more than %d CPUs at once are not measured; give --cpu", PROBE_CPUS_MOST);
+				  "more than %d CPUs at once are not measured; give --cpu", PROBE_CPUS_MAX);
 	return 0;
 }
 

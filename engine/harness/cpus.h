@@ -6,7 +6,7 @@
 #include "base/cpuset.h"
 #include "base/json.h"
 
-#define PROBE_CPUS_MOST 1024
+#define PROBE_CPUS_MAX 1024
 
 struct probe_cpus {
 	struct cpuset measured, allowed, online, present;
@@ -14,7 +14,7 @@ struct probe_cpus {
 
 /*
  * asked: an empty set means all that may be used. 0, or the exit status after an `error` line: a CPU is
- * missing, offline or not allowed, or there are more than PROBE_CPUS_MOST.
+ * missing, offline or not allowed, or there are more than PROBE_CPUS_MAX.
  */
 int probe_cpus_choose(const struct cpuset *asked, struct probe_cpus *cpus);
 

@@ -22,7 +22,7 @@
 
 static struct probe_cpus cpus;
 static _Atomic uint64_t drain_progress;
-static struct watched watched[PROBE_CPUS_MOST];
+static struct watched watched[PROBE_CPUS_MAX];
 static struct watchdog dog = {.stop = &harness_shared.stop, .progress = &drain_progress};
 
 static bool takes_policy_other(const struct harness *h)
@@ -93,7 +93,7 @@ static int start(struct harness *h)
 
 		if (status)
 			return status;
-		if (i < PROBE_CPUS_MOST)
+		if (i < PROBE_CPUS_MAX)
 			watched[i] = (struct watched){t->tid, t->cpu_clock, &t->done};
 	}
 	settle_drain();
@@ -211,7 +211,7 @@ void harness_go(struct harness *h)
 void harness_watch(struct harness *h, int64_t length_ns)
 {
 	dog.threads = watched;
-	dog.count = h->thread_count < PROBE_CPUS_MOST ? h->thread_count : PROBE_CPUS_MOST;
+	dog.count = h->thread_count < PROBE_CPUS_MAX ? h->thread_count : PROBE_CPUS_MAX;
 	dog.limit_ns = length_ns;
 	dog.hog_percent = h->hog_percent;
 	pthread_getcpuclockid(pthread_self(), &dog.drain_clock);

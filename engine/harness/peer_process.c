@@ -22,7 +22,7 @@
 #include "rt/policy.h"
 
 #define READY_NS (5 * NS_PER_S)
-#define BUSY_MOST_US 2000000UL /* so long it may run without a sleep at a real-time policy */
+#define BUSY_MAX_US 2000000UL /* so long it may run without a sleep at a real-time policy */
 
 /* How far it has come; the first page of what is shared. */
 struct start {
@@ -50,7 +50,7 @@ static void leave_signals(void)
 /* 0 or an errno. */
 static int settle(int cpu)
 {
-	const struct rlimit busy = {BUSY_MOST_US, 2 * BUSY_MOST_US}, no_core = {0, 0};
+	const struct rlimit busy = {BUSY_MAX_US, 2 * BUSY_MAX_US}, no_core = {0, 0};
 	struct cpuset own;
 	int error;
 

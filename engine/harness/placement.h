@@ -10,9 +10,9 @@ enum placement { PLACEMENT_SAME_CPU, PLACEMENT_SAME_CORE, PLACEMENT_OTHER_CORE }
 extern const char *const placement_names[];
 
 /*
- * The first CPU that was asked for, and the one for the other task: itself, a hardware thread of the same core,
- * or a CPU of another core; of those that were asked for, else of those that are allowed. They are then the
- * measured ones. 0, or the exit status after an `error` line: there is no such CPU.
+ * The first CPU that was asked for, and the one for the other task: itself, a hardware thread of the same
+ * core, or a CPU of another core; of those that were asked for, else of those that are allowed. They are then
+ * the measured ones. 0, or the exit status after an `error` line: there is no such CPU.
  */
 int placement_choose(struct probe_cpus *cpus, enum placement placement, int *first, int *second);
 

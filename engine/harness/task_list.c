@@ -40,7 +40,7 @@ static int parse_line(const char *line, const char *end, struct task_entry *entr
 	    !number(&at, end, &entry->execution_ns) || !number(&at, end, &entry->deadline_ns) ||
 	    !number(&at, end, &entry->offset_ns))
 		return wrong(n, "write `cpu priority period execution deadline offset name`, times in ns");
-	if (at == end || end - at > TASK_NAME_MOST)
+	if (at == end || end - at > TASK_NAME_MAX_LEN)
 		return wrong(n, "its name is empty or too long");
 	if (cpu < 0 || cpu >= CPUSET_MAX)
 		return wrong(n, "its CPU is out of range");
@@ -80,7 +80,7 @@ int task_list_parse(const char *text, struct task_entry *entries)
 	while (*text) {
 		const char *end = text + strcspn(text, "\n");
 
-		if (count == TASK_LIST_MOST)
+		if (count == TASK_LIST_MAX)
 			return wrong(count + 1, "64 tasks are the most that can be run");
 		if (parse_line(text, end, &entries[count], count + 1))
 			return -1;

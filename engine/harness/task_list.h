@@ -6,16 +6,16 @@
 
 #include <stdint.h>
 
-#define TASK_LIST_MOST 64
-#define TASK_NAME_MOST 200
+#define TASK_LIST_MAX 64
+#define TASK_NAME_MAX_LEN 200
 
 struct task_entry {
 	int cpu, priority;
 	int64_t period_ns, execution_ns, deadline_ns, offset_ns;
-	char name[TASK_NAME_MOST + 1];
+	char name[TASK_NAME_MAX_LEN + 1];
 };
 
-/* Reads text into entries, which has room for TASK_LIST_MOST. Gives their number, or -1 after an `error` line
+/* Reads text into entries, which has room for TASK_LIST_MAX. Gives their number, or -1 after an `error` line
  * that names the task and what is wrong with it. */
 int task_list_parse(const char *text, struct task_entry *entries);
 

@@ -14,11 +14,11 @@
 #include "harness/trace_page.h"
 #include "rt/memory.h"
 
-#define CPUS_MOST 1024
-#define PAGE_MOST 65536
+#define CPUS_MAX 1024
+#define PAGE_MAX 65536
 #define BUFFER_KB "512"
 #define NET_RX_SOFTIRQ 3
-#define FORMAT_MOST 8192
+#define FORMAT_MAX 8192
 
 struct event_type {
 	const char *folder, *field, *filter;
@@ -29,7 +29,7 @@ struct event_type {
 
 static struct {
 	int instance; /* its folder */
-	int pipes[CPUS_MOST];
+	int pipes[CPUS_MAX];
 	unsigned int pipe_count;
 	size_t data_offset;
 	struct event_type types[TRACE_KINDS];
@@ -50,10 +50,10 @@ static bool write_file(const char *path, const char *text)
 	return written;
 }
 
-static bool read_file(int folder, const char *path, char text[FORMAT_MOST])
+static bool read_file(int folder, const char *path, char text[FORMAT_MAX])
 {
 	int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
-	ssize_t len = fd < 0 ? -1 : read(fd, text, FORMAT_MOST - 1);
+	ssize_t len = fd < 0 ? -1 : read(fd, text, FORMAT_MAX - 1);
 
 	if (fd >= 0)
 		close(fd);
@@ -85,7 +85,7 @@ static int failed(const char *what)
 
 static bool enable(struct event_type *type, int value)
 {
-	char format[FORMAT_MOST], path[96], filter[48];
+	char format[FORMAT_MAX], path[96], filter[48];
 
 	snprintf(path, sizeof(path), "events/%s/format", type->folder);
 	if (!read_file(trace.instance, path, format) || !offset_of(format, type->field, &type->offset))
@@ -109,7 +109,7 @@ static bool open_pipes(void)
 
 	if (!cpuset_online(&online))
 		cpuset_allowed(&online);
-	for (int cpu = cpuset_next(&online, 0); cpu >= 0 && trace.pipe_count < CPUS_MOST;
+	for (int cpu = cpuset_next(&online, 0); cpu >= 0 && trace.pipe_count < CPUS_MAX;
 	     cpu = cpuset_next(&online, (unsigned int)cpu + 1)) {
 		char path[64];
 		int fd;
@@ -130,7 +130,7 @@ int trace_open(const char *instance, pid_t task, int interrupt)
 		[TRACE_WAKING] = {.folder = "sched/sched_waking", .field = "pid"},
 		[TRACE_SWITCH] = {.folder = "sched/sched_switch", .field = "next_pid"},
 	};
-	char path[128], format[FORMAT_MOST];
+	char path[128], format[FORMAT_MAX];
 	int root = tracefs_open();
 
 	memcpy(trace.types, types, sizeof(types));
@@ -146,7 +146,7 @@ int trace_open(const char *instance, pid_t task, int interrupt)
 	if (!read_file(root, "events/header_page", format) || !offset_of(format, "data", &trace.data_offset))
 		return failed("events/header_page");
 	close(root);
-	trace.page = memory_get(PAGE_MOST);
+	trace.page = memory_get(PAGE_MAX);
 	if (!trace.page)
 		return failed("memory");
 	if (!write_file("trace_clock", "mono"))
@@ -207,7 +207,7 @@ unsigned int trace_take(struct trace_event *events, unsigned int have, unsigned 
 	for (unsigned int i = 0; i < trace.pipe_count; i++) {
 		ssize_t len;
 
-		while ((len = read(trace.pipes[i], trace.page, PAGE_MOST)) > 0)
+		while ((len = read(trace.pipes[i], trace.page, PAGE_MAX)) > 0)
 			take_page((size_t)len, events, &have, most);
 	}
 	return have;

@@ -30,7 +30,7 @@ static const char *const lock_names[] = {
 	"all", "pi-mutex", "mutex", "ceiling-mutex", "semaphore", "futex", "spin", NULL,
 };
 #define LOCK_ALL 0
-#define LOCKS_MOST 6
+#define LOCKS_MAX 6
 
 static int lock = LOCK_ALL;
 static int64_t section_ns = 2000000, limit_ns = 100000000, trials = 3;
@@ -74,11 +74,11 @@ struct kind {
 	enum lock_kind lock;
 	int error; /* there is no such lock here */
 	struct series series;
-	int64_t done, starved, gave_up, wait_most_ns, held_most_ns;
+	int64_t done, starved, gave_up, wait_max_ns, held_max_ns;
 };
 
-static struct kind *kinds[LOCKS_MOST];
-static struct series *series[LOCKS_MOST];
+static struct kind *kinds[LOCKS_MAX];
+static struct series *series[LOCKS_MAX];
 static unsigned int kind_count, kind_now;
 static struct burst_task *tasks[TASKS];
 static struct lock lock_now;
@@ -171,10 +171,10 @@ static bool take(struct json *j)
 	kind->done++;
 	kind->starved += trial.starved;
 	kind->gave_up += trial.gave_up;
-	if (wait_ns > kind->wait_most_ns)
-		kind->wait_most_ns = wait_ns;
-	if (held_ns > kind->held_most_ns)
-		kind->held_most_ns = held_ns;
+	if (wait_ns > kind->wait_max_ns)
+		kind->wait_max_ns = wait_ns;
+	if (held_ns > kind->held_max_ns)
+		kind->held_max_ns = held_ns;
 	lock_end(&lock_now);
 	/* The kinds in turn, so that a disturbance does not meet one of them only. */
 	do {
@@ -202,8 +202,8 @@ static void conclude(struct json *j)
 		json_int(j, "trials", kind->done);
 		json_int(j, "starved", kind->starved);
 		json_int(j, "gave_up", kind->gave_up);
-		json_int(j, "wait_max_ns", kind->wait_most_ns);
-		json_int(j, "held_max_ns", kind->held_most_ns);
+		json_int(j, "wait_max_ns", kind->wait_max_ns);
+		json_int(j, "held_max_ns", kind->held_max_ns);
 		json_int(j, "section_ns", section_ns);
 		json_int(j, "limit_ns", limit_ns);
 		stream_result_end(j);

@@ -19,8 +19,8 @@
 #include "verbs.h"
 
 #define ROOM ((size_t)3 * 8192)
-#define READ_COST_MOST_NS 100000 /* a count of interrupts that costs more would be what is measured */
-#define BUSY_PERCENT_MOST 80
+#define READ_COST_MAX_NS 100000 /* a count of interrupts that costs more would be what is measured */
+#define BUSY_PERCENT_MAX 80
 
 /* Where interrupts are not counted, those gaps and the ones from below are one series, by another name. */
 enum cause { CAUSE_TASK, CAUSE_INTERRUPT, CAUSE_BELOW, CAUSES };
@@ -71,10 +71,10 @@ struct watched_cpu {
 	int64_t lost;
 };
 
-static struct watched_cpu *cpus[PROBE_CPUS_MOST];
-static struct burst_task *tasks[PROBE_CPUS_MOST];
-static struct series *series[PROBE_CPUS_MOST * CAUSES];
-static struct harness_thread *measurers[PROBE_CPUS_MOST * CAUSES];
+static struct watched_cpu *cpus[PROBE_CPUS_MAX];
+static struct burst_task *tasks[PROBE_CPUS_MAX];
+static struct series *series[PROBE_CPUS_MAX * CAUSES];
+static struct harness_thread *measurers[PROBE_CPUS_MAX * CAUSES];
 static unsigned int cpu_count, series_count;
 static int64_t measured_from_ns, measured_until_ns; /* set before each burst */
 
@@ -221,7 +221,7 @@ static int prepare(struct harness_thread *thread)
 		if (i == 0 || took_ns < c->read_cost_ns)
 			c->read_cost_ns = took_ns;
 	}
-	c->interrupts_told = c->read_cost_ns <= READ_COST_MOST_NS;
+	c->interrupts_told = c->read_cost_ns <= READ_COST_MAX_NS;
 	if (c->interrupts_told)
 		c->series[CAUSE_INTERRUPT].labels[0].text = cause_names[CAUSE_INTERRUPT];
 	return 0;
@@ -229,11 +229,11 @@ static int prepare(struct harness_thread *thread)
 
 static int check_numbers(void)
 {
-	if (busy_ns > round_ns / 100 * BUSY_PERCENT_MOST)
+	if (busy_ns > round_ns / 100 * BUSY_PERCENT_MAX)
 		return error_line(STATUS_USAGE, "usage",
 				  "busy for %" PRId64 " ns of %" PRId64
 				  " ns leaves the machine to nobody else: %d %% is the most",
-				  busy_ns, round_ns, BUSY_PERCENT_MOST);
+				  busy_ns, round_ns, BUSY_PERCENT_MAX);
 	return 0;
 }
 

@@ -22,7 +22,7 @@
 #include "verbs.h"
 
 #define LEAD_NS (NS_PER_S / 50) /* from `go` to the first edge: every task waits by then */
-#define DRAIN_MOST_NS (NS_PER_S / 10)
+#define DRAIN_MAX_NS (NS_PER_S / 10)
 #define AFTER_NS (NS_PER_S / 20) /* for the last edge to arrive */
 
 enum timer { TIMER_NANOSLEEP, TIMER_TIMERFD };
@@ -250,7 +250,7 @@ static int run(struct harness *h)
 	set_times();
 	harness_go(h);
 	harness_watch(h, end_ns == INT64_MAX ? INT64_MAX : end_ns - toggler.start_ns);
-	harness_drain(h, alone ? take_alone : take, span_ns < DRAIN_MOST_NS ? span_ns : DRAIN_MOST_NS);
+	harness_drain(h, alone ? take_alone : take, span_ns < DRAIN_MAX_NS ? span_ns : DRAIN_MAX_NS);
 	if (observer && !alone) {
 		clock_pause_ns(AFTER_NS);
 		take(&h->j);

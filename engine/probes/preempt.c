@@ -25,7 +25,7 @@
 
 #define WORK_NS (NS_PER_S / 20)
 #define REST_NS (NS_PER_S / 50)
-#define LEAST_INTERVAL_NS 20000
+#define MIN_INTERVAL_NS 20000
 #define PREEMPTED_PERCENT 90
 
 enum event { EVENT_TIMER, EVENT_WAKE_UP };
@@ -50,7 +50,7 @@ static const struct option_entry table[] = {
 	{.name = "interval-ns",
 	 .kind = OPTION_INT,
 	 .value = &interval_ns,
-	 .min = LEAST_INTERVAL_NS,
+	 .min = MIN_INTERVAL_NS,
 	 .max = WORK_NS / 5,
 	 .help = "between two events (200000)"},
 	HARNESS_OPTIONS_MEASURING("events in the measured phase, in place of a duration"),
@@ -204,7 +204,7 @@ static int be_nice(struct harness_thread *t)
 
 static int make(struct burst *burst)
 {
-	const size_t room = 2 * WORK_NS / LEAST_INTERVAL_NS;
+	const size_t room = 2 * WORK_NS / MIN_INTERVAL_NS;
 	int cpu, peer, status;
 
 	status = placement_choose(burst->harness.cpus,

@@ -25,7 +25,7 @@
 #include "verbs.h"
 
 #define LEAD_NS (NS_PER_S / 50)
-#define DRAIN_MOST_NS (NS_PER_S / 20)
+#define DRAIN_MAX_NS (NS_PER_S / 20)
 
 static struct {
 	const char *trace_instance;
@@ -301,7 +301,7 @@ static int begin_trace(struct harness *h)
 static int run(struct harness *h)
 {
 	int64_t measured_ns = harness_options.duration_ns ? harness_options.duration_ns : INT64_MAX;
-	int64_t pause_ns = options.timeout_ns / 4 < DRAIN_MOST_NS ? options.timeout_ns / 4 : DRAIN_MOST_NS;
+	int64_t pause_ns = options.timeout_ns / 4 < DRAIN_MAX_NS ? options.timeout_ns / 4 : DRAIN_MAX_NS;
 
 	master.start_ns = clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS;
 	master.measured_ns = master.start_ns + harness_options.warm_up_ns;

@@ -19,7 +19,7 @@
 #include "rt/memory.h"
 #include "verbs.h"
 
-#define TASKS_MOST 64
+#define TASKS_MAX 64
 #define WORK_NS (NS_PER_S / 50)
 #define REST_NS (NS_PER_S / 50)
 #define ROOM 32768
@@ -32,12 +32,12 @@ static const struct option_entry table[] = {
 	 .kind = OPTION_INT,
 	 .value = &task_count,
 	 .min = 2,
-	 .max = TASKS_MOST,
+	 .max = TASKS_MAX,
 	 .help = "that take turns (2)"},
 	HARNESS_OPTIONS_MEASURING("switches in the measured phase, in place of a duration"),
 };
 
-static struct burst_task *tasks[TASKS_MOST];
+static struct burst_task *tasks[TASKS_MAX];
 static struct series *series;
 static int64_t kept_the_cpu; /* yields after which the same task went on */
 static struct {
@@ -86,7 +86,7 @@ static int earliest(const size_t *at)
 
 static bool take(struct json *j)
 {
-	size_t at[TASKS_MOST] = {0};
+	size_t at[TASKS_MAX] = {0};
 	int64_t before_ns = 0;
 	int last = -1, next;
 

@@ -24,11 +24,11 @@
 #define LEAD_NS (NS_PER_S / 20) /* from `go` to time 0: every thread waits by then */
 #define DRAIN_NS (NS_PER_S / 5)
 #define RING_SPAN_NS (4 * NS_PER_S)
-#define RING_MOST 65536
-#define RING_LEAST 64
+#define RING_MAX 65536
+#define RING_MIN 64
 #define SEGMENTS 8192
 #define MILLION 1000000
-#define MOST_MILLIONTHS 950000 /* what Linux itself leaves to real-time tasks by default */
+#define MAX_MILLIONTHS 950000 /* what Linux itself leaves to real-time tasks by default */
 #define HOG_PERCENT 97
 #define FORCED_NS (10 * NS_PER_S)
 #define AFTER_NS (NS_PER_S / 10) /* beyond the last deadline, for what is late */
@@ -108,12 +108,12 @@ struct task {
 	struct series series[METRICS];
 };
 
-static struct task_entry entries[TASK_LIST_MOST];
-static struct task *tasks[TASK_LIST_MOST];
+static struct task_entry entries[TASK_LIST_MAX];
+static struct task *tasks[TASK_LIST_MAX];
 static int task_count;
-static struct harness_thread *threads[TASK_LIST_MOST];
-static struct harness_thread *measurers[TASK_LIST_MOST * METRICS];
-static struct series *series[TASK_LIST_MOST * METRICS];
+static struct harness_thread *threads[TASK_LIST_MAX];
+static struct harness_thread *measurers[TASK_LIST_MAX * METRICS];
+static struct series *series[TASK_LIST_MAX * METRICS];
 static bool overloaded;
 static _Atomic int through; /* tasks that are done with their measured activations */
 
@@ -122,7 +122,7 @@ static int check_overload(void)
 	for (int i = 0; i < task_count; i++) {
 		int64_t millionths = task_list_utilisation(entries, task_count, entries[i].cpu);
 
-		if (millionths <= MOST_MILLIONTHS)
+		if (millionths <= MAX_MILLIONTHS)
 			continue;
 		if (!options.force)
 			return error_line(
@@ -262,9 +262,9 @@ static int prepare(struct harness_thread *thread)
 
 static size_t ring_size(const struct task_entry *entry)
 {
-	size_t size = RING_LEAST;
+	size_t size = RING_MIN;
 
-	while (size < RING_MOST && (int64_t)size * entry->period_ns < RING_SPAN_NS)
+	while (size < RING_MAX && (int64_t)size * entry->period_ns < RING_SPAN_NS)
 		size *= 2;
 	return size;
 }

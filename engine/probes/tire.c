@@ -128,15 +128,15 @@ static struct tire_model model;
 static struct tire_plan plan;
 static struct series
 	*all; /* here and in memory only if this probe runs: what is static is locked in every one */
-static struct harness_thread *threads[TIRE_THREADS_MOST];
+static struct harness_thread *threads[TIRE_THREADS_MAX];
 static size_t step_bytes;
 
 static int check_nodes(void)
 {
 	int64_t nodes = options.nodes;
 
-	if (nodes < 4 || nodes > TIRE_NODES_MOST)
-		return error_line(STATUS_USAGE, "usage", "nodes are 4 to %d, not %" PRId64, TIRE_NODES_MOST,
+	if (nodes < 4 || nodes > TIRE_NODES_MAX)
+		return error_line(STATUS_USAGE, "usage", "nodes are 4 to %d, not %" PRId64, TIRE_NODES_MAX,
 				  nodes);
 	if (nodes % 4)
 		return error_line(STATUS_USAGE, "usage",

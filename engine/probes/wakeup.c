@@ -20,8 +20,8 @@
 #include "rt/wait.h"
 #include "verbs.h"
 
-#define RING_MOST 65536
-#define RING_LEAST 1024
+#define RING_MAX 65536
+#define RING_MIN 1024
 #define RING_SPAN_NS (4 * NS_PER_S)
 #define DRAIN_NS (NS_PER_S / 5)
 #define LEAD_NS (NS_PER_S / 50)	     /* from `go` to the first release: every thread waits by then */
@@ -89,9 +89,9 @@ struct task {
 	struct series series;
 };
 
-static struct task *tasks[PROBE_CPUS_MOST];
-static struct harness_thread *threads[PROBE_CPUS_MOST];
-static struct series *series[PROBE_CPUS_MOST];
+static struct task *tasks[PROBE_CPUS_MAX];
+static struct harness_thread *threads[PROBE_CPUS_MAX];
+static struct series *series[PROBE_CPUS_MAX];
 static unsigned int task_count;
 
 static struct task *task_of(struct harness_thread *thread)
@@ -249,9 +249,9 @@ static int check_numbers(void)
 
 static size_t ring_size(void)
 {
-	size_t size = RING_LEAST;
+	size_t size = RING_MIN;
 
-	while (size < RING_MOST && (int64_t)size * options.interval_ns < RING_SPAN_NS)
+	while (size < RING_MAX && (int64_t)size * options.interval_ns < RING_SPAN_NS)
 		size *= 2;
 	return size;
 }

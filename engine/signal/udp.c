@@ -15,7 +15,7 @@
 #include "base/options.h"
 #include "signal/path.h"
 
-#define ADDRESS_MOST 80
+#define ADDRESS_MAX 80
 
 struct datagram {
 	char mark[8];
@@ -62,7 +62,7 @@ static bool parse_address(char *host, uint16_t port, struct sockaddr_storage *ad
 static int parse(const char *rest, struct sockaddr_storage *address, socklen_t *length)
 {
 	const char *colon = strrchr(rest, ':'), *begin = rest;
-	char host[ADDRESS_MOST];
+	char host[ADDRESS_MAX];
 	int64_t port;
 	size_t len;
 

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TIRE_NODES_MOST 16000000
+#define TIRE_NODES_MAX 16000000
 #define TIRE_STEP_S 0.01
 #define TIRE_STEP_NS INT64_C(10000000)
 

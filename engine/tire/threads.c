@@ -38,8 +38,8 @@ bool tire_threads_read(const char *text, const struct cpuset *cpus, unsigned int
 		return !error_line(
 			STATUS_USAGE, "usage",
 			"--threads %.100s: neither a number nor one, cores, hardware-threads, twice", text);
-	if (number < 1 || number > TIRE_THREADS_MOST)
-		return !error_line(STATUS_USAGE, "usage", "threads are 1 to %d, not %lld", TIRE_THREADS_MOST,
+	if (number < 1 || number > TIRE_THREADS_MAX)
+		return !error_line(STATUS_USAGE, "usage", "threads are 1 to %d, not %lld", TIRE_THREADS_MAX,
 				   (long long)number);
 	*threads = (unsigned int)number;
 	return true;

@@ -7,7 +7,7 @@
 
 #include "base/cpuset.h"
 
-#define TIRE_THREADS_MOST 1024
+#define TIRE_THREADS_MAX 1024
 
 /* text: a number, or one, cores, hardware-threads, twice, of these CPUs. false after an `error` line. */
 bool tire_threads_read(const char *text, const struct cpuset *cpus, unsigned int *threads);
