@@ -17,11 +17,11 @@ bool args_is_id(const char *text)
 	       strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:@+") == len;
 }
 
-bool args_is_plain(const char *text, size_t most)
+bool args_is_plain(const char *text, size_t max_len)
 {
 	size_t len = strlen(text);
 
-	if (len > most)
+	if (len > max_len)
 		return false;
 	while (len) {
 		size_t n = json_utf8(text, len);

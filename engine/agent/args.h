@@ -26,8 +26,8 @@ int args_parse(int argc, char **argv, const struct option_spec *specs, size_t co
 /* 1 to 128 letters, digits and . _ - : @ +, which need no escaping anywhere. */
 bool args_is_id(const char *text);
 
-/* UTF-8 without control characters, at most `most` bytes. */
-bool args_is_plain(const char *text, size_t most);
+/* UTF-8 without control characters, at most `max_len` bytes. */
+bool args_is_plain(const char *text, size_t max_len);
 
 #define usage_error(...) error_line(STATUS_USAGE, "usage", __VA_ARGS__)
 

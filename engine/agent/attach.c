@@ -193,9 +193,9 @@ static int timeout_ms(const struct attach *a)
 {
 	int64_t left = a->heard + a->idle_ns - now_ns();
 	int64_t ms = left <= 0 ? 0 : left / 1000000 + 1;
-	int64_t most = a->end < 0 && a->start >= 0 ? NO_PIDFD_MS : 3600000;
+	int64_t longest = a->end < 0 && a->start >= 0 ? NO_PIDFD_MS : 3600000;
 
-	return (int)(ms < most ? ms : most);
+	return (int)(ms < longest ? ms : longest);
 }
 
 /* Tells this verb's own words from the program's: the first line of all, and the last one, on standard error.

@@ -35,8 +35,8 @@ int verb_enter(int argc, char **argv)
 		return status;
 	error = dashes || argc - rest < 2 ? -1 : move_to(argv[rest]);
 	if (error < 0)
-		return usage_error("enter takes a place and a program: enter /sys/fs/cgroup/...|cpus:0-3,6 "
-				   "PROGRAM ARG...");
+		return usage_error(
+			"enter takes a place and a program: enter /sys/fs/cgroup/...|cpus:0-3,6 PROGRAM ARG...");
 	if (error && argv[rest][0] == '/')
 		return error_line(STATUS_CANNOT_MEASURE, "group",
 				  "the control group %.200s cannot be entered: %s", argv[rest],

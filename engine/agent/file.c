@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 
-int file_read_fd(int fd, size_t most, struct bytes *bytes)
+int file_read_fd(int fd, size_t max_len, struct bytes *bytes)
 {
 	size_t room = 4096;
 
@@ -36,9 +36,9 @@ int file_read_fd(int fd, size_t most, struct bytes *bytes)
 			return error;
 		}
 		bytes->len += (size_t)n;
-		bytes->more = bytes->len > most;
+		bytes->more = bytes->len > max_len;
 		if (bytes->more)
-			bytes->len = most;
+			bytes->len = max_len;
 		bytes->data[bytes->len] = '\0';
 		if (!n || bytes->more)
 			return 0;
@@ -48,7 +48,7 @@ int file_read_fd(int fd, size_t most, struct bytes *bytes)
 	return ENOMEM;
 }
 
-int file_read(const char *path, size_t most, struct bytes *bytes)
+int file_read(const char *path, size_t max_len, struct bytes *bytes)
 {
 	struct stat st;
 	int fd, error;
@@ -67,7 +67,7 @@ int file_read(const char *path, size_t most, struct bytes *bytes)
 	else if (!S_ISREG(st.st_mode))
 		error = EINVAL;
 	else
-		error = file_read_fd(fd, most, bytes);
+		error = file_read_fd(fd, max_len, bytes);
 	close(fd);
 	return error;
 }

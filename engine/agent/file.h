@@ -13,11 +13,11 @@ struct bytes {
 	bool more; /* the file goes on */
 };
 
-/* At most `most` bytes of a regular file. Returns 0 or an errno; EINVAL: not a regular file. */
-int file_read(const char *path, size_t most, struct bytes *bytes);
+/* At most `max_len` bytes of a regular file. Returns 0 or an errno; EINVAL: not a regular file. */
+int file_read(const char *path, size_t max_len, struct bytes *bytes);
 
-/* At most `most` bytes of an open descriptor, from where it stands. */
-int file_read_fd(int fd, size_t most, struct bytes *bytes);
+/* At most `max_len` bytes of an open descriptor, from where it stands. */
+int file_read_fd(int fd, size_t max_len, struct bytes *bytes);
 
 /* Valid UTF-8 throughout. */
 bool bytes_are_utf8(const char *data, size_t len);

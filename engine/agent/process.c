@@ -11,7 +11,7 @@
 #include "agent/file.h"
 
 /* The number at the start of the text; -1: there is none, or it is too large. */
-static int64_t number(const char *text, int64_t most)
+static int64_t number(const char *text, int64_t max)
 {
 	char *end;
 	long long value;
@@ -20,7 +20,7 @@ static int64_t number(const char *text, int64_t most)
 		return -1;
 	errno = 0;
 	value = strtoll(text, &end, 10);
-	return errno || value > most || (*end && !isspace((unsigned char)*end)) ? -1 : value;
+	return errno || value > max || (*end && !isspace((unsigned char)*end)) ? -1 : value;
 }
 
 bool process_parse(const char *text, struct process *process)

@@ -85,11 +85,10 @@ static void print_item(struct item *item, struct json *j)
 
 static int no_journal(const char *dir, int error)
 {
-	return error_line(STATUS_CANNOT_MEASURE, "output",
-			  "nothing was set: the journal %s/journal.ndjson cannot be written (%s); it has to "
-			  "be there first, to put "
-			  "settings back after a crash: make room or give --journal DIR",
-			  dir, errname(error));
+	return error_line(
+		STATUS_CANNOT_MEASURE, "output",
+		"nothing was set: the journal %s/journal.ndjson cannot be written (%s); it has to be there first, to put settings back after a crash: make room or give --journal DIR",
+		dir, errname(error));
 }
 
 /* Reads all old values, keeps them, and only then writes, or with `note` does not. Returns the exit status.
@@ -138,10 +137,9 @@ static int check_items(int argc, char **argv, bool note)
 		return usage_error("set --note takes paths: set --run ID --note -- PATH [PATH...]");
 	for (int i = 0; i < argc; i += note ? 1 : 2) {
 		if (!setting_is_name(argv[i]) || !args_is_plain(argv[i], PATH_MAX - 1))
-			return usage_error("'%.100s' is not a path; it begins with / (or is a setting of a "
-					   "thread or a group) and is UTF-8 without control characters, "
-					   "at most %d bytes",
-					   argv[i], PATH_MAX - 1);
+			return usage_error(
+				"'%.100s' is not a path; it begins with / (or is a setting of a thread or a group) and is UTF-8 without control characters, at most %d bytes",
+				argv[i], PATH_MAX - 1);
 		if (!note && !args_is_plain(argv[i + 1], SETTING_MAX_LEN - 1))
 			return usage_error(
 				"the value for %.200s is not one line of UTF-8 of at most %d bytes", argv[i],

@@ -184,8 +184,7 @@ static int run(struct harness *h)
 	if (!all_bursts(burst))
 		return error_line(
 			STATUS_CANNOT_MEASURE, "cpu-busy",
-			"the measuring threads did not end their burst for 10 s: something of a "
-			"higher priority takes their CPU; end that, or choose other CPUs with --cpu");
+			"the measuring threads did not end their burst for 10 s: something of a higher priority takes their CPU; end that, or choose other CPUs with --cpu");
 	atomic_store(&over, true);
 	for (unsigned int i = 0; i < burst->task_count; i++)
 		sem_post(&burst->tasks[i]->gate);

@@ -38,10 +38,10 @@ int probe_cpus_choose(const struct cpuset *asked, struct probe_cpus *cpus)
 					  "there is no CPU %d; this machine has %s", cpu,
 					  cpuset_format(present, text, sizeof(text)));
 		if (!cpuset_has(online, (unsigned int)cpu))
-			return error_line(STATUS_USAGE, "cpu-offline",
-					  "CPU %d is offline; online are %s (echo 1 > "
-					  "/sys/devices/system/cpu/cpu%d/online brings it back)",
-					  cpu, cpuset_format(online, text, sizeof(text)), cpu);
+			return error_line(
+				STATUS_USAGE, "cpu-offline",
+				"CPU %d is offline; online are %s (echo 1 > /sys/devices/system/cpu/cpu%d/online brings it back)",
+				cpu, cpuset_format(online, text, sizeof(text)), cpu);
 		if (!may_use(cpu, allowed))
 			return error_line(
 				STATUS_USAGE, "cpu-not-allowed",

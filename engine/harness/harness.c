@@ -306,10 +306,10 @@ int harness_finish(struct harness *h, const char *reason)
 		reason = "stopped";
 	}
 	if (samples_failed(h))
-		return error_line(STATUS_CANNOT_MEASURE, "output",
-				  "raw samples could not be written to %s: the disk is full or failed; free "
-				  "space there",
-				  harness_options.samples_dir);
+		return error_line(
+			STATUS_CANNOT_MEASURE, "output",
+			"raw samples could not be written to %s: the disk is full or failed; free space there",
+			harness_options.samples_dir);
 	stream_end(j, reason, STATUS_OK);
 	return stream_written() ? STATUS_OK : STATUS_CANNOT_MEASURE;
 }

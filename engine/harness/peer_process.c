@@ -107,8 +107,7 @@ int peer_process_start(struct peer_process *peer, int cpu, void (*work)(void *ar
 		peer_process_end(peer);
 		return error_line(
 			STATUS_CANNOT_MEASURE, "cpu-busy",
-			"CPU %d did not run the slave for 5 s: something of a higher priority takes it; "
-			"end that, or choose another --slave-cpu",
+			"CPU %d did not run the slave for 5 s: something of a higher priority takes it; end that, or choose another --slave-cpu",
 			cpu);
 	}
 	if (atomic_load(&start->error))

@@ -76,10 +76,10 @@ int harness_thread_start(struct harness_thread *t)
 		return error_line(STATUS_CANNOT_MEASURE, "internal", "no thread for CPU %d: %s", t->cpu,
 				  strerror(error));
 	if (!wait_ready(t))
-		return error_line(STATUS_CANNOT_MEASURE, "cpu-busy",
-				  "CPU %d did not run its measuring thread for 5 s: something of a higher "
-				  "priority takes it; end that, or choose other CPUs with --cpu",
-				  t->cpu);
+		return error_line(
+			STATUS_CANNOT_MEASURE, "cpu-busy",
+			"CPU %d did not run its measuring thread for 5 s: something of a higher priority takes it; end that, or choose other CPUs with --cpu",
+			t->cpu);
 	if (t->policy_refused && t->policy == POLICY_DEADLINE)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "deadline", "%s",

@@ -78,8 +78,7 @@ static int failed(const char *what)
 {
 	return error_line(
 		STATUS_CANNOT_MEASURE, "trace",
-		"the kernel's tracepoints cannot be recorded: %s: %s; measure without --trace-parts, or run "
-		"as root",
+		"the kernel's tracepoints cannot be recorded: %s: %s; measure without --trace-parts, or run as root",
 		what, strerror(errno));
 }
 
@@ -163,12 +162,12 @@ int trace_open(const char *instance, pid_t task, int interrupt)
 }
 
 /* Puts it where its time belongs; what comes from one CPU is in order. */
-static void insert(struct trace_event *events, unsigned int *have, unsigned int most,
+static void insert(struct trace_event *events, unsigned int *have, unsigned int max_events,
 		   struct trace_event event)
 {
 	unsigned int at = *have;
 
-	if (at == most) {
+	if (at == max_events) {
 		trace.dropped = true;
 		return;
 	}
@@ -178,7 +177,7 @@ static void insert(struct trace_event *events, unsigned int *have, unsigned int 
 	(*have)++;
 }
 
-static void take_page(size_t len, struct trace_event *events, unsigned int *have, unsigned int most)
+static void take_page(size_t len, struct trace_event *events, unsigned int *have, unsigned int max_events)
 {
 	struct trace_page page;
 	const unsigned char *record;
@@ -196,19 +195,19 @@ static void take_page(size_t len, struct trace_event *events, unsigned int *have
 		memcpy(&id, record, sizeof(id));
 		for (int kind = 0; kind < TRACE_KINDS; kind++) {
 			if (trace.types[kind].used && trace.types[kind].id == id)
-				insert(events, have, most,
+				insert(events, have, max_events,
 				       (struct trace_event){(enum trace_kind)kind, time_ns});
 		}
 	}
 }
 
-unsigned int trace_take(struct trace_event *events, unsigned int have, unsigned int most)
+unsigned int trace_take(struct trace_event *events, unsigned int have, unsigned int max_events)
 {
 	for (unsigned int i = 0; i < trace.pipe_count; i++) {
 		ssize_t len;
 
 		while ((len = read(trace.pipes[i], trace.page, PAGE_MAX)) > 0)
-			take_page((size_t)len, events, &have, most);
+			take_page((size_t)len, events, &have, max_events);
 	}
 	return have;
 }

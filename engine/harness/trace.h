@@ -26,9 +26,9 @@ struct trace_event {
  */
 int trace_open(const char *instance, pid_t task, int interrupt);
 
-/* What came since, in order of time, up to `most` events, behind the first `have` that are in the array
+/* What came since, in order of time, up to `max_events` events, behind the first `have` that are in the array
  * already; gives how many are in it then. */
-unsigned int trace_take(struct trace_event *events, unsigned int have, unsigned int most);
+unsigned int trace_take(struct trace_event *events, unsigned int have, unsigned int max_events);
 
 /* Whether the kernel dropped events since the beginning, or there was no room for them. */
 bool trace_dropped(void);

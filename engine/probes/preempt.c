@@ -190,9 +190,9 @@ static int check_numbers(void)
 		return error_line(STATUS_USAGE, "usage",
 				  "the low task has one priority less: give --priority 2 or more");
 	if (event == EVENT_WAKE_UP && placement == PLACEMENT_SAME_CPU)
-		return error_line(STATUS_USAGE, "usage",
-				  "the low task keeps its CPU: the one that wakes the high task cannot be "
-				  "there; give --placement other-core or same-core");
+		return error_line(
+			STATUS_USAGE, "usage",
+			"the low task keeps its CPU: the one that wakes the high task cannot be there; give --placement other-core or same-core");
 	return 0;
 }
 

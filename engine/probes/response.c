@@ -316,15 +316,15 @@ static int run(struct harness *h)
 	if (options.trace_instance)
 		trace_close();
 	if (master.nobody && role_options.role == PATH_BOTH)
-		return error_line(STATUS_CANNOT_MEASURE, "no-answer",
-				  "the slave on CPU %d never answered on %.100s: something of a higher "
-				  "priority takes its CPU, or the lines are not wired together",
-				  peer.cpu, role_options.path);
+		return error_line(
+			STATUS_CANNOT_MEASURE, "no-answer",
+			"the slave on CPU %d never answered on %.100s: something of a higher priority takes its CPU, or the lines are not wired together",
+			peer.cpu, role_options.path);
 	if (master.nobody)
-		return error_line(STATUS_CANNOT_MEASURE, "no-answer",
-				  "nobody answers on %.100s: start the slave first, with --role slave and "
-				  "the same path",
-				  role_options.path);
+		return error_line(
+			STATUS_CANNOT_MEASURE, "no-answer",
+			"nobody answers on %.100s: start the slave first, with --role slave and the same path",
+			role_options.path);
 	if (master.error || (slave && atomic_load(&slave->error)))
 		return error_line(STATUS_CANNOT_MEASURE, "path", "%s failed while it was measured: %s",
 				  role_options.path,

@@ -128,8 +128,7 @@ static int check_overload(void)
 			return error_line(
 				STATUS_USAGE, "overload",
 				"the tasks want %" PRId64 ".%" PRId64
-				" %% of CPU %d, above 95 %%: the rest of the machine would starve; use "
-				"--force to run them for 10 s at the most",
+				" %% of CPU %d, above 95 %%: the rest of the machine would starve; use --force to run them for 10 s at the most",
 				millionths / 10000, millionths / 1000 % 10, entries[i].cpu);
 		overloaded = true;
 	}
@@ -137,8 +136,7 @@ static int check_overload(void)
 			   harness_options.duration_ns + harness_options.warm_up_ns > FORCED_NS))
 		return error_line(
 			STATUS_USAGE, "overload",
-			"a set that overloads its CPU is run for 10 s at the most, warm-up included; "
-			"give a shorter --duration");
+			"a set that overloads its CPU is run for 10 s at the most, warm-up included; give a shorter --duration");
 	return 0;
 }
 
@@ -423,10 +421,11 @@ static void tell_unfinished(struct json *j)
 		for (int m = 0; m < METRICS; m++)
 			t->series[m].lost = t->lost;
 		if (t->unfinished > 0)
-			stream_mark(j, "unfinished", SEVERITY_DOUBTFUL, (int)t->series[LATENCY].id,
-				    "%" PRId64 " activations of task %s were released and not finished at "
-				    "the end, late or not begun: they are in no figure",
-				    t->unfinished, t->entry->name);
+			stream_mark(
+				j, "unfinished", SEVERITY_DOUBTFUL, (int)t->series[LATENCY].id,
+				"%" PRId64
+				" activations of task %s were released and not finished at the end, late or not begun: they are in no figure",
+				t->unfinished, t->entry->name);
 	}
 }
 

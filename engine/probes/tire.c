@@ -139,11 +139,12 @@ static int check_nodes(void)
 		return error_line(STATUS_USAGE, "usage", "nodes are 4 to %d, not %" PRId64, TIRE_NODES_MAX,
 				  nodes);
 	if (nodes % 4)
-		return error_line(STATUS_USAGE, "usage",
-				  "%" PRId64
-				  " nodes: the number must be a multiple of 4, the four quadrants of "
-				  "the tire; take %" PRId64 " or %" PRId64,
-				  nodes, nodes - nodes % 4, nodes - nodes % 4 + 4);
+		return error_line(
+			STATUS_USAGE, "usage",
+			"%" PRId64
+			" nodes: the number must be a multiple of 4, the four quadrants of the tire; take %" PRId64
+			" or %" PRId64,
+			nodes, nodes - nodes % 4, nodes - nodes % 4 + 4);
 	return 0;
 }
 
@@ -172,8 +173,7 @@ static int check_stability(void)
 	return error_line(
 		STATUS_USAGE, "unstable",
 		"stiffness %g N/m with damping %g N s/m is unstable with steps of 10 ms: with %" PRId64
-		" nodes of together %g kg the damping must be at most %g, and at least %g (stiffness "
-		"x 10 ms), so that the stiffness is at most %g; leave both out for values that fit",
+		" nodes of together %g kg the damping must be at most %g, and at least %g (stiffness x 10 ms), so that the stiffness is at most %g; leave both out for values that fit",
 		model.stiffness, model.damping, model.nodes, model.mass, most, least, most / TIRE_STEP_S);
 }
 
@@ -414,12 +414,11 @@ static void conclude(struct json *j)
 			    books->shortest_ns / 1000, books->wall_ns / books->steps / 1000,
 			    options.period_ns / 1000);
 	if (books->overload)
-		stream_mark(j, "overload", SEVERITY_NOTE, -1,
-			    "ended early: the steps left less than 3 %% of the time to the rest of the "
-			    "machine for "
-			    "2 s; a step takes %" PRId64 " us on average, the period is %" PRId64 " us",
-			    books->steps ? books->wall_ns / books->steps / 1000 : 0,
-			    options.period_ns / 1000);
+		stream_mark(
+			j, "overload", SEVERITY_NOTE, -1,
+			"ended early: the steps left less than 3 %% of the time to the rest of the machine for 2 s; a step takes %" PRId64
+			" us on average, the period is %" PRId64 " us",
+			books->steps ? books->wall_ns / books->steps / 1000 : 0, options.period_ns / 1000);
 }
 
 static int make(struct harness *h)

@@ -159,18 +159,15 @@ void parts_conclude(const struct parts *parts, struct json *j)
 	json_int(j, "not_told_apart", parts->unmatched);
 	stream_result_end(j);
 	if (parts->interrupt == TRACE_NO_INTERRUPT)
-		stream_mark(j, "no-interrupt", SEVERITY_NOTE, -1,
-			    "this path has no interrupt, so there is no interrupt latency and no service "
-			    "time to tell: the "
-			    "slave is woken by the master itself");
+		stream_mark(
+			j, "no-interrupt", SEVERITY_NOTE, -1,
+			"this path has no interrupt, so there is no interrupt latency and no service time to tell: the slave is woken by the master itself");
 	if (parts->unmatched * 5 > parts->matched)
-		stream_mark(j, "parts-missing", SEVERITY_DOUBTFUL, -1,
-			    "of %" PRId64 " responses %" PRId64
-			    " could not be taken apart, because the kernel did not "
-			    "trace each switch to the slave (some kernels leave out those from an idle CPU): "
-			    "the parts "
-			    "are those of the others",
-			    parts->matched + parts->unmatched, parts->unmatched);
+		stream_mark(
+			j, "parts-missing", SEVERITY_DOUBTFUL, -1,
+			"of %" PRId64 " responses %" PRId64
+			" could not be taken apart, because the kernel did not trace each switch to the slave (some kernels leave out those from an idle CPU): the parts are those of the others",
+			parts->matched + parts->unmatched, parts->unmatched);
 	if (trace_dropped())
 		stream_mark(j, "trace-dropped", SEVERITY_NOTE, -1,
 			    "the kernel dropped trace events: %" PRId64 " responses could not be taken apart",

@@ -57,20 +57,14 @@ char *deadline_refusal(int error, const struct deadline *deadline, int pinned_cp
 	if (error == EPERM && !policy_may_nice())
 		snprintf(text, size, "SCHED_DEADLINE is refused: it needs CAP_SYS_NICE; run as root");
 	else if (error == EPERM && pinned_cpu >= 0)
-		snprintf(text, size,
-			 "SCHED_DEADLINE is refused for a thread that is pinned to CPU %d (EPERM): start it "
-			 "in "
-			 "an "
-			 "exclusive cpuset of that CPU alone (cpuset.cpus.partition = root), or use --policy "
-			 "fifo",
-			 pinned_cpu);
+		snprintf(
+			text, size,
+			"SCHED_DEADLINE is refused for a thread that is pinned to CPU %d (EPERM): start it in an exclusive cpuset of that CPU alone (cpuset.cpus.partition = root), or use --policy fifo",
+			pinned_cpu);
 	else if (error == EPERM)
 		snprintf(
 			text, size,
-			"SCHED_DEADLINE is refused (EPERM): this process may not use every CPU of its cpuset "
-			"(its affinity is smaller), or the cpuset has no deadline bandwidth; start it "
-			"without "
-			"taskset");
+			"SCHED_DEADLINE is refused (EPERM): this process may not use every CPU of its cpuset (its affinity is smaller), or the cpuset has no deadline bandwidth; start it without taskset");
 	else if (error == EINVAL && deadline->period_ns < shortest_us() * 1000)
 		snprintf(text, size,
 			 "SCHED_DEADLINE refuses a period of %" PRId64
@@ -80,11 +74,7 @@ char *deadline_refusal(int error, const struct deadline *deadline, int pinned_cp
 	else if (error == EBUSY)
 		snprintf(
 			text, size,
-			"SCHED_DEADLINE is refused (EBUSY): together all deadline tasks would get more than "
-			"the kernel "
-			"grants (kernel.sched_rt_runtime_us of each sched_rt_period_us on each CPU); shorten "
-			"the "
-			"execution times");
+			"SCHED_DEADLINE is refused (EBUSY): together all deadline tasks would get more than the kernel grants (kernel.sched_rt_runtime_us of each sched_rt_period_us on each CPU); shorten the execution times");
 	else
 		snprintf(text, size,
 			 "SCHED_DEADLINE with %" PRId64 " ns in each %" PRId64 " ns was refused: %s",

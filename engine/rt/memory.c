@@ -27,11 +27,10 @@ char *memory_refusal(int error, char *text, size_t size)
 
 	getrlimit(RLIMIT_MEMLOCK, &limit);
 	if ((error == EPERM || error == ENOMEM || error == EAGAIN) && limit.rlim_cur != RLIM_INFINITY)
-		snprintf(text, size,
-			 "memory cannot be locked: the limit of this user (RLIMIT_MEMLOCK) is %llu KiB; "
-			 "raise memlock in "
-			 "/etc/security/limits.conf, run as root, or measure with --memory-lock off",
-			 (unsigned long long)limit.rlim_cur / 1024);
+		snprintf(
+			text, size,
+			"memory cannot be locked: the limit of this user (RLIMIT_MEMLOCK) is %llu KiB; raise memlock in /etc/security/limits.conf, run as root, or measure with --memory-lock off",
+			(unsigned long long)limit.rlim_cur / 1024);
 	else
 		snprintf(text, size, "memory cannot be locked: %s", strerror(error));
 	return text;

@@ -115,34 +115,30 @@ char *policy_refusal(int error, int priority, bool other, char *text, size_t siz
 		return text;
 	}
 	if (group_has_no_runtime(path, sizeof(path))) {
-		snprintf(text, size,
-			 "real-time scheduling is refused because this process is in a cgroup without "
-			 "real-time "
-			 "runtime (%s is 0): write a runtime there (for example 950000), or move the shell "
-			 "to the "
-			 "root group",
-			 path);
+		snprintf(
+			text, size,
+			"real-time scheduling is refused because this process is in a cgroup without real-time runtime (%s is 0): write a runtime there (for example 950000), or move the shell to the root group",
+			path);
 		return text;
 	}
 	if (policy_may_nice()) {
-		snprintf(text, size,
-			 "real-time scheduling is refused although this process has CAP_SYS_NICE: a "
-			 "container's or security module's rule forbids it; run outside of it%s",
-			 without);
+		snprintf(
+			text, size,
+			"real-time scheduling is refused although this process has CAP_SYS_NICE: a container's or security module's rule forbids it; run outside of it%s",
+			without);
 		return text;
 	}
 	getrlimit(RLIMIT_RTPRIO, &limit);
 	if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur > 0) {
-		snprintf(text, size,
-			 "real-time priority %d is refused: the limit of this user (RLIMIT_RTPRIO) is %llu; "
-			 "use "
-			 "--priority %llu, raise rtprio in /etc/security/limits.conf, or run as root",
-			 priority, (unsigned long long)limit.rlim_cur, (unsigned long long)limit.rlim_cur);
+		snprintf(
+			text, size,
+			"real-time priority %d is refused: the limit of this user (RLIMIT_RTPRIO) is %llu; use --priority %llu, raise rtprio in /etc/security/limits.conf, or run as root",
+			priority, (unsigned long long)limit.rlim_cur, (unsigned long long)limit.rlim_cur);
 		return text;
 	}
-	snprintf(text, size,
-		 "real-time scheduling is refused: not root%s, no CAP_SYS_NICE, and RLIMIT_RTPRIO is 0; run "
-		 "as root, or raise rtprio in /etc/security/limits.conf%s",
-		 geteuid() ? "" : "'s full rights", without);
+	snprintf(
+		text, size,
+		"real-time scheduling is refused: not root%s, no CAP_SYS_NICE, and RLIMIT_RTPRIO is 0; run as root, or raise rtprio in /etc/security/limits.conf%s",
+		geteuid() ? "" : "'s full rights", without);
 	return text;
 }

@@ -42,14 +42,12 @@ static int open_chip(struct chip *chip)
 	if (chip->fd < 0 && (errno == EACCES || errno == EPERM))
 		return error_line(
 			STATUS_CANNOT_MEASURE, "permission-gpio",
-			"%s may not be opened by this user (%s); run as root, or as a member of the group "
-			"that owns it (often gpio)",
+			"%s may not be opened by this user (%s); run as root, or as a member of the group that owns it (often gpio)",
 			path, strerror(errno));
 	if (chip->fd < 0)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "path",
-			"there is no GPIO chip %s here (%s); ls /dev/gpiochip* shows which there are, and "
-			"--path loop:eventfd needs none",
+			"there is no GPIO chip %s here (%s); ls /dev/gpiochip* shows which there are, and --path loop:eventfd needs none",
 			path, strerror(errno));
 	if (ask(chip->fd, GPIO_GET_CHIPINFO_IOCTL, &info))
 		return error_line(STATUS_CANNOT_MEASURE, "path", "%s is no GPIO chip (%s)", path,
@@ -96,8 +94,7 @@ static int refused(const struct chip *chip, const char *line, unsigned int offse
 	if (input && (error == ENXIO || error == EOPNOTSUPP))
 		return error_line(
 			STATUS_CANNOT_MEASURE, "path",
-			"line %s of %s has no interrupt (%s), so no edge can be waited for; take another "
-			"line",
+			"line %s of %s has no interrupt (%s), so no edge can be waited for; take another line",
 			line, chip->spec->chip, strerror(error));
 	return error_line(STATUS_CANNOT_MEASURE, "path", "line %s of %s cannot be an %s: %s", line,
 			  chip->spec->chip, input ? "input that waits for edges" : "output", strerror(error));

@@ -15,10 +15,10 @@ int loop_check(const char *rest, enum path_role role, const char *name)
 		return error_line(STATUS_USAGE, "path", "--path %s takes nothing behind it, and has '%.60s'",
 				  name, rest);
 	if (role != PATH_BOTH)
-		return error_line(STATUS_USAGE, "path",
-				  "--path %s is within one engine: use --role both, or for two engines "
-				  "--path udp:HOST:PORT or gpio:CHIP:LINES",
-				  name);
+		return error_line(
+			STATUS_USAGE, "path",
+			"--path %s is within one engine: use --role both, or for two engines --path udp:HOST:PORT or gpio:CHIP:LINES",
+			name);
 	return 0;
 }
 

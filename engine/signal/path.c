@@ -34,10 +34,10 @@ int path_open(const char *text, enum path_role role, bool both_ways, struct path
 	const struct path_kind *kind = kind_of(text, &rest);
 
 	if (!kind)
-		return error_line(STATUS_USAGE, "path",
-				  "--path %.100s: there are loop:eventfd, loop:pipe, loop:socketpair, "
-				  "loop:udp, udp:HOST:PORT and gpio:CHIP:LINES",
-				  text);
+		return error_line(
+			STATUS_USAGE, "path",
+			"--path %.100s: there are loop:eventfd, loop:pipe, loop:socketpair, loop:udp, udp:HOST:PORT and gpio:CHIP:LINES",
+			text);
 	ends[PATH_MASTER] = ends[PATH_SLAVE] = (struct path_end){.kind = kind, .in = -1, .out = -1};
 	ends[PATH_SLAVE].slave = true;
 	return kind->open(rest, role, both_ways, ends);

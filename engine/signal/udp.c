@@ -26,10 +26,10 @@ static const char own_mark[8] = "rtgauge1";
 
 static int bad_address(const char *rest)
 {
-	return error_line(STATUS_USAGE, "path",
-			  "--path udp:%.100s: write udp:ADDRESS:PORT, such as udp:192.168.1.5:7000 or "
-			  "udp:[fe80::1%%eth0]:7000",
-			  rest);
+	return error_line(
+		STATUS_USAGE, "path",
+		"--path udp:%.100s: write udp:ADDRESS:PORT, such as udp:192.168.1.5:7000 or udp:[fe80::1%%eth0]:7000",
+		rest);
 }
 
 /* The address of a text such as 10.0.0.1, ::1 or fe80::1%eth0. false: it is none. */
@@ -97,10 +97,10 @@ static int open_end(const char *rest, enum path_role role, bool both_ways, struc
 			return error_line(STATUS_CANNOT_MEASURE, "path",
 					  "--path udp:%s: the slave cannot wait there (%s)%s", rest,
 					  strerror(errno),
-					  errno == EADDRNOTAVAIL ? ": it has to be an address of the "
-								   "slave's own machine"
-					  : errno == EADDRINUSE	 ? ": choose another port"
-								 : "");
+					  errno == EADDRNOTAVAIL
+						  ? ": it has to be an address of the slave's own machine"
+					  : errno == EADDRINUSE ? ": choose another port"
+								: "");
 	}
 	if (role != PATH_SLAVE) {
 		struct path_end *master = &ends[PATH_MASTER];

@@ -197,9 +197,9 @@ static void parameters_hold_every_option(void **state)
 	end = strchr(said, ':');
 	assert_non_null(end);
 	assert_true(check_json(end + 1));
-	assert_string_equal(said,
-			    "\"parameters\":{\"number\":3,\"free\":0,\"choice\":\"green\",\"long_word\":null,"
-			    "\"cpu\":\"0-2\",\"flag\":false}");
+	assert_string_equal(
+		said,
+		"\"parameters\":{\"number\":3,\"free\":0,\"choice\":\"green\",\"long_word\":null,\"cpu\":\"0-2\",\"flag\":false}");
 	free(said);
 }
 

@@ -61,9 +61,9 @@ static void marks_have_a_severity_and_a_series(void **state)
 	capture_begin();
 	stream_mark(&j, "name", SEVERITY_DOUBTFUL, 3, "%s %d", "\"quoted\"\n", 7);
 	line = one_line();
-	assert_string_equal(line,
-			    "{\"type\":\"mark\",\"name\":\"name\",\"severity\":\"doubtful\",\"series\":3,"
-			    "\"detail\":\"\\\"quoted\\\"\\n 7\"}");
+	assert_string_equal(
+		line,
+		"{\"type\":\"mark\",\"name\":\"name\",\"severity\":\"doubtful\",\"series\":3,\"detail\":\"\\\"quoted\\\"\\n 7\"}");
 	free(line);
 	capture_begin();
 	stream_mark(&j, "name", SEVERITY_INVALID, -1, "x");
@@ -102,8 +102,9 @@ static void an_error_is_one_line_and_gives_its_status(void **state)
 	assert_int_equal(error_line(STATUS_CANNOT_MEASURE, "clock", "%s", "why\nand what"),
 			 STATUS_CANNOT_MEASURE);
 	line = one_line();
-	assert_string_equal(line, "{\"type\":\"error\",\"code\":\"clock\",\"message\":\"why\\nand "
-				  "what\",\"detail\":{},\"status\":3}");
+	assert_string_equal(
+		line,
+		"{\"type\":\"error\",\"code\":\"clock\",\"message\":\"why\\nand what\",\"detail\":{},\"status\":3}");
 	free(line);
 	memset(huge, '\xc3', sizeof(huge) - 1);
 	capture_begin();
