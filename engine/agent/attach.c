@@ -250,7 +250,7 @@ static int carry(struct attach *a)
 	}
 }
 
-int verb_attach(int argc, char **argv)
+static int verb_attach(int argc, char **argv)
 {
 	/* Large: were a value given here, all of it would lie in the program's file. */
 	static struct attach a;
@@ -284,3 +284,5 @@ int verb_attach(int argc, char **argv)
 	say(stdout, "attached", -1);
 	return carry(&a);
 }
+
+AGENT_VERB("attach", verb_attach, "follow a guarded program that outlives its connection")

@@ -78,7 +78,7 @@ static int gather(const char *group)
 	return 0;
 }
 
-int verb_gather(int argc, char **argv)
+static int verb_gather(int argc, char **argv)
 {
 	const char *run = NULL, *journal = NULL;
 	const struct option_spec specs[] = {
@@ -106,3 +106,5 @@ int verb_gather(int argc, char **argv)
 			argv[rest], run);
 	return gather(argv[rest]);
 }
+
+AGENT_VERB("gather", verb_gather, "move the tasks of a control group into a new one below it")

@@ -26,7 +26,7 @@ static int move_to(const char *place)
 	return cpuset_pin(&cpus);
 }
 
-int verb_enter(int argc, char **argv)
+static int verb_enter(int argc, char **argv)
 {
 	bool dashes;
 	int rest, error, status = args_parse(argc, argv, NULL, 0, &rest, &dashes);
@@ -49,3 +49,5 @@ int verb_enter(int argc, char **argv)
 	return error_line(STATUS_CANNOT_MEASURE, "program", "'%.200s' cannot be started: %s", argv[rest + 1],
 			  errname(errno));
 }
+
+AGENT_VERB("enter", verb_enter, "run a program in a control group or on some CPUs")

@@ -228,7 +228,7 @@ static int run(struct guard *guard, struct wish *wish, const char *dir, FILE *ev
 	return finish(guard, wish, dir, events);
 }
 
-int verb_guard(int argc, char **argv)
+static int verb_guard(int argc, char **argv)
 {
 	struct guard guard = {
 		.lease_ns = 10 * NS_PER_S, .grace_ns = 2 * NS_PER_S, .lock = -1, .program_in = -1};
@@ -254,3 +254,6 @@ int verb_guard(int argc, char **argv)
 		fclose(events);
 	return status;
 }
+
+AGENT_VERB("guard", verb_guard,
+	   "run a program under a lease; end it and put settings back when the lease ends")

@@ -182,7 +182,7 @@ static int read_patterns(struct glob_paths *paths)
 	return error ? error_line(STATUS_CANNOT_MEASURE, "internal", "out of memory") : 0;
 }
 
-int verb_read(int argc, char **argv)
+static int verb_read(int argc, char **argv)
 {
 	struct glob_paths paths = {0};
 	int i, status;
@@ -205,3 +205,5 @@ int verb_read(int argc, char **argv)
 	glob_paths_free(&paths);
 	return status;
 }
+
+AGENT_VERB("read", verb_read, "files and globs into one JSON object")

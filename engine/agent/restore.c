@@ -213,7 +213,7 @@ int restore_settings(const char *dir, const struct restore_wish *wish, FILE *out
 	return failed ? STATUS_CANNOT_MEASURE : 0;
 }
 
-int verb_restore(int argc, char **argv)
+static int verb_restore(int argc, char **argv)
 {
 	struct restore_wish wish = {0};
 	const char *journal = NULL;
@@ -255,3 +255,5 @@ int verb_restore(int argc, char **argv)
 	free(dir);
 	return fflush(stdout) ? STATUS_CANNOT_MEASURE : status;
 }
+
+AGENT_VERB("restore", verb_restore, "put settings back")

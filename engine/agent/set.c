@@ -177,7 +177,7 @@ static int set_all(const char *dir, const struct entry *common, int argc, char *
 	return failed && !status ? STATUS_CANNOT_MEASURE : status;
 }
 
-int verb_set(int argc, char **argv)
+static int verb_set(int argc, char **argv)
 {
 	struct entry common = {0};
 	const char *journal = NULL;
@@ -216,3 +216,5 @@ int verb_set(int argc, char **argv)
 	free(dir);
 	return status;
 }
+
+AGENT_VERB("set", verb_set, "write settings, their old values in a journal first")

@@ -111,11 +111,11 @@ static void write_dma_latency(const struct harness *h, struct json *j)
 	json_close(j, '}');
 }
 
-static void write_hello(struct harness *h)
+static void write_hello(struct harness *h, const char *name)
 {
 	struct json *j = &h->j;
 
-	stream_hello(j, h->name, h->table, h->option_count);
+	stream_hello(j, name, h->table, h->option_count);
 	probe_cpus_json(&cpus, j);
 	clock_cost_json(j);
 	write_dma_latency(h, j);
@@ -148,14 +148,14 @@ static int open_samples(struct harness *h)
 
 /* `hello`, `series`, `armed`; waits for `go`; opens the files of raw samples. 0: go; an exit status after an
  * `error` line; -1: stopped before, and the end is written. */
-static int arm(struct harness *h)
+static int arm(struct harness *h, const char *name)
 {
 	struct json *j = &h->j;
 	int status;
 
 	h->dma_error =
 		harness_options.dma_latency_us >= 0 ? dma_latency_hold(harness_options.dma_latency_us) : 0;
-	write_hello(h);
+	write_hello(h, name);
 	json_open(j, NULL, '{');
 	json_str(j, "type", "armed");
 	json_int(j, "time_ns", clock_now_ns(CLOCK_MONOTONIC));
@@ -181,7 +181,7 @@ int harness_run(struct harness *h, int argc, char **argv)
 	if (!status && h->started)
 		status = h->started(h);
 	if (!status)
-		status = arm(h);
+		status = arm(h, argv[0]);
 	if (!status)
 		return h->run(h);
 	return status < 0 ? STATUS_OK : status;

@@ -20,7 +20,6 @@
 
 struct harness {
 	/* the probe's, constant */
-	const char *name;
 	const struct option_entry *table;
 	size_t option_count;
 	void (*hello)(struct json *j); /* members of its own in `hello`; or NULL */

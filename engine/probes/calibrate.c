@@ -66,7 +66,7 @@ static void write_calibration(struct json *j, const char *name, int error)
 	json_line(j);
 }
 
-int verb_calibrate(int argc, char **argv)
+static int verb_calibrate(int argc, char **argv)
 {
 	int64_t count = 100000, limit_ns = NS_PER_S / 5;
 	const struct option_entry table[] = {
@@ -90,7 +90,7 @@ int verb_calibrate(int argc, char **argv)
 	if (status)
 		return status < 0 ? STATUS_OK : status;
 	stream_begin(&j);
-	stream_hello(&j, "calibrate", table, options);
+	stream_hello(&j, argv[0], table, options);
 	json_close(&j, '}');
 	json_line(&j);
 	for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++) {
@@ -104,3 +104,5 @@ int verb_calibrate(int argc, char **argv)
 	stream_end(&j, "count", 0);
 	return stream_written() ? STATUS_OK : STATUS_CANNOT_MEASURE;
 }
+
+PROBE("calibrate", verb_calibrate, "resolution of each clock and the cost of reading it")

@@ -263,7 +263,6 @@ static int make(struct burst *burst)
 static struct burst burst = {
 	.harness =
 		{
-			.name = "inversion",
 			.table = table,
 			.option_count = sizeof(table) / sizeof(table[0]),
 			.series = series,
@@ -276,7 +275,10 @@ static struct burst burst = {
 	.take = take,
 };
 
-int verb_inversion(int argc, char **argv)
+static int verb_inversion(int argc, char **argv)
 {
 	return burst_run(&burst, argc, argv);
 }
+
+PROBE("inversion", verb_inversion,
+      "does a high task starve that waits for a lock of a low one, by kind of lock")

@@ -274,7 +274,6 @@ static int make(struct burst *burst)
 static struct burst burst = {
 	.harness =
 		{
-			.name = "noise",
 			.table = table,
 			.option_count = sizeof(table) / sizeof(table[0]),
 			.check = check_numbers,
@@ -288,7 +287,9 @@ static struct burst burst = {
 	.take = take,
 };
 
-int verb_noise(int argc, char **argv)
+static int verb_noise(int argc, char **argv)
 {
 	return burst_run(&burst, argc, argv);
 }
+
+PROBE("noise", verb_noise, "gaps in a task that only reads the clock, and what the kernel knows of each")

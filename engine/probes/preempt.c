@@ -237,7 +237,6 @@ static int make(struct burst *burst)
 static struct burst burst = {
 	.harness =
 		{
-			.name = "preempt",
 			.table = table,
 			.option_count = sizeof(table) / sizeof(table[0]),
 			.check = check_numbers,
@@ -253,7 +252,9 @@ static struct burst burst = {
 	.take = take,
 };
 
-int verb_preempt(int argc, char **argv)
+static int verb_preempt(int argc, char **argv)
 {
 	return burst_run(&burst, argc, argv);
 }
+
+PROBE("preempt", verb_preempt, "from an event to the first instruction of a task, while a lower one runs")

@@ -371,7 +371,6 @@ static int make(struct burst *burst)
 static struct burst burst = {
 	.harness =
 		{
-			.name = "semaphore",
 			.table = table,
 			.option_count = sizeof(table) / sizeof(table[0]),
 			.series = &series,
@@ -387,7 +386,9 @@ static struct burst burst = {
 	.take = take,
 };
 
-int verb_semaphore(int argc, char **argv)
+static int verb_semaphore(int argc, char **argv)
 {
 	return burst_run(&burst, argc, argv);
 }
+
+PROBE("semaphore", verb_semaphore, "from one task's post to the other's return from wait")

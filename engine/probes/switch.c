@@ -141,7 +141,6 @@ static int make(struct burst *burst)
 static struct burst burst = {
 	.harness =
 		{
-			.name = "switch",
 			.table = table,
 			.option_count = sizeof(table) / sizeof(table[0]),
 			.series = &series,
@@ -156,7 +155,9 @@ static struct burst burst = {
 	.take = take,
 };
 
-int verb_switch(int argc, char **argv)
+static int verb_switch(int argc, char **argv)
 {
 	return burst_run(&burst, argc, argv);
 }
+
+PROBE("switch", verb_switch, "cost of a task switch: tasks of equal priority yield to each other")

@@ -383,10 +383,9 @@ static int run(struct harness *h)
 	return harness_finish(h, harness_options.count ? "count" : "duration");
 }
 
-int verb_wakeup(int argc, char **argv)
+static int verb_wakeup(int argc, char **argv)
 {
 	static struct harness harness = {
-		.name = "wakeup",
 		.table = table,
 		.option_count = sizeof(table) / sizeof(table[0]),
 		.check = check_numbers,
@@ -399,3 +398,5 @@ int verb_wakeup(int argc, char **argv)
 
 	return harness_run(&harness, argc, argv);
 }
+
+PROBE("wakeup", verb_wakeup, "latency from the expected release to the first instruction, a thread a CPU")

@@ -9,6 +9,10 @@
 #include "base/stream.h"
 #include "tests/check.h"
 #include "tests/cm.h"
+#include "verbs.h"
+
+PROBE("b-probe", NULL, "")
+static struct verb a_verb = {.name = "a-verb", .kind = VERB_AGENT};
 
 static int64_t number = 5;
 static const struct option_entry table[] = {
@@ -35,6 +39,7 @@ static void hello_says_who_speaks(void **state)
 	char *line;
 
 	(void)state;
+	verb_register(&a_verb);
 	capture_begin();
 	stream_begin(&j);
 	stream_hello(&j, "probe-name", table, 1);
@@ -46,7 +51,7 @@ static void hello_says_who_speaks(void **state)
 	assert_true(field_is(line, "probe", "\"probe-name\""));
 	assert_int_equal(field_int(line, "pid"), getpid());
 	assert_int_equal(field_int(line, "a_number"), 5);
-	assert_non_null(strstr(line, "\"capabilities\":[\"wakeup\",\"noise\","));
+	assert_non_null(strstr(line, "\"capabilities\":[\"b-probe\",\"a-verb\"]"));
 	assert_non_null(strstr(line, "\"boot_id\":\""));
 	free(line);
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/task_list.h"
+#include "probes/taskset/task_list.h"
 #include "tests/check.h"
 #include "tests/cm.h"
 

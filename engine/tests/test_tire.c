@@ -5,8 +5,8 @@
 
 #include "rt/barrier.h"
 #include "tests/cm.h"
-#include "tire/solver.h"
-#include "tire/threads.h"
+#include "probes/tire/solver.h"
+#include "probes/tire/threads.h"
 
 /* Measuring code never gives memory back, and here one tire is made after the other. */
 const char *__asan_default_options(void);

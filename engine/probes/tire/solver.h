@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tire/model.h"
+#include "probes/tire/model.h"
 
 /* Between two meetings of all threads there is one step, but where a solver runs freely or alone. */
 struct tire_solver {

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "harness/thread.h"
-#include "tire/solver.h"
+#include "probes/tire/solver.h"
 
 struct tire_sample {
 	int64_t time_ns; /* when the step was released; real-fast: when it began */

@@ -3,7 +3,7 @@
 #ifndef RTGAUGE_TIRE_STATE_FILE_H
 #define RTGAUGE_TIRE_STATE_FILE_H
 
-#include "tire/run.h"
+#include "probes/tire/run.h"
 
 /* After the threads are done. false: errno says why. */
 bool tire_state_write(const char *path, const struct tire_plan *plan, int64_t steps);

@@ -16,10 +16,10 @@
 #include "harness/peer_process.h"
 #include "signal/path.h"
 #include "signal/roles.h"
-#include "response/master.h"
-#include "response/parts.h"
-#include "response/responses.h"
-#include "response/slave.h"
+#include "probes/response/master.h"
+#include "probes/response/parts.h"
+#include "probes/response/responses.h"
+#include "probes/response/slave.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
 #include "verbs.h"
@@ -335,7 +335,6 @@ static int run(struct harness *h)
 }
 
 static struct harness harness = {
-	.name = "response",
 	.table = table,
 	.option_count = sizeof(table) / sizeof(table[0]),
 	.check = check,
@@ -350,10 +349,12 @@ static struct harness harness = {
 	.measurers = measurers,
 };
 
-int verb_response(int argc, char **argv)
+static int verb_response(int argc, char **argv)
 {
 	int status = harness_run(&harness, argc, argv);
 
 	peer_process_end(&peer);
 	return status;
 }
+
+PROBE("response", verb_response, "from a stimulus on a line to the answer of a task that waits for it")

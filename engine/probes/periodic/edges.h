@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "base/series.h"
-#include "periodic/observer.h"
-#include "periodic/toggler.h"
+#include "probes/periodic/observer.h"
+#include "probes/periodic/toggler.h"
 
 enum edges_series { SELF_LATENCY, SELF_JITTER, OTHER_LATENCY, OTHER_JITTER, EDGES_SERIES };
 

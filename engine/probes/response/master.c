@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "response/master.h"
+#include "probes/response/master.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tire/threads.h"
+#include "probes/tire/threads.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/task_list.h"
+#include "probes/taskset/task_list.h"
 
 #include <stdbool.h>
 #include <string.h>

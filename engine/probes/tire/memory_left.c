@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tire/memory_left.h"
+#include "probes/tire/memory_left.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "response/responses.h"
+#include "probes/response/responses.h"
 
 #include "rt/clock.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tire/run.h"
+#include "probes/tire/run.h"
 
 #include "base/commands.h"
 #include "base/series.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tire/state_file.h"
+#include "probes/tire/state_file.h"
 
 #include <endian.h>
 #include <stdio.h>

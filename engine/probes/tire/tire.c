@@ -14,11 +14,11 @@
 #include "harness/harness.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
-#include "tire/kernel.h"
-#include "tire/memory_left.h"
-#include "tire/run.h"
-#include "tire/state_file.h"
-#include "tire/threads.h"
+#include "probes/tire/kernel.h"
+#include "probes/tire/memory_left.h"
+#include "probes/tire/run.h"
+#include "probes/tire/state_file.h"
+#include "probes/tire/threads.h"
 #include "verbs.h"
 
 #define LEAD_NS (NS_PER_S / 50) /* from `go` to the first release: every thread waits by then */
@@ -477,10 +477,9 @@ static int run(struct harness *h)
 	return harness_finish(h, reason());
 }
 
-int verb_tire(int argc, char **argv)
+static int verb_tire(int argc, char **argv)
 {
 	static struct harness harness = {
-		.name = "tire",
 		.table = table,
 		.option_count = sizeof(table) / sizeof(table[0]),
 		.check = check,
@@ -493,3 +492,5 @@ int verb_tire(int argc, char **argv)
 	harness_options.priority = 80;
 	return harness_run(&harness, argc, argv);
 }
+
+PROBE("tire", verb_tire, "a physical simulation, as fast as possible or a step a period")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tire/model.h"
+#include "probes/tire/model.h"
 
 #define HALF_PI 1.57079632679489661923
 #define NOWHERE (-1e300) /* a floor that nothing reaches */

@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 #include "base/series.h"
-#include "response/master.h"
-#include "response/parts.h"
-#include "response/slave.h"
+#include "probes/response/master.h"
+#include "probes/response/parts.h"
+#include "probes/response/slave.h"
 
 struct responses {
 	struct series *series;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "response/slave.h"
+#include "probes/response/slave.h"
 
 #include <errno.h>
 

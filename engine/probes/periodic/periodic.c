@@ -14,9 +14,9 @@
 #include "harness/peer_process.h"
 #include "signal/path.h"
 #include "signal/roles.h"
-#include "periodic/edges.h"
-#include "periodic/observer.h"
-#include "periodic/toggler.h"
+#include "probes/periodic/edges.h"
+#include "probes/periodic/observer.h"
+#include "probes/periodic/toggler.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
 #include "verbs.h"
@@ -267,7 +267,6 @@ static int run(struct harness *h)
 }
 
 static struct harness harness = {
-	.name = "periodic",
 	.table = table,
 	.option_count = sizeof(table) / sizeof(table[0]),
 	.check = check,
@@ -280,10 +279,12 @@ static struct harness harness = {
 	.measurers = measurers,
 };
 
-int verb_periodic(int argc, char **argv)
+static int verb_periodic(int argc, char **argv)
 {
 	int status = harness_run(&harness, argc, argv);
 
 	peer_process_end(&peer);
 	return status;
 }
+
+PROBE("periodic", verb_periodic, "a task toggles a line at a fixed period: how late, how even")

@@ -13,9 +13,9 @@
 #include "base/slot_ring.h"
 #include "base/series.h"
 #include "base/stream.h"
-#include "harness/busy_loop.h"
+#include "probes/taskset/busy_loop.h"
 #include "harness/harness.h"
-#include "harness/task_list.h"
+#include "probes/taskset/task_list.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
 #include "rt/wait.h"
@@ -457,10 +457,9 @@ static int run(struct harness *h)
 	return harness_finish(h, "duration");
 }
 
-int verb_taskset(int argc, char **argv)
+static int verb_taskset(int argc, char **argv)
 {
 	static struct harness harness = {
-		.name = "taskset",
 		.table = table,
 		.option_count = sizeof(table) / sizeof(table[0]),
 		.check = check,
@@ -474,3 +473,5 @@ int verb_taskset(int argc, char **argv)
 
 	return harness_run(&harness, argc, argv);
 }
+
+PROBE("taskset", verb_taskset, "a set of periodic tasks: period, response, jitter, deadline misses")

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tire/model.h"
+#include "probes/tire/model.h"
 
 #define TIRE_ARCS 2
 #define TIRE_BLOCK 256

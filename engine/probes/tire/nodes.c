@@ -7,7 +7,7 @@
 #include <semaphore.h>
 
 #include "rt/memory.h"
-#include "tire/solver.h"
+#include "probes/tire/solver.h"
 
 struct node {
 	sem_t semaphore;

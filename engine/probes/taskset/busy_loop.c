@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/busy_loop.h"
+#include "probes/taskset/busy_loop.h"
 
 #include <limits.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "response/parts.h"
+#include "probes/response/parts.h"
 
 #include <dirent.h>
 #include <inttypes.h>

@@ -9,8 +9,8 @@
 
 #include "rt/cache_line.h"
 #include "rt/memory.h"
-#include "tire/kernel.h"
-#include "tire/solver.h"
+#include "probes/tire/kernel.h"
+#include "probes/tire/solver.h"
 
 enum { FIRST, LAST, BORDERS };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "periodic/observer.h"
+#include "probes/periodic/observer.h"
 
 #include <errno.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "periodic/toggler.h"
+#include "probes/periodic/toggler.h"
 
 #include <errno.h>
 #include <stddef.h>

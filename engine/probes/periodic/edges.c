@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "periodic/edges.h"
+#include "probes/periodic/edges.h"
 
 #include "rt/memory.h"
 

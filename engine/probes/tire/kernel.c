@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tire/kernel.h"
+#include "probes/tire/kernel.h"
 
 #include <stddef.h>
 
