@@ -46,5 +46,5 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[1], verb->name))
 			return verb->run(argc - 1, argv + 1);
 	}
-	return error_line(STATUS_USAGE, "usage", "unknown verb '%.100s'; see --help", argv[1]);
+	return usage_error("unknown verb '%.100s'; see --help", argv[1]);
 }

@@ -19,14 +19,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/json.h"
-#include "agent/args.h"
-#include "agent/errname.h"
+#include "agent/options.h"
 #include "agent/file.h"
 #include "agent/process.h"
+#include "rt/clock.h"
 #include "verbs.h"
 
-#define NS_PER_S 1000000000LL
 #define PIECE 4096 /* PIPE_BUF: where poll sees room, so much is written without waiting */
 #define STATUS_MAX (1 << 20)
 #define NO_PIDFD_MS 250
@@ -44,14 +44,6 @@ struct attach {
 	char piece[PIECE];
 	size_t piece_len, piece_done;
 };
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * NS_PER_S + t.tv_nsec;
-}
 
 static int open_in(int dir, const char *name, int flags)
 {
@@ -107,7 +99,7 @@ static void take_line(struct attach *a)
 {
 	size_t len = a->used;
 
-	a->heard = now_ns();
+	a->heard = clock_now_ns(CLOCK_MONOTONIC);
 	a->used = 0;
 	if (a->too_long) {
 		a->too_long = false;
@@ -191,7 +183,7 @@ static int told_status(const struct attach *a)
 
 static int timeout_ms(const struct attach *a)
 {
-	int64_t left = a->heard + a->idle_ns - now_ns();
+	int64_t left = a->heard + a->idle_ns - clock_now_ns(CLOCK_MONOTONIC);
 	int64_t ms = left <= 0 ? 0 : left / 1000000 + 1;
 	int64_t longest = a->end < 0 && a->start >= 0 ? NO_PIDFD_MS : 3600000;
 
@@ -245,7 +237,7 @@ static int carry(struct attach *a)
 			return STATUS_CANNOT_MEASURE;
 		if ((fds[1].revents & POLLOUT) && !put(a))
 			return STATUS_CANNOT_MEASURE;
-		if (now_ns() - a->heard > a->idle_ns)
+		if (clock_now_ns(CLOCK_MONOTONIC) - a->heard > a->idle_ns)
 			return STATUS_CANNOT_MEASURE;
 	}
 }
@@ -256,20 +248,37 @@ static int verb_attach(int argc, char **argv)
 	static struct attach a;
 	const char *folder = NULL;
 	int64_t pid = 0, from = 0;
-	const struct option_spec specs[] = {
-		{"--folder", OPT_TEXT, &folder, 0, 0},
-		{"--pid", OPT_INT, &pid, 1, INT32_MAX},
-		{"--from", OPT_INT, &from, 0, INT64_MAX},
-		{"--idle-ns", OPT_INT, &a.idle_ns, 1000000, INT64_MAX / 4},
+	const struct option_entry table[] = {
+		{.name = "folder",
+		 .kind = OPTION_TEXT,
+		 .value = &folder,
+		 .help = "where the guard's files are"},
+		{.name = "pid",
+		 .kind = OPTION_INT,
+		 .value = &pid,
+		 .min = 1,
+		 .max = INT32_MAX,
+		 .help = "of the guard"},
+		{.name = "from",
+		 .kind = OPTION_INT,
+		 .value = &from,
+		 .min = 0,
+		 .max = INT64_MAX,
+		 .help = "byte of the output to begin with"},
+		{.name = "idle-ns",
+		 .kind = OPTION_INT,
+		 .value = &a.idle_ns,
+		 .min = 1000000,
+		 .max = INT64_MAX / 4,
+		 .help = "of silence from the host, after which it leaves"},
 	};
-	bool dashes;
-	int rest, status;
+	int status;
 
 	a.idle_ns = 15 * NS_PER_S;
-	status = args_parse(argc, argv, specs, sizeof(specs) / sizeof(specs[0]), &rest, &dashes);
+	status = options_parse(table, sizeof(table) / sizeof(table[0]), argc, argv);
 	if (status)
-		return status;
-	if (!folder || !pid || rest < argc || strlen(folder) > PATH_MAX - 100)
+		return status < 0 ? STATUS_OK : status;
+	if (!folder || !pid || strlen(folder) > PATH_MAX - 100)
 		return usage_error(
 			"attach needs --folder DIR and --pid PID of a guard that was started in it");
 	signal(SIGPIPE, SIG_IGN);
@@ -279,7 +288,7 @@ static int verb_attach(int argc, char **argv)
 	if (lseek(a.output, from, SEEK_SET) < 0)
 		return usage_error("--from %lld: %s", (long long)from, errname(errno));
 	a.pid = (pid_t)pid;
-	a.heard = now_ns();
+	a.heard = clock_now_ns(CLOCK_MONOTONIC);
 	watch(&a, folder);
 	say(stdout, "attached", -1);
 	return carry(&a);

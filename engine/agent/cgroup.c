@@ -12,12 +12,14 @@
 #include <unistd.h>
 
 #include "agent/file.h"
+#include "rt/clock.h"
 
 #define MAGIC_V1 0x27e0eb
 #define MAGIC_V2 0x63677270
 #define LIST_MAX (4 << 20)
 #define PASSES 16
-#define REMOVE_TRIES 200 /* 10 ms each: a task that ends is in its group until it is reaped */
+#define RETRY_NS (NS_PER_S / 100)
+#define REMOVE_TRIES 200 /* a task that ends is in its group until it is reaped */
 
 bool cgroup_is(const char *dir)
 {
@@ -125,7 +127,7 @@ int cgroup_remove(const char *dir)
 			break;
 		if (!cgroup_move_all(dir, parent, &moved) && moved.moved)
 			continue;
-		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+		clock_pause_ns(RETRY_NS);
 	}
 	free(parent);
 	return error == ENOENT ? 0 : error;

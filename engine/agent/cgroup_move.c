@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/json.h"
-#include "agent/args.h"
+#include "agent/options.h"
+#include "agent/text.h"
 #include "agent/cgroup.h"
-#include "agent/errname.h"
 #include "agent/file.h"
 #include "agent/journal.h"
 #include "agent/setting_group.h"
@@ -81,23 +82,21 @@ static int gather(const char *group)
 static int verb_gather(int argc, char **argv)
 {
 	const char *run = NULL, *journal = NULL;
-	const struct option_spec specs[] = {
-		{"--run", OPT_TEXT, &run, 0, 0},
-		{"--journal", OPT_TEXT, &journal, 0, 0},
-	};
+	const struct option_entry table[] = {AGENT_OPTION_RUN(&run), AGENT_OPTION_JOURNAL(&journal)};
 	char *dir;
 	bool dashes, ours;
-	int rest, status = args_parse(argc, argv, specs, sizeof(specs) / sizeof(specs[0]), &rest, &dashes);
+	int rest, status = options_parse_operands(table, sizeof(table) / sizeof(table[0]), " [--] GROUP",
+						  argc, argv, &rest, &dashes);
 
+	if (!status)
+		status = agent_check_run(run);
 	if (status)
-		return status;
-	if (!run || !args_is_id(run))
-		return usage_error("gather needs --run ID: letters, digits and ._-:@+, at most 128");
+		return status < 0 ? STATUS_OK : status;
 	if (argc - rest != 1 || argv[rest][0] != '/' || !strchr(argv[rest] + 1, '/'))
 		return usage_error("gather takes one control group: gather --run ID -- /sys/fs/cgroup/...");
-	dir = journal_dir(journal);
-	if (!dir)
-		return usage_error("no place for the journal is known; give --journal DIR");
+	status = agent_find_journal(journal, &dir);
+	if (status)
+		return status;
 	ours = is_made_by(dir, run, argv[rest]);
 	free(dir);
 	if (!ours)

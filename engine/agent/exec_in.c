@@ -4,10 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/cpuset.h"
-#include "agent/args.h"
+#include "agent/options.h"
 #include "agent/cgroup.h"
-#include "agent/errname.h"
 #include "verbs.h"
 
 #define CPUS "cpus:"
@@ -29,10 +29,11 @@ static int move_to(const char *place)
 static int verb_enter(int argc, char **argv)
 {
 	bool dashes;
-	int rest, error, status = args_parse(argc, argv, NULL, 0, &rest, &dashes);
+	int rest, error,
+		status = options_parse_operands(NULL, 0, " PLACE PROGRAM ARG...", argc, argv, &rest, &dashes);
 
 	if (status)
-		return status;
+		return status < 0 ? STATUS_OK : status;
 	error = dashes || argc - rest < 2 ? -1 : move_to(argv[rest]);
 	if (error < 0)
 		return usage_error(

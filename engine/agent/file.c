@@ -7,8 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/json.h"
-
 int file_read_fd(int fd, size_t max_len, struct bytes *bytes)
 {
 	size_t room = 4096;
@@ -70,17 +68,4 @@ int file_read(const char *path, size_t max_len, struct bytes *bytes)
 		error = file_read_fd(fd, max_len, bytes);
 	close(fd);
 	return error;
-}
-
-bool bytes_are_utf8(const char *data, size_t len)
-{
-	while (len) {
-		size_t n = json_utf8(data, len);
-
-		if (!n)
-			return false;
-		data += n;
-		len -= n;
-	}
-	return true;
 }

@@ -19,7 +19,4 @@ int file_read(const char *path, size_t max_len, struct bytes *bytes);
 /* At most `max_len` bytes of an open descriptor, from where it stands. */
 int file_read_fd(int fd, size_t max_len, struct bytes *bytes);
 
-/* Valid UTF-8 throughout. */
-bool bytes_are_utf8(const char *data, size_t len);
-
 #endif

@@ -14,9 +14,10 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/json.h"
-#include "agent/args.h"
-#include "agent/errname.h"
+#include "agent/options.h"
+#include "agent/text.h"
 #include "agent/journal.h"
 #include "agent/restore.h"
 #include "verbs.h"
@@ -32,28 +33,60 @@ struct wish {
 static int parse(int argc, char **argv, struct guard *guard, struct wish *wish)
 {
 	const char *run = NULL, *label = "";
-	const struct option_spec specs[] = {
-		{"--run", OPT_TEXT, &run, 0, 0},
-		{"--label", OPT_TEXT, &label, 0, 0},
-		{"--lease-ns", OPT_INT, &guard->lease_ns, 1000000, INT64_MAX / 4},
-		{"--grace-ns", OPT_INT, &guard->grace_ns, 0, 3600 * NS_PER_S},
-		{"--detach", OPT_FLAG, &guard->detach, 0, 0},
-		{"--lock", OPT_FLAG, &wish->lock, 0, 0},
-		{"--lock-name", OPT_TEXT, &wish->lock_name, 0, 0},
-		{"--restore", OPT_FLAG, &wish->restore, 0, 0},
-		{"--journal", OPT_TEXT, &wish->journal, 0, 0},
-		{"--status-fd", OPT_INT, &wish->status_fd, 3, INT_MAX},
+	const struct option_entry table[] = {
+		AGENT_OPTION_RUN(&run),
+		{.name = "label",
+		 .kind = OPTION_TEXT,
+		 .value = &label,
+		 .help = "what a refused second run is told",
+		 .may_be_empty = true},
+		{.name = "lease-ns",
+		 .kind = OPTION_INT,
+		 .value = &guard->lease_ns,
+		 .min = 1000000,
+		 .max = INT64_MAX / 4,
+		 .help = "how long it lives without `renew`"},
+		{.name = "grace-ns",
+		 .kind = OPTION_INT,
+		 .value = &guard->grace_ns,
+		 .min = 0,
+		 .max = 3600 * NS_PER_S,
+		 .help = "from SIGTERM to SIGKILL"},
+		{.name = "detach",
+		 .kind = OPTION_FLAG,
+		 .value = &guard->detach,
+		 .help = "outlive the end of the input"},
+		{.name = "lock",
+		 .kind = OPTION_FLAG,
+		 .value = &wish->lock,
+		 .help = "this machine for this run alone"},
+		{.name = "lock-name",
+		 .kind = OPTION_TEXT,
+		 .value = &wish->lock_name,
+		 .help = "of another lock"},
+		{.name = "restore",
+		 .kind = OPTION_FLAG,
+		 .value = &wish->restore,
+		 .help = "put the run's settings back at the end"},
+		AGENT_OPTION_JOURNAL(&wish->journal),
+		{.name = "status-fd",
+		 .kind = OPTION_INT,
+		 .value = &wish->status_fd,
+		 .min = 3,
+		 .max = INT_MAX,
+		 .help = "where events are written"},
 	};
 	bool dashes;
-	int rest, status = args_parse(argc, argv, specs, sizeof(specs) / sizeof(specs[0]), &rest, &dashes);
+	int rest, status = options_parse_operands(table, sizeof(table) / sizeof(table[0]),
+						  " [-- PROGRAM ARG...]", argc, argv, &rest, &dashes);
 
+	if (!status)
+		status = agent_check_run(run);
 	if (status)
 		return status;
-	if (!run || !args_is_id(run))
-		return usage_error("guard needs --run ID: letters, digits and ._-:@+, at most 128");
-	if (!args_is_plain(label, sizeof(wish->self.label) - 1))
+	if (!text_is_plain(label, sizeof(wish->self.label) - 1))
 		return usage_error("--label takes one line of UTF-8, at most 256 bytes");
-	if (!*wish->lock_name || strlen(wish->lock_name) > 100)
+	if (strlen(wish->lock_name) > 100)
 		return usage_error("--lock-name takes 1 to 100 bytes");
 	if (wish->status_fd >= 0 && fcntl((int)wish->status_fd, F_GETFD) < 0)
 		return usage_error("--status-fd: descriptor %lld is not open", (long long)wish->status_fd);
@@ -70,31 +103,20 @@ static int parse(int argc, char **argv, struct guard *guard, struct wish *wish)
 
 static int say_locked(const struct wish *wish, int error, const struct holder *holder)
 {
-	char message[600];
 	struct json j;
 
 	if (error != EADDRINUSE)
 		return error_line(STATUS_CANNOT_MEASURE, "internal",
 				  "the lock of this machine cannot be taken: %s", errname(error));
-	snprintf(message, sizeof(message),
-		 "this machine is held by run %s%s%s (pid %lld); wait until it has ended, or end it",
-		 *holder->run ? holder->run : "(it does not say which)", *holder->label ? ", " : "",
-		 holder->label, (long long)holder->pid);
-	json_start(&j, stdout);
-	json_open(&j, NULL, '{');
-	json_str(&j, "type", "error");
-	json_str(&j, "code", "locked");
-	json_str(&j, "message", message);
-	json_open(&j, "detail", '{');
+	error_begin(&j, "locked", 0,
+		    "this machine is held by run %s%s%s (pid %lld); wait until it has ended, or end it",
+		    *holder->run ? holder->run : "(it does not say which)", *holder->label ? ", " : "",
+		    holder->label, (long long)holder->pid);
 	json_str(&j, "lock", wish->lock_name);
 	json_str(&j, "run", *holder->run ? holder->run : NULL);
 	json_str(&j, "label", *holder->run ? holder->label : NULL);
 	json_int(&j, "pid", holder->pid);
-	json_close(&j, '}');
-	json_int(&j, "status", STATUS_CANNOT_MEASURE);
-	json_close(&j, '}');
-	json_line(&j);
-	return STATUS_CANNOT_MEASURE;
+	return error_end(&j, STATUS_CANNOT_MEASURE);
 }
 
 static void say_started(const struct guard *guard, FILE *out)
@@ -135,15 +157,6 @@ static void say_ended(const struct guard *guard, bool restored, FILE *out)
 	json_bool(&j, "restored", restored);
 	json_close(&j, '}');
 	json_line(&j);
-}
-
-/* Standard descriptors that are closed would be given to files opened later. */
-static void fill_standard(void)
-{
-	for (int fd = 0; fd < 3; fd++) {
-		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
-			abort();
-	}
 }
 
 static int prepare(struct guard *guard)
@@ -234,16 +247,14 @@ static int verb_guard(int argc, char **argv)
 		.lease_ns = 10 * NS_PER_S, .grace_ns = 2 * NS_PER_S, .lock = -1, .program_in = -1};
 	struct wish wish = {.lock_name = MACHINE_LOCK_NAME, .status_fd = -1};
 	FILE *events;
-	char *dir;
+	char *dir = NULL;
 	int status;
 
-	fill_standard();
 	status = parse(argc, argv, &guard, &wish);
+	if (!status && (wish.restore || wish.lock))
+		status = agent_find_journal(wish.journal, &dir);
 	if (status)
-		return status;
-	dir = journal_dir(wish.journal);
-	if (!dir && (wish.restore || wish.lock))
-		return usage_error("no place for the journal is known; give --journal DIR");
+		return status < 0 ? STATUS_OK : status;
 	events = open_events(&wish);
 	status = events ? prepare(&guard)
 			: error_line(STATUS_CANNOT_MEASURE, "output", "--status-fd: %s", errname(errno));

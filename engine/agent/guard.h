@@ -8,8 +8,8 @@
 #include <sys/types.h>
 
 #include "agent/machine_lock.h"
+#include "rt/clock.h"
 
-#define NS_PER_S 1000000000LL
 #define LINE_MAX_LEN 4096 /* PIPE_BUF: a line goes into a pipe whole or not at all */
 
 enum phase {

@@ -18,14 +18,6 @@
 #define KILL_NS (5 * NS_PER_S) /* a process that outlives SIGKILL this long hangs in the kernel */
 #define KILL_STEP_MS 10
 
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * NS_PER_S + t.tv_nsec;
-}
-
 static _Noreturn void become(char **program, int in, int report, pid_t parent)
 {
 	sigset_t none;
@@ -92,12 +84,12 @@ static void enter_phase(struct guard *guard, enum phase phase)
 	guard->phase = phase;
 	close_input(guard);
 	if (phase == PHASE_CLOSED) {
-		guard->phase_end = now_ns() + guard->grace_ns / 10;
+		guard->phase_end = clock_now_ns(CLOCK_MONOTONIC) + guard->grace_ns / 10;
 	} else if (phase == PHASE_TERM) {
 		process_tree_signal(SIGTERM);
-		guard->phase_end = now_ns() + guard->grace_ns;
+		guard->phase_end = clock_now_ns(CLOCK_MONOTONIC) + guard->grace_ns;
 	} else {
-		guard->phase_end = now_ns() + KILL_NS;
+		guard->phase_end = clock_now_ns(CLOCK_MONOTONIC) + KILL_NS;
 	}
 }
 
@@ -117,7 +109,7 @@ static void take_line(struct guard *guard)
 	if (guard->too_long) {
 		guard->dropped++;
 	} else if (len == 5 && !memcmp(guard->line, "renew", 5)) {
-		guard->lease_end = now_ns() + guard->lease_ns;
+		guard->lease_end = clock_now_ns(CLOCK_MONOTONIC) + guard->lease_ns;
 	} else if (guard->program) {
 		if (guard->program_in < 0 || write(guard->program_in, guard->line, len + 1) < 0)
 			guard->dropped++;
@@ -212,7 +204,7 @@ static size_t kill_all(struct guard *guard, pid_t **before, size_t count_before)
 static int wait_ms(const struct guard *guard)
 {
 	int64_t end = guard->phase == PHASE_RUN ? guard->lease_end : guard->phase_end;
-	int64_t left = end - now_ns();
+	int64_t left = end - clock_now_ns(CLOCK_MONOTONIC);
 
 	if (guard->phase == PHASE_KILL)
 		return KILL_STEP_MS;
@@ -259,20 +251,20 @@ void guard_loop(struct guard *guard, const struct holder *self)
 	size_t count = 0;
 
 	guard->status = 0;
-	guard->lease_end = now_ns() + guard->lease_ns;
+	guard->lease_end = clock_now_ns(CLOCK_MONOTONIC) + guard->lease_ns;
 	while (guard->phase == PHASE_RUN || !all_gone(guard)) {
 		if (guard->phase == PHASE_KILL) {
 			count = kill_all(guard, &targets, count);
-			if (now_ns() >= guard->phase_end) {
+			if (clock_now_ns(CLOCK_MONOTONIC) >= guard->phase_end) {
 				guard->remaining = count;
 				break;
 			}
 		}
 		wait_for_more(guard, self);
-		if (guard->phase == PHASE_RUN && now_ns() >= guard->lease_end)
+		if (guard->phase == PHASE_RUN && clock_now_ns(CLOCK_MONOTONIC) >= guard->lease_end)
 			begin_end(guard, "lease");
 		else if (guard->phase != PHASE_RUN && guard->phase < PHASE_KILL &&
-			 now_ns() >= guard->phase_end)
+			 clock_now_ns(CLOCK_MONOTONIC) >= guard->phase_end)
 			enter_phase(guard, guard->phase + 1);
 	}
 	free(targets);

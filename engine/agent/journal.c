@@ -12,10 +12,12 @@
 #include <unistd.h>
 
 #include "agent/file.h"
+#include "rt/clock.h"
 
 #define JOURNAL_MAX (64 << 20)
 #define COMPACT_FROM (64 << 10)
-#define LOCK_SECONDS 10
+#define RETRY_NS (NS_PER_S / 100)
+#define LOCK_TRIES 1000
 #define STATE_AT 10
 
 char *journal_dir(const char *wanted)
@@ -68,12 +70,12 @@ static int sync_dir(const char *dir)
 
 static int lock(int fd)
 {
-	for (int tries = 0; tries < LOCK_SECONDS * 100; tries++) {
+	for (int tries = 0; tries < LOCK_TRIES; tries++) {
 		if (!flock(fd, LOCK_EX | LOCK_NB))
 			return 0;
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return errno;
-		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+		clock_pause_ns(RETRY_NS);
 	}
 	return ETIMEDOUT;
 }

@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "agent/args.h"
 #include "agent/journal.h"
-#include "agent/scan.h"
+#include "agent/text.h"
 
 #define STATE_AT 10 /* behind {"state":" */
 #define CRC_TAIL 18 /* ,"crc":"01234567"} */
@@ -107,6 +106,6 @@ bool journal_parse(char *line, size_t len, struct entry *entry)
 	scan_literal(&scan, ",\"wanted\":");
 	entry->wanted = scan_text(&scan);
 	scan_literal(&scan, tail);
-	return !scan.wrong && !*scan.at && is_name(entry->path) && args_is_id(entry->run) &&
-	       args_is_id(entry->boot);
+	return !scan.wrong && !*scan.at && is_name(entry->path) && text_is_id(entry->run) &&
+	       text_is_id(entry->boot);
 }

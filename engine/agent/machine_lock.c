@@ -14,10 +14,11 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "agent/args.h"
-#include "agent/scan.h"
+#include "agent/text.h"
+#include "rt/clock.h"
 
-#define ANSWER_MS 1000
+#define ANSWER_NS NS_PER_S
+#define RETRY_NS (NS_PER_S / 100)
 
 static socklen_t address(const char *name, struct sockaddr_un *un)
 {
@@ -41,18 +42,10 @@ void machine_lock_parse(char *line, struct holder *holder)
 	scan_literal(&scan, ",\"pid\":");
 	scan_int(&scan, 1, INT32_MAX);
 	scan_literal(&scan, "}\n");
-	if (scan.wrong || !args_is_id(run) || !args_is_plain(label, sizeof(holder->label) - 1))
+	if (scan.wrong || !text_is_id(run) || !text_is_plain(label, sizeof(holder->label) - 1))
 		return;
 	snprintf(holder->run, sizeof(holder->run), "%s", run);
 	snprintf(holder->label, sizeof(holder->label), "%s", label);
-}
-
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
 }
 
 /* false: nobody holds it any more. */
@@ -61,7 +54,7 @@ static bool ask_holder(const char *name, struct holder *holder)
 	struct sockaddr_un un;
 	socklen_t len = address(name, &un);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int64_t end = now_ms() + ANSWER_MS, left;
+	int64_t end_ns = clock_now_ns(CLOCK_MONOTONIC) + ANSWER_NS, left_ns;
 	char line[1024];
 	size_t used = 0;
 	ssize_t n = 1;
@@ -79,10 +72,10 @@ static bool ask_holder(const char *name, struct holder *holder)
 	}
 	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &who_len))
 		holder->pid = who.pid;
-	while (n > 0 && used < sizeof(line) - 1 && (left = end - now_ms()) > 0) {
+	while (n > 0 && used < sizeof(line) - 1 && (left_ns = end_ns - clock_now_ns(CLOCK_MONOTONIC)) > 0) {
 		struct pollfd ready = {.fd = fd, .events = POLLIN};
 
-		if (poll(&ready, 1, (int)left) <= 0)
+		if (poll(&ready, 1, (int)(left_ns / 1000000) + 1) <= 0)
 			break;
 		n = read(fd, line + used, sizeof(line) - 1 - used);
 		if (n > 0)
@@ -108,7 +101,7 @@ int machine_lock_take(const char *name, struct holder *holder)
 		/* It may end between the two calls, or not listen yet. */
 		if (error != EADDRINUSE || ask_holder(name, holder))
 			break;
-		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+		clock_pause_ns(RETRY_NS);
 	}
 	if (fd >= 0)
 		close(fd);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/args.h"
+#include "agent/text.h"
 #include "agent/file.h"
 
 /* The number at the start of the text; -1: there is none, or it is too large. */
@@ -65,17 +65,4 @@ bool process_lives(pid_t pid, int64_t start)
 
 	return process_read(pid, &process) && process.start == start && process.state != 'Z' &&
 	       process.state != 'X';
-}
-
-void boot_id_read(char id[BOOT_ID_SIZE])
-{
-	struct bytes bytes;
-
-	strcpy(id, "unknown");
-	if (file_read("/proc/sys/kernel/random/boot_id", 4096, &bytes))
-		return;
-	bytes.data[strcspn(bytes.data, "\n")] = '\0';
-	if (args_is_id(bytes.data) && strlen(bytes.data) < BOOT_ID_SIZE)
-		strcpy(id, bytes.data);
-	free(bytes.data);
 }

@@ -7,8 +7,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define BOOT_ID_SIZE 37
-
 struct process {
 	pid_t pid, parent;
 	char state;
@@ -23,8 +21,5 @@ bool process_read(pid_t pid, struct process *process);
 
 /* The process that had this start time lives still (a zombie does not). */
 bool process_lives(pid_t pid, int64_t start);
-
-/* The kernel's random id of this boot; "unknown" where it cannot be read. */
-void boot_id_read(char id[BOOT_ID_SIZE]);
 
 #endif

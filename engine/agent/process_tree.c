@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "agent/args.h"
 #include "agent/process.h"
 
 static size_t read_all(struct process **all)

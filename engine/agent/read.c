@@ -8,12 +8,15 @@
 #include <unistd.h>
 #include <limits.h>
 
+#include "base/boot_id.h"
+#include "base/error.h"
 #include "base/json.h"
-#include "agent/args.h"
-#include "agent/errname.h"
+#include "agent/options.h"
+#include "agent/text.h"
 #include "agent/glob.h"
 #include "agent/file.h"
 #include "agent/process.h"
+#include "rt/clock.h"
 #include "verbs.h"
 
 #define FILE_MAX (1 << 20)
@@ -49,7 +52,7 @@ static size_t whole_characters(const char *text, size_t len)
 		unsigned char c = (unsigned char)text[len - back];
 
 		if (c >= 0xc0)
-			return bytes_are_utf8(text + len - back, back) ? len : len - back;
+			return text_is_utf8(text + len - back, back) ? len : len - back;
 		if (c < 0x80)
 			break;
 	}
@@ -60,7 +63,7 @@ static void write_content(struct json *j, const struct bytes *bytes)
 {
 	size_t len = bytes->more ? whole_characters(bytes->data, bytes->len) : bytes->len;
 
-	if (bytes_are_utf8(bytes->data, len))
+	if (text_is_utf8(bytes->data, len))
 		json_strn(j, "text", bytes->data, len);
 	else
 		write_base64(j, "base64", bytes->data, bytes->len);
@@ -98,7 +101,7 @@ static void write_file(struct json *j, const char *path)
 	len = readlink(path, link, sizeof(link));
 	if (len >= 0)
 		json_strn(j, "link", link, (size_t)len);
-	if (!bytes_are_utf8(path, strlen(path))) {
+	if (!text_is_utf8(path, strlen(path))) {
 		error = EILSEQ; /* its name cannot be said in JSON, so nobody could tell what this is */
 	} else if (stat(path, &st)) {
 		error = errno;
@@ -116,14 +119,6 @@ static void write_file(struct json *j, const char *path)
 	json_close(j, '}');
 }
 
-static int64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return t.tv_sec * 1000000000LL + t.tv_nsec;
-}
-
 static int compare(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
@@ -139,8 +134,8 @@ static bool write_all_files(struct glob_paths *paths)
 	json_open(&j, NULL, '{');
 	json_str(&j, "type", "read");
 	json_int(&j, "version", 1);
-	json_int(&j, "time_ns", clock_ns(CLOCK_MONOTONIC));
-	json_int(&j, "realtime_ns", clock_ns(CLOCK_REALTIME));
+	json_int(&j, "time_ns", clock_now_ns(CLOCK_MONOTONIC));
+	json_int(&j, "realtime_ns", clock_now_ns(CLOCK_REALTIME));
 	json_str(&j, "boot_id", boot);
 	json_open(&j, "files", '{');
 	if (paths->count)
@@ -188,9 +183,9 @@ static int verb_read(int argc, char **argv)
 	int i, status;
 	bool dashes;
 
-	status = args_parse(argc, argv, NULL, 0, &i, &dashes);
+	status = options_parse_operands(NULL, 0, " -|PATH|PATTERN...", argc, argv, &i, &dashes);
 	if (status)
-		return status;
+		return status < 0 ? STATUS_OK : status;
 	if (i == argc)
 		return usage_error("read needs a path or a pattern, or - for patterns on standard input");
 	if (!dashes && argc - i == 1 && !strcmp(argv[i], "-"))

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/boot_id.h"
+#include "base/error.h"
 #include "base/json.h"
-#include "agent/args.h"
-#include "agent/errname.h"
+#include "agent/options.h"
+#include "agent/text.h"
 #include "agent/journal.h"
 #include "agent/setting.h"
 #include "agent/setting_group.h"
@@ -217,29 +219,29 @@ static int verb_restore(int argc, char **argv)
 {
 	struct restore_wish wish = {0};
 	const char *journal = NULL;
-	const struct option_spec specs[] = {
-		{"--run", OPT_TEXT, &wish.run, 0, 0},
-		{"--stale", OPT_FLAG, &wish.stale, 0, 0},
-		{"--held", OPT_FLAG, &wish.held, 0, 0},
-		{"--journal", OPT_TEXT, &journal, 0, 0},
+	const struct option_entry table[] = {
+		AGENT_OPTION_RUN(&wish.run),
+		{.name = "stale",
+		 .kind = OPTION_FLAG,
+		 .value = &wish.stale,
+		 .help = "what owners left that are gone"},
+		{.name = "held",
+		 .kind = OPTION_FLAG,
+		 .value = &wish.held,
+		 .help = "what is held on purpose too"},
+		AGENT_OPTION_JOURNAL(&journal),
 	};
 	char *dir, *lines = NULL;
 	size_t len = 0;
-	bool dashes;
 	FILE *out;
-	int rest, status = args_parse(argc, argv, specs, sizeof(specs) / sizeof(specs[0]), &rest, &dashes);
+	int status = options_parse(table, sizeof(table) / sizeof(table[0]), argc, argv);
 
+	if (!status && wish.run)
+		status = agent_check_run(wish.run);
+	if (!status)
+		status = agent_find_journal(journal, &dir);
 	if (status)
-		return status;
-	if (rest < argc)
-		return usage_error(
-			"restore takes no word '%.100s'; it knows from its journal what to put back",
-			argv[rest]);
-	if (wish.run && !args_is_id(wish.run))
-		return usage_error("--run takes letters, digits and ._-:@+, at most 128");
-	dir = journal_dir(journal);
-	if (!dir)
-		return usage_error("no place for the journal is known; give --journal DIR");
+		return status < 0 ? STATUS_OK : status;
 	if (!wish.run)
 		wish.stale = true;
 	/* Nobody who reads too slowly, or no more, may keep settings from being put back. */

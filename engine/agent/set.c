@@ -6,9 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/boot_id.h"
+#include "base/error.h"
 #include "base/json.h"
-#include "agent/args.h"
-#include "agent/errname.h"
+#include "agent/options.h"
+#include "agent/text.h"
 #include "agent/journal.h"
 #include "agent/setting.h"
 #include "verbs.h"
@@ -136,11 +138,11 @@ static int check_items(int argc, char **argv, bool note)
 	if (note && argc < 1)
 		return usage_error("set --note takes paths: set --run ID --note -- PATH [PATH...]");
 	for (int i = 0; i < argc; i += note ? 1 : 2) {
-		if (!setting_is_name(argv[i]) || !args_is_plain(argv[i], PATH_MAX - 1))
+		if (!setting_is_name(argv[i]) || !text_is_plain(argv[i], PATH_MAX - 1))
 			return usage_error(
 				"'%.100s' is not a path; it begins with / (or is a setting of a thread or a group) and is UTF-8 without control characters, at most %d bytes",
 				argv[i], PATH_MAX - 1);
-		if (!note && !args_is_plain(argv[i + 1], SETTING_MAX_LEN - 1))
+		if (!note && !text_is_plain(argv[i + 1], SETTING_MAX_LEN - 1))
 			return usage_error(
 				"the value for %.200s is not one line of UTF-8 of at most %d bytes", argv[i],
 				SETTING_MAX_LEN - 1);
@@ -183,29 +185,44 @@ static int verb_set(int argc, char **argv)
 	const char *journal = NULL;
 	int64_t pid = getppid();
 	bool note = false;
-	const struct option_spec specs[] = {
-		{"--run", OPT_TEXT, &common.run, 0, 0},	 {"--held", OPT_FLAG, &common.held, 0, 0},
-		{"--journal", OPT_TEXT, &journal, 0, 0}, {"--owner-pid", OPT_INT, &pid, 1, INT_MAX},
-		{"--note", OPT_FLAG, &note, 0, 0},
+	const struct option_entry table[] = {
+		AGENT_OPTION_RUN(&common.run),
+		{.name = "held",
+		 .kind = OPTION_FLAG,
+		 .value = &common.held,
+		 .help = "until it is restored by `restore --held`"},
+		AGENT_OPTION_JOURNAL(&journal),
+		{.name = "owner-pid",
+		 .kind = OPTION_INT,
+		 .value = &pid,
+		 .min = 1,
+		 .max = INT_MAX,
+		 .help = "process whose end makes them stale; default the parent"},
+		{.name = "note",
+		 .kind = OPTION_FLAG,
+		 .value = &note,
+		 .help = "note the present values, write nothing"},
 	};
 	struct process owner = {0};
 	char boot[BOOT_ID_SIZE], *dir;
 	bool dashes;
-	int rest, status = args_parse(argc, argv, specs, sizeof(specs) / sizeof(specs[0]), &rest, &dashes);
+	int rest, status = options_parse_operands(table, sizeof(table) / sizeof(table[0]),
+						  " -- PATH VALUE... | --note -- PATH...", argc, argv, &rest,
+						  &dashes);
 
 	if (!status)
 		status = check_items(argc - rest, argv + rest, note);
+	if (!status)
+		status = agent_check_run(common.run);
 	if (status)
-		return status;
-	if (!common.run || !args_is_id(common.run))
-		return usage_error("set needs --run ID: letters, digits and ._-:@+, at most 128");
+		return status < 0 ? STATUS_OK : status;
 	if (!process_read((pid_t)pid, &owner) || !process_lives((pid_t)pid, owner.start))
 		return error_line(STATUS_CANNOT_MEASURE, "owner-gone",
 				  "nothing was set: process %lld, which was to own the settings, is gone",
 				  (long long)pid);
-	dir = journal_dir(journal);
-	if (!dir)
-		return usage_error("no place for the journal is known; give --journal DIR");
+	status = agent_find_journal(journal, &dir);
+	if (status)
+		return status;
 	boot_id_read(boot);
 	common.boot = boot;
 	common.pid = pid;

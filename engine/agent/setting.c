@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "base/error.h"
+#include "agent/text.h"
 #include "agent/setting.h"
 
 #include <ctype.h>
@@ -10,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/errname.h"
 #include "agent/file.h"
 #include "agent/setting_group.h"
+#include "base/cpuset.h"
 #include "agent/setting_thread.h"
 #include "agent/setting_trace.h"
 
@@ -69,7 +71,7 @@ const char *setting_read(const char *path, bool is_volatile, char **value)
 		return errname(error);
 	if (bytes.more)
 		error = EFBIG;
-	else if (memchr(bytes.data, '\0', bytes.len) || !bytes_are_utf8(bytes.data, bytes.len))
+	else if (memchr(bytes.data, '\0', bytes.len) || !text_is_utf8(bytes.data, bytes.len))
 		error = EILSEQ;
 	if (error) {
 		free(bytes.data);
@@ -159,42 +161,6 @@ static char *tidy(const char *text)
 	return result;
 }
 
-#define CPUS 8192
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-/* A CPU's number at *text, which moves behind it; -1: there is none. */
-static int cpu_number(const char **text)
-{
-	int cpu = is_digit(**text) ? 0 : -1;
-
-	while (is_digit(**text) && cpu < CPUS)
-		cpu = cpu * 10 + *(*text)++ - '0';
-	return cpu < CPUS ? cpu : -1;
-}
-
-/* "0-3,6" as a set; false where the text is no such list. */
-static bool cpu_list(const char *text, uint8_t set[CPUS / 8])
-{
-	memset(set, 0, CPUS / 8);
-	do {
-		int first = cpu_number(&text), last = first;
-
-		if (*text == '-') {
-			text++;
-			last = cpu_number(&text);
-		}
-		if (first < 0 || last < first)
-			return false;
-		for (int cpu = first; cpu <= last; cpu++)
-			set[cpu / 8] |= (uint8_t)(1U << (cpu % 8));
-	} while (*text++ == ',');
-	return !text[-1];
-}
-
 /* "0x00,0000000F" -> "f": no zeros before, no commas (which stand before each eight digits). In place; NULL:
  * no mask. */
 static char *mask(char *text)
@@ -229,15 +195,15 @@ static int yes_or_no(const char *text)
 
 bool setting_same(const char *a, const char *b)
 {
-	static uint8_t set_a[CPUS / 8], set_b[CPUS / 8];
+	static struct cpuset cpus_a, cpus_b;
 	char *x = tidy(a), *y = tidy(b);
 	bool same = false;
 
 	if (!x || !y)
 		goto out;
 	same = !strcmp(x, y) || (yes_or_no(x) >= 0 && yes_or_no(x) == yes_or_no(y));
-	if (!same && cpu_list(x, set_a) && cpu_list(y, set_b))
-		same = !memcmp(set_a, set_b, sizeof(set_a));
+	if (!same && cpuset_parse(&cpus_a, x) && cpuset_parse(&cpus_b, y))
+		same = !memcmp(&cpus_a, &cpus_b, sizeof(cpus_a));
 	if (!same && mask(x) && mask(y))
 		same = !strcmp(x, y);
 out:

@@ -49,8 +49,7 @@ int probe_cpus_choose(const struct cpuset *asked, struct probe_cpus *cpus)
 				cpuset_format(allowed, text, sizeof(text)));
 	}
 	if (cpuset_count(measured) > PROBE_CPUS_MAX)
-		return error_line(STATUS_USAGE, "usage",
-				  "more than %d CPUs at once are not measured; give --cpu", PROBE_CPUS_MAX);
+		return usage_error("more than %d CPUs at once are not measured; give --cpu", PROBE_CPUS_MAX);
 	return 0;
 }
 

@@ -64,7 +64,7 @@ static int open_probe(struct harness *h, int argc, char **argv)
 	stream_begin(&h->j);
 	h->cpus = &cpus;
 	if (harness_options.duration_ns && harness_options.count)
-		return error_line(STATUS_USAGE, "usage", "give a duration or a count, not both");
+		return usage_error("give a duration or a count, not both");
 	status = h->check ? h->check() : 0;
 	if (!status)
 		status = probe_cpus_choose(&harness_options.cpus, &cpus);

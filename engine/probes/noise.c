@@ -230,10 +230,9 @@ static int prepare(struct harness_thread *thread)
 static int check_numbers(void)
 {
 	if (busy_ns > round_ns / 100 * BUSY_PERCENT_MAX)
-		return error_line(STATUS_USAGE, "usage",
-				  "busy for %" PRId64 " ns of %" PRId64
-				  " ns leaves the machine to nobody else: %d %% is the most",
-				  busy_ns, round_ns, BUSY_PERCENT_MAX);
+		return usage_error("busy for %" PRId64 " ns of %" PRId64
+				   " ns leaves the machine to nobody else: %d %% is the most",
+				   busy_ns, round_ns, BUSY_PERCENT_MAX);
 	return 0;
 }
 

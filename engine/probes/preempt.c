@@ -187,11 +187,9 @@ static void conclude(struct json *j)
 static int check_numbers(void)
 {
 	if (harness_options.policy != POLICY_OTHER && harness_options.priority < 2)
-		return error_line(STATUS_USAGE, "usage",
-				  "the low task has one priority less: give --priority 2 or more");
+		return usage_error("the low task has one priority less: give --priority 2 or more");
 	if (event == EVENT_WAKE_UP && placement == PLACEMENT_SAME_CPU)
-		return error_line(
-			STATUS_USAGE, "usage",
+		return usage_error(
 			"the low task keeps its CPU: the one that wakes the high task cannot be there; give --placement other-core or same-core");
 	return 0;
 }

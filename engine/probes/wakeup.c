@@ -242,8 +242,7 @@ static int check_numbers(void)
 				  least > 1000 ? "the clock's resolution" : "what a thread can sleep",
 				  least > 1000 ? least : INT64_C(1000));
 	if (harness_options.count && harness_options.count > INT64_MAX / 4 / options.interval_ns)
-		return error_line(STATUS_USAGE, "usage",
-				  "that count of activations takes more than 70 years");
+		return usage_error("that count of activations takes more than 70 years");
 	return 0;
 }
 

@@ -21,8 +21,8 @@ int roles_cpus(struct probe_cpus *cpus, int cpu[2])
 	int status = 0;
 
 	if (slave_cpu >= 0 && role_options.role != PATH_BOTH)
-		return error_line(STATUS_USAGE, "usage",
-				  "--slave-cpu is for --role both; --cpu is the CPU of a role that is alone");
+		return usage_error(
+			"--slave-cpu is for --role both; --cpu is the CPU of a role that is alone");
 	cpu[PATH_MASTER] = cpu[PATH_SLAVE] = cpuset_next(&cpus->measured, 0);
 	if (slave_cpu >= 0) {
 		struct probe_cpus of_slave;

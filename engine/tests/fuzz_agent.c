@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/options.h"
-#include "agent/args.h"
+#include "agent/text.h"
 #include "agent/setting.h"
 #include "agent/machine_lock.h"
 #include "agent/process.h"
@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 2:
 		machine_lock_parse(text, &holder);
-		if (*holder.run && !args_is_id(holder.run))
+		if (*holder.run && !text_is_id(holder.run))
 			abort();
 		break;
 	default:

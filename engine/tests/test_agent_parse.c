@@ -1,79 +1,17 @@
 // SPDX-License-Identifier: MIT
-/* Options, /proc/PID/stat, the lock's line, patterns. */
+/* IDs and labels, /proc/PID/stat, the lock's line, patterns. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/options.h"
-#include "agent/args.h"
+#include "base/error.h"
+#include "agent/text.h"
 #include "agent/glob.h"
 #include "agent/machine_lock.h"
 #include "agent/process.h"
 #include "tests/cm.h"
-
-static void numbers_are_whole_and_decimal(void **state)
-{
-	static const char *const wrong[] = {
-		"", "-", "+1", " 1", "1 ", "0x1", "1e3", "9223372036854775808", "--1", "1.0", "a"};
-	int64_t value;
-
-	(void)state;
-	assert_true(options_int("9223372036854775807", &value) && value == INT64_MAX);
-	assert_true(options_int("-9223372036854775808", &value) && value == INT64_MIN);
-	assert_true(options_int("007", &value) && value == 7);
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		assert_false(options_int(wrong[i], &value));
-}
-
-static void options_end_where_they_end(void **state)
-{
-	char *argv[] = {"verb", "--flag", "--text=a=b", "--number", "5", "--", "--flag", NULL};
-	const char *text = NULL;
-	int64_t number = 0;
-	bool flag = false, dashes;
-	const struct option_spec specs[] = {{"--flag", OPT_FLAG, &flag, 0, 0},
-					    {"--text", OPT_TEXT, &text, 0, 0},
-					    {"--number", OPT_INT, &number, 0, 9}};
-	int rest;
-
-	(void)state;
-	assert_int_equal(args_parse(7, argv, specs, 3, &rest, &dashes), 0);
-	assert_true(flag && dashes && number == 5 && rest == 6);
-	assert_string_equal(text, "a=b");
-	argv[1] = "-";
-	assert_int_equal(args_parse(7, argv, specs, 3, &rest, &dashes), 0);
-	assert_true(!dashes && rest == 1);
-}
-
-static void check_words(const char *word, const char *next)
-{
-	char *argv[] = {"verb", (char *)word, (char *)next, NULL};
-	const char *text;
-	int64_t number;
-	bool flag, dashes;
-	const struct option_spec specs[] = {{"--flag", OPT_FLAG, &flag, 0, 0},
-					    {"--text", OPT_TEXT, &text, 0, 0},
-					    {"--number", OPT_INT, &number, 0, 9}};
-	int rest;
-
-	assert_int_equal(args_parse(next ? 3 : 2, argv, specs, 3, &rest, &dashes), STATUS_USAGE);
-}
-
-static void wrong_options_are_usage_errors(void **state)
-{
-	(void)state;
-	check_words("--text", NULL);
-	check_words("--number", "10");
-	check_words("--number", "-1");
-	check_words("--number=", NULL);
-	check_words("--flag=1", NULL);
-	check_words("--fla", NULL);
-	check_words("--flags", NULL);
-	check_words("-x", NULL);
-	check_words("--=", NULL);
-}
 
 static void ids_and_labels(void **state)
 {
@@ -82,17 +20,17 @@ static void ids_and_labels(void **state)
 	(void)state;
 	memset(long_id, 'a', 129);
 	long_id[129] = '\0';
-	assert_false(args_is_id(long_id));
-	assert_true(args_is_id(long_id + 1));
-	assert_true(args_is_id("2026-11-21T10-03-22Z-host-quick_7f3a.x:y@z+1"));
-	assert_false(args_is_id(""));
-	assert_false(args_is_id("a b"));
-	assert_false(args_is_id("a/b"));
-	assert_true(args_is_plain("\xc3\xa4 b", 4));
-	assert_false(args_is_plain("abcde", 4));
-	assert_false(args_is_plain("a\nb", 9));
-	assert_false(args_is_plain("\xff", 9));
-	assert_false(args_is_plain("\x7f", 9));
+	assert_false(text_is_id(long_id));
+	assert_true(text_is_id(long_id + 1));
+	assert_true(text_is_id("2026-11-21T10-03-22Z-host-quick_7f3a.x:y@z+1"));
+	assert_false(text_is_id(""));
+	assert_false(text_is_id("a b"));
+	assert_false(text_is_id("a/b"));
+	assert_true(text_is_plain("\xc3\xa4 b", 4));
+	assert_false(text_is_plain("abcde", 4));
+	assert_false(text_is_plain("a\nb", 9));
+	assert_false(text_is_plain("\xff", 9));
+	assert_false(text_is_plain("\x7f", 9));
 }
 
 static void a_process_is_read_whatever_its_name(void **state)
@@ -182,9 +120,6 @@ static void patterns_match_as_in_a_shell(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbers_are_whole_and_decimal),
-		cmocka_unit_test(options_end_where_they_end),
-		cmocka_unit_test(wrong_options_are_usage_errors),
 		cmocka_unit_test(ids_and_labels),
 		cmocka_unit_test(a_process_is_read_whatever_its_name),
 		cmocka_unit_test(a_holder_is_believed_only_in_the_exact_form),

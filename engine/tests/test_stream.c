@@ -113,7 +113,7 @@ static void an_error_is_one_line_and_gives_its_status(void **state)
 	free(line);
 	memset(huge, '\xc3', sizeof(huge) - 1);
 	capture_begin();
-	assert_int_equal(error_line(STATUS_USAGE, "usage", "%s", huge), STATUS_USAGE);
+	assert_int_equal(usage_error("%s", huge), STATUS_USAGE);
 	free(one_line());
 }
 

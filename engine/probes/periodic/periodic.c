@@ -139,7 +139,7 @@ static int check(void)
 				  "a period of %" PRId64 " ns has no half in whole ns; give an even number",
 				  options.period_ns);
 	if (harness_options.count && harness_options.count > INT64_MAX / 4 / toggler.half_ns)
-		return error_line(STATUS_USAGE, "usage", "that many half-periods take more than 70 years");
+		return usage_error("that many half-periods take more than 70 years");
 	return 0;
 }
 

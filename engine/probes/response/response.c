@@ -196,12 +196,10 @@ static int check(void)
 				  ")",
 				  options.interval_min_ns, options.interval_max_ns);
 	if (options.trace_instance && role_options.role == PATH_MASTER)
-		return error_line(STATUS_USAGE, "usage",
-				  "--trace-instance is of the slave: --role slave or both");
+		return usage_error("--trace-instance is of the slave: --role slave or both");
 	if (options.trace_instance && !tracefs_is_name(options.trace_instance))
-		return error_line(STATUS_USAGE, "usage",
-				  "--trace-instance %.80s: letters, digits, - and _, at most 64",
-				  options.trace_instance);
+		return usage_error("--trace-instance %.80s: letters, digits, - and _, at most 64",
+				   options.trace_instance);
 	if (options.seed < 0) {
 		uint64_t any = 0;
 

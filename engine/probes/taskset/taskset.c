@@ -150,8 +150,7 @@ static int check_deadlines(void)
 					  i + 1);
 	}
 	if (!options.pin && harness_options.policy != POLICY_DEADLINE)
-		return error_line(STATUS_USAGE, "usage",
-				  "--pin off is for --policy deadline: other policies have their CPUs");
+		return usage_error("--pin off is for --policy deadline: other policies have their CPUs");
 	return 0;
 }
 

@@ -35,12 +35,10 @@ bool tire_threads_read(const char *text, const struct cpuset *cpus, unsigned int
 	else if (!strcmp(text, "twice"))
 		number = 2 * (int64_t)cpuset_count(cpus);
 	else if (!options_int(text, &number))
-		return !error_line(
-			STATUS_USAGE, "usage",
+		return !usage_error(
 			"--threads %.100s: neither a number nor one, cores, hardware-threads, twice", text);
 	if (number < 1 || number > TIRE_THREADS_MAX)
-		return !error_line(STATUS_USAGE, "usage", "threads are 1 to %d, not %lld", TIRE_THREADS_MAX,
-				   (long long)number);
+		return !usage_error("threads are 1 to %d, not %lld", TIRE_THREADS_MAX, (long long)number);
 	*threads = (unsigned int)number;
 	return true;
 }

@@ -136,11 +136,9 @@ static int check_nodes(void)
 	int64_t nodes = options.nodes;
 
 	if (nodes < 4 || nodes > TIRE_NODES_MAX)
-		return error_line(STATUS_USAGE, "usage", "nodes are 4 to %d, not %" PRId64, TIRE_NODES_MAX,
-				  nodes);
+		return usage_error("nodes are 4 to %d, not %" PRId64, TIRE_NODES_MAX, nodes);
 	if (nodes % 4)
-		return error_line(
-			STATUS_USAGE, "usage",
+		return usage_error(
 			"%" PRId64
 			" nodes: the number must be a multiple of 4, the four quadrants of the tire; take %" PRId64
 			" or %" PRId64,
@@ -184,17 +182,16 @@ static int check(void)
 	if (status)
 		return status;
 	if (options.free_running && options.solver != SOLVER_SEMAPHORE)
-		return error_line(STATUS_USAGE, "usage", "--free-running is for --solver semaphore");
+		return usage_error("--free-running is for --solver semaphore");
 	if (options.state && options.without != WITHOUT_NONE)
-		return error_line(STATUS_USAGE, "usage",
-				  "--without %s is no simulation: it has no --state to be kept",
-				  without_names[options.without]);
+		return usage_error("--without %s is no simulation: it has no --state to be kept",
+				   without_names[options.without]);
 	if (options.period_ns && options.period_ns < 1000)
 		return error_line(STATUS_USAGE, "interval",
 				  "a period of %" PRId64 " ns is shorter than what a thread can sleep (1 us)",
 				  options.period_ns);
 	if (options.period_ns && harness_options.count > INT64_MAX / 4 / options.period_ns)
-		return error_line(STATUS_USAGE, "usage", "so many steps take more than 70 years");
+		return usage_error("so many steps take more than 70 years");
 	set_model();
 	return check_stability();
 }
@@ -206,15 +203,13 @@ static int check_threads(const struct probe_cpus *cpus)
 	if (!tire_threads_read(options.threads, &cpus->measured, &plan.threads))
 		return STATUS_USAGE;
 	if (options.solver == SOLVER_SERIAL && plan.threads != 1)
-		return error_line(STATUS_USAGE, "usage",
-				  "%u threads: --solver serial has one; take halo or semaphore",
-				  plan.threads);
+		return usage_error("%u threads: --solver serial has one; take halo or semaphore",
+				   plan.threads);
 	if (plan.threads > most)
-		return error_line(STATUS_USAGE, "usage",
-				  "%u threads are more than %" PRId64 "%s; take at most %" PRId64
-				  " threads, or more nodes",
-				  plan.threads, most,
-				  options.solver == SOLVER_HALO ? " pairs of nodes" : " nodes", most);
+		return usage_error("%u threads are more than %" PRId64 "%s; take at most %" PRId64
+				   " threads, or more nodes",
+				   plan.threads, most,
+				   options.solver == SOLVER_HALO ? " pairs of nodes" : " nodes", most);
 	return 0;
 }
 

@@ -1,10 +1,42 @@
 // SPDX-License-Identifier: MIT
-#include "agent/scan.h"
+#include "agent/text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+
+bool text_is_id(const char *text)
+{
+	size_t len = strlen(text);
+
+	return len >= 1 && len <= 128 &&
+	       strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:@+") == len;
+}
+
+bool text_is_utf8(const char *text, size_t len)
+{
+	while (len) {
+		size_t n = json_utf8(text, len);
+
+		if (!n)
+			return false;
+		text += n;
+		len -= n;
+	}
+	return true;
+}
+
+bool text_is_plain(const char *text, size_t max_len)
+{
+	size_t len = strlen(text);
+
+	for (const char *c = text; *c; c++) {
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			return false;
+	}
+	return len <= max_len && text_is_utf8(text, len);
+}
 
 void scan_literal(struct scan *scan, const char *text)
 {
