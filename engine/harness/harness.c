@@ -11,6 +11,7 @@
 #include "base/samples_file.h"
 #include "base/stream.h"
 #include "harness/clock_cost.h"
+#include "harness/refusal.h"
 #include "harness/summary.h"
 #include "rt/clock.h"
 #include "rt/dma_latency.h"
@@ -36,21 +37,15 @@ static bool takes_policy_other(const struct harness *h)
 /* Before anything else is done: may we do it at all? */
 static int try_permission(const struct harness *h)
 {
-	char text[512];
 	/* The kernel decides on a deadline task by its numbers: it is tried on the thread itself. */
 	int error = harness_options.policy == POLICY_DEADLINE
 			    ? 0
 			    : policy_try((enum policy)harness_options.policy, (int)harness_options.priority);
 
 	if (error)
-		return error_line(STATUS_CANNOT_MEASURE, "permission-rt", "%s",
-				  policy_refusal(error, (int)harness_options.priority, takes_policy_other(h),
-						 text, sizeof(text)));
+		return refuse_priority(error, (int)harness_options.priority, takes_policy_other(h));
 	error = harness_options.memory_lock ? memory_lock() : 0;
-	if (error)
-		return error_line(STATUS_CANNOT_MEASURE, "memory-lock", "%s",
-				  memory_refusal(error, text, sizeof(text)));
-	return 0;
+	return error ? refuse_memory_lock(error) : 0;
 }
 
 /* Options, CPUs, permission, memory lock. 0, the exit status after an `error` line, or -1: help was printed.

@@ -14,7 +14,7 @@
 #include "base/options.h"
 #include "base/series.h"
 #include "harness/cpus.h"
-#include "harness/no_memory.h"
+#include "harness/refusal.h"
 #include "harness/options.h"
 #include "harness/thread.h"
 

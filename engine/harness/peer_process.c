@@ -15,7 +15,7 @@
 
 #include "base/cpuset.h"
 #include "base/error.h"
-#include "harness/no_memory.h"
+#include "harness/refusal.h"
 #include "harness/options.h"
 #include "rt/clock.h"
 #include "rt/memory.h"

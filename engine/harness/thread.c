@@ -10,7 +10,7 @@
 #include "base/commands.h"
 #include "base/cpuset.h"
 #include "base/error.h"
-#include "harness/no_memory.h"
+#include "harness/refusal.h"
 #include "rt/clock.h"
 
 #define READY_NS (5 * NS_PER_S)
@@ -63,7 +63,6 @@ static bool wait_ready(const struct harness_thread *t)
 int harness_thread_start(struct harness_thread *t)
 {
 	pthread_attr_t attr;
-	char text[512];
 	int error;
 
 	pthread_attr_init(&attr);
@@ -81,9 +80,7 @@ int harness_thread_start(struct harness_thread *t)
 			"CPU %d did not run its measuring thread for 5 s: something of a higher priority takes it; end that, or choose other CPUs with --cpu",
 			t->cpu);
 	if (t->policy_refused && t->policy == POLICY_DEADLINE)
-		return error_line(
-			STATUS_CANNOT_MEASURE, "deadline", "%s",
-			deadline_refusal(t->error, &t->deadline, t->free ? -1 : t->cpu, text, sizeof(text)));
+		return refuse_deadline(t->error, &t->deadline, t->free ? -1 : t->cpu);
 	if (t->error)
 		return error_line(STATUS_CANNOT_MEASURE, "internal", "CPU %d cannot be measured: %s", t->cpu,
 				  strerror(t->error));

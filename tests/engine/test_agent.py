@@ -558,7 +558,9 @@ class TestKernelKnob:
                     pass
             big = "#" * 4000
             held = agent.file.read_text()
-            status, said = agent.set(SETTING, another, *[word for i in range(4) for word in (str(tmp_path / f"none{i}"), big)], "/proc/sys/kernel/domainname", big)
+            status, said = agent.set(
+                SETTING, another, *[word for i in range(4) for word in (str(tmp_path / f"none{i}"), big)], "/proc/sys/kernel/domainname", big
+            )
             assert (status, said[0]["type"], said[0]["code"]) == (3, "error", "output")
             assert "ENOSPC" in said[0]["message"]
             assert (SETTING.read_text().strip(), agent.file.read_text()) == (wanted, held)

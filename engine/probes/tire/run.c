@@ -4,7 +4,7 @@
 #include "base/commands.h"
 #include "base/series.h"
 #include "base/slot_ring.h"
-#include "harness/no_memory.h"
+#include "harness/refusal.h"
 #include "rt/barrier.h"
 #include "rt/cache_line.h"
 #include "rt/clock.h"

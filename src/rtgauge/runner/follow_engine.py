@@ -18,7 +18,8 @@ from rtgauge.record.model import PeerReport
 from rtgauge.record.stream import AnyLine, Armed, ErrorLine, StreamResult, Window, parse_line
 from rtgauge.record.windows import WindowTable
 from rtgauge.runner.context import Context, NotHere
-from rtgauge.target.target import Guarded
+from rtgauge.runner.refusal import explain
+from rtgauge.target.target import Guarded, Target
 
 LAST_WORDS_S = 1.0
 """Between a program's last line and its end."""
@@ -27,11 +28,12 @@ NOT_HERE = ("placement", "method")
 """The engine's codes for what this machine has not (docs/formats/stream.md)."""
 
 
-def fail(error: ErrorLine) -> MeasureError | InputError:
-    """The engine's error as ours."""
+def fail(error: ErrorLine, target: Target) -> MeasureError | InputError:
+    """The error of an engine on the target as ours."""
+    message = explain(error, target.read)
     if error.code in NOT_HERE:
-        return NotHere(error.message)
-    return InputError(error.message) if error.status == EXIT_INPUT else MeasureError(error.message)
+        return NotHere(message)
+    return InputError(message) if error.status == EXIT_INPUT else MeasureError(message)
 
 
 class Heard:

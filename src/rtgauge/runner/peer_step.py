@@ -68,6 +68,7 @@ class Slave:
 
     def __init__(self, end: End, log: Path) -> None:
         self.heard = Heard()
+        self._target = end.target
         self.program = end.start()
         self.ended = threading.Event()
         self._armed = threading.Event()
@@ -96,7 +97,7 @@ class Slave:
         """What it ended by."""
         result = self.heard.result
         if result.error is not None:
-            return result.error.message
+            return str(fail(result.error, self._target))
         return str(self._failure) if self._failure is not None else "its engine was ended"
 
     def wait_armed(self, context: Context) -> None:
@@ -111,7 +112,7 @@ class Slave:
     def check(self) -> None:
         """Raises what its engine has refused, or why its words did not arrive."""
         if self.heard.result.error is not None:
-            raise fail(self.heard.result.error)
+            raise fail(self.heard.result.error, self._target)
         if self._failure is not None:
             raise self._failure
 
@@ -155,7 +156,7 @@ def measure(key: StepKey, context: Context, load: RunningLoad | None, folder: Pa
     if heard.result.error is not None and heard.result.error.code == "no-answer":
         raise MeasureError(_nobody(key, context, slave, died=died))
     if heard.result.error is not None:
-        raise fail(heard.result.error)
+        raise fail(heard.result.error, both["master"].target)
     result, frame, report = _together(key, heard, slave.heard, offset)
     if died:
         detail = f"the slave on {both['slave'].target.name} ended while it was needed: {slave.why()}"
@@ -174,7 +175,7 @@ def trial(key: StepKey, context: Context) -> None:
                 program.say("stop")
         status = program.wait(LAST_WORDS_S)
         if heard.result.error is not None:
-            error = fail(heard.result.error)
+            error = fail(heard.result.error, end.target)
             raise type(error)(f"the {role} on {end.target.name}: {error}", error.status)
         if status:
             raise MeasureError(f"the {role}'s engine on {end.target.name} ended at once with status {status}")

@@ -138,7 +138,7 @@ def _measure_here(key: StepKey, context: Context, folder: Path, begun: _Begun) -
 
     heard = follow(program, context, load, folder / STREAM, begin=None if picked_up is not None else begin)
     if heard.result.error is not None:
-        raise fail(heard.result.error)
+        raise fail(heard.result.error, target)
     return Said(heard.result, heard.frame(), (program,))
 
 

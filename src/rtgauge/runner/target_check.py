@@ -32,7 +32,7 @@ def check_permission(key: StepKey, context: Context) -> None:
             error = line
     status = program.wait(LAST_WORDS_S)
     if error is not None:
-        raise fail(error)
+        raise fail(error, context.target)
     if status:
         raise MeasureError(f"the engine ended at once with status {status}; run `rtgauge probe {key.probe}` to see why")
 
