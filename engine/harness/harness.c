@@ -2,22 +2,152 @@
 #include "harness/harness.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/commands.h"
+#include "base/cpuset.h"
 #include "base/error.h"
 #include "base/samples_file.h"
 #include "base/stream.h"
 #include "harness/clock_cost.h"
 #include "harness/refusal.h"
-#include "harness/summary.h"
 #include "rt/clock.h"
 #include "rt/dma_latency.h"
 #include "rt/memory.h"
 #include "rt/policy.h"
 #include "rt/watchdog.h"
+
+const char *const harness_on_off[] = {"off", "on", NULL};
+
+struct harness_options harness_options = {
+	.priority = 98,
+	.warm_up_ns = NS_PER_S / 2,
+	.policy = POLICY_FIFO,
+	.memory_lock = 1,
+};
+
+#define READY_NS (5 * NS_PER_S)
+
+struct harness_shared harness_shared;
+
+static void *run(void *arg)
+{
+	struct harness_thread *t = arg;
+	struct cpuset own;
+
+	commands_leave_to_main();
+	cpuset_clear(&own);
+	cpuset_add(&own, (unsigned int)t->cpu);
+	t->tid = gettid();
+	t->error = t->free ? 0 : cpuset_pin(&own);
+	if (!t->error) {
+		t->error = t->policy == POLICY_DEADLINE ? deadline_set(&t->deadline)
+							: policy_set(t->policy, t->priority);
+		t->policy_refused = t->error != 0;
+	}
+	if (!t->error && t->prepare)
+		t->error = t->prepare(t);
+	t->schedstat = usage_open();
+	usage_read(t->schedstat, &t->before); /* so that the first that counts is quick */
+	pthread_getcpuclockid(pthread_self(), &t->cpu_clock);
+	atomic_store(&t->ready, true);
+	while (sem_wait(&harness_shared.gate))
+		;
+	if (!t->error && !atomic_load(&harness_shared.stop))
+		t->measure(t);
+	t->moved = t->usage_known && !t->free && sched_getcpu() != t->cpu;
+	atomic_store(&t->done, true);
+	return NULL;
+}
+
+/* A thread that is not ready within this time is kept from its CPU by somebody above it. */
+static bool wait_ready(const struct harness_thread *t)
+{
+	int64_t give_up_ns = clock_now_ns(CLOCK_MONOTONIC) + READY_NS;
+
+	while (!atomic_load(&t->ready)) {
+		if (clock_now_ns(CLOCK_MONOTONIC) > give_up_ns)
+			return false;
+		clock_pause_ns(NS_PER_S / 1000);
+	}
+	return true;
+}
+
+int harness_thread_start(struct harness_thread *t)
+{
+	pthread_attr_t attr;
+	int error;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, PTHREAD_STACK_MIN + 49152);
+	error = pthread_create(&t->thread, &attr, run, t);
+	pthread_attr_destroy(&attr);
+	if (error && harness_memory_limited())
+		return harness_no_memory();
+	if (error)
+		return error_line(STATUS_CANNOT_MEASURE, "internal", "no thread for CPU %d: %s", t->cpu,
+				  strerror(error));
+	if (!wait_ready(t))
+		return error_line(
+			STATUS_CANNOT_MEASURE, "cpu-busy",
+			"CPU %d did not run its measuring thread for 5 s: something of a higher priority takes it; end that, or choose other CPUs with --cpu",
+			t->cpu);
+	if (t->policy_refused && t->policy == POLICY_DEADLINE)
+		return refuse_deadline(t->error, &t->deadline, t->free ? -1 : t->cpu);
+	if (t->error)
+		return error_line(STATUS_CANNOT_MEASURE, "internal", "CPU %d cannot be measured: %s", t->cpu,
+				  strerror(t->error));
+	return 0;
+}
+
+void harness_threads_stop(struct harness_thread *const *threads, unsigned int count)
+{
+	atomic_store(&harness_shared.stop, true);
+	for (unsigned int i = 0; i < count; i++) {
+		if (!atomic_load(&threads[i]->done))
+			pthread_kill(threads[i]->thread, SIGUSR1);
+	}
+}
+
+void summary_write(struct series *s, const struct harness_thread *t, struct json *j)
+{
+	struct usage usage;
+
+	if (t && t->usage_known) {
+		usage = t->after;
+		usage.voluntary_switches -= t->before.voluntary_switches;
+		usage.involuntary_switches -= t->before.involuntary_switches;
+		usage.minor_faults -= t->before.minor_faults;
+		usage.major_faults -= t->before.major_faults;
+		usage.cpu_ns -= t->before.cpu_ns;
+		if (usage.run_delay_ns >= 0)
+			usage.run_delay_ns -= t->before.run_delay_ns;
+	}
+	series_end(s, atomic_load(&harness_shared.stop), j);
+	series_summary(s, t && t->usage_known ? &usage : NULL, j);
+	if (s->lost)
+		stream_mark(j, "samples-lost", SEVERITY_INVALID, (int)s->id,
+			    "%" PRId64 " samples of CPU %d were measured and could not be kept", s->lost,
+			    s->cpu);
+	if (s->impossible && s->timed)
+		stream_mark(j, "impossible-latency", SEVERITY_INVALID, (int)s->id,
+			    "an end lay before its beginning %" PRId64
+			    " times: the clocks of the CPUs differ",
+			    s->impossible);
+	else if (s->impossible)
+		stream_mark(j, "impossible-latency", SEVERITY_INVALID, (int)s->id,
+			    "CPU %d woke before its time %" PRId64 " times: its clock or timer is wrong",
+			    s->cpu, s->impossible);
+	if (s->samples && !samples_close(s))
+		s->unwritable = true;
+}
 
 #define STOPPING_NS (NS_PER_S / 500)
 

@@ -16,7 +16,7 @@
 #include "base/cpuset.h"
 #include "base/error.h"
 #include "harness/refusal.h"
-#include "harness/options.h"
+#include "harness/harness.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
 #include "rt/policy.h"

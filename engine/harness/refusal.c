@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "harness/options.h"
+#include "harness/harness.h"
 
 static bool may_nice(void)
 {

@@ -19,7 +19,7 @@
 #include "base/series.h"
 #include "base/stream.h"
 #include "harness/harness.h"
-#include "harness/placement.h"
+#include "harness/cpus.h"
 #include "harness/burst.h"
 #include "rt/cache_line.h"
 #include "rt/clock.h"

@@ -10,8 +10,7 @@
 #include <stdint.h>
 
 #include "base/series.h"
-#include "probes/periodic/observer.h"
-#include "probes/periodic/toggler.h"
+#include "probes/periodic/tasks.h"
 
 enum edges_series { SELF_LATENCY, SELF_JITTER, OTHER_LATENCY, OTHER_JITTER, EDGES_SERIES };
 

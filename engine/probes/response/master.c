@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <stddef.h>
 
-#include "harness/options.h"
+#include "harness/harness.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/slot_ring.h"
-#include "harness/thread.h"
+#include "harness/harness.h"
 #include "signal/path.h"
 
 #define MASTER_LOST INT64_C(-1)

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/series.h"
-#include "harness/trace.h"
+#include "probes/response/trace.h"
 #include "signal/path.h"
 
 enum part {

@@ -15,7 +15,6 @@
 #include "harness/harness.h"
 #include "harness/peer_process.h"
 #include "signal/path.h"
-#include "signal/roles.h"
 #include "probes/response/master.h"
 #include "probes/response/parts.h"
 #include "probes/response/responses.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "harness/peer_process.h"
-#include "harness/thread.h"
+#include "harness/harness.h"
 #include "rt/clock.h"
 
 #define ROOM 16384

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <time.h>
 
-#include "harness/thread.h"
+#include "harness/harness.h"
 #include "rt/clock.h"
 
 #define LOOP_NS (NS_PER_S / 1000)

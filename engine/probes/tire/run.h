@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "harness/thread.h"
+#include "harness/harness.h"
 #include "probes/tire/solver.h"
 
 struct tire_sample {

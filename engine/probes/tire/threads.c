@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
-#include "harness/placement.h"
+#include "harness/cpus.h"
 
 /* Cores that have one of these CPUs. */
 static unsigned int count_cores(const struct cpuset *cpus)

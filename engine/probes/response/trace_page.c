@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/trace_page.h"
+#include "probes/response/trace_page.h"
 
 #include <string.h>
 

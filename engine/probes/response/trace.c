@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/trace.h"
+#include "probes/response/trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include "base/cpuset.h"
 #include "base/error.h"
 #include "base/tracefs.h"
-#include "harness/trace_page.h"
+#include "probes/response/trace_page.h"
 #include "rt/memory.h"
 
 #define CPUS_MAX 1024
