@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/slot_ring.h"
+#include "base/ring.h"
 #include "harness/harness.h"
 #include "signal/path.h"
 

@@ -5,36 +5,24 @@
  */
 #include <inttypes.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <sys/resource.h>
 
-#include "base/commands.h"
 #include "base/error.h"
-#include "base/slot_ring.h"
 #include "base/series.h"
 #include "base/stream.h"
-#include "probes/taskset/busy_loop.h"
 #include "harness/harness.h"
-#include "probes/taskset/task_list.h"
+#include "probes/taskset/task.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
-#include "rt/wait.h"
 #include "verbs.h"
 
 #define LEAD_NS (NS_PER_S / 20) /* from `go` to time 0: every thread waits by then */
 #define DRAIN_NS (NS_PER_S / 5)
-#define RING_SPAN_NS (4 * NS_PER_S)
-#define RING_MAX 65536
-#define RING_MIN 64
-#define SEGMENTS 8192
 #define MILLION 1000000
 #define MAX_MILLIONTHS 950000 /* what Linux itself leaves to real-time tasks by default */
 #define HOG_PERCENT 97
 #define FORCED_NS (10 * NS_PER_S)
 #define AFTER_NS (NS_PER_S / 10) /* beyond the last deadline, for what is late */
 #define MARGIN_NS 50000		 /* budget of a deadline task above its execution time, and 5 % of that */
-
-enum metric { LATENCY, RESPONSE, FROM_START, PERIOD, JITTER, TARDINESS, EXECUTION, PREEMPTIONS, METRICS };
 
 static const struct {
 	const char *metric, *unit;
@@ -83,31 +71,6 @@ static const struct option_entry table[] = {
 	HARNESS_OPTIONS_MACHINE,
 };
 
-/* What an activation leaves; the rest follows from it. */
-struct sample {
-	int64_t number, start_ns, finish_ns, execution_ns, preemptions;
-};
-
-struct task {
-	/* the measuring thread's own */
-	_Alignas(CACHE_LINE) struct slot_ring ring;
-	struct sample *slots;
-	struct busy_loop_trace trace;
-	int64_t lost, unfinished;
-
-	struct harness_thread thread;
-	const struct task_entry *entry;
-	struct busy_loop_cost cost;
-	int64_t start_ns; /* release of activation 0 */
-	int64_t total, limit_ns;
-	_Atomic bool traced; /* the trace is complete */
-
-	/* the drain's */
-	bool trace_written;
-	int64_t last_number, last_start_ns;
-	struct series series[METRICS];
-};
-
 static struct task_entry entries[TASK_LIST_MAX];
 static struct task *tasks[TASK_LIST_MAX];
 static int task_count;
@@ -115,7 +78,7 @@ static struct harness_thread *threads[TASK_LIST_MAX];
 static struct harness_thread *measurers[TASK_LIST_MAX * METRICS];
 static struct series *series[TASK_LIST_MAX * METRICS];
 static bool overloaded;
-static _Atomic int through; /* tasks that are done with their measured activations */
+static _Atomic int at_work; /* tasks that are at their measured activations */
 
 static int check_overload(void)
 {
@@ -173,115 +136,17 @@ static int check(void)
 	return status;
 }
 
-static void keep(struct task *t, const struct sample *sample)
-{
-	size_t slot;
-
-	if (!slot_ring_next(&t->ring, &slot)) {
-		t->lost++;
-		return;
-	}
-	t->slots[slot] = *sample;
-	slot_ring_push(&t->ring);
-}
-
-/* The activation: wait, read the clock, burn, read the clock. false: it was cut off. */
-static inline bool activate(struct task *t, int64_t number, struct sample *sample)
-{
-	int64_t release_ns = t->start_ns + number * t->entry->period_ns;
-	bool traced = release_ns < t->start_ns - t->entry->offset_ns + options.timeline_ns;
-	const struct timespec release = ns_timespec(release_ns);
-
-	do {
-		wait_until_monotonic(&release);
-		sample->start_ns = clock_now_ns(CLOCK_MONOTONIC);
-		if (atomic_load_explicit(&harness_shared.stop, memory_order_relaxed) ||
-		    sample->start_ns >= t->limit_ns)
-			return false;
-	} while (commands_cut_short(release_ns, sample->start_ns));
-	sample->number = number;
-	sample->finish_ns =
-		busy_loop((enum busy_loop_by)options.execution, t->entry->execution_ns, sample->start_ns,
-			  t->limit_ns, &t->cost, traced ? &t->trace : NULL, number);
-	if (!traced)
-		atomic_store_explicit(&t->traced, true, memory_order_release);
-	return sample->finish_ns >= 0;
-}
-
-static int64_t involuntary(void)
-{
-	struct rusage usage;
-
-	return getrusage(RUSAGE_THREAD, &usage) ? 0 : usage.ru_nivcsw;
-}
-
-static void run_task(struct harness_thread *thread)
-{
-	struct task *t = (struct task *)((char *)thread - offsetof(struct task, thread));
-	int64_t cpu_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID), switches = involuntary(), number;
-	int64_t warm_up_until_ns = t->series[0].start_ns + harness_options.warm_up_ns;
-	bool measuring = false;
-	struct sample sample;
-
-	for (number = 0; number < t->total; number++) {
-		int64_t then_cpu_ns = cpu_ns, then_switches = switches;
-
-		if (!measuring && t->start_ns + number * t->entry->period_ns >= warm_up_until_ns) {
-			usage_read(thread->schedstat, &thread->before);
-			measuring = true;
-		}
-		if (!activate(t, number, &sample))
-			break;
-		cpu_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
-		switches = involuntary();
-		sample.execution_ns = cpu_ns - then_cpu_ns;
-		sample.preemptions = switches - then_switches;
-		keep(t, &sample);
-	}
-	usage_read(thread->schedstat, &thread->after);
-	thread->usage_known = measuring;
-	atomic_fetch_add(&through, 1);
-	if (t->total != INT64_MAX && !atomic_load(&harness_shared.stop))
-		t->unfinished = t->total - number;
-	/* Others are still at work on what was released before the end: they are pre-empted as before. */
-	while (number < INT64_MAX && atomic_load(&through) < task_count && activate(t, number, &sample))
-		number++;
-	atomic_store_explicit(&t->traced, true, memory_order_release);
-}
-
-static int prepare(struct harness_thread *thread)
-{
-	struct task *t = (struct task *)((char *)thread - offsetof(struct task, thread));
-
-	busy_loop_calibrate(&t->cost);
-	return 0;
-}
-
-static size_t ring_size(const struct task_entry *entry)
-{
-	size_t size = RING_MIN;
-
-	while (size < RING_MAX && (int64_t)size * entry->period_ns < RING_SPAN_NS)
-		size *= 2;
-	return size;
-}
-
 static struct task *make_task(int n)
 {
 	const struct task_entry *entry = &entries[n];
 	struct task *t = memory_get(sizeof(*t));
-	size_t size = ring_size(entry);
 	int64_t runtime_ns = entry->execution_ns + entry->execution_ns / 20 + MARGIN_NS;
 
-	if (!t)
+	if (!t || !task_make(t, entry))
 		return NULL;
-	t->slots = memory_get(size * sizeof(*t->slots));
-	t->trace.segments = memory_get(SEGMENTS * sizeof(*t->trace.segments));
-	if (!t->slots || !t->trace.segments)
-		return NULL;
-	slot_ring_init(&t->ring, size);
-	t->trace.size = SEGMENTS;
-	t->entry = entry;
+	t->execution = (enum busy_loop_by)options.execution;
+	t->timeline_ns = options.timeline_ns;
+	t->others = &at_work;
 	t->last_number = -2;
 	t->thread.cpu = entry->cpu;
 	t->thread.free = !options.pin;
@@ -290,8 +155,6 @@ static struct task *make_task(int n)
 	t->thread.deadline =
 		(struct deadline){runtime_ns < entry->deadline_ns ? runtime_ns : entry->deadline_ns,
 				  entry->deadline_ns, entry->period_ns};
-	t->thread.prepare = prepare;
-	t->thread.measure = run_task;
 	for (int m = 0; m < METRICS; m++) {
 		struct series *s = &t->series[m];
 
@@ -309,6 +172,7 @@ static struct task *make_task(int n)
 
 static int make(struct harness *h)
 {
+	atomic_store(&at_work, task_count);
 	for (int n = 0; n < task_count; n++) {
 		tasks[n] = make_task(n);
 		if (!tasks[n])
@@ -437,6 +301,7 @@ static void hello(struct json *j)
 		json_int(j, "cpu", tasks[n]->entry->cpu);
 		json_int(j, "pass_ns", tasks[n]->cost.pass_ns);
 		json_int(j, "thread_clock_ns", tasks[n]->cost.thread_clock_ns);
+		json_int(j, "counting_ns", tasks[n]->counting_ns);
 		json_close(j, '}');
 	}
 	json_close(j, ']');

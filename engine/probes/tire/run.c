@@ -3,7 +3,7 @@
 
 #include "base/commands.h"
 #include "base/series.h"
-#include "base/slot_ring.h"
+#include "base/ring.h"
 #include "harness/refusal.h"
 #include "rt/barrier.h"
 #include "rt/cache_line.h"
