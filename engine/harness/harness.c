@@ -134,17 +134,16 @@ void summary_write(struct series *s, const struct harness_thread *t, struct json
 	series_summary(s, t && t->usage_known ? &usage : NULL, j);
 	if (s->lost)
 		stream_mark(j, "samples-lost", SEVERITY_INVALID, (int)s->id,
-			    "%" PRId64 " samples of CPU %d were measured and could not be kept", s->lost,
+			    "%lld samples of CPU %d were measured and could not be kept", (long long)s->lost,
 			    s->cpu);
 	if (s->impossible && s->timed)
 		stream_mark(j, "impossible-latency", SEVERITY_INVALID, (int)s->id,
-			    "an end lay before its beginning %" PRId64
-			    " times: the clocks of the CPUs differ",
-			    s->impossible);
+			    "an end lay before its beginning %lld times: the clocks of the CPUs differ",
+			    (long long)s->impossible);
 	else if (s->impossible)
 		stream_mark(j, "impossible-latency", SEVERITY_INVALID, (int)s->id,
-			    "CPU %d woke before its time %" PRId64 " times: its clock or timer is wrong",
-			    s->cpu, s->impossible);
+			    "CPU %d woke before its time %lld times: its clock or timer is wrong", s->cpu,
+			    (long long)s->impossible);
 	if (s->samples && !samples_close(s))
 		s->unwritable = true;
 }

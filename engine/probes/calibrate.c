@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* calibrate: resolution of each clock and the distribution of the cost of reading it (paper row G3). */
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -99,7 +98,8 @@ static int verb_calibrate(int argc, char **argv)
 		write_calibration(&j, clocks[i].name, error);
 		if (!error && cost.backwards)
 			stream_mark(&j, "clock-backwards", SEVERITY_INVALID, -1,
-				    "%s went backwards %" PRId64 " times", clocks[i].name, cost.backwards);
+				    "%s went backwards %lld times", clocks[i].name,
+				    (long long)cost.backwards);
 	}
 	stream_end(&j, "count", 0);
 	return stream_written() ? STATUS_OK : STATUS_CANNOT_MEASURE;

@@ -4,7 +4,6 @@
  * between two readings. After each gap the kernel's counts for the task and the CPU tell what the kernel
  * knows of it; where it knows of nothing, the gap came from below: hardware, firmware, a hypervisor.
  */
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -230,9 +229,9 @@ static int prepare(struct harness_thread *thread)
 static int check_numbers(void)
 {
 	if (busy_ns > round_ns / 100 * BUSY_PERCENT_MAX)
-		return usage_error("busy for %" PRId64 " ns of %" PRId64
-				   " ns leaves the machine to nobody else: %d %% is the most",
-				   busy_ns, round_ns, BUSY_PERCENT_MAX);
+		return usage_error(
+			"busy for %lld ns of %lld ns leaves the machine to nobody else: %d %% is the most",
+			(long long)busy_ns, (long long)round_ns, BUSY_PERCENT_MAX);
 	return 0;
 }
 

@@ -178,10 +178,10 @@ static void conclude(struct json *j)
 	json_int(j, "preempted", preempted);
 	stream_result_end(j);
 	if (preempted < events / 100 * PREEMPTED_PERCENT)
-		stream_mark(j, "not-preempted", SEVERITY_DOUBTFUL, 0,
-			    "the low task was preempted %" PRId64 " times at %" PRId64
-			    " events: at the others it did not run",
-			    preempted, events);
+		stream_mark(
+			j, "not-preempted", SEVERITY_DOUBTFUL, 0,
+			"the low task was preempted %lld times at %lld events: at the others it did not run",
+			(long long)preempted, (long long)events);
 }
 
 static int check_numbers(void)

@@ -5,7 +5,6 @@
  * time of one task and the next time of any is a yield, a switch where that is another task's, and one
  * reading of the clock.
  */
-#include <inttypes.h>
 #include <sched.h>
 
 #include "base/error.h"
@@ -112,10 +111,10 @@ static void conclude(struct json *j)
 	json_int(j, "kept_the_cpu", kept_the_cpu);
 	stream_result_end(j);
 	if (kept_the_cpu > series->total.count)
-		stream_mark(j, "few-switches", SEVERITY_NOTE, 0,
-			    "after %" PRId64 " of %" PRId64
-			    " yields the same task went on: this policy does not hand the CPU over at each",
-			    kept_the_cpu, kept_the_cpu + series->total.count);
+		stream_mark(
+			j, "few-switches", SEVERITY_NOTE, 0,
+			"after %lld of %lld yields the same task went on: this policy does not hand the CPU over at each",
+			(long long)kept_the_cpu, (long long)(kept_the_cpu + series->total.count));
 }
 
 static int make(struct burst *burst)

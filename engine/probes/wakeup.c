@@ -236,11 +236,10 @@ static int check_numbers(void)
 				  "the interval must be longer than 0; give one such as 1ms or 100us");
 	if (options.interval_ns < least || options.interval_ns < 1000)
 		return error_line(STATUS_USAGE, "interval",
-				  "an interval of %" PRId64 " ns is shorter than %s (%" PRId64
-				  " ns); give a longer one",
-				  options.interval_ns,
+				  "an interval of %lld ns is shorter than %s (%lld ns); give a longer one",
+				  (long long)options.interval_ns,
 				  least > 1000 ? "the clock's resolution" : "what a thread can sleep",
-				  least > 1000 ? least : INT64_C(1000));
+				  (long long)(least > 1000 ? least : INT64_C(1000)));
 	if (harness_options.count && harness_options.count > INT64_MAX / 4 / options.interval_ns)
 		return usage_error("that count of activations takes more than 70 years");
 	return 0;

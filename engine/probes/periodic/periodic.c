@@ -5,7 +5,6 @@
  * Brown & Martin 2010, sec. 2.2 and 3.5; Adam et al. 2021, algorithm A2). The task, the other end and what
  * becomes of their edges are in engine/periodic.
  */
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -134,8 +133,8 @@ static int check(void)
 	toggler.half_ns = edges.half_ns = options.period_ns / 2;
 	if (options.period_ns % 2)
 		return error_line(STATUS_USAGE, "interval",
-				  "a period of %" PRId64 " ns has no half in whole ns; give an even number",
-				  options.period_ns);
+				  "a period of %lld ns has no half in whole ns; give an even number",
+				  (long long)options.period_ns);
 	if (harness_options.count && harness_options.count > INT64_MAX / 4 / toggler.half_ns)
 		return usage_error("that many half-periods take more than 70 years");
 	return 0;

@@ -2,7 +2,6 @@
 #include "probes/response/parts.h"
 
 #include <dirent.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,11 +164,10 @@ void parts_conclude(const struct parts *parts, struct json *j)
 	if (parts->unmatched * 5 > parts->matched)
 		stream_mark(
 			j, "parts-missing", SEVERITY_DOUBTFUL, -1,
-			"of %" PRId64 " responses %" PRId64
-			" could not be taken apart, because the kernel did not trace each switch to the slave (some kernels leave out those from an idle CPU): the parts are those of the others",
-			parts->matched + parts->unmatched, parts->unmatched);
+			"of %lld responses %lld could not be taken apart, because the kernel did not trace each switch to the slave (some kernels leave out those from an idle CPU): the parts are those of the others",
+			(long long)(parts->matched + parts->unmatched), (long long)parts->unmatched);
 	if (trace_dropped())
 		stream_mark(j, "trace-dropped", SEVERITY_NOTE, -1,
-			    "the kernel dropped trace events: %" PRId64 " responses could not be taken apart",
-			    parts->unmatched);
+			    "the kernel dropped trace events: %lld responses could not be taken apart",
+			    (long long)parts->unmatched);
 }

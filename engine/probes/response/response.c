@@ -4,7 +4,6 @@
  * (paper rows B2 and A1; Brown & Martin 2010, sec. 2.2 and 3.4; Adam et al. 2021, algorithm A1). The two and
  * what becomes of their answers are in engine/response.
  */
-#include <inttypes.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -182,18 +181,16 @@ static void conclude(struct json *j)
 	if (master.counts[1].early || master.counts[1].doubled)
 		stream_mark(
 			j, "noise", SEVERITY_DOUBTFUL, 0,
-			"%" PRId64 " answers came before their stimulus and %" PRId64
-			" stimuli had more than one answer: the line is noisy, or is somebody else's, too",
-			master.counts[1].early, master.counts[1].doubled);
+			"%lld answers came before their stimulus and %lld stimuli had more than one answer: the line is noisy, or is somebody else's, too",
+			(long long)master.counts[1].early, (long long)master.counts[1].doubled);
 }
 
 static int check(void)
 {
 	if (!options.interval_ns && options.interval_min_ns > options.interval_max_ns)
 		return error_line(STATUS_USAGE, "interval",
-				  "--interval-min-ns (%" PRId64 ") is longer than --interval-max-ns (%" PRId64
-				  ")",
-				  options.interval_min_ns, options.interval_max_ns);
+				  "--interval-min-ns (%lld) is longer than --interval-max-ns (%lld)",
+				  (long long)options.interval_min_ns, (long long)options.interval_max_ns);
 	if (options.trace_instance && role_options.role == PATH_MASTER)
 		return usage_error("--trace-instance is of the slave: --role slave or both");
 	if (options.trace_instance && !tracefs_is_name(options.trace_instance))

@@ -3,7 +3,6 @@
  * taskset: a set of periodic tasks runs as it is written, each burning its execution time (paper row D6;
  * Delgado & Choi 2020, algorithm 2). Late activations are run late, none is skipped.
  */
-#include <inttypes.h>
 #include <stdatomic.h>
 
 #include "base/error.h"
@@ -90,9 +89,9 @@ static int check_overload(void)
 		if (!options.force)
 			return error_line(
 				STATUS_USAGE, "overload",
-				"the tasks want %" PRId64 ".%" PRId64
-				" %% of CPU %d, above 95 %%: the rest of the machine would starve; use --force to run them for 10 s at the most",
-				millionths / 10000, millionths / 1000 % 10, entries[i].cpu);
+				"the tasks want %lld.%lld %% of CPU %d, above 95 %%: the rest of the machine would starve; use --force to run them for 10 s at the most",
+				(long long)(millionths / 10000), (long long)(millionths / 1000 % 10),
+				entries[i].cpu);
 		overloaded = true;
 	}
 	if (overloaded && (!harness_options.duration_ns ||
@@ -286,9 +285,8 @@ static void tell_unfinished(struct json *j)
 		if (t->unfinished > 0)
 			stream_mark(
 				j, "unfinished", SEVERITY_DOUBTFUL, (int)t->series[LATENCY].id,
-				"%" PRId64
-				" activations of task %s were released and not finished at the end, late or not begun: they are in no figure",
-				t->unfinished, t->entry->name);
+				"%lld activations of task %s were released and not finished at the end, late or not begun: they are in no figure",
+				(long long)t->unfinished, t->entry->name);
 	}
 }
 

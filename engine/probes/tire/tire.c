@@ -136,13 +136,11 @@ static int check_nodes(void)
 	int64_t nodes = options.nodes;
 
 	if (nodes < 4 || nodes > TIRE_NODES_MAX)
-		return usage_error("nodes are 4 to %d, not %" PRId64, TIRE_NODES_MAX, nodes);
+		return usage_error("nodes are 4 to %d, not %lld", TIRE_NODES_MAX, (long long)nodes);
 	if (nodes % 4)
 		return usage_error(
-			"%" PRId64
-			" nodes: the number must be a multiple of 4, the four quadrants of the tire; take %" PRId64
-			" or %" PRId64,
-			nodes, nodes - nodes % 4, nodes - nodes % 4 + 4);
+			"%lld nodes: the number must be a multiple of 4, the four quadrants of the tire; take %lld or %lld",
+			(long long)nodes, (long long)(nodes - nodes % 4), (long long)(nodes - nodes % 4 + 4));
 	return 0;
 }
 
@@ -170,9 +168,9 @@ static int check_stability(void)
 		return 0;
 	return error_line(
 		STATUS_USAGE, "unstable",
-		"stiffness %g N/m with damping %g N s/m is unstable with steps of 10 ms: with %" PRId64
-		" nodes of together %g kg the damping must be at most %g, and at least %g (stiffness x 10 ms), so that the stiffness is at most %g; leave both out for values that fit",
-		model.stiffness, model.damping, model.nodes, model.mass, most, least, most / TIRE_STEP_S);
+		"stiffness %g N/m with damping %g N s/m is unstable with steps of 10 ms: with %lld nodes of together %g kg the damping must be at most %g, and at least %g (stiffness x 10 ms), so that the stiffness is at most %g; leave both out for values that fit",
+		model.stiffness, model.damping, (long long)model.nodes, model.mass, most, least,
+		most / TIRE_STEP_S);
 }
 
 static int check(void)
@@ -188,8 +186,8 @@ static int check(void)
 				   without_names[options.without]);
 	if (options.period_ns && options.period_ns < 1000)
 		return error_line(STATUS_USAGE, "interval",
-				  "a period of %" PRId64 " ns is shorter than what a thread can sleep (1 us)",
-				  options.period_ns);
+				  "a period of %lld ns is shorter than what a thread can sleep (1 us)",
+				  (long long)options.period_ns);
 	if (options.period_ns && harness_options.count > INT64_MAX / 4 / options.period_ns)
 		return usage_error("so many steps take more than 70 years");
 	set_model();
@@ -206,10 +204,10 @@ static int check_threads(const struct probe_cpus *cpus)
 		return usage_error("%u threads: --solver serial has one; take halo or semaphore",
 				   plan.threads);
 	if (plan.threads > most)
-		return usage_error("%u threads are more than %" PRId64 "%s; take at most %" PRId64
-				   " threads, or more nodes",
-				   plan.threads, most,
-				   options.solver == SOLVER_HALO ? " pairs of nodes" : " nodes", most);
+		return usage_error(
+			"%u threads are more than %lld%s; take at most %lld threads, or more nodes",
+			plan.threads, (long long)most,
+			options.solver == SOLVER_HALO ? " pairs of nodes" : " nodes", (long long)most);
 	return 0;
 }
 
@@ -256,9 +254,9 @@ static int check_memory(void)
 	if (left < 0 || (int64_t)(step_bytes + tire_run_bytes()) < left)
 		return 0;
 	return error_line(STATUS_CANNOT_MEASURE, "memory",
-			  "%" PRId64 " nodes take %zu MiB of locked memory, and %" PRId64
-			  " MiB are free; take fewer nodes",
-			  options.nodes, (step_bytes + tire_run_bytes()) >> 20, left >> 20);
+			  "%lld nodes take %zu MiB of locked memory, and %lld MiB are free; take fewer nodes",
+			  (long long)options.nodes, (step_bytes + tire_run_bytes()) >> 20,
+			  (long long)(left >> 20));
 }
 
 /* The threads go round the CPUs; those that get none are not measured. */
@@ -402,18 +400,18 @@ static void conclude(struct json *j)
 	write_values(j, books);
 	stream_result_end(j);
 	if (options.period_ns && books->steps && books->shortest_ns > options.period_ns)
-		stream_mark(j, "period-short", SEVERITY_NOTE, -1,
-			    "a step takes %" PRId64 " us at the least and %" PRId64
-			    " us on average, longer than the period of %" PRId64
-			    " us: no deadline can be met; take a longer period, fewer nodes or more threads",
-			    books->shortest_ns / 1000, books->wall_ns / books->steps / 1000,
-			    options.period_ns / 1000);
+		stream_mark(
+			j, "period-short", SEVERITY_NOTE, -1,
+			"a step takes %lld us at the least and %lld us on average, longer than the period of %lld us: no deadline can be met; take a longer period, fewer nodes or more threads",
+			(long long)(books->shortest_ns / 1000),
+			(long long)(books->wall_ns / books->steps / 1000),
+			(long long)(options.period_ns / 1000));
 	if (books->overload)
 		stream_mark(
 			j, "overload", SEVERITY_NOTE, -1,
-			"ended early: the steps left less than 3 %% of the time to the rest of the machine for 2 s; a step takes %" PRId64
-			" us on average, the period is %" PRId64 " us",
-			books->steps ? books->wall_ns / books->steps / 1000 : 0, options.period_ns / 1000);
+			"ended early: the steps left less than 3 %% of the time to the rest of the machine for 2 s; a step takes %lld us on average, the period is %lld us",
+			(long long)(books->steps ? books->wall_ns / books->steps / 1000 : 0),
+			(long long)(options.period_ns / 1000));
 }
 
 static int make(struct harness *h)
