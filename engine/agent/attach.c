@@ -72,7 +72,7 @@ static int open_all(struct attach *a, const char *folder)
 		return error_line(STATUS_CANNOT_MEASURE, "internal", "%.200s lacks a file of a guard: %s",
 				  folder, errname(errno));
 	if (fstat(a->input, &st) || !S_ISFIFO(st.st_mode))
-		return error_line(STATUS_CANNOT_MEASURE, "internal", "%.200s/input is no FIFO", folder);
+		return error_line(STATUS_CANNOT_MEASURE, "internal", "%.200s/input is not a FIFO", folder);
 	return 0;
 }
 

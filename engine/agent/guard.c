@@ -91,9 +91,9 @@ static int parse(int argc, char **argv, struct guard *guard, struct wish *wish)
 	if (wish->status_fd >= 0 && fcntl((int)wish->status_fd, F_GETFD) < 0)
 		return usage_error("--status-fd: descriptor %lld is not open", (long long)wish->status_fd);
 	if (rest < argc && !dashes)
-		return usage_error("'%.100s': the program of a guard stands behind --", argv[rest]);
+		return usage_error("'%.100s': write the program of a guard behind --", argv[rest]);
 	if (rest == argc && dashes)
-		return usage_error("no program stands behind --");
+		return usage_error("no program is given behind --");
 	strcpy(wish->self.run, run);
 	strcpy(wish->self.label, label);
 	wish->self.pid = getpid();

@@ -43,7 +43,7 @@ static int assign(const struct option_entry *option, const char *text)
 		if (!options_int(text, &number))
 			return usage_error("--%s %.100s: not a whole number", option->name, text);
 		if (number > option->max && option->min == INT64_MIN)
-			return usage_error("--%s %.100s: allowed is %lld at the most", option->name, text,
+			return usage_error("--%s %.100s: at most %lld is allowed", option->name, text,
 					   (long long)option->max);
 		if (number < option->min || number > option->max)
 			return usage_error("--%s %.100s: allowed is %lld to %lld", option->name, text,

@@ -80,7 +80,7 @@ static int verb_calibrate(int argc, char **argv)
 		 .value = &limit_ns,
 		 .min = 1000,
 		 .max = 10 * NS_PER_S,
-		 .help = "time spent on one clock at the most"},
+		 .help = "largest time spent on one clock"},
 	};
 	size_t options = sizeof(table) / sizeof(table[0]);
 	struct json j;

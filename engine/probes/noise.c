@@ -37,7 +37,7 @@ static const struct option_entry table[] = {
 	 .value = &threshold_ns,
 	 .min = 100,
 	 .max = NS_PER_S,
-	 .help = "what is shorter is no gap (1000)"},
+	 .help = "shortest gap that counts (1000)"},
 	{.name = "round-ns",
 	 .kind = OPTION_INT,
 	 .value = &round_ns,
@@ -230,7 +230,7 @@ static int check_numbers(void)
 {
 	if (busy_ns > round_ns / 100 * BUSY_PERCENT_MAX)
 		return usage_error(
-			"busy for %lld ns of %lld ns leaves the machine to nobody else: %d %% is the most",
+			"busy for %lld ns of %lld ns leaves no time to the rest of the machine: at most %d %% is allowed",
 			(long long)busy_ns, (long long)round_ns, BUSY_PERCENT_MAX);
 	return 0;
 }

@@ -50,7 +50,7 @@ static int open_chip(struct chip *chip)
 			"there is no GPIO chip %s here (%s); ls /dev/gpiochip* shows which there are, and --path loop:eventfd needs none",
 			path, strerror(errno));
 	if (ask(chip->fd, GPIO_GET_CHIPINFO_IOCTL, &info))
-		return error_line(STATUS_CANNOT_MEASURE, "path", "%s is no GPIO chip (%s)", path,
+		return error_line(STATUS_CANNOT_MEASURE, "path", "%s is not a GPIO chip (%s)", path,
 				  strerror(errno));
 	chip->lines = info.lines;
 	return 0;

@@ -103,7 +103,7 @@ static void what_is_wrong_is_named(void **state)
 	refuse("--number", NULL, "--number needs a value");
 	refuse("--number=11", NULL, "allowed is -5 to 10");
 	refuse("--number=-6", NULL, "allowed is -5 to 10");
-	refuse("--free=101", NULL, "allowed is 100 at the most");
+	refuse("--free=101", NULL, "at most 100 is allowed");
 	refuse("--number=", NULL, "not a whole number");
 	refuse("--choice", "blue", "--choice blue");
 	refuse("--choice=", NULL, "not one of");

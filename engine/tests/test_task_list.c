@@ -78,7 +78,7 @@ static void no_more_than_there_is_room_for(void **state)
 		length += (size_t)snprintf(text + length, sizeof(text) - length, "%d %d 10000 10 10 0 t%d\n",
 					   i / 50, i % 50 + 1, i);
 	}
-	assert_int_equal(parse(text, "64 tasks are the most"), -1);
+	assert_int_equal(parse(text, "at most 64 tasks"), -1);
 }
 
 static void utilisation_is_of_one_cpu(void **state)

@@ -261,7 +261,7 @@ def test_two_engines_over_udp_and_the_slave_ends_with_the_master(engine: Path) -
         ("path", 2, ["--path=udp:localhost:1"], "udp:ADDRESS:PORT"),
         ("path", 3, ["--path=udp:192.0.2.1:700", "--role=slave"], "address of the slave's own machine"),
         ("path", 3, ["--path=gpio:/dev/gpiochip99:1,2", "--role=slave"], "there is no GPIO chip /dev/gpiochip99"),
-        ("path", 3, ["--path=gpio:/dev/null:1,2", "--role=slave"], "is no GPIO chip"),
+        ("path", 3, ["--path=gpio:/dev/null:1,2", "--role=slave"], "is not a GPIO chip"),
         ("path", 2, ["--path=gpio:gpiochip0:1", "--role=master"], "OUT,IN"),
         ("interval", 2, ["--interval-min-ns=5", "--interval-max-ns=4"], "longer than"),
         ("cpu-missing", 2, ["--slave-cpu=8000"], "there is no CPU 8000"),

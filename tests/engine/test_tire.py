@@ -171,7 +171,7 @@ def test_a_period_shorter_than_a_step_says_what_is_needed(engine: Path) -> None:
     assert slack["impossible"] == 0
     assert slack["count"] == found["steps"]
     mark = next(mark for mark in stream.all("mark") if mark["name"] == "period-short")
-    assert f"takes {found['step_min_ns'] // 1000} us at the least" in mark["detail"]
+    assert f"takes at least {found['step_min_ns'] // 1000} us" in mark["detail"]
 
 
 @pytest.mark.skipif(not REAL_TIME, reason="real-time scheduling is not permitted here")

@@ -160,7 +160,7 @@ void parts_conclude(const struct parts *parts, struct json *j)
 	if (parts->interrupt == TRACE_NO_INTERRUPT)
 		stream_mark(
 			j, "no-interrupt", SEVERITY_NOTE, -1,
-			"this path has no interrupt, so there is no interrupt latency and no service time to tell: the slave is woken by the master itself");
+			"this path has no interrupt, so there is neither interrupt latency nor service time: the master itself wakes the slave");
 	if (parts->unmatched * 5 > parts->matched)
 		stream_mark(
 			j, "parts-missing", SEVERITY_DOUBTFUL, -1,

@@ -81,7 +81,7 @@ int task_list_parse(const char *text, struct task_entry *entries)
 		const char *end = text + strcspn(text, "\n");
 
 		if (count == TASK_LIST_MAX)
-			return wrong(count + 1, "64 tasks are the most that can be run");
+			return wrong(count + 1, "at most 64 tasks can be run");
 		if (parse_line(text, end, &entries[count], count + 1))
 			return -1;
 		count++;

@@ -60,7 +60,7 @@ static const struct option_entry table[] = {
 	 .value = &options.timeline_ns,
 	 .min = 0,
 	 .max = 3600 * NS_PER_S,
-	 .help = "write who ran when, from time 0 for so long"},
+	 .help = "length of the timeline, from time 0 (ns)"},
 	{.name = "force",
 	 .kind = OPTION_FLAG,
 	 .value = &options.force,
@@ -89,7 +89,7 @@ static int check_overload(void)
 		if (!options.force)
 			return error_line(
 				STATUS_USAGE, "overload",
-				"the tasks want %lld.%lld %% of CPU %d, above 95 %%: the rest of the machine would starve; use --force to run them for 10 s at the most",
+				"the tasks need %lld.%lld %% of CPU %d, above 95 %%: the rest of the machine would starve; use --force to run them for at most 10 s",
 				(long long)(millionths / 10000), (long long)(millionths / 1000 % 10),
 				entries[i].cpu);
 		overloaded = true;
@@ -98,7 +98,7 @@ static int check_overload(void)
 			   harness_options.duration_ns + harness_options.warm_up_ns > FORCED_NS))
 		return error_line(
 			STATUS_USAGE, "overload",
-			"a set that overloads its CPU is run for 10 s at the most, warm-up included; give a shorter --duration");
+			"a set that overloads its CPU runs for at most 10 s, warm-up included; give a shorter --duration");
 	return 0;
 }
 

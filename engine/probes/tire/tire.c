@@ -402,7 +402,7 @@ static void conclude(struct json *j)
 	if (options.period_ns && books->steps && books->shortest_ns > options.period_ns)
 		stream_mark(
 			j, "period-short", SEVERITY_NOTE, -1,
-			"a step takes %lld us at the least and %lld us on average, longer than the period of %lld us: no deadline can be met; take a longer period, fewer nodes or more threads",
+			"a step takes at least %lld us and %lld us on average, longer than the period of %lld us: no deadline can be met; take a longer period, fewer nodes or more threads",
 			(long long)(books->shortest_ns / 1000),
 			(long long)(books->wall_ns / books->steps / 1000),
 			(long long)(options.period_ns / 1000));
