@@ -94,6 +94,7 @@ int options_parse_operands(const struct option_entry *table, size_t count, const
 {
 	int i = 1;
 
+	*rest = argc;
 	*dashes = false;
 	while (i < argc && argv[i][0] == '-' && argv[i][1] && !*dashes) {
 		const char *word = argv[i++], *name = word + 2, *value = strchr(word, '=');

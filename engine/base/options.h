@@ -13,7 +13,7 @@
 enum option_kind {
 	OPTION_INT,    /* int64_t, from min to max */
 	OPTION_CHOICE, /* int, index into choices */
-	OPTION_TEXT,   /* const char *; empty only where may_be_empty */
+	OPTION_TEXT,   /* const char * */
 	OPTION_CPUS,   /* struct cpuset; empty: not given */
 	OPTION_FLAG,   /* bool; takes no value */
 };
@@ -21,11 +21,11 @@ enum option_kind {
 struct option_entry {
 	const char *name; /* without the dashes */
 	enum option_kind kind;
+	bool may_be_empty; /* OPTION_TEXT */
 	void *value;
 	const char *help;
 	int64_t min, max;
 	const char *const *choices; /* ends with NULL */
-	bool may_be_empty;
 };
 
 /*

@@ -114,7 +114,7 @@ static void conclude(struct json *j)
 		stream_mark(
 			j, "few-switches", SEVERITY_NOTE, 0,
 			"after %lld of %lld yields the same task went on: this policy does not hand the CPU over at each",
-			(long long)kept_the_cpu, (long long)(kept_the_cpu + series->total.count));
+			(long long)kept_the_cpu, (long long)kept_the_cpu + series->total.count);
 }
 
 static int make(struct burst *burst)

@@ -165,7 +165,7 @@ void parts_conclude(const struct parts *parts, struct json *j)
 		stream_mark(
 			j, "parts-missing", SEVERITY_DOUBTFUL, -1,
 			"of %lld responses %lld could not be taken apart, because the kernel did not trace each switch to the slave (some kernels leave out those from an idle CPU): the parts are those of the others",
-			(long long)(parts->matched + parts->unmatched), (long long)parts->unmatched);
+			(long long)parts->matched + parts->unmatched, (long long)parts->unmatched);
 	if (trace_dropped())
 		stream_mark(j, "trace-dropped", SEVERITY_NOTE, -1,
 			    "the kernel dropped trace events: %lld responses could not be taken apart",
