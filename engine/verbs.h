@@ -13,18 +13,19 @@ struct verb {
 	enum verb_kind kind;
 	/* argv[0] is the verb's own name. Gives the exit status (docs/formats/stream.md, `error`). */
 	int (*run)(int argc, char **argv);
-	struct verb *next;
 };
 
-/* Probes first, each kind by name. */
-extern const struct verb *verbs;
+#define VERBS_MAX 63
 
-void verb_register(struct verb *verb);
+/* Probes first, each kind by name; NULL after the last one. */
+extern const struct verb *verbs[VERBS_MAX + 1];
+
+void verb_register(const struct verb *verb);
 
 #define VERB(kind_, name_, run_, help_)                                                                      \
 	__attribute__((constructor)) static void register_verb(void)                                         \
 	{                                                                                                    \
-		static struct verb verb = {                                                                  \
+		static const struct verb verb = {                                                            \
 			.name = (name_), .help = (help_), .kind = (kind_), .run = (run_)};                   \
                                                                                                              \
 		verb_register(&verb);                                                                        \

@@ -34,8 +34,8 @@ void stream_hello(struct json *j, const char *probe, const struct option_entry *
 	json_str(j, "kernel", system.release);
 	json_str(j, "machine", system.machine);
 	json_open(j, "capabilities", '[');
-	for (const struct verb *verb = verbs; verb; verb = verb->next)
-		json_str(j, NULL, verb->name);
+	for (const struct verb **verb = verbs; *verb; verb++)
+		json_str(j, NULL, (*verb)->name);
 	json_close(j, ']');
 	options_json(table, count, j);
 }

@@ -12,7 +12,7 @@
 #include "verbs.h"
 
 PROBE("b-probe", NULL, "")
-static struct verb a_verb = {.name = "a-verb", .kind = VERB_AGENT};
+static const struct verb a_verb = {.name = "a-verb", .kind = VERB_AGENT};
 
 static int64_t number = 5;
 static const struct option_entry table[] = {
