@@ -14,12 +14,11 @@ static bool comes_before(const struct verb *a, const struct verb *b)
 
 void verb_register(const struct verb *verb)
 {
-	size_t place = 0;
+	size_t place = VERBS_MAX - 1;
 
-	if (verbs[VERBS_MAX - 1])
+	if (verbs[place])
 		abort();
-	while (verbs[place] && comes_before(verbs[place], verb))
-		place++;
-	memmove(verbs + place + 1, verbs + place, (VERBS_MAX - place) * sizeof(verbs[0]));
+	for (; place && (!verbs[place - 1] || comes_before(verb, verbs[place - 1])); place--)
+		verbs[place] = verbs[place - 1];
 	verbs[place] = verb;
 }
