@@ -10,8 +10,8 @@
 static void usage(FILE *out)
 {
 	fputs("usage: rtgauge-engine VERB [OPTIONS]   (VERB --help: its options)\n", out);
-	for (size_t i = 0; i < verb_count; i++)
-		fprintf(out, "  %-10s %s\n", verbs[i].name, verbs[i].help);
+	for (const struct verb **verb = verbs; *verb; verb++)
+		fprintf(out, "  %-10s %s\n", (*verb)->name, (*verb)->help);
 	fputs("  version    print the version\n", out);
 }
 
@@ -42,9 +42,9 @@ int main(int argc, char **argv)
 		puts("rtgauge-engine " ENGINE_VERSION);
 		return STATUS_OK;
 	}
-	for (size_t i = 0; i < verb_count; i++) {
-		if (!strcmp(argv[1], verbs[i].name))
-			return verbs[i].run(argc - 1, argv + 1);
+	for (const struct verb **verb = verbs; *verb; verb++) {
+		if (!strcmp(argv[1], (*verb)->name))
+			return (*verb)->run(argc - 1, argv + 1);
 	}
-	return error_line(STATUS_USAGE, "usage", "unknown verb '%.100s'; see --help", argv[1]);
+	return usage_error("unknown verb '%.100s'; see --help", argv[1]);
 }

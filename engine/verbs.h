@@ -1,39 +1,40 @@
 /* SPDX-License-Identifier: MIT */
-/* One function a verb: argv[0] is the verb's own name; the answer is the exit status (docs/formats/stream.md,
- * `error`). */
+/*
+ * What the engine can do, a verb each. A verb registers itself, by one of the two macros at the end of its
+ * own file, before main begins: there is no other list of them.
+ */
 #ifndef RTGAUGE_VERBS_H
 #define RTGAUGE_VERBS_H
 
-#include <stddef.h>
-
-#define ENGINE_VERSION "0.1.0"
+enum verb_kind { VERB_PROBE, VERB_AGENT };
 
 struct verb {
-	const char *name;
+	const char *name, *help;
+	enum verb_kind kind;
+	/* argv[0] is the verb's own name. Gives the exit status (docs/formats/stream.md, `error`). */
 	int (*run)(int argc, char **argv);
-	const char *help;
 };
 
-extern const struct verb verbs[];
-extern const size_t verb_count;
+#define VERBS_MAX 63
 
-int verb_wakeup(int argc, char **argv);
-int verb_noise(int argc, char **argv);
-int verb_switch(int argc, char **argv);
-int verb_preempt(int argc, char **argv);
-int verb_semaphore(int argc, char **argv);
-int verb_inversion(int argc, char **argv);
-int verb_calibrate(int argc, char **argv);
-int verb_periodic(int argc, char **argv);
-int verb_response(int argc, char **argv);
-int verb_taskset(int argc, char **argv);
-int verb_tire(int argc, char **argv);
-int verb_read(int argc, char **argv);
-int verb_set(int argc, char **argv);
-int verb_restore(int argc, char **argv);
-int verb_gather(int argc, char **argv);
-int verb_enter(int argc, char **argv);
-int verb_guard(int argc, char **argv);
-int verb_attach(int argc, char **argv);
+/* Probes first, each kind by name; NULL after the last one. */
+extern const struct verb *verbs[VERBS_MAX + 1];
+
+void verb_register(const struct verb *verb);
+
+#define VERB(kind_, name_, run_, help_)                                                                      \
+	__attribute__((constructor)) static void register_verb(void)                                         \
+	{                                                                                                    \
+		static const struct verb verb = {                                                            \
+			.name = (name_), .help = (help_), .kind = (kind_), .run = (run_)};                   \
+                                                                                                             \
+		verb_register(&verb);                                                                        \
+	}
+
+/* What measures. */
+#define PROBE(name, run, help) VERB(VERB_PROBE, name, run, help)
+
+/* What else must happen on a target (docs/formats/agent.md). */
+#define AGENT_VERB(name, run, help) VERB(VERB_AGENT, name, run, help)
 
 #endif

@@ -34,7 +34,7 @@ find engine firmware -name '*.[ch]' -not -path '*/node_modules/*' -print0 | xarg
 
 echo "clang-tidy"
 find engine -name '*.c' -not -path '*/tests/*' -print0 |
-	xargs -0 -n 1 -P "$(nproc)" sh -c 'clang-tidy --quiet "$0" -- -std=gnu17 -D_GNU_SOURCE -Iengine 2>/dev/null'
+	xargs -0 -n 1 -P "$(nproc)" sh -c 'clang-tidy --quiet "$0" -- -std=gnu17 -D_GNU_SOURCE -DENGINE_VERSION=\"\" -Iengine 2>/dev/null'
 find firmware -maxdepth 1 -name '*.c' -print0 |
 	xargs -0 -n 1 -P "$(nproc)" sh -c 'clang-tidy --quiet "$0" -- --target=arm-none-eabi -mcpu=cortex-m0plus -mthumb -std=gnu17 -ffreestanding -Ifirmware 2>/dev/null'
 

@@ -12,7 +12,7 @@
 extern _Atomic bool commands_stopped;
 
 /*
- * Set in the thread whose sleep SIGUSR1 interrupts: the frame sends it so that a sleeping thread sees the
+ * Set in the thread whose sleep SIGUSR1 interrupts: the harness sends it so that a sleeping thread sees the
  * stop flag, anybody may send it for no reason, and the kernel then picks the thread.
  */
 extern _Thread_local volatile sig_atomic_t commands_woken;

@@ -3,9 +3,25 @@
 #ifndef RTGAUGE_ERROR_H
 #define RTGAUGE_ERROR_H
 
+#include "base/json.h"
+
 enum { STATUS_OK = 0, STATUS_USAGE = 2, STATUS_CANNOT_MEASURE = 3 };
 
 /* Writes the error line to standard output; returns status, so that a caller can `return error_line(...)`. */
 __attribute__((format(printf, 3, 4))) int error_line(int status, const char *code, const char *format, ...);
+
+#define usage_error(...) error_line(STATUS_USAGE, "usage", __VA_ARGS__)
+
+/*
+ * The same with facts for the host, which explains the error by them: between the two calls the caller writes
+ * the members of `detail`. The message says what was refused and nothing of why. error: an errno, which is in
+ * `detail` as its name; 0: there is none.
+ */
+__attribute__((format(printf, 4, 5))) void error_begin(struct json *j, const char *code, int error,
+						       const char *format, ...);
+int error_end(struct json *j, int status);
+
+/* The name of an errno, "EACCES"; "E<number>" of a rare one. (musl has no strerrorname_np.) */
+const char *errname(int error);
 
 #endif

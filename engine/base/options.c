@@ -31,8 +31,7 @@ static int choose(const struct option_entry *option, const char *text)
 			return 0;
 		}
 	}
-	return error_line(STATUS_USAGE, "usage", "--%s %.100s: not one of its choices; see --help",
-			  option->name, text);
+	return usage_error("--%s %.100s: not one of its choices; see --help", option->name, text);
 }
 
 static int assign(const struct option_entry *option, const char *text)
@@ -42,39 +41,36 @@ static int assign(const struct option_entry *option, const char *text)
 		int64_t number;
 
 		if (!options_int(text, &number))
-			return error_line(STATUS_USAGE, "usage", "--%s %.100s: not a whole number",
-					  option->name, text);
+			return usage_error("--%s %.100s: not a whole number", option->name, text);
 		if (number > option->max && option->min == INT64_MIN)
-			return error_line(STATUS_USAGE, "usage", "--%s %.100s: allowed is %lld at the most",
-					  option->name, text, (long long)option->max);
+			return usage_error("--%s %.100s: at most %lld is allowed", option->name, text,
+					   (long long)option->max);
 		if (number < option->min || number > option->max)
-			return error_line(STATUS_USAGE, "usage", "--%s %.100s: allowed is %lld to %lld",
-					  option->name, text, (long long)option->min, (long long)option->max);
+			return usage_error("--%s %.100s: allowed is %lld to %lld", option->name, text,
+					   (long long)option->min, (long long)option->max);
 		*(int64_t *)option->value = number;
 		return 0;
 	}
 	case OPTION_CHOICE:
 		return choose(option, text);
 	case OPTION_TEXT:
-		if (!*text)
-			return error_line(STATUS_USAGE, "usage", "--%s needs a value that is not empty",
-					  option->name);
+		if (!*text && !option->may_be_empty)
+			return usage_error("--%s needs a value that is not empty", option->name);
 		*(const char **)option->value = text;
 		return 0;
 	case OPTION_CPUS:
 		if (!cpuset_parse(option->value, text) || !cpuset_count(option->value))
-			return error_line(STATUS_USAGE, "usage", "--%s %.100s: not a CPU list such as 0-3,6",
-					  option->name, text);
+			return usage_error("--%s %.100s: not a CPU list such as 0-3,6", option->name, text);
 		return 0;
 	case OPTION_FLAG:
 		break;
 	}
-	return error_line(STATUS_USAGE, "usage", "--%s takes no value", option->name);
+	return usage_error("--%s takes no value", option->name);
 }
 
-static void print_help(const struct option_entry *table, size_t count, const char *verb)
+static void print_help(const struct option_entry *table, size_t count, const char *operands, const char *verb)
 {
-	printf("usage: rtgauge-engine %s [OPTIONS]\n", verb);
+	printf("usage: rtgauge-engine %s%s%s\n", verb, count ? " [OPTIONS]" : "", operands);
 	for (size_t i = 0; i < count; i++) {
 		printf("  --%-20s %s", table[i].name, table[i].help);
 		for (int c = 0; table[i].kind == OPTION_CHOICE && table[i].choices[c]; c++)
@@ -83,46 +79,63 @@ static void print_help(const struct option_entry *table, size_t count, const cha
 	}
 }
 
-int options_parse(const struct option_entry *table, size_t count, int argc, char **argv)
+static const struct option_entry *find(const struct option_entry *table, size_t count, const char *name,
+				       size_t len)
 {
-	for (int i = 1; i < argc; i++) {
-		const struct option_entry *option = NULL;
-		const char *name = argv[i], *value;
-		size_t len;
+	for (size_t i = 0; i < count; i++) {
+		if (strlen(table[i].name) == len && !strncmp(table[i].name, name, len))
+			return &table[i];
+	}
+	return NULL;
+}
+
+int options_parse_operands(const struct option_entry *table, size_t count, const char *operands, int argc,
+			   char **argv, int *rest, bool *dashes)
+{
+	int i = 1;
+
+	*rest = argc;
+	*dashes = false;
+	while (i < argc && argv[i][0] == '-' && argv[i][1] && !*dashes) {
+		const char *word = argv[i++], *name = word + 2, *value = strchr(word, '=');
+		size_t len = value ? (size_t)(value - word) : strlen(word);
+		const struct option_entry *option =
+			len > 2 && word[1] == '-' ? find(table, count, name, len - 2) : NULL;
 		int status;
 
-		if (!strcmp(name, "--help")) {
-			print_help(table, count, argv[0]);
+		if (!strcmp(word, "--")) {
+			*dashes = true;
+			break;
+		}
+		if (!strcmp(word, "--help")) {
+			print_help(table, count, operands, argv[0]);
 			return -1;
 		}
-		if (strncmp(name, "--", 2))
-			return error_line(STATUS_USAGE, "usage", "'%.100s' is not an option; see --help",
-					  name);
-		name += 2;
-		value = strchr(name, '=');
-		len = value ? (size_t)(value - name) : strlen(name);
-		for (size_t o = 0; o < count; o++) {
-			if (strlen(table[o].name) == len && !strncmp(table[o].name, name, len))
-				option = &table[o];
-		}
 		if (!option)
-			return error_line(STATUS_USAGE, "usage", "unknown option --%.*s; see --help",
-					  (int)len, name);
+			return usage_error("unknown option %.*s; see --help", len > 100 ? 100 : (int)len,
+					   word);
 		if (option->kind == OPTION_FLAG && !value) {
 			*(bool *)option->value = true;
 			continue;
 		}
-		if (value)
-			value++;
-		else if (i + 1 < argc)
-			value = argv[++i];
-		else
-			return error_line(STATUS_USAGE, "usage", "--%s needs a value", option->name);
-		status = assign(option, value);
+		if (!value && i == argc)
+			return usage_error("--%s needs a value", option->name);
+		status = assign(option, value ? value + 1 : argv[i++]);
 		if (status)
 			return status;
 	}
+	*rest = i;
 	return 0;
+}
+
+int options_parse(const struct option_entry *table, size_t count, int argc, char **argv)
+{
+	bool dashes;
+	int rest, status = options_parse_operands(table, count, "", argc, argv, &rest, &dashes);
+
+	if (!status && (dashes || rest < argc))
+		return usage_error("'%.100s' is not an option; see --help", argv[dashes ? rest - 1 : rest]);
+	return status;
 }
 
 void options_json(const struct option_entry *table, size_t count, struct json *j)

@@ -21,6 +21,7 @@ enum option_kind {
 struct option_entry {
 	const char *name; /* without the dashes */
 	enum option_kind kind;
+	bool may_be_empty; /* OPTION_TEXT */
 	void *value;
 	const char *help;
 	int64_t min, max;
@@ -32,6 +33,14 @@ struct option_entry {
  * (wrong input) or, for --help, the help (then -1: the caller ends with STATUS_OK).
  */
 int options_parse(const struct option_entry *table, size_t count, int argc, char **argv);
+
+/*
+ * The same for a verb with other words behind its options, which end at the first such word or at `--`.
+ * *rest: the index of the first word that is no option; *dashes: a `--` is before it. operands: of these
+ * words, for the help.
+ */
+int options_parse_operands(const struct option_entry *table, size_t count, const char *operands, int argc,
+			   char **argv, int *rest, bool *dashes);
 
 /* A whole decimal number; false where the text is anything else or does not fit. */
 bool options_int(const char *text, int64_t *value);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A ring of samples from one measuring thread to the thread that drains it. The two indices have cache lines
- * of their own, and the producer looks at the consumer's only when the ring seems full: in the common case a
- * push is a store of the sample and a store of the index.
+ * Rings from one measuring thread to the thread that drains them: of numbers (struct ring), and of anything
+ * else that lies in an array of the user's own (struct slot_ring), written and read in place. The two indices
+ * have cache lines of their own, and the producer looks at the consumer's only when the ring seems full: in
+ * the common case a push is a store of the sample and a store of the index.
  */
 #ifndef RTGAUGE_RING_H
 #define RTGAUGE_RING_H
@@ -14,54 +15,117 @@
 
 #include "rt/cache_line.h"
 
-struct ring {
+struct ring_indices {
 	/* the producer's */
 	_Alignas(CACHE_LINE) _Atomic size_t head;
 	size_t tail_seen;
 	/* the consumer's */
 	_Alignas(CACHE_LINE) _Atomic size_t tail;
+	size_t popped; /* of slots: one more than tail while the last that was popped is read */
 	/* constant */
-	_Alignas(CACHE_LINE) int64_t *slots;
-	size_t mask;
+	_Alignas(CACHE_LINE) size_t mask; /* the size, a power of two, less one */
+};
+
+static inline void ring_indices_init(struct ring_indices *r, size_t size)
+{
+	atomic_init(&r->head, 0);
+	atomic_init(&r->tail, 0);
+	r->tail_seen = r->popped = 0;
+	r->mask = size - 1;
+}
+
+/* Producer. Where the next one is to be written (its index is *head & mask); false: the ring is full. */
+static inline bool ring_indices_next(struct ring_indices *r, size_t *head)
+{
+	*head = atomic_load_explicit(&r->head, memory_order_relaxed);
+	if (__builtin_expect(*head - r->tail_seen > r->mask, 0)) {
+		r->tail_seen = atomic_load_explicit(&r->tail, memory_order_acquire);
+		if (*head - r->tail_seen > r->mask)
+			return false;
+	}
+	return true;
+}
+
+/* Producer. It is written: the consumer may have it. */
+static inline void ring_indices_publish(struct ring_indices *r, size_t head)
+{
+	atomic_store_explicit(&r->head, head + 1, memory_order_release);
+}
+
+struct ring {
+	struct ring_indices indices;
+	int64_t *slots; /* constant */
 };
 
 /* slots: an array of size entries, size a power of two. */
 static inline void ring_init(struct ring *ring, int64_t *slots, size_t size)
 {
-	atomic_init(&ring->head, 0);
-	atomic_init(&ring->tail, 0);
-	ring->tail_seen = 0;
+	ring_indices_init(&ring->indices, size);
 	ring->slots = slots;
-	ring->mask = size - 1;
 }
 
 /* Producer. false: the ring is full and the value is not in it. */
 static inline bool ring_push(struct ring *ring, int64_t value)
 {
-	size_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+	size_t head;
 
-	if (__builtin_expect(head - ring->tail_seen > ring->mask, 0)) {
-		ring->tail_seen = atomic_load_explicit(&ring->tail, memory_order_acquire);
-		if (head - ring->tail_seen > ring->mask)
-			return false;
-	}
-	ring->slots[head & ring->mask] = value;
-	atomic_store_explicit(&ring->head, head + 1, memory_order_release);
+	if (!ring_indices_next(&ring->indices, &head))
+		return false;
+	ring->slots[head & ring->indices.mask] = value;
+	ring_indices_publish(&ring->indices, head);
 	return true;
 }
 
 /* Consumer. Copies at most count values, gives the number copied. */
 static inline size_t ring_pop(struct ring *ring, int64_t *values, size_t count)
 {
-	size_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-	size_t ready = atomic_load_explicit(&ring->head, memory_order_acquire) - tail;
+	struct ring_indices *r = &ring->indices;
+	size_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
+	size_t ready = atomic_load_explicit(&r->head, memory_order_acquire) - tail;
 
 	if (ready < count)
 		count = ready;
 	for (size_t i = 0; i < count; i++)
-		values[i] = ring->slots[(tail + i) & ring->mask];
-	atomic_store_explicit(&ring->tail, tail + count, memory_order_release);
+		values[i] = ring->slots[(tail + i) & r->mask];
+	atomic_store_explicit(&r->tail, tail + count, memory_order_release);
 	return count;
+}
+
+struct slot_ring {
+	struct ring_indices indices;
+};
+
+/* size: of the array, a power of two. */
+static inline void slot_ring_init(struct slot_ring *s, size_t size)
+{
+	ring_indices_init(&s->indices, size);
+}
+
+/* Producer. Gives the slot to write; false: all are taken. */
+static inline bool slot_ring_next(struct slot_ring *s, size_t *slot)
+{
+	if (!ring_indices_next(&s->indices, slot))
+		return false;
+	*slot &= s->indices.mask;
+	return true;
+}
+
+/* Producer. That slot is written: the consumer may have it. */
+static inline void slot_ring_push(struct slot_ring *s)
+{
+	ring_indices_publish(&s->indices, atomic_load_explicit(&s->indices.head, memory_order_relaxed));
+}
+
+/* Consumer. Gives the slot that is to be read, until the next call; false: none is written. */
+static inline bool slot_ring_pop(struct slot_ring *s, size_t *slot)
+{
+	struct ring_indices *r = &s->indices;
+
+	atomic_store_explicit(&r->tail, r->popped, memory_order_release);
+	if (r->popped == atomic_load_explicit(&r->head, memory_order_acquire))
+		return false;
+	*slot = r->popped++ & r->mask;
+	return true;
 }
 
 #endif

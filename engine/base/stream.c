@@ -6,6 +6,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/boot_id.h"
 #include "verbs.h"
 
 static char buffer[65536];
@@ -16,25 +17,13 @@ void stream_begin(struct json *j)
 	json_start(j, stdout);
 }
 
-static void boot_id(char *text, size_t size)
-{
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-
-	text[0] = '\0';
-	if (!file)
-		return;
-	if (fgets(text, (int)size, file))
-		text[strcspn(text, "\n")] = '\0';
-	fclose(file);
-}
-
 void stream_hello(struct json *j, const char *probe, const struct option_entry *table, size_t count)
 {
 	struct utsname system = {0};
-	char boot[64];
+	char boot[BOOT_ID_SIZE];
 
 	uname(&system);
-	boot_id(boot, sizeof(boot));
+	boot_id_read(boot);
 	json_open(j, NULL, '{');
 	json_str(j, "type", "hello");
 	json_int(j, "version", STREAM_VERSION);
@@ -45,8 +34,8 @@ void stream_hello(struct json *j, const char *probe, const struct option_entry *
 	json_str(j, "kernel", system.release);
 	json_str(j, "machine", system.machine);
 	json_open(j, "capabilities", '[');
-	for (size_t i = 0; i < verb_count; i++)
-		json_str(j, NULL, verbs[i].name);
+	for (const struct verb **verb = verbs; *verb; verb++)
+		json_str(j, NULL, (*verb)->name);
 	json_close(j, ']');
 	options_json(table, count, j);
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #define MAGIC 0x74726163
-#define NAME_MOST 64
+#define NAME_MAX_LEN 64
 
 /* linux/mount.h; the numbers are the same on all architectures (Linux 5.2). */
 #ifndef SYS_fsopen
@@ -54,5 +54,5 @@ bool tracefs_is_name(const char *name)
 {
 	size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
 
-	return len && len <= NAME_MOST && !name[len];
+	return len && len <= NAME_MAX_LEN && !name[len];
 }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* calibrate: resolution of each clock and the distribution of the cost of reading it (paper row G3). */
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/options.h"
 #include "base/stream.h"
-#include "frame/clock_cost.h"
+#include "harness/clock_cost.h"
 #include "rt/clock.h"
 #include "verbs.h"
 
@@ -66,7 +65,7 @@ static void write_calibration(struct json *j, const char *name, int error)
 	json_line(j);
 }
 
-int verb_calibrate(int argc, char **argv)
+static int verb_calibrate(int argc, char **argv)
 {
 	int64_t count = 100000, limit_ns = NS_PER_S / 5;
 	const struct option_entry table[] = {
@@ -81,7 +80,7 @@ int verb_calibrate(int argc, char **argv)
 		 .value = &limit_ns,
 		 .min = 1000,
 		 .max = 10 * NS_PER_S,
-		 .help = "time spent on one clock at the most"},
+		 .help = "largest time spent on one clock"},
 	};
 	size_t options = sizeof(table) / sizeof(table[0]);
 	struct json j;
@@ -90,7 +89,7 @@ int verb_calibrate(int argc, char **argv)
 	if (status)
 		return status < 0 ? STATUS_OK : status;
 	stream_begin(&j);
-	stream_hello(&j, "calibrate", table, options);
+	stream_hello(&j, argv[0], table, options);
 	json_close(&j, '}');
 	json_line(&j);
 	for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++) {
@@ -99,8 +98,11 @@ int verb_calibrate(int argc, char **argv)
 		write_calibration(&j, clocks[i].name, error);
 		if (!error && cost.backwards)
 			stream_mark(&j, "clock-backwards", SEVERITY_INVALID, -1,
-				    "%s went backwards %" PRId64 " times", clocks[i].name, cost.backwards);
+				    "%s went backwards %lld times", clocks[i].name,
+				    (long long)cost.backwards);
 	}
 	stream_end(&j, "count", 0);
 	return stream_written() ? STATUS_OK : STATUS_CANNOT_MEASURE;
 }
+
+PROBE("calibrate", verb_calibrate, "resolution of each clock and the cost of reading it")

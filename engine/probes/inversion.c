@@ -2,7 +2,7 @@
 /*
  * inversion: does a task of high priority starve that waits for a lock which a low task holds, while a middle
  * one computes (paper row G2; Garre et al. 2014, sec. 3.2, fig. 2)? Three FIFO tasks on one CPU, a trial a
- * round: low takes the lock and makes high ready, which asks for the lock; low makes middle ready and goes on
+ * burst: low takes the lock and makes high ready, which asks for the lock; low makes middle ready and goes on
  * in its critical section, which is so much time of its own on the CPU. Middle computes until high has the
  * lock, or to the limit of the probe: high has starved then. High waits from the moment at which it was made
  * ready.
@@ -16,11 +16,11 @@
 #include "base/error.h"
 #include "base/series.h"
 #include "base/stream.h"
-#include "frame/frame.h"
-#include "frame/placement.h"
-#include "frame/rounds.h"
+#include "harness/harness.h"
+#include "harness/cpus.h"
+#include "harness/burst.h"
 #include "rt/clock.h"
-#include "rt/anylock.h"
+#include "rt/lock.h"
 #include "rt/memory.h"
 #include "verbs.h"
 
@@ -30,13 +30,13 @@ static const char *const lock_names[] = {
 	"all", "pi-mutex", "mutex", "ceiling-mutex", "semaphore", "futex", "spin", NULL,
 };
 #define LOCK_ALL 0
-#define LOCKS_MOST 6
+#define LOCKS_MAX 6
 
 static int lock = LOCK_ALL;
 static int64_t section_ns = 2000000, limit_ns = 100000000, trials = 3;
 
 static const struct option_entry table[] = {
-	FRAME_OPTION_CPU,
+	HARNESS_OPTION_CPU,
 	{.name = "lock",
 	 .kind = OPTION_CHOICE,
 	 .value = &lock,
@@ -62,26 +62,26 @@ static const struct option_entry table[] = {
 	 .help = "with each lock (3)"},
 	{.name = "priority",
 	 .kind = OPTION_INT,
-	 .value = &frame_wanted.priority,
+	 .value = &harness_options.priority,
 	 .min = 3,
 	 .max = 99,
 	 .help = "of the high task; the others have one and two less (98)"},
-	FRAME_OPTIONS_MACHINE,
+	HARNESS_OPTIONS_MACHINE,
 };
 
 /* A kind of lock and what became of its trials. */
 struct kind {
-	enum anylock_kind lock;
+	enum lock_kind lock;
 	int error; /* there is no such lock here */
 	struct series series;
-	int64_t done, starved, gave_up, wait_most_ns, held_most_ns;
+	int64_t done, starved, gave_up, wait_max_ns, held_max_ns;
 };
 
-static struct kind *kinds[LOCKS_MOST];
-static struct series *series[LOCKS_MOST];
+static struct kind *kinds[LOCKS_MAX];
+static struct series *series[LOCKS_MAX];
 static unsigned int kind_count, kind_now;
-static struct rounds_task *tasks[TASKS];
-static struct anylock lock_now;
+static struct burst_task *tasks[TASKS];
+static struct lock lock_now;
 
 /* What the three of a trial share. */
 static struct {
@@ -101,26 +101,26 @@ static void hold(void)
 		;
 }
 
-static void run_low(struct rounds_task *t)
+static void run_low(struct burst_task *t)
 {
 	(void)t;
-	rounds_meet();
-	anylock_take(&lock_now, 0);
+	burst_meet();
+	lock_take(&lock_now, 0);
 	trial.taken_ns = clock_now_ns(CLOCK_MONOTONIC);
 	trial.ready_ns = trial.taken_ns;
 	sem_post(&trial.high);
 	sem_post(&trial.middle);
 	hold();
 	trial.released_ns = clock_now_ns(CLOCK_MONOTONIC);
-	anylock_give(&lock_now);
+	lock_give(&lock_now);
 }
 
-static void run_middle(struct rounds_task *t)
+static void run_middle(struct burst_task *t)
 {
 	int64_t end_ns;
 
 	(void)t;
-	rounds_meet();
+	burst_meet();
 	while (sem_wait(&trial.middle))
 		;
 	end_ns = trial.ready_ns + limit_ns;
@@ -132,19 +132,19 @@ static void run_middle(struct rounds_task *t)
 	}
 }
 
-static void run_high(struct rounds_task *t)
+static void run_high(struct burst_task *t)
 {
 	bool has_it;
 
 	(void)t;
-	rounds_meet();
+	burst_meet();
 	while (sem_wait(&trial.high))
 		;
-	has_it = anylock_take(&lock_now, trial.ready_ns + limit_ns);
+	has_it = lock_take(&lock_now, trial.ready_ns + limit_ns);
 	trial.ended_ns = clock_now_ns(CLOCK_MONOTONIC);
 	atomic_store(&trial.high_has_it, true);
 	if (has_it) {
-		anylock_give(&lock_now);
+		lock_give(&lock_now);
 	} else {
 		trial.starved = true;
 		trial.gave_up = true;
@@ -155,7 +155,7 @@ static void ready(void)
 {
 	struct kind *kind = kinds[kind_now];
 
-	anylock_make(&lock_now, kind->lock, (int)frame_wanted.priority);
+	lock_make(&lock_now, kind->lock, (int)harness_options.priority);
 	sem_init(&trial.middle, 0, 0);
 	sem_init(&trial.high, 0, 0);
 	trial.starved = trial.gave_up = false;
@@ -171,11 +171,11 @@ static bool take(struct json *j)
 	kind->done++;
 	kind->starved += trial.starved;
 	kind->gave_up += trial.gave_up;
-	if (wait_ns > kind->wait_most_ns)
-		kind->wait_most_ns = wait_ns;
-	if (held_ns > kind->held_most_ns)
-		kind->held_most_ns = held_ns;
-	anylock_end(&lock_now);
+	if (wait_ns > kind->wait_max_ns)
+		kind->wait_max_ns = wait_ns;
+	if (held_ns > kind->held_max_ns)
+		kind->held_max_ns = held_ns;
+	lock_end(&lock_now);
 	/* The kinds in turn, so that a disturbance does not meet one of them only. */
 	do {
 		kind_now = (kind_now + 1) % kind_count;
@@ -202,70 +202,69 @@ static void conclude(struct json *j)
 		json_int(j, "trials", kind->done);
 		json_int(j, "starved", kind->starved);
 		json_int(j, "gave_up", kind->gave_up);
-		json_int(j, "wait_max_ns", kind->wait_most_ns);
-		json_int(j, "held_max_ns", kind->held_most_ns);
+		json_int(j, "wait_max_ns", kind->wait_max_ns);
+		json_int(j, "held_max_ns", kind->held_max_ns);
 		json_int(j, "section_ns", section_ns);
 		json_int(j, "limit_ns", limit_ns);
 		stream_result_end(j);
 	}
 }
 
-static int make_kind(enum anylock_kind anylock_kind, int cpu)
+static int make_kind(enum lock_kind lock_kind, int cpu)
 {
 	struct kind *kind = memory_get(sizeof(*kind));
 
 	if (!kind)
-		return frame_no_memory();
-	kind->lock = anylock_kind;
-	kind->error = anylock_make(&lock_now, anylock_kind, (int)frame_wanted.priority);
+		return harness_no_memory();
+	kind->lock = lock_kind;
+	kind->error = lock_make(&lock_now, lock_kind, (int)harness_options.priority);
 	if (!kind->error)
-		anylock_end(&lock_now);
+		lock_end(&lock_now);
 	else if (lock != LOCK_ALL)
 		return error_line(STATUS_CANNOT_MEASURE, "method",
-				  "there is no %s here (%s); choose another --lock", lock_names[anylock_kind],
+				  "there is no %s here (%s); choose another --lock", lock_names[lock_kind],
 				  strerror(kind->error));
 	kind->series.id = kind_count;
 	kind->series.metric = "wait";
 	kind->series.cpu = cpu;
-	kind->series.labels[0] = (struct label){"lock", lock_names[anylock_kind]};
+	kind->series.labels[0] = (struct label){"lock", lock_names[lock_kind]};
 	series[kind_count] = &kind->series;
 	kinds[kind_count++] = kind;
 	return 0;
 }
 
-static int make(struct rounds *r)
+static int make(struct burst *burst)
 {
-	static void (*const run[])(struct rounds_task *) = {run_low, run_middle, run_high};
-	int cpu, status = placement_choose(r->frame.cpus, PLACEMENT_SAME_CPU, &cpu, &cpu);
+	static void (*const run[])(struct burst_task *) = {run_low, run_middle, run_high};
+	int cpu, status = placement_choose(burst->harness.cpus, PLACEMENT_SAME_CPU, &cpu, &cpu);
 
 	for (int i = 1; lock_names[i] && !status; i++) {
 		if (lock == LOCK_ALL || lock == i)
-			status = make_kind((enum anylock_kind)i, cpu);
+			status = make_kind((enum lock_kind)i, cpu);
 	}
 	for (int i = 0; i < TASKS && !status; i++) {
-		tasks[i] = rounds_task_new(cpu, 1, run[i]);
+		tasks[i] = burst_task_new(cpu, 1, run[i]);
 		if (!tasks[i])
-			return frame_no_memory();
-		tasks[i]->thread.priority = (int)frame_wanted.priority - (HIGH - i);
+			return harness_no_memory();
+		tasks[i]->thread.priority = (int)harness_options.priority - (HIGH - i);
 	}
 	if (status)
 		return status;
 	while (kind_now < kind_count - 1 && kinds[kind_now]->error)
 		kind_now++;
-	r->frame.series_count = kind_count;
-	r->work_ns = limit_ns + 2 * section_ns;
-	r->rest_ns = r->work_ns / 2;
-	frame_wanted.warm_up_ns = 0;
-	frame_wanted.count = trials;
+	burst->harness.series_count = kind_count;
+	burst->work_ns = limit_ns + 2 * section_ns;
+	burst->rest_ns = burst->work_ns / 2;
+	harness_options.warm_up_ns = 0;
+	harness_options.count = trials;
 	return 0;
 }
 
-static struct rounds rounds = {
-	.frame =
+static struct burst burst = {
+	.harness =
 		{
-			.name = "inversion",
 			.table = table,
-			.options = sizeof(table) / sizeof(table[0]),
+			.option_count = sizeof(table) / sizeof(table[0]),
 			.series = series,
 			.conclude = conclude,
 		},
@@ -276,7 +275,10 @@ static struct rounds rounds = {
 	.take = take,
 };
 
-int verb_inversion(int argc, char **argv)
+static int verb_inversion(int argc, char **argv)
 {
-	return rounds_run(&rounds, argc, argv);
+	return burst_run(&burst, argc, argv);
 }
+
+PROBE("inversion", verb_inversion,
+      "does a high task starve that waits for a lock of a low one, by kind of lock")

@@ -4,14 +4,13 @@
  * between two readings. After each gap the kernel's counts for the task and the CPU tell what the kernel
  * knows of it; where it knows of nothing, the gap came from below: hardware, firmware, a hypervisor.
  */
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/series.h"
 #include "base/stream.h"
-#include "frame/frame.h"
-#include "frame/rounds.h"
+#include "harness/harness.h"
+#include "harness/burst.h"
 #include "rt/clock.h"
 #include "rt/interrupts.h"
 #include "rt/memory.h"
@@ -19,8 +18,8 @@
 #include "verbs.h"
 
 #define ROOM ((size_t)3 * 8192)
-#define READ_COST_MOST_NS 100000 /* a count of interrupts that costs more would be what is measured */
-#define BUSY_PERCENT_MOST 80
+#define READ_COST_MAX_NS 100000 /* a count of interrupts that costs more would be what is measured */
+#define BUSY_PERCENT_MAX 80
 
 /* Where interrupts are not counted, those gaps and the ones from below are one series, by another name. */
 enum cause { CAUSE_TASK, CAUSE_INTERRUPT, CAUSE_BELOW, CAUSES };
@@ -32,13 +31,13 @@ static int64_t threshold_ns = 1000, round_ns = 100000000, busy_ns = 75000000;
 static int count_interrupts = 1;
 
 static const struct option_entry table[] = {
-	FRAME_OPTION_CPU,
+	HARNESS_OPTION_CPU,
 	{.name = "threshold-ns",
 	 .kind = OPTION_INT,
 	 .value = &threshold_ns,
 	 .min = 100,
 	 .max = NS_PER_S,
-	 .help = "what is shorter is no gap (1000)"},
+	 .help = "shortest gap that counts (1000)"},
 	{.name = "round-ns",
 	 .kind = OPTION_INT,
 	 .value = &round_ns,
@@ -54,29 +53,29 @@ static const struct option_entry table[] = {
 	{.name = "interrupts",
 	 .kind = OPTION_CHOICE,
 	 .value = &count_interrupts,
-	 .choices = frame_on_off,
+	 .choices = harness_on_off,
 	 .help = "count them after each gap, where that is cheap"},
-	FRAME_OPTIONS_MEASURING("gaps to measure on a CPU, in place of a duration"),
+	HARNESS_OPTIONS_MEASURING("gaps to measure on a CPU, in place of a duration"),
 };
 
 /* A CPU: its task and a series for each cause. */
 struct watched_cpu {
-	struct rounds_task *task;
+	struct burst_task *task;
 	struct series series[CAUSES];
 	struct interrupts interrupts;
 	bool interrupts_told;
 	int64_t read_cost_ns;
-	/* of the measured phase: in the round, and in all */
+	/* of the measured phase: in the burst, and in all */
 	int64_t observed_ns, observed_all_ns;
 	int64_t lost;
 };
 
-static struct watched_cpu *cpus[PROBE_CPUS_MOST];
-static struct rounds_task *tasks[PROBE_CPUS_MOST];
-static struct series *series[PROBE_CPUS_MOST * CAUSES];
-static struct frame_thread *measurers[PROBE_CPUS_MOST * CAUSES];
+static struct watched_cpu *cpus[PROBE_CPUS_MAX];
+static struct burst_task *tasks[PROBE_CPUS_MAX];
+static struct series *series[PROBE_CPUS_MAX * CAUSES];
+static struct harness_thread *measurers[PROBE_CPUS_MAX * CAUSES];
 static unsigned int cpu_count, series_count;
-static int64_t measured_from_ns, measured_until_ns; /* set before each round */
+static int64_t measured_from_ns, measured_until_ns; /* set before each burst */
 
 /* What the kernel counted up to now. */
 struct counted {
@@ -113,14 +112,14 @@ static int64_t measured_part(int64_t begin_ns, int64_t end_ns)
 }
 
 /* The measured path: read the clock until the difference to the reading before is long. */
-static void work(struct rounds_task *t)
+static void work(struct burst_task *t)
 {
 	struct watched_cpu *c = cpus[t->number];
-	int64_t limit_ns = rounds_limit_ns, last_ns, now_ns;
+	int64_t limit_ns = burst_limit_ns, last_ns, now_ns;
 	struct counted before, after;
 	size_t count = 0;
 
-	rounds_meet(); /* so that none keeps the first thread from opening the gates of the others */
+	burst_meet(); /* so that none keeps the first thread from opening the gates of the others */
 	count_now(c, &before);
 	c->observed_ns = 0;
 	last_ns = clock_now_ns(CLOCK_MONOTONIC);
@@ -153,14 +152,14 @@ static void work(struct rounds_task *t)
 
 static void ready(void)
 {
-	measured_from_ns = series[0]->start_ns + frame_wanted.warm_up_ns;
+	measured_from_ns = series[0]->start_ns + harness_options.warm_up_ns;
 	measured_until_ns =
-		frame_wanted.duration_ns ? measured_from_ns + frame_wanted.duration_ns : INT64_MAX;
+		harness_options.duration_ns ? measured_from_ns + harness_options.duration_ns : INT64_MAX;
 }
 
 static bool take(struct json *j)
 {
-	bool more = !frame_wanted.count;
+	bool more = !harness_options.count;
 
 	for (unsigned int i = 0; i < cpu_count; i++) {
 		struct watched_cpu *c = cpus[i];
@@ -174,7 +173,7 @@ static bool take(struct json *j)
 		for (unsigned int cause = 0; cause < CAUSES; cause++)
 			gaps += c->series[cause].total.count +
 				c->series[cause].measuring * c->series[cause].window.count;
-		more |= gaps < frame_wanted.count;
+		more |= gaps < harness_options.count;
 	}
 	return more;
 }
@@ -200,7 +199,7 @@ static void conclude(struct json *j)
 }
 
 /* Whether a count of interrupts is cheap enough to follow each gap; on its own CPU, as the task. */
-static int prepare(struct frame_thread *thread)
+static int prepare(struct harness_thread *thread)
 {
 	struct watched_cpu *c = NULL;
 
@@ -221,7 +220,7 @@ static int prepare(struct frame_thread *thread)
 		if (i == 0 || took_ns < c->read_cost_ns)
 			c->read_cost_ns = took_ns;
 	}
-	c->interrupts_told = c->read_cost_ns <= READ_COST_MOST_NS;
+	c->interrupts_told = c->read_cost_ns <= READ_COST_MAX_NS;
 	if (c->interrupts_told)
 		c->series[CAUSE_INTERRUPT].labels[0].text = cause_names[CAUSE_INTERRUPT];
 	return 0;
@@ -229,27 +228,26 @@ static int prepare(struct frame_thread *thread)
 
 static int check_numbers(void)
 {
-	if (busy_ns > round_ns / 100 * BUSY_PERCENT_MOST)
-		return error_line(STATUS_USAGE, "usage",
-				  "busy for %" PRId64 " ns of %" PRId64
-				  " ns leaves the machine to nobody else: %d %% is the most",
-				  busy_ns, round_ns, BUSY_PERCENT_MOST);
+	if (busy_ns > round_ns / 100 * BUSY_PERCENT_MAX)
+		return usage_error(
+			"busy for %lld ns of %lld ns leaves no time to the rest of the machine: at most %d %% is allowed",
+			(long long)busy_ns, (long long)round_ns, BUSY_PERCENT_MAX);
 	return 0;
 }
 
-static int make(struct rounds *r)
+static int make(struct burst *burst)
 {
-	const struct cpuset *measured = &r->frame.cpus->measured;
+	const struct cpuset *measured = &burst->harness.cpus->measured;
 
 	for (int cpu = cpuset_next(measured, 0); cpu >= 0;
 	     cpu = cpuset_next(measured, (unsigned int)cpu + 1)) {
 		struct watched_cpu *c = memory_get(sizeof(*c));
 
 		if (!c)
-			return frame_no_memory();
-		c->task = rounds_task_new(cpu, ROOM, work);
+			return harness_no_memory();
+		c->task = burst_task_new(cpu, ROOM, work);
 		if (!c->task)
-			return frame_no_memory();
+			return harness_no_memory();
 		c->task->thread.prepare = prepare;
 		for (unsigned int cause = 0; cause < CAUSES; cause++) {
 			struct series *s = &c->series[cause];
@@ -264,19 +262,18 @@ static int make(struct rounds *r)
 		cpus[cpu_count] = c;
 		tasks[cpu_count++] = c->task;
 	}
-	r->task_count = cpu_count;
-	r->frame.series_count = series_count;
-	r->work_ns = busy_ns;
-	r->rest_ns = round_ns - busy_ns;
+	burst->task_count = cpu_count;
+	burst->harness.series_count = series_count;
+	burst->work_ns = busy_ns;
+	burst->rest_ns = round_ns - busy_ns;
 	return 0;
 }
 
-static struct rounds rounds = {
-	.frame =
+static struct burst burst = {
+	.harness =
 		{
-			.name = "noise",
 			.table = table,
-			.options = sizeof(table) / sizeof(table[0]),
+			.option_count = sizeof(table) / sizeof(table[0]),
 			.check = check_numbers,
 			.series = series,
 			.measurers = measurers,
@@ -288,7 +285,9 @@ static struct rounds rounds = {
 	.take = take,
 };
 
-int verb_noise(int argc, char **argv)
+static int verb_noise(int argc, char **argv)
 {
-	return rounds_run(&rounds, argc, argv);
+	return burst_run(&burst, argc, argv);
 }
+
+PROBE("noise", verb_noise, "gaps in a task that only reads the clock, and what the kernel knows of each")

@@ -13,9 +13,9 @@
 #include "base/error.h"
 #include "base/series.h"
 #include "base/stream.h"
-#include "frame/frame.h"
-#include "frame/placement.h"
-#include "frame/rounds.h"
+#include "harness/harness.h"
+#include "harness/cpus.h"
+#include "harness/burst.h"
 #include "rt/cache_line.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
@@ -25,7 +25,7 @@
 
 #define WORK_NS (NS_PER_S / 20)
 #define REST_NS (NS_PER_S / 50)
-#define LEAST_INTERVAL_NS 20000
+#define MIN_INTERVAL_NS 20000
 #define PREEMPTED_PERCENT 90
 
 enum event { EVENT_TIMER, EVENT_WAKE_UP };
@@ -36,7 +36,7 @@ static int event, placement = PLACEMENT_OTHER_CORE;
 static int64_t interval_ns = 200000;
 
 static const struct option_entry table[] = {
-	FRAME_OPTION_CPU,
+	HARNESS_OPTION_CPU,
 	{.name = "event",
 	 .kind = OPTION_CHOICE,
 	 .value = &event,
@@ -50,30 +50,30 @@ static const struct option_entry table[] = {
 	{.name = "interval-ns",
 	 .kind = OPTION_INT,
 	 .value = &interval_ns,
-	 .min = LEAST_INTERVAL_NS,
+	 .min = MIN_INTERVAL_NS,
 	 .max = WORK_NS / 5,
 	 .help = "between two events (200000)"},
-	FRAME_OPTIONS_MEASURING("events in the measured phase, in place of a duration"),
+	HARNESS_OPTIONS_MEASURING("events in the measured phase, in place of a duration"),
 };
 
-static struct rounds_task *tasks[3];
+static struct burst_task *tasks[3];
 static struct series *series;
-static int64_t preempted, events; /* in all rounds */
+static int64_t preempted, events; /* in all bursts */
 static struct {
 	_Alignas(CACHE_LINE) _Atomic bool over;
 	size_t posts; /* set before over is */
 	_Alignas(CACHE_LINE) sem_t wake;
-} round_now;
+} burst_now;
 
-/* The low task computes until the others have ended, and not for longer than the round. */
-static void run_low(struct rounds_task *t)
+/* The low task computes until the others have ended, and not for longer than the burst. */
+static void run_low(struct burst_task *t)
 {
 	struct usage before, after;
 
-	rounds_meet();
+	burst_meet();
 	usage_read(-1, &before);
-	while (!atomic_load_explicit(&round_now.over, memory_order_relaxed) &&
-	       clock_now_ns(CLOCK_MONOTONIC) < rounds_limit_ns)
+	while (!atomic_load_explicit(&burst_now.over, memory_order_relaxed) &&
+	       clock_now_ns(CLOCK_MONOTONIC) < burst_limit_ns)
 		;
 	usage_read(-1, &after);
 	t->times[0] = after.involuntary_switches - before.involuntary_switches;
@@ -81,12 +81,12 @@ static void run_low(struct rounds_task *t)
 }
 
 /* The measured path: wait until a time, read the clock, store both. */
-static void run_high_by_timer(struct rounds_task *t)
+static void run_high_by_timer(struct burst_task *t)
 {
-	int64_t next_ns, limit_ns = rounds_limit_ns;
+	int64_t next_ns, limit_ns = burst_limit_ns;
 	size_t count = 0;
 
-	rounds_meet();
+	burst_meet();
 	next_ns = clock_now_ns(CLOCK_MONOTONIC) + interval_ns;
 	while (next_ns < limit_ns && count + 2 <= t->room) {
 		struct timespec next = ns_timespec(next_ns), now;
@@ -99,36 +99,36 @@ static void run_high_by_timer(struct rounds_task *t)
 		t->times[count++] = timespec_ns(&now);
 		next_ns = timespec_ns(&now) + interval_ns;
 	}
-	atomic_store(&round_now.over, true);
+	atomic_store(&burst_now.over, true);
 	t->count = count;
 }
 
 /* The measured path: come back from wait, read the clock, store. */
-static void run_high_by_wake_up(struct rounds_task *t)
+static void run_high_by_wake_up(struct burst_task *t)
 {
 	struct timespec now;
 	size_t count = 0;
 
-	rounds_meet();
+	burst_meet();
 	for (;;) {
-		while (sem_wait(&round_now.wake))
+		while (sem_wait(&burst_now.wake))
 			;
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		/* The post that says that it is over comes after all others, which may still wait to be seen.
 		 */
-		if (atomic_load_explicit(&round_now.over, memory_order_acquire) && count == round_now.posts)
+		if (atomic_load_explicit(&burst_now.over, memory_order_acquire) && count == burst_now.posts)
 			break;
 		t->times[count++] = timespec_ns(&now);
 	}
 	t->count = count;
 }
 
-static void run_waker(struct rounds_task *t)
+static void run_waker(struct burst_task *t)
 {
-	int64_t next_ns, limit_ns = rounds_limit_ns;
+	int64_t next_ns, limit_ns = burst_limit_ns;
 	size_t count = 0;
 
-	rounds_meet();
+	burst_meet();
 	next_ns = clock_now_ns(CLOCK_MONOTONIC) + interval_ns;
 	while (next_ns < limit_ns && count < t->room) {
 		struct timespec next = ns_timespec(next_ns), now;
@@ -136,25 +136,25 @@ static void run_waker(struct rounds_task *t)
 		wait_until_monotonic(&next);
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		t->times[count++] = timespec_ns(&now);
-		sem_post(&round_now.wake);
+		sem_post(&burst_now.wake);
 		next_ns = timespec_ns(&now) + interval_ns;
 	}
 	clock_pause_ns(interval_ns);
-	round_now.posts = count;
-	atomic_store(&round_now.over, true);
-	sem_post(&round_now.wake);
+	burst_now.posts = count;
+	atomic_store(&burst_now.over, true);
+	sem_post(&burst_now.wake);
 	t->count = count;
 }
 
 static void ready(void)
 {
-	atomic_store(&round_now.over, false);
-	sem_init(&round_now.wake, 0, 0);
+	atomic_store(&burst_now.over, false);
+	sem_init(&burst_now.wake, 0, 0);
 }
 
 static bool take(struct json *j)
 {
-	const struct rounds_task *high = tasks[HIGH], *waker = tasks[WAKER];
+	const struct burst_task *high = tasks[HIGH], *waker = tasks[WAKER];
 	size_t count = event == EVENT_TIMER ? high->count / 2 : high->count;
 
 	preempted += tasks[LOW]->times[0];
@@ -163,7 +163,7 @@ static bool take(struct json *j)
 		int64_t from_ns = event == EVENT_TIMER ? high->times[2 * i] : waker->times[i];
 		int64_t to_ns = event == EVENT_TIMER ? high->times[2 * i + 1] : high->times[i];
 
-		if (!rounds_feed(series, from_ns, to_ns - from_ns, j))
+		if (!burst_feed(series, from_ns, to_ns - from_ns, j))
 			return false;
 	}
 	return true;
@@ -178,68 +178,65 @@ static void conclude(struct json *j)
 	json_int(j, "preempted", preempted);
 	stream_result_end(j);
 	if (preempted < events / 100 * PREEMPTED_PERCENT)
-		stream_mark(j, "not-preempted", SEVERITY_DOUBTFUL, 0,
-			    "the low task was preempted %" PRId64 " times at %" PRId64
-			    " events: at the others it did not run",
-			    preempted, events);
+		stream_mark(
+			j, "not-preempted", SEVERITY_DOUBTFUL, 0,
+			"the low task was preempted %lld times at %lld events: at the others it did not run",
+			(long long)preempted, (long long)events);
 }
 
 static int check_numbers(void)
 {
-	if (frame_wanted.policy != POLICY_OTHER && frame_wanted.priority < 2)
-		return error_line(STATUS_USAGE, "usage",
-				  "the low task has one priority less: give --priority 2 or more");
+	if (harness_options.policy != POLICY_OTHER && harness_options.priority < 2)
+		return usage_error("the low task has one priority less: give --priority 2 or more");
 	if (event == EVENT_WAKE_UP && placement == PLACEMENT_SAME_CPU)
-		return error_line(STATUS_USAGE, "usage",
-				  "the low task keeps its CPU: the one that wakes the high task cannot be "
-				  "there; give --placement other-core or same-core");
+		return usage_error(
+			"the low task keeps its CPU: the one that wakes the high task cannot be there; give --placement other-core or same-core");
 	return 0;
 }
 
 /* Without real-time priorities, what is low is nice. */
-static int be_nice(struct frame_thread *t)
+static int be_nice(struct harness_thread *t)
 {
 	return setpriority(PRIO_PROCESS, (id_t)t->tid, 19) ? errno : 0;
 }
 
-static int make(struct rounds *r)
+static int make(struct burst *burst)
 {
-	const size_t room = 2 * WORK_NS / LEAST_INTERVAL_NS;
-	int cpu, partner, status;
+	const size_t room = 2 * WORK_NS / MIN_INTERVAL_NS;
+	int cpu, peer, status;
 
-	status = placement_choose(r->frame.cpus,
+	status = placement_choose(burst->harness.cpus,
 				  event == EVENT_TIMER ? PLACEMENT_SAME_CPU : (enum placement)placement, &cpu,
-				  &partner);
+				  &peer);
 	if (status)
 		return status;
-	tasks[LOW] = rounds_task_new(cpu, room, run_low);
+	tasks[LOW] = burst_task_new(cpu, room, run_low);
 	tasks[HIGH] =
-		rounds_task_new(cpu, room, event == EVENT_TIMER ? run_high_by_timer : run_high_by_wake_up);
-	tasks[WAKER] = rounds_task_new(partner, room, run_waker);
+		burst_task_new(cpu, room, event == EVENT_TIMER ? run_high_by_timer : run_high_by_wake_up);
+	tasks[WAKER] = burst_task_new(peer, room, run_waker);
 	if (!tasks[LOW] || !tasks[HIGH] || !tasks[WAKER])
-		return frame_no_memory();
-	if (frame_wanted.policy == POLICY_OTHER)
+		return harness_no_memory();
+	if (harness_options.policy == POLICY_OTHER)
 		tasks[LOW]->thread.prepare = be_nice;
 	else
 		tasks[LOW]->thread.priority--;
 	series = memory_get(sizeof(*series));
 	if (!series)
-		return frame_no_memory();
+		return harness_no_memory();
 	series->metric = "preemption";
 	series->cpu = cpu;
 	series->labels[0] = (struct label){"event", event_names[event]};
 	if (event == EVENT_WAKE_UP)
 		series->labels[1] = (struct label){"placement", placement_names[placement]};
-	r->task_count = event == EVENT_TIMER ? 2 : 3;
+	burst->task_count = event == EVENT_TIMER ? 2 : 3;
 	return 0;
 }
 
-static struct rounds rounds = {
-	.frame =
+static struct burst burst = {
+	.harness =
 		{
-			.name = "preempt",
 			.table = table,
-			.options = sizeof(table) / sizeof(table[0]),
+			.option_count = sizeof(table) / sizeof(table[0]),
 			.check = check_numbers,
 			.series = &series,
 			.series_count = 1,
@@ -253,7 +250,9 @@ static struct rounds rounds = {
 	.take = take,
 };
 
-int verb_preempt(int argc, char **argv)
+static int verb_preempt(int argc, char **argv)
 {
-	return rounds_run(&rounds, argc, argv);
+	return burst_run(&burst, argc, argv);
 }
+
+PROBE("preempt", verb_preempt, "from an event to the first instruction of a task, while a lower one runs")

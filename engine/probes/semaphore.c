@@ -18,9 +18,9 @@
 #include "base/error.h"
 #include "base/series.h"
 #include "base/stream.h"
-#include "frame/frame.h"
-#include "frame/placement.h"
-#include "frame/rounds.h"
+#include "harness/harness.h"
+#include "harness/cpus.h"
+#include "harness/burst.h"
 #include "rt/cache_line.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
@@ -47,7 +47,7 @@ static const char *const method_names[] = {"semaphore", "mutex",  "condition", "
 static int method, placement = PLACEMENT_SAME_CPU;
 
 static const struct option_entry table[] = {
-	FRAME_OPTION_CPU,
+	HARNESS_OPTION_CPU,
 	{.name = "method",
 	 .kind = OPTION_CHOICE,
 	 .value = &method,
@@ -58,16 +58,16 @@ static const struct option_entry table[] = {
 	 .value = &placement,
 	 .choices = placement_names,
 	 .help = "of the second task"},
-	FRAME_OPTIONS_MEASURING("hand-overs in the measured phase, in place of a duration"),
+	HARNESS_OPTIONS_MEASURING("hand-overs in the measured phase, in place of a duration"),
 };
 
-static struct rounds_task *tasks[2];
+static struct burst_task *tasks[2];
 static struct series *series;
-static int64_t hand_overs, slept; /* in all rounds */
+static int64_t hand_overs, slept; /* in all bursts */
 static int64_t slept_in_round[2];
 static struct {
 	_Alignas(CACHE_LINE) _Atomic bool over;
-} round_now;
+} burst_now;
 
 /* What the two share; [n] is what task n waits for, unless it is said otherwise. */
 static sem_t semaphores[2];
@@ -80,7 +80,7 @@ static int readable[2], writable[2];
 static mqd_t queues[2];
 static sigset_t wake_signal;
 
-/* `post` wakes the other task and `wait` waits for it; turn_number counts the hand-overs of the round, 0 is
+/* `post` wakes the other task and `wait` waits for it; turn_number counts the hand-overs of the burst, 0 is
  * the first by task 0. What is interrupted is tried again. */
 
 static inline void semaphore_post(unsigned int other, size_t turn_number)
@@ -182,25 +182,25 @@ static inline void signal_wait(unsigned int own, size_t turn_number)
 typedef void (*step)(unsigned int task, size_t turn_number);
 
 /* The measured path: come back from wait, read the clock, store, post. Task 0 says when it is over. */
-static inline __attribute__((always_inline)) void take_turns(struct rounds_task *t, step post, step wait)
+static inline __attribute__((always_inline)) void take_turns(struct burst_task *t, step post, step wait)
 {
 	unsigned int own = t->number, other = 1 - own;
-	int64_t limit_ns = rounds_limit_ns;
+	int64_t limit_ns = burst_limit_ns;
 	size_t count = 0;
 	struct timespec now;
 
-	rounds_meet();
+	burst_meet();
 	if (own == 1)
 		wait(own, 0);
 	for (;;) {
 		size_t turn_number = 2 * count + own;
 
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		if (atomic_load_explicit(&round_now.over, memory_order_relaxed))
+		if (atomic_load_explicit(&burst_now.over, memory_order_relaxed))
 			break;
 		t->times[count++] = timespec_ns(&now);
 		if (own == 0 && (count == t->room || t->times[count - 1] >= limit_ns)) {
-			atomic_store(&round_now.over, true);
+			atomic_store(&burst_now.over, true);
 			post(other, turn_number);
 			break;
 		}
@@ -211,7 +211,7 @@ static inline __attribute__((always_inline)) void take_turns(struct rounds_task 
 }
 
 /* Task 0 begins with the first and the third mutex, task 1 with the second. */
-static void take_turns_by_mutex(struct rounds_task *t)
+static void take_turns_by_mutex(struct burst_task *t)
 {
 	pthread_mutex_lock(&mutexes[t->number]);
 	if (t->number == 0)
@@ -227,7 +227,7 @@ static void take_turns_by_mutex(struct rounds_task *t)
 	}
 }
 
-static void work_by_method(struct rounds_task *t)
+static void work_by_method(struct burst_task *t)
 {
 	switch ((enum method)method) {
 	case METHOD_SEMAPHORE:
@@ -253,7 +253,7 @@ static void work_by_method(struct rounds_task *t)
 }
 
 /* Beside the times: how often the task slept, as the kernel counted. */
-static void work(struct rounds_task *t)
+static void work(struct burst_task *t)
 {
 	struct usage before, after;
 
@@ -264,7 +264,7 @@ static void work(struct rounds_task *t)
 }
 
 /* The signal is waited for, not handled. */
-static int block_signal(struct frame_thread *t)
+static int block_signal(struct harness_thread *t)
 {
 	(void)t;
 	return pthread_sigmask(SIG_BLOCK, &wake_signal, NULL);
@@ -307,7 +307,7 @@ static int open_method(unsigned int n)
 
 static void ready(void)
 {
-	atomic_store(&round_now.over, false);
+	atomic_store(&burst_now.over, false);
 	turn = 0;
 }
 
@@ -320,7 +320,7 @@ static bool take(struct json *j)
 	for (size_t i = 1; i < tasks[0]->count + tasks[1]->count; i++) {
 		int64_t from_ns = tasks[(i - 1) % 2]->times[(i - 1) / 2];
 
-		if (!rounds_feed(series, from_ns, tasks[i % 2]->times[i / 2] - from_ns, j))
+		if (!burst_feed(series, from_ns, tasks[i % 2]->times[i / 2] - from_ns, j))
 			return false;
 	}
 	return true;
@@ -337,10 +337,10 @@ static void conclude(struct json *j)
 	stream_result_end(j);
 }
 
-static int make(struct rounds *r)
+static int make(struct burst *burst)
 {
 	int cpu[2];
-	int status = placement_choose(r->frame.cpus, (enum placement)placement, &cpu[0], &cpu[1]);
+	int status = placement_choose(burst->harness.cpus, (enum placement)placement, &cpu[0], &cpu[1]);
 
 	sigemptyset(&wake_signal);
 	sigaddset(&wake_signal, SIGRTMIN);
@@ -351,16 +351,16 @@ static int make(struct rounds *r)
 			return error_line(STATUS_CANNOT_MEASURE, "method",
 					  "there is no %s here (%s); choose another --method",
 					  method_names[method], strerror(error));
-		tasks[i] = rounds_task_new(cpu[i], ROOM, work);
+		tasks[i] = burst_task_new(cpu[i], ROOM, work);
 		if (!tasks[i])
-			return frame_no_memory();
+			return harness_no_memory();
 		tasks[i]->thread.prepare = block_signal;
 	}
 	if (status)
 		return status;
 	series = memory_get(sizeof(*series));
 	if (!series)
-		return frame_no_memory();
+		return harness_no_memory();
 	series->metric = "hand-over";
 	series->cpu = cpu[0];
 	series->labels[0] = (struct label){"method", method_names[method]};
@@ -368,12 +368,11 @@ static int make(struct rounds *r)
 	return 0;
 }
 
-static struct rounds rounds = {
-	.frame =
+static struct burst burst = {
+	.harness =
 		{
-			.name = "semaphore",
 			.table = table,
-			.options = sizeof(table) / sizeof(table[0]),
+			.option_count = sizeof(table) / sizeof(table[0]),
 			.series = &series,
 			.series_count = 1,
 			.conclude = conclude,
@@ -387,7 +386,9 @@ static struct rounds rounds = {
 	.take = take,
 };
 
-int verb_semaphore(int argc, char **argv)
+static int verb_semaphore(int argc, char **argv)
 {
-	return rounds_run(&rounds, argc, argv);
+	return burst_run(&burst, argc, argv);
 }
+
+PROBE("semaphore", verb_semaphore, "from one task's post to the other's return from wait")

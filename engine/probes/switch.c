@@ -5,21 +5,20 @@
  * time of one task and the next time of any is a yield, a switch where that is another task's, and one
  * reading of the clock.
  */
-#include <inttypes.h>
 #include <sched.h>
 
 #include "base/error.h"
 #include "base/series.h"
 #include "base/stream.h"
-#include "frame/frame.h"
-#include "frame/placement.h"
-#include "frame/rounds.h"
+#include "harness/harness.h"
+#include "harness/cpus.h"
+#include "harness/burst.h"
 #include "rt/cache_line.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
 #include "verbs.h"
 
-#define TASKS_MOST 64
+#define TASKS_MAX 64
 #define WORK_NS (NS_PER_S / 50)
 #define REST_NS (NS_PER_S / 50)
 #define ROOM 32768
@@ -27,48 +26,48 @@
 static int64_t task_count = 2;
 
 static const struct option_entry table[] = {
-	FRAME_OPTION_CPU,
+	HARNESS_OPTION_CPU,
 	{.name = "tasks",
 	 .kind = OPTION_INT,
 	 .value = &task_count,
 	 .min = 2,
-	 .max = TASKS_MOST,
+	 .max = TASKS_MAX,
 	 .help = "that take turns (2)"},
-	FRAME_OPTIONS_MEASURING("switches in the measured phase, in place of a duration"),
+	HARNESS_OPTIONS_MEASURING("switches in the measured phase, in place of a duration"),
 };
 
-static struct rounds_task *tasks[TASKS_MOST];
+static struct burst_task *tasks[TASKS_MAX];
 static struct series *series;
 static int64_t kept_the_cpu; /* yields after which the same task went on */
 static struct {
 	_Alignas(CACHE_LINE) _Atomic bool over;
-} round_now;
+} burst_now;
 
 /* The measured path: read the clock, store, yield. */
-static void work(struct rounds_task *t)
+static void work(struct burst_task *t)
 {
 	struct timespec now;
-	int64_t limit_ns = rounds_limit_ns;
+	int64_t limit_ns = burst_limit_ns;
 	size_t count = 0;
 
-	rounds_meet();
+	burst_meet();
 	for (;;) {
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		/* A task that has ended gave the CPU up by its sleep: what follows was no yield. */
-		if (atomic_load_explicit(&round_now.over, memory_order_relaxed))
+		if (atomic_load_explicit(&burst_now.over, memory_order_relaxed))
 			break;
 		t->times[count++] = timespec_ns(&now);
 		if (count == t->room || t->times[count - 1] >= limit_ns)
 			break;
 		sched_yield();
 	}
-	atomic_store(&round_now.over, true);
+	atomic_store(&burst_now.over, true);
 	t->count = count;
 }
 
 static void ready(void)
 {
-	atomic_store(&round_now.over, false);
+	atomic_store(&burst_now.over, false);
 }
 
 /* The task whose next time is the earliest; -1: there is none. */
@@ -86,7 +85,7 @@ static int earliest(const size_t *at)
 
 static bool take(struct json *j)
 {
-	size_t at[TASKS_MOST] = {0};
+	size_t at[TASKS_MAX] = {0};
 	int64_t before_ns = 0;
 	int last = -1, next;
 
@@ -95,7 +94,7 @@ static bool take(struct json *j)
 
 		if (last == next && series->measuring)
 			kept_the_cpu++;
-		else if (last >= 0 && last != next && !rounds_feed(series, before_ns, time_ns - before_ns, j))
+		else if (last >= 0 && last != next && !burst_feed(series, before_ns, time_ns - before_ns, j))
 			return false;
 		last = next;
 		before_ns = time_ns;
@@ -112,38 +111,37 @@ static void conclude(struct json *j)
 	json_int(j, "kept_the_cpu", kept_the_cpu);
 	stream_result_end(j);
 	if (kept_the_cpu > series->total.count)
-		stream_mark(j, "few-switches", SEVERITY_NOTE, 0,
-			    "after %" PRId64 " of %" PRId64
-			    " yields the same task went on: this policy does not hand the CPU over at each",
-			    kept_the_cpu, kept_the_cpu + series->total.count);
+		stream_mark(
+			j, "few-switches", SEVERITY_NOTE, 0,
+			"after %lld of %lld yields the same task went on: this policy does not hand the CPU over at each",
+			(long long)kept_the_cpu, (long long)kept_the_cpu + series->total.count);
 }
 
-static int make(struct rounds *r)
+static int make(struct burst *burst)
 {
-	int cpu, status = placement_choose(r->frame.cpus, PLACEMENT_SAME_CPU, &cpu, &cpu);
+	int cpu, status = placement_choose(burst->harness.cpus, PLACEMENT_SAME_CPU, &cpu, &cpu);
 
 	if (status)
 		return status;
 	series = memory_get(sizeof(*series));
 	if (!series)
-		return frame_no_memory();
+		return harness_no_memory();
 	series->metric = "switch";
 	series->cpu = cpu;
 	for (unsigned int i = 0; i < task_count; i++) {
-		tasks[i] = rounds_task_new(cpu, ROOM, work);
+		tasks[i] = burst_task_new(cpu, ROOM, work);
 		if (!tasks[i])
-			return frame_no_memory();
+			return harness_no_memory();
 	}
-	r->task_count = (unsigned int)task_count;
+	burst->task_count = (unsigned int)task_count;
 	return 0;
 }
 
-static struct rounds rounds = {
-	.frame =
+static struct burst burst = {
+	.harness =
 		{
-			.name = "switch",
 			.table = table,
-			.options = sizeof(table) / sizeof(table[0]),
+			.option_count = sizeof(table) / sizeof(table[0]),
 			.series = &series,
 			.series_count = 1,
 			.conclude = conclude,
@@ -156,7 +154,9 @@ static struct rounds rounds = {
 	.take = take,
 };
 
-int verb_switch(int argc, char **argv)
+static int verb_switch(int argc, char **argv)
 {
-	return rounds_run(&rounds, argc, argv);
+	return burst_run(&burst, argc, argv);
 }
+
+PROBE("switch", verb_switch, "cost of a task switch: tasks of equal priority yield to each other")

@@ -14,14 +14,14 @@
 #include "base/error.h"
 #include "base/ring.h"
 #include "base/series.h"
-#include "frame/frame.h"
+#include "harness/harness.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
 #include "rt/wait.h"
 #include "verbs.h"
 
-#define RING_MOST 65536
-#define RING_LEAST 1024
+#define RING_MAX 65536
+#define RING_MIN 1024
 #define RING_SPAN_NS (4 * NS_PER_S)
 #define DRAIN_NS (NS_PER_S / 5)
 #define LEAD_NS (NS_PER_S / 50)	     /* from `go` to the first release: every thread waits by then */
@@ -38,38 +38,38 @@ static const char *const phase_names[] = {"random", "fixed", NULL};
 static struct {
 	int64_t interval_ns, stop_at_ns;
 	int timer, phase;
-} wanted = {.interval_ns = 1000000};
+} options = {.interval_ns = 1000000};
 
 static const struct option_entry table[] = {
-	FRAME_OPTION_CPU,
+	HARNESS_OPTION_CPU,
 	{.name = "interval-ns",
 	 .kind = OPTION_INT,
-	 .value = &wanted.interval_ns,
+	 .value = &options.interval_ns,
 	 .min = INT64_MIN,
 	 .max = 3600 * NS_PER_S,
 	 .help = "between two releases (1000000)"},
-	FRAME_OPTION_POLICY_ALL,
-	FRAME_OPTION_PRIORITY,
+	HARNESS_OPTION_POLICY_ALL,
+	HARNESS_OPTION_PRIORITY,
 	{.name = "timer",
 	 .kind = OPTION_CHOICE,
-	 .value = &wanted.timer,
+	 .value = &options.timer,
 	 .choices = timer_names,
 	 .help = "waits by"},
 	{.name = "phase",
 	 .kind = OPTION_CHOICE,
-	 .value = &wanted.phase,
+	 .value = &options.phase,
 	 .choices = phase_names,
 	 .help = "of the first release against the tick and the other CPUs"},
-	FRAME_OPTION_DURATION,
-	FRAME_OPTION_COUNT("activations a CPU in the measured phase, in place of a duration"),
-	FRAME_OPTION_WARM_UP,
+	HARNESS_OPTION_DURATION,
+	HARNESS_OPTION_COUNT("activations a CPU in the measured phase, in place of a duration"),
+	HARNESS_OPTION_WARM_UP,
 	{.name = "stop-at-ns",
 	 .kind = OPTION_INT,
-	 .value = &wanted.stop_at_ns,
+	 .value = &options.stop_at_ns,
 	 .min = 0,
 	 .max = INT64_MAX / 4,
 	 .help = "end when a latency is larger; 0: never"},
-	FRAME_OPTIONS_MACHINE,
+	HARNESS_OPTIONS_MACHINE,
 };
 
 /* A measuring thread. The first part is its own while it measures; the rest is read by others before and
@@ -85,16 +85,16 @@ struct task {
 	int timer_fd;
 	int64_t start_ns, warm_up_count, total_count;
 	uint64_t usual_limit_ns;
-	struct frame_thread thread;
+	struct harness_thread thread;
 	struct series series;
 };
 
-static struct task *tasks[PROBE_CPUS_MOST];
-static struct frame_thread *threads[PROBE_CPUS_MOST];
-static struct series *series[PROBE_CPUS_MOST];
+static struct task *tasks[PROBE_CPUS_MAX];
+static struct harness_thread *threads[PROBE_CPUS_MAX];
+static struct series *series[PROBE_CPUS_MAX];
 static unsigned int task_count;
 
-static struct task *task_of(struct frame_thread *thread)
+static struct task *task_of(struct harness_thread *thread)
 {
 	return (struct task *)((char *)thread - offsetof(struct task, thread));
 }
@@ -104,7 +104,7 @@ static struct task *task_of(struct frame_thread *thread)
  * activations are over with it; 0: it is still to come. As long as activations wait to be told as lost the
  * limit is 0: none may overtake them.
  */
-static __attribute__((noinline)) int64_t look_closer(struct task *t, int64_t latency)
+static __attribute__((noinline)) int64_t slow_path(struct task *t, int64_t latency)
 {
 	int64_t missed, left = t->total_count - t->position - 1;
 
@@ -123,11 +123,11 @@ static __attribute__((noinline)) int64_t look_closer(struct task *t, int64_t lat
 		}
 		return 1;
 	}
-	if (wanted.stop_at_ns && latency > wanted.stop_at_ns && t->position >= t->warm_up_count) {
-		atomic_store(&frame_shared.over_threshold, true);
-		atomic_store(&frame_shared.stop, true);
+	if (options.stop_at_ns && latency > options.stop_at_ns && t->position >= t->warm_up_count) {
+		atomic_store(&harness_shared.over_threshold, true);
+		atomic_store(&harness_shared.stop, true);
 	}
-	missed = series_missed_after(latency, wanted.interval_ns);
+	missed = series_missed_after(latency, options.interval_ns);
 	if (missed > left)
 		missed = left;
 	if (t->pending_lost || !ring_push(&t->ring, latency)) {
@@ -154,9 +154,9 @@ static inline void wait_until(const struct task *t, const struct timespec *next,
 /* The measured path: wait, read the clock, store. Ends at activation `end` or at the stop flag. */
 static inline __attribute__((always_inline)) void measure(struct task *t, int64_t end, bool by_timerfd)
 {
-	const time_t interval_s = (time_t)(wanted.interval_ns / NS_PER_S);
-	const long interval_rest_ns = (long)(wanted.interval_ns % NS_PER_S);
-	struct timespec next = ns_timespec(t->start_ns + t->position * wanted.interval_ns), now;
+	const time_t interval_s = (time_t)(options.interval_ns / NS_PER_S);
+	const long interval_rest_ns = (long)(options.interval_ns % NS_PER_S);
+	struct timespec next = ns_timespec(t->start_ns + t->position * options.interval_ns), now;
 	int64_t left = end - t->position;
 
 	while (left > 0) {
@@ -164,7 +164,7 @@ static inline __attribute__((always_inline)) void measure(struct task *t, int64_
 
 		wait_until(t, &next, by_timerfd);
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		if (__builtin_expect(atomic_load_explicit(&frame_shared.stop, memory_order_relaxed), 0))
+		if (__builtin_expect(atomic_load_explicit(&harness_shared.stop, memory_order_relaxed), 0))
 			break;
 		latency = (int64_t)(now.tv_sec - next.tv_sec) * NS_PER_S + (now.tv_nsec - next.tv_nsec);
 		if (__builtin_expect((uint64_t)latency >= t->limit_ns, 0) ||
@@ -172,9 +172,9 @@ static inline __attribute__((always_inline)) void measure(struct task *t, int64_
 			int64_t over;
 
 			t->position = end - left;
-			over = look_closer(t, latency);
+			over = slow_path(t, latency);
 			left -= over;
-			next = ns_timespec(timespec_ns(&next) + over * wanted.interval_ns);
+			next = ns_timespec(timespec_ns(&next) + over * options.interval_ns);
 			continue;
 		}
 		left--;
@@ -192,23 +192,23 @@ static void run_phase(struct task *t, int64_t end)
 {
 	if (t->position >= end)
 		return;
-	if (wanted.timer == TIMER_TIMERFD)
+	if (options.timer == TIMER_TIMERFD)
 		measure(t, end, true);
 	else
 		measure(t, end, false);
 }
 
-static int prepare(struct frame_thread *thread)
+static int prepare(struct harness_thread *thread)
 {
 	struct task *t = task_of(thread);
 
-	if (wanted.timer != TIMER_TIMERFD)
+	if (options.timer != TIMER_TIMERFD)
 		return 0;
 	t->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
 	return t->timer_fd < 0 ? errno : 0;
 }
 
-static void measure_all(struct frame_thread *thread)
+static void measure_all(struct harness_thread *thread)
 {
 	struct task *t = task_of(thread);
 
@@ -231,27 +231,25 @@ static int check_numbers(void)
 		return error_line(STATUS_CANNOT_MEASURE, "clock", "CLOCK_MONOTONIC cannot be read: %s",
 				  strerror(errno));
 	least = timespec_ns(&resolution);
-	if (wanted.interval_ns <= 0)
+	if (options.interval_ns <= 0)
 		return error_line(STATUS_USAGE, "interval",
 				  "the interval must be longer than 0; give one such as 1ms or 100us");
-	if (wanted.interval_ns < least || wanted.interval_ns < 1000)
+	if (options.interval_ns < least || options.interval_ns < 1000)
 		return error_line(STATUS_USAGE, "interval",
-				  "an interval of %" PRId64 " ns is shorter than %s (%" PRId64
-				  " ns); give a longer one",
-				  wanted.interval_ns,
+				  "an interval of %lld ns is shorter than %s (%lld ns); give a longer one",
+				  (long long)options.interval_ns,
 				  least > 1000 ? "the clock's resolution" : "what a thread can sleep",
-				  least > 1000 ? least : INT64_C(1000));
-	if (frame_wanted.count && frame_wanted.count > INT64_MAX / 4 / wanted.interval_ns)
-		return error_line(STATUS_USAGE, "usage",
-				  "that count of activations takes more than 70 years");
+				  (long long)(least > 1000 ? least : INT64_C(1000)));
+	if (harness_options.count && harness_options.count > INT64_MAX / 4 / options.interval_ns)
+		return usage_error("that count of activations takes more than 70 years");
 	return 0;
 }
 
 static size_t ring_size(void)
 {
-	size_t size = RING_LEAST;
+	size_t size = RING_MIN;
 
-	while (size < RING_MOST && (int64_t)size * wanted.interval_ns < RING_SPAN_NS)
+	while (size < RING_MAX && (int64_t)size * options.interval_ns < RING_SPAN_NS)
 		size *= 2;
 	return size;
 }
@@ -264,7 +262,7 @@ static int64_t divide_up(int64_t a, int64_t b)
 /* Far more than an activation takes, and at most half of the CPU. */
 static int64_t deadline_runtime_ns(void)
 {
-	return wanted.interval_ns / 2 < RUNTIME_NS ? wanted.interval_ns / 2 : RUNTIME_NS;
+	return options.interval_ns / 2 < RUNTIME_NS ? options.interval_ns / 2 : RUNTIME_NS;
 }
 
 static struct task *make_task(unsigned int id, int cpu)
@@ -276,48 +274,50 @@ static struct task *make_task(unsigned int id, int cpu)
 		return NULL;
 	ring_init(&t->ring, slots, ring_size());
 	t->timer_fd = -1;
-	t->warm_up_count = divide_up(frame_wanted.warm_up_ns, wanted.interval_ns);
+	t->warm_up_count = divide_up(harness_options.warm_up_ns, options.interval_ns);
 	t->total_count = INT64_MAX;
-	if (frame_wanted.count)
-		t->total_count = t->warm_up_count + frame_wanted.count;
-	else if (frame_wanted.duration_ns)
-		t->total_count = t->warm_up_count + divide_up(frame_wanted.duration_ns, wanted.interval_ns);
-	t->usual_limit_ns = (uint64_t)wanted.interval_ns + 1;
-	if (wanted.stop_at_ns && wanted.stop_at_ns < wanted.interval_ns)
-		t->usual_limit_ns = (uint64_t)wanted.stop_at_ns + 1;
+	if (harness_options.count)
+		t->total_count = t->warm_up_count + harness_options.count;
+	else if (harness_options.duration_ns)
+		t->total_count =
+			t->warm_up_count + divide_up(harness_options.duration_ns, options.interval_ns);
+	t->usual_limit_ns = (uint64_t)options.interval_ns + 1;
+	if (options.stop_at_ns && options.stop_at_ns < options.interval_ns)
+		t->usual_limit_ns = (uint64_t)options.stop_at_ns + 1;
 	t->limit_ns = t->usual_limit_ns;
 	t->thread.cpu = cpu;
-	t->thread.policy = (enum policy)frame_wanted.policy;
-	t->thread.priority = (int)frame_wanted.priority;
-	t->thread.deadline = (struct deadline){deadline_runtime_ns(), wanted.interval_ns, wanted.interval_ns};
+	t->thread.policy = (enum policy)harness_options.policy;
+	t->thread.priority = (int)harness_options.priority;
+	t->thread.deadline =
+		(struct deadline){deadline_runtime_ns(), options.interval_ns, options.interval_ns};
 	t->thread.prepare = prepare;
 	t->thread.measure = measure_all;
 	t->series.id = id;
 	t->series.cpu = cpu;
-	t->series.interval_ns = wanted.interval_ns;
+	t->series.interval_ns = options.interval_ns;
 	t->series.warm_up_count = t->warm_up_count;
 	t->series.total_count = t->total_count;
-	t->series.measured_ns = frame_wanted.duration_ns ? frame_wanted.duration_ns
-				: frame_wanted.count	 ? frame_wanted.count * wanted.interval_ns
-							 : INT64_MAX;
+	t->series.measured_ns = harness_options.duration_ns ? harness_options.duration_ns
+				: harness_options.count	    ? harness_options.count * options.interval_ns
+							    : INT64_MAX;
 	return t;
 }
 
-static int make(struct frame *f)
+static int make(struct harness *h)
 {
-	const struct cpuset *measured = &f->cpus->measured;
+	const struct cpuset *measured = &h->cpus->measured;
 
 	for (int cpu = cpuset_next(measured, 0); cpu >= 0;
 	     cpu = cpuset_next(measured, (unsigned int)cpu + 1)) {
 		struct task *t = make_task(task_count, cpu);
 
 		if (!t)
-			return frame_no_memory();
+			return harness_no_memory();
 		threads[task_count] = &t->thread;
 		series[task_count] = &t->series;
 		tasks[task_count++] = t;
 	}
-	f->thread_count = f->series_count = task_count;
+	h->thread_count = h->series_count = task_count;
 	return 0;
 }
 
@@ -338,7 +338,8 @@ static void set_start(void)
 	for (unsigned int i = 0; i < task_count; i++) {
 		struct task *t = tasks[i];
 
-		t->start_ns = base_ns + (wanted.phase == PHASE_RANDOM ? random_below(wanted.interval_ns) : 0);
+		t->start_ns =
+			base_ns + (options.phase == PHASE_RANDOM ? random_below(options.interval_ns) : 0);
 		t->series.start_ns = t->start_ns;
 	}
 }
@@ -365,27 +366,26 @@ static bool take(struct json *j)
 
 static int64_t drain_ns(void)
 {
-	int64_t quarter_ns = (int64_t)ring_size() / 4 * wanted.interval_ns;
+	int64_t quarter_ns = (int64_t)ring_size() / 4 * options.interval_ns;
 
 	return quarter_ns < DRAIN_NS ? quarter_ns : DRAIN_NS;
 }
 
-static int run(struct frame *f)
+static int run(struct harness *h)
 {
 	set_start();
-	frame_go(f);
-	frame_watch(f, tasks[0]->total_count == INT64_MAX ? INT64_MAX
-							  : tasks[0]->total_count * wanted.interval_ns);
-	frame_drain(f, take, drain_ns());
-	return frame_finish(f, frame_wanted.count ? "count" : "duration");
+	harness_go(h);
+	harness_watch(h, tasks[0]->total_count == INT64_MAX ? INT64_MAX
+							    : tasks[0]->total_count * options.interval_ns);
+	harness_drain(h, take, drain_ns());
+	return harness_finish(h, harness_options.count ? "count" : "duration");
 }
 
-int verb_wakeup(int argc, char **argv)
+static int verb_wakeup(int argc, char **argv)
 {
-	static struct frame frame = {
-		.name = "wakeup",
+	static struct harness harness = {
 		.table = table,
-		.options = sizeof(table) / sizeof(table[0]),
+		.option_count = sizeof(table) / sizeof(table[0]),
 		.check = check_numbers,
 		.make = make,
 		.run = run,
@@ -394,5 +394,7 @@ int verb_wakeup(int argc, char **argv)
 		.measurers = threads,
 	};
 
-	return frame_run(&frame, argc, argv);
+	return harness_run(&harness, argc, argv);
 }
+
+PROBE("wakeup", verb_wakeup, "latency from the expected release to the first instruction, a thread a CPU")

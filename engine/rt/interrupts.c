@@ -10,7 +10,7 @@
 
 #include "rt/memory.h"
 
-#define TEXT_MOST ((size_t)1 << 22)
+#define TEXT_MAX ((size_t)1 << 22)
 
 /* The number after blanks; NULL: there is none. */
 static const char *number(const char *at, int64_t *value)
@@ -93,7 +93,7 @@ int interrupts_open(struct interrupts *interrupts, int cpu)
 	interrupts->fd = open("/proc/interrupts", O_RDONLY | O_CLOEXEC);
 	if (interrupts->fd < 0)
 		return errno;
-	for (interrupts->size = 16384; interrupts->size <= TEXT_MOST; interrupts->size *= 4) {
+	for (interrupts->size = 16384; interrupts->size <= TEXT_MAX; interrupts->size *= 4) {
 		interrupts->text = memory_get(interrupts->size);
 		if (!interrupts->text)
 			return ENOMEM;

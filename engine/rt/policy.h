@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Scheduling policy and priority of a measuring thread, and why they are refused. */
+/* Scheduling policy and priority of a measuring thread. */
 #ifndef RTGAUGE_POLICY_H
 #define RTGAUGE_POLICY_H
 
 #include <sched.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <sys/types.h>
 
 enum policy { POLICY_FIFO, POLICY_RR, POLICY_OTHER, POLICY_DEADLINE };
@@ -19,18 +17,11 @@ extern const char *const policy_all_names[];
  */
 int policy_sched_setscheduler(pid_t tid, int kernel_policy, const struct sched_param *param);
 
-/* Whether this process has CAP_SYS_NICE. */
-bool policy_may_nice(void);
-
 /* Gives the calling thread this policy, which is not POLICY_DEADLINE. 0 or an errno. priority is not looked
  * at for POLICY_OTHER. */
 int policy_set(enum policy policy, int priority);
 
 /* Tries the policy and goes back. 0, or the errno. */
 int policy_try(enum policy policy, int priority);
-
-/* One sentence: why real-time scheduling was refused with this errno, and what to do; `other`: POLICY_OTHER
- * would do. Returns text. */
-char *policy_refusal(int error, int priority, bool other, char *text, size_t size);
 
 #endif

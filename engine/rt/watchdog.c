@@ -136,19 +136,18 @@ static void *watch(void *arg)
 				hogged[i] = 0;
 			used_ns[i] = used;
 			if (hogged[i] >= HOG_TICKS) {
-				snprintf(dog->why, sizeof(dog->why),
-					 "a measuring thread used more than %d %% of its CPU for 2 s: the "
-					 "interval is "
-					 "too short for this machine",
-					 hog_percent);
+				snprintf(
+					dog->why, sizeof(dog->why),
+					"a measuring thread used more than %d %% of its CPU for 2 s: the interval is too short for this machine",
+					hog_percent);
 				bite(dog);
 				return NULL;
 			}
 		}
 		if (drain_starves(&drain, dog)) {
-			snprintf(dog->why, sizeof(dog->why),
-				 "ordinary threads of the engine did not run for 5 s: something takes every "
-				 "CPU");
+			snprintf(
+				dog->why, sizeof(dog->why),
+				"ordinary threads of the engine did not run for 5 s: something takes every CPU");
 			bite(dog);
 			return NULL;
 		}

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hands/journal.h"
+#include "agent/journal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

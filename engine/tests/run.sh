@@ -20,7 +20,10 @@ build() {
 	compiler=$2
 	shift 2
 	echo "--- $folder: $compiler $*"
-	[ -f "$folder/build.ninja" ] || CC=$compiler meson setup "$folder" -Dengine_tests=true -Dstatic=false "$@" >"$out" 2>&1 || {
+	reconfigure="" # of a folder that is there: a source may be new
+	[ ! -f "$folder/build.ninja" ] || reconfigure=--reconfigure
+	# shellcheck disable=SC2086
+	CC=$compiler meson setup "$folder" $reconfigure -Dengine_tests=true -Dstatic=false "$@" >"$out" 2>&1 || {
 		cat "$out"
 		exit 1
 	}

@@ -7,11 +7,11 @@
 #include "tests/cm.h"
 
 #define MEETINGS 1000
-#define THREADS_MOST 5
+#define THREADS_MAX 5
 
 static struct barrier barrier;
 /* Plain numbers: the barrier alone orders who writes and who reads them. */
-static int seen[THREADS_MOST], sum, meetings;
+static int seen[THREADS_MAX], sum, meetings;
 static unsigned int thread_count;
 static _Atomic int wrong;
 
@@ -39,7 +39,7 @@ static void *run(void *arg)
 
 static void meet(unsigned int threads, unsigned int cpus)
 {
-	pthread_t others[THREADS_MOST];
+	pthread_t others[THREADS_MAX];
 
 	thread_count = threads;
 	meetings = 0;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "periodic/edges.h"
+#include "probes/periodic/edges.h"
 #include "tests/cm.h"
 
 #define START INT64_C(77000000000)

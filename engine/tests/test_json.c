@@ -62,9 +62,7 @@ static void values_stand_where_they_belong(void **state)
 	json_str(&j, "f", "");
 	json_strn(&j, "g", "abc", 2);
 	json_close(&j, '}');
-	expect("{\"a\":-9223372036854775808,\"b\":18446744073709551615,\"c\":[],\"d\":[1,[true,false],null],"
-	       "\"e\":null,"
-	       "\"f\":\"\",\"g\":\"ab\"}");
+	expect("{\"a\":-9223372036854775808,\"b\":18446744073709551615,\"c\":[],\"d\":[1,[true,false],null],\"e\":null,\"f\":\"\",\"g\":\"ab\"}");
 }
 
 static void a_real_comes_back_and_what_is_no_number_is_null(void **state)

@@ -103,7 +103,7 @@ static void what_is_wrong_is_named(void **state)
 	refuse("--number", NULL, "--number needs a value");
 	refuse("--number=11", NULL, "allowed is -5 to 10");
 	refuse("--number=-6", NULL, "allowed is -5 to 10");
-	refuse("--free=101", NULL, "allowed is 100 at the most");
+	refuse("--free=101", NULL, "at most 100 is allowed");
 	refuse("--number=", NULL, "not a whole number");
 	refuse("--choice", "blue", "--choice blue");
 	refuse("--choice=", NULL, "not one of");
@@ -115,9 +115,9 @@ static void what_is_wrong_is_named(void **state)
 	refuse("--numbe=1", NULL, "unknown option --numbe;");
 	refuse("--numbers=1", NULL, "unknown option --numbers;");
 	refuse("--Number=1", NULL, "unknown option");
-	refuse("--", NULL, "unknown option");
+	refuse("--", NULL, "is not an option");
 	refuse("--=5", NULL, "unknown option");
-	refuse("-n", "1", "'-n' is not an option");
+	refuse("-n", "1", "unknown option -n");
 	refuse("", NULL, "'' is not an option");
 	refuse("stray", NULL, "'stray' is not an option");
 }
@@ -197,10 +197,25 @@ static void parameters_hold_every_option(void **state)
 	end = strchr(said, ':');
 	assert_non_null(end);
 	assert_true(check_json(end + 1));
-	assert_string_equal(said,
-			    "\"parameters\":{\"number\":3,\"free\":0,\"choice\":\"green\",\"long_word\":null,"
-			    "\"cpu\":\"0-2\",\"flag\":false}");
+	assert_string_equal(
+		said,
+		"\"parameters\":{\"number\":3,\"free\":0,\"choice\":\"green\",\"long_word\":null,\"cpu\":\"0-2\",\"flag\":false}");
 	free(said);
+}
+
+static void operands_begin_where_options_end(void **state)
+{
+	char *argv[] = {"verb", "--flag", "--long-word=a=b", "--number", "5", "--", "--flag", NULL};
+	bool dashes;
+	int rest;
+
+	(void)state;
+	assert_int_equal(options_parse_operands(table, OPTIONS, " OPERANDS", 7, argv, &rest, &dashes), 0);
+	assert_true(flag && dashes && number == 5 && rest == 6);
+	assert_string_equal(word, "a=b");
+	argv[1] = "-"; /* an operand, as of programs that read from standard input */
+	assert_int_equal(options_parse_operands(table, OPTIONS, " OPERANDS", 7, argv, &rest, &dashes), 0);
+	assert_true(!dashes && rest == 1);
 }
 
 int main(void)
@@ -212,6 +227,7 @@ int main(void)
 		cmocka_unit_test(numbers_are_whole_decimal_and_fit),
 		cmocka_unit_test_setup(help_names_every_option, clear),
 		cmocka_unit_test_setup(parameters_hold_every_option, clear),
+		cmocka_unit_test_setup(operands_begin_where_options_end, clear),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

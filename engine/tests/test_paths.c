@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "paths/gpio_spec.h"
-#include "paths/path.h"
+#include "signal/gpio_spec.h"
+#include "signal/path.h"
 #include "tests/check.h"
 #include "tests/cm.h"
 

@@ -57,9 +57,9 @@ static void the_indices_may_wrap(void **state)
 
 	(void)state;
 	ring_init(&ring, slots, SIZE);
-	atomic_store(&ring.head, SIZE_MAX - 3);
-	atomic_store(&ring.tail, SIZE_MAX - 3);
-	ring.tail_seen = SIZE_MAX - 3;
+	atomic_store(&ring.indices.head, SIZE_MAX - 3);
+	atomic_store(&ring.indices.tail, SIZE_MAX - 3);
+	ring.indices.tail_seen = SIZE_MAX - 3;
 	for (int64_t i = 0; i < SIZE; i++)
 		assert_true(ring_push(&ring, i));
 	assert_false(ring_push(&ring, 100));

@@ -532,8 +532,8 @@ static void what_the_kernel_counted_is_told(void **state)
 	series_summary(&s, &usage, &j);
 	fclose(j.out);
 	assert_non_null(strstr(
-		text, "\"thread\":{\"voluntary_switches\":1,\"involuntary_switches\":2,\"minor_faults\":3,"
-		      "\"major_faults\":4,\"run_delay_ns\":null,\"cpu_ns\":6}"));
+		text,
+		"\"thread\":{\"voluntary_switches\":1,\"involuntary_switches\":2,\"minor_faults\":3,\"major_faults\":4,\"run_delay_ns\":null,\"cpu_ns\":6}"));
 	free(text);
 }
 

@@ -71,8 +71,9 @@ static void samples_are_in_the_window_of_their_time(void **state)
 	assert_int_equal(number(window(&said, 3), "\"count\":"), 1);
 	assert_int_equal(number(window(&said, 3), "\"end_ns\":"), START + SECOND / 2 + 3 * SECOND);
 	assert_null(window(&said, 4));
-	assert_non_null(strstr(said.text, "\"type\":\"outlier\",\"series\":2,\"time_ns\":78000000005,"
-					  "\"value_ns\":30,\"cpu\":null"));
+	assert_non_null(strstr(
+		said.text,
+		"\"type\":\"outlier\",\"series\":2,\"time_ns\":78000000005,\"value_ns\":30,\"cpu\":null"));
 	assert_non_null(strstr(said.text, "\"count\":3,\"missed\":0,\"min_ns\":10,\"max_ns\":30"));
 	free(said.text);
 }
@@ -178,9 +179,9 @@ static void it_is_announced_with_its_labels(void **state)
 	begin(&said, &s, 0, SECOND);
 	series_announce(&s, &said.j);
 	fclose(said.j.out);
-	assert_string_equal(said.text,
-			    "{\"type\":\"series\",\"series\":2,\"metric\":\"switch\",\"unit\":\"ns\","
-			    "\"labels\":{\"method\":\"pipe\"}}\n");
+	assert_string_equal(
+		said.text,
+		"{\"type\":\"series\",\"series\":2,\"metric\":\"switch\",\"unit\":\"ns\",\"labels\":{\"method\":\"pipe\"}}\n");
 	free(said.text);
 }
 

@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <stdint.h>
 
-#include "base/slot_ring.h"
+#include "base/ring.h"
 #include "tests/cm.h"
 
 #define SIZE 8
@@ -91,9 +91,9 @@ static void the_counts_may_wrap(void **state)
 {
 	(void)state;
 	slot_ring_init(&ring, SIZE);
-	atomic_store(&ring.head, SIZE_MAX - 3);
-	atomic_store(&ring.tail, SIZE_MAX - 3);
-	ring.tail_seen = ring.popped = SIZE_MAX - 3;
+	atomic_store(&ring.indices.head, SIZE_MAX - 3);
+	atomic_store(&ring.indices.tail, SIZE_MAX - 3);
+	ring.indices.tail_seen = ring.indices.popped = SIZE_MAX - 3;
 	for (int64_t i = 0; i < SIZE; i++)
 		assert_true(put(i));
 	assert_false(put(100));

@@ -9,6 +9,10 @@
 #include "base/stream.h"
 #include "tests/check.h"
 #include "tests/cm.h"
+#include "verbs.h"
+
+PROBE("b-probe", NULL, "")
+static const struct verb a_verb = {.name = "a-verb", .kind = VERB_AGENT};
 
 static int64_t number = 5;
 static const struct option_entry table[] = {
@@ -35,6 +39,7 @@ static void hello_says_who_speaks(void **state)
 	char *line;
 
 	(void)state;
+	verb_register(&a_verb);
 	capture_begin();
 	stream_begin(&j);
 	stream_hello(&j, "probe-name", table, 1);
@@ -46,7 +51,7 @@ static void hello_says_who_speaks(void **state)
 	assert_true(field_is(line, "probe", "\"probe-name\""));
 	assert_int_equal(field_int(line, "pid"), getpid());
 	assert_int_equal(field_int(line, "a_number"), 5);
-	assert_non_null(strstr(line, "\"capabilities\":[\"wakeup\",\"noise\","));
+	assert_non_null(strstr(line, "\"capabilities\":[\"b-probe\",\"a-verb\"]"));
 	assert_non_null(strstr(line, "\"boot_id\":\""));
 	free(line);
 }
@@ -61,9 +66,9 @@ static void marks_have_a_severity_and_a_series(void **state)
 	capture_begin();
 	stream_mark(&j, "name", SEVERITY_DOUBTFUL, 3, "%s %d", "\"quoted\"\n", 7);
 	line = one_line();
-	assert_string_equal(line,
-			    "{\"type\":\"mark\",\"name\":\"name\",\"severity\":\"doubtful\",\"series\":3,"
-			    "\"detail\":\"\\\"quoted\\\"\\n 7\"}");
+	assert_string_equal(
+		line,
+		"{\"type\":\"mark\",\"name\":\"name\",\"severity\":\"doubtful\",\"series\":3,\"detail\":\"\\\"quoted\\\"\\n 7\"}");
 	free(line);
 	capture_begin();
 	stream_mark(&j, "name", SEVERITY_INVALID, -1, "x");
@@ -102,12 +107,13 @@ static void an_error_is_one_line_and_gives_its_status(void **state)
 	assert_int_equal(error_line(STATUS_CANNOT_MEASURE, "clock", "%s", "why\nand what"),
 			 STATUS_CANNOT_MEASURE);
 	line = one_line();
-	assert_string_equal(line, "{\"type\":\"error\",\"code\":\"clock\",\"message\":\"why\\nand "
-				  "what\",\"detail\":{},\"status\":3}");
+	assert_string_equal(
+		line,
+		"{\"type\":\"error\",\"code\":\"clock\",\"message\":\"why\\nand what\",\"detail\":{},\"status\":3}");
 	free(line);
 	memset(huge, '\xc3', sizeof(huge) - 1);
 	capture_begin();
-	assert_int_equal(error_line(STATUS_USAGE, "usage", "%s", huge), STATUS_USAGE);
+	assert_int_equal(usage_error("%s", huge), STATUS_USAGE);
 	free(one_line());
 }
 

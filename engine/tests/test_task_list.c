@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frame/task_list.h"
+#include "probes/taskset/task_list.h"
 #include "tests/check.h"
 #include "tests/cm.h"
 
-static struct task_entry entries[TASK_LIST_MOST];
+static struct task_entry entries[TASK_LIST_MAX];
 
 static int parse(const char *text, const char *says)
 {
@@ -72,13 +72,13 @@ static void no_more_than_there_is_room_for(void **state)
 	size_t length = 0;
 
 	(void)state;
-	for (int i = 0; i <= TASK_LIST_MOST; i++) {
-		if (i == TASK_LIST_MOST)
-			assert_int_equal(parse(text, NULL), TASK_LIST_MOST);
+	for (int i = 0; i <= TASK_LIST_MAX; i++) {
+		if (i == TASK_LIST_MAX)
+			assert_int_equal(parse(text, NULL), TASK_LIST_MAX);
 		length += (size_t)snprintf(text + length, sizeof(text) - length, "%d %d 10000 10 10 0 t%d\n",
 					   i / 50, i % 50 + 1, i);
 	}
-	assert_int_equal(parse(text, "64 tasks are the most"), -1);
+	assert_int_equal(parse(text, "at most 64 tasks"), -1);
 }
 
 static void utilisation_is_of_one_cpu(void **state)

@@ -5,8 +5,8 @@
 
 #include "rt/barrier.h"
 #include "tests/cm.h"
-#include "tire/solver.h"
-#include "tire/threads.h"
+#include "probes/tire/solver.h"
+#include "probes/tire/threads.h"
 
 /* Measuring code never gives memory back, and here one tire is made after the other. */
 const char *__asan_default_options(void);
@@ -16,13 +16,13 @@ const char *__asan_default_options(void)
 }
 
 #define STEPS 60
-#define NODES_MOST 600
-#define THREADS_MOST 4
+#define NODES_MAX 600
+#define THREADS_MAX 4
 
 static struct tire_model model;
 static struct barrier barrier;
 static const struct tire_solver *solver;
-static struct tire_state expected[NODES_MOST], found[NODES_MOST];
+static struct tire_state expected[NODES_MAX], found[NODES_MAX];
 
 static void nothing(void *arg)
 {
@@ -44,8 +44,8 @@ static void *run(void *arg)
 
 static void simulate(const struct tire_solver *with, unsigned int threads, struct tire_state *states)
 {
-	static unsigned int numbers[THREADS_MOST] = {0, 1, 2, 3};
-	pthread_t others[THREADS_MOST];
+	static unsigned int numbers[THREADS_MAX] = {0, 1, 2, 3};
+	pthread_t others[THREADS_MAX];
 
 	solver = with;
 	barrier_init(&barrier, threads, 1);
@@ -78,11 +78,11 @@ static void solvers_and_threads_agree(void **state)
 	static const struct tire_solver *const others[] = {&tire_semaphore, &tire_halo};
 
 	(void)state;
-	for (int64_t nodes = 4; nodes <= NODES_MOST; nodes += nodes < 16 ? 4 : 292) {
+	for (int64_t nodes = 4; nodes <= NODES_MAX; nodes += nodes < 16 ? 4 : 292) {
 		set_model(nodes);
 		simulate(&tire_serial, 1, expected);
 		for (int s = 0; s < 2; s++) {
-			for (unsigned int threads = 1; threads <= THREADS_MOST && threads <= nodes / 2;
+			for (unsigned int threads = 1; threads <= THREADS_MAX && threads <= nodes / 2;
 			     threads++) {
 				simulate(others[s], threads, found);
 				assert_memory_equal(found, expected, (size_t)nodes * sizeof(*found));
@@ -105,7 +105,7 @@ static void defaults_lie_within_the_bound(void **state)
 	double least, most;
 
 	(void)state;
-	for (int64_t nodes = 4; nodes <= TIRE_NODES_MOST; nodes *= 2) {
+	for (int64_t nodes = 4; nodes <= TIRE_NODES_MAX; nodes *= 2) {
 		set_model(nodes);
 		assert_true(tire_model_stable(&model, &least, &most));
 		assert_true(model.damping == most / 2 && model.stiffness > 0);

@@ -4,7 +4,7 @@
 
 #include "tests/check.h"
 #include "tests/cm.h"
-#include "tire/kernel.h"
+#include "probes/tire/kernel.h"
 
 #define COUNT 603 /* more than two blocks, and no multiple of any vector */
 

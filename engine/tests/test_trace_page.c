@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frame/trace_page.h"
+#include "probes/response/trace_page.h"
 #include "tests/check.h"
 #include "tests/cm.h"
 

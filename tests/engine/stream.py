@@ -96,14 +96,19 @@ def wakeup(engine: Path, *words: str, policy: str = POLICY, **options: Any) -> S
 
 
 def refused(engine: Path, code: str, status: int, *words: str, **options: Any) -> str:
-    """The message of a call that must fail with this code: one line, the last, the only one about it."""
+    """The message of a call that must fail with this code."""
+    return str(refusal(engine, code, status, *words, **options)["message"])
+
+
+def refusal(engine: Path, code: str, status: int, *words: str, **options: Any) -> dict[str, Any]:
+    """The error of a call that must fail with this code: one line, the last, the only one about it."""
     stream = run(engine, *words, **options)
     error = stream.one("error")
     assert stream.lines[-1] is error
     assert (error["code"], error["status"], stream.status) == (code, status, status), error
     assert "\n" not in error["message"]
     assert not stream.all("end")
-    return error["message"]
+    return error
 
 
 def children(pid: int) -> list[int]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The engine's `attach`: it follows a guard's files, and leaves without harm whenever it likes (docs/formats/hands.md)."""
+"""The engine's `attach`: it follows a guard's files, and leaves without harm whenever it likes (docs/formats/agent.md)."""
 
 from __future__ import annotations
 

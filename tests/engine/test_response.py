@@ -260,7 +260,7 @@ def test_two_engines_over_udp_and_the_slave_ends_with_the_master(engine: Path) -
         ("path", 2, ["--path=udp:localhost:1"], "udp:ADDRESS:PORT"),
         ("path", 3, ["--path=udp:192.0.2.1:700", "--role=slave"], "address of the slave's own machine"),
         ("path", 3, ["--path=gpio:/dev/gpiochip99:1,2", "--role=slave"], "there is no GPIO chip /dev/gpiochip99"),
-        ("path", 3, ["--path=gpio:/dev/null:1,2", "--role=slave"], "is no GPIO chip"),
+        ("path", 3, ["--path=gpio:/dev/null:1,2", "--role=slave"], "is not a GPIO chip"),
         ("path", 2, ["--path=gpio:gpiochip0:1", "--role=master"], "OUT,IN"),
         ("interval", 2, ["--interval-min-ns=5", "--interval-max-ns=4"], "longer than"),
         ("cpu-missing", 2, ["--slave-cpu=8000"], "there is no CPU 8000"),
@@ -283,13 +283,13 @@ def test_what_is_refused(engine: Path, code: str, status: int, words: list[str],
     ],
 )
 def test_a_response_is_taken_apart(engine: Path, tmp_path: Path, path: str, interrupt: str, segments: list[str]) -> None:
-    hand = ("--run=parts", f"--journal={tmp_path}/journal")
+    options = ("--run=parts", f"--journal={tmp_path}/journal")
     instance = f"rtgauge-test-{os.getpid()}"
-    run_hand(engine, "set", *hand, "--", f"trace:{instance}", "present")
+    run_agent(engine, "set", *options, "--", f"trace:{instance}", "present")
     try:
         stream = response(engine, f"--path={path}", "--count=300", "--interval-ns=1000000", f"--trace-instance={instance}", "--timeout-ns=5000000000")
     finally:
-        assert '"action":"restored"' in run_hand(engine, "restore", *hand)
+        assert '"action":"restored"' in run_agent(engine, "restore", *options)
     checked(stream)
     names = {line["series"]: line["labels"].get("segment") for line in stream.all("series")}
     assert [names[number] for number in sorted(names)] == [None, *segments]
@@ -308,7 +308,7 @@ def test_a_response_is_taken_apart(engine: Path, tmp_path: Path, path: str, inte
     adds_up(Stream("".join(line + "\n" for line in stream.text.splitlines() if '"series":0,' not in line)))
 
 
-def run_hand(engine: Path, *words: str) -> str:
+def run_agent(engine: Path, *words: str) -> str:
     import subprocess
 
     return subprocess.run([str(engine), *words], capture_output=True, text=True, check=True, timeout=30).stdout

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.engine.stream import CPUS, REAL_TIME, refused, run
+from tests.engine.stream import CPUS, REAL_TIME, refusal, refused, run
 
 pytestmark = pytest.mark.engine
 CPU = CPUS[0]
@@ -36,7 +36,7 @@ GOOD = f"{CPU} 90 10000000 1000000 10000000 0 a"
         (GOOD + "\n" + GOOD, "task 2: another task has this name"),
         (GOOD + "\n" + GOOD[:-1] + "b", "task 2: another task of this CPU has this priority"),
         (GOOD[:-1] + "a" * 201, "too long"),
-        ("\n".join(f"{CPU} {n + 1} 10000000 1000 10000000 0 t{n}" for n in range(65)), "64 tasks are the most"),
+        ("\n".join(f"{CPU} {n + 1} 10000000 1000 10000000 0 t{n}" for n in range(65)), "at most 64 tasks"),
         (f"{CPU} 90 99999999999999999999 1 1 0 a", "task 1: write"),
     ],
 )
@@ -63,34 +63,33 @@ def test_what_does_not_go(engine, words, code, says):
 )
 def test_a_forced_overload_is_short(engine, length):
     said = refused(engine, "overload", 2, "taskset", "--go", "--force", f"--tasks={CPU} 90 10000000 10000000 10000000 0 a", *length)
-    assert "10 s at the most" in said
+    assert "at most 10 s" in said
 
 
 @pytest.mark.skipif(not REAL_TIME, reason="needs real-time priorities")
 def test_deadline_says_what_the_kernel_wants(engine):
-    said = refused(engine, "deadline", 3, "taskset", *SHORT, "--policy=deadline", "--pin=off", f"--tasks={CPU} 90 50000 5000 50000 0 a")
-    assert ("EINVAL" in said and "sched_deadline_period_min_us" in said) or "EPERM" in said
+    error = refusal(engine, "deadline", 3, "taskset", *SHORT, "--policy=deadline", "--pin=off", f"--tasks={CPU} 90 50000 5000 50000 0 a")
+    assert error["detail"]["errno"] in ("EINVAL", "EPERM")
+    assert (error["detail"]["cpu"], error["detail"]["runtime_ns"], error["detail"]["period_ns"]) == (None, 50000, 50000)
     if len(CPUS) > 1:
-        said = refused(engine, "deadline", 3, "taskset", *SHORT, "--policy=deadline", f"--tasks={GOOD}")
-        assert "EPERM" in said
-        assert "cpuset" in said
+        detail = refusal(engine, "deadline", 3, "taskset", *SHORT, "--policy=deadline", f"--tasks={GOOD}")["detail"]
+        assert (detail["errno"], detail["cpu"], detail["cap_sys_nice"]) == ("EPERM", CPU, True)
 
 
 @pytest.mark.skipif(not REAL_TIME, reason="needs real-time priorities")
 @pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs: on one CPU a deadline thread may be pinned")
 def test_wakeup_says_why_a_pinned_thread_is_no_deadline_task(engine):
-    said = refused(engine, "deadline", 3, "wakeup", *SHORT, "--policy=deadline", f"--cpu={CPU}")
-    assert "EPERM" in said
-    assert "exclusive cpuset" in said
-    assert "EINVAL" in refused(engine, "deadline", 3, "wakeup", *SHORT, "--policy=deadline", f"--cpu={CPU}", "--interval-ns=50000")
+    detail = refusal(engine, "deadline", 3, "wakeup", *SHORT, "--policy=deadline", f"--cpu={CPU}")["detail"]
+    assert detail == {"errno": "EPERM", "runtime_ns": 200_000, "period_ns": 1_000_000, "cpu": CPU, "cap_sys_nice": True}
+    assert refusal(engine, "deadline", 3, "wakeup", *SHORT, "--policy=deadline", f"--cpu={CPU}", "--interval-ns=50000")["detail"]["errno"] == "EINVAL"
 
 
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_without_permission_it_says_what_to_do(engine):
     nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
-    said = refused(engine, "permission-rt", 3, "taskset", *SHORT, f"--tasks={GOOD}", prefix=[*nobody, "prlimit", "--rtprio=0"])
-    assert "root" in said
+    detail = refusal(engine, "permission-rt", 3, "taskset", *SHORT, f"--tasks={GOOD}", prefix=[*nobody, "prlimit", "--rtprio=0"])["detail"]
+    assert (detail["errno"], detail["other_allowed"]) == ("EPERM", True)
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

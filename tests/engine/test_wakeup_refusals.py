@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.engine.stream import CPUS, POLICY, REAL_TIME, Live, refused, wakeup
+from tests.engine.stream import CPUS, POLICY, REAL_TIME, Live, refusal, refused, wakeup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +37,7 @@ CPUSETS = Path("/sys/fs/cgroup/cpuset")
         (["--interval-ns=-5"], "interval", "longer than 0"),
         (["--interval-ns=-9223372036854775808"], "interval", "longer than 0"),
         (["--interval-ns=999"], "interval", "999 ns is shorter than"),
-        (["--interval-ns=3600000000001"], "usage", "at the most"),
+        (["--interval-ns=3600000000001"], "usage", "at most"),
         (["--interval-ns=1ms"], "usage", "not a whole number"),
         (["--priority=0"], "usage", "1 to 99"),
         (["--priority=100"], "usage", "1 to 99"),
@@ -150,40 +150,35 @@ class TestWithoutRights:
     pytestmark = root
 
     def test_no_real_time_limit(self, open_engine: Path) -> None:
-        message = refused(open_engine, "permission-rt", 3, "wakeup", "--go", prefix=["prlimit", "--rtprio=0", *NOBODY])
-        assert "not root" in message
-        assert "CAP_SYS_NICE" in message
-        assert "RLIMIT_RTPRIO is 0" in message
-        assert "--policy other" in message
+        error = refusal(open_engine, "permission-rt", 3, "wakeup", "--go", prefix=["prlimit", "--rtprio=0", *NOBODY])
+        assert error["message"].startswith("real-time priority 98 is refused: ")
+        facts = {"errno": "EPERM", "priority": 98, "other_allowed": True, "euid": 65534, "cap_sys_nice": False, "rtprio_limit": 0}
+        assert error["detail"] == facts | {"cgroup": Path("/proc/self/cgroup").read_text()}
 
     @pytest.mark.skipif(not CAN_RAISE, reason="this root may not raise RLIMIT_RTPRIO (no CAP_SYS_RESOURCE)")
     def test_a_real_time_limit_that_is_too_low(self, open_engine: Path) -> None:
         prefix = ["prlimit", "--rtprio=50", *NOBODY]
-        message = refused(open_engine, "permission-rt", 3, "wakeup", "--go", prefix=prefix)
-        assert "priority 98" in message
-        assert "RLIMIT_RTPRIO) is 50" in message
-        assert "--priority 50" in message
+        assert refusal(open_engine, "permission-rt", 3, "wakeup", "--go", prefix=prefix)["detail"]["rtprio_limit"] == 50
         if REAL_TIME:
             assert wakeup(open_engine, "--count=50", "--priority=50", "--memory-lock=off", prefix=prefix).reason == "count"
 
     def test_a_right_that_root_lacks(self, engine: Path) -> None:
-        message = refused(
+        error = refusal(
             engine, "permission-rt", 3, "wakeup", "--go", prefix=["prlimit", "--rtprio=0", "setpriv", "--bounding-set=-sys_nice", "--inh-caps=-sys_nice"]
         )
-        assert "not root's full rights, no CAP_SYS_NICE" in message
+        assert (error["detail"]["euid"], error["detail"]["cap_sys_nice"]) == (0, False)
 
     def test_a_memory_limit_whatever_its_size(self, open_engine: Path) -> None:
         """However far the engine comes with it, the limit is what it names."""
         words = ["wakeup", "--go", "--policy=other", "--count=20", "--warm-up-ns=0"]
-        message = refused(open_engine, "memory-lock", 3, *words, prefix=["prlimit", "--memlock=65536", *NOBODY])
-        assert "RLIMIT_MEMLOCK) is 64 KiB" in message
-        assert "--memory-lock off" in message
+        error = refusal(open_engine, "memory-lock", 3, *words, prefix=["prlimit", "--memlock=65536", *NOBODY])
+        assert error["detail"] == {"errno": "ENOMEM", "memlock_limit_bytes": 65536}
         outcomes = set()
         for kib in (*range(512, 4096, 128), 8192):
             stream = wakeup(open_engine, "--count=20", policy="other", prefix=["prlimit", f"--memlock={kib * 1024}", *NOBODY])
             if stream.all("error"):
                 assert stream.one("error")["code"] == "memory-lock"
-                assert f"is {kib} KiB" in stream.one("error")["message"]
+                assert stream.one("error")["detail"]["memlock_limit_bytes"] == kib * 1024
                 outcomes.add("refused")
             else:
                 assert stream.reason == "count"
@@ -233,9 +228,9 @@ class TestGroups:
     @pytest.mark.skipif(not (CPU_GROUPS / "cpu.rt_runtime_us").exists(), reason="this kernel has no real-time runtime of cgroups v1")
     def test_a_group_without_real_time_runtime(self, engine: Path, group: Path) -> None:
         assert (group / "cpu.rt_runtime_us").read_text().strip() == "0"
-        message = refused(engine, "permission-rt", 3, "wakeup", "--go", prefix=inside(group))
-        assert f"{group}/cpu.rt_runtime_us is 0" in message
-        assert "cgroup without real-time runtime" in message
+        detail = refusal(engine, "permission-rt", 3, "wakeup", "--go", prefix=inside(group))["detail"]
+        assert (detail["cap_sys_nice"], detail["errno"]) == (True, "EPERM")
+        assert f"/{group.name}\n" in detail["cgroup"]
         assert wakeup(engine, "--count=20", policy="other", prefix=inside(group)).reason == "count"
 
     @pytest.mark.parametrize("group", [CPUSETS], indirect=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A probe is three files: engine/probes/x.c, src/rtgauge/probe/x.py, docs/probes/x.md."""
+"""A probe is its engine file (engine/probes/x.c, or a folder x of them), src/rtgauge/probe/x.py and docs/probes/x.md."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_each_probe_of_the_engine_has_its_page_and_its_module():
-    sources = {path.stem for path in (ROOT / "engine" / "probes").glob("*.c")}
+    sources = {path.stem for path in (ROOT / "engine" / "probes").iterdir()}
     assert sources == set(PROBES)
     for name in sources:
         text = (ROOT / "docs" / "probes" / f"{name}.md").read_text()

@@ -18,7 +18,8 @@ from rtgauge.record.model import PeerReport
 from rtgauge.record.stream import AnyLine, Armed, ErrorLine, StreamResult, Window, parse_line
 from rtgauge.record.windows import WindowTable
 from rtgauge.runner.context import NotHere, RunContext
-from rtgauge.target.target import Guarded
+from rtgauge.runner.refusal import explain
+from rtgauge.target.target import Guarded, Target
 
 LAST_WORDS_S = 1.0
 """Between a program's last line and its end."""
@@ -27,11 +28,12 @@ NOT_HERE = ("placement", "method")
 """The engine's codes for what this machine lacks (docs/formats/stream.md)."""
 
 
-def as_exception(error: ErrorLine) -> MeasureError | InputError:
-    """The engine's error as an exception to raise."""
+def as_exception(error: ErrorLine, target: Target) -> MeasureError | InputError:
+    """The error of an engine on the target as an exception to raise."""
+    message = explain(error, target.read)
     if error.code in NOT_HERE:
-        return NotHere(error.message)
-    return InputError(error.message) if error.status == EXIT_INPUT else MeasureError(error.message)
+        return NotHere(message)
+    return InputError(message) if error.status == EXIT_INPUT else MeasureError(message)
 
 
 class EngineStream:
@@ -107,11 +109,11 @@ def follow(program: Guarded, context: RunContext, load: RunningLoad | None, log:
     return stream
 
 
-def arm_and_stop(program: Guarded) -> tuple[MeasureError | InputError | None, int | None]:
+def arm_and_stop(program: Guarded, target: Target) -> tuple[MeasureError | InputError | None, int | None]:
     """Stop an engine as soon as it is armed. Gives what it refused (None: nothing) and its exit status."""
     stream = EngineStream()
     for line in stream.lines(program, None):
         if isinstance(line, Armed):
             program.say("stop")
     status = program.wait(LAST_WORDS_S)
-    return (None if stream.result.error is None else as_exception(stream.result.error)), status
+    return (None if stream.result.error is None else as_exception(stream.result.error, target)), status

@@ -59,7 +59,7 @@ def _arm_and_stop(key: StepKey, context: RunContext) -> None:
         return
     # the tracefs instance is made for the step itself
     parameters = {name: False if name == TRACE_PARTS else value for name, value in key.parameters.items()}
-    refused, status = arm_and_stop(context.target.engine(*probes.get(key.probe).arguments(parameters, None), group=context.group))
+    refused, status = arm_and_stop(context.target.engine(*probes.get(key.probe).arguments(parameters, None), group=context.group), context.target)
     if refused is not None:
         raise refused
     if status:

@@ -68,6 +68,7 @@ class Slave:
 
     def __init__(self, end: End, log: Path) -> None:
         self.stream = EngineStream()
+        self._target = end.target
         self.program = end.start()
         self.ended = threading.Event()
         self._armed = threading.Event()
@@ -96,7 +97,7 @@ class Slave:
         """Why it ended."""
         result = self.stream.result
         if result.error is not None:
-            return result.error.message
+            return str(as_exception(result.error, self._target))
         return str(self._failure) if self._failure is not None else "its engine was ended"
 
     def wait_armed(self, context: RunContext) -> None:
@@ -111,7 +112,7 @@ class Slave:
     def check(self) -> None:
         """Raises what its engine has refused, or why its stream could not be read."""
         if self.stream.result.error is not None:
-            raise as_exception(self.stream.result.error)
+            raise as_exception(self.stream.result.error, self._target)
         if self._failure is not None:
             raise self._failure
 
@@ -155,7 +156,7 @@ def measure(key: StepKey, context: RunContext, load: RunningLoad | None, folder:
     if stream.result.error is not None and stream.result.error.code == "no-answer":
         raise MeasureError(_why_no_answer(key, context, slave, died=died))
     if stream.result.error is not None:
-        raise as_exception(stream.result.error)
+        raise as_exception(stream.result.error, both["master"].target)
     result, windows, report = _merge(key, stream, slave.stream, offset)
     if died:
         detail = f"the slave on {both['slave'].target.name} ended while it was needed: {slave.why()}"
@@ -168,7 +169,7 @@ def measure(key: StepKey, context: RunContext, load: RunningLoad | None, folder:
 def arm_and_stop_both(key: StepKey, context: RunContext) -> None:
     """Arm each end and stop it again. Raises InputError or MeasureError for what either end refuses, and says which."""
     for role, end in ends(key, context, None).items():
-        refused, status = arm_and_stop(end.start())
+        refused, status = arm_and_stop(end.start(), end.target)
         if refused is not None:
             raise type(refused)(f"the {role} on {end.target.name}: {refused}", refused.status)
         if status:

@@ -133,7 +133,7 @@ def _measure_one_end(step: StepInProgress, context: RunContext, folder: Path) ->
 
     stream = follow(program, context, step.load, folder / STREAM, begin=None if step.picked_up is not None else begin)
     if stream.result.error is not None:
-        raise as_exception(stream.result.error)
+        raise as_exception(stream.result.error, target)
     return Measured(stream.result, stream.windows(), (program,))
 
 

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+/* The verb: its options, the lock, and what is said at the beginning and the end. guard_loop.c is what
+ * happens between. */
+#include "agent/guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "agent/options.h"
+#include "agent/text.h"
+#include "agent/journal.h"
+#include "agent/restore.h"
+#include "verbs.h"
+
+struct wish {
+	struct holder self;
+	const char *lock_name, *journal;
+	bool lock, restore;
+	int64_t status_fd;
+	char **program; /* NULL: a session */
+};
+
+static int parse(int argc, char **argv, struct guard *guard, struct wish *wish)
+{
+	const char *run = NULL, *label = "";
+	const struct option_entry table[] = {
+		AGENT_OPTION_RUN(&run),
+		{.name = "label",
+		 .kind = OPTION_TEXT,
+		 .value = &label,
+		 .help = "what a refused second run is told",
+		 .may_be_empty = true},
+		{.name = "lease-ns",
+		 .kind = OPTION_INT,
+		 .value = &guard->lease_ns,
+		 .min = 1000000,
+		 .max = INT64_MAX / 4,
+		 .help = "how long it lives without `renew`"},
+		{.name = "grace-ns",
+		 .kind = OPTION_INT,
+		 .value = &guard->grace_ns,
+		 .min = 0,
+		 .max = 3600 * NS_PER_S,
+		 .help = "from SIGTERM to SIGKILL"},
+		{.name = "detach",
+		 .kind = OPTION_FLAG,
+		 .value = &guard->detach,
+		 .help = "outlive the end of the input"},
+		{.name = "lock",
+		 .kind = OPTION_FLAG,
+		 .value = &wish->lock,
+		 .help = "this machine for this run alone"},
+		{.name = "lock-name",
+		 .kind = OPTION_TEXT,
+		 .value = &wish->lock_name,
+		 .help = "of another lock"},
+		{.name = "restore",
+		 .kind = OPTION_FLAG,
+		 .value = &wish->restore,
+		 .help = "put the run's settings back at the end"},
+		AGENT_OPTION_JOURNAL(&wish->journal),
+		{.name = "status-fd",
+		 .kind = OPTION_INT,
+		 .value = &wish->status_fd,
+		 .min = 3,
+		 .max = INT_MAX,
+		 .help = "where events are written"},
+	};
+	bool dashes;
+	int rest, status = options_parse_operands(table, sizeof(table) / sizeof(table[0]),
+						  " [-- PROGRAM ARG...]", argc, argv, &rest, &dashes);
+
+	if (!status)
+		status = agent_check_run(run);
+	if (status)
+		return status;
+	if (!text_is_plain(label, sizeof(wish->self.label) - 1))
+		return usage_error("--label takes one line of UTF-8, at most 256 bytes");
+	if (strlen(wish->lock_name) > 100)
+		return usage_error("--lock-name takes 1 to 100 bytes");
+	if (wish->status_fd >= 0 && fcntl((int)wish->status_fd, F_GETFD) < 0)
+		return usage_error("--status-fd: descriptor %lld is not open", (long long)wish->status_fd);
+	if (rest < argc && !dashes)
+		return usage_error("'%.100s': write the program of a guard behind --", argv[rest]);
+	if (rest == argc && dashes)
+		return usage_error("no program is given behind --");
+	strcpy(wish->self.run, run);
+	strcpy(wish->self.label, label);
+	wish->self.pid = getpid();
+	wish->program = rest < argc ? argv + rest : NULL;
+	return 0;
+}
+
+static int say_locked(const struct wish *wish, int error, const struct holder *holder)
+{
+	struct json j;
+
+	if (error != EADDRINUSE)
+		return error_line(STATUS_CANNOT_MEASURE, "internal",
+				  "the lock of this machine cannot be taken: %s", errname(error));
+	error_begin(&j, "locked", 0,
+		    "this machine is held by run %s%s%s (pid %lld); wait until it has ended, or end it",
+		    *holder->run ? holder->run : "(it does not say which)", *holder->label ? ", " : "",
+		    holder->label, (long long)holder->pid);
+	json_str(&j, "lock", wish->lock_name);
+	json_str(&j, "run", *holder->run ? holder->run : NULL);
+	json_str(&j, "label", *holder->run ? holder->label : NULL);
+	json_int(&j, "pid", holder->pid);
+	return error_end(&j, STATUS_CANNOT_MEASURE);
+}
+
+static void say_started(const struct guard *guard, FILE *out)
+{
+	struct json j;
+
+	json_start(&j, out);
+	json_open(&j, NULL, '{');
+	json_str(&j, "type", "guard");
+	json_str(&j, "event", "started");
+	json_int(&j, "guard", getpid());
+	if (guard->program)
+		json_int(&j, "pid", guard->program);
+	else
+		json_null(&j, "pid");
+	json_int(&j, "lease_ns", guard->lease_ns);
+	json_close(&j, '}');
+	json_line(&j);
+}
+
+static void say_ended(const struct guard *guard, bool restored, FILE *out)
+{
+	struct json j;
+
+	json_start(&j, out);
+	json_open(&j, NULL, '{');
+	json_str(&j, "type", "guard");
+	json_str(&j, "event", "ended");
+	json_int(&j, "status", guard->status);
+	if (guard->signal)
+		json_int(&j, "signal", guard->signal);
+	else
+		json_null(&j, "signal");
+	json_str(&j, "reason", guard->reason);
+	json_uint(&j, "killed", guard->killed);
+	json_uint(&j, "remaining", guard->remaining);
+	json_uint(&j, "dropped_lines", guard->dropped);
+	json_bool(&j, "restored", restored);
+	json_close(&j, '}');
+	json_line(&j);
+}
+
+static int prepare(struct guard *guard)
+{
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	guard->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (guard->signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1))
+		return error_line(STATUS_CANNOT_MEASURE, "internal", "the guard cannot start: %s",
+				  errname(errno));
+	/* Away from the terminal or connection that may close; fails only where it leads a process group
+	 * already. */
+	if (guard->detach)
+		setsid();
+	return 0;
+}
+
+/* Where events go: never to a program's standard output. */
+static FILE *open_events(const struct wish *wish)
+{
+	if (wish->status_fd >= 0) {
+		fcntl((int)wish->status_fd, F_SETFD, FD_CLOEXEC);
+		return fdopen((int)wish->status_fd, "w");
+	}
+	return wish->program ? fopen("/dev/null", "we") : stdout;
+}
+
+/*
+ * Everything is put back, and the lock given up, before a word is said of it: nobody who reads too slowly, or
+ * no more, may stand in the way.
+ */
+static int finish(struct guard *guard, const struct wish *wish, const char *dir, FILE *events)
+{
+	struct restore_wish restore = {.run = wish->self.run};
+	char *lines = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&lines, &len);
+	int restored = 0;
+
+	if (out && wish->restore)
+		restored = restore_settings(dir, &restore, out);
+	if (guard->lock >= 0)
+		close(guard->lock);
+	if (out && !fclose(out))
+		fwrite(lines, 1, len, events);
+	free(lines);
+	say_ended(guard, wish->restore && out && !restored, events);
+	if (wish->program)
+		return guard->start_error ? STATUS_CANNOT_MEASURE : guard->status;
+	return restored;
+}
+
+static int run(struct guard *guard, struct wish *wish, const char *dir, FILE *events)
+{
+	struct restore_wish stale = {.stale = true};
+	struct holder holder;
+
+	if (wish->lock) {
+		guard->lock = machine_lock_take(wish->lock_name, &holder);
+		if (guard->lock < 0)
+			return say_locked(wish, errno, &holder);
+		restore_settings(dir, &stale, events);
+	}
+	if (wish->program)
+		guard_start(guard, wish->program);
+	if (wish->program && guard->start_error) {
+		error_line(STATUS_CANNOT_MEASURE, "program", "'%.200s' cannot be started: %s%s",
+			   wish->program[0], errname(guard->start_error),
+			   guard->start_error == ENOENT ? " (it is not installed here)" : "");
+	} else {
+		say_started(guard, events);
+		guard_loop(guard, &wish->self);
+	}
+	return finish(guard, wish, dir, events);
+}
+
+static int verb_guard(int argc, char **argv)
+{
+	struct guard guard = {
+		.lease_ns = 10 * NS_PER_S, .grace_ns = 2 * NS_PER_S, .lock = -1, .program_in = -1};
+	struct wish wish = {.lock_name = MACHINE_LOCK_NAME, .status_fd = -1};
+	FILE *events;
+	char *dir = NULL;
+	int status;
+
+	status = parse(argc, argv, &guard, &wish);
+	if (!status && (wish.restore || wish.lock))
+		status = agent_find_journal(wish.journal, &dir);
+	if (status)
+		return status < 0 ? STATUS_OK : status;
+	events = open_events(&wish);
+	status = events ? prepare(&guard)
+			: error_line(STATUS_CANNOT_MEASURE, "output", "--status-fd: %s", errname(errno));
+	if (!status)
+		status = run(&guard, &wish, dir, events);
+	free(dir);
+	if (events && events != stdout)
+		fclose(events);
+	return status;
+}
+
+AGENT_VERB("guard", verb_guard,
+	   "run a program under a lease; end it and put settings back when the lease ends")

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+#include "agent/options.h"
+
+#include "agent/journal.h"
+#include "agent/text.h"
+#include "base/error.h"
+
+int agent_check_run(const char *run)
+{
+	return run && text_is_id(run) ? 0
+				      : usage_error("give --run ID: letters, digits and ._-:@+, at most 128");
+}
+
+int agent_find_journal(const char *given, char **folder)
+{
+	*folder = journal_dir(given);
+	return *folder ? 0 : usage_error("no place for the journal is known; give --journal DIR");
+}

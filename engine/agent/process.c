@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#include "agent/process.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/text.h"
+#include "agent/file.h"
+
+/* The number at the start of the text; -1: there is none, or it is too large. */
+static int64_t number(const char *text, int64_t max)
+{
+	char *end;
+	long long value;
+
+	if (*text < '0' || *text > '9')
+		return -1;
+	errno = 0;
+	value = strtoll(text, &end, 10);
+	return errno || value > max || (*end && !isspace((unsigned char)*end)) ? -1 : value;
+}
+
+bool process_parse(const char *text, struct process *process)
+{
+	/* The name in parentheses may hold anything, parentheses too. sscanf would cost a static program 120
+	 * KiB. */
+	const char *at = strrchr(text, ')');
+	int64_t pid = number(text, INT32_MAX), parent = -1, start = -1;
+	char state = '\0';
+
+	for (int field = 3; at && (at = strchr(at, ' ')) && field <= 22; field++) {
+		at++;
+		if (field == 3)
+			state = *at;
+		else if (field == 4)
+			parent = number(at, INT32_MAX);
+		else if (field == 22)
+			start = number(at, INT64_MAX);
+	}
+	*process =
+		(struct process){.pid = (pid_t)pid, .parent = (pid_t)parent, .state = state, .start = start};
+	return pid > 0 && parent >= 0 && start >= 0;
+}
+
+bool process_read(pid_t pid, struct process *process)
+{
+	char path[64];
+	struct bytes bytes;
+	bool good;
+
+	snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
+	if (pid <= 0 || file_read(path, 4096, &bytes))
+		return false;
+	good = process_parse(bytes.data, process);
+	free(bytes.data);
+	return good;
+}
+
+bool process_lives(pid_t pid, int64_t start)
+{
+	struct process process;
+
+	return process_read(pid, &process) && process.start == start && process.state != 'Z' &&
+	       process.state != 'X';
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <limits.h>
+
+#include "base/boot_id.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "agent/options.h"
+#include "agent/text.h"
+#include "agent/glob.h"
+#include "agent/file.h"
+#include "agent/process.h"
+#include "rt/clock.h"
+#include "verbs.h"
+
+#define FILE_MAX (1 << 20)
+#define PATTERNS_MAX (16 << 20)
+
+static void write_base64(struct json *j, const char *key, const char *data, size_t len)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const unsigned char *in = (const unsigned char *)data;
+	char *text = malloc((len + 2) / 3 * 4 + 1), *to = text;
+
+	for (size_t i = 0; text && i < len; i += 3) {
+		size_t left = len - i;
+		unsigned int three = (unsigned int)in[i] << 16 | (left > 1 ? in[i + 1] << 8 : 0) |
+				     (left > 2 ? in[i + 2] : 0);
+
+		*to++ = digits[three >> 18];
+		*to++ = digits[three >> 12 & 63];
+		*to++ = left > 1 ? digits[three >> 6 & 63] : '=';
+		*to++ = left > 2 ? digits[three & 63] : '=';
+	}
+	if (text)
+		json_strn(j, key, text, (size_t)(to - text));
+	else
+		json_null(j, key);
+	free(text);
+}
+
+/* How much of the text remains where its end may be half a character that was cut through. */
+static size_t whole_characters(const char *text, size_t len)
+{
+	for (size_t back = 1; back <= 3 && back <= len; back++) {
+		unsigned char c = (unsigned char)text[len - back];
+
+		if (c >= 0xc0)
+			return text_is_utf8(text + len - back, back) ? len : len - back;
+		if (c < 0x80)
+			break;
+	}
+	return len;
+}
+
+static void write_content(struct json *j, const struct bytes *bytes)
+{
+	size_t len = bytes->more ? whole_characters(bytes->data, bytes->len) : bytes->len;
+
+	if (text_is_utf8(bytes->data, len))
+		json_strn(j, "text", bytes->data, len);
+	else
+		write_base64(j, "base64", bytes->data, bytes->len);
+	if (bytes->more)
+		json_bool(j, "truncated", true);
+}
+
+static int write_directory(struct json *j, const char *path)
+{
+	struct dirent **names;
+	int count = scandir(path, &names, NULL, alphasort);
+
+	if (count < 0)
+		return errno;
+	json_open(j, "directory", '[');
+	for (int i = 0; i < count; i++) {
+		if (strcmp(names[i]->d_name, ".") && strcmp(names[i]->d_name, ".."))
+			json_str(j, NULL, names[i]->d_name);
+		free(names[i]);
+	}
+	free(names);
+	json_close(j, ']');
+	return 0;
+}
+
+static void write_file(struct json *j, const char *path)
+{
+	char link[PATH_MAX];
+	struct bytes bytes;
+	struct stat st;
+	ssize_t len;
+	int error;
+
+	json_open(j, path, '{');
+	len = readlink(path, link, sizeof(link));
+	if (len >= 0)
+		json_strn(j, "link", link, (size_t)len);
+	if (!text_is_utf8(path, strlen(path))) {
+		error = EILSEQ; /* its name cannot be said in JSON, so nobody could tell what this is */
+	} else if (stat(path, &st)) {
+		error = errno;
+	} else if (S_ISDIR(st.st_mode)) {
+		error = write_directory(j, path);
+	} else {
+		error = file_read(path, FILE_MAX, &bytes);
+		if (!error) {
+			write_content(j, &bytes);
+			free(bytes.data);
+		}
+	}
+	if (error)
+		json_str(j, "error", errname(error));
+	json_close(j, '}');
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool write_all_files(struct glob_paths *paths)
+{
+	char boot[BOOT_ID_SIZE];
+	struct json j;
+
+	boot_id_read(boot);
+	json_start(&j, stdout);
+	json_open(&j, NULL, '{');
+	json_str(&j, "type", "read");
+	json_int(&j, "version", 1);
+	json_int(&j, "time_ns", clock_now_ns(CLOCK_MONOTONIC));
+	json_int(&j, "realtime_ns", clock_now_ns(CLOCK_REALTIME));
+	json_str(&j, "boot_id", boot);
+	json_open(&j, "files", '{');
+	if (paths->count)
+		qsort(paths->list, paths->count, sizeof(*paths->list), compare);
+	for (size_t i = 0; i < paths->count; i++) {
+		if (!i || strcmp(paths->list[i - 1], paths->list[i]))
+			write_file(&j, paths->list[i]);
+	}
+	json_close(&j, '}');
+	json_close(&j, '}');
+	return json_line(&j);
+}
+
+/* Patterns on standard input, each ended by a NUL where there is one, else by a newline. */
+static int read_patterns(struct glob_paths *paths)
+{
+	struct bytes bytes;
+	int error = file_read_fd(STDIN_FILENO, PATTERNS_MAX, &bytes);
+	char end;
+
+	if (error)
+		return usage_error("the patterns on standard input cannot be read: %s", errname(error));
+	if (bytes.more) {
+		free(bytes.data);
+		return usage_error("more than 16 MiB of patterns on standard input");
+	}
+	end = memchr(bytes.data, '\0', bytes.len) ? '\0' : '\n';
+	for (char *at = bytes.data, *last = at + bytes.len; at < last && !error;) {
+		char *stop = memchr(at, end, (size_t)(last - at));
+
+		if (!stop)
+			stop = last;
+		*stop = '\0';
+		if (*at)
+			error = glob_expand(at, paths);
+		at = stop + 1;
+	}
+	free(bytes.data);
+	return error ? error_line(STATUS_CANNOT_MEASURE, "internal", "out of memory") : 0;
+}
+
+static int verb_read(int argc, char **argv)
+{
+	struct glob_paths paths = {0};
+	int i, status;
+	bool dashes;
+
+	status = options_parse_operands(NULL, 0, " -|PATH|PATTERN...", argc, argv, &i, &dashes);
+	if (status)
+		return status < 0 ? STATUS_OK : status;
+	if (i == argc)
+		return usage_error("read needs a path or a pattern, or - for patterns on standard input");
+	if (!dashes && argc - i == 1 && !strcmp(argv[i], "-"))
+		status = read_patterns(&paths);
+	else
+		for (; i < argc && !status; i++)
+			status = glob_expand(argv[i], &paths)
+					 ? error_line(STATUS_CANNOT_MEASURE, "internal", "out of memory")
+					 : 0;
+	if (!status && !write_all_files(&paths))
+		status = STATUS_CANNOT_MEASURE;
+	glob_paths_free(&paths);
+	return status;
+}
+
+AGENT_VERB("read", verb_read, "files and globs into one JSON object")

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+#include "agent/restore.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/boot_id.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "agent/options.h"
+#include "agent/text.h"
+#include "agent/journal.h"
+#include "agent/setting.h"
+#include "agent/setting_group.h"
+#include "verbs.h"
+
+struct outcome {
+	const char *action;
+	const char *error;
+	char *now; /* malloc'ed, may be NULL */
+	bool over; /* the entry is done with */
+};
+
+static bool is_selected(const struct entry *entry, const struct restore_wish *wish, const char *boot)
+{
+	bool of_run = wish->run && !strcmp(entry->run, wish->run);
+
+	if (entry->state == STATE_OVER)
+		return false;
+	if (entry->held)
+		return wish->held && (!wish->run || of_run);
+	if (of_run)
+		return true;
+	return wish->stale && (strcmp(entry->boot, boot) || !process_lives((pid_t)entry->pid, entry->start));
+}
+
+/* Somebody set the same path later and has not put it back: what that one found is what this one set. */
+static bool is_under_another(const struct journal *journal, size_t index)
+{
+	for (size_t i = index + 1; i < journal->count; i++) {
+		if (journal->entries[i].state != STATE_OVER &&
+		    !strcmp(journal->entries[i].path, journal->entries[index].path))
+			return true;
+	}
+	return false;
+}
+
+/* A file of a group that this journal is going to remove: it goes with the group, and could not be emptied
+ * while there are tasks in it. */
+static bool goes_with_group(const struct journal *journal, size_t index)
+{
+	for (size_t i = 0; i < index; i++) {
+		const struct entry *earlier = &journal->entries[i];
+		const char *dir = setting_group_dir(earlier->path);
+		size_t len = dir ? strlen(dir) : 0;
+
+		if (dir && earlier->state != STATE_OVER && !strcmp(earlier->old, "absent") &&
+		    !strcmp(earlier->run, journal->entries[index].run) &&
+		    !strncmp(journal->entries[index].path, dir, len) &&
+		    journal->entries[index].path[len] == '/')
+			return true;
+	}
+	return false;
+}
+
+/* What ended or was removed since has no setting to be put back. A file of /sys/devices may come again with
+ * its CPU, and is waited for. */
+static bool is_gone(const struct entry *entry, const char *error)
+{
+	if (error && !strcmp(error, "ESRCH"))
+		return true;
+	return error && !strcmp(error, "ENOENT") && entry->is_volatile &&
+	       (!strncmp(entry->path, "/proc/", 6) || !strncmp(entry->path, "/sys/fs/cgroup/", 15));
+}
+
+static struct outcome put_back(const struct entry *entry)
+{
+	struct outcome outcome = {.action = "failed"};
+
+	outcome.error = setting_read(entry->path, entry->is_volatile, &outcome.now);
+	if (is_gone(entry, outcome.error))
+		return (struct outcome){.action = "gone", .over = true};
+	if (outcome.error)
+		return outcome;
+	if (!setting_same(outcome.now, entry->old)) {
+		/* Only where it is known that our value arrived can another value be somebody else's. */
+		if (entry->state == STATE_SET && !setting_same(outcome.now, entry->wanted)) {
+			outcome.action = "left-changed-by-other";
+			outcome.over = true;
+			return outcome;
+		}
+		outcome.error = setting_write(entry->path, entry->is_volatile, entry->old);
+		if (outcome.error)
+			return outcome;
+		free(outcome.now);
+		outcome.error = setting_read(entry->path, entry->is_volatile, &outcome.now);
+		if (!outcome.error && !setting_same(outcome.now, entry->old))
+			outcome.error = "differs";
+		if (outcome.error)
+			return outcome;
+	}
+	outcome.action = "restored";
+	outcome.over = true;
+	return outcome;
+}
+
+static void print_outcome(const struct entry *entry, const struct outcome *outcome, struct json *j)
+{
+	json_open(j, NULL, '{');
+	json_str(j, "type", "restore");
+	json_str(j, "path", entry->path);
+	json_str(j, "run", entry->run);
+	json_str(j, "owner", entry->held ? "held" : "run");
+	json_str(j, "old", entry->old);
+	json_str(j, "wanted", entry->wanted);
+	json_str(j, "now", outcome->now);
+	json_str(j, "action", outcome->action);
+	json_str(j, "error", outcome->error);
+	json_close(j, '}');
+	json_line(j);
+}
+
+static void print_damaged(const struct damaged *damaged, struct json *j)
+{
+	json_open(j, NULL, '{');
+	json_str(j, "type", "restore");
+	json_null(j, "path");
+	json_str(j, "action", "damaged");
+	json_str(j, "error", "the entry is damaged: it was not obeyed");
+	json_uint(j, "line", damaged->line);
+	json_uint(j, "bytes", damaged->len);
+	json_strn(j, "text", damaged->text, damaged->len < 4096 ? damaged->len : 4096);
+	json_close(j, '}');
+	json_line(j);
+}
+
+static void print_count(size_t count, size_t failed, struct json *j)
+{
+	json_open(j, NULL, '{');
+	json_str(j, "type", "restored");
+	json_uint(j, "count", count);
+	json_uint(j, "failed", failed);
+	json_close(j, '}');
+	json_line(j);
+}
+
+static struct outcome restore_entry(struct journal *journal, size_t index, const char *boot)
+{
+	struct entry *entry = &journal->entries[index];
+	struct outcome outcome;
+	int error;
+
+	if (entry->is_volatile && strcmp(entry->boot, boot))
+		outcome = (struct outcome){.action = "dropped-after-reboot", .over = true};
+	else if (is_under_another(journal, index))
+		outcome = (struct outcome){.action = "left-under-another"};
+	else if (goes_with_group(journal, index))
+		outcome = (struct outcome){.action = "gone", .over = true};
+	else
+		outcome = put_back(entry);
+	if (outcome.over) {
+		error = journal_mark(journal, entry, STATE_OVER);
+		if (error)
+			outcome.error = errname(error);
+	}
+	return outcome;
+}
+
+int restore_settings(const char *dir, const struct restore_wish *wish, FILE *out)
+{
+	size_t count = 0, failed = 0;
+	struct journal journal;
+	char boot[BOOT_ID_SIZE];
+	struct json j;
+	int error = journal_open(&journal, dir, false);
+
+	json_start(&j, out);
+	if (error == ENOENT || error == ENOTDIR) {
+		print_count(0, 0, &j);
+		return 0;
+	}
+	if (error) {
+		json_open(&j, NULL, '{');
+		json_str(&j, "type", "restore");
+		json_null(&j, "path");
+		json_str(&j, "action", "failed");
+		json_str(&j, "error", errname(error));
+		json_str(&j, "journal", dir);
+		json_close(&j, '}');
+		json_line(&j);
+		print_count(0, 1, &j);
+		return STATUS_CANNOT_MEASURE;
+	}
+	boot_id_read(boot);
+	for (size_t i = 0; i < journal.damaged_count; i++) {
+		print_damaged(&journal.damaged[i], &j);
+		journal_set_aside(&journal, &journal.damaged[i]);
+		failed++;
+	}
+	for (size_t i = journal.count; i-- > 0;) {
+		struct outcome outcome;
+
+		if (!is_selected(&journal.entries[i], wish, boot))
+			continue;
+		outcome = restore_entry(&journal, i, boot);
+		print_outcome(&journal.entries[i], &outcome, &j);
+		count += !strcmp(outcome.action, "restored");
+		failed += outcome.error != NULL;
+		free(outcome.now);
+	}
+	journal_close(&journal);
+	print_count(count, failed, &j);
+	return failed ? STATUS_CANNOT_MEASURE : 0;
+}
+
+static int verb_restore(int argc, char **argv)
+{
+	struct restore_wish wish = {0};
+	const char *journal = NULL;
+	const struct option_entry table[] = {
+		AGENT_OPTION_RUN(&wish.run),
+		{.name = "stale",
+		 .kind = OPTION_FLAG,
+		 .value = &wish.stale,
+		 .help = "what owners left that are gone"},
+		{.name = "held",
+		 .kind = OPTION_FLAG,
+		 .value = &wish.held,
+		 .help = "what is held on purpose too"},
+		AGENT_OPTION_JOURNAL(&journal),
+	};
+	char *dir, *lines = NULL;
+	size_t len = 0;
+	FILE *out;
+	int status = options_parse(table, sizeof(table) / sizeof(table[0]), argc, argv);
+
+	if (!status && wish.run)
+		status = agent_check_run(wish.run);
+	if (!status)
+		status = agent_find_journal(journal, &dir);
+	if (status)
+		return status < 0 ? STATUS_OK : status;
+	if (!wish.run)
+		wish.stale = true;
+	/* Nobody who reads too slowly, or no more, may keep settings from being put back. */
+	signal(SIGPIPE, SIG_IGN);
+	out = open_memstream(&lines, &len);
+	status = out ? restore_settings(dir, &wish, out)
+		     : error_line(STATUS_CANNOT_MEASURE, "internal", "out of memory");
+	if (out) {
+		fclose(out);
+		fwrite(lines, 1, len, stdout);
+	}
+	free(lines);
+	free(dir);
+	return fflush(stdout) ? STATUS_CANNOT_MEASURE : status;
+}
+
+AGENT_VERB("restore", verb_restore, "put settings back")

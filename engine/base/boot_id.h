@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RTGAUGE_BOOT_ID_H
+#define RTGAUGE_BOOT_ID_H
+
+#define BOOT_ID_SIZE 37
+
+/* The kernel's random id of this boot; "unknown" where it cannot be read. */
+void boot_id_read(char id[BOOT_ID_SIZE]);
+
+#endif

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+#include "harness/burst.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "rt/clock.h"
+#include "rt/memory.h"
+#include "rt/usage.h"
+
+#define STUCK_NS (10 * NS_PER_S)
+
+int64_t burst_limit_ns;
+
+static struct burst *now_running;
+static _Atomic bool over, measuring;
+static sem_t arrived, meeting;
+static _Atomic unsigned int met;
+
+/* What a thread of a probe in bursts does: a burst each time that its gate opens. */
+static void burst_thread(struct harness_thread *thread)
+{
+	struct burst_task *t = (struct burst_task *)((char *)thread - offsetof(struct burst_task, thread));
+
+	for (;;) {
+		while (sem_wait(&t->gate))
+			;
+		if (atomic_load(&over))
+			return;
+		if (!thread->usage_known && atomic_load(&measuring)) {
+			usage_read(thread->schedstat, &thread->before);
+			thread->usage_known = true;
+		}
+		t->count = 0;
+		t->work(t);
+		usage_read(thread->schedstat, &thread->after);
+		sem_post(&arrived);
+	}
+}
+
+/*
+ * Who arrives first may have a higher priority than those that it waits for, or than who opens their gates:
+ * it sleeps.
+ */
+void burst_meet(void)
+{
+	unsigned int all = now_running->task_count;
+
+	if (atomic_fetch_add(&met, 1) + 1 < all) {
+		while (sem_wait(&meeting))
+			;
+		return;
+	}
+	for (unsigned int i = 1; i < all; i++)
+		sem_post(&meeting);
+}
+
+struct burst_task *burst_task_new(int cpu, size_t room, void (*work)(struct burst_task *t))
+{
+	struct burst_task *t = memory_get(sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->times = memory_get(room * sizeof(*t->times));
+	if (!t->times)
+		return NULL;
+	t->room = room;
+	t->work = work;
+	t->thread.cpu = cpu;
+	t->thread.policy = (enum policy)harness_options.policy;
+	t->thread.priority = (int)harness_options.priority;
+	return t;
+}
+
+/* false: a task did not end its burst. The clock of sem_timedwait may be set: it is only how often we look.
+ */
+static bool wait_arrived(void)
+{
+	int64_t give_up_ns = burst_limit_ns + STUCK_NS;
+
+	for (unsigned int i = 0; i < now_running->task_count; i++) {
+		struct timespec look = ns_timespec(clock_now_ns(CLOCK_REALTIME) + NS_PER_S);
+
+		while (sem_timedwait(&arrived, &look)) {
+			if (clock_now_ns(CLOCK_MONOTONIC) > give_up_ns)
+				return false;
+			look = ns_timespec(clock_now_ns(CLOCK_REALTIME) + NS_PER_S);
+		}
+	}
+	return true;
+}
+
+static bool one_burst(struct burst *burst)
+{
+	atomic_store(&met, 0);
+	burst_limit_ns = clock_now_ns(CLOCK_MONOTONIC) + burst->work_ns;
+	if (burst->ready)
+		burst->ready();
+	for (unsigned int i = 0; i < burst->task_count; i++)
+		sem_post(&burst->tasks[i]->gate);
+	return wait_arrived();
+}
+
+static void begin(struct harness *h)
+{
+	int64_t start_ns = clock_now_ns(CLOCK_MONOTONIC);
+	int64_t measured_ns = harness_options.duration_ns ? harness_options.duration_ns : INT64_MAX;
+
+	for (unsigned int i = 0; i < h->series_count; i++)
+		series_timed(h->series[i], start_ns, harness_options.warm_up_ns, measured_ns);
+	harness_go(h);
+	harness_watch(h, measured_ns == INT64_MAX ? INT64_MAX : harness_options.warm_up_ns + measured_ns);
+}
+
+bool burst_feed(struct series *s, int64_t time_ns, int64_t value_ns, struct json *j)
+{
+	if (harness_options.count &&
+	    s->total.count + (s->measuring ? s->window.count : 0) >= harness_options.count)
+		return false;
+	return series_feed_timed(s, time_ns, value_ns, j);
+}
+
+/* What the burst leaves to the rest of the machine; a signal makes it no shorter. */
+static void rest(struct burst *burst)
+{
+	int64_t end_ns = clock_now_ns(CLOCK_MONOTONIC) + burst->rest_ns, left_ns = burst->rest_ns;
+
+	do {
+		harness_pause(left_ns);
+		left_ns = end_ns - clock_now_ns(CLOCK_MONOTONIC);
+	} while (left_ns > 0 && !harness_stopping(&burst->harness));
+}
+
+/* Bursts until the time is over, enough was counted or we are stopped; false: a task is stuck. */
+static bool all_bursts(struct burst *burst)
+{
+	int64_t start_ns = clock_now_ns(CLOCK_MONOTONIC), now_ns;
+	int64_t end_ns = harness_options.duration_ns
+				 ? start_ns + harness_options.warm_up_ns + harness_options.duration_ns
+				 : INT64_MAX;
+
+	do {
+		if (clock_now_ns(CLOCK_MONOTONIC) - start_ns >= harness_options.warm_up_ns)
+			atomic_store(&measuring, true);
+		if (!one_burst(burst))
+			return false;
+		now_ns = clock_now_ns(CLOCK_MONOTONIC);
+		for (unsigned int i = 0; i < burst->harness.series_count; i++)
+			burst->harness.series[i]->reached_ns = now_ns;
+		if (!burst->take(&burst->harness.j))
+			return true;
+		rest(burst);
+	} while (!harness_stopping(&burst->harness) && clock_now_ns(CLOCK_MONOTONIC) < end_ns);
+	return true;
+}
+
+static int make(struct harness *h)
+{
+	static struct harness_thread *threads[PROBE_CPUS_MAX];
+	struct burst *burst = now_running;
+	int status = burst->make(burst);
+
+	if (status)
+		return status;
+	sem_init(&arrived, 0, 0);
+	sem_init(&meeting, 0, 0);
+	for (unsigned int i = 0; i < burst->task_count; i++) {
+		sem_init(&burst->tasks[i]->gate, 0, 0);
+		burst->tasks[i]->number = i;
+		burst->tasks[i]->thread.measure = burst_thread;
+		threads[i] = &burst->tasks[i]->thread;
+	}
+	h->threads = threads;
+	h->thread_count = burst->task_count;
+	return 0;
+}
+
+static int run(struct harness *h)
+{
+	struct burst *burst = now_running;
+
+	begin(h);
+	if (!all_bursts(burst))
+		return error_line(
+			STATUS_CANNOT_MEASURE, "cpu-busy",
+			"the measuring threads did not end their burst for 10 s: something of a higher priority takes their CPU; end that, or choose other CPUs with --cpu");
+	atomic_store(&over, true);
+	for (unsigned int i = 0; i < burst->task_count; i++)
+		sem_post(&burst->tasks[i]->gate);
+	return harness_finish(h, harness_options.count ? "count" : "duration");
+}
+
+int burst_run(struct burst *burst, int argc, char **argv)
+{
+	now_running = burst;
+	burst->harness.make = make;
+	burst->harness.run = run;
+	return harness_run(&burst->harness, argc, argv);
+}

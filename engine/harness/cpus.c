@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+#include "harness/cpus.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+
+/* A CPU outside of the affinity may be used where the cpuset lets us go there. */
+static bool may_use(int cpu, const struct cpuset *allowed)
+{
+	struct cpuset one;
+	bool may;
+
+	if (cpuset_has(allowed, (unsigned int)cpu))
+		return true;
+	cpuset_clear(&one);
+	cpuset_add(&one, (unsigned int)cpu);
+	may = !cpuset_pin(&one);
+	return !cpuset_pin(allowed) && may;
+}
+
+int probe_cpus_choose(const struct cpuset *asked, struct probe_cpus *cpus)
+{
+	struct cpuset *measured = &cpus->measured, *allowed = &cpus->allowed, *online = &cpus->online;
+	struct cpuset *present = &cpus->present;
+
+	if (!cpuset_allowed(allowed))
+		return error_line(STATUS_CANNOT_MEASURE, "internal", "the CPU affinity cannot be read");
+	if (!cpuset_online(online))
+		*online = *allowed;
+	if (!cpuset_present(present))
+		*present = *online;
+	*measured = cpuset_count(asked) ? *asked : *allowed;
+	for (int cpu = cpuset_next(measured, 0); cpu >= 0;
+	     cpu = cpuset_next(measured, (unsigned int)cpu + 1)) {
+		char text[256];
+
+		if (!cpuset_has(present, (unsigned int)cpu))
+			return error_line(STATUS_USAGE, "cpu-missing",
+					  "there is no CPU %d; this machine has %s", cpu,
+					  cpuset_format(present, text, sizeof(text)));
+		if (!cpuset_has(online, (unsigned int)cpu))
+			return error_line(
+				STATUS_USAGE, "cpu-offline",
+				"CPU %d is offline; online are %s (echo 1 > /sys/devices/system/cpu/cpu%d/online brings it back)",
+				cpu, cpuset_format(online, text, sizeof(text)), cpu);
+		if (!may_use(cpu, allowed))
+			return error_line(
+				STATUS_USAGE, "cpu-not-allowed",
+				"CPU %d is not allowed to this process by its cpuset; allowed are %s", cpu,
+				cpuset_format(allowed, text, sizeof(text)));
+	}
+	if (cpuset_count(measured) > PROBE_CPUS_MAX)
+		return usage_error("more than %d CPUs at once are not measured; give --cpu", PROBE_CPUS_MAX);
+	return 0;
+}
+
+void probe_cpus_json(const struct probe_cpus *cpus, struct json *j)
+{
+	json_open(j, "cpus", '[');
+	for (int cpu = cpuset_next(&cpus->measured, 0); cpu >= 0;
+	     cpu = cpuset_next(&cpus->measured, (unsigned int)cpu + 1))
+		json_int(j, NULL, cpu);
+	json_close(j, ']');
+	json_open(j, "cpus_not_measured", '[');
+	for (int cpu = cpuset_next(&cpus->present, 0); cpu >= 0;
+	     cpu = cpuset_next(&cpus->present, (unsigned int)cpu + 1)) {
+		if (cpuset_has(&cpus->measured, (unsigned int)cpu))
+			continue;
+		json_open(j, NULL, '{');
+		json_int(j, "cpu", cpu);
+		json_str(j, "reason",
+			 !cpuset_has(&cpus->online, (unsigned int)cpu)	  ? "offline"
+			 : !cpuset_has(&cpus->allowed, (unsigned int)cpu) ? "not-allowed"
+									  : "not-asked");
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+void probe_cpus_leave(const struct probe_cpus *cpus)
+{
+	struct cpuset others = cpus->allowed;
+
+	for (size_t i = 0; i < CPUSET_MAX / 64; i++)
+		others.word[i] &= ~cpus->measured.word[i];
+	if (cpuset_count(&others))
+		cpuset_pin(&others);
+}
+
+const char *const placement_names[] = {"same-cpu", "same-core", "other-core", NULL};
+
+void placement_core(int cpu, struct cpuset *core)
+{
+	char path[96], line[1024] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
+	file = fopen(path, "re");
+	if (file) {
+		if (!fgets(line, sizeof(line), file))
+			line[0] = '\0';
+		fclose(file);
+	}
+	line[strcspn(line, "\n")] = '\0';
+	if (!cpuset_parse(core, line))
+		cpuset_clear(core);
+	cpuset_add(core, (unsigned int)cpu);
+}
+
+static int find(const struct cpuset *among, int first, const struct cpuset *core, bool inside)
+{
+	for (int cpu = cpuset_next(among, 0); cpu >= 0; cpu = cpuset_next(among, (unsigned int)cpu + 1)) {
+		if (cpu != first && cpuset_has(core, (unsigned int)cpu) == inside)
+			return cpu;
+	}
+	return -1;
+}
+
+int placement_choose(struct probe_cpus *cpus, enum placement placement, int *first, int *second)
+{
+	struct cpuset core;
+
+	*first = *second = cpuset_next(&cpus->measured, 0);
+	if (placement != PLACEMENT_SAME_CPU) {
+		placement_core(*first, &core);
+		*second = find(&cpus->measured, *first, &core, placement == PLACEMENT_SAME_CORE);
+		if (*second < 0)
+			*second = find(&cpus->allowed, *first, &core, placement == PLACEMENT_SAME_CORE);
+	}
+	if (*second < 0)
+		return error_line(STATUS_CANNOT_MEASURE, "placement",
+				  "%s: CPU %d has %s; choose another --placement%s",
+				  placement_names[placement], *first,
+				  placement == PLACEMENT_SAME_CORE
+					  ? "no other hardware thread on its core that may be used"
+					  : "no CPU of another core beside it that may be used",
+				  placement == PLACEMENT_SAME_CORE ? "" : " or allow more CPUs");
+	cpuset_clear(&cpus->measured);
+	cpuset_add(&cpus->measured, (unsigned int)*first);
+	cpuset_add(&cpus->measured, (unsigned int)*second);
+	return 0;
+}
+
+int placement_beside(const struct probe_cpus *cpus, int first)
+{
+	const struct cpuset *among[] = {&cpus->measured, &cpus->allowed};
+	struct cpuset core;
+	int found = -1;
+
+	placement_core(first, &core);
+	for (int inside = 0; inside < 2 && found < 0; inside++) {
+		for (int i = 0; i < 2 && found < 0; i++)
+			found = find(among[i], first, &core, inside);
+	}
+	return found < 0 ? first : found;
+}

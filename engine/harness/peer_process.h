@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A second measured process: it has the engine's policy on a CPU of its own, and shares with the engine only
+ * what was made by peer_process_memory before. It ends with the engine, however that ends.
+ */
+#ifndef RTGAUGE_HARNESS_PEER_PROCESS_H
+#define RTGAUGE_HARNESS_PEER_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct peer_process {
+	pid_t pid; /* 0: there is none */
+	int cpu;
+	char died[96]; /* how it ended by itself; empty: it did not */
+};
+
+/* Zeroed memory that the two share; NULL: none is left. Never freed. */
+void *peer_process_memory(size_t size);
+
+/*
+ * Starts it on this CPU, before any thread is started; it calls work(arg), which does not return, and is
+ * ready when this returns. 0, or the exit status after an `error` line.
+ */
+int peer_process_start(struct peer_process *peer, int cpu, void (*work)(void *arg), void *arg);
+
+/* Whether it still runs; `died` says how it ended else. */
+bool peer_process_lives(struct peer_process *peer);
+
+void peer_process_end(struct peer_process *peer);
+
+#endif

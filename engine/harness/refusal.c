@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "harness/refusal.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "harness/harness.h"
+
+static bool may_nice(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {0};
+
+	return !syscall(SYS_capget, &header, sets) && sets[0].effective >> CAP_SYS_NICE & 1;
+}
+
+/* null: there is no limit. */
+static void write_limit(struct json *j, const char *name, int resource)
+{
+	struct rlimit limit = {0};
+
+	if (!getrlimit(resource, &limit) && limit.rlim_cur == RLIM_INFINITY)
+		json_null(j, name);
+	else
+		json_uint(j, name, limit.rlim_cur);
+}
+
+static void write_cgroup(struct json *j)
+{
+	char text[4096];
+	FILE *file = fopen("/proc/self/cgroup", "re");
+	size_t len = file ? fread(text, 1, sizeof(text), file) : 0;
+
+	json_strn(j, "cgroup", text, len);
+	if (file)
+		fclose(file);
+}
+
+int refuse_priority(int error, int priority, bool other_allowed)
+{
+	struct json j;
+
+	error_begin(&j, "permission-rt", error, "real-time priority %d is refused: %s", priority,
+		    strerror(error));
+	json_int(&j, "priority", priority);
+	json_bool(&j, "other_allowed", other_allowed);
+	json_uint(&j, "euid", geteuid());
+	json_bool(&j, "cap_sys_nice", may_nice());
+	write_limit(&j, "rtprio_limit", RLIMIT_RTPRIO);
+	write_cgroup(&j);
+	return error_end(&j, STATUS_CANNOT_MEASURE);
+}
+
+int refuse_deadline(int error, const struct deadline *deadline, int cpu)
+{
+	struct json j;
+
+	error_begin(&j, "deadline", error, "SCHED_DEADLINE with %lld ns in each %lld ns is refused: %s",
+		    (long long)deadline->runtime_ns, (long long)deadline->period_ns, strerror(error));
+	json_int(&j, "runtime_ns", deadline->runtime_ns);
+	json_int(&j, "period_ns", deadline->period_ns);
+	if (cpu < 0)
+		json_null(&j, "cpu");
+	else
+		json_int(&j, "cpu", cpu);
+	json_bool(&j, "cap_sys_nice", may_nice());
+	return error_end(&j, STATUS_CANNOT_MEASURE);
+}
+
+int refuse_memory_lock(int error)
+{
+	struct json j;
+
+	error_begin(&j, "memory-lock", error, "memory cannot be locked: %s", strerror(error));
+	write_limit(&j, "memlock_limit_bytes", RLIMIT_MEMLOCK);
+	return error_end(&j, STATUS_CANNOT_MEASURE);
+}
+
+bool harness_memory_limited(void)
+{
+	struct rlimit limit = {0};
+
+	return harness_options.memory_lock && geteuid() && !getrlimit(RLIMIT_MEMLOCK, &limit) &&
+	       limit.rlim_cur != RLIM_INFINITY;
+}
+
+int harness_no_memory(void)
+{
+	if (harness_memory_limited())
+		return refuse_memory_lock(ENOMEM);
+	return error_line(STATUS_CANNOT_MEASURE, "internal",
+			  "not enough memory for the samples of these CPUs; measure fewer");
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+#include "probes/response/master.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+
+#include "harness/harness.h"
+#include "rt/clock.h"
+#include "rt/memory.h"
+
+#define ROOM 16384
+#define ALONE_STIMULI 10 /* after so many lost ones, or so long, and no answer ever: nobody is there */
+#define ALONE_NS (3 * NS_PER_S)
+#define STOPPED INT64_C(-2)
+
+static struct master_counts *counted(struct master *m)
+{
+	return &m->counts[m->measuring];
+}
+
+/* splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014) */
+static uint64_t next_random(struct master *m)
+{
+	uint64_t z = m->random += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return z ^ (z >> 31);
+}
+
+static int64_t draw_interval(struct master *m)
+{
+	return m->interval_min_ns +
+	       (int64_t)(next_random(m) % (uint64_t)(m->interval_max_ns - m->interval_min_ns + 1));
+}
+
+/* An edge that is not the answer to the stimulus that is waited for, or came while none was. */
+static __attribute__((noinline)) void count_noise(struct master *m, const struct edge *edge,
+						  int64_t waited_for)
+{
+	struct master_counts *c = counted(m);
+
+	c->doubled += edge->count - 1;
+	if (edge->number == EDGE_UNNUMBERED && m->owed) {
+		m->owed--;
+		c->late++;
+	} else if (edge->number == EDGE_UNNUMBERED || edge->number >= waited_for) {
+		c->early++;
+	} else if (edge->number > m->answered) {
+		c->late++;
+	} else {
+		c->doubled++;
+	}
+}
+
+/* Until it is due; what comes meanwhile is noise. false: told to stop. */
+static bool wait_gap(struct master *m, int64_t due_ns)
+{
+	struct pollfd in = {.fd = m->end->in, .events = POLLIN};
+	struct edge edge;
+
+	for (;;) {
+		int64_t left_ns = due_ns - clock_now_ns(CLOCK_MONOTONIC);
+		struct timespec left = ns_timespec(left_ns > 0 ? left_ns : 0);
+		int ready = ppoll(&in, 1, &left, NULL);
+
+		if (atomic_load_explicit(&harness_shared.stop, memory_order_relaxed))
+			return false;
+		if (ready > 0 && !m->end->kind->receive(m->end, &edge))
+			count_noise(m, &edge, m->number + 1);
+		else if (ready == 0)
+			return true;
+	}
+}
+
+/* The answer did not come at once as it should. back_ns, or MASTER_LOST, or STOPPED; 0: go on to wait. */
+static __attribute__((noinline)) int64_t slow_path(struct master *m, int error, int64_t sent_ns)
+{
+	if (error == EINTR) {
+		if (atomic_load(&harness_shared.stop))
+			return STOPPED;
+		return atomic_load(&m->given_up_ns) == sent_ns ? MASTER_LOST : 0;
+	}
+	if (error == ECONNREFUSED)
+		return 0;
+	m->error = error;
+	return STOPPED;
+}
+
+/* The measured path: read the clock, make an edge, wait for one, read the clock. */
+static int64_t stimulate(struct master *m, int64_t *sent_ns)
+{
+	struct path_end *end = m->end;
+	const struct path_kind *kind = end->kind;
+	int64_t back_ns = 0, number = ++m->number;
+	struct edge edge;
+	int error;
+
+	*sent_ns = clock_now_ns(CLOCK_MONOTONIC);
+	atomic_store_explicit(&m->waiting_ns, *sent_ns, memory_order_relaxed);
+	error = kind->send(end, number);
+	while (!back_ns) {
+		if (!error)
+			error = kind->receive(end, &edge);
+		back_ns = clock_now_ns(CLOCK_MONOTONIC);
+		if (__builtin_expect(error != 0, 0)) {
+			back_ns = slow_path(m, error, *sent_ns);
+			error = 0;
+		} else if (__builtin_expect(edge.number != number && edge.number != EDGE_UNNUMBERED, 0)) {
+			count_noise(m, &edge, number + 1);
+			back_ns = 0;
+		}
+	}
+	atomic_store_explicit(&m->waiting_ns, 0, memory_order_relaxed);
+	if (back_ns < 0)
+		return back_ns;
+	counted(m)->doubled += edge.count - 1;
+	return kind->stamped ? edge.time_ns : back_ns;
+}
+
+static void keep(struct master *m, const struct stimulus *stimulus)
+{
+	size_t slot;
+
+	if (!slot_ring_next(&m->ring, &slot)) {
+		m->not_kept++;
+		return;
+	}
+	m->slots[slot] = *stimulus;
+	slot_ring_push(&m->ring);
+}
+
+/* false: nobody ever answered, and it was waited long enough. */
+static bool somebody_there(struct master *m, int64_t now_ns)
+{
+	if (m->answered || (m->number < ALONE_STIMULI && now_ns - m->start_ns < ALONE_NS))
+		return true;
+	m->nobody = true;
+	return false;
+}
+
+static void begin_measuring(struct master *m)
+{
+	usage_read(m->thread.schedstat, &m->thread.before);
+	m->thread.usage_known = true;
+	m->measuring = true;
+}
+
+/* How many of the skipped stimuli were due before this time. */
+static int64_t skipped_before(const struct master *m, const struct stimulus *stimulus, int64_t time_ns)
+{
+	if (time_ns <= stimulus->first_skipped_ns)
+		return 0;
+	if (time_ns >= stimulus->first_skipped_ns + stimulus->skipped * m->interval_ns)
+		return stimulus->skipped;
+	return (time_ns - stimulus->first_skipped_ns - 1) / m->interval_ns + 1;
+}
+
+/* The stimuli of a fixed interval whose time passed before this one was over; each is of the phase that it
+ * was due in. */
+static void skip(struct master *m, struct stimulus *stimulus, int64_t *due_ns, int64_t now_ns)
+{
+	int64_t in_warm_up;
+
+	stimulus->first_skipped_ns = *due_ns;
+	stimulus->skipped = now_ns > *due_ns ? (now_ns - *due_ns - 1) / m->interval_ns + 1 : 0;
+	*due_ns += stimulus->skipped * m->interval_ns;
+	in_warm_up = skipped_before(m, stimulus, m->measured_ns);
+	m->counts[0].skipped += in_warm_up;
+	m->counts[1].skipped += skipped_before(m, stimulus, m->end_ns) - in_warm_up;
+}
+
+static void drive(struct harness_thread *thread)
+{
+	struct master *m = (struct master *)((char *)thread - offsetof(struct master, thread));
+	int64_t due_ns = m->start_ns;
+
+	while (wait_gap(m, due_ns)) {
+		struct stimulus stimulus = {0};
+		struct master_counts *c;
+		int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
+
+		if (!m->measuring && now_ns >= m->measured_ns)
+			begin_measuring(m);
+		if (now_ns >= m->end_ns ||
+		    (harness_options.count && m->counts[1].stimuli == harness_options.count))
+			break;
+		stimulus.back_ns = stimulate(m, &stimulus.sent_ns);
+		if (stimulus.back_ns == STOPPED || stimulus.sent_ns >= m->end_ns)
+			break;
+		c = &m->counts[stimulus.sent_ns >= m->measured_ns];
+		now_ns = stimulus.back_ns;
+		c->stimuli++;
+		if (stimulus.back_ns == MASTER_LOST) {
+			now_ns = clock_now_ns(CLOCK_MONOTONIC);
+			c->lost++;
+			m->owed++;
+			if (!somebody_there(m, now_ns))
+				break;
+		} else {
+			c->answers++;
+			m->answered = m->number;
+		}
+		if (m->interval_ns) {
+			due_ns += m->interval_ns;
+			skip(m, &stimulus, &due_ns, now_ns);
+		} else {
+			due_ns = now_ns + draw_interval(m);
+		}
+		keep(m, &stimulus);
+	}
+	usage_read(thread->schedstat, &thread->after);
+	/* So that a slave of its own on another machine ends too; it may not arrive. */
+	if (m->tells_over)
+		m->end->kind->send(m->end, EDGE_OVER);
+}
+
+bool master_make(struct master *m)
+{
+	m->slots = memory_get(ROOM * sizeof(*m->slots));
+	if (!m->slots)
+		return false;
+	slot_ring_init(&m->ring, ROOM);
+	m->thread.measure = drive;
+	return true;
+}
+
+/* Again and again: a signal that comes just before the master waits does not wake it. */
+void master_give_up(struct master *m, int64_t timeout_ns)
+{
+	int64_t waiting_ns = atomic_load(&m->waiting_ns);
+
+	if (!waiting_ns || clock_now_ns(CLOCK_MONOTONIC) - waiting_ns < timeout_ns)
+		return;
+	atomic_store(&m->given_up_ns, waiting_ns);
+	if (!atomic_load(&m->thread.done))
+		pthread_kill(m->thread.thread, SIGUSR1);
+}

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: MIT
+/*
+ * response: a master makes an edge on a line, a slave answers it with one of its own; from stimulus to answer
+ * (paper rows B2 and A1; Brown & Martin 2010, sec. 2.2 and 3.4; Adam et al. 2021, algorithm A1). The two and
+ * what becomes of their answers are in engine/response.
+ */
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/error.h"
+#include "base/series.h"
+#include "base/stream.h"
+#include "base/tracefs.h"
+#include "harness/harness.h"
+#include "harness/peer_process.h"
+#include "signal/path.h"
+#include "probes/response/master.h"
+#include "probes/response/parts.h"
+#include "probes/response/responses.h"
+#include "probes/response/slave.h"
+#include "rt/clock.h"
+#include "rt/memory.h"
+#include "verbs.h"
+
+#define LEAD_NS (NS_PER_S / 50)
+#define DRAIN_MAX_NS (NS_PER_S / 20)
+
+static struct {
+	const char *trace_instance;
+	int64_t interval_ns, interval_min_ns, interval_max_ns, timeout_ns, seed;
+} options = {
+	.interval_min_ns = 3000,
+	.interval_max_ns = 7071000,
+	.timeout_ns = NS_PER_S / 10,
+	.seed = -1,
+};
+
+static const struct option_entry table[] = {
+	ROLES_OPTION_PATH,
+	ROLES_OPTION_ROLE("of this engine"),
+	{.name = "interval-ns",
+	 .kind = OPTION_INT,
+	 .value = &options.interval_ns,
+	 .min = 0,
+	 .max = 3600 * NS_PER_S,
+	 .help = "from one stimulus to the next; 0: drawn at random"},
+	{.name = "interval-min-ns",
+	 .kind = OPTION_INT,
+	 .value = &options.interval_min_ns,
+	 .min = 1,
+	 .max = 3600 * NS_PER_S,
+	 .help = "from an answer to the next stimulus, drawn: from (3000)"},
+	{.name = "interval-max-ns",
+	 .kind = OPTION_INT,
+	 .value = &options.interval_max_ns,
+	 .min = 1,
+	 .max = 3600 * NS_PER_S,
+	 .help = "to (7071000)"},
+	{.name = "timeout-ns",
+	 .kind = OPTION_INT,
+	 .value = &options.timeout_ns,
+	 .min = 1000000,
+	 .max = 3600 * NS_PER_S,
+	 .help = "after which an answer is lost (100000000)"},
+	{.name = "seed",
+	 .kind = OPTION_INT,
+	 .value = &options.seed,
+	 .min = -1,
+	 .max = INT64_MAX,
+	 .help = "of the intervals that are drawn; -1: any"},
+	{.name = "trace-instance",
+	 .kind = OPTION_TEXT,
+	 .value = &options.trace_instance,
+	 .help = "take the response apart by tracepoints, in this instance of tracefs"},
+	HARNESS_OPTION_CPU,
+	ROLES_OPTION_SLAVE_CPU,
+	HARNESS_OPTIONS_MEASURING("stimuli in the measured phase, in place of a duration"),
+};
+
+static struct master master;
+static struct slave *slave;
+static struct parts parts;
+static struct responses responses;
+static struct harness_thread answering; /* the slave, where this engine is nothing else */
+static struct path_end ends[2];
+static struct peer_process peer;
+static int64_t end_ns;
+static struct series *all_series[1 + PARTS];
+static struct harness_thread *threads[1];
+static struct harness_thread *measurers[1 + PARTS];
+static struct harness harness;
+
+static void answer(struct harness_thread *thread)
+{
+	usage_read(thread->schedstat, &thread->before);
+	slave_answer(slave);
+	usage_read(thread->schedstat, &thread->after);
+	thread->usage_known = true;
+}
+
+static bool take_master(struct json *j)
+{
+	bool done = atomic_load(&threads[0]->done);
+
+	responses_take_stimuli(&responses, &master, slave, options.timeout_ns, j);
+	if (responses.parts)
+		parts_take(responses.parts, done, j);
+	master_give_up(&master, options.timeout_ns);
+	if (role_options.role == PATH_BOTH && !peer_process_lives(&peer))
+		harness_end_by(&harness, "slave-died");
+	return !done;
+}
+
+static int64_t measured_samples(void)
+{
+	const struct series *s = responses.series;
+
+	return s->total.count + (s->measuring ? s->window.count : 0);
+}
+
+static bool take_slave(struct json *j)
+{
+	bool done = atomic_load(&threads[0]->done);
+	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
+
+	responses_take_answers(&responses, slave, j);
+	if (responses.parts)
+		parts_take(responses.parts, done, j);
+	responses.series->reached_ns = now_ns;
+	if (!done && now_ns >= end_ns)
+		harness_end_by(&harness, "duration");
+	else if (!done && (atomic_load(&slave->over) ||
+			   (harness_options.count && measured_samples() >= harness_options.count)))
+		harness_end_by(&harness, "count");
+	return !done;
+}
+
+static void write_counts(struct json *j, const char *role)
+{
+	const struct master_counts *c = &master.counts[1];
+
+	stream_result(j, "signal");
+	json_str(j, "role", role);
+	json_close(j, '}');
+	json_open(j, "values", '{');
+	json_int(j, "stimuli", c->stimuli);
+	json_int(j, "answers", c->answers);
+	json_int(j, "lost", c->lost);
+	json_int(j, "skipped", c->skipped);
+	json_int(j, "early-answer", c->early);
+	json_int(j, "double-edge", c->doubled);
+	json_int(j, "late-answer", c->late);
+	stream_result_end(j);
+}
+
+static void conclude(struct json *j)
+{
+	if (options.trace_instance)
+		parts_conclude(&parts, j);
+	if (role_options.role == PATH_SLAVE) {
+		int64_t answers = atomic_load(&slave->answers);
+
+		stream_result(j, "signal");
+		json_str(j, "role", "slave");
+		json_close(j, '}');
+		json_open(j, "values", '{');
+		json_int(j, "answers", answers);
+		json_int(j, "double-edge", atomic_load(&slave->double_edges));
+		stream_result_end(j);
+		if (!answers)
+			stream_mark(
+				j, "no-stimulus", SEVERITY_INVALID, 0,
+				"no stimulus came on %s: is the master running, and is its line this one?",
+				role_options.path);
+		return;
+	}
+	write_counts(j, "master");
+	if (peer.died[0])
+		stream_mark(j, "slave-died", SEVERITY_INVALID, -1, "the slave %s while it was needed",
+			    peer.died);
+	if (master.counts[1].early || master.counts[1].doubled)
+		stream_mark(
+			j, "noise", SEVERITY_DOUBTFUL, 0,
+			"%lld answers came before their stimulus and %lld stimuli had more than one answer: the line is noisy, or is somebody else's, too",
+			(long long)master.counts[1].early, (long long)master.counts[1].doubled);
+}
+
+static int check(void)
+{
+	if (!options.interval_ns && options.interval_min_ns > options.interval_max_ns)
+		return error_line(STATUS_USAGE, "interval",
+				  "--interval-min-ns (%lld) is longer than --interval-max-ns (%lld)",
+				  (long long)options.interval_min_ns, (long long)options.interval_max_ns);
+	if (options.trace_instance && role_options.role == PATH_MASTER)
+		return usage_error("--trace-instance is of the slave: --role slave or both");
+	if (options.trace_instance && !tracefs_is_name(options.trace_instance))
+		return usage_error("--trace-instance %.80s: letters, digits, - and _, at most 64",
+				   options.trace_instance);
+	if (options.seed < 0) {
+		uint64_t any = 0;
+
+		if (getrandom(&any, sizeof(any), GRND_NONBLOCK) != (ssize_t)sizeof(any))
+			any = (uint64_t)clock_now_ns(CLOCK_MONOTONIC);
+		options.seed = (int64_t)(any >> 2);
+	}
+	return 0;
+}
+
+/* The slave where this engine has that role, and the peer that it then is. */
+static int make_slave(int cpu)
+{
+	if (role_options.role == PATH_MASTER)
+		return 0;
+	slave = slave_new(&ends[PATH_SLAVE], role_options.role == PATH_SLAVE || options.trace_instance);
+	if (!slave)
+		return harness_no_memory();
+	return role_options.role == PATH_BOTH ? peer_process_start(&peer, cpu, slave_answer, slave) : 0;
+}
+
+static bool make_master(void)
+{
+	master.random = (uint64_t)options.seed;
+	master.interval_ns = options.interval_ns;
+	master.interval_min_ns = options.interval_min_ns;
+	master.interval_max_ns = options.interval_max_ns;
+	master.end = &ends[PATH_MASTER];
+	master.tells_over = master.end->kind == &path_udp && role_options.role == PATH_MASTER;
+	return role_options.role == PATH_SLAVE || master_make(&master);
+}
+
+static void make_thread(const int cpu[2])
+{
+	bool alone = role_options.role == PATH_SLAVE;
+	struct harness_thread *t = alone ? &answering : &master.thread;
+
+	answering.measure = answer;
+	t->cpu = cpu[alone ? PATH_SLAVE : PATH_MASTER];
+	t->policy = (enum policy)harness_options.policy;
+	t->priority = (int)harness_options.priority;
+	threads[0] = measurers[0] = t;
+}
+
+static bool make_series(void)
+{
+	bool alone = role_options.role == PATH_SLAVE;
+	struct series *s = memory_get(sizeof(*s));
+
+	if (!s)
+		return false;
+	s->metric = "response";
+	s->cpu = threads[0]->cpu;
+	s->labels[0] = (struct label){"role", alone ? "slave" : "master"};
+	if (alone)
+		s->labels[1] = (struct label){"from", ends[PATH_SLAVE].kind->stamped ? "kernel-time-stamp"
+										     : "wake-up"};
+	all_series[0] = responses.series = s;
+	return true;
+}
+
+static int make(struct harness *h)
+{
+	int cpu[2], status = roles_cpus(h->cpus, cpu);
+
+	if (!status)
+		status = path_open(role_options.path, (enum path_role)role_options.role, true, ends);
+	if (!status)
+		status = make_slave(cpu[PATH_SLAVE]);
+	if (status)
+		return status;
+	make_thread(cpu);
+	return make_master() && make_series() ? 0 : harness_no_memory();
+}
+
+/* The slave is traced from before it is armed, so that nothing changes while it is measured. */
+static int begin_trace(struct harness *h)
+{
+	bool both = role_options.role == PATH_BOTH;
+	int status;
+
+	if (!options.trace_instance)
+		return 0;
+	if (!parts_choose(&parts, &ends[PATH_SLAVE], both, both ? peer.cpu : threads[0]->cpu))
+		return harness_no_memory();
+	responses.parts = &parts;
+	status = trace_open(options.trace_instance, both ? peer.pid : threads[0]->tid, parts.interrupt);
+	for (int i = 0; i < PARTS && !status; i++) {
+		if (!parts.known[i])
+			continue;
+		parts.series[i].id = h->series_count;
+		all_series[h->series_count++] = &parts.series[i];
+	}
+	return status;
+}
+
+static int run(struct harness *h)
+{
+	int64_t measured_ns = harness_options.duration_ns ? harness_options.duration_ns : INT64_MAX;
+	int64_t pause_ns = options.timeout_ns / 4 < DRAIN_MAX_NS ? options.timeout_ns / 4 : DRAIN_MAX_NS;
+
+	master.start_ns = clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS;
+	master.measured_ns = master.start_ns + harness_options.warm_up_ns;
+	end_ns = measured_ns == INT64_MAX ? INT64_MAX : master.measured_ns + measured_ns;
+	master.end_ns = end_ns;
+	for (unsigned int i = 0; i < h->series_count; i++)
+		series_timed(all_series[i], master.start_ns, harness_options.warm_up_ns, measured_ns);
+	harness_go(h);
+	harness_watch(h, measured_ns == INT64_MAX ? INT64_MAX : harness_options.warm_up_ns + measured_ns);
+	harness_drain(h, role_options.role == PATH_SLAVE ? take_slave : take_master, pause_ns);
+	peer_process_end(&peer);
+	if (options.trace_instance)
+		trace_close();
+	if (master.nobody && role_options.role == PATH_BOTH)
+		return error_line(
+			STATUS_CANNOT_MEASURE, "no-answer",
+			"the slave on CPU %d never answered on %.100s: something of a higher priority takes its CPU, or the lines are not wired together",
+			peer.cpu, role_options.path);
+	if (master.nobody)
+		return error_line(
+			STATUS_CANNOT_MEASURE, "no-answer",
+			"nobody answers on %.100s: start the slave first, with --role slave and the same path",
+			role_options.path);
+	if (master.error || (slave && atomic_load(&slave->error)))
+		return error_line(STATUS_CANNOT_MEASURE, "path", "%s failed while it was measured: %s",
+				  role_options.path,
+				  strerror(master.error ? master.error : atomic_load(&slave->error)));
+	responses.series->lost =
+		master.not_kept + (role_options.role == PATH_SLAVE ? atomic_load(&slave->not_kept) : 0);
+	return harness_finish(h, harness_options.count ? "count" : "duration");
+}
+
+static struct harness harness = {
+	.table = table,
+	.option_count = sizeof(table) / sizeof(table[0]),
+	.check = check,
+	.make = make,
+	.started = begin_trace,
+	.run = run,
+	.conclude = conclude,
+	.threads = threads,
+	.thread_count = 1,
+	.series = all_series,
+	.series_count = 1,
+	.measurers = measurers,
+};
+
+static int verb_response(int argc, char **argv)
+{
+	int status = harness_run(&harness, argc, argv);
+
+	peer_process_end(&peer);
+	return status;
+}
+
+PROBE("response", verb_response, "from a stimulus on a line to the answer of a task that waits for it")

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* The responses of the probe response as the drain knows them: its samples, and each taken apart. */
+#ifndef RTGAUGE_RESPONSE_RESPONSES_H
+#define RTGAUGE_RESPONSE_RESPONSES_H
+
+#include <stdint.h>
+
+#include "base/series.h"
+#include "probes/response/master.h"
+#include "probes/response/parts.h"
+#include "probes/response/slave.h"
+
+struct responses {
+	struct series *series;
+	struct parts *parts; /* NULL: they are not taken apart */
+	struct answer held;  /* of the slave's notes the last that was taken */
+};
+
+/* Feeds the series with what came since: from the stimulus to the answer. slave: which notes its answers,
+ * where they are taken apart. timeout_ns: what a lost answer took at least. */
+void responses_take_stimuli(struct responses *r, struct master *master, struct slave *slave,
+			    int64_t timeout_ns, struct json *j);
+
+/* The same for a slave alone: from the edge that it saw to its answer. */
+void responses_take_answers(struct responses *r, struct slave *slave, struct json *j);
+
+#endif

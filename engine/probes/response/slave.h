@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* The slave of the probe response: it waits for an edge and answers it. A thread of the engine, or a process
+ * beside it. */
+#ifndef RTGAUGE_RESPONSE_SLAVE_H
+#define RTGAUGE_RESPONSE_SLAVE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/ring.h"
+#include "signal/path.h"
+
+/* One answer. All times are CLOCK_MONOTONIC. */
+struct answer {
+	int64_t edge_ns; /* the kernel's time stamp of the stimulus; 0: the path has none */
+	int64_t woke_ns, answered_ns;
+};
+
+struct slave {
+	_Alignas(CACHE_LINE) struct slot_ring ring;
+	struct answer *slots;
+
+	struct path_end *end;
+	_Atomic int64_t answers, double_edges, not_kept;
+	_Atomic int error; /* an errno: the path failed, and the slave with it */
+	bool noting;	   /* answers are noted in the ring: two readings of the clock each */
+	_Atomic bool over; /* the master said so */
+};
+
+/* In memory that a peer shares. NULL: there is none left. */
+struct slave *slave_new(struct path_end *end, bool noting);
+
+/* Answers until harness_shared.stop, or, as a peer, until it is ended. arg: a struct slave. */
+void slave_answer(void *arg);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the kernel's tracepoints say of one task's wake-ups, in an instance of tracefs that somebody else
+ * makes and removes: the interrupt or softirq that begins, who wakes the task, when the CPU switches to it.
+ */
+#ifndef RTGAUGE_HARNESS_TRACE_H
+#define RTGAUGE_HARNESS_TRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum trace_kind { TRACE_INTERRUPT, TRACE_WAKING, TRACE_SWITCH, TRACE_KINDS };
+
+#define TRACE_NO_INTERRUPT (-1)
+#define TRACE_NET_RX (-2) /* the softirq that receives from the network */
+
+struct trace_event {
+	enum trace_kind kind;
+	int64_t time_ns; /* CLOCK_MONOTONIC */
+};
+
+/*
+ * Begins to trace the task. interrupt: its number, or one of the two above. 0, or the exit status after an
+ * `error` line.
+ */
+int trace_open(const char *instance, pid_t task, int interrupt);
+
+/* What came since, in order of time, up to `max_events` events, behind the first `have` that are in the array
+ * already; gives how many are in it then. */
+unsigned int trace_take(struct trace_event *events, unsigned int have, unsigned int max_events);
+
+/* Whether the kernel dropped events since the beginning, or there was no room for them. */
+bool trace_dropped(void);
+
+void trace_close(void);
+
+#endif

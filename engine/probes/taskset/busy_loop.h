@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* A busy loop that burns a given time of the CPU, and notes when its thread did not run meanwhile. */
+#ifndef RTGAUGE_BUSY_LOOP_H
+#define RTGAUGE_BUSY_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A longer gap between two readings of the clock is time in which the thread did not run. */
+#define BUSY_LOOP_GAP_NS 10000
+
+/*
+ * BUSY_LOOP_WALL, as Delgado & Choi 2020, algorithm 2: loops of 1 ms by the clock, so that a loop also ends
+ * by time in which the thread did not run. BUSY_LOOP_CPU: by the thread's own CPU time.
+ */
+enum busy_loop_by { BUSY_LOOP_WALL, BUSY_LOOP_CPU };
+
+/* A stretch without a gap. */
+struct busy_loop_segment {
+	int64_t activation, start_ns, end_ns;
+};
+
+/* Where segments are noted; the thread's own until it is done. */
+struct busy_loop_trace {
+	struct busy_loop_segment *segments;
+	unsigned int size, count, dropped;
+};
+
+/* What the loop costs on this CPU. */
+struct busy_loop_cost {
+	int64_t pass_ns;	 /* one pass of the loop */
+	int64_t thread_clock_ns; /* one reading of the thread's CPU time */
+};
+
+/* Measures the cost on the calling thread's CPU; takes some ms. */
+void busy_loop_calibrate(struct busy_loop_cost *cost);
+
+/*
+ * Burns time_ns from start_ns, a reading of CLOCK_MONOTONIC just before. Ends early at limit_ns (a time) and
+ * at the stop flag: then -1; else the time at its end. trace: NULL, or where the segments of this activation
+ * go.
+ */
+int64_t busy_loop(enum busy_loop_by by, int64_t time_ns, int64_t start_ns, int64_t limit_ns,
+		  const struct busy_loop_cost *cost, struct busy_loop_trace *trace, int64_t activation);
+
+#endif

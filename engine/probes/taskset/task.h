@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* A task of the set: its thread, and what each activation leaves for the drain. */
+#ifndef RTGAUGE_TASKSET_TASK_H
+#define RTGAUGE_TASKSET_TASK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/series.h"
+#include "base/ring.h"
+#include "harness/harness.h"
+#include "probes/taskset/busy_loop.h"
+#include "probes/taskset/task_list.h"
+
+enum metric { LATENCY, RESPONSE, FROM_START, PERIOD, JITTER, TARDINESS, EXECUTION, PREEMPTIONS, METRICS };
+
+/* What an activation leaves; the rest follows from it. */
+struct sample {
+	int64_t number, start_ns, finish_ns, execution_ns, preemptions;
+};
+
+struct task {
+	/* the measuring thread's own */
+	_Alignas(CACHE_LINE) struct slot_ring ring;
+	struct sample *slots;
+	struct busy_loop_trace trace;
+	int64_t lost, unfinished;
+
+	/* constant */
+	enum busy_loop_by execution;
+	int64_t timeline_ns; /* from time 0; 0: no timeline */
+	_Atomic int *others; /* tasks of the set that are still at their measured activations */
+	struct harness_thread thread;
+	const struct task_entry *entry;
+	struct busy_loop_cost cost;
+	int64_t counting_ns; /* what reading its CPU time and its switches costs, after each activation */
+	int64_t start_ns;    /* release of activation 0 */
+	int64_t total, limit_ns;
+	_Atomic bool traced; /* the trace is complete */
+
+	/* the drain's */
+	bool trace_written;
+	int64_t last_number, last_start_ns;
+	struct series series[METRICS];
+};
+
+/* Memory for the task's samples and its timeline; what its thread does is set. false: there is none. */
+bool task_make(struct task *t, const struct task_entry *entry);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* The tasks of a set as the host writes them: a line a task, `cpu priority period execution deadline offset
+ * name`, times in ns. */
+#ifndef RTGAUGE_TASK_LIST_H
+#define RTGAUGE_TASK_LIST_H
+
+#include <stdint.h>
+
+#define TASK_LIST_MAX 64
+#define TASK_NAME_MAX_LEN 200
+
+struct task_entry {
+	int cpu, priority;
+	int64_t period_ns, execution_ns, deadline_ns, offset_ns;
+	char name[TASK_NAME_MAX_LEN + 1];
+};
+
+/* Reads text into entries, which has room for TASK_LIST_MAX. Gives their number, or -1 after an `error` line
+ * that names the task and what is wrong with it. */
+int task_list_parse(const char *text, struct task_entry *entries);
+
+/* The share of this CPU that the tasks want, in millionths, each task's cut. */
+int64_t task_list_utilisation(const struct task_entry *entries, int count, int cpu);
+
+#endif

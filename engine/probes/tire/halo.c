@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The fast solver: a thread has an arc of the circle and the arc opposite it, so that spokes stay inside. An
+ * arc is an array of each coordinate, with a copy of the neighbour's border node at either end; what others
+ * need of its borders a thread leaves in a mailbox, by turns one of two, so that one barrier a step is
+ * enough.
+ */
+#include <string.h>
+
+#include "rt/cache_line.h"
+#include "rt/memory.h"
+#include "probes/tire/kernel.h"
+#include "probes/tire/solver.h"
+
+enum { FIRST, LAST, BORDERS };
+
+/* A thread's own, but for the mailboxes, which its neighbours read. */
+struct part {
+	_Alignas(CACHE_LINE) struct tire_state mailbox[2][TIRE_ARCS][BORDERS];
+	_Alignas(CACHE_LINE) struct tire_arc arc[TIRE_ARCS];
+	int64_t begin, count; /* pairs of a node and its opposite */
+	unsigned int now;     /* which of the mailboxes is read */
+	struct tire_forces *forces;
+};
+
+static const struct tire_model *model;
+static const struct tire_kernel *kernel;
+static struct part *parts;
+static unsigned int part_count;
+
+static size_t coordinate_bytes(int64_t count)
+{
+	return (size_t)(count + 2) * sizeof(double);
+}
+
+static size_t halo_bytes(int64_t nodes, unsigned int threads)
+{
+	return threads * (sizeof(struct part) + sizeof(struct tire_forces)) + 4 * coordinate_bytes(nodes) +
+	       (size_t)threads * 4 * TIRE_ARCS * (2 * sizeof(double) + CACHE_LINE);
+}
+
+static bool make_arc(struct tire_arc *arc, int64_t count)
+{
+	arc->x = memory_get(coordinate_bytes(count));
+	arc->y = memory_get(coordinate_bytes(count));
+	arc->vx = memory_get(coordinate_bytes(count));
+	arc->vy = memory_get(coordinate_bytes(count));
+	return arc->x && arc->y && arc->vx && arc->vy;
+}
+
+static bool halo_make(const struct tire_model *m, unsigned int threads)
+{
+	int64_t pairs = m->nodes / 2;
+
+	model = m;
+	kernel = tire_kernel(0);
+	part_count = threads;
+	parts = memory_get(threads * sizeof(*parts));
+	if (!parts)
+		return false;
+	for (unsigned int t = 0; t < threads; t++) {
+		struct part *p = &parts[t];
+
+		p->begin = tire_share(pairs, threads, t);
+		p->count = tire_share(pairs, threads, t + 1) - p->begin;
+		p->forces = memory_get(sizeof(*p->forces));
+		if (!p->forces || !make_arc(&p->arc[0], p->count) || !make_arc(&p->arc[1], p->count))
+			return false;
+	}
+	return true;
+}
+
+static void put(struct tire_arc *arc, int64_t at, struct tire_state state)
+{
+	arc->x[at] = state.x;
+	arc->y[at] = state.y;
+	arc->vx[at] = state.vx;
+	arc->vy[at] = state.vy;
+}
+
+static struct tire_state get(const struct tire_arc *arc, int64_t at)
+{
+	return (struct tire_state){arc->x[at], arc->y[at], arc->vx[at], arc->vy[at]};
+}
+
+static void publish(struct part *p, unsigned int box)
+{
+	for (int a = 0; a < TIRE_ARCS; a++) {
+		p->mailbox[box][a][FIRST] = get(&p->arc[a], 1);
+		p->mailbox[box][a][LAST] = get(&p->arc[a], p->count);
+	}
+}
+
+/* Arc a of thread t is number a * threads + t around the circle. */
+static struct tire_state border(unsigned int number, unsigned int box, int which)
+{
+	unsigned int around = number % (TIRE_ARCS * part_count);
+
+	return parts[around % part_count].mailbox[box][around / part_count][which];
+}
+
+static void halo_reset(unsigned int thread)
+{
+	struct part *p = &parts[thread];
+
+	for (int a = 0; a < TIRE_ARCS; a++) {
+		for (int64_t i = 0; i < p->count; i++)
+			put(&p->arc[a], i + 1,
+			    tire_model_start(model, a * (model->nodes / TIRE_ARCS) + p->begin + i));
+	}
+	p->now = 0;
+	publish(p, 0);
+}
+
+static void halo_step(unsigned int thread)
+{
+	struct part *p = &parts[thread];
+
+	for (unsigned int a = 0; a < TIRE_ARCS; a++) {
+		unsigned int number = a * part_count + thread;
+
+		put(&p->arc[a], 0, border(number + TIRE_ARCS * part_count - 1, p->now, LAST));
+		put(&p->arc[a], p->count + 1, border(number + 1, p->now, FIRST));
+	}
+	tire_kernel_step(kernel, model, p->count, p->arc, p->forces);
+	p->now = !p->now;
+	publish(p, p->now);
+}
+
+static struct tire_state halo_state(int64_t i)
+{
+	int64_t half = model->nodes / TIRE_ARCS, pair = i % half;
+
+	for (unsigned int t = 0; t < part_count; t++) {
+		if (pair < parts[t].begin + parts[t].count)
+			return get(&parts[t].arc[i / half], pair - parts[t].begin + 1);
+	}
+	return (struct tire_state){0};
+}
+
+const struct tire_solver tire_halo = {halo_bytes, halo_make, halo_reset, halo_step, halo_state};

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* A step of two opposite arcs, in blocks that stay in the first cache. */
+#ifndef RTGAUGE_TIRE_KERNEL_H
+#define RTGAUGE_TIRE_KERNEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "probes/tire/model.h"
+
+#define TIRE_ARCS 2
+#define TIRE_BLOCK 256
+
+/* Nodes 1 ... count; 0 and count + 1 are copies of the neighbours. */
+struct tire_arc {
+	double *x, *y, *vx, *vy;
+};
+
+/* The forces of a block: `side` from that of the spring before the first node on. */
+struct tire_forces {
+	double side_x[TIRE_ARCS][TIRE_BLOCK + 1], side_y[TIRE_ARCS][TIRE_BLOCK + 1];
+	double spoke_x[TIRE_BLOCK], spoke_y[TIRE_BLOCK];
+};
+
+/* The loops as they were made for one kind of processor. Every kind gives the same bits: none contracts or
+ * reorders. */
+struct tire_kernel {
+	const char *name; /* "avx2" or "baseline" */
+	void (*spring_row)(int64_t count, double stiffness, double damping, double rest_force,
+			   const struct tire_arc *on, const struct tire_arc *by, double *restrict fx,
+			   double *restrict fy);
+	void (*move_row)(int64_t count, const struct tire_model *m, double sign, const struct tire_arc *arc,
+			 const double *restrict side_x, const double *restrict side_y,
+			 const double *restrict spoke_x, const double *restrict spoke_y);
+};
+
+/* Of those that this processor can run the nth, the fastest first; NULL: there are no more. */
+const struct tire_kernel *tire_kernel(unsigned int nth);
+
+/* A step of `count` pairs of nodes, whose neighbours' copies are in their places. */
+void tire_kernel_step(const struct tire_kernel *k, const struct tire_model *m, int64_t count,
+		      struct tire_arc arc[TIRE_ARCS], struct tire_forces *f);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tire: n point masses on a circle, each joined by a spring-damper to its two neighbours and to the node
+ * opposite, above a floor (Garre et al. 2014, sec. 4.1). SI units.
+ *
+ * Every solver computes a step by the same operations in the same order for each node, so that their results
+ * are the same bit for bit. With R(i) for the force on node i by its spring to node i + 1, and S(i) for that
+ * by its spring to the node opposite: the force on node i is (R(i) - R(i - 1)) + S(i).
+ */
+#ifndef RTGAUGE_TIRE_MODEL_H
+#define RTGAUGE_TIRE_MODEL_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TIRE_NODES_MAX 16000000
+#define TIRE_STEP_S 0.01
+#define TIRE_STEP_NS INT64_C(10000000)
+
+struct tire_state {
+	double x, y, vx, vy;
+};
+
+struct tire_model {
+	/* what is asked for; stiffness and damping: 0 until tire_model_settle has chosen */
+	int64_t nodes;
+	double mass, radius, height, gravity, speed; /* mass: of the whole tire */
+	double stiffness, damping;
+	bool floor;
+	bool springs, integration; /* false: a step leaves it out */
+
+	/* what follows, for the step */
+	double side_force, spoke_force; /* stiffness x rest length */
+	double kick;			/* step / mass of a node */
+	double fall;			/* step x gravity */
+	double floor_y;
+};
+
+/* Defaults that depend on others, and what follows from all. */
+void tire_model_settle(struct tire_model *m);
+
+/*
+ * Whether explicit Euler is stable with this stiffness and damping (docs/probes/tire.md): `least` and `most`
+ * are the bounds of the damping.
+ */
+bool tire_model_stable(const struct tire_model *m, double *least, double *most);
+
+/* Node i at the beginning. */
+struct tire_state tire_model_start(const struct tire_model *m, int64_t i);
+
+/* Far below the square of any length of the model: no spring of length 0 divides by it. */
+#define TIRE_TINY 1e-30
+
+/* The force by a spring-damper on the node that sees its other end at (dx, dy), moving away by (dvx, dvy). */
+static inline __attribute__((always_inline)) void tire_spring(double stiffness, double damping,
+							      double rest_force, double dx, double dy,
+							      double dvx, double dvy, double *fx, double *fy)
+{
+	double length = sqrt(dx * dx + dy * dy + TIRE_TINY);
+	double pull = stiffness - rest_force / length;
+
+	*fx = pull * dx + damping * dvx;
+	*fy = pull * dy + damping * dvy;
+}
+
+/* A step of explicit Euler under a force, then the floor: no branch, so that a contact costs no time. */
+static inline __attribute__((always_inline)) void tire_move(double kick, double fall, double floor_y,
+							    double fx, double fy, double *x, double *y,
+							    double *vx, double *vy)
+{
+	double to_y = *y + TIRE_STEP_S * *vy;
+	double to_vy = (*vy + kick * fy) - fall;
+	double stopped = to_vy > 0 ? to_vy : 0;
+
+	*x = *x + TIRE_STEP_S * *vx;
+	*vx = *vx + kick * fx;
+	*vy = to_y <= floor_y ? stopped : to_vy;
+	*y = to_y <= floor_y ? floor_y : to_y;
+}
+
+#endif

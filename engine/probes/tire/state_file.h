@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* The file of a tire's final positions and velocities (docs/probes/tire.md). */
+#ifndef RTGAUGE_TIRE_STATE_FILE_H
+#define RTGAUGE_TIRE_STATE_FILE_H
+
+#include "probes/tire/run.h"
+
+/* After the threads are done. false: errno says why. */
+bool tire_state_write(const char *path, const struct tire_plan *plan, int64_t steps);
+
+#endif

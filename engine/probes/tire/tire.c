@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: MIT
+/*
+ * tire: a physical simulation on several threads, as fast as possible or a step a period (paper rows G4 to
+ * G7; Garre et al. 2014, sec. 4). The parts of it are in engine/tire.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/series.h"
+#include "base/stream.h"
+#include "harness/harness.h"
+#include "rt/clock.h"
+#include "rt/memory.h"
+#include "probes/tire/kernel.h"
+#include "probes/tire/memory_left.h"
+#include "probes/tire/run.h"
+#include "probes/tire/state_file.h"
+#include "probes/tire/threads.h"
+#include "verbs.h"
+
+#define LEAD_NS (NS_PER_S / 50) /* from `go` to the first release: every thread waits by then */
+#define DRAIN_NS (NS_PER_S / 20)
+#define BLOCK_NODES                                                                                          \
+	4096 /* a sample is of so many node-steps at the least: a reading of the clock is 1 % of it */
+#define BILLION 1e9
+#define TAKE_ALL 1000 /* % of a CPU: the threads look themselves that the machine goes on */
+
+enum solver { SOLVER_SERIAL, SOLVER_HALO, SOLVER_SEMAPHORE };
+enum without { WITHOUT_NONE, WITHOUT_SPRINGS, WITHOUT_INTEGRATION };
+enum { STEP_TIME = 0, LATENCY = 0, RESPONSE, SLACK, TIMED_METRICS };
+
+static const char *const solver_names[] = {"serial", "halo", "semaphore", NULL};
+static const char *const without_names[] = {"none", "springs", "integration", NULL};
+
+static struct {
+	int solver, without, floor;
+	int64_t nodes, period_ns, mass, radius, height, gravity, speed, stiffness, damping;
+	const char *threads, *state;
+	bool free_running;
+} options = {
+	.solver = SOLVER_HALO,
+	.floor = 1,
+	.nodes = 4000,
+	.threads = "1",
+	.mass = INT64_C(10000000000),
+	.radius = 300000000,
+	.height = 500000000,
+	.gravity = INT64_C(9810000000),
+};
+
+/* Physical quantities are whole billionths of their SI unit: every machine reads the same number. */
+#define QUANTITY(option, field, least, text)                                                                 \
+	{                                                                                                    \
+		.name = (option), .kind = OPTION_INT, .value = &options.field, .min = (least),               \
+		.max = INT64_C(1000000000000000), .help = (text)                                             \
+	}
+
+static const struct option_entry table[] = {
+	{.name = "solver",
+	 .kind = OPTION_CHOICE,
+	 .value = &options.solver,
+	 .choices = solver_names,
+	 .help = "of a step"},
+	{.name = "nodes",
+	 .kind = OPTION_INT,
+	 .value = &options.nodes,
+	 .min = INT64_MIN,
+	 .max = INT64_MAX,
+	 .help = "a multiple of 4 (4000)"},
+	{.name = "threads",
+	 .kind = OPTION_TEXT,
+	 .value = &options.threads,
+	 .help = "that compute together: a number, one, cores, hardware-threads or twice (1)"},
+	{.name = "period-ns",
+	 .kind = OPTION_INT,
+	 .value = &options.period_ns,
+	 .min = 0,
+	 .max = 3600 * NS_PER_S,
+	 .help = "real-time: a step each; 0: as fast as possible"},
+	HARNESS_OPTION_CPU,
+	HARNESS_OPTION_POLICY,
+	{.name = "priority",
+	 .kind = OPTION_INT,
+	 .value = &harness_options.priority,
+	 .min = 1,
+	 .max = 99,
+	 .help = "real-time priority (80)"},
+	HARNESS_OPTION_DURATION,
+	{.name = "steps",
+	 .kind = OPTION_INT,
+	 .value = &harness_options.count,
+	 .min = 0,
+	 .max = INT64_MAX / 4,
+	 .help = "in the measured phase (of a period each: activations), in place of a duration"},
+	HARNESS_OPTION_WARM_UP,
+	{.name = "without",
+	 .kind = OPTION_CHOICE,
+	 .value = &options.without,
+	 .choices = without_names,
+	 .help = "leave a part of the step out"},
+	{.name = "free-running",
+	 .kind = OPTION_FLAG,
+	 .value = &options.free_running,
+	 .help = "semaphore: no second buffer and no barrier a step"},
+	QUANTITY("mass-nkg", mass, 1, "of the whole tire, 1e-9 kg (10 kg)"),
+	QUANTITY("radius-nm", radius, 1, "(0.3 m)"),
+	QUANTITY("height-nm", height, 0, "of the lowest node above the floor (0.5 m)"),
+	QUANTITY("stiffness-nn-m", stiffness, 0, "of a spring, 1e-9 N/m; 0: by nodes and mass"),
+	QUANTITY("damping-nns-m", damping, 0, "of a spring, 1e-9 N s/m; 0: by nodes and mass"),
+	QUANTITY("gravity-nm-s2", gravity, 0, "(9.81 m/s2)"),
+	QUANTITY("speed-nm-s", speed, 0, "to the right while it rolls (0)"),
+	{.name = "floor",
+	 .kind = OPTION_CHOICE,
+	 .value = &options.floor,
+	 .choices = harness_on_off,
+	 .help = "on or off"},
+	{.name = "state",
+	 .kind = OPTION_TEXT,
+	 .value = &options.state,
+	 .help = "file for the final positions and velocities"},
+	HARNESS_OPTIONS_MACHINE,
+};
+
+static struct tire_model model;
+static struct tire_plan plan;
+static struct series
+	*all; /* here and in memory only if this probe runs: what is static is locked in every one */
+static struct harness_thread *threads[TIRE_THREADS_MAX];
+static size_t step_bytes;
+
+static int check_nodes(void)
+{
+	int64_t nodes = options.nodes;
+
+	if (nodes < 4 || nodes > TIRE_NODES_MAX)
+		return usage_error("nodes are 4 to %d, not %lld", TIRE_NODES_MAX, (long long)nodes);
+	if (nodes % 4)
+		return usage_error(
+			"%lld nodes: the number must be a multiple of 4, the four quadrants of the tire; take %lld or %lld",
+			(long long)nodes, (long long)(nodes - nodes % 4), (long long)(nodes - nodes % 4 + 4));
+	return 0;
+}
+
+static void set_model(void)
+{
+	model.nodes = options.nodes;
+	model.mass = (double)options.mass / BILLION;
+	model.radius = (double)options.radius / BILLION;
+	model.height = (double)options.height / BILLION;
+	model.gravity = (double)options.gravity / BILLION;
+	model.speed = (double)options.speed / BILLION;
+	model.stiffness = (double)options.stiffness / BILLION;
+	model.damping = (double)options.damping / BILLION;
+	model.floor = options.floor;
+	model.springs = options.without != WITHOUT_SPRINGS;
+	model.integration = options.without != WITHOUT_INTEGRATION;
+	tire_model_settle(&model);
+}
+
+static int check_stability(void)
+{
+	double least, most;
+
+	if (tire_model_stable(&model, &least, &most))
+		return 0;
+	return error_line(
+		STATUS_USAGE, "unstable",
+		"stiffness %g N/m with damping %g N s/m is unstable with steps of 10 ms: with %lld nodes of together %g kg the damping must be at most %g, and at least %g (stiffness x 10 ms), so that the stiffness is at most %g; leave both out for values that fit",
+		model.stiffness, model.damping, (long long)model.nodes, model.mass, most, least,
+		most / TIRE_STEP_S);
+}
+
+static int check(void)
+{
+	int status = check_nodes();
+
+	if (status)
+		return status;
+	if (options.free_running && options.solver != SOLVER_SEMAPHORE)
+		return usage_error("--free-running is for --solver semaphore");
+	if (options.state && options.without != WITHOUT_NONE)
+		return usage_error("--without %s is no simulation: it has no --state to be kept",
+				   without_names[options.without]);
+	if (options.period_ns && options.period_ns < 1000)
+		return error_line(STATUS_USAGE, "interval",
+				  "a period of %lld ns is shorter than what a thread can sleep (1 us)",
+				  (long long)options.period_ns);
+	if (options.period_ns && harness_options.count > INT64_MAX / 4 / options.period_ns)
+		return usage_error("so many steps take more than 70 years");
+	set_model();
+	return check_stability();
+}
+
+static int check_threads(const struct probe_cpus *cpus)
+{
+	int64_t most = options.solver == SOLVER_HALO ? options.nodes / 2 : options.nodes;
+
+	if (!tire_threads_read(options.threads, &cpus->measured, &plan.threads))
+		return STATUS_USAGE;
+	if (options.solver == SOLVER_SERIAL && plan.threads != 1)
+		return usage_error("%u threads: --solver serial has one; take halo or semaphore",
+				   plan.threads);
+	if (plan.threads > most)
+		return usage_error(
+			"%u threads are more than %lld%s; take at most %lld threads, or more nodes",
+			plan.threads, (long long)most,
+			options.solver == SOLVER_HALO ? " pairs of nodes" : " nodes", (long long)most);
+	return 0;
+}
+
+static const struct tire_solver *the_solver(void)
+{
+	if (options.solver == SOLVER_HALO)
+		return &tire_halo;
+	if (options.solver == SOLVER_SERIAL)
+		return &tire_serial;
+	return options.free_running ? &tire_free_running : &tire_semaphore;
+}
+
+static int64_t whole_periods(int64_t ns)
+{
+	return ns / options.period_ns + (ns % options.period_ns != 0);
+}
+
+static void set_plan(unsigned int cpus)
+{
+	plan.solver = the_solver();
+	plan.model = &model;
+	plan.cpus = cpus;
+	plan.free_running = options.free_running;
+	plan.rests = harness_options.policy != POLICY_OTHER;
+	plan.period_ns = options.period_ns;
+	plan.steps = harness_options.count ? harness_options.count : INT64_MAX;
+	plan.block = (BLOCK_NODES + options.nodes - 1) / options.nodes;
+	plan.warm_up_ns = harness_options.warm_up_ns;
+	plan.measured_ns = harness_options.duration_ns ? harness_options.duration_ns : INT64_MAX;
+	if (!options.period_ns)
+		return;
+	plan.warm_up_ns = whole_periods(plan.warm_up_ns) * options.period_ns;
+	if (harness_options.duration_ns)
+		plan.steps = whole_periods(harness_options.duration_ns);
+	plan.block = 1;
+}
+
+/* Memory first of all: where it is short the kernel kills rather than refuses. */
+static int check_memory(void)
+{
+	int64_t left = tire_memory_left();
+
+	step_bytes = plan.solver->bytes(options.nodes, plan.threads);
+	if (left < 0 || (int64_t)(step_bytes + tire_run_bytes()) < left)
+		return 0;
+	return error_line(STATUS_CANNOT_MEASURE, "memory",
+			  "%lld nodes take %zu MiB of locked memory, and %lld MiB are free; take fewer nodes",
+			  (long long)options.nodes, (step_bytes + tire_run_bytes()) >> 20,
+			  (long long)(left >> 20));
+}
+
+/* The threads go round the CPUs; those that get none are not measured. */
+static void place(struct probe_cpus *cpus)
+{
+	int cpu = -1;
+
+	for (unsigned int i = 0; i < plan.threads; i++) {
+		struct harness_thread *t = tire_run_thread(i);
+
+		cpu = cpuset_next(&cpus->measured, (unsigned int)(cpu + 1));
+		if (cpu < 0)
+			cpu = cpuset_next(&cpus->measured, 0);
+		t->cpu = cpu;
+		t->policy = (enum policy)harness_options.policy;
+		t->priority = (int)harness_options.priority;
+		threads[i] = t;
+	}
+	if (plan.threads < cpuset_count(&cpus->measured)) {
+		cpuset_clear(&cpus->measured);
+		for (unsigned int i = 0; i < plan.threads; i++)
+			cpuset_add(&cpus->measured, (unsigned int)threads[i]->cpu);
+	}
+}
+
+static bool set_series(struct harness *h)
+{
+	static struct series *series[TIMED_METRICS];
+	static struct harness_thread *measurers[TIMED_METRICS];
+	static const char *const timed[] = {"latency", "response", "slack"};
+	struct histogram *overrun = options.period_ns ? memory_get(sizeof(*overrun)) : NULL;
+
+	h->series_count = options.period_ns ? TIMED_METRICS : 1;
+	all = memory_get(h->series_count * sizeof(*all));
+	if (!all || (options.period_ns && !overrun))
+		return false;
+	for (unsigned int i = 0; i < h->series_count; i++) {
+		all[i].id = i;
+		all[i].metric = options.period_ns ? timed[i] : "step-time";
+		all[i].negatives = options.period_ns && i == SLACK ? overrun : NULL;
+		all[i].cpu = plan.threads == 1 ? threads[0]->cpu : -1;
+		all[i].labels[0] = (struct label){"solver", solver_names[options.solver]};
+		series[i] = &all[i];
+		/* Of threads that share a CPU none can tell who kept it waiting. */
+		measurers[i] = plan.threads <= plan.cpus ? threads[0] : NULL;
+	}
+	h->series = series;
+	h->measurers = measurers;
+	return true;
+}
+
+static void feed_timed(const struct tire_sample *s, struct json *j)
+{
+	int64_t period_ns = options.period_ns, missed = series_missed_after(s->response_ns, period_ns);
+
+	series_feed_timed(&all[LATENCY], s->time_ns, s->latency_ns, j);
+	series_feed_timed(&all[RESPONSE], s->time_ns, s->response_ns, j);
+	series_feed_timed(&all[SLACK], s->time_ns, period_ns - s->response_ns, j);
+	/* Had it been run after this one, it had begun when this one ended, and taken as long. */
+	for (int64_t m = 1; m <= missed; m++) {
+		int64_t release_ns = s->time_ns + m * period_ns, latency_ns = s->response_ns - m * period_ns;
+
+		series_miss_timed(&all[LATENCY], release_ns, latency_ns, j);
+		series_miss_timed(&all[RESPONSE], release_ns, latency_ns + s->step_ns, j);
+	}
+}
+
+static bool take(struct json *j)
+{
+	struct tire_sample sample;
+	bool alive = false;
+
+	/* Before the samples: what a thread stored before its end is taken. */
+	for (unsigned int i = 0; i < plan.threads; i++)
+		alive |= !atomic_load(&threads[i]->done);
+	while (tire_run_next(&sample)) {
+		if (options.period_ns)
+			feed_timed(&sample, j);
+		else
+			series_feed_timed(&all[STEP_TIME], sample.time_ns, sample.step_ns, j);
+	}
+	return alive;
+}
+
+static void timed_int(struct json *j, const char *key, int64_t value)
+{
+	if (options.period_ns)
+		json_int(j, key, value);
+	else
+		json_null(j, key);
+}
+
+static void write_values(struct json *j, const struct tire_books *books)
+{
+	struct usage sum = {0};
+	double node_steps = (double)options.nodes * (double)books->steps;
+
+	for (unsigned int i = 0; i < plan.threads; i++) {
+		const struct usage *before = &threads[i]->before, *after = &threads[i]->after;
+
+		sum.cpu_ns += after->cpu_ns - before->cpu_ns;
+		sum.voluntary_switches += after->voluntary_switches - before->voluntary_switches;
+		sum.involuntary_switches += after->involuntary_switches - before->involuntary_switches;
+	}
+	json_str(j, "mode", options.period_ns ? "real-time" : "real-fast");
+	json_int(j, "nodes", options.nodes);
+	json_int(j, "threads", plan.threads);
+	json_int(j, "cpus", plan.cpus);
+	json_int(j, "steps", books->steps);
+	json_int(j, "wall_ns", books->wall_ns);
+	json_int(j, "cpu_ns", sum.cpu_ns);
+	json_real(j, "node_steps_per_s", books->wall_ns ? node_steps * BILLION / (double)books->wall_ns : 0);
+	json_int(j, "voluntary_switches", sum.voluntary_switches);
+	json_int(j, "involuntary_switches", sum.involuntary_switches);
+	if (tire_run_barrier_ns() < 0)
+		json_null(j, "barrier_ns");
+	else
+		json_real(j, "barrier_ns", tire_run_barrier_ns());
+	json_int(j, "block", plan.block);
+	json_int(j, "step_bytes", (int64_t)step_bytes);
+	json_int(j, "rest_ns", books->rest_ns);
+	timed_int(j, "activations", books->activations);
+	timed_int(j, "deadline_missed", books->late + books->missed);
+	timed_int(j, "late", books->late);
+	timed_int(j, "missed", books->missed);
+	json_int(j, "step_min_ns", books->shortest_ns);
+	json_int(j, "step_max_ns", books->longest_ns);
+	json_real(j, "stiffness", model.stiffness);
+	json_real(j, "damping", model.damping);
+	json_str(j, "kernel", options.solver == SOLVER_HALO ? tire_kernel(0)->name : "scalar");
+}
+
+static void conclude(struct json *j)
+{
+	const struct tire_books *books = tire_run_books();
+
+	stream_result(j, "tire");
+	json_str(j, "solver", solver_names[options.solver]);
+	json_close(j, '}');
+	json_open(j, "values", '{');
+	write_values(j, books);
+	stream_result_end(j);
+	if (options.period_ns && books->steps && books->shortest_ns > options.period_ns)
+		stream_mark(
+			j, "period-short", SEVERITY_NOTE, -1,
+			"a step takes at least %lld us and %lld us on average, longer than the period of %lld us: no deadline can be met; take a longer period, fewer nodes or more threads",
+			(long long)(books->shortest_ns / 1000),
+			(long long)(books->wall_ns / books->steps / 1000),
+			(long long)(options.period_ns / 1000));
+	if (books->overload)
+		stream_mark(
+			j, "overload", SEVERITY_NOTE, -1,
+			"ended early: the steps left less than 3 %% of the time to the rest of the machine for 2 s; a step takes %lld us on average, the period is %lld us",
+			(long long)(books->steps ? books->wall_ns / books->steps / 1000 : 0),
+			(long long)(options.period_ns / 1000));
+}
+
+static int make(struct harness *h)
+{
+	int status = check_threads(h->cpus);
+
+	if (status)
+		return status;
+	set_plan(cpuset_count(&h->cpus->measured));
+	status = check_memory();
+	if (!status)
+		status = tire_run_make(&plan);
+	if (status)
+		return status;
+	place(h->cpus);
+	if (!set_series(h))
+		return harness_no_memory();
+	h->threads = threads;
+	h->thread_count = plan.threads;
+	return 0;
+}
+
+static void begin(struct harness *h)
+{
+	int64_t start_ns = clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS, measured_ns = INT64_MAX;
+	int64_t warm_up_ns = tire_run_begin(start_ns) - start_ns, length_ns = plan.measured_ns;
+
+	/* Real-fast it ends a moment after its time, with a step. */
+	if (options.period_ns && plan.steps != INT64_MAX)
+		length_ns = measured_ns = plan.steps * options.period_ns;
+	for (unsigned int i = 0; i < h->series_count; i++)
+		series_timed(&all[i], start_ns, warm_up_ns, measured_ns);
+	harness_go(h);
+	harness_watch(h, length_ns == INT64_MAX ? INT64_MAX : warm_up_ns + length_ns);
+}
+
+/* What the harness does not know: why it ended. */
+static const char *reason(void)
+{
+	if (tire_run_books()->overload)
+		return "overload";
+	return harness_options.count ? "count" : "duration";
+}
+
+static int run(struct harness *h)
+{
+	begin(h);
+	harness_drain(h, take, DRAIN_NS);
+	for (unsigned int i = 0; i < h->series_count; i++) {
+		all[i].lost = tire_run_books()->lost;
+		all[i].reached_ns = tire_run_books()->end_ns;
+	}
+	if (options.state && !tire_state_write(options.state, &plan, tire_run_books()->steps))
+		return error_line(STATUS_CANNOT_MEASURE, "output", "the state cannot be written to %s: %s",
+				  options.state, strerror(errno));
+	return harness_finish(h, reason());
+}
+
+static int verb_tire(int argc, char **argv)
+{
+	static struct harness harness = {
+		.table = table,
+		.option_count = sizeof(table) / sizeof(table[0]),
+		.check = check,
+		.make = make,
+		.run = run,
+		.conclude = conclude,
+		.hog_percent = TAKE_ALL,
+	};
+
+	harness_options.priority = 80;
+	return harness_run(&harness, argc, argv);
+}
+
+PROBE("tire", verb_tire, "a physical simulation, as fast as possible or a step a period")

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+/*
+ * gpio:CHIP:LINES[:OPTIONS]: lines of a GPIO chip by the character device, uAPI v2 (linux/gpio.h,
+ * Documentation/userspace-api/gpio). An edge toggles an output; the other end waits for a change of its input
+ * and gets the kernel's time stamp of it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/gpio.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "signal/gpio_spec.h"
+#include "signal/path.h"
+
+#define EVENTS_AT_ONCE 16
+
+struct chip {
+	const struct gpio_spec *spec;
+	const char *text; /* of --path, for messages */
+	int fd;
+	unsigned int lines;
+};
+
+/* A request is an unsigned long in glibc and an int in musl, which is no matter to the kernel. */
+static inline int ask(int fd, unsigned long request, void *argument)
+{
+	return ioctl(fd, request, argument);
+}
+
+static int open_chip(struct chip *chip)
+{
+	char path[GPIO_TEXT + 8];
+	struct gpiochip_info info;
+
+	snprintf(path, sizeof(path), "%s%.63s", chip->spec->chip[0] == '/' ? "" : "/dev/", chip->spec->chip);
+	chip->fd = open(path, O_RDWR | O_CLOEXEC);
+	if (chip->fd < 0 && (errno == EACCES || errno == EPERM))
+		return error_line(
+			STATUS_CANNOT_MEASURE, "permission-gpio",
+			"%s may not be opened by this user (%s); run as root, or as a member of the group that owns it (often gpio)",
+			path, strerror(errno));
+	if (chip->fd < 0)
+		return error_line(
+			STATUS_CANNOT_MEASURE, "path",
+			"there is no GPIO chip %s here (%s); ls /dev/gpiochip* shows which there are, and --path loop:eventfd needs none",
+			path, strerror(errno));
+	if (ask(chip->fd, GPIO_GET_CHIPINFO_IOCTL, &info))
+		return error_line(STATUS_CANNOT_MEASURE, "path", "%s is not a GPIO chip (%s)", path,
+				  strerror(errno));
+	chip->lines = info.lines;
+	return 0;
+}
+
+static bool line_info(const struct chip *chip, unsigned int offset, struct gpio_v2_line_info *info)
+{
+	*info = (struct gpio_v2_line_info){.offset = offset};
+	return !ask(chip->fd, GPIO_V2_GET_LINEINFO_IOCTL, info);
+}
+
+/* The line's number on the chip; by name, the first that has it. 0 or the exit status. */
+static int find_line(const struct chip *chip, const char *line, unsigned int *offset)
+{
+	struct gpio_v2_line_info info;
+	int64_t number;
+
+	for (*offset = 0; *offset < chip->lines; (*offset)++) {
+		if (line_info(chip, *offset, &info) && !strncmp(info.name, line, sizeof(info.name)))
+			return 0;
+	}
+	if (!options_int(line, &number) || number < 0 || number >= (int64_t)chip->lines)
+		return error_line(
+			STATUS_CANNOT_MEASURE, "path",
+			"%s has no line '%s'; its lines are 0 to %u, and gpioinfo shows their names",
+			chip->spec->chip, line, chip->lines - 1);
+	*offset = (unsigned int)number;
+	return 0;
+}
+
+static int refused(const struct chip *chip, const char *line, unsigned int offset, bool input)
+{
+	struct gpio_v2_line_info info = {0};
+	int error = errno;
+
+	if (error == EBUSY && line_info(chip, offset, &info))
+		return error_line(STATUS_CANNOT_MEASURE, "path",
+				  "line %s of %s is in use by '%.*s'; take another line, or end that first",
+				  line, chip->spec->chip, (int)sizeof(info.consumer),
+				  info.consumer[0] ? info.consumer : "?");
+	if (input && (error == ENXIO || error == EOPNOTSUPP))
+		return error_line(
+			STATUS_CANNOT_MEASURE, "path",
+			"line %s of %s has no interrupt (%s), so no edge can be waited for; take another line",
+			line, chip->spec->chip, strerror(error));
+	return error_line(STATUS_CANNOT_MEASURE, "path", "line %s of %s cannot be an %s: %s", line,
+			  chip->spec->chip, input ? "input that waits for edges" : "output", strerror(error));
+}
+
+/* A descriptor of the line as an output at 0, or as an input that waits for both edges. 0 or the exit status.
+ */
+static int request(const struct chip *chip, const char *line, const char *consumer, bool input, int *fd)
+{
+	static const uint64_t biases[] = {
+		[GPIO_BIAS_AS_IS] = 0,
+		[GPIO_BIAS_DISABLED] = GPIO_V2_LINE_FLAG_BIAS_DISABLED,
+		[GPIO_BIAS_PULL_UP] = GPIO_V2_LINE_FLAG_BIAS_PULL_UP,
+		[GPIO_BIAS_PULL_DOWN] = GPIO_V2_LINE_FLAG_BIAS_PULL_DOWN,
+	};
+	struct gpio_v2_line_request request = {.num_lines = 1};
+	unsigned int offset;
+	int status = find_line(chip, line, &offset);
+
+	if (status)
+		return status;
+	request.offsets[0] = offset;
+	snprintf(request.consumer, sizeof(request.consumer), "%s", consumer);
+	/* An output's bias is its chip's own affair: few chips have one. */
+	request.config.flags = input ? GPIO_V2_LINE_FLAG_INPUT | GPIO_V2_LINE_FLAG_EDGE_RISING |
+					       GPIO_V2_LINE_FLAG_EDGE_FALLING | biases[chip->spec->bias]
+				     : GPIO_V2_LINE_FLAG_OUTPUT;
+	if (chip->spec->active_low)
+		request.config.flags |= GPIO_V2_LINE_FLAG_ACTIVE_LOW;
+	if (ask(chip->fd, GPIO_V2_GET_LINE_IOCTL, &request))
+		return refused(chip, line, offset, input);
+	*fd = request.fd;
+	return 0;
+}
+
+/* What each line of --path is: of which end, and whether that end watches it. */
+struct line_use {
+	enum path_role end;
+	bool input;
+};
+
+/* How many lines this role needs, and what they are. */
+static unsigned int uses(enum path_role role, bool both_ways, struct line_use use[GPIO_LINES])
+{
+	unsigned int count = 0;
+
+	if (role != PATH_SLAVE) {
+		use[count++] = (struct line_use){PATH_MASTER, false};
+		if (both_ways)
+			use[count++] = (struct line_use){PATH_MASTER, true};
+	}
+	if (role != PATH_MASTER) {
+		if (both_ways)
+			use[count++] = (struct line_use){PATH_SLAVE, false};
+		use[count++] = (struct line_use){PATH_SLAVE, true};
+	}
+	return count;
+}
+
+static const char *wanted_lines(enum path_role role, bool both_ways)
+{
+	if (!both_ways)
+		return role == PATH_BOTH ? "OUT,IN (wired together)" : role == PATH_MASTER ? "OUT" : "IN";
+	return role == PATH_BOTH ? "OUT,IN,SLAVE_OUT,SLAVE_IN (OUT wired to SLAVE_IN, SLAVE_OUT to IN)"
+				 : "OUT,IN";
+}
+
+static int open_lines(const char *rest, enum path_role role, bool both_ways, struct path_end *ends)
+{
+	struct line_use use[GPIO_LINES];
+	unsigned int count = uses(role, both_ways, use);
+	struct gpio_spec spec;
+	struct chip chip = {.spec = &spec, .text = rest};
+	const char *why;
+	int status;
+
+	if (!gpio_spec_parse(rest, &spec, &why))
+		return error_line(STATUS_USAGE, "path", "--path gpio:%.100s: %s", rest, why);
+	if (spec.line_count != count)
+		return error_line(STATUS_USAGE, "path", "--path gpio:%.100s: --role %s needs the lines %s",
+				  rest, path_role_names[role], wanted_lines(role, both_ways));
+	status = open_chip(&chip);
+	for (unsigned int i = 0; i < count && !status; i++) {
+		struct path_end *end = &ends[use[i].end];
+
+		status = request(&chip, spec.lines[i],
+				 use[i].end == PATH_SLAVE ? PATH_SLAVE_NAME : PATH_MASTER_NAME, use[i].input,
+				 use[i].input ? &end->in : &end->out);
+	}
+	if (chip.fd >= 0)
+		close(chip.fd);
+	return status;
+}
+
+static int send_edge(struct path_end *end, int64_t number)
+{
+	struct gpio_v2_line_values values = {.mask = 1};
+
+	(void)number;
+	end->level = !end->level;
+	values.bits = end->level;
+	return ask(end->out, GPIO_V2_LINE_SET_VALUES_IOCTL, &values) ? errno : 0;
+}
+
+static int receive_edge(struct path_end *end, struct edge *edge)
+{
+	struct gpio_v2_line_event events[EVENTS_AT_ONCE];
+	const struct gpio_v2_line_event *last;
+	ssize_t len = read(end->in, events, sizeof(events));
+	size_t count;
+
+	if (len < (ssize_t)sizeof(events[0]))
+		return len < 0 ? errno : EIO;
+	count = (size_t)len / sizeof(events[0]);
+	last = &events[count - 1];
+	/* Of what a full buffer dropped, only the numbers tell. */
+	edge->count = end->line_number ? last->line_seqno - end->line_number : (unsigned int)count;
+	end->line_number = last->line_seqno;
+	edge->number = EDGE_UNNUMBERED;
+	edge->time_ns = (int64_t)last->timestamp_ns;
+	/* The slave's output follows its input, whatever was lost before. */
+	if (end->slave)
+		end->level = last->id == GPIO_V2_LINE_EVENT_FALLING_EDGE;
+	return 0;
+}
+
+const struct path_kind path_gpio = {
+	.name = "gpio",
+	.stamped = true,
+	.open = open_lines,
+	.send = send_edge,
+	.receive = receive_edge,
+};

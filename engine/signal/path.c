@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "signal/path.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "harness/cpus.h"
+#include "harness/harness.h"
+
+const char *const path_role_names[] = {"master", "slave", "both", NULL};
+
+static const struct path_kind *const kinds[] = {&path_eventfd,	&path_pipe, &path_socketpair,
+						&path_loop_udp, &path_udp,  &path_gpio};
+
+/* The kind that the text begins with; *rest is what follows it. */
+static const struct path_kind *kind_of(const char *text, const char **rest)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		size_t len = strlen(kinds[i]->name);
+
+		if (strncmp(text, kinds[i]->name, len))
+			continue;
+		*rest = text + len;
+		if (**rest == ':')
+			(*rest)++;
+		else if (**rest)
+			continue;
+		return kinds[i];
+	}
+	return NULL;
+}
+
+int path_open(const char *text, enum path_role role, bool both_ways, struct path_end *ends)
+{
+	const char *rest = "";
+	const struct path_kind *kind = kind_of(text, &rest);
+
+	if (!kind)
+		return error_line(
+			STATUS_USAGE, "path",
+			"--path %.100s: there are loop:eventfd, loop:pipe, loop:socketpair, loop:udp, udp:HOST:PORT and gpio:CHIP:LINES",
+			text);
+	ends[PATH_MASTER] = ends[PATH_SLAVE] = (struct path_end){.kind = kind, .in = -1, .out = -1};
+	ends[PATH_SLAVE].slave = true;
+	return kind->open(rest, role, both_ways, ends);
+}
+
+struct role_options role_options = {.path = "loop:eventfd", .role = PATH_BOTH, .slave_cpu = -1};
+
+/* The master's CPU where the slave's was chosen: another one, unless the same was asked for. */
+static int other_than(const struct cpuset *measured, int slave)
+{
+	int first = cpuset_next(measured, 0), second = cpuset_next(measured, (unsigned int)first + 1);
+
+	return cpuset_count(&harness_options.cpus) || first != slave || second < 0 ? first : second;
+}
+
+int roles_cpus(struct probe_cpus *cpus, int cpu[2])
+{
+	int64_t slave_cpu = role_options.slave_cpu;
+	int status = 0;
+
+	if (slave_cpu >= 0 && role_options.role != PATH_BOTH)
+		return usage_error(
+			"--slave-cpu is for --role both; --cpu is the CPU of a role that is alone");
+	cpu[PATH_MASTER] = cpu[PATH_SLAVE] = cpuset_next(&cpus->measured, 0);
+	if (slave_cpu >= 0) {
+		struct probe_cpus of_slave;
+		struct cpuset asked;
+
+		cpuset_clear(&asked);
+		cpuset_add(&asked, (unsigned int)slave_cpu);
+		status = probe_cpus_choose(&asked, &of_slave);
+		cpu[PATH_SLAVE] = (int)slave_cpu;
+		cpu[PATH_MASTER] = other_than(&cpus->measured, (int)slave_cpu);
+	} else if (role_options.role == PATH_BOTH) {
+		cpu[PATH_SLAVE] = placement_beside(cpus, cpu[PATH_MASTER]);
+	}
+	cpuset_clear(&cpus->measured);
+	for (int i = 0; i < 2; i++)
+		cpuset_add(&cpus->measured, (unsigned int)cpu[i]);
+	return status;
+}

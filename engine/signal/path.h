@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A signal path: a line from a master to a slave and, where the slave answers, one back. One file a kind; a
+ * kind is how an edge is made, waited for, and what the path itself says of it.
+ */
+#ifndef RTGAUGE_PATH_H
+#define RTGAUGE_PATH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "base/options.h"
+#include "harness/cpus.h"
+
+enum path_role { PATH_MASTER, PATH_SLAVE, PATH_BOTH };
+
+extern const char *const path_role_names[];
+
+/* Of gpio, what the kernel calls their lines, the lines' interrupts and the interrupts' threads. */
+#define PATH_MASTER_NAME "rtgauge-master"
+#define PATH_SLAVE_NAME "rtgauge-slave"
+
+#define EDGE_UNNUMBERED INT64_C(-1)
+#define EDGE_OVER INT64_C(-2) /* no edge: the other end says that it is done */
+
+struct edge {
+	int64_t number;	    /* as the other end gave it; EDGE_UNNUMBERED: the path carries none */
+	int64_t time_ns;    /* the kernel's time stamp (CLOCK_MONOTONIC); 0: the path has none */
+	unsigned int count; /* edges that were taken at once, 1 or more; the others are of no use */
+};
+
+struct path_end;
+
+struct path_kind {
+	const char *name; /* what --path begins with */
+	bool numbered;	  /* edges carry their numbers */
+	bool stamped;	  /* edges have the kernel's time stamp */
+
+	/*
+	 * Opens what the role needs of the path: ends[PATH_MASTER], ends[PATH_SLAVE]. rest: of --path behind
+	 * the kind's name and colon. both_ways: the slave answers. 0, or the exit status after an `error`
+	 * line.
+	 */
+	int (*open)(const char *rest, enum path_role role, bool both_ways, struct path_end *ends);
+
+	/* Makes an edge. 0 or an errno. */
+	int (*send)(struct path_end *end, int64_t number);
+
+	/* Waits for an edge and takes it. 0 or an errno; EINTR: a signal came. */
+	int (*receive)(struct path_end *end, struct edge *edge);
+};
+
+struct path_end {
+	const struct path_kind *kind;
+	bool slave;
+	int in, out;		      /* descriptors; in becomes readable with an edge */
+	bool level;		      /* gpio: what the next edge leaves */
+	struct sockaddr_storage peer; /* udp: whom the slave answers, who sent the last edge */
+	socklen_t peer_length;
+	uint32_t line_number; /* gpio: of the last edge that was taken */
+};
+
+/* Opens --path. 0, or the exit status after an `error` line. */
+int path_open(const char *text, enum path_role role, bool both_ways, struct path_end *ends);
+
+extern const struct path_kind path_eventfd, path_pipe, path_socketpair, path_loop_udp, path_udp, path_gpio;
+
+struct role_options {
+	const char *path;
+	int role; /* enum path_role */
+	int64_t slave_cpu;
+};
+
+/* Constant once harness_run has read it. */
+extern struct role_options role_options;
+
+#define ROLES_OPTION_PATH                                                                                    \
+	{                                                                                                    \
+		.name = "path", .kind = OPTION_TEXT, .value = &role_options.path,                            \
+		.help = "loop:KIND, udp:ADDRESS:PORT or gpio:CHIP:LINES"                                     \
+	}
+#define ROLES_OPTION_ROLE(what)                                                                              \
+	{                                                                                                    \
+		.name = "role", .kind = OPTION_CHOICE, .value = &role_options.role,                          \
+		.choices = path_role_names, .help = (what)                                                   \
+	}
+#define ROLES_OPTION_SLAVE_CPU                                                                               \
+	{                                                                                                    \
+		.name = "slave-cpu", .kind = OPTION_INT, .value = &role_options.slave_cpu, .min = -1,        \
+		.max = CPUSET_MAX - 1, .help = "with --role both; -1: one beside the master's"               \
+	}
+
+/*
+ * A role that is alone has the first CPU that was asked for. Of both the master has it, and the slave has
+ * --slave-cpu or, where that is negative, one beside it. They are then the measured ones. 0, or the exit
+ * status after an `error` line.
+ */
+int roles_cpus(struct probe_cpus *cpus, int cpu[2]);
+
+#endif

@@ -1,0 +1,962 @@
+# SPDX-License-Identifier: MIT
+"""The engine's agent, driven as processes: read, set, restore, guard (docs/formats/agent.md)."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import itertools
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+pytestmark = pytest.mark.engine
+is_root = os.geteuid() == 0
+needs_root = [pytest.mark.root, pytest.mark.skipif(not is_root, reason="needs root")]
+SETTING = Path("/proc/sys/kernel/sched_rr_timeslice_ms")
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+PATIENCE_S = 30
+
+
+def lines(text: str) -> list[dict[str, Any]]:
+    """Lines end in a newline and nothing else: values may hold what str.splitlines takes for one."""
+    assert not text or text.endswith("\n")
+    return [json.loads(line) for line in text.split("\n")[:-1]]
+
+
+class Agent:
+    """One journal and one lock of its own."""
+
+    def __init__(self, engine: Path, folder: Path) -> None:
+        self.engine = engine
+        self.journal = folder / "journal"
+        self.lock_name = f"rtgauge-test-{uuid.uuid4()}"
+
+    @property
+    def file(self) -> Path:
+        return self.journal / "journal.ndjson"
+
+    def call(self, *words: str | bytes | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([self.engine, *words], capture_output=True, text=True, timeout=PATIENCE_S, check=False, **options)
+
+    def set(self, *pairs: str | Path, run: str = "r1", options: tuple[str, ...] = (), **more: Any) -> tuple[int, list[dict[str, Any]]]:
+        done = self.call("set", "--run", run, "--journal", self.journal, *options, "--", *pairs, **more)
+        assert done.stderr == ""
+        return done.returncode, lines(done.stdout)
+
+    def restore(self, *options: str, **more: Any) -> tuple[int, list[dict[str, Any]]]:
+        done = self.call("restore", "--journal", self.journal, *options, **more)
+        assert done.stderr == ""
+        return done.returncode, lines(done.stdout)
+
+    def guard(self, *options: str | Path, program: list[str] | None = None, **more: Any) -> Guard:
+        return Guard(self, options, program, more)
+
+
+class Guard:
+    """A guard with its pipes, its events read from --status-fd."""
+
+    def __init__(self, agent: Agent, options: tuple[str | Path, ...], program: list[str] | None, more: dict[str, Any]) -> None:
+        read, write = os.pipe()
+        self.events = os.fdopen(read)
+        words = ["guard", "--run", "r1", "--journal", agent.journal, "--lock-name", agent.lock_name, "--status-fd", str(write), *options]
+        self.process = subprocess.Popen(
+            [agent.engine, *words, *(["--", *program] if program else [])],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pass_fds=[write],
+            text=True,
+            **more,
+        )
+        os.close(write)
+
+    def event(self) -> dict[str, Any]:
+        line = self.events.readline()
+        assert line, "the guard ended without a word"
+        return json.loads(line)
+
+    def started(self) -> dict[str, Any]:
+        while (event := self.event()).get("event") != "started":
+            assert event["type"] in {"restore", "restored"}
+        return event
+
+    def ended(self) -> dict[str, Any]:
+        while (event := self.event()).get("event") != "ended":
+            pass
+        assert event["status"] == self.process.wait(PATIENCE_S) or event["pid"] is None
+        return event
+
+    def say(self, line: str) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def close(self) -> None:
+        assert self.process.stdin
+        self.process.stdin.close()
+
+    def output(self) -> str:
+        assert self.process.stdout
+        return self.process.stdout.readline().strip()
+
+
+@pytest.fixture
+def agent(engine: Path, tmp_path: Path) -> Agent:
+    return Agent(engine, tmp_path)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def wait_until(condition: Any, what: str) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end, f"waited {PATIENCE_S} s for: {what}"
+        time.sleep(0.01)
+
+
+def wait_gone(*pids: int) -> None:
+    wait_until(lambda: not any(is_alive(p) for p in pids), f"the end of {pids}")
+
+
+def dead_owner() -> subprocess.Popen[bytes]:
+    """A process that lives until it is killed and reaped by the test."""
+    return subprocess.Popen(["sleep", "1000"])
+
+
+def end(process: subprocess.Popen[Any]) -> None:
+    process.kill()
+    process.wait()
+
+
+# A program that leaves the session and the group, forks twice, and does not listen to SIGTERM. It prints the pids of all.
+STUBBORN = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+read, write = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.setsid()
+        os.write(write, b"%d\\n" % os.getpid())
+        time.sleep(1000)
+    os._exit(0)
+os.wait()
+print(os.getpid(), os.read(read, 20).decode().strip(), flush=True)
+time.sleep(1000)
+"""
+
+
+# read
+
+
+def read(agent: Agent, *patterns: str | bytes | Path, **more: Any) -> dict[str, Any]:
+    done = agent.call("read", *patterns, **more)
+    assert (done.returncode, done.stderr) == (0, "")
+    (answer,) = lines(done.stdout)
+    assert (answer["type"], answer["version"], answer["boot_id"]) == ("read", 1, BOOT_ID)
+    return answer["files"]
+
+
+def test_read_gives_texts_bytes_folders_links_and_errors(agent: Agent, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text('ä "quoted"\n\0\t')
+    (tmp_path / "b.bin").write_bytes(b"\xff\x00\x01")
+    (tmp_path / "empty").touch()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/x").touch()
+    (tmp_path / "link").symlink_to("a.txt")
+    (tmp_path / "dangling").symlink_to("nowhere")
+    files = read(agent, "--", tmp_path / "*", tmp_path / "a.txt", tmp_path / "none*", "/nonexistent")
+    assert files == {
+        str(tmp_path / "a.txt"): {"text": 'ä "quoted"\n\0\t'},
+        str(tmp_path / "b.bin"): {"base64": base64.b64encode(b"\xff\x00\x01").decode()},
+        str(tmp_path / "empty"): {"text": ""},
+        str(tmp_path / "folder"): {"directory": ["x"]},
+        str(tmp_path / "link"): {"link": "a.txt", "text": 'ä "quoted"\n\0\t'},
+        str(tmp_path / "dangling"): {"link": "nowhere", "error": "ENOENT"},
+        str(tmp_path / "none*"): {"error": "ENOENT"},
+        "/nonexistent": {"error": "ENOENT"},
+    }
+
+
+def test_read_gives_kernel_files_whole(agent: Agent) -> None:
+    files = read(agent, "/proc/sys/kernel/os*", "/sys/devices/system/cpu/possible", "/proc/self/status")
+    assert files["/proc/sys/kernel/ostype"] == {"text": "Linux\n"}
+    assert files["/sys/devices/system/cpu/possible"]["text"] == Path("/sys/devices/system/cpu/possible").read_text()
+    assert files["/proc/self/status"]["text"].endswith("\n")
+    assert "nonvoluntary_ctxt_switches" in files["/proc/self/status"]["text"]
+
+
+def test_read_never_opens_fifos_and_devices(agent: Agent, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    sock = socket.socket(socket.AF_UNIX)
+    sock.bind(str(tmp_path / "sock"))
+    files = read(agent, tmp_path / "*", "/dev/zero", "/dev/tty")
+    assert [f["error"] for f in files.values()] == ["EINVAL"] * 4
+
+
+def test_read_stops_at_one_mebibyte_at_a_whole_character(agent: Agent, tmp_path: Path) -> None:
+    (tmp_path / "exact").write_text("x" * 2**20)
+    (tmp_path / "long").write_text("y" + "ä" * 2**20)
+    (tmp_path / "bytes").write_bytes(b"\xfe" * (2**20 + 1))
+    files = read(agent, tmp_path / "*")
+    assert files[str(tmp_path / "exact")] == {"text": "x" * 2**20}
+    assert files[str(tmp_path / "long")] == {"text": "y" + "ä" * (2**19 - 1), "truncated": True}
+    assert files[str(tmp_path / "bytes")]["truncated"] is True
+    assert len(base64.b64decode(files[str(tmp_path / "bytes")]["base64"])) == 2**20
+
+
+@pytest.mark.parametrize("separator", ["\0", "\n"])
+def test_read_takes_patterns_from_standard_input(agent: Agent, tmp_path: Path, separator: str) -> None:
+    names = [str(tmp_path / f"f{i}") for i in range(3000)]
+    assert set(read(agent, "-", input=separator.join(names))) == set(names)
+
+
+def test_read_says_that_a_name_cannot_be_said(agent: Agent, tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"\xff")).touch()
+    assert list(read(agent, tmp_path / "*").values()) == [{"error": "EILSEQ"}]
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=60), max_size=4))
+@example(["[", "[!", "\\", "*[", "[a-", "//", "/" * 5000])
+def test_read_survives_any_pattern(agent: Agent, patterns: list[str]) -> None:
+    patterns = [p for p in patterns if ("*" not in p and "?" not in p) or "/" not in p]
+    done = agent.call("read", "--", *patterns, cwd=agent.journal.parent)
+    assert done.returncode == (0 if patterns else 2)
+    json.loads(done.stdout)
+
+
+# set and restore
+
+
+def test_set_and_restore_of_files_byte_for_byte(agent: Agent, tmp_path: Path) -> None:
+    a, b = tmp_path / "a", tmp_path / "b"
+    a.write_text("one\ntwo\n")
+    b.write_text("no newline")
+    status, said = agent.set(a, "new", b, "")
+    assert status == 0
+    assert said == [
+        {"type": "set", "path": str(a), "old": "one\ntwo", "wanted": "new", "now": "new", "ok": True, "error": None},
+        {"type": "set", "path": str(b), "old": "no newline", "wanted": "", "now": "", "ok": True, "error": None},
+    ]
+    assert (a.read_text(), b.read_text()) == ("new\n", "")
+    status, said = agent.restore("--run", "r1")
+    assert status == 0
+    assert [(s["path"], s["action"], s["error"]) for s in said[:-1]] == [(str(b), "restored", None), (str(a), "restored", None)]
+    assert said[-1] == {"type": "restored", "count": 2, "failed": 0}
+    assert (a.read_text(), b.read_text()) == ("one\ntwo\n", "no newline")
+    assert agent.file.read_text() == ""
+    assert agent.restore("--run", "r1") == (0, [{"type": "restored", "count": 0, "failed": 0}])
+
+
+def test_the_newest_is_put_back_first_and_the_oldest_value_remains(agent: Agent, tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_text("0\n")
+    assert agent.set(path, "1", path, "2")[0] == 0
+    assert agent.set(path, "3")[0] == 0
+    status, said = agent.restore("--run", "r1")
+    assert (status, said[-1]["failed"], path.read_text()) == (0, 0, "0\n")
+
+
+def test_one_bad_item_does_not_stop_the_others(agent: Agent, tmp_path: Path) -> None:
+    good = tmp_path / "good"
+    good.write_text("0\n")
+    status, said = agent.set(tmp_path / "none", "1", "/dev/null", "1", tmp_path, "1", good, "1")
+    assert status == 3
+    assert [(s["ok"], s["error"]) for s in said] == [(False, "ENOENT"), (False, "EINVAL"), (False, "EINVAL"), (True, None)]
+    assert good.read_text() == "1\n"
+
+
+def test_restore_leaves_what_another_changed(agent: Agent, tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_text("0\n")
+    agent.set(path, "1")
+    path.write_text("7\n")
+    status, said = agent.restore("--run", "r1")
+    assert status == 0
+    assert said[0] | {"path": None} == {
+        "type": "restore",
+        "path": None,
+        "run": "r1",
+        "owner": "run",
+        "old": "0\n",
+        "wanted": "1",
+        "now": "7\n",
+        "action": "left-changed-by-other",
+        "error": None,
+    }
+    assert path.read_text() == "7\n"
+    assert agent.restore("--run", "r1")[1][-1]["count"] == 0
+
+
+def test_restore_takes_only_the_run_it_is_told(agent: Agent, tmp_path: Path) -> None:
+    a, b, c = (tmp_path / n for n in "abc")
+    for path in (a, b, c):
+        path.write_text("0\n")
+    agent.set(a, "1", run="r1")
+    agent.set(b, "1", run="r2")
+    agent.set(c, "1", run="r1", options=("--held",))
+    assert agent.restore()[1][-1]["count"] == 0  # the owner, this process, lives
+    assert agent.restore("--run", "r2")[1][-1]["count"] == 1
+    assert (a.read_text(), b.read_text(), c.read_text()) == ("1\n", "0\n", "1\n")
+    assert agent.restore("--run", "r1")[1][-1]["count"] == 1
+    assert (a.read_text(), c.read_text()) == ("0\n", "1\n")
+    assert agent.restore("--run", "r2", "--held")[1][-1]["count"] == 0
+    assert agent.restore("--held")[1][-1]["count"] == 1
+    assert c.read_text() == "0\n"
+
+
+def test_what_a_dead_process_set_is_put_back_and_what_is_held_stays(agent: Agent, tmp_path: Path) -> None:
+    a, b = tmp_path / "a", tmp_path / "b"
+    a.write_text("0\n")
+    b.write_text("0\n")
+    owner = dead_owner()
+    agent.set(a, "1", options=("--owner-pid", str(owner.pid)))
+    agent.set(b, "1", run="deploy", options=("--held", "--owner-pid", str(owner.pid)))
+    assert agent.restore()[1][-1]["count"] == 0
+    end(owner)
+    assert agent.restore()[1][-1]["count"] == 1
+    assert (a.read_text(), b.read_text()) == ("0\n", "1\n")
+    status, said = agent.set(a, "1", options=("--owner-pid", str(owner.pid)))
+    assert (status, said[0]["code"], a.read_text()) == (3, "owner-gone", "0\n")
+
+
+def test_a_setting_under_that_of_a_living_run_waits(agent: Agent, tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_text("0\n")
+    agent.set(path, "1", run="held", options=("--held",))
+    agent.set(path, "2", run="r2")
+    status, said = agent.restore("--run", "held", "--held")
+    assert (status, said[0]["action"], said[-1]) == (0, "left-under-another", {"type": "restored", "count": 0, "failed": 0})
+    assert path.read_text() == "2\n"
+    agent.restore("--run", "r2")
+    assert path.read_text() == "1\n"
+    agent.restore("--held")
+    assert path.read_text() == "0\n"
+
+
+def rewrite(agent: Agent, **changes: Any) -> None:
+    """Gives the entries of the journal other members, with a right checksum."""
+    import zlib
+
+    result = ""
+    for line in agent.file.read_text().splitlines():
+        entry = json.loads(line) | changes
+        del entry["crc"]
+        text = json.dumps(entry, separators=(",", ":"), ensure_ascii=False)[:-1]
+        result += f'{text},"crc":"{zlib.crc32(text[11:].encode()):08x}"}}\n'
+    agent.file.write_text(result)
+
+
+def test_after_a_reboot_kernel_settings_are_dropped_and_files_put_back(agent: Agent, tmp_path: Path) -> None:
+    a, b = tmp_path / "a", tmp_path / "b"
+    a.write_text("0\n")
+    b.write_text("0\n")
+    agent.set(a, "1")
+    rewrite(agent, boot="another-boot")
+    kept = agent.file.read_text()
+    agent.set(b, "1")
+    rewrite(agent, boot="another-boot", volatile=True)
+    agent.file.write_text(kept + agent.file.read_text().splitlines()[1] + "\n")
+    status, said = agent.restore()
+    assert status == 0
+    assert [(s["path"], s["action"]) for s in said[:-1]] == [(str(b), "dropped-after-reboot"), (str(a), "restored")]
+    assert (a.read_text(), b.read_text()) == ("0\n", "1\n")
+    assert agent.file.read_text() == ""
+
+
+def test_an_owner_with_the_same_number_but_another_start_is_dead(agent: Agent, tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_text("0\n")
+    agent.set(path, "1")
+    rewrite(agent, start=1)
+    assert agent.restore()[1][-1]["count"] == 1
+
+
+def test_a_setting_that_was_asked_but_perhaps_not_made_is_put_back_anyway(agent: Agent, tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_text("0\n")
+    agent.set(path, "1")
+    rewrite(agent, state="a")
+    path.write_text("one, as the kernel might have written it\n")
+    assert agent.restore("--run", "r1")[1][0]["action"] == "restored"
+    assert path.read_text() == "0\n"
+
+
+def test_what_cannot_be_put_back_stays_in_the_journal(agent: Agent, tmp_path: Path) -> None:
+    path, other = tmp_path / "a", tmp_path / "b"
+    path.write_text("0\n")
+    other.write_text("0\n")
+    agent.set(other, "1", path, "1")
+    path.rename(tmp_path / "away")
+    status, said = agent.restore("--run", "r1")
+    assert (status, said[0]["action"], said[0]["error"], said[-1]) == (3, "failed", "ENOENT", {"type": "restored", "count": 1, "failed": 1})
+    assert other.read_text() == "0\n"
+    (tmp_path / "away").rename(path)
+    assert agent.restore("--run", "r1")[0] == 0
+    assert path.read_text() == "0\n"
+
+
+def test_a_torn_and_a_damaged_entry_are_reported_and_stop_nothing(agent: Agent, tmp_path: Path) -> None:
+    a, b = tmp_path / "a", tmp_path / "b"
+    a.write_text("0\n")
+    b.write_text("0\n")
+    agent.set(a, "1")
+    agent.set(b, "1")
+    first, second = agent.file.read_bytes().splitlines(keepends=True)
+    damaged = second.replace(b'"old":"0', b'"old":"9')
+    agent.file.write_bytes(first + damaged + second[:50])
+    status, said = agent.restore("--run", "r1")
+    assert status == 3
+    assert [(s["action"], s.get("line")) for s in said[:-1]] == [("damaged", 2), ("damaged", 3), ("restored", None)]
+    assert said[0]["text"] == damaged.decode().rstrip("\n")
+    assert said[-1] == {"type": "restored", "count": 1, "failed": 2}
+    assert (a.read_text(), b.read_text()) == ("0\n", "1\n")
+    assert agent.restore("--run", "r1") == (0, [{"type": "restored", "count": 0, "failed": 0}])
+
+
+def test_set_goes_on_behind_a_torn_entry(agent: Agent, tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_text("0\n")
+    agent.journal.mkdir()
+    agent.file.touch(0o600)
+    agent.file.write_text('{"state":"a","se')
+    assert agent.set(path, "1")[0] == 0
+    assert [s.get("action") for s in agent.restore("--run", "r1")[1]] == ["damaged", "restored", None]
+    assert path.read_text() == "0\n"
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(changes=st.lists(st.tuples(st.integers(0, 2**16), st.integers(0, 255)), min_size=1, max_size=4), kept=st.none() | st.integers(0, 2**16))
+def test_a_changed_journal_never_writes_a_wrong_value(agent: Agent, changes: list[tuple[int, int]], kept: int | None) -> None:
+    path = agent.journal.parent / "a"
+    path.write_text("0\n")
+    agent.file.unlink(missing_ok=True)
+    assert agent.set(path, "1")[0] == 0
+    whole = bytearray(agent.file.read_bytes())
+    for place, byte in changes:
+        whole[place % len(whole)] = byte
+    agent.file.write_bytes(whole if kept is None else whole[: kept % len(whole)])
+    status, said = agent.restore("--run", "r1")
+    assert status in {0, 3}
+    assert said[-1]["type"] == "restored"
+    assert path.read_text() in {"0\n", "1\n"}
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(old=st.text(st.characters(exclude_characters="\0\r", exclude_categories=["Cs"]), max_size=50), new=st.text(max_size=50))
+def test_any_text_goes_there_and_back(agent: Agent, old: str, new: str) -> None:
+    path = agent.journal.parent / "a"
+    path.write_bytes(old.encode())
+    try:
+        argument = new.encode()
+    except UnicodeEncodeError:
+        argument = new.encode("utf-8", "surrogatepass")
+    if b"\0" in argument:
+        return
+    done = agent.call("set", "--run", "r1", "--journal", agent.journal, "--", path, argument)
+    assert done.returncode in {0, 2}
+    assert (done.returncode == 0) == all(c >= " " and c != "\x7f" and not "\ud800" <= c <= "\udfff" for c in new)
+    agent.restore("--run", "r1")
+    if " ".join(old.split()) != " ".join(new.split()):
+        assert path.read_bytes() == old.encode()
+
+
+def test_concurrent_sets_and_restores_lose_nothing(agent: Agent, tmp_path: Path) -> None:
+    files = [tmp_path / f"f{i}" for i in range(24)]
+    for path in files:
+        path.write_text("0\n")
+    started = []
+    for i, path in enumerate(files):
+        words = ["set", "--run", f"r{i % 3}", "--journal", agent.journal, "--owner-pid", str(os.getpid()), "--", path, "1"]
+        started.append(subprocess.Popen([agent.engine, *words], stdout=subprocess.DEVNULL))
+        if i % 6 == 5:
+            started.append(subprocess.Popen([agent.engine, "restore", "--run", f"r{i % 3}", "--journal", agent.journal], stdout=subprocess.DEVNULL))
+    assert [p.wait(PATIENCE_S) for p in started] == [0] * len(started)
+    for run in ("r0", "r1", "r2"):
+        status, said = agent.restore("--run", run)
+        assert (status, {s["action"] for s in said[:-1]} <= {"restored"}) == (0, True)
+    assert {p.read_text() for p in files} == {"0\n"}
+
+
+def test_a_journal_that_another_could_have_written_is_not_obeyed(agent: Agent, tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_text("0\n")
+    agent.set(path, "1")
+    agent.file.chmod(0o666)
+    status, said = agent.restore("--run", "r1")
+    assert (status, said[0]["action"], said[0]["error"], path.read_text()) == (3, "failed", "EPERM", "1\n")
+    assert agent.set(path, "2")[0] == 3
+    assert path.read_text() == "1\n"
+
+
+class TestKernelKnob:
+    pytestmark = needs_root
+
+    @pytest.fixture(autouse=True)
+    def _keep(self) -> Any:
+        before = SETTING.read_text()
+        yield
+        if SETTING.read_text() != before:
+            SETTING.write_text(before)
+
+    def test_there_and_back(self, agent: Agent) -> None:
+        before = SETTING.read_text().strip()
+        wanted = "70" if before != "70" else "80"
+        status, said = agent.set(SETTING, wanted)
+        assert (status, said[0]["old"], said[0]["now"], SETTING.read_text().strip()) == (0, before, wanted, wanted)
+        entry = json.loads(agent.file.read_text())
+        assert (entry["volatile"], entry["boot"], entry["pid"], entry["owner"], entry["state"]) == (True, BOOT_ID, os.getpid(), "run", "s")
+        assert agent.restore("--run", "r1")[0] == 0
+        assert SETTING.read_text().strip() == before
+
+    def test_a_value_that_the_kernel_refuses(self, agent: Agent) -> None:
+        before = SETTING.read_text()
+        status, said = agent.set(SETTING, "rubbish")
+        assert (status, said[0]["ok"], said[0]["error"], SETTING.read_text()) == (3, False, "EINVAL", before)
+        assert agent.restore("--run", "r1")[1][-1] == {"type": "restored", "count": 0, "failed": 0}
+
+    def test_a_value_that_the_kernel_makes_another_of(self, agent: Agent) -> None:
+        """0 stands for the default there: what is read back differs, and it is put back all the same."""
+        before = SETTING.read_text().strip()
+        odd = "80" if before != "80" else "90"
+        SETTING.write_text(odd)
+        status, said = agent.set(SETTING, "0")
+        assert (status, said[0]["ok"], said[0]["error"]) == (3, False, "differs")
+        assert said[0]["now"] == SETTING.read_text().strip() != odd
+        assert agent.restore("--run", "r1")[1][0]["action"] == "restored"
+        assert SETTING.read_text().strip() == odd
+
+    def test_a_full_disk_refuses_the_setting_and_still_restores(self, agent: Agent, tmp_path: Path) -> None:
+        disk = tmp_path / "disk"
+        disk.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], check=True)
+        try:
+            before = SETTING.read_text().strip()
+            wanted, another = ("70", "80") if before not in {"70", "80"} else ("60", "90")
+            agent.journal = disk / "journal"
+            assert agent.set(SETTING, wanted)[0] == 0
+            with contextlib.suppress(OSError), (disk / "filler").open("wb", buffering=0) as filler:
+                while filler.write(b"x" * 4096):
+                    pass
+            big = "#" * 4000
+            held = agent.file.read_text()
+            status, said = agent.set(
+                SETTING, another, *[word for i in range(4) for word in (str(tmp_path / f"none{i}"), big)], "/proc/sys/kernel/domainname", big
+            )
+            assert (status, said[0]["type"], said[0]["code"]) == (3, "error", "output")
+            assert "ENOSPC" in said[0]["message"]
+            assert (SETTING.read_text().strip(), agent.file.read_text()) == (wanted, held)
+            assert agent.restore("--run", "r1")[0] == 0
+            assert (SETTING.read_text().strip(), agent.file.read_text()) == (before, "")
+        finally:
+            subprocess.run(["umount", "-l", disk], check=True)
+
+    @pytest.mark.skipif(not Path("/sys/kernel/mm/transparent_hugepage/defrag").exists(), reason="this kernel has no transparent huge pages")
+    def test_a_selector_is_put_back_by_its_word(self, agent: Agent) -> None:
+        path = Path("/sys/kernel/mm/transparent_hugepage/defrag")
+        before = path.read_text()
+        word = before.partition("[")[2].partition("]")[0]
+        wanted = "never" if word != "never" else "always"
+        status, said = agent.set(path, wanted)
+        assert (status, said[0]["old"], said[0]["now"], f"[{wanted}]" in path.read_text()) == (0, word, wanted, True)
+        assert agent.restore("--run", "r1")[0] == 0
+        assert path.read_text() == before
+
+    def test_another_user_gets_a_clear_no(self, agent: Agent, tmp_path: Path) -> None:
+        tmp_path.chmod(0o777)
+        for parent in [tmp_path, *tmp_path.parents][:3]:
+            parent.chmod(parent.stat().st_mode | 0o055)
+        copy = tmp_path / "engine"
+        copy.write_bytes(agent.engine.read_bytes())
+        copy.chmod(0o755)
+        before = SETTING.read_text()
+        user = {"user": 65534, "group": 65534, "extra_groups": [], "env": {"XDG_STATE_HOME": str(tmp_path / "state")}}
+        done = subprocess.run([copy, "set", "--run", "r1", "--", SETTING, "70"], capture_output=True, text=True, check=False, timeout=PATIENCE_S, **user)
+        assert (done.returncode, lines(done.stdout)[0]["error"], SETTING.read_text()) == (3, "EACCES", before)
+        assert (tmp_path / "state/rtgauge/journal.ndjson").exists()
+        done = subprocess.run([copy, "restore"], capture_output=True, text=True, check=False, timeout=PATIENCE_S, **user)
+        assert (done.returncode, done.stdout) == (0, '{"type":"restored","count":0,"failed":0}\n')
+        done = subprocess.run(
+            [copy, "set", "--run", "r1", "--", SETTING, "70"], capture_output=True, text=True, check=False, timeout=PATIENCE_S, **(user | {"env": {}})
+        )
+        assert (done.returncode, lines(done.stdout)[0]["code"]) == (2, "usage")
+
+
+# wrong words
+
+WRONG: list[list[str]] = [
+    ["read"],
+    ["read", "--"],
+    ["read", "--nonsense", "/"],
+    ["set"],
+    ["set", "--run"],
+    ["set", "--run", "r1", "--"],
+    ["set", "--run", "r1", "--", "/tmp/x"],
+    ["set", "--", "/tmp/x", "1"],
+    ["set", "--run", "a b", "--", "/tmp/x", "1"],
+    ["set", "--run", "r" * 129, "--", "/tmp/x", "1"],
+    ["set", "--run", "r1", "--", "tmp/x", "1"],
+    ["set", "--run", "r1", "--", "/" + "x" * 5000, "1"],
+    ["set", "--run", "r1", "--", "/tmp/x", "1\n2"],
+    ["set", "--run", "r1", "--", "/tmp/x", "x" * 5000],
+    ["set", "--run", "r1", "--owner-pid", "0", "--", "/tmp/x", "1"],
+    ["set", "--run", "r1", "--owner-pid", "-1", "--", "/tmp/x", "1"],
+    ["set", "--run", "r1", "--owner-pid", "99999999999999999999", "--", "/tmp/x", "1"],
+    ["set", "--run", "r1", "--journal", "", "--", "/tmp/x", "1"],
+    ["restore", "word"],
+    ["restore", "--run", ""],
+    ["restore", "--held=1"],
+    ["guard"],
+    ["guard", "--run", "r1", "sleep"],
+    ["guard", "--run", "r1", "--"],
+    ["guard", "--run", "r1", "--lease-ns", "0"],
+    ["guard", "--run", "r1", "--lease-ns", "1e9"],
+    ["guard", "--run", "r1", "--lease-ns", "9223372036854775807"],
+    ["guard", "--run", "r1", "--grace-ns", "-1"],
+    ["guard", "--run", "r1", "--label", "a\nb"],
+    ["guard", "--run", "r1", "--label", "x" * 257],
+    ["guard", "--run", "r1", "--lock-name", ""],
+    ["guard", "--run", "r1", "--lock-name", "x" * 200],
+    ["guard", "--run", "r1", "--status-fd", "77"],
+    ["guard", "--run", "r1", "--status-fd", "2"],
+    ["guard", "--run", "r1", "--status-fd", "x"],
+]
+
+
+@pytest.mark.parametrize("words", WRONG, ids=lambda w: " ".join(w)[:60].replace("\n", " "))
+def test_wrong_words_give_one_line(agent: Agent, words: list[str]) -> None:
+    done = agent.call(*words, stdin=subprocess.DEVNULL)
+    assert (done.returncode, done.stderr) == (2, "")
+    (said,) = lines(done.stdout)
+    assert (said["type"], said["code"], said["detail"], said["status"]) == ("error", "usage", {}, 2)
+    assert said["message"]
+    assert "\n" not in said["message"]
+
+
+# guard
+
+
+@pytest.mark.parametrize(("script", "status", "number"), [("exit 0", 0, None), ("exit 42", 42, None), ("kill -9 $$", 137, 9)])
+def test_a_guard_ends_as_its_program_does(agent: Agent, script: str, status: int, number: int | None) -> None:
+    guard = agent.guard(program=["sh", "-c", f"echo hello; {script}"])
+    started = guard.started()
+    assert started["guard"] == guard.process.pid
+    ended = guard.ended()
+    assert (guard.process.returncode, ended["status"], ended["signal"], ended["reason"], ended["killed"]) == (status, status, number, "exit", 0)
+    assert guard.output() == "hello"
+
+
+def test_lines_go_to_the_program_but_renew_does_not(agent: Agent) -> None:
+    guard = agent.guard(program=["sh", "-c", 'read a; read b; echo "$a, $b"'])
+    for line in ("renew", "go", "renew", "two words"):
+        guard.say(line)
+    assert guard.output() == "go, two words"
+    assert guard.ended()["dropped_lines"] == 0
+
+
+def test_a_program_that_does_not_listen_cannot_block_the_guard(agent: Agent) -> None:
+    guard = agent.guard("--lease-ns", str(60 * 10**9), program=["sleep", "1000"])
+    guard.started()
+    for _ in range(100):
+        guard.say("x" * 3000)
+    guard.say("y" * 100_000)
+    guard.close()
+    ended = guard.ended()
+    assert ended["reason"] == "eof"
+    assert ended["dropped_lines"] > 50
+
+
+def test_a_program_that_closed_its_input_does_not_end_the_guard(agent: Agent) -> None:
+    guard = agent.guard(program=["sh", "-c", "exec <&-; echo closed; sleep 1; exit 5"])
+    assert guard.output() == "closed"
+    guard.say("go")
+    ended = guard.ended()
+    assert (ended["status"], ended["reason"], ended["dropped_lines"]) == (5, "exit", 1)
+
+
+def test_end_of_input_ends_a_program_in_order(agent: Agent) -> None:
+    guard = agent.guard(program=["sh", "-c", "echo ready; cat >/dev/null; echo in order"])
+    assert guard.output() == "ready"
+    guard.close()
+    assert guard.output() == "in order"
+    ended = guard.ended()
+    assert (ended["reason"], ended["status"], ended["killed"]) == ("eof", 0, 0)
+
+
+@pytest.mark.parametrize("how", ["eof", "lease", "signal", "exit"])
+def test_nothing_outlives_the_guard(agent: Agent, tmp_path: Path, how: str) -> None:
+    path = tmp_path / "setting"
+    path.write_text("0\n")
+    program = STUBBORN if how != "exit" else STUBBORN.removesuffix("time.sleep(1000)\n")
+    guard = agent.guard(
+        "--restore", "--grace-ns", "200000000", *(["--lease-ns", "300000000"] if how == "lease" else []), program=[sys.executable, "-c", program]
+    )
+    pids = [int(word) for word in guard.output().split()]
+    if how != "exit":
+        assert all(is_alive(p) for p in pids)
+        agent.set(path, "1", options=("--owner-pid", str(guard.process.pid)))
+    if how == "eof":
+        guard.close()
+    elif how == "signal":
+        guard.process.terminate()
+    ended = guard.ended()
+    assert ended["reason"] == how
+    assert ended["killed"] == (1 if how == "exit" else 2)
+    assert (ended["restored"], ended["remaining"]) == (True, 0)
+    assert not any(is_alive(p) for p in pids)
+    assert path.read_text() == "0\n"
+
+
+def test_a_stopped_program_ends_too(agent: Agent) -> None:
+    guard = agent.guard(program=["sleep", "1000"])
+    os.kill(guard.started()["pid"], signal.SIGSTOP)
+    guard.close()
+    ended = guard.ended()
+    assert (ended["signal"], ended["killed"]) == (signal.SIGTERM, 0)
+
+
+def test_a_second_signal_does_not_wait_for_the_grace(agent: Agent) -> None:
+    guard = agent.guard("--grace-ns", str(3600 * 10**9), program=[sys.executable, "-c", STUBBORN])
+    pids = [int(word) for word in guard.output().split()]
+    # again and again: two signals that arrive before the first one is read are one
+    wait_until(lambda: guard.process.poll() is not None or guard.process.terminate() is not None, "the guard to end")
+    assert guard.ended()["killed"] == 2
+    assert not any(is_alive(p) for p in pids)
+
+
+def test_a_lease_that_is_renewed_is_kept(agent: Agent) -> None:
+    for _ in range(5):
+        guard = agent.guard("--lease-ns", str(2 * 10**9), program=["sleep", "1000"])
+        guard.started()
+        renewed = [time.monotonic()]
+        while renewed[-1] - renewed[0] < 3:
+            guard.say("renew")
+            renewed.append(time.monotonic())
+            time.sleep(0.25)
+        alive = guard.process.poll() is None
+        assert guard.ended()["reason"] == "lease"
+        # where this machine was too busy to renew in time, the lease was right to end: once more
+        if max(later - earlier for earlier, later in itertools.pairwise(renewed)) < 1:
+            break
+    assert alive
+
+
+def test_a_detached_program_outlives_the_end_of_input(agent: Agent, tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    guard = agent.guard("--detach", program=["sh", "-c", f"read word; while ! test -e {done}; do sleep 0.05; done; echo $word"])
+    guard.started()
+    guard.say("go")
+    guard.close()
+    guard.process.send_signal(signal.SIGHUP)
+    time.sleep(0.3)
+    assert guard.process.poll() is None
+    done.touch()
+    assert guard.output() == "go"
+    assert guard.ended()["reason"] == "exit"
+
+
+def test_a_detached_lease_ends(agent: Agent) -> None:
+    guard = agent.guard("--detach", "--lease-ns", "500000000", program=["sleep", "1000"])
+    guard.close()
+    assert guard.ended()["reason"] == "lease"
+
+
+def test_a_program_that_is_not_there(agent: Agent) -> None:
+    guard = agent.guard(program=["rtgauge-no-such-program"])
+    said = json.loads(guard.output())
+    assert (said["type"], said["code"], said["status"]) == ("error", "program", 3)
+    assert "ENOENT" in said["message"]
+    ended = guard.event()
+    assert (ended["event"], ended["reason"], guard.process.wait(PATIENCE_S)) == ("ended", "exec", 3)
+
+
+def test_a_guard_killed_with_9_takes_its_program_along_and_restore_does_the_rest(agent: Agent, tmp_path: Path) -> None:
+    path = tmp_path / "setting"
+    path.write_text("0\n")
+    guard = agent.guard("--restore", "--lock", program=["sleep", "1000"])
+    program = guard.started()["pid"]
+    agent.set(path, "1", options=("--owner-pid", str(guard.process.pid)))
+    assert agent.restore()[1][-1]["count"] == 0
+    end(guard.process)
+    wait_gone(program)
+    assert path.read_text() == "1\n"
+    assert agent.restore()[1][-1] == {"type": "restored", "count": 1, "failed": 0}
+    assert path.read_text() == "0\n"
+
+
+def test_the_next_run_puts_back_what_a_dead_one_left(agent: Agent, tmp_path: Path) -> None:
+    path = tmp_path / "setting"
+    path.write_text("0\n")
+    first = agent.guard("--lock")
+    first.started()
+    agent.set(path, "1", options=("--owner-pid", str(first.process.pid)))
+    end(first.process)
+    second = agent.guard("--lock")
+    said = second.event()
+    assert (said["type"], said["action"], said["path"]) == ("restore", "restored", str(path))
+    assert second.event() == {"type": "restored", "count": 1, "failed": 0}
+    assert second.event()["event"] == "started"
+    assert path.read_text() == "0\n"
+    second.close()
+    second.process.wait(PATIENCE_S)
+
+
+HOST = """
+import subprocess, sys, time
+engine, journal, setting, program, lease = sys.argv[1:]
+guard = subprocess.Popen([engine, "guard", "--run", "r1", "--restore", "--journal", journal, "--lease-ns", lease, "--grace-ns", "100000000",
+                          "--", sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+if lease == "300000000":
+    subprocess.Popen(["sleep", "20"], stdin=guard.stdin, pass_fds=[guard.stdin.fileno()])
+    keep = True
+pids = guard.stdout.readline().strip()
+subprocess.run([engine, "set", "--run", "r1", "--journal", journal, "--owner-pid", str(guard.pid), "--", setting, "1"], check=True, stdout=subprocess.DEVNULL)
+print(guard.pid, pids, flush=True)
+while True:
+    guard.stdin.write("renew\\n")
+    guard.stdin.flush()
+    time.sleep(0.05)
+"""
+
+
+@pytest.mark.parametrize("lease_ns", [60 * 10**9, 300_000_000], ids=["by end of input", "by the lease: another process holds the pipe open"])
+def test_a_host_killed_with_9_leaves_nothing_behind(agent: Agent, tmp_path: Path, lease_ns: int) -> None:
+    path = tmp_path / "setting"
+    path.write_text("0\n")
+    host = subprocess.Popen(
+        [sys.executable, "-c", HOST, agent.engine, agent.journal, path, STUBBORN, str(lease_ns)], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert host.stdout
+    pids = [int(word) for word in host.stdout.readline().split()]
+    try:
+        assert len(pids) == 3
+        assert path.read_text() == "1\n"
+        host.kill()
+        wait_gone(*pids)
+        assert path.read_text() == "0\n"
+        assert agent.file.read_text() == ""
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(host.pid, signal.SIGKILL)
+        host.wait()
+
+
+# a session and the lock
+
+
+def session(agent: Agent, *options: str, run: str = "r1") -> subprocess.Popen[str]:
+    words = ["guard", "--run", run, "--lock", "--lock-name", agent.lock_name, "--journal", str(agent.journal), *options]
+    return subprocess.Popen([agent.engine, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def test_the_second_guard_names_the_first(agent: Agent) -> None:
+    first = session(agent, "--label", 'quick on "here"', run="first-run")
+    assert first.stdout and first.stdin
+    assert json.loads(first.stdout.readline())["type"] == "restored"
+    assert json.loads(first.stdout.readline())["event"] == "started"
+    second = session(agent, run="second-run")
+    output, _ = second.communicate(timeout=PATIENCE_S)
+    (said,) = lines(output)
+    assert second.returncode == 3
+    assert (said["type"], said["code"], said["status"]) == ("error", "locked", 3)
+    assert said["detail"] == {"lock": agent.lock_name, "run": "first-run", "label": 'quick on "here"', "pid": first.pid}
+    assert "first-run" in said["message"] and str(first.pid) in said["message"]
+
+    with socket.socket(socket.AF_UNIX) as asked:
+        asked.connect("\0" + agent.lock_name)
+        assert json.loads(asked.makefile().readline()) == {"type": "lock", "run": "first-run", "label": 'quick on "here"', "pid": first.pid}
+    output, _ = first.communicate("stop\n", timeout=PATIENCE_S)
+    assert (first.returncode, lines(output)[-1]["reason"]) == (0, "stop")
+    third = session(agent)
+    output, _ = third.communicate(timeout=PATIENCE_S)
+    assert (third.returncode, lines(output)[-1]["reason"]) == (0, "eof")
+
+
+def test_the_lock_ends_with_a_guard_killed_with_9_though_its_program_has_children(agent: Agent) -> None:
+    guard = agent.guard("--lock", program=["sh", "-c", "sleep 3 & echo up; wait"])
+    assert guard.output() == "up"
+    end(guard.process)
+    second = session(agent)
+    second.communicate(timeout=PATIENCE_S)
+    assert second.returncode == 0
+
+
+@pytest.mark.parametrize("answer", [None, b"", b"rubbish\n", b'{"type":"lock","run":"\x1b","label":"","pid":1}\n', b"x" * 5000])
+def test_a_holder_that_does_not_answer_is_named_by_its_number(agent: Agent, answer: bytes | None) -> None:
+    with socket.socket(socket.AF_UNIX) as holder:
+        holder.bind("\0" + agent.lock_name)
+        holder.listen(5)
+        guard = session(agent)
+        if answer is not None:
+            assert select.select([holder], [], [], PATIENCE_S)[0]
+            with contextlib.suppress(BrokenPipeError), holder.accept()[0] as asked:
+                asked.sendall(answer)
+        output, _ = guard.communicate(timeout=PATIENCE_S)
+    (said,) = lines(output)
+    assert (guard.returncode, said["code"], said["detail"]["run"], said["detail"]["pid"]) == (3, "locked", None, os.getpid())
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_session_puts_back_at_any_end(agent: Agent, tmp_path: Path, number: signal.Signals) -> None:
+    path = tmp_path / "setting"
+    path.write_text("0\n")
+    first = session(agent, "--restore")
+    assert first.stdout
+    first.stdout.readline()
+    first.stdout.readline()
+    agent.set(path, "1", options=("--owner-pid", str(first.pid)))
+    first.send_signal(number)
+    said = lines(first.stdout.read())
+    assert [s["type"] for s in said] == ["restore", "restored", "guard"]
+    assert (said[-1]["reason"], said[-1]["restored"], first.wait(PATIENCE_S)) == ("signal", True, 0)
+    assert path.read_text() == "0\n"
+
+
+def lock_is_free(agent: Agent) -> bool:
+    """Whether a session begins, which then ends at once."""
+    begun = session(agent)
+    begun.communicate(timeout=PATIENCE_S)
+    return begun.returncode == 0
+
+
+def test_a_host_that_is_gone_or_stuck_does_not_stop_the_restoring(agent: Agent, tmp_path: Path) -> None:
+    """More lines than a pipe holds, and nobody who reads them; then nobody at all."""
+    files = [tmp_path / f"f{i:03}" for i in range(300)]
+    for stuck in (True, False):
+        for path in files:
+            path.write_text("0\n")
+        first = session(agent, "--restore")
+        assert first.stdout and first.stdin
+        first.stdout.readline()
+        first.stdout.readline()
+        agent.set(*[word for path in files for word in (path, "1" * 300)], options=("--owner-pid", str(first.pid)))
+        assert files[-1].read_text() == "1" * 300 + "\n"
+        if not stuck:
+            first.stdout.close()
+        first.stdin.close()
+        wait_until(lambda: {p.read_text() for p in files} == {"0\n"}, "all settings put back")
+        # The last setting is back a moment before the lock is.
+        wait_until(lambda: lock_is_free(agent), "the lock given up")
+        if stuck:
+            assert first.poll() is None
+            assert json.loads(first.stdout.read().splitlines()[-1])["event"] == "ended"
+        assert first.wait(PATIENCE_S) == 0

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""What the kernel refuses the engine, explained from the facts of its error line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtgauge.record.stream import ErrorLine
+from rtgauge.runner.refusal import explain
+
+V1_BOX = "4:memory:/\n3:cpu,cpuacct:/box/job\n0::/\n"
+PRIORITY = {"errno": "EPERM", "priority": 98, "other_allowed": True, "euid": 1000, "cap_sys_nice": False, "rtprio_limit": 0, "cgroup": "0::/user\n"}
+DEADLINE = {"errno": "EPERM", "runtime_ns": 200_000, "period_ns": 1_000_000, "cpu": 3, "cap_sys_nice": True}
+MEMORY = {"errno": "ENOMEM", "memlock_limit_bytes": 65536}
+
+
+def told(code: str, detail: dict[str, Any], files: dict[str, str] | None = None) -> str:
+    def read(paths: Iterable[str]) -> dict[str, dict[str, Any]]:
+        return {path: {"text": files[path]} if files and path in files else {"error": "ENOENT"} for path in paths}
+
+    return explain(ErrorLine(type="error", code=code, message="it was refused", detail=detail, status=3), read)
+
+
+@pytest.mark.parametrize(
+    ("facts", "says"),
+    [
+        ({}, ["not root, no CAP_SYS_NICE", "RLIMIT_RTPRIO is 0", "--policy other"]),
+        ({"euid": 0}, ["not root's full rights, no CAP_SYS_NICE"]),
+        ({"rtprio_limit": 10}, ["priority 98 is refused", "(RLIMIT_RTPRIO) is 10", "--priority 10"]),
+        ({"cap_sys_nice": True, "euid": 0}, ["although this process has CAP_SYS_NICE", "container"]),
+        ({"errno": "EINVAL"}, ["it was refused"]),
+    ],
+)
+def test_a_refused_priority(facts: dict[str, Any], says: list[str]) -> None:
+    text = told("permission-rt", PRIORITY | facts)
+    assert all(words in text for words in says)
+    assert "\n" not in text
+
+
+def test_other_is_named_only_where_the_probe_takes_it() -> None:
+    assert "--policy other" not in told("permission-rt", PRIORITY | {"other_allowed": False})
+
+
+def test_a_group_without_runtime_is_named_even_for_root() -> None:
+    facts = PRIORITY | {"euid": 0, "cap_sys_nice": True, "cgroup": V1_BOX}
+    path = "/sys/fs/cgroup/cpu/box/job/cpu.rt_runtime_us"
+    text = told("permission-rt", facts, {path: "0\n"})
+    assert f"cgroup without real-time runtime ({path} is 0)" in text
+    assert "cgroup" not in told("permission-rt", facts, {path: "950000\n"})
+
+
+@pytest.mark.parametrize(
+    ("facts", "files", "says"),
+    [
+        ({}, {}, "pinned to CPU 3 (EPERM)"),
+        ({"cpu": None}, {}, "may not use every CPU of its cpuset"),
+        ({"cap_sys_nice": False}, {}, "it needs CAP_SYS_NICE"),
+        ({"errno": "EBUSY"}, {}, "more than the kernel grants"),
+        ({"errno": "EINVAL", "period_ns": 50_000}, {}, "a period of 50 us (EINVAL): the kernel takes at least 100 us"),
+        ({"errno": "EINVAL", "period_ns": 150_000}, {"/proc/sys/kernel/sched_deadline_period_min_us": "200\n"}, "at least 200 us"),
+        ({"errno": "EINVAL", "period_ns": 150_000}, {"/proc/sys/kernel/sched_deadline_period_min_us": "many\n"}, "it was refused"),
+    ],
+)
+def test_a_refused_deadline_task(facts: dict[str, Any], files: dict[str, str], says: str) -> None:
+    assert says in told("deadline", DEADLINE | facts, files)
+
+
+def test_a_refused_memory_lock() -> None:
+    assert "(RLIMIT_MEMLOCK) is 64 KiB" in told("memory-lock", MEMORY)
+    assert told("memory-lock", MEMORY | {"memlock_limit_bytes": None}) == "it was refused"
+
+
+@given(
+    st.sampled_from(["permission-rt", "deadline", "memory-lock", "usage"]),
+    st.dictionaries(st.sampled_from([*PRIORITY, *DEADLINE]), st.none() | st.text() | st.integers()),
+)
+def test_facts_that_are_none_leave_the_message(code: str, detail: dict[str, Any]) -> None:
+    assert told(code, detail)
