@@ -9,7 +9,7 @@ from pydantic import Field
 
 from rtgauge.probe.registry import PROBES, probe_of
 from rtgauge.record.model import Model, Severity, worst_severity
-from rtgauge.system.facts import brief
+from rtgauge.system.fact_summary import brief
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -19,7 +19,7 @@ from rtgauge.record.model import worst_severity
 from rtgauge.record.summary import distribution, filled_distribution
 from rtgauge.record.windows import Merged, add_bins, merge
 from rtgauge.suggest import nearest
-from rtgauge.system.facts import brief
+from rtgauge.system.fact_summary import brief
 from rtgauge.units import format_duration
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from rtgauge.validation import explain
 class Parameters(BaseModel):
     """Parameters of a probe. Written in the field's notation under the alias, held as numbers under the name."""
 
-    model_config = ConfigDict(extra="forbid", populate_by_name=False, frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", populate_by_name=False, frozen=True, strict=True, defer_build=True)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,14 +7,13 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rtgauge.record.model import Severity, Step, StepKey
+from rtgauge.record.model import Severity, Step, StepKey, worst_severity
+from rtgauge.report.text import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rtgauge.record.reader import Record
-
-_SEVERITY = [Severity.NOTE, Severity.DOUBTFUL, Severity.INVALID]
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class Condition:
     @property
     def worst(self) -> Severity | None:
         """The severest mark on any of its steps."""
-        return max((step.worst for step in self.steps if step.worst is not None), key=_SEVERITY.index, default=None)
+        return worst_severity(step.worst for step in self.steps)
 
 
 def _identity(key: StepKey) -> tuple[str, ...]:
@@ -51,19 +50,39 @@ def _machines(record: Record, keys: Sequence[StepKey]) -> dict[str, str]:
     return {target: host if list(hosts.values()).count(host) == 1 and host != "unknown" else target for target, host in hosts.items()}
 
 
-def _label(key: StepKey, keys: Sequence[StepKey], machines: dict[str, str]) -> str:
-    from rtgauge.report.text import quantity
+@dataclass(frozen=True)
+class _Differences:
+    """What differs between a record's conditions. Found once: of a study of hundreds of conditions it would take a second for each list of labels."""
 
+    deployments: bool
+    probes: bool
+    targets: bool
+    parameters: dict[tuple[str, ...], list[str]]
+    """Of the conditions that are alike in all that a label names before the parameters."""
+
+
+def _differences(keys: Sequence[StepKey]) -> _Differences:
+    alike: dict[tuple[str, ...], list[StepKey]] = {}
+    for key in keys:
+        alike.setdefault(_coarse(key), []).append(key)
+    return _Differences(
+        deployments=len({key.deployment for key in keys}) > 1,
+        probes=len({key.probe for key in keys}) > 1,
+        targets=len({json.dumps(key.targets, sort_keys=True) for key in keys}) > 1,
+        parameters={coarse: _different_parameters(group) for coarse, group in alike.items()},
+    )
+
+
+def _label(key: StepKey, differences: _Differences, machines: dict[str, str]) -> str:
     parts = [key.load]
-    if key.deployment != "as-is" or len({other.deployment for other in keys}) > 1:
+    if key.deployment != "as-is" or differences.deployments:
         parts.append(key.deployment)
-    if len({other.probe for other in keys}) > 1:
+    if differences.probes:
         parts.append(key.probe)
-    if len({json.dumps(other.targets, sort_keys=True) for other in keys}) > 1:
+    if differences.targets:
         parts.append(" ".join(machines[target] for target in key.targets.values()))
-    # A parameter is named only where the rest does not tell two conditions apart already.
-    alike = [other for other in keys if _coarse(other) == _coarse(key)]
-    different = [quantity(name, key.parameters[name]) if name in key.parameters else (name, "not set") for name in _different_parameters(alike)]
+    names = differences.parameters[_coarse(key)]
+    different = [quantity(name, key.parameters[name]) if name in key.parameters else (name, "not set") for name in names]
     parts += [f"{name[:1].lower()}{name[1:]} {shown}" for name, shown in different]
     if key.tool != "rtgauge":
         parts.append(key.tool)
@@ -77,8 +96,9 @@ def conditions(record: Record) -> list[Condition]:
         groups.setdefault(_identity(step.key), []).append(step)
     keys = [steps[0].key for steps in groups.values()]
     machines = _machines(record, keys)
-    found = [Condition(_label(steps[0].key, keys, machines), tuple(sorted(steps, key=lambda s: s.key.repeat))) for steps in groups.values()]
-    return sorted(found, key=lambda c: (c.steps[0].key.load != "idle", c.label))
+    differences = _differences(keys)
+    labelled = [Condition(_label(steps[0].key, differences, machines), tuple(sorted(steps, key=lambda s: s.key.repeat))) for steps in groups.values()]
+    return sorted(labelled, key=lambda c: (c.steps[0].key.load != "idle", c.label))
 
 
 def step_labels(record: Record) -> dict[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from rtgauge.report.text import plural, quantity, words
-from rtgauge.system.facts import brief
+from rtgauge.system.fact_summary import brief
 from rtgauge.units import parse_cpu_list
 
 if TYPE_CHECKING:

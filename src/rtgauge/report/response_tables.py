@@ -9,7 +9,7 @@ from rtgauge.analysis.comparison_scope import SEGMENT
 from rtgauge.analysis.sustained import without_searches
 from rtgauge.report.compare.tables import Grid
 from rtgauge.report.text import NONE, us, whole
-from rtgauge.system.facts import brief
+from rtgauge.system.fact_summary import brief
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

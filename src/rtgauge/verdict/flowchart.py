@@ -10,7 +10,7 @@ from pydantic import Field
 
 from rtgauge.errors import EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK
 from rtgauge.record.model import Model
-from rtgauge.system.facts import brief
+from rtgauge.system.fact_summary import brief
 from rtgauge.verdict.flowchart_file import Chart, Flowchart, Hardness, Thresholds, Way
 from rtgauge.verdict.margin import ORDER, Evidence, Margin, evidence
 from rtgauge.verdict.open_questions import OpenQuestion, measure_command, questions

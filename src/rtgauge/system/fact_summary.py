@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+"""A short summary of recorded facts. Apart from reading facts, which imports every kind of target: a comparison would begin 40 ms later."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+
+def _at(facts: Mapping[str, Any], *path: str) -> Any:
+    """The value at a path of keys; None if there is none or it is unknown."""
+    value: Any = facts
+    for key in path:
+        if not isinstance(value, dict):
+            return None
+        value = cast("dict[str, Any]", value).get(key)
+    return None if value in (None, "unknown", "") else value
+
+
+def brief(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Host, distribution, kernel, preemption model, CPUs, virtual machine and clock source; None if unknown.
+
+    `virtual_machine` is the hypervisor's name, True if that is unknown, False on real hardware.
+    """
+    virtual = _at(facts, "machine", "virtual")
+    hypervisor = _at(facts, "machine", "hypervisor")
+    return {
+        "hostname": _at(facts, "host"),
+        "os": _at(facts, "os"),
+        "kernel": _at(facts, "kernel", "release"),
+        "preemption": _at(facts, "kernel", "preemption", "model"),
+        "cpu_model": _at(facts, "cpu", "model"),
+        "cpus_online": _at(facts, "cpu", "online"),
+        "virtual_machine": hypervisor if virtual is True and hypervisor is not None else virtual,
+        "emulated": _at(facts, "machine", "emulated"),
+        "clock_source": _at(facts, "clock_source", "current"),
+    }
