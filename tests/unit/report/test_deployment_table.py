@@ -47,7 +47,7 @@ def test_what_was_not_put_back_is_said(action: str | None):
 
 def test_a_value_of_which_the_kernel_made_another_is_shown():
     table = deployment_table(report(MADE.model_copy(update={"error": "differs", "now": "7", "put_back": "restored"})))
-    assert table.settings[0].outcome == "refused: the kernel made something else of it (7)"
+    assert table.settings[0].outcome == "refused: the kernel set another value (7)"
     assert not table.left
 
 
