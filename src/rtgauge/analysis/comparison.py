@@ -134,6 +134,11 @@ class TailEstimate(Model):
     assumptions: list[TailAssumption]
     levels: list[TailLevel]
     not_estimated: list[int] = Field(description="numbers of activations that are too far beyond the sample, or within one block")
+    threshold_ns: float | None = Field(default=None, description="of the second opinion (peaks over a threshold); None: the sample gives none")
+    peaks: int = 0
+    peaks_shape: float | None = None
+    peak_levels: list[TailLevel] = Field(default_factory=list[TailLevel], description="the same levels by the second opinion")
+    disagree: list[int] = Field(default_factory=list[int], description="numbers of activations where an estimate is outside of the other's interval")
 
 
 class Comparison(Model):
@@ -256,8 +261,8 @@ def quantile_differences(pairs: Sequence[tuple[Side, Side]], options: Options, p
 
 def tail_estimate(side: Side, *, confidence: float = 0.95) -> TailEstimate:
     """The extreme-value estimate of one side, or why there is none."""
-    tail = extreme_value.estimate(*side.maxima, confidence=confidence)
-    fitted = tail.fitted
+    tail = extreme_value.estimate(*side.maxima, side.magnitudes, confidence=confidence)
+    fitted, peaks = tail.fitted, tail.peaks
     return TailEstimate(
         side=side.label,
         cannot=tail.cannot,
@@ -267,9 +272,18 @@ def tail_estimate(side: Side, *, confidence: float = 0.95) -> TailEstimate:
         scale_ns=None if fitted is None else fitted.scale,
         shape=None if fitted is None else fitted.shape,
         assumptions=[TailAssumption(name=test.name, statistic=test.statistic, p_value=test.p_value, holds=test.holds) for test in tail.assumptions],
-        levels=[TailLevel(activations=level.activations, ns=level.ns, low_ns=level.low_ns, high_ns=level.high_ns) for level in tail.levels],
+        levels=_tail_levels(tail.levels),
         not_estimated=tail.not_estimated,
+        threshold_ns=None if peaks is None else peaks.threshold,
+        peaks=0 if peaks is None else peaks.peaks,
+        peaks_shape=None if peaks is None else peaks.shape,
+        peak_levels=_tail_levels(tail.peak_levels),
+        disagree=tail.disagree,
     )
+
+
+def _tail_levels(levels: Sequence[extreme_value.Level]) -> list[TailLevel]:
+    return [TailLevel(activations=level.activations, ns=level.ns, low_ns=level.low_ns, high_ns=level.high_ns) for level in levels]
 
 
 def compare(sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], options: Options, progress: Callable[[str, int, int], None] | None = None) -> Comparison:

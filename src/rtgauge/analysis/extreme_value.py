@@ -9,11 +9,12 @@ xi < 0 has a largest possible value, xi > 0 a heavy tail.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rtgauge.analysis import peaks_over_threshold
 from rtgauge.analysis.newton import minimise, root
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ FARTHEST_BOUND = 1e9
 """An interval that reaches so many scales of the fit is unbounded."""
 SHAPES = tuple(np.linspace(-0.4, 1.2, 9).tolist())
 """Where the fit to a supposed level starts."""
+SEEN_ALPHA = 0.1
+"""A level that was exceeded so often that the fit gives this a probability below it contradicts the sample."""
 HEAVY = 1.0
 """From this shape on the tail has no mean, and levels mean nothing."""
 
@@ -268,7 +271,11 @@ class Level:
 
 @dataclass(frozen=True)
 class Tail:
-    """The estimate, or why there is none (`cannot`). `not_estimated`: numbers of activations too far beyond the sample, or below a block."""
+    """The estimate, or why there is none (`cannot`). `not_estimated`: numbers of activations too far beyond the sample, or below a block.
+
+    `peaks` and `peak_levels`: the second opinion, None and empty where the sample gives none; `disagree`: the numbers of activations where either
+    estimate is outside of the interval of the other.
+    """
 
     cannot: str | None
     blocks: int
@@ -277,6 +284,9 @@ class Tail:
     assumptions: list[Assumption] = field(default_factory=list[Assumption])
     levels: list[Level] = field(default_factory=list[Level])
     not_estimated: list[int] = field(default_factory=list[int])
+    peaks: peaks_over_threshold.Pareto | None = None
+    peak_levels: list[Level] = field(default_factory=list[Level])
+    disagree: list[int] = field(default_factory=list[int])
 
 
 def blocks_of(maxima_ns: Sequence[int], counts: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -289,11 +299,61 @@ def blocks_of(maxima_ns: Sequence[int], counts: Sequence[int]) -> tuple[list[int
     )
 
 
-def estimate(maxima_ns: Sequence[int], counts: Sequence[int], *, activations: Sequence[int] = ACTIVATIONS, confidence: float = 0.95) -> Tail:
+def contradiction(maxima_ns: Sequence[int], total: int, levels: Sequence[Level]) -> str | None:
+    """What the sample itself says against the levels: windows exceeded one more often than it allows. None where it does not contradict them.
+
+    `maxima_ns`: of every window, of `total` activations together. A window with a burst counts once, like in the levels. A level is refused where its
+    upper bound is below a value that was seen as often, or where so many windows above the level have a probability below SEEN_ALPHA (Poisson).
+    """
+    from scipy.special import pdtrc
+
+    ordered = sorted(maxima_ns, reverse=True)
+    for level in levels:
+        expected = total / level.activations
+        beyond = sum(value > level.ns for value in ordered)
+        as_often = ordered[min(len(ordered), max(1, math.floor(expected))) - 1]
+        too_low = level.high_ns is not None and level.high_ns < as_often
+        if too_low or (beyond > 0 and float(pdtrc(beyond - 1, expected)) < SEEN_ALPHA):
+            seen = f"{beyond} window{'s' if beyond != 1 else ''} of {total} activations"
+            return f"the fit says {level.ns / 1_000:.1f} us once in {level.activations}, and {seen} exceeded that, up to {ordered[0] / 1_000:.1f} us"
+    return None
+
+
+def _second_opinion(
+    histogram: tuple[npt.ArrayLike, npt.ArrayLike], levels: Sequence[Level], confidence: float
+) -> tuple[peaks_over_threshold.Pareto | None, list[Level], list[int]]:
+    """The peaks over a threshold, their levels at the same numbers of activations, and those where the two disagree."""
+    peaks = peaks_over_threshold.estimate(*histogram)
+    if peaks is None:
+        return None, [], []
+    others: list[Level] = []
+    disagree: list[int] = []
+    for level in levels:
+        low, high = peaks.interval(level.activations, confidence)
+        other = Level(level.activations, peaks.level(level.activations), low, high)
+        others.append(other)
+        if not (_inside(level.ns, other) and _inside(other.ns, level)):
+            disagree.append(level.activations)
+    return peaks, others, disagree
+
+
+def _inside(ns: float, level: Level) -> bool:
+    return (level.low_ns is None or level.low_ns <= ns) and (level.high_ns is None or ns <= level.high_ns)
+
+
+def estimate(
+    maxima_ns: Sequence[int],
+    counts: Sequence[int],
+    histogram: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+    *,
+    activations: Sequence[int] = ACTIVATIONS,
+    confidence: float = 0.95,
+) -> Tail:
     """The levels exceeded once in `activations`, from the largest latency (ns) and the count of each stretch of time.
 
-    A burst of late activations counts once: a level tells how often lateness begins. Where an assumption does not hold, or the sample is
-    too small, there is no estimate and `cannot` says why.
+    A burst of late activations counts once: a level tells how often lateness begins. Where an assumption does not hold, the sample is too small, or
+    contradicts what would be extrapolated from it, there is no estimate and `cannot` says why. `histogram`: values (ns, rising) and counts of all
+    activations, for the second opinion.
     """
     maxima, sizes = blocks_of(maxima_ns, counts)
     total = sum(counts)
@@ -323,4 +383,11 @@ def estimate(maxima_ns: Sequence[int], counts: Sequence[int], *, activations: Se
         p = -math.expm1(size * math.log1p(-1 / n))
         low, high = level_interval(maxima, fitted, p, confidence)
         levels.append(Level(n, fitted.level(p), low, high))
-    return Tail(None, len(maxima), size, fitted, tests, levels, [n for n in activations if n not in within])
+    contradicted = contradiction(maxima_ns, total, levels)
+    if contradicted is not None:
+        return cannot(contradicted, tests, fitted)
+    tail = Tail(None, len(maxima), size, fitted, tests, levels, [n for n in activations if n not in within])
+    if histogram is None:
+        return tail
+    peaks, peak_levels, disagree = _second_opinion(histogram, levels, confidence)
+    return replace(tail, peaks=peaks, peak_levels=peak_levels, disagree=disagree)

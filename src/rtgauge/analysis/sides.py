@@ -102,6 +102,13 @@ class Side:
         return Stretches(self.values_ns(bins), counts[counts.sum(axis=1) > 0])
 
     @cached_property
+    def magnitudes(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Values (ns, without sign, rising) and counts of all its activations, missed ones filled in."""
+        bins, counts = self.histogram
+        values, where = np.unique(np.abs(self.values_ns(bins)), return_inverse=True)
+        return values, np.bincount(where, weights=counts, minlength=len(values)).astype(np.int64)
+
+    @cached_property
     def maxima(self) -> tuple[list[int], list[int]]:
         """The largest latency (ns, without sign) of each stretch of time, and its activations; stretches cut short (below half of the median) are left out."""
         largest = pl.max_horizontal(pl.col("max_ns"), -pl.col("min_ns"))

@@ -15,7 +15,7 @@ from rtgauge.units import format_time
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.analysis.comparison import Comparison, Test
+    from rtgauge.analysis.comparison import Comparison, TailLevel, Test
     from rtgauge.record.model import Distribution
 
 
@@ -286,30 +286,41 @@ def quantile_grid(result: Comparison) -> Grid:
     return Grid("Differences of quantiles", ["", "quantile", "side", "baseline", "difference", confidence, "p", "what it shows"], rows, notes)
 
 
+def _tail_cells(levels: Sequence[TailLevel], columns: Sequence[int]) -> list[str]:
+    """The level and its interval for each number of activations."""
+    by_number = {level.activations: level for level in levels}
+    cells: list[str] = []
+    for n in columns:
+        level = by_number.get(n)
+        high = NONE if level is None else "no limit" if level.high_ns is None else us(level.high_ns)
+        cells.append(NONE if level is None else f"{us(level.ns)} ({us(level.low_ns)} … {high})")
+    return cells
+
+
 def tail_grid(result: Comparison) -> Grid:
     """The value exceeded once in so many activations."""
     columns = sorted({level.activations for tail in result.tails for level in tail.levels})
     rows: list[list[str]] = []
     notes: list[str] = []
     for tail in result.tails:
-        levels = {level.activations: level for level in tail.levels}
-        cells: list[str] = []
-        for n in columns:
-            level = levels.get(n)
-            high = NONE if level is None else "no limit" if level.high_ns is None else us(level.high_ns)
-            cells.append(NONE if level is None else f"{us(level.ns)} ({us(level.low_ns)} … {high})")
         if columns:
-            rows.append([tail.side, NONE if tail.shape is None or tail.cannot is not None else f"{tail.shape:+.2f}", *cells])
+            shape = NONE if tail.shape is None or tail.cannot is not None else f"{tail.shape:+.2f}"
+            rows.append([tail.side, shape, *_tail_cells(tail.levels, columns)])
+        if tail.peak_levels and tail.peaks_shape is not None:
+            rows.append(["  peaks over a threshold", f"{tail.peaks_shape:+.2f}", *_tail_cells(tail.peak_levels, columns)])
         if tail.cannot is not None:
             notes.append(f"{tail.side}: cannot be estimated from this sample: {tail.cannot}.")
         else:
             tests = ", ".join(f"{test.name} p = {test.p_value:.2f}" for test in tail.assumptions)
             notes.append(f"{tail.side}: {tail.blocks} blocks of about {tail.activations_a_block:.0f} activations; {tests}.")
+        if tail.disagree:
+            at = ", ".join(f"10^{len(str(n)) - 1}" for n in tail.disagree)
+            notes.append(f"{tail.side}: the two estimates disagree at {at}: rely on neither, or take the larger one, and measure longer.")
     confidence = f"{(1 - result.alpha) * 100:g} %"
     if columns:
         notes.append(
             f"In us, with {confidence} profile-likelihood intervals; an extrapolation that supposes that nothing changes. "
-            "A burst of late activations counts once."
+            "A burst of late activations counts once; in the second opinion, peaks over a threshold, each of them counts."
         )
     return Grid(f"{capital(result.quantity)} exceeded once in", ["", "shape", *(f"10^{len(str(n)) - 1}" for n in columns)], rows, notes)
 
