@@ -39,8 +39,9 @@ enum metric { LATENCY, RESPONSE, FROM_START, PERIOD, JITTER, TARDINESS, EXECUTIO
 static const struct {
 	const char *metric, *unit;
 } metrics[METRICS] = {
-	{"latency", "ns"}, {"response", "ns"},	{"response-from-start", "ns"}, {"period", "ns"},
-	{"jitter", "ns"},  {"tardiness", "ns"}, {"execution", "ns"},	       {"preemptions", "count"},
+	{"latency", "ns"},   {"response", "ns"},	{"response-from-start", "ns"},
+	{"period", "ns"},    {"absolute-jitter", "ns"}, {"tardiness", "ns"},
+	{"execution", "ns"}, {"preemptions", "count"},
 };
 
 static const char *const execution_names[] = {"wall", "cpu", NULL};
