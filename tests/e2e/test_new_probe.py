@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rtgauge.record.reader import Record
+from tests.e2e.cli import Done, environment, good, rtgauge
 
 ROOT = Path(__file__).parents[2]
 TOY = ROOT / "tests" / "toy_probe"
@@ -25,9 +26,8 @@ warm-up = "0s"
 """
 
 
-def run(tree: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "RTGAUGE_ENGINE": str(tree / "build" / "engine" / "rtgauge-engine")}
-    return subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False, timeout=280)
+def run(tree: Path, *command: str) -> Done:
+    return subprocess.run(command, cwd=tree, env=environment(PYTHONPATH=str(tree / "src")), capture_output=True, text=True, check=False, timeout=280)
 
 
 @pytest.fixture(name="tree", scope="module")
@@ -45,7 +45,7 @@ def a_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.engine
 @pytest.mark.slow
 def test_a_new_probe_gets_to_the_page(tree: Path):
-    rtgauge = (sys.executable, "-c", "from rtgauge.cli.main import main; main()")
+    here: dict[str, Any] = {"cwd": tree, "env": {"PYTHONPATH": str(tree / "src"), "RTGAUGE_ENGINE": str(tree / "build" / "engine" / "rtgauge-engine")}}
     lint = (sys.executable, "tools/check_probes.py")
     assert "docs/probes/toy.md" in run(tree, *lint).stderr
     shutil.copy(TOY / "toy.md", tree / "docs" / "probes")
@@ -54,15 +54,13 @@ def test_a_new_probe_gets_to_the_page(tree: Path):
     for command in (("meson", "setup", "build", "-Dstatic=false", "-Dbuildtype=plain"), ("meson", "compile", "-C", "build", "rtgauge-engine")):
         built = run(tree, *command)
         assert built.returncode == 0, built.stdout + built.stderr
-    assert "toy" in run(tree, *rtgauge, "probe", "--help").stdout
-    one = run(tree, *rtgauge, "probe", "toy", "--count", "2000", "--policy", "other", "--require", "reading<=1s hardness=50%")
-    assert one.returncode == 0, one.stderr
+    assert "toy" in good(rtgauge("probe", "--help", **here)).stdout
+    one = good(rtgauge("probe", "toy", "--count", 2000, "--policy", "other", "--require", "reading<=1s hardness=50%", **here))
     assert "reading, us" in one.stdout
     assert "HOLDS" in one.stdout
 
     (tree / "toy.toml").write_text(PLAN)
-    measured = run(tree, *rtgauge, "run", "toy.toml", "--out", "runs")
-    assert measured.returncode == 0, measured.stderr
+    good(rtgauge("run", "toy.toml", "--out", "runs", **here))
     (folder,) = (tree / "runs").iterdir()
     (step,) = Record.open(folder).steps
     assert step.total is not None
