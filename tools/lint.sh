@@ -24,6 +24,9 @@ ruff check --quiet .
 echo "import-linter"
 PYTHONPATH=src lint-imports --no-cache >/dev/null || PYTHONPATH=src lint-imports --no-cache
 
+echo "probes"
+python tools/check_probes.py
+
 echo "docs/layers.svg"
 python tools/layers.py --check
 

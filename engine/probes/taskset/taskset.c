@@ -26,8 +26,9 @@
 static const struct {
 	const char *metric, *unit;
 } metrics[METRICS] = {
-	{"latency", "ns"}, {"response", "ns"},	{"response-from-start", "ns"}, {"period", "ns"},
-	{"jitter", "ns"},  {"tardiness", "ns"}, {"execution", "ns"},	       {"preemptions", "count"},
+	{"latency", "ns"},   {"response", "ns"},	{"response-from-start", "ns"},
+	{"period", "ns"},    {"absolute-jitter", "ns"}, {"tardiness", "ns"},
+	{"execution", "ns"}, {"preemptions", "count"},
 };
 
 static const char *const execution_names[] = {"wall", "cpu", NULL};

@@ -90,7 +90,7 @@ def compare(
     force: Annotated[bool, typer.Option("--force", help="Allow comparing emulated with real machines.")] = False,
     metric: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Metric of task sets, per task: response (default), latency, response-from-start, period, jitter or execution."),
+        typer.Option(metavar="NAME", help="Metric of task sets: response (default), latency, response-from-start, period, absolute-jitter, execution."),
     ] = None,
     fraction: Fraction = "0.5",
     marker: Marker = None,

@@ -52,12 +52,13 @@ def frequency(
     else:
         from rich.console import Console
 
-        from rtgauge.report import response_tables, sustained_tables
+        from rtgauge.report import sustained_tables
         from rtgauge.report.compare.terminal import print_grids
+        from rtgauge.report.presenter import frequency_grids
 
         console = Console()
         print_grids(
-            [*grids([entry.table for entry in frequencies]), *response_tables.terminal_grids(opened, console.width), *sustained_tables.grids(searched)],
+            [*grids([entry.table for entry in frequencies]), *frequency_grids(opened, console.width), *sustained_tables.grids(searched)],
             console,
         )
     if out is not None or figures is not None:

@@ -230,13 +230,15 @@ def measure_probe(
 def _print(record: Record, name: str, *, as_json: bool) -> None:
     from rich.console import Console
 
+    from rtgauge.probe import registry as probes
     from rtgauge.record.model import RunDocument
-    from rtgauge.report.calibrations import print_calibrations
+    from rtgauge.report.presenter import presenters
     from rtgauge.report.terminal import print_summary
 
     if as_json:
         typer.echo(RunDocument(run=record.run, steps=record.steps, systems=record.systems, record=None).model_dump_json(indent=1))
-    elif name == "calibrate" and record.steps:
-        print_calibrations(record.steps[0].calibrations, Console())
+    elif record.steps and probes.get(name).prints_alone:
+        for presenter, steps in presenters(record.steps):
+            presenter.print_tables(record, steps, Console())
     else:
         print_summary(record, Console(), kept=False)

@@ -46,7 +46,7 @@ PROBE = Calibrate(
     frequency=(),
     roles={},
     microbenchmark=False,
-    presenter=None,
+    presenter="rtgauge.report.calibrations:CALIBRATIONS",
     prints_alone=True,
     takes_load=False,
 )

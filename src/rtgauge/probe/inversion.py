@@ -59,6 +59,6 @@ PROBE = Inversion(
     frequency=(),
     roles={},
     microbenchmark=True,
-    presenter=None,
+    presenter="rtgauge.report.microbenchmark_tables:MICROBENCHMARKS",
     alternatives=(),
 )

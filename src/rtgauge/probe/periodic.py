@@ -63,5 +63,5 @@ Measured by the task itself, by the other end of the line, or by both.""",
     frequency=("jitter", "latency"),
     roles={"self": "by itself", "observer": "observed"},
     microbenchmark=False,
-    presenter=None,
+    presenter="rtgauge.report.signal_path:SIGNAL_PATH",
 )

@@ -96,6 +96,6 @@ A master makes the stimuli and measures, a slave answers: two processes on this 
     frequency=("response",),
     roles={"master": "by the master", "slave": "by the slave"},
     microbenchmark=False,
-    presenter=None,
+    presenter="rtgauge.report.signal_path:SIGNAL_PATH",
     alternatives=(frozenset({"duration", "cycles"}), frozenset({"interval", "interval-min"}), frozenset({"interval", "interval-max"})),
 )

@@ -217,7 +217,7 @@ second; real-time tells whether each step is done at its deadline.
     frequency=(),
     roles={},
     microbenchmark=False,
-    presenter=None,
+    presenter="rtgauge.tire.page.presenter:TIRE",
     folded_above=12,
     files={"state": "Final positions and velocities into FILE: .csv, .npy, or else binary."},
     searches=True,

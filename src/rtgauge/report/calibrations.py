@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""The table of `rtgauge probe calibrate`."""
+"""Presenter of calibrate: the clocks on the terminal. The page has them of every step, in how it was measured."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.table import Table
 
-from rtgauge.record.model import Calibration
+from rtgauge.report.presenter import Presenter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rich.console import Console
+
+    from rtgauge.record.model import Calibration, Step
+    from rtgauge.record.reader import Record
 
 
 def _text(value: float | None) -> str:
@@ -21,7 +28,20 @@ def print_calibrations(calibrations: Iterable[Calibration], console: Console) ->
     table.add_column("clock", no_wrap=True)
     for heading in ("resolution", "step", "min", "p50", "mean", "p99", "max"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for one in calibrations:
-        name = one.clock if one.error is None else f"{one.clock} ({one.error})"
-        table.add_row(name, *(_text(value) for value in (one.resolution_ns, one.smallest_step_ns, one.min_ns, one.p50_ns, one.mean_ns, one.p99_ns, one.max_ns)))
+    for clock in calibrations:
+        name = clock.clock if clock.error is None else f"{clock.clock} ({clock.error})"
+        figures = (clock.resolution_ns, clock.smallest_step_ns, clock.min_ns, clock.p50_ns, clock.mean_ns, clock.p99_ns, clock.max_ns)
+        table.add_row(name, *map(_text, figures))
     console.print(table)
+
+
+class Calibrations(Presenter):
+    """A table a step."""
+
+    def print_tables(self, record: Record, steps: Sequence[Step], console: Console) -> None:  # noqa: ARG002 - of every presenter
+        """The clocks of each step."""
+        for step in steps:
+            print_calibrations(step.calibrations, console)
+
+
+CALIBRATIONS = Calibrations()

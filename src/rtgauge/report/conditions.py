@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from rtgauge.probe.registry import probe_of
 from rtgauge.record.model import Severity, Step, StepKey, worst_severity
-from rtgauge.report.text import quantity
+from rtgauge.report.text import plural, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rtgauge.record.model import Mark
     from rtgauge.record.reader import Record
 
 
@@ -122,3 +125,52 @@ def bound_ns(record: Record) -> int | None:
         if isinstance(found, int) and not isinstance(found, bool) and found > 0:
             return found
     return None
+
+
+def folds(step: Step) -> bool:
+    """Whether a step is of a probe whose steps are shown in its own chapter only."""
+    return probe_of(step).folded_above is not None
+
+
+def is_folded(step: Step, record: Record) -> bool:
+    """Whether the terminal shows tables of all steps of this step's probe in place of each: the record has so many of them."""
+    most = probe_of(step).folded_above
+    return most is not None and sum(other.key.probe == step.key.probe for other in record.steps) > most
+
+
+def without_folded(record: Record) -> Record:
+    """The record for all that shows each step by itself."""
+    return replace(record, steps=[step for step in record.steps if not folds(step)])
+
+
+def folded_probes(record: Record) -> list[tuple[str, int]]:
+    """(probe, number of its steps) of those that are folded and have more than one."""
+    counts = Counter(step.key.probe for step in record.steps if folds(step))
+    return [(probe, count) for probe, count in counts.items() if count > 1]
+
+
+def representatives(record: Record) -> Record:
+    """The record with one step of a folded probe for each system, load and deployment, for what does not change from one such step to the next."""
+    kept: set[str] = set()
+    seen: set[tuple[object, ...]] = set()
+    for step in record.steps:
+        place = (step.key.probe, *sorted(step.key.targets.items()), step.key.load, step.key.deployment)
+        if not folds(step) or place not in seen:
+            kept.add(step.id)
+        if folds(step):
+            seen.add(place)
+    return replace(record, steps=[step for step in record.steps if step.id in kept])
+
+
+def folded_marks(record: Record) -> list[tuple[str, Mark]]:
+    """(where, mark) of the steps of folded probes: a mark that many of them have once, with how many and the first one's words."""
+    rows: list[tuple[str, Mark]] = []
+    for probe in dict.fromkeys(step.key.probe for step in record.steps if folds(step)):
+        steps = [step for step in record.steps if step.key.probe == probe]
+        counts = Counter((mark.severity, mark.name) for step in steps for mark in {(m.severity, m.name): m for m in step.marks}.values())
+        first = {(mark.severity, mark.name): (step.id, mark) for step in reversed(steps) for mark in reversed(step.marks)}
+        for key, count in counts.items():
+            step_id, mark = first[key]
+            where = step_id if count == 1 else f"{count} of {plural(len(steps), 'step')} of {probe}, first {step_id}"
+            rows.append((where, mark))
+    return rows

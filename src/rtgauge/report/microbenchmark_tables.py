@@ -6,14 +6,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rtgauge.analysis.microbenchmarks import microbenchmarks
+from rtgauge.probe.registry import PROBES
 from rtgauge.report.compare.tables import Grid, natural_width
-from rtgauge.report.text import NONE, whole
+from rtgauge.report.presenter import Chapter, Presenter
+from rtgauge.report.text import NARROW_SPACE, NONE, whole
 from rtgauge.units import format_duration, format_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Container, Sequence
+
+    from rich.console import Console
 
     from rtgauge.analysis.microbenchmarks import Cost, Happened, LockAnswer, Microbenchmarks, NoiseAnswer, System
+    from rtgauge.record.model import Step
+    from rtgauge.record.reader import Record
 
 ANSWERS = {"starved": "starved", "not-starved": "not starved", "not-available": "no such lock here", "not-tried": "not tried"}
 
@@ -82,13 +89,6 @@ def long_cost_grid(found: Microbenchmarks) -> Grid:
 CAUSES = ("task", "interrupt", "below", "not-told")
 
 
-HAPPENED_NOTES = {
-    "switched": "switched: of the measured time; a yield that did not switch is no sample.",
-    "preempted the low task": "preempted: of the warm-up too; an event at which the low task did not run is a sample all the same.",
-    "slept until woken": "slept: of the warm-up too; a hand-over to a task that did not yet sleep is shorter, and a sample all the same.",
-}
-
-
 def _share(answer: NoiseAnswer, taken_ns: int) -> str:
     share = answer.share(taken_ns)
     return NONE if share is None else f"{share * 100:.3f} %"
@@ -146,7 +146,8 @@ def happened_grid(found: Microbenchmarks, group: str = "") -> Grid | None:
         ]
         for one in found.happened
     ]
-    notes = [note for what, note in HAPPENED_NOTES.items() if any(one.what == what for one in found.happened)]
+    costs = [probe.cost for probe in PROBES.values() if probe.cost is not None]
+    notes = [cost.note for cost in costs if any(one.what == cost.met_name for one in found.happened)]
     return Grid("What happened", ["", "what", "so often", "share"], rows, notes)
 
 
@@ -194,3 +195,31 @@ def inversion_grid(found: Microbenchmarks) -> Grid | None:
 def grids(found: Microbenchmarks, group: str = "") -> list[Grid]:
     """Every table there is."""
     return [*cost_grids(found, group), *_others(found, group)]
+
+
+class MicrobenchmarkPresenter(Presenter):
+    """Of noise, switch, preempt, semaphore and inversion: one chapter for all."""
+
+    def chapter(self, record: Record, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
+        """The tables; None where they are empty."""
+        tables = grids(microbenchmarks([record]), NARROW_SPACE)
+        if not tables:
+            return None
+        return Chapter(
+            id="microbenchmarks",
+            heading="Microbenchmarks",
+            template="rtgauge.report/microbenchmarks.html.j2",
+            content=tables,
+            place="first",
+            measured="who waits for which lock",
+        )
+
+    def print_tables(self, record: Record, steps: Sequence[Step], console: Console) -> None:  # noqa: ARG002
+        """The same as fits into the terminal."""
+        from rtgauge.report.compare.terminal import print_grids
+
+        print_grids(terminal_grids(microbenchmarks([record]), console.width), console)
+        console.print()
+
+
+MICROBENCHMARKS = MicrobenchmarkPresenter()

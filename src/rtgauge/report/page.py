@@ -1,23 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""The page: one HTML file that works from disk, without a network."""
+"""The page of a record: one HTML file that works from disk, without a network. page_model.py says what is on it, templates/page.html.j2 how it looks."""
 
 from __future__ import annotations
 
 import functools
 import shlex
-from dataclasses import dataclass
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rtgauge.analysis.frequency import gather
-from rtgauge.analysis.microbenchmarks import microbenchmarks
 from rtgauge.analysis.sustained import curves
 from rtgauge.errors import InputError
-from rtgauge.probe.registry import plural_of
+from rtgauge.probe.registry import plural_of, probe_of
 from rtgauge.record.model import Severity
-from rtgauge.report import frequency_tables, method, response_tables, sustained_tables, tables
+from rtgauge.report import frequency_tables, method, sustained_tables, tables
 from rtgauge.report.changes import change_tables
-from rtgauge.report.conditions import ordered_steps, step_labels
+from rtgauge.report.conditions import folded_marks, folded_probes, ordered_steps, representatives, step_labels, without_folded
 from rtgauge.report.deployment_table import deployment_table
 from rtgauge.report.fact_rows import all_rows, hosts, short_rows, system_lines
 from rtgauge.report.figures.collect import figures
@@ -27,34 +25,41 @@ from rtgauge.report.figures.sustained import sustained_figure
 from rtgauge.report.figures.theme import config
 from rtgauge.report.figures.timing import timing_figures
 from rtgauge.report.frequency_tables import Timing
-from rtgauge.report.microbenchmark_tables import grids
-from rtgauge.report.quantity import LATENCY, capital, common_quantity, example_requirement, quantities, quantity_of
-from rtgauge.report.signals import signal_lines
+from rtgauge.report.page_model import (
+    ChangesSection,
+    Chart,
+    DetailStep,
+    Facts,
+    FigureView,
+    FrequencySection,
+    Header,
+    LargestOfStep,
+    LargestSection,
+    LoadOfStep,
+    LoadProgram,
+    LoadTable,
+    MarkRow,
+    MethodSection,
+    NumbersSection,
+    Page,
+    VerdictSection,
+)
+from rtgauge.report.presenter import frequency_grids, presenter_lines, presenters
+from rtgauge.report.quantity import LATENCY, SEVERAL, capital, common_quantity, example_requirement, quantity_of
 from rtgauge.report.text import NARROW_SPACE, plural, quantity, us, whole
-from rtgauge.schedulability.analysis.measured_set import measured_set
-from rtgauge.schedulability.page import measured_tables
-from rtgauge.schedulability.page.measured_figure import figure_name
-from rtgauge.tire.page.chapter import chapters, marks_of, representatives, without_tire
-from rtgauge.tire.page.drop_figure import drop_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    import jinja2
+
     from rtgauge.record.model import Mark, Step
     from rtgauge.record.reader import Record
-    from rtgauge.report.figures.response_parts import Figure
+    from rtgauge.report.figures.figure import Figure
+    from rtgauge.report.presenter import Chapter
 
 _SEVERITY = [Severity.INVALID, Severity.DOUBTFUL, Severity.NOTE]
-
-
-def _example(steps: Sequence[Step]) -> str | None:
-    """A command that ends in a verdict on what was measured."""
-    requirement = example_requirement(steps)
-    if requirement is None:
-        return None
-    command = "run" if not steps or requirement == example_requirement([]) else f"probe {steps[0].key.probe}"
-    return f'rtgauge {command} --require "{requirement}"'
 
 
 @functools.cache
@@ -67,35 +72,43 @@ def drawing_code() -> str:
 
 
 def template_text(name: str) -> str:
-    """A file of the templates as text."""
-    return (resources.files("rtgauge.report") / "templates" / name).read_text(encoding="utf-8")
+    """A file of the templates as text: of this package, or `package/file` of another one."""
+    package, _, file = name.rpartition("/")
+    return (resources.files(package or "rtgauge.report") / "templates" / file).read_text(encoding="utf-8")
 
 
-@dataclass(frozen=True)
-class _Shown:
-    """A mark with where it is: the step and, where it is about one series, that."""
+@functools.cache
+def templates() -> jinja2.Environment:
+    """The templates of this package by file, and those of presenters by `package/file`; all that they show is escaped."""
+    import jinja2
 
-    step: str
-    series: str
-    name: str
-    severity: str
-    detail: str
+    loader = jinja2.FunctionLoader(template_text)
+    return jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
-def _marks(record: Record) -> list[_Shown]:
-    rest = without_tire(record)
-    names = step_labels(rest)
-    found = [_Shown("the whole run", "", mark.name, mark.severity.value, mark.detail) for mark in record.run.marks]
-    found += [_Shown(where, "", mark.name, mark.severity.value, mark.detail) for where, mark in marks_of(record)]
-    for step in ordered_steps(rest):
+def _example(steps: Sequence[Step]) -> str | None:
+    """A command that ends in a verdict on what was measured."""
+    requirement = example_requirement(steps)
+    if requirement is None:
+        return None
+    command = "run" if not steps or requirement == example_requirement([]) else f"probe {steps[0].key.probe}"
+    return f'rtgauge {command} --require "{requirement}"'
+
+
+def _mark_rows(record: Record) -> list[MarkRow]:
+    shown = without_folded(record)
+    names = step_labels(shown)
+    rows = [MarkRow("the whole run", "", mark.name, mark.severity.value, mark.detail) for mark in record.run.marks]
+    rows += [MarkRow(where, "", mark.name, mark.severity.value, mark.detail) for where, mark in folded_marks(record)]
+    for step in ordered_steps(shown):
         series = {summary.series: tables.series_name(summary) for summary in step.series}
         for mark in step.marks:
             place = "" if mark.series is None else series.get(mark.series, f"series {mark.series}")
-            found.append(_Shown(names[step.id], place, mark.name, mark.severity.value, mark.detail))
-    return sorted(found, key=lambda mark: [s.value for s in _SEVERITY].index(mark.severity))
+            rows.append(MarkRow(names[step.id], place, mark.name, mark.severity.value, mark.detail))
+    return sorted(rows, key=lambda row: [severity.value for severity in _SEVERITY].index(row.severity))
 
 
-def _in_short(marks: list[_Shown]) -> str:
+def _marks_in_short(marks: list[MarkRow]) -> str:
     """How many marks of each severity: "1 doubtful, 4 notes"."""
     counts = {severity: sum(mark.severity == severity.value for mark in marks) for severity in _SEVERITY}
     return ", ".join(plural(n, "note") if severity is Severity.NOTE else f"{n} {severity.value}" for severity, n in counts.items() if n)
@@ -109,7 +122,7 @@ def _largest(record: Record) -> str | None:
     if not totals:
         return None
     value, step = max(totals, key=lambda pair: pair[0])
-    series = [s for s in step.series if s.max_ns == value]
+    series = [summary for summary in step.series if summary.max_ns == value]
     where = f" on {tables.series_name(series[0])}" if series else ""
     missed = sum(step.total.missed for step in steps if step.total is not None)
     count = sum(step.total.count for step in steps if step.total is not None)
@@ -118,39 +131,36 @@ def _largest(record: Record) -> str | None:
     return f"The largest of {whole(count, group=NARROW_SPACE)} latencies is {us(value, group=NARROW_SPACE)} us{where}, under {names[step.id]}.{tail}"
 
 
-def _load(step: Step, name: str) -> dict[str, Any]:
-    parts = [
-        {
-            "program": " ".join(part for part in (item.program, item.version) if part),
-            "command": shlex.join(item.argv),
-            "wanted": [quantity(key, figure) for key, figure in item.wanted.items()],
-            "reached": [quantity(key, figure) for key, figure in item.reached.items()],
-            "ended_early": item.ended_early,
-        }
-        for item in step.load.parts
-    ]
-    return {"name": name, "load": step.load.name, "parts": parts, "notes": step.load.notes}
+def _verdict(record: Record, shown: Record, marks: list[MarkRow]) -> VerdictSection:
+    names = step_labels(shown)
+    run = record.run
+    overall = [verdict for verdict in run.verdicts if verdict.step is None]
+    return VerdictSection(
+        overall=overall or run.verdicts,
+        each=[(names.get(verdict.step, verdict.step), verdict) for verdict in run.verdicts if verdict.step is not None] if overall else [],
+        example=_example(ordered_steps(shown)),
+        largest=_largest(shown),
+        unfinished=None if run.state == "complete" else f"{len(run.steps)} of {plural(len(run.planned), 'planned step')} are here.",
+        marks=_marks_in_short(marks),
+        left_out=run.left_out,
+    )
 
 
-def _thread(step: Step) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = []
-    for summary in step.series:
-        counts = summary.thread.model_dump() if summary.thread is not None else {}
-        cells = {
-            "warm-up": whole(summary.warm_up.count, group=NARROW_SPACE),
-            "warm-up missed": whole(summary.warm_up.missed, group=NARROW_SPACE),
-            "warm-up max": us(summary.warm_up.max_ns, group=NARROW_SPACE),
-            "lost": whole(summary.lost, group=NARROW_SPACE),
-            "impossible": whole(summary.impossible, group=NARROW_SPACE),
-            "switches, voluntary": whole(counts.get("voluntary_switches"), group=NARROW_SPACE),
-            "switches, involuntary": whole(counts.get("involuntary_switches"), group=NARROW_SPACE),
-            "page faults, minor": whole(counts.get("minor_faults"), group=NARROW_SPACE),
-            "page faults, major": whole(counts.get("major_faults"), group=NARROW_SPACE),
-            "run delay": us(counts.get("run_delay_ns"), group=NARROW_SPACE),
-            "CPU time": us(counts.get("cpu_ns"), group=NARROW_SPACE),
-        }
-        rows.append({"name": tables.series_name(summary), "cells": cells})
-    return rows
+def _load_tables(shown: Record) -> list[LoadTable]:
+    found: list[LoadTable] = []
+    for name, rows in tables.load_rows(shown, NARROW_SPACE).items():
+        probes = {probe.name: probe for step in shown.steps if quantity_of(step) == name and (probe := probe_of(step)).pooled}
+        missed = list(dict.fromkeys(probe.missed for probe in probes.values() if probe.missed is not None))
+        counted = "activations" if name == LATENCY else "samples"
+        found.append(LoadTable(name, rows, counted, "; ".join(missed) if missed and any(row.missed for row in rows) else None))
+    return found
+
+
+def _numbers(record: Record, shown: Record, chapters: list[Chapter]) -> NumbersSection:
+    names = step_labels(shown)
+    lines = [f"{names[step.id]}, {line}" for step in ordered_steps(shown) for line in presenter_lines(step)]
+    elsewhere = next(((chapter.id, chapter.measured) for chapter in chapters), None) if record.steps else None
+    return NumbersSection(_load_tables(shown), lines, elsewhere)
 
 
 def _marks_of(source: Source, label: str) -> list[Mark]:
@@ -160,7 +170,7 @@ def _marks_of(source: Source, label: str) -> list[Mark]:
     return list(found.values())
 
 
-def _figure(figure: Figure, source: Source) -> dict[str, Any]:
+def _figure(figure: Figure, source: Source) -> FigureView:
     worst = {label: condition.worst for label, condition in source.conditions.items()}
     marked = [f"{label} ({severity.value})" for label, severity in worst.items() if severity is not None]
     pooled = any(len(condition.steps) > 1 for condition in source.conditions.values())
@@ -169,92 +179,99 @@ def _figure(figure: Figure, source: Source) -> dict[str, Any]:
         notes.append("Repeats are added up.")
     if marked:
         notes.append(f"Marked: {', '.join(marked)}.")
-    charts: list[dict[str, Any]] = []
-    for i, spec in enumerate(figure.specs):
-        title = figure.titles[i] if figure.titles else ""
-        charts.append({"index": i, "title": title, "label": spec["description"], "marks": _marks_of(source, title)})
-    return {"name": figure.name, "title": figure.title, "notes": notes, "charts": charts}
+    charts: list[Chart] = []
+    for index, spec in enumerate(figure.specs):
+        title = figure.titles[index] if figure.titles else ""
+        charts.append(Chart(index, title, str(spec["description"]), _marks_of(source, title)))
+    return FigureView(figure.name, figure.title, notes, charts)
 
 
-def _taskset(step: Step, name: str, drawn: dict[str, Figure]) -> dict[str, Any]:
-    """Tables 6, 7 (idle) and 8 (loaded) and figure 5 of Delgado et al. 2020, for this machine."""
-    measured = measured_set(step)
-    latencies = step.model_copy(update={"series": [one for one in step.series if one.metric == "latency"]})
-    return {
-        "name": name,
-        "step": step,
-        "answer": measured.result.answer.value,
-        "rows": measured_tables.parameter_rows(measured, NARROW_SPACE),
-        "tables": [("table 6", measured_tables.WRITTEN), ("outcome", measured_tables.OUTCOME)],
-        "figures": [(task.counts.task, measured_tables.figure_rows(task)) for task in measured.tasks],
-        "words": measured_tables.words(measured),
-        "figure": figure_name(step) if figure_name(step) in drawn else None,
-        "threads": _thread(latencies),
-    }
+def _detail(steps: Sequence[Step], names: dict[str, str]) -> list[DetailStep]:
+    return [
+        DetailStep(names[step.id], step, quantity_of(step), tables.series_rows(step, NARROW_SPACE), tables.thread_rows(step.series, NARROW_SPACE))
+        for step in steps
+        if not step.tasks
+    ]
 
 
-def _context(record: Record, timing: Timing) -> dict[str, Any]:
+def _largest_of(steps: Sequence[Step], names: dict[str, str]) -> LargestSection:
+    parts = [
+        LargestOfStep(names[step.id], quantity_of(step), plural_of(quantity_of(step)), tables.outlier_rows(step, group=NARROW_SPACE))
+        for step in steps
+        if step.outliers and not step.tasks
+    ]
+    return LargestSection(plural_of(common_quantity(steps)), parts)
+
+
+def _load(step: Step, name: str) -> LoadOfStep:
+    programs = [
+        LoadProgram(
+            program=" ".join(part for part in (item.program, item.version) if part),
+            command=shlex.join(item.argv),
+            wanted=[quantity(key, figure) for key, figure in item.wanted.items()],
+            reached=[quantity(key, figure) for key, figure in item.reached.items()],
+            ended_early=item.ended_early,
+        )
+        for item in step.load.parts
+    ]
+    return LoadOfStep(name, step.load.name, programs, step.load.notes)
+
+
+def _method(record: Record, few: Record) -> MethodSection:
+    names = step_labels(few)
+    return MethodSection(
+        paragraphs=method.method_words(record),
+        tools=method.tools(record),
+        command=shlex.join(record.run.command),
+        parameters=method.parameter_rows(few) + method.cpu_rows(record),
+        clocks=[(names[step.id], method.clock_rows(step)) for step in ordered_steps(few) if step.clock],
+        calibrations=method.calibrations(few),
+    )
+
+
+def page_of(record: Record, timing: Timing) -> Page:
+    """Everything on the page. Raises RecordError for a damaged record."""
     source = Source.of(record)
     gathered = gather([record], timing.options)
     searched = curves([record])
-    more = [*timing_figures(gathered, timing.markers), sustained_figure(searched)]
-    drawn = figures(source) | {figure.name: figure for figure in more if figure is not None}
-    drop = drop_of(record)
-    # What speaks of each step by itself would say the same of the tire's hundreds of them.
-    rest, few = without_tire(record), representatives(record)
-    names, few_names = step_labels(rest), step_labels(few)
-    steps, few_steps = ordered_steps(rest), ordered_steps(few)
-    marks = _marks(record)
-    what = common_quantity(steps)
-    overall = [verdict for verdict in record.run.verdicts if verdict.step is None]
-    return {
-        "run": record.run,
-        "hosts": hosts(record),
-        "system_lines": system_lines(record),
-        "overall": overall or record.run.verdicts,
-        "each_verdict": [(names.get(verdict.step, verdict.step), verdict) for verdict in record.run.verdicts if verdict.step is not None] if overall else [],
-        "example": _example(steps),
-        "signals": [f"{names[step.id]}, {line}" for step in ordered_steps(record) for line in signal_lines(step)],
-        "largest": _largest(rest),
-        "unfinished": None if record.run.state == "complete" else f"{len(record.run.steps)} of {plural(len(record.run.planned), 'planned step')} are here.",
-        "headings": list(tables.FIGURES.values()),
-        "what": what,
-        "plurals": {quantity: plural_of(quantity) for quantity in [what, *quantities(steps)]},
-        "micro_grids": grids(microbenchmarks([record]), NARROW_SPACE),
-        "tires": chapters(record, set(drawn)),
-        "drop": drop,
-        "tire_steps": len(record.steps) - len(steps),
-        "timing_grids": [
-            *frequency_tables.grids([one.table for one in gathered], NARROW_SPACE),
-            *response_tables.grids([record]),
-            *sustained_tables.grids(searched),
-        ],
-        "load_rows": tables.load_rows(rest, NARROW_SPACE),
-        "figures": {name: _figure(figure, source) for name, figure in drawn.items()},
-        "cpus": source.cpus,
-        "detail": [(names[step.id], step, quantity_of(step), tables.series_rows(step, NARROW_SPACE), _thread(step)) for step in steps if not step.tasks],
-        "tasksets": [_taskset(step, names[step.id], drawn) for step in steps if step.tasks],
-        "late": [(names[step.id], quantity_of(step), tables.outlier_rows(step, group=NARROW_SPACE)) for step in steps if step.outliers and not step.tasks],
-        "loads": [_load(step, few_names[step.id]) for step in few_steps],
-        "deployments": [(few_names[step.id], deployment_table(step.deployment)) for step in few_steps if step.deployment is not None],
-        "marks": marks,
-        "marks_in_short": _in_short(marks),
-        "command": shlex.join(record.run.command),
-        "changes": [(few_names[step.id], change_tables(step, NARROW_SPACE)) for step in few_steps],
-        "facts": [(name, short_rows(facts), all_rows(facts)) for name, facts in record.systems.items()],
-        "tools": method.tools(record),
-        "method": method.method_words(record),
-        "parameters": method.parameter_rows(few) + method.cpu_rows(record),
-        "clocks": [(few_names[step.id], method.clock_rows(step)) for step in few_steps if step.clock],
-        "calibrations": method.calibrations(few),
-        "capital": capital,
-        "whole": functools.partial(whole, group=NARROW_SPACE),
-        "data": {
-            "drop": None if drop is None else drop.as_data(),
-            "figures": {name: figure.specs for name, figure in drawn.items()},
-            "config": {theme: config(theme, len(source.cpus)) for theme in ("light", "dark")},
-        },
+    frequency = [figure for figure in (*timing_figures(gathered, timing.markers), sustained_figure(searched)) if figure is not None]
+    drawn = figures(source) | {figure.name: figure for figure in frequency}
+    # What shows each step by itself would show the same for each of the hundreds of steps of a folded probe.
+    shown, few = without_folded(record), representatives(record)
+    names, few_names = step_labels(shown), step_labels(few)
+    steps, few_steps = ordered_steps(shown), ordered_steps(few)
+    chapters = [chapter for presenter, own in presenters(ordered_steps(record)) if (chapter := presenter.chapter(record, own, drawn)) is not None]
+    marks = _mark_rows(record)
+    subject = common_quantity(steps)
+    data: dict[str, object] = {
+        "figures": {name: figure.specs for name, figure in drawn.items()},
+        "config": {theme: config(theme, len(source.cpus)) for theme in ("light", "dark")},
     }
+    for chapter in chapters:
+        data |= chapter.data
+    return Page(
+        header=Header(record.run, hosts(record), "measurements" if subject == SEVERAL else subject, system_lines(record)),
+        verdict=_verdict(record, shown, marks),
+        first_chapters=[chapter for chapter in chapters if chapter.place == "first"],
+        numbers=_numbers(record, shown, chapters),
+        figures={name: _figure(figure, source) for name, figure in drawn.items()},
+        cpus=source.cpus,
+        frequency=FrequencySection(
+            [*frequency_tables.grids([table.table for table in gathered], NARROW_SPACE), *frequency_grids([record]), *sustained_tables.grids(searched)],
+            [figure.name for figure in frequency],
+        ),
+        chapters=[chapter for chapter in chapters if chapter.place != "first"],
+        detail=_detail(steps, names),
+        largest=_largest_of(steps, names),
+        loads=[_load(step, few_names[step.id]) for step in few_steps],
+        deployments=[(few_names[step.id], deployment_table(step.deployment)) for step in few_steps if step.deployment is not None],
+        marks=marks,
+        changes=ChangesSection(folded_probes(record), [(few_names[step.id], change_tables(step, NARROW_SPACE)) for step in few_steps]),
+        facts=[Facts(name, short_rows(facts), all_rows(facts)) for name, facts in record.systems.items()],
+        method=_method(record, few),
+        headings=list(tables.FIGURES.values()),
+        data=data,
+    )
 
 
 def html(record: Record, timing: Timing | None = None) -> str:
@@ -262,17 +279,23 @@ def html(record: Record, timing: Timing | None = None) -> str:
 
     Raises RecordError for a damaged record.
     """
-    import jinja2
+    page = page_of(record, timing or Timing())
+    return (
+        templates()
+        .get_template("page.html.j2")
+        .render(
+            page=page,
+            capital=capital,
+            whole=functools.partial(whole, group=NARROW_SPACE),
+            style=template_text("style.css"),
+            script=template_text("page.js"),
+            engine=drawing_code(),
+        )
+    )
 
-    loader = jinja2.PackageLoader("rtgauge.report", "templates")
-    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    page = environment.get_template("page.html.j2")
-    return page.render(**_context(record, timing or Timing()), style=template_text("style.css"), script=template_text("page.js"), engine=drawing_code())
 
-
-def render(record: Record, out: Path, timing: Timing | None = None) -> None:
-    """Write the page of `record` to `out`; it is complete or not there. Raises InputError where `out` cannot be written, RecordError for a damaged record."""
-    text = html(record, timing)
+def write_page(text: str, out: Path) -> None:
+    """Write a page to `out`; it is complete or not there. Raises InputError where `out` cannot be written."""
     aside = out.with_name(f".{out.name}.partial")
     try:
         aside.write_text(text, encoding="utf-8")
@@ -280,3 +303,8 @@ def render(record: Record, out: Path, timing: Timing | None = None) -> None:
     except OSError as error:
         aside.unlink(missing_ok=True)
         raise InputError(f"the page cannot be written to {out} ({error.strerror}): name another file with -o") from None
+
+
+def render(record: Record, out: Path, timing: Timing | None = None) -> None:
+    """Write the page of `record` to `out`; it is complete or not there. Raises InputError where `out` cannot be written, RecordError for a damaged record."""
+    write_page(html(record, timing), out)

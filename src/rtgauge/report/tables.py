@@ -6,11 +6,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
+from rtgauge.record.model import ThreadCounts
 from rtgauge.report.conditions import ordered_steps, step_labels
 from rtgauge.report.quantity import has_distribution, has_releases, quantities, quantity_of
 from rtgauge.report.text import us, whole, words
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rtgauge.record.model import Distribution, Mark, SeriesSummary, Step
     from rtgauge.record.reader import Record
 
@@ -110,3 +113,33 @@ def outlier_rows(step: Step, most: int = 5, group: str = "") -> list[Late]:
         into = "unknown" if step.start_ns is None else f"{(outlier.time_ns - step.start_ns) / 1e9:.3f} s"
         found.append(Late("–" if outlier.cpu is None else str(outlier.cpu), us(outlier.value_ns, group=group), into))
     return found
+
+
+@dataclass(frozen=True)
+class ThreadRow:
+    """What was counted of one measuring thread, by heading; times in us."""
+
+    name: str
+    cells: dict[str, str]
+
+
+def thread_rows(series: Sequence[SeriesSummary], group: str = "") -> list[ThreadRow]:
+    """Warm-up, losses and the kernel's counts of each series' thread."""
+    rows: list[ThreadRow] = []
+    for summary in series:
+        thread = summary.thread or ThreadCounts()
+        cells = {
+            "warm-up": whole(summary.warm_up.count, group=group),
+            "warm-up missed": whole(summary.warm_up.missed, group=group),
+            "warm-up max": us(summary.warm_up.max_ns, group=group),
+            "lost": whole(summary.lost, group=group),
+            "impossible": whole(summary.impossible, group=group),
+            "switches, voluntary": whole(thread.voluntary_switches, group=group),
+            "switches, involuntary": whole(thread.involuntary_switches, group=group),
+            "page faults, minor": whole(thread.minor_faults, group=group),
+            "page faults, major": whole(thread.major_faults, group=group),
+            "run delay": us(thread.run_delay_ns, group=group),
+            "CPU time": us(thread.cpu_ns, group=group),
+        }
+        rows.append(ThreadRow(series_name(summary), cells))
+    return rows

@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
 
 from rtgauge.record.model import Severity, Verdict, VerdictWord
-from rtgauge.report.conditions import ordered_steps, step_labels
+from rtgauge.report.conditions import folded_marks, is_folded, ordered_steps, step_labels
 from rtgauge.report.fact_rows import hosts, system_lines
+from rtgauge.report.presenter import presenter_lines, presenters
 from rtgauge.report.quantity import LATENCY, example_requirement, has_distribution, quantities, quantity_of
-from rtgauge.report.signals import signal_lines
 from rtgauge.report.tables import FIGURES, Row, load_rows, series_name, series_rows
 from rtgauge.report.text import printable, us
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 WIDE = ("min", "mean", "p50", "p99", "p99.9", "p99.99", "max")
 MIDDLE = ("min", "mean", "p99", "p99.9", "max")
 LIST_WIDTH = 120
-MANY_TIRES = 12
 LEAST_NAME = 8
 ENOUGH_NAME = 24
 """A longer name may be cut for the sake of more columns."""
@@ -116,9 +116,7 @@ def _marks(record: Record, shown: Record) -> Iterable[Text]:
     for mark in record.run.marks:
         yield Text.assemble((mark.severity.value, MARK_STYLE[mark.severity]), f": {printable(mark.name)}: {printable(mark.detail)}")
     if shown is not record:
-        from rtgauge.tire.page.chapter import marks_of
-
-        for where, mark in marks_of(record):
+        for where, mark in folded_marks(record):
             yield Text.assemble((mark.severity.value, MARK_STYLE[mark.severity]), f": {printable(where)}: {printable(mark.name)}: {printable(mark.detail)}")
     for step in ordered_steps(shown):
         series = {summary.series: series_name(summary) for summary in step.series}
@@ -129,56 +127,13 @@ def _marks(record: Record, shown: Record) -> Iterable[Text]:
 
 def _singly(record: Record) -> Record:
     """The record with the steps that are shown one by one."""
-    if not _many_tires(record):
-        return record
-    from rtgauge.tire.page.chapter import without_tire
-
-    return without_tire(record)
-
-
-def _print_microbenchmarks(record: Record, console: Console) -> None:
-    """The paper's tables, where the record holds such steps."""
-    from rtgauge.analysis.microbenchmarks import PROBES, microbenchmarks
-
-    if not any(step.key.probe in PROBES for step in record.steps):
-        return
-    from rtgauge.report.compare.terminal import print_grids
-    from rtgauge.report.microbenchmark_tables import terminal_grids
-
-    print_grids(terminal_grids(microbenchmarks([record]), console.width), console)
-    console.print()
-
-
-def _many_tires(record: Record) -> bool:
-    """Whether a study of the tire is shown, not each of its steps."""
-    return sum(step.key.probe == "tire" for step in record.steps) > MANY_TIRES
-
-
-def _print_tires(record: Record, console: Console) -> None:
-    """What the simulations came to, where the record holds such steps."""
-    if not any(step.key.probe == "tire" for step in record.steps):
-        return
-    from rtgauge.report.compare.terminal import print_grids
-    from rtgauge.tire.page.step_table import tire_grid
-
-    if _many_tires(record):
-        from rtgauge.tire.page.chapter import results_of
-        from rtgauge.tire.page.terminal_tables import terminal_grids
-
-        for results in results_of(record):
-            print_grids(terminal_grids(results), console)
-            console.print()
-        return
-    grid = tire_grid(ordered_steps(record))
-    if grid is not None:
-        print_grids([grid], console)
-        console.print()
+    return replace(record, steps=kept) if len(kept := [step for step in record.steps if not is_folded(step, record)]) < len(record.steps) else record
 
 
 def _signals(record: Record) -> Iterable[Text]:
     names = step_labels(record)
     for step in ordered_steps(record):
-        for line in signal_lines(step):
+        for line in presenter_lines(step):
             yield Text(printable(f"{names[step.id]}, {line}"), style="dim")
 
 
@@ -193,14 +148,6 @@ def print_summary(record: Record, console: Console, *, kept: bool = True) -> Non
         if i:
             console.print()
         console.print(_table(single, quantity, console.width))
-    if any(step.tasks for step in record.steps):
-        from rtgauge.schedulability.page.measured_tables import print_taskset
-
-        names = step_labels(record)
-        for step in ordered_steps(record):
-            if step.tasks:
-                console.print(Text(printable(names[step.id]) + ("*" if step.marks else ""), style="bold"))
-                print_taskset(step, console)
     if not record.steps:
         console.print("No step was finished.")
     if any(row.filled for rows in load_rows(single).values() for row in rows):
@@ -208,8 +155,8 @@ def print_summary(record: Record, console: Console, *, kept: bool = True) -> Non
     for line in _signals(record):
         console.print(line)
     console.print()
-    _print_microbenchmarks(record, console)
-    _print_tires(record, console)
+    for presenter, steps in presenters(ordered_steps(record)):
+        presenter.print_tables(record, steps, console)
     for mark in _marks(record, single):
         console.print(Text.assemble("* ", mark))
     for item in record.run.left_out:
@@ -221,7 +168,7 @@ def print_summary(record: Record, console: Console, *, kept: bool = True) -> Non
         console.print(Text(f"  {printable(verdict.reason)}"))
         console.print(Text(f"  next: {printable(verdict.next)}"))
     example = example_requirement(record.steps)
-    if not record.run.verdicts and example is not None and not _many_tires(record):
+    if not record.run.verdicts and example is not None and single is record:
         console.print(Text(f'No requirement was given; ask with --require "{example}".', style="dim"))
     if not kept:
         return

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from rtgauge.record.model import PeerReport, Result
 from rtgauge.report.quantity import example_requirement
-from rtgauge.report.signals import signal_lines
+from rtgauge.report.signal_path import signal_lines
 
 
 def step(*results: Result, peer: PeerReport | None = None, metric: str = "response") -> Any:

@@ -26,7 +26,7 @@ from tests.unit.records import run, step
 from tests.unit.windows import frame, row
 
 MS = 1_000_000
-METRICS = ("latency", "response", "response-from-start", "period", "jitter", "tardiness", "execution", "preemptions")
+METRICS = ("latency", "response", "response-from-start", "period", "absolute-jitter", "tardiness", "execution", "preemptions")
 WRITTEN = {"task": [{"name": "high", "period": "10ms", "execution": "3ms"}, {"name": "<low>", "period": "20ms", "execution": "5ms"}]}
 MEASURED = {
     "high": {"response": [3 * MS + 5, 3 * MS + 7], "tardiness": [0, 0], "preemptions": [0, 0], "execution": [3 * MS, 3 * MS + 9]},

@@ -14,11 +14,12 @@ from rich.console import Console
 
 from rtgauge.errors import RecordError
 from rtgauge.record.reader import Record
+from rtgauge.report.conditions import folded_marks, representatives
 from rtgauge.report.page import html
 from rtgauge.report.terminal import print_summary
 from rtgauge.tire.analysis.runs import fast_runs, paced_runs, too_short
 from rtgauge.tire.analysis.searches import searched
-from rtgauge.tire.page.chapter import chapters, figures_of, marks_of, representatives, results_of
+from rtgauge.tire.page.chapter import chapters, figures_of, results_of
 from rtgauge.tire.page.drop_figure import drop_of
 from rtgauge.tire.page.map_figures import bounds, share_class
 from tests.support.tire_records import PERIOD_NS, fast_step, tire_step, write_study
@@ -120,7 +121,7 @@ def test_the_terminal_shows_the_study_as_a_whole(record: Record, width: int) -> 
 
 
 def test_marks_are_told_once(record: Record) -> None:
-    ((where, mark),) = marks_of(record)
+    ((where, mark),) = folded_marks(record)
     assert mark.name == "period-short"
     number = sum(bool(step.marks) for step in record.steps)
     assert where.startswith(f"{number} of {len(record.steps)} steps")

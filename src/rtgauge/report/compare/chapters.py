@@ -66,12 +66,13 @@ def operation_chapters(found: Microbenchmarks, parts: Sequence[tuple[Scope, list
 def timing_chapter(records: Sequence[Record], gathered: Sequence[Gathered], markers: Sequence[Marker]) -> Chapter:
     """The tables and figures of frequencies, of responses and of searches over the period."""
     from rtgauge.analysis.sustained import curves
-    from rtgauge.report import frequency_tables, response_tables, sustained_tables
+    from rtgauge.report import frequency_tables, sustained_tables
     from rtgauge.report.compare.page import Chapter
     from rtgauge.report.figures.sustained import sustained_figure
     from rtgauge.report.figures.timing import timing_figures
+    from rtgauge.report.presenter import frequency_grids
 
     searched = curves(records)
-    tables = [*frequency_tables.grids([one.table for one in gathered]), *response_tables.grids(records), *sustained_tables.grids(searched)]
+    tables = [*frequency_tables.grids([one.table for one in gathered]), *frequency_grids(records), *sustained_tables.grids(searched)]
     figure = sustained_figure(searched)
     return Chapter("How often", [], tables, [*timing_figures(gathered, markers), *([figure] if figure is not None else [])])

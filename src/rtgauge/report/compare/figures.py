@@ -13,7 +13,7 @@ import numpy as np
 from rtgauge.errors import InputError
 from rtgauge.report.fact_rows import system_lines
 from rtgauge.report.figure_data import Counts, exceedance, outline
-from rtgauge.report.figures.response_parts import US_LABEL, Figure, csv, decades, layered, log_ticks
+from rtgauge.report.figures.figure import US_LABEL, Figure, csv, decades, layered, log_ticks
 from rtgauge.report.figures.save import FORMATS, convert, whole
 from rtgauge.report.quantity import LATENCY, capital
 

@@ -6,10 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rtgauge.errors import InputError
 from rtgauge.report.fact_rows import system_lines
 from rtgauge.report.figures.theme import config
-from rtgauge.report.page import drawing_code, template_text
+from rtgauge.report.page import drawing_code, template_text, templates, write_page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     from rtgauge.record.reader import Record
     from rtgauge.report.compare.tables import Grid
-    from rtgauge.report.figures.response_parts import Figure
+    from rtgauge.report.figures.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -34,34 +33,27 @@ class Chapter:
 
 def html(chapters: Sequence[Chapter], records: Sequence[Record]) -> str:
     """The page as text. All that comes from the records is escaped."""
-    import jinja2
-
     import rtgauge
 
     drawn = {figure.name: figure for chapter in chapters for figure in chapter.figures}
-    loader = jinja2.PackageLoader("rtgauge.report", "templates")
-    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return environment.get_template("compare.html.j2").render(
-        version=rtgauge.__version__,
-        chapters=chapters,
-        baselines=list(dict.fromkeys(name for chapter in chapters for name in chapter.baselines)),
-        records=list(dict.fromkeys(str(record.path) for record in records)),
-        system_lines=list(dict.fromkeys(line for record in records for line in system_lines(record))),
-        notices=list(dict.fromkeys(chapter.notice for chapter in chapters if chapter.notice is not None)),
-        data={"figures": {name: figure.specs for name, figure in drawn.items()}, "config": {theme: config(theme) for theme in ("light", "dark")}},
-        style=template_text("style.css"),
-        script=template_text("page.js"),
-        engine=drawing_code(),
+    return (
+        templates()
+        .get_template("compare.html.j2")
+        .render(
+            version=rtgauge.__version__,
+            chapters=chapters,
+            baselines=list(dict.fromkeys(name for chapter in chapters for name in chapter.baselines)),
+            records=list(dict.fromkeys(str(record.path) for record in records)),
+            system_lines=list(dict.fromkeys(line for record in records for line in system_lines(record))),
+            notices=list(dict.fromkeys(chapter.notice for chapter in chapters if chapter.notice is not None)),
+            data={"figures": {name: figure.specs for name, figure in drawn.items()}, "config": {theme: config(theme) for theme in ("light", "dark")}},
+            style=template_text("style.css"),
+            script=template_text("page.js"),
+            engine=drawing_code(),
+        )
     )
 
 
 def render(chapters: Sequence[Chapter], records: Sequence[Record], out: Path) -> None:
     """Write the page to `out`; it is complete or not there. Raises InputError where `out` cannot be written."""
-    text = html(chapters, records)
-    aside = out.with_name(f".{out.name}.partial")
-    try:
-        aside.write_text(text, encoding="utf-8")
-        aside.replace(out)
-    except OSError as error:
-        aside.unlink(missing_ok=True)
-        raise InputError(f"the page cannot be written to {out} ({error.strerror}): name another file with -o") from None
+    write_page(html(chapters, records), out)

@@ -9,7 +9,7 @@ import altair as alt
 
 from rtgauge.report.conditions import step_labels
 from rtgauge.report.figure_data import ALL, Course, course
-from rtgauge.report.figures.response_parts import US_LABEL, Figure, bound_layer, csv, layered, log_ticks
+from rtgauge.report.figures.figure import US_LABEL, Figure, bound_layer, csv, layered, log_ticks
 from rtgauge.report.quantity import SEVERAL, common_quantity, has_distribution
 from rtgauge.units import format_duration
 

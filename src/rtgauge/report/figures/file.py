@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
-from rtgauge.report.figures.response_parts import WIDTH, Figure
+from rtgauge.report.figures.figure import WIDTH, Figure
 from rtgauge.report.figures.save import FORMATS, VEGALITE, convert, whole
 from rtgauge.report.figures.theme import BACKGROUND, config
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from rtgauge.report.figure_data import ALL, Measured, Outline, outline
-from rtgauge.report.figures.response_parts import US_LABEL, Figure, bound_layer, csv, decades, layered, log_ticks
+from rtgauge.report.figures.figure import US_LABEL, Figure, bound_layer, csv, decades, layered, log_ticks
 from rtgauge.report.quantity import LATENCY, capital
 from rtgauge.report.text import us
 

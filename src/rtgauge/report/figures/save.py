@@ -12,7 +12,7 @@ from rtgauge.analysis.sustained import curves
 from rtgauge.errors import InputError
 from rtgauge.report.fact_rows import system_lines
 from rtgauge.report.figures.collect import figures
-from rtgauge.report.figures.response_parts import WIDTH, Figure
+from rtgauge.report.figures.figure import WIDTH, Figure
 from rtgauge.report.figures.source import Source
 from rtgauge.report.figures.sustained import sustained_figure
 from rtgauge.report.figures.theme import BACKGROUND, Theme, config

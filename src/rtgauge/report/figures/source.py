@@ -6,10 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rtgauge.report.conditions import Condition, bound_ns, conditions
+from rtgauge.report.conditions import Condition, bound_ns, conditions, without_folded
 from rtgauge.report.figure_data import ALL, Measured, by_cpu, cpu_order
 from rtgauge.report.quantity import LATENCY, quantities, quantity_of
-from rtgauge.tire.analysis.runs import is_tire
 
 if TYPE_CHECKING:
     from rtgauge.record.reader import Record
@@ -30,7 +29,7 @@ class Source:
     def of(cls, record: Record, bound: int | None = None) -> Source:
         """Read the windows of every step. `bound` (ns) stands in for the one in the verdicts. Raises RecordError."""
         asked = bound if bound is not None else bound_ns(record)
-        shown = replace(record, steps=[step for step in record.steps if not is_tire(step)])  # a chapter of its own draws that
+        shown = without_folded(record)  # the others are drawn by chapters of their own
         found = {condition.label: condition for condition in conditions(shown)}
         numbers = {label: cpus for label, condition in found.items() if (cpus := by_cpu(shown, condition))}
         return cls(shown, found, numbers, None if asked is None else asked / 1_000, record)

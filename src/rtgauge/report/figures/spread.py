@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from rtgauge.report.figures.response_parts import US_LABEL, Figure, bound_layer, csv, layered, log_ticks
+from rtgauge.report.figures.figure import US_LABEL, Figure, bound_layer, csv, layered, log_ticks
 from rtgauge.report.quantity import capital, has_distribution
 
 if TYPE_CHECKING:

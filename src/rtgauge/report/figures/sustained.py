@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
-from rtgauge.report.figures.response_parts import US_LABEL, Figure, csv, layered, log_ticks
+from rtgauge.report.figures.figure import US_LABEL, Figure, csv, layered, log_ticks
 from rtgauge.units import format_time
 
 if TYPE_CHECKING:

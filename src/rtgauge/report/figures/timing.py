@@ -13,7 +13,7 @@ import numpy as np
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN
 from rtgauge.record.windows import add_bins
-from rtgauge.report.figures.response_parts import US_LABEL, Figure, csv, layered, log_ticks
+from rtgauge.report.figures.figure import US_LABEL, Figure, csv, layered, log_ticks
 from rtgauge.report.frequency_tables import caption_of
 from rtgauge.report.text import us, whole
 from rtgauge.units import format_time

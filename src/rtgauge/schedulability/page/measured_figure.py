@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from rtgauge.report.figures.response_parts import Figure, csv, layered
+from rtgauge.report.figures.figure import Figure, csv, layered
 from rtgauge.schedulability.analysis.measured_set import calculated_timeline, measured_set, measured_timeline
 from rtgauge.schedulability.page.schedule_figure import MAX_SEGMENTS, time_unit
 

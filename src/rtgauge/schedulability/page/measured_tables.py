@@ -26,7 +26,7 @@ FIGURES = {"mean": "mean_ns", "max": "max_ns", "min": "min_ns", "std": "std_ns"}
 METRICS = {
     "period": "period",
     "response": "response",
-    "jitter": "jitter",
+    "absolute-jitter": "absolute jitter",
     "latency": "release latency",
     "response-from-start": "response from start",
     "execution": "execution",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from rtgauge.errors import InputError
-from rtgauge.report.figures.response_parts import Figure, csv, layered
+from rtgauge.report.figures.figure import Figure, csv, layered
 
 if TYPE_CHECKING:
     from rtgauge.schedulability.analysis.acceptance_ratio import RatioResult

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from rtgauge.report.text import NARROW_SPACE, plural
+from rtgauge.report.text import NARROW_SPACE
 from rtgauge.tire.analysis.results import tire_results
 from rtgauge.tire.analysis.runs import is_tire
 from rtgauge.tire.analysis.searches import searched
@@ -17,10 +16,11 @@ from rtgauge.tire.page.map_figures import hard_figure, soft_figure
 from rtgauge.tire.page.speed_figures import threads_figure, time_figure
 
 if TYPE_CHECKING:
-    from rtgauge.record.model import Mark
+    from collections.abc import Container
+
     from rtgauge.record.reader import Record
     from rtgauge.report.compare.tables import Grid
-    from rtgauge.report.figures.response_parts import Figure
+    from rtgauge.report.figures.figure import Figure
     from rtgauge.tire.analysis.results import TireResults
 
 FEW = 12
@@ -88,7 +88,7 @@ def _cost_section(results: TireResults, names: list[str]) -> Section:
     return Section("The cost of a step", prose.cost_words(results), names, known, [lines] if lines is not None else [])
 
 
-def _sections(results: TireResults, drawn: set[str], suffix: str) -> list[Section]:
+def _sections(results: TireResults, drawn: Container[str], suffix: str) -> list[Section]:
     def here(*names: str) -> list[str]:
         return [name + suffix for name in names if name + suffix in drawn]
 
@@ -107,41 +107,10 @@ def _sections(results: TireResults, drawn: set[str], suffix: str) -> list[Sectio
     return [section for section in every if not section.empty]
 
 
-def chapters(record: Record, drawn: set[str]) -> list[Chapter]:
+def chapters(record: Record, drawn: Container[str]) -> list[Chapter]:
     """A chapter for each system; `drawn`: the names of the figures that the page has."""
     every = results_of(record)
     return [
         Chapter(_title(results) if len(every) > 1 else "", results, _sections(results, drawn, suffix))
         for results, suffix in zip(every, _suffixes(every), strict=True)
     ]
-
-
-def without_tire(record: Record) -> Record:
-    """The record for all that speaks of each step by itself: of the tire's hundreds of steps there is the first of each system, load and deployment."""
-    return replace(record, steps=[step for step in record.steps if not is_tire(step)])
-
-
-def representatives(record: Record) -> Record:
-    """The record with one step of the tire for each system, load and deployment, for what does not change from one such step to the next."""
-    kept: set[str] = set()
-    seen: set[tuple[object, ...]] = set()
-    for step in record.steps:
-        place = (*sorted(step.key.targets.items()), step.key.load, step.key.deployment)
-        if not is_tire(step) or place not in seen:
-            kept.add(step.id)
-        if is_tire(step):
-            seen.add(place)
-    return replace(record, steps=[step for step in record.steps if step.id in kept])
-
-
-def marks_of(record: Record) -> list[tuple[str, Mark]]:
-    """(where, mark) of the tire's steps: a mark that many of them have once, with how many and the first one's words."""
-    steps = [step for step in record.steps if is_tire(step)]
-    counts = Counter((mark.severity, mark.name) for step in steps for mark in {(m.severity, m.name): m for m in step.marks}.values())
-    first = {(mark.severity, mark.name): (step.id, mark) for step in reversed(steps) for mark in reversed(step.marks)}
-    found: list[tuple[str, Mark]] = []
-    for key, count in counts.items():
-        step_id, mark = first[key]
-        where = step_id if count == 1 else f"{count} of {plural(len(steps), 'step')} of the tire, first {step_id}"
-        found.append((where, mark))
-    return found

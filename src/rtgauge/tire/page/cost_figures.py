@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from rtgauge.report.figures.response_parts import Figure, csv, layered, log_ticks
+from rtgauge.report.figures.figure import Figure, csv, layered, log_ticks
 from rtgauge.tire.page.labels import by_solver, period_name, policy_name, threads_name
 from rtgauge.tire.page.speed_figures import colours, nodes_axis
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from rtgauge.report.figures.response_parts import Figure, csv, layered
+from rtgauge.report.figures.figure import Figure, csv, layered
 from rtgauge.tire.page.labels import period_name, policy_name, solver_name, threads_name
 from rtgauge.tire.page.speed_figures import nodes_axis
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from rtgauge.report.figures.response_parts import Figure, csv, layered, log_ticks
+from rtgauge.report.figures.figure import Figure, csv, layered, log_ticks
 from rtgauge.tire.page.labels import SIMULATED_S, SIMULATED_STEPS, by_solver, policy_name, solver_name, threads_name
 
 if TYPE_CHECKING:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The tables of Adam et al. (2021) for any records: response latency beside cyclictest (table 4), and the parts of a response (fig. 2, sec. 4.1)."""
+"""Presenter of the probes on a signal path: what they counted, and the tables of Adam et al. (2021) for any records.
+
+Response latency beside cyclictest is their table 4; the parts of a response are in their fig. 2 and sec. 4.1.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,17 @@ from typing import TYPE_CHECKING
 
 from rtgauge.analysis.comparison_scope import SEGMENT
 from rtgauge.analysis.sustained import without_searches
+from rtgauge.probe.response import PROBE as RESPONSE
+from rtgauge.probe.signal_parameters import other_role
 from rtgauge.report.compare.tables import Grid
+from rtgauge.report.presenter import Presenter
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.system.fact_summary import brief
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.record.model import SeriesSummary, Step
+    from rtgauge.record.model import Result, SeriesSummary, Step
     from rtgauge.record.reader import Record
 
 PARTS = {
@@ -30,6 +36,17 @@ MOST = 24
 """A search over the period has more steps than this; the table is of a measurement, not of a search."""
 
 
+ALWAYS = ("stimuli", "answers", "edges", "lost")
+"""Shown even where they are 0."""
+WORDS = {
+    "early-answer": "before their stimulus",
+    "double-edge": "more than one edge at once",
+    "late-answer": "after their timeout",
+    "told_apart": "taken apart",
+    "not_told_apart": "not taken apart",
+}
+
+
 def _system(record: Record, step: Step) -> tuple[str, str, str]:
     """Host and kernel, and whether that kernel is PREEMPT_RT."""
     short = brief(record.system(next(iter(step.key.targets.values()), "local")))
@@ -40,7 +57,7 @@ def _system(record: Record, step: Step) -> tuple[str, str, str]:
 
 def _measured(records: Sequence[Record]) -> list[tuple[Record, Step]]:
     """The response steps that stand for themselves: not those of a search over the period."""
-    return [(record, step) for record in map(without_searches, records) for step in record.steps if step.key.probe == "response" and step.total is not None]
+    return [(record, step) for record in map(without_searches, records) for step in record.steps if step.key.probe == RESPONSE.name and step.total is not None]
 
 
 def _other_tool(record: Record, load: str) -> SeriesSummary | None:
@@ -94,17 +111,42 @@ def parts_grid(records: Sequence[Record]) -> Grid | None:
     return Grid("Parts of a response", ["part", "load, path", "samples", "min", "mean", "99 %", "max"], rows, notes)
 
 
-def grids(records: Sequence[Record]) -> list[Grid]:
-    """Both tables, as far as there is something in them."""
-    return [grid for grid in (response_grid(records), parts_grid(records)) if grid is not None]
+def _counts(result: Result) -> str:
+    counts = [f"{value} {WORDS.get(name, name)}" for name, value in result.values.items() if isinstance(value, int) and (value or name in ALWAYS)]
+    return ", ".join(counts)
 
 
-def terminal_grids(records: Sequence[Record], width: int) -> list[Grid]:
-    """The same in a form that fits into so many columns: a line a figure where the paper's table is too wide."""
-    found = grids(records)
-    return [_upright(grid) if grid.title == OVERALL and width < WIDE else grid for grid in found]
+def signal_lines(step: Step) -> list[str]:
+    """ "master: 200 stimuli, 199 answers, 1 lost"; nothing for a step of another probe."""
+    lines: list[str] = []
+    if step.peer is not None:
+        own = other_role(step.peer.role)
+        target = step.key.targets["self"]
+        lines.append(f"{own} on {target}, with the load and the deployment; {step.peer.role} on {step.peer.target}; each by its own clock")
+    for result in step.results:
+        if result.name == "signal":
+            lines.append(f"{result.labels.get('role')}: {_counts(result)}")
+        elif result.name == "parts":
+            lines.append(f"parts, interrupt: {result.values.get('interrupt')}: {_counts(result)}")
+    return lines
 
 
 def _upright(grid: Grid) -> Grid:
     rows = [[row[0] if number == 0 else "", name, cell] for row in grid.rows for number, (name, cell) in enumerate(zip(grid.columns[1:], row[1:], strict=True))]
     return Grid(grid.title, ["system", "", "value"], rows, grid.notes)
+
+
+class SignalPath(Presenter):
+    """Of periodic and response."""
+
+    def frequency_grids(self, records: Sequence[Record], width: int | None = None) -> list[Grid]:
+        """Both tables, as far as there is something in them; where a terminal is too narrow for the paper's table, a line a figure."""
+        tables = [grid for grid in (response_grid(records), parts_grid(records)) if grid is not None]
+        return [_upright(grid) if grid.title == OVERALL and width is not None and width < WIDE else grid for grid in tables]
+
+    def lines(self, step: Step) -> list[str]:
+        """What each role counted."""
+        return signal_lines(step)
+
+
+SIGNAL_PATH = SignalPath()

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: MIT
+"""What the page shows: one dataclass a section, in the page's order. templates/page.html.j2 has the same names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rtgauge.record.model import Calibration, LeftOut, Mark, Run, Step, Verdict
+    from rtgauge.report.changes import Changes
+    from rtgauge.report.compare.tables import Grid
+    from rtgauge.report.deployment_table import DeploymentTable
+    from rtgauge.report.presenter import Chapter
+    from rtgauge.report.tables import Late, Row, ThreadRow
+
+Pairs = list[tuple[str, str]]
+"""(name, value) of each line of a table."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """The machines and the run. `subject`: the quantity that was measured, or "measurements"; `system`: the machines in lines."""
+
+    run: Run
+    hosts: list[str]
+    subject: str
+    system: list[str]
+
+
+@dataclass(frozen=True)
+class VerdictSection:
+    """The answer. `example`: a command that would give a verdict, where no requirement was given."""
+
+    overall: list[Verdict]
+    each: list[tuple[str, Verdict]]
+    example: str | None
+    largest: str | None
+    unfinished: str | None
+    marks: str
+    left_out: list[LeftOut]
+
+
+@dataclass(frozen=True)
+class LoadTable:
+    """One quantity by load, all CPUs together. `counted` and `missed`: what the columns of these names hold."""
+
+    quantity: str
+    rows: list[Row]
+    counted: str
+    missed: str | None
+
+
+@dataclass(frozen=True)
+class NumbersSection:
+    """Idle beside loaded. `elsewhere`: (id of a chapter, what the run measured), where no quantity has a line here."""
+
+    tables: list[LoadTable]
+    lines: list[str]
+    elsewhere: tuple[str, str] | None
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One chart of a figure. `index`: its place among the specifications of the figure."""
+
+    index: int
+    title: str
+    label: str
+    marks: list[Mark]
+
+
+@dataclass(frozen=True)
+class FigureView:
+    """A figure with its caption."""
+
+    name: str
+    title: str
+    notes: list[str]
+    charts: list[Chart]
+
+
+@dataclass(frozen=True)
+class FrequencySection:
+    """How often a task can run. `figures`: names."""
+
+    grids: list[Grid]
+    figures: list[str]
+
+
+@dataclass(frozen=True)
+class DetailStep:
+    """One step CPU by CPU."""
+
+    name: str
+    step: Step
+    quantity: str
+    rows: list[Row]
+    threads: list[ThreadRow]
+
+
+@dataclass(frozen=True)
+class LargestOfStep:
+    """The largest values of one step; `plural` names them."""
+
+    name: str
+    quantity: str
+    plural: str
+    rows: list[Late]
+
+
+@dataclass(frozen=True)
+class LargestSection:
+    """The largest values of all steps; `plural` names what they have in common."""
+
+    plural: str
+    steps: list[LargestOfStep]
+
+
+@dataclass(frozen=True)
+class LoadProgram:
+    """A program of a load: what it had to reach and what it did reach, with units."""
+
+    program: str
+    command: str
+    wanted: Pairs
+    reached: Pairs
+    ended_early: str | None
+
+
+@dataclass(frozen=True)
+class LoadOfStep:
+    """The load of one step."""
+
+    name: str
+    load: str
+    programs: list[LoadProgram]
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class MarkRow:
+    """A mark with where it is: the step and, where it is about one series, that."""
+
+    step: str
+    series: str
+    name: str
+    severity: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class ChangesSection:
+    """What changed over each step. `folded`: (probe, number of its steps) of which only one of each load and deployment is here."""
+
+    folded: list[tuple[str, int]]
+    steps: list[tuple[str, list[Changes]]]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One machine: the facts in short, and all of them."""
+
+    name: str
+    short: Pairs
+    all: Pairs
+
+
+@dataclass(frozen=True)
+class MethodSection:
+    """How it was measured. `clocks` and `calibrations`: (step, ...) each."""
+
+    paragraphs: list[str]
+    tools: list[str]
+    command: str
+    parameters: Pairs
+    clocks: list[tuple[str, Pairs]]
+    calibrations: list[tuple[str, Calibration]]
+
+
+@dataclass(frozen=True)
+class Page:
+    """All sections. `figures`: by name; `data`: for the script, as JSON."""
+
+    header: Header
+    verdict: VerdictSection
+    first_chapters: list[Chapter]
+    numbers: NumbersSection
+    figures: dict[str, FigureView]
+    cpus: list[str]
+    frequency: FrequencySection
+    chapters: list[Chapter]
+    detail: list[DetailStep]
+    largest: LargestSection
+    loads: list[LoadOfStep]
+    deployments: list[tuple[str, DeploymentTable]]
+    marks: list[MarkRow]
+    changes: ChangesSection
+    facts: list[Facts]
+    method: MethodSection
+    headings: list[str]
+    data: dict[str, object]

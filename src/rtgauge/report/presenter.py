@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""What a probe shows beyond the tables and figures of every probe. Its descriptor names its presenter, which is imported when a record has such a step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal, cast
+
+from rtgauge.probe.registry import PROBES, probe_of
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Mapping, Sequence
+
+    from rich.console import Console
+
+    from rtgauge.record.model import Step
+    from rtgauge.record.reader import Record
+    from rtgauge.report.compare.tables import Grid
+    from rtgauge.report.figures.figure import Figure
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chapter:
+    """A section of the page: its template, of any package, shows it as `chapter`."""
+
+    id: str
+    heading: str
+    template: str
+    """`package/file.html.j2`: a file in the folder `templates` of that package."""
+    content: object
+    """What the template shows, as `chapter.content`."""
+    place: Literal["first", "after frequencies"]
+    measured: str
+    """What the run measured, as a sentence ends that begins with "This run measured": for a run of which nothing else has numbers."""
+    data: Mapping[str, object] = field(default_factory=dict[str, object])
+    """For the page's script, beside what is there already."""
+
+
+class Presenter:
+    """Shows nothing: a probe overrides what it has. `steps` are those of its probes, in the order of the conditions."""
+
+    def figures(self, record: Record, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - to be overridden
+        """Its figures. Raises RecordError for a damaged record."""
+        return []
+
+    def chapter(self, record: Record, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002
+        """Its chapter of the page; `drawn`: the names of the figures that the page has. Raises RecordError for a damaged record."""
+        return None
+
+    def frequency_grids(self, records: Sequence[Record], width: int | None = None) -> list[Grid]:  # noqa: ARG002
+        """Its tables beside those of the frequencies, of all records together; `width`: columns of a terminal, None for a page."""
+        return []
+
+    def lines(self, step: Step) -> list[str]:  # noqa: ARG002
+        """What it counted in one step, a line each, below the tables."""
+        return []
+
+    def print_tables(self, record: Record, steps: Sequence[Step], console: Console) -> None:
+        """Its tables on the terminal."""
+
+
+def load_presenter(path: str) -> Presenter:
+    """`package.module:NAME` -> the presenter. Raises ImportError or AttributeError where there is none, which is a mistake in a descriptor."""
+    module, _, name = path.partition(":")
+    return cast("Presenter", getattr(import_module(module), name))
+
+
+def presenters(steps: Sequence[Step]) -> list[tuple[Presenter, list[Step]]]:
+    """The presenters of these steps, each with its own of them, in the order of the probes."""
+    own: dict[str, list[Step]] = {probe.presenter: [] for probe in PROBES.values() if probe.presenter is not None}
+    for step in steps:
+        path = probe_of(step).presenter
+        if path is not None:
+            own[path].append(step)
+    return [(load_presenter(path), mine) for path, mine in own.items() if mine]
+
+
+def presenter_lines(step: Step) -> list[str]:
+    """What the presenter of a step's probe says of it in lines; nothing where it has none."""
+    path = probe_of(step).presenter
+    return [] if path is None else load_presenter(path).lines(step)
+
+
+def frequency_grids(records: Sequence[Record], width: int | None = None) -> list[Grid]:
+    """The tables that presenters have beside those of the frequencies."""
+    steps = [step for record in records for step in record.steps]
+    return [grid for presenter, _ in presenters(steps) for grid in presenter.frequency_grids(records, width)]

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""Presenter of the tire: its chapter and figures on the page, and its tables on the terminal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rtgauge.report.presenter import Chapter, Presenter
+from rtgauge.tire.page.step_table import tire_grid
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Sequence
+
+    from rich.console import Console
+
+    from rtgauge.record.model import Step
+    from rtgauge.record.reader import Record
+    from rtgauge.report.figures.figure import Figure
+    from rtgauge.tire.page.chapter import Chapter as SystemChapter
+    from rtgauge.tire.page.drop_figure import Drop
+
+
+@dataclass(frozen=True)
+class TireContent:
+    """What the template shows: how many steps, the fall, and a chapter for each system."""
+
+    steps: int
+    drop: Drop | None
+    systems: list[SystemChapter]
+
+
+class TirePresenter(Presenter):
+    """After section 4 of Garre et al. (2014)."""
+
+    def figures(self, record: Record, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - of every presenter
+        """Those of every system."""
+        from rtgauge.tire.page.chapter import figures_of, results_of
+
+        return figures_of(results_of(record))
+
+    def chapter(self, record: Record, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:
+        """The systems, and the fall where its states were kept."""
+        from rtgauge.tire.page.chapter import chapters
+        from rtgauge.tire.page.drop_figure import drop_of
+
+        drop = drop_of(record)
+        return Chapter(
+            id="tire",
+            heading="The tire: a physical simulation",
+            template="rtgauge.tire.page/chapter.html.j2",
+            content=TireContent(len(steps), drop, chapters(record, drawn)),
+            place="first",
+            measured="a simulation",
+            data={} if drop is None else {"drop": drop.as_data()},
+        )
+
+    def print_tables(self, record: Record, steps: Sequence[Step], console: Console) -> None:
+        """A line a step, or, of so many that the summary has folded them, the tables of the study."""
+        from rtgauge.report.compare.terminal import print_grids
+        from rtgauge.report.conditions import is_folded
+
+        if is_folded(steps[0], record):
+            from rtgauge.tire.page.chapter import results_of
+            from rtgauge.tire.page.terminal_tables import terminal_grids
+
+            for results in results_of(record):
+                print_grids(terminal_grids(results), console)
+                console.print()
+            return
+        grid = tire_grid(steps)
+        if grid is not None:
+            print_grids([grid], console)
+            console.print()
+
+
+TIRE = TirePresenter()
