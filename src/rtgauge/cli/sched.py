@@ -92,7 +92,7 @@ def _analyse_file(file: Path, jitter_from: Path | None, execution_from: Path | N
 
 
 def _subtitle(result: SetResult) -> str:
-    return f"{result.answer}; triangles are releases, dashed red is pre-empted; without jitter and blocking"
+    return f"{result.answer}; triangles are releases, dashed red is preempted; without jitter and blocking"
 
 
 def _status(result: SetResult) -> int:

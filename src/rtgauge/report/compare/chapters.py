@@ -31,7 +31,7 @@ def misses_grid(sides: Sequence[Side], task: str) -> Grid:
         known = [number for number in preemptions if number is not None]
         cells = [whole(sum(one.activations for one in counts)), whole(sum(one.deadline_misses for one in counts))]
         rows.append([side.label, *cells, whole(sum(known)) if len(known) == len(preemptions) else NONE])
-    return Grid("Deadlines", ["", "activations", "deadline misses", "pre-emptions"], rows, [])
+    return Grid("Deadlines", ["", "activations", "deadline misses", "preemptions"], rows, [])
 
 
 def comparison_grids(result: Comparison, sides: Sequence[Side], width: int = PAGE_WIDTH) -> list[Grid]:

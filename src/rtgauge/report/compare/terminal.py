@@ -37,7 +37,7 @@ NUMBERS = {
     "shape",
     "activations",
     "deadline misses",
-    "pre-emptions",
+    "preemptions",
     "threads",
     "nodes",
     "step",

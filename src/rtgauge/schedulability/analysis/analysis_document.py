@@ -56,7 +56,7 @@ class GrowthResult(BaseModel):
 
 
 class Segment(BaseModel):
-    """A stretch of time in which one activation (the first is 1) runs without a break, or is pre-empted."""
+    """A stretch of time in which one activation (the first is 1) runs without a break, or is preempted."""
 
     task: str
     activation: int

@@ -2,7 +2,7 @@
 """Response-time analysis under fixed priorities, in whole ns.
 
 Joseph and Pandya, Finding response times in a real-time system, Computer Journal 29 (1986); Audsley, Burns, Richardson, Tindell and
-Wellings, Applying new scheduling theory to static priority pre-emptive scheduling, Software Engineering Journal 8 (1993), for release jitter;
+Wellings, Applying new scheduling theory to static priority preemptive scheduling, Software Engineering Journal 8 (1993), for release jitter;
 Lehoczky, RTSS 1990, and Tindell, Burns and Wellings, Real-Time Systems 6 (1994), for several activations in one busy period.
 """
 

@@ -72,7 +72,7 @@ def horizon_ns(ordered: Sequence[Task], hyperperiods: int = 1) -> int:
 
 
 def timeline(ordered: Sequence[Task], hyperperiods: int = 1) -> Timeline:
-    """Run the tasks of one CPU, the highest priority first, pre-emptively, from their offsets, each for its whole execution time.
+    """Run the tasks of one CPU, the highest priority first, preemptively, from their offsets, each for its whole execution time.
 
     Without jitter and blocking, which are bounds and no schedule. Late activations run on; those of one task run in order. Raises InputError
     as `horizon_ns`.
@@ -124,7 +124,7 @@ def _extend(segments: list[Segment], running: Activation, start_ns: int, end_ns:
 
 
 def preemptions(segments: Sequence[Segment]) -> list[Segment]:
-    """The gaps between the segments of each activation, in which it is pre-empted."""
+    """The gaps between the segments of each activation, in which it is preempted."""
     last_end_ns: dict[tuple[str, int], int] = {}
     gaps: list[Segment] = []
     for segment in segments:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 HIGHEST_PRIORITY = 99
-"""Of Linux's FIFO and RR; the lowest is 1. A larger number pre-empts a smaller one."""
+"""Of Linux's FIFO and RR; the lowest is 1. A larger number preempts a smaller one."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ def measured_figure(step: Step) -> Figure | None:
         return None
     title = f"The first hyperperiods of {measured.result.name}, {step.key.load}"
     notes = [
-        "Coloured: measured; grey beneath: calculated, without jitter and blocking. Triangles are releases, dashed is pre-empted.",
+        "Coloured: measured; grey beneath: calculated, without jitter and blocking. Triangles are releases, dashed is preempted.",
         "Gaps shorter than a 2000th of the figure are not drawn.",
     ]
     return Figure(figure_name(step), title, title, charts, titles=titles, notes=notes)
@@ -45,28 +45,28 @@ def figure_name(step: Step) -> str:
     return f"timeline-{step.id}"
 
 
-def _chart(cpu: CpuResult, seen: TimelineResult, calculated: TimelineResult | None) -> dict[str, Any]:
-    divisor, unit = time_unit(seen.end_ns)
-    end = seen.end_ns / divisor
+def _chart(cpu: CpuResult, measured: TimelineResult, calculated: TimelineResult | None) -> dict[str, Any]:
+    divisor, unit = time_unit(measured.end_ns)
+    end = measured.end_ns / divisor
     order = [task.name for task in cpu.tasks]
 
-    def rows(timeline: TimelineResult | None, what: str) -> list[tuple[str, int, float, float]]:
-        found = [] if timeline is None else timeline.segments if what == "segments" else timeline.preemptions
-        return [(one.task, one.activation, one.start_ns / divisor, one.end_ns / divisor) for one in found]
+    def rows(timeline: TimelineResult | None, which: str) -> list[tuple[str, int, float, float]]:
+        segments = [] if timeline is None else timeline.segments if which == "segments" else timeline.preemptions
+        return [(segment.task, segment.activation, segment.start_ns / divisor, segment.end_ns / divisor) for segment in segments]
 
-    marks = [(one.task, one.activation, one.release_ns / divisor, one.deadline_ns / divisor) for one in seen.activations]
-    late = [one for one in seen.activations if one.missed and one.deadline_ns <= seen.end_ns]
-    missed = [(one.task, one.activation, one.deadline_ns / divisor, one.deadline_ns / divisor) for one in late]
+    marks = [(activation.task, activation.activation, activation.release_ns / divisor, activation.deadline_ns / divisor) for activation in measured.activations]
+    late = [activation for activation in measured.activations if activation.missed and activation.deadline_ns <= measured.end_ns]
+    missed = [(activation.task, activation.activation, activation.deadline_ns / divisor, activation.deadline_ns / divisor) for activation in late]
     x = alt.X("start:Q", scale=alt.Scale(domain=[0, end], nice=False), axis=alt.Axis(title=f"time ({unit})", tickCount=10))
     y = alt.Y("task:N", sort=order, scale=alt.Scale(domain=order), axis=alt.Axis(title=None, grid=False, ticks=False, domain=False, labelFontSize=12))
     colour = alt.Color("task:N", sort=order, scale=alt.Scale(domain=order), legend=None)
     tooltip = [alt.Tooltip("task:N"), alt.Tooltip("activation:Q"), alt.Tooltip("start:Q", title=f"from ({unit})"), alt.Tooltip("end:Q", title=f"to ({unit})")]
     below = alt.Chart(csv(COLUMNS, rows(calculated, "segments"))).mark_bar(height=8, yOffset=11, style="muted", opacity=0.55)
-    gaps = alt.Chart(csv(COLUMNS, rows(seen, "preemptions"))).mark_rule(strokeDash=[4, 3], strokeWidth=1.5, yOffset=-5, style="alarm")
+    gaps = alt.Chart(csv(COLUMNS, rows(measured, "preemptions"))).mark_rule(strokeDash=[4, 3], strokeWidth=1.5, yOffset=-5, style="alarm")
     layers = [
         below.encode(x=x, x2="end:Q", y=y, tooltip=tooltip),
         gaps.encode(x=x, x2="end:Q", y=y),
-        alt.Chart(csv(COLUMNS, rows(seen, "segments"))).mark_bar(height=20, yOffset=-5).encode(x=x, x2="end:Q", y=y, color=colour, tooltip=tooltip),
+        alt.Chart(csv(COLUMNS, rows(measured, "segments"))).mark_bar(height=20, yOffset=-5).encode(x=x, x2="end:Q", y=y, color=colour, tooltip=tooltip),
         alt.Chart(csv(COLUMNS, marks)).mark_point(shape="triangle-up", filled=True, size=36, opacity=1, yOffset=21, style="ink").encode(x=x, y=y),
         alt.Chart(csv(COLUMNS, missed)).mark_tick(thickness=2, size=36, style="alarm").encode(x=x, y=y),
     ]

@@ -41,7 +41,7 @@ def ms(ns: float | None) -> str:
 
 WRITTEN = ("task", "P", "D", "C", "pr", "CPU", "R calculated", "R eq. 1")
 """Headings of table 6 with what was calculated."""
-OUTCOME = ("task", "R calculated", "R measured, max (ms)", "measured - calculated (ms)", "activations", "deadline misses", "pre-emptions")
+OUTCOME = ("task", "R calculated", "R measured, max (ms)", "measured - calculated (ms)", "activations", "deadline misses", "preemptions")
 """Headings of what came of it."""
 
 
@@ -72,7 +72,7 @@ def parameter_rows(measured: MeasuredSet, group: str = "") -> list[TaskRow]:
             "measured - calculated (ms)": _above(response, known.response_ns),
             "activations": whole(counts.activations, group=group),
             "deadline misses": whole(counts.deadline_misses, group=group),
-            "pre-emptions": whole(counts.preemptions, group=group),
+            "preemptions": whole(counts.preemptions, group=group),
         }
         rows.append(TaskRow(cells, late=counts.deadline_misses > 0))
     return rows
@@ -93,11 +93,11 @@ def _figure(series: SeriesSummary | None, field: str) -> str:
 
 
 def words(measured: MeasuredSet) -> str:
-    """What a reader has to know of how the busy loops counted."""
+    """How the busy loops counted time."""
     if measured.step.key.parameters.get("execution") == "cpu":
         return "Busy loops burnt CPU time."
     return (
-        "Busy loops burnt wall time, as the paper's: time in which a task is pre-empted in the middle of one of its loops of 1 ms counts as "
+        "Busy loops burnt wall time, as in the paper: time in which a task is preempted within one of its loops of 1 ms counts as "
         "execution, so that it runs a little less than it should."
     )
 
@@ -134,7 +134,7 @@ def print_taskset(step: Step, console: Console) -> None:
     measured = measured_set(step)
     rows = parameter_rows(measured)
     short = {"task": "task", "P": "P", "D": "D", "C": "C", "pr": "pr", "R calculated": "R calc.", "R measured, max (ms)": "R max (ms)"}
-    short |= {"deadline misses": "late", "pre-emptions": "pre-empted"}
+    short |= {"deadline misses": "late", "preemptions": "preempted"}
     console.print(_table([{heading: row.cells[key] for key, heading in short.items()} for row in rows], list(short.values()), [row.late for row in rows]))
     for task in measured.tasks:
         console.print()

@@ -42,10 +42,10 @@ def _chart(cpu: CpuResult) -> dict[str, Any]:
     end = drawn.end_ns / divisor
     order = [task.name for task in cpu.tasks]
     columns = {"task": "string", "activation": "number", "start": "number", "end": "number"}
-    rows = [(one.task, one.activation, one.start_ns / divisor, one.end_ns / divisor) for one in drawn.segments]
-    gaps = [(one.task, one.activation, one.start_ns / divisor, one.end_ns / divisor) for one in drawn.preemptions]
-    marks = [(one.task, one.activation, one.release_ns / divisor, one.deadline_ns / divisor) for one in drawn.activations]
-    missed = [(one.task, one.activation, one.deadline_ns / divisor, one.deadline_ns / divisor) for one in drawn.activations if one.missed]
+    rows = [(segment.task, segment.activation, segment.start_ns / divisor, segment.end_ns / divisor) for segment in drawn.segments]
+    gaps = [(segment.task, segment.activation, segment.start_ns / divisor, segment.end_ns / divisor) for segment in drawn.preemptions]
+    marks = [(activation.task, activation.activation, activation.release_ns / divisor, activation.deadline_ns / divisor) for activation in drawn.activations]
+    missed = [(late.task, late.activation, late.deadline_ns / divisor, late.deadline_ns / divisor) for late in drawn.activations if late.missed]
     scale = alt.Scale(domain=[0, end], nice=False)
     x = alt.X("start:Q", scale=scale, axis=alt.Axis(title=f"time ({unit})", tickCount=10))
     y = alt.Y("task:N", sort=order, scale=alt.Scale(domain=order), axis=alt.Axis(title=None, grid=False, ticks=False, domain=False, labelFontSize=12))
@@ -59,7 +59,7 @@ def _chart(cpu: CpuResult) -> dict[str, Any]:
         alt.Chart(csv(columns, missed)).mark_tick(thickness=2, size=32, style="alarm").encode(x=x, y=y),
     ]
     responses = "; ".join(f"{task.name}: response {task.response_ns} ns of {task.deadline_ns} ns" for task in cpu.tasks)
-    text = f"Timeline of CPU {cpu.cpu} from 0 to {end:.6g} {unit}; releases are triangles, pre-emptions dashed. {responses}"
+    text = f"Timeline of CPU {cpu.cpu} from 0 to {end:.6g} {unit}; releases are triangles, preemptions dashed. {responses}"
     return layered(layers, height=ROW * len(order), description=text)
 
 

@@ -80,7 +80,7 @@ def _legend(signs: dict[str, str], size_ns: int, width: int, *, late: bool) -> l
         f"one character {format_duration(size_ns)}",
         f"{signs['runs']} runs",
         f"{signs['runs in part']} runs for a part of it",
-        f"{signs['waits']} waits or is pre-empted",
+        f"{signs['waits']} waits or is preempted",
     ]
     parts += [f"{signs['late']} late"] if late else []
     lines = [""]

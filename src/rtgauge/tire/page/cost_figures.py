@@ -23,11 +23,14 @@ COLUMNS = {"threads": "string", "nodes": "number", "predicted": "number", "measu
 KINDS = ["predicted by the mean step", "predicted with the longest delay", "measured in the map", "measured by the search"]
 
 
-def _charts(results: TireResults, found: Sequence[Prediction], title: str) -> list[dict[str, Any]]:
-    rows = [(threads_name(one.threads, results), one.nodes, one.predicted_ns / 1e3, one.measured_ns / 1e3, one.residual * 100) for one in found]
+def _charts(results: TireResults, predictions: Sequence[Prediction], title: str) -> list[dict[str, Any]]:
+    rows = [
+        (threads_name(prediction.threads, results), prediction.nodes, prediction.predicted_ns / 1e3, prediction.measured_ns / 1e3, prediction.residual * 100)
+        for prediction in predictions
+    ]
     values = [float(str(value)) for row in rows for value in row[2:4]]
     low, high = min(values) / 1.3, max(values) * 1.3
-    x = nodes_axis("nodes:Q", [one.nodes for one in found])
+    x = nodes_axis("nodes:Q", [prediction.nodes for prediction in predictions])
 
     def y(field: str) -> alt.Y:
         axis = alt.Axis(title="step (us)", values=log_ticks(low, high), format="~g")
@@ -52,7 +55,7 @@ def _charts(results: TireResults, found: Sequence[Prediction], title: str) -> li
         base.mark_rule(strokeWidth=1, opacity=0.5).encode(x=x, y=alt.Y("zero:Q"), y2="residual:Q", color=colours(results)).transform_calculate(zero="0"),
         base.mark_point(filled=True, size=42, opacity=1).encode(x=x, y=residual, color=colours(results), tooltip=tooltip),
     ]
-    worst = max(found, key=lambda one: abs(one.residual))
+    worst = max(predictions, key=lambda prediction: abs(prediction.residual))
     where = f"{worst.residual * 100:+.0f} % at {worst.nodes} nodes on {threads_name(worst.threads, results)}"
     text = f"{title}: predicted and measured step time over nodes; the largest residual is {where}."
     return [layered(upper, height=HEIGHT, description=text), layered(lower, height=HEIGHT // 2, description=f"Residuals. {text}")]
@@ -62,33 +65,33 @@ def model_figure(results: TireResults, suffix: str) -> Figure | None:
     """For each solver and policy: step time over n, predicted and measured, and the residuals; None where nothing could be predicted."""
     specs: list[dict[str, Any]] = []
     titles: list[str] = []
-    for policy in sorted({one.policy for one in results.predictions}):
-        for solver in by_solver(one.solver for one in results.predictions if one.policy == policy):
-            found = [one for one in results.predictions if (one.solver, one.policy) == (solver, policy)]
+    for policy in sorted({prediction.policy for prediction in results.predictions}):
+        for solver in by_solver(prediction.solver for prediction in results.predictions if prediction.policy == policy):
+            predictions = [prediction for prediction in results.predictions if (prediction.solver, prediction.policy) == (solver, policy)]
             title = f"{solver.capitalize()}, {policy_name(policy)}"
-            specs += _charts(results, found, title)
+            specs += _charts(results, predictions, title)
             titles += [title, f"{title}: what the model leaves unexplained"]
     if not specs:
         return None
     notes = [
-        "Dashed: predicted, from the slope on one thread and where the line on so many threads begins. Points: measured.",
+        "Dashed: predicted, from the slope on one thread and the intercept on so many threads. Points: measured.",
         "Residual: measured over predicted, less one. Above zero: threads disturb each other (locks, caches, memory), or the scheduler took time.",
     ]
     return Figure(f"tire-model{suffix}", "The cost model: prediction beside measurement", " ".join(titles), specs, titles, notes)
 
 
 def _frontier_rows(rows: Sequence[FrontierRow], results: TireResults) -> list[tuple[object, ...]]:
-    found: list[tuple[object, ...]] = []
+    points: list[tuple[object, ...]] = []
     for row in rows:
         name = f"{row.solver}, {threads_name(row.threads, results)}"
         for kind, estimate in zip(KINDS[:2], (row.mean, row.worst), strict=True):
             if estimate is not None:
-                found.append((name, kind, estimate.value, estimate.low, estimate.high))
+                points.append((name, kind, estimate.value, estimate.low, estimate.high))
         if row.map_holds is not None:
-            found.append((name, KINDS[2], row.map_holds, row.map_holds, row.map_misses))
+            points.append((name, KINDS[2], row.map_holds, row.map_holds, row.map_misses))
         if row.searched is not None and row.searched.nodes is not None:
-            found.append((name, KINDS[3], row.searched.nodes, row.searched.low or None, row.searched.high or None))
-    return found
+            points.append((name, KINDS[3], row.searched.nodes, row.searched.low or None, row.searched.high or None))
+    return points
 
 
 def frontier_figure(results: TireResults, suffix: str) -> Figure | None:
@@ -114,14 +117,14 @@ def frontier_figure(results: TireResults, suffix: str) -> Figure | None:
             ranges.encode(x=nodes_axis("low:Q", values), x2="high:Q", y=y, yOffset=offset, color=colour),
             base.mark_point(filled=True, size=56, opacity=1).encode(x=x, y=y, yOffset=offset, color=colour, shape=shape, tooltip=tooltip),
         ]
-        told = "; ".join(f"{line[0]}, {line[1]}: {float(str(line[2])):.0f}" for line in data)
+        described = "; ".join(f"{line[0]}, {line[1]}: {float(str(line[2])):.0f}" for line in data)
         title = f"{policy_name(policy)}, a step every {period_name(period_ns)}"
-        specs.append(layered(layers, height=FRONTIER_ROW * len(order), description=f"The largest tire in hard real time, {title}. {told}"))
+        specs.append(layered(layers, height=FRONTIER_ROW * len(order), description=f"The largest tire in hard real time, {title}. {described}"))
         titles.append(title)
     if not specs:
         return None
     notes = [
         "Bars: 95 % interval of a prediction; in a map from the last n that held to the first that missed; of a search where its bisections ended.",
-        "The longest delay: by how much the longest step of the real-fast runs was above its mean; a longer one may come any time.",
+        "The longest delay: the longest step of the real-fast runs less its mean; a longer one may come any time.",
     ]
     return Figure(f"tire-frontier{suffix}", "The real-time frontier: prediction beside measurement", " ".join(titles), specs, titles, notes)

@@ -57,7 +57,7 @@ class Drop:
 
 
 def _family(step: Step) -> str:
-    """What the pictures of one fall have in common: all but how many steps it was computed for."""
+    """Equal for the pictures of one fall: every parameter but the number of steps."""
     same = {key: value for key, value in step.key.parameters.items() if key != "steps"}
     return f"{sorted(same.items(), key=lambda item: item[0])}"
 
@@ -71,10 +71,12 @@ def drop_of(record: Record) -> Drop | None:
             families.setdefault(_family(step), {})[steps] = step
     most = max(families.values(), key=len, default=dict[int, Step]())
     states: list[tuple[Step, TireState]] = [(step, read_state(record.folder(step) / STATE_FILE)) for _, step in sorted(most.items())]
-    kept = [(step, state) for step, state in states if len(state.nodes) <= MOST_NODES]
-    if len(kept) < LEAST_FRAMES:
+    drawable = [(step, state) for step, state in states if len(state.nodes) <= MOST_NODES]
+    if len(drawable) < LEAST_FRAMES:
         return None
-    frames = [(state.steps, [round(float(value), DIGITS) for value in state.nodes[:, :2].ravel()]) for _, state in sorted(kept, key=lambda one: one[1].steps)]
+    frames = [
+        (state.steps, [round(float(value), DIGITS) for value in state.nodes[:, :2].ravel()]) for _, state in sorted(drawable, key=lambda pair: pair[1].steps)
+    ]
     x, y = [value for _, at in frames for value in at[::2]], [value for _, at in frames for value in at[1::2]]
-    first = kept[0][0]
+    first = drawable[0][0]
     return Drop(len(frames[0][1]) // 2, str(first.key.parameters.get("solver")), frames, min(x), max(x), min(0.0, *y), max(y))

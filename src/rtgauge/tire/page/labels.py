@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the chapter calls things, and in which order they stand."""
+"""The names of the chapter, and their order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MEANING_WORDS = {"one": "one", "cores": "one a core", "hardware-threads": "one a
 
 
 def solver_name(solver: str, *, free_running: bool = False) -> str:
-    """A solver; the paper's algorithm to the letter is told from the one with a barrier."""
+    """The name of a solver, with or without its barrier."""
     return f"{solver}, free-running" if free_running else solver
 
 
@@ -32,7 +32,7 @@ def policy_name(policy: str) -> str:
 
 def threads_name(threads: int, results: TireResults) -> str:
     """ "2 threads (one a core)", where it is known what that number means on this machine; of two meanings the first."""
-    meant = next((said for word, said in MEANING_WORDS.items() if results.meanings.get(word) == threads and threads > 1), None)
+    meant = next((meaning for word, meaning in MEANING_WORDS.items() if results.meanings.get(word) == threads and threads > 1), None)
     return plural(threads, "thread") + (f" ({meant})" if meant else "")
 
 

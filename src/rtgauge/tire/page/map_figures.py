@@ -24,7 +24,7 @@ SMALL_ROW = 26
 CLASSES = ["none", "to 0.1 %", "to 1 %", "to 10 %", "to 50 %", "more"]
 LIMITS = [0.0, 0.001, 0.01, 0.1, 0.5, 1.0]
 COLOURS = ["#2f6db5", "#3aa6b0", "#8fc65c", "#f0c93a", "#e8853a", "#b8322a"]
-"""Blue (every deadline kept) to red, as in the paper; they stand on a light and on a dark page."""
+"""Blue (every deadline kept) to red, as in the paper; legible on a light and on a dark page."""
 TEXT_ROOM = 14
 """At most so many cells in a row have their number written into them."""
 
@@ -43,10 +43,10 @@ def bounds(nodes: Sequence[int]) -> list[tuple[float, float]]:
     return list(itertools.pairwise([first, *middles, last]))
 
 
-def _rows(found: RealTimeMap, results: TireResults) -> list[tuple[object, ...]]:
+def _rows(plot: RealTimeMap, results: TireResults) -> list[tuple[object, ...]]:
     rows: list[tuple[object, ...]] = []
-    for threads in found.threads:
-        cells = sorted((cell for cell in found.cells if cell.threads == threads), key=lambda cell: cell.nodes)
+    for threads in plot.threads:
+        cells = sorted((cell for cell in plot.cells if cell.threads == threads), key=lambda cell: cell.nodes)
         named = len(cells) <= TEXT_ROOM
         for cell, (low, high) in zip(cells, bounds([cell.nodes for cell in cells]), strict=True):
             rows.append((threads_name(threads, results), cell.nodes, low, high, *_numbers(cell), str(cell.missed) if named else ""))
@@ -82,21 +82,21 @@ TOOLTIP = [
 ]
 
 
-def _edges(found: RealTimeMap, results: TireResults) -> list[tuple[object, ...]]:
+def _edges(plot: RealTimeMap, results: TireResults) -> list[tuple[object, ...]]:
     """Where the frontier lies in each row: between the last n that held and the first that missed."""
     rows: list[tuple[object, ...]] = []
-    for edge in found.frontier:
+    for edge in plot.frontier:
         if edge.misses is None:
             continue
-        cells = sorted(cell.nodes for cell in found.cells if cell.threads == edge.threads)
+        cells = sorted(cell.nodes for cell in plot.cells if cell.threads == edge.threads)
         low = dict(zip(cells, bounds(cells), strict=True))[edge.misses][0]
         rows.append((threads_name(edge.threads, results), low, edge.holds, edge.misses))
     return rows
 
 
-def _chart(found: RealTimeMap, results: TireResults, *, hard: bool) -> dict[str, Any]:
-    rows = _rows(found, results)
-    order = [threads_name(threads, results) for threads in reversed(found.threads)]
+def _chart(plot: RealTimeMap, results: TireResults, *, hard: bool) -> dict[str, Any]:
+    rows = _rows(plot, results)
+    order = [threads_name(threads, results) for threads in reversed(plot.threads)]
     row = ROW if len(order) <= 6 else SMALL_ROW
     x = nodes_axis("low:Q", [float(str(value)) for line in rows for value in line[2:4]])
     y = alt.Y("threads:N", sort=order, scale=alt.Scale(domain=order), axis=alt.Axis(title=None, grid=False, ticks=False, domain=False, labelLimit=220))
@@ -120,29 +120,27 @@ def _chart(found: RealTimeMap, results: TireResults, *, hard: bool) -> dict[str,
         dark = alt.condition("datum['class'] === 'to 1 %' || datum['class'] === 'to 10 %'", alt.value("#1c2128"), alt.value("#ffffff"))
         text = data.transform_calculate(middle="sqrt(datum.low * datum.high)").mark_text(fontSize=10, clip=True)
         layers.append(text.encode(x=alt.X("middle:Q"), y=y, text="text:N", color=dark))
-    edges = _edges(found, results)
+    edges = _edges(plot, results)
     if edges:
         line = alt.Chart(csv({"threads": "string", "at": "number", "holds": "number", "misses": "number"}, edges))
         tooltip = [alt.Tooltip("threads:N"), alt.Tooltip("holds:Q", title="holds to", format=","), alt.Tooltip("misses:Q", title="misses at", format=",")]
         for style, thickness in (("paper", 6), ("ink", 3)):
             layers.append(line.mark_tick(orient="vertical", thickness=thickness, height=row - 2, style=style).encode(x=alt.X("at:Q"), y=y, tooltip=tooltip))
-    return layered(layers, height=row * len(order), description=_told(found, results))
+    return layered(layers, height=row * len(order), description=_description(plot, results))
 
 
-def _told(found: RealTimeMap, results: TireResults) -> str:
+def _description(plot: RealTimeMap, results: TireResults) -> str:
     parts: list[str] = []
-    for edge in found.frontier:
+    for edge in plot.frontier:
         holds = f"holds to {edge.holds} nodes" if edge.holds is not None else "does not hold at the smallest"
         misses = f", first miss at {edge.misses}" if edge.misses is not None else ""
         parts.append(f"{threads_name(edge.threads, results)}: {holds}{misses}")
-    return f"{map_title(found)}, {found.deadlines} deadlines. " + "; ".join(parts)
+    return f"{map_title(plot)}, {plot.deadlines} deadlines. " + "; ".join(parts)
 
 
-def map_title(found: RealTimeMap) -> str:
-    """What a map is of: solver, policy and period."""
-    return (
-        f"{solver_name(found.solver, free_running=found.free_running).capitalize()}, {policy_name(found.policy)}, a step every {period_name(found.period_ns)}"
-    )
+def map_title(plot: RealTimeMap) -> str:
+    """The title of a map: solver, policy and period."""
+    return f"{solver_name(plot.solver, free_running=plot.free_running).capitalize()}, {policy_name(plot.policy)}, a step every {period_name(plot.period_ns)}"
 
 
 FRONTIER_NOTE = "The upright line is the frontier: left of it no deadline was missed at any n measured; no line: none was missed at all."
@@ -152,8 +150,8 @@ def hard_figure(results: TireResults, suffix: str) -> Figure | None:
     """Hard real time: was any deadline missed? A chart a map; None where no map was measured."""
     if not results.maps:
         return None
-    titles = [map_title(found) for found in results.maps]
-    specs = [_chart(found, results, hard=True) for found in results.maps]
+    titles = [map_title(plot) for plot in results.maps]
+    specs = [_chart(plot, results, hard=True) for plot in results.maps]
     notes = ["A square: at least one deadline was missed.", FRONTIER_NOTE]
     return Figure(f"tire-hard{suffix}", "Hard real time: was any deadline missed? (form of fig. 8 to 10)", " ".join(titles), specs, titles, notes)
 
@@ -162,7 +160,7 @@ def soft_figure(results: TireResults, suffix: str) -> Figure | None:
     """Soft real time: how many deadlines were missed? A chart a map; None where no map was measured."""
     if not results.maps:
         return None
-    titles = [map_title(found) for found in results.maps]
-    specs = [_chart(found, results, hard=False) for found in results.maps]
+    titles = [map_title(plot) for plot in results.maps]
+    specs = [_chart(plot, results, hard=False) for plot in results.maps]
     notes = ["Share of the deadlines that were missed; in the cells their number, where there is room.", FRONTIER_NOTE]
     return Figure(f"tire-soft{suffix}", "Soft real time: how many deadlines were missed? (form of fig. 11 to 13)", " ".join(titles), specs, titles, notes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The chapter's prose: what the paper's section 4 says of its machines, said of this one by its own numbers."""
+"""The chapter's prose, in the order of the paper's section 4, with this machine's numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MODEL = (
     "A tire is n point masses on a circle, each joined by a spring and a damper to its two neighbours and to the one opposite it: n nodes, 3n/2 springs. It "
     "falls under gravity onto a floor that no node can pass. A step is 10 ms of explicit Euler: first the forces of all springs, then velocity and position of "
-    "all nodes. Every step costs the same, so that a late one is the machine's doing."
+    "all nodes. Every step costs the same, so a late step is due to the machine."
 )
 SOLVERS = {
     SERIAL: "serial: one thread and no lock.",
@@ -32,7 +32,7 @@ SOLVERS = {
 
 def model_words(results: TireResults) -> list[str]:
     """4.1 and 4.2: the model and the solvers that were run."""
-    run = dict.fromkeys([point.solver for point in results.points] + [found.solver for found in results.maps])
+    run = dict.fromkeys([point.solver for point in results.points] + [plot.solver for plot in results.maps])
     names = [SOLVERS[name] for name in SOLVERS if name in run]
     meant = [f"{MEANING_WORDS[word]} is {plural(results.meanings[word], 'thread')}" for word in MEANING_WORDS if word in results.meanings]
     counts = f" Thread counts by meaning, as in the paper, on the {plural(results.cpus, 'CPU')} here: {', '.join(meant)}." if meant else ""
@@ -48,27 +48,27 @@ def _largest(results: TireResults, solver: str, policy: str) -> list[SpeedPoint]
 def _gain(results: TireResults, solver: str, policy: str) -> str | None:
     points = _largest(results, solver, policy)
     gains = [f"{interval(point.speed_up)} times as fast on {threads_name(point.threads, results)}" for point in points if point.speed_up is not None]
-    one = next((point for point in points if point.threads == 1), None)
-    if one is None:
+    single = next((point for point in points if point.threads == 1), None)
+    if single is None:
         return None
-    start = f"{solver}, {policy_name(policy)}, {whole(one.nodes)} nodes: a step takes {format_time(one.step_ns.value)} on one thread"
+    start = f"{solver}, {policy_name(policy)}, {whole(single.nodes)} nodes: a step takes {format_time(single.step_ns.value)} on one thread"
     return f"{start}{', and is ' + ', '.join(gains) if gains else ''}."
 
 
 def fast_words(results: TireResults) -> list[str]:
-    """4.3: what was gained by threads, how the solvers compare, which scheduler is the faster."""
+    """4.3: the speed-up by threads, the solvers and the schedulers compared."""
     policies = ["fifo"] if any(point.policy == "fifo" for point in results.points) else sorted({point.policy for point in results.points})
     solvers = [solver for solver in SOLVERS if any(point.solver == solver for point in results.points)]
     sentences = [sentence for solver in solvers for policy in policies if (sentence := _gain(results, solver, policy)) is not None]
     paragraphs = [" ".join(sentences)] if sentences else []
-    largest = max((one.nodes for one in results.against_serial), default=0)
+    largest = max((ratio.nodes for ratio in results.against_serial), default=0)
     compared = [
-        f"{one.solver} is {interval(one.times)} times as fast as serial at {whole(one.nodes)} nodes ({policy_name(one.policy)})"
-        for one in results.against_serial
-        if one.threads == 1 and one.nodes == largest
+        f"{ratio.solver} is {interval(ratio.times)} times as fast as serial at {whole(ratio.nodes)} nodes ({policy_name(ratio.policy)})"
+        for ratio in results.against_serial
+        if ratio.threads == 1 and ratio.nodes == largest
     ]
     if compared:
-        paragraphs.append(f"What locks cost, and what being without them gains: {'; '.join(compared)}.")
+        paragraphs.append(f"The cost of locks: {'; '.join(compared)}.")
     beside = _schedulers(results)
     if beside:
         paragraphs.append(beside)
@@ -76,7 +76,7 @@ def fast_words(results: TireResults) -> list[str]:
 
 
 def _schedulers(results: TireResults) -> str | None:
-    """OTHER against FIFO at the same configuration, by the mean step."""
+    """OTHER compared with FIFO at the same configuration, by the mean step."""
     steps = {(point.solver, point.threads, point.nodes, point.policy): point for point in results.points if not point.free_running}
     ratios: list[float] = []
     apart: list[str] = []
@@ -91,29 +91,29 @@ def _schedulers(results: TireResults) -> str | None:
     if not ratios:
         return None
     ordered = sorted(ratios)
-    middle = f"a step under OTHER takes {ordered[len(ordered) // 2]:.2f} times as long in the middle one, {ordered[0]:.2f} to {ordered[-1]:.2f} over all"
-    text = f"OTHER against FIFO, {plural(len(ratios), 'configuration')} of both: {middle}."
+    middle = f"a step under OTHER takes {ordered[len(ordered) // 2]:.2f} times as long in the median, {ordered[0]:.2f} to {ordered[-1]:.2f} over all"
+    text = f"OTHER compared with FIFO, {plural(len(ratios), 'configuration')} of both: {middle}."
     shown = "; ".join(apart[:5]) + (f"; and {len(apart) - 5} more" if len(apart) > 5 else "")
-    return text + (f" The intervals of the two lie apart for {len(apart)}: {shown}." if apart else " Of none do the intervals of the two lie apart.")
+    return text + (f" The intervals do not overlap for {len(apart)}: {shown}." if apart else " All intervals overlap.")
 
 
 MANY_THREADS = 4
-"""A map of more numbers of threads asks how many are too many, as that of fig. 8."""
+"""A map of more numbers of threads shows how many are too many, as fig. 8."""
 
 
-def _many_words(found: RealTimeMap) -> str:
+def _many_words(plot: RealTimeMap) -> str:
     """Of a pretest: from how many threads on deadlines are missed."""
-    missed = {threads: sum(cell.missed for cell in found.cells if cell.threads == threads) for threads in found.threads}
-    deadlines = {threads: sum(cell.deadlines for cell in found.cells if cell.threads == threads) for threads in found.threads}
-    shares = ", ".join(f"{threads}: {figure(100 * missed[threads] / deadlines[threads])} %" for threads in found.threads)
-    return f"{map_title(found)}, as in fig. 8, to see how many threads are too many: of all deadlines were missed, by threads, {shares}."
+    missed = {threads: sum(cell.missed for cell in plot.cells if cell.threads == threads) for threads in plot.threads}
+    deadlines = {threads: sum(cell.deadlines for cell in plot.cells if cell.threads == threads) for threads in plot.threads}
+    shares = ", ".join(f"{threads}: {figure(100 * missed[threads] / deadlines[threads])} %" for threads in plot.threads)
+    return f"{map_title(plot)}, as in fig. 8, to see how many threads are too many: of all deadlines were missed, by threads, {shares}."
 
 
-def _map_words(found: RealTimeMap, results: TireResults) -> str:
-    if len(found.threads) > MANY_THREADS:
-        return _many_words(found)
+def _map_words(plot: RealTimeMap, results: TireResults) -> str:
+    if len(plot.threads) > MANY_THREADS:
+        return _many_words(plot)
     parts: list[str] = []
-    for edge in found.frontier:
+    for edge in plot.frontier:
         who = threads_name(edge.threads, results)
         if edge.misses is None:
             parts.append(f"on {who} none was missed at any n measured, up to {whole(edge.holds)} nodes")
@@ -123,54 +123,54 @@ def _map_words(found: RealTimeMap, results: TireResults) -> str:
             parts.append(f"on {who} all were kept to {whole(edge.holds)} nodes, the first miss is at {whole(edge.misses)}")
         if edge.held_beyond is not None:
             parts[-1] += f" though {whole(edge.held_beyond)} held again: the border is not sharp"
-    missed = sum(cell.missed for cell in found.cells)
-    return f"{map_title(found)}: of {whole(found.deadlines)} deadlines {whole(missed)} were missed; {'; '.join(parts)}."
+    missed = sum(cell.missed for cell in plot.cells)
+    return f"{map_title(plot)}: of {whole(plot.deadlines)} deadlines {whole(missed)} were missed; {'; '.join(parts)}."
 
 
 def real_time_words(results: TireResults) -> list[str]:
     """4.4: which configurations keep every deadline, and where the frontier lies."""
-    return [_map_words(found, results) for found in results.maps]
+    return [_map_words(plot, results) for plot in results.maps]
 
 
 def search_words(results: TireResults) -> list[str]:
-    """What the searches found, a sentence each."""
+    """What the searches frontier, a sentence each."""
     sentences: list[str] = []
     for row in results.frontiers:
-        found = row.searched
-        if found is None:
+        frontier = row.searched
+        if frontier is None:
             continue
-        what = f"{row.solver} on {threads_name(row.threads, results)}, {policy_name(row.policy)}, a step every {period_name(row.period_ns)}"
-        if found.nodes is None:
-            sentences.append(f"{what}: no size held; already {whole(found.misses)} nodes missed a deadline.")
+        configuration = f"{row.solver} on {threads_name(row.threads, results)}, {policy_name(row.policy)}, a step every {period_name(row.period_ns)}"
+        if frontier.nodes is None:
+            sentences.append(f"{configuration}: no size held; already {whole(frontier.misses)} nodes missed a deadline.")
             continue
-        runs = f"{plural(found.runs, 'run')} with {plural(found.deadlines, 'deadline')}, none missed"
-        ended = f"{plural(found.bisections, 'bisection')} ended between {whole(found.low)} and {whole(found.high)}"
-        smaller = found.misses is not None and found.misses < found.nodes
-        doubt = f" But a run of {whole(found.misses)} nodes missed one: this machine may be late whatever the size." if smaller else ""
-        sentences.append(f"{what}: {'at least ' if found.at_limit else ''}{whole(found.nodes)} nodes ({runs}; {ended}).{doubt}")
+        runs = f"{plural(frontier.runs, 'run')} with {plural(frontier.deadlines, 'deadline')}, none missed"
+        ended = f"{plural(frontier.bisections, 'bisection')} ended between {whole(frontier.low)} and {whole(frontier.high)}"
+        smaller = frontier.misses is not None and frontier.misses < frontier.nodes
+        doubt = f" But a run of {whole(frontier.misses)} nodes missed one: this machine may be late whatever the size." if smaller else ""
+        sentences.append(f"{configuration}: {'at least ' if frontier.at_limit else ''}{whole(frontier.nodes)} nodes ({runs}; {ended}).{doubt}")
     return sentences
 
 
 def cost_words(results: TireResults) -> list[str]:
-    """4.5: what a step is made of, and how well that predicts."""
+    """4.5: the terms of a step's cost, and how well they predict."""
     if results.cost is None:
         return []
     known = {(part.name, part.solver, part.policy): part.estimate for part in results.cost.parts if part.estimate is not None}
-    said: list[str] = []
+    sentences: list[str] = []
     for (name, _, policy), estimate in known.items():
         if name == "T_ipc":
             spring, mass = known.get(("T_spring", SERIAL, policy)), known.get(("T_mass", SERIAL, policy))
             beside = f", beside {figure(spring.value)} ns of a spring and {figure(mass.value)} ns of a mass" if spring is not None and mass is not None else ""
-            tell = "" if estimate.differs_from_zero or estimate.low is None else " That cannot be told from zero."
-            cost = f"a node's semaphore costs {interval(estimate)} ns each time it is taken and given, wanted by nobody else"
-            said.append(f"Under {policy_name(policy)} {cost}{beside}.{tell}")
-    paragraphs = [" ".join(said)] if said else []
+            doubt = "" if estimate.differs_from_zero or estimate.low is None else " It does not differ from zero."
+            cost = f"a node's semaphore costs {interval(estimate)} ns for each uncontended take and give"
+            sentences.append(f"Under {policy_name(policy)} {cost}{beside}.{doubt}")
+    paragraphs = [" ".join(sentences)] if sentences else []
     if results.predictions:
-        worst = max(results.predictions, key=lambda one: abs(one.residual))
-        ordered = sorted(abs(one.residual) for one in results.predictions)
+        worst = max(results.predictions, key=lambda prediction: abs(prediction.residual))
+        ordered = sorted(abs(prediction.residual) for prediction in results.predictions)
         paragraphs.append(
-            f"Of {plural(len(ordered), 'configuration')} half are predicted within {ordered[len(ordered) // 2] * 100:.0f} %; the farthest, {worst.solver} "
+            f"Of {plural(len(ordered), 'configuration')} half are predicted to within {ordered[len(ordered) // 2] * 100:.0f} %; the worst one, {worst.solver} "
             f"under {policy_name(worst.policy)} with {whole(worst.nodes)} nodes on {threads_name(worst.threads, results)}, takes {figure(worst.residual + 1)} "
-            "times what is predicted. The model knows nothing of caches and of threads that want the same lock."
+            "times the predicted time. The model ignores caches and contention for locks."
         )
     return paragraphs

@@ -45,7 +45,7 @@ def _star(mark: Severity | None) -> str:
 
 def _speed_row(point: SpeedPoint, results: TireResults, group: str) -> list[str]:
     key = (point.solver, point.policy, point.threads, point.nodes)
-    serial = next((one.times for one in results.against_serial if (one.solver, one.policy, one.threads, one.nodes) == key), None)
+    serial = next((ratio.times for ratio in results.against_serial if (ratio.solver, ratio.policy, ratio.threads, ratio.nodes) == key), None)
     return [
         f"{solver_name(point.solver, free_running=point.free_running)}, {policy_name(point.policy)}{_star(point.worst_mark)}",
         threads_name(point.threads, results),
@@ -75,9 +75,9 @@ SPEED_COLUMNS = [
 
 
 def short_note(runs: int) -> str:
-    """What is not in the figures."""
+    """The note on runs that are in no figure."""
     verb = "is" if runs == 1 else "are"
-    return f"{plural(runs, 'run')} computed for less than a millisecond before the time was over, which says nothing of a step, and {verb} left out."
+    return f"{plural(runs, 'run')} computed for less than a millisecond, too little for the time of a step, and {verb} left out."
 
 
 def speed_grid(results: TireResults, points: Sequence[SpeedPoint], title: str, group: str = "") -> Grid | None:
@@ -91,7 +91,7 @@ def speed_grid(results: TireResults, points: Sequence[SpeedPoint], title: str, g
 
 
 def largest_points(results: TireResults) -> list[SpeedPoint]:
-    """Of each solver, policy and number of threads the largest tire: where what a step costs beside its nodes matters least."""
+    """The largest tire of each solver, policy and number of threads, where the fixed cost of a step matters least."""
     largest: dict[tuple[str, str, bool, int], SpeedPoint] = {}
     for point in results.points:
         key = (point.solver, point.policy, point.free_running, point.threads)
@@ -100,13 +100,13 @@ def largest_points(results: TireResults) -> list[SpeedPoint]:
     return list(largest.values())
 
 
-def _of(part: Term) -> str:
-    return ", ".join(word for word in (part.solver, policy_name(part.policy)) if word)
+def _of(term: Term) -> str:
+    return ", ".join(word for word in (term.solver, policy_name(term.policy)) if word)
 
 
-def _part_row(part: Term, estimate: Estimate) -> list[str]:
-    paper = NONE if part.paper_ns is None else f"{part.paper_ns:.0f}"
-    return [part.name, _of(part), part.per, interval(estimate), str(estimate.measurements), paper, part.how]
+def _term_row(term: Term, estimate: Estimate) -> list[str]:
+    paper = NONE if term.paper_ns is None else f"{term.paper_ns:.0f}"
+    return [term.name, _of(term), term.per, interval(estimate), str(estimate.measurements), paper, term.how]
 
 
 def cost_grid(results: TireResults) -> Grid | None:
@@ -115,17 +115,17 @@ def cost_grid(results: TireResults) -> Grid | None:
         return None
     notes = [
         "Each term is the slope over n of a difference of a step's CPU time, on one thread. In brackets: 95 % interval from the scatter about that line.",
-        "T_rest: a node's cost beside springs and integration (it is read and written), and what of these two the processor does at the same time.",
-        "An interval that holds zero: the term cannot be told from nothing. paper: sec. 4.5, an i7-3930K with gcc 4.4 -O2.",
+        "T_rest: a node's cost besides springs and integration (memory access), less what the processor overlaps.",
+        "An interval that contains zero: the term does not differ from zero. paper: sec. 4.5, an i7-3930K with gcc 4.4 -O2.",
     ]
     missing: dict[str, list[str]] = {}
-    for part in results.cost.parts:
-        if part.estimate is None:
-            missing.setdefault(_of(part), []).append(part.name)
+    for term in results.cost.parts:
+        if term.estimate is None:
+            missing.setdefault(_of(term), []).append(term.name)
     lacking = [f"{of}: {', '.join(names)}" for of, names in missing.items()]
     if lacking:
-        notes.append(f"Not taken apart: {'; '.join(lacking)}.")
-    rows = [_part_row(part, part.estimate) for part in results.cost.parts if part.estimate is not None]
+        notes.append(f"Not separated: {'; '.join(lacking)}.")
+    rows = [_term_row(term, term.estimate) for term in results.cost.parts if term.estimate is not None]
     return Grid("The terms of the cost model (ns)", ["term", "of", "for each", "ns", "runs", "paper", "how"], rows, notes)
 
 
@@ -151,24 +151,22 @@ def lines_grid(results: TireResults) -> Grid | None:
 
 
 def synchronisation_grid(results: TireResults) -> Grid | None:
-    """What several threads add to each step; None where only one was measured."""
+    """The time that several threads add to each step; None where only one was measured."""
     if results.cost is None or not results.cost.synchronisation:
         return None
     rows = [
         [
-            f"{one.solver}, {policy_name(one.policy)}",
-            threads_name(one.threads, results),
-            interval(one.extra_ns),
-            NONE if one.barrier_ns is None else figure(one.barrier_ns),
-            NONE if one.voluntary_per_step is None else figure(one.voluntary_per_step),
-            NONE if one.involuntary_per_step is None else figure(one.involuntary_per_step),
+            f"{each.solver}, {policy_name(each.policy)}",
+            threads_name(each.threads, results),
+            interval(each.extra_ns),
+            NONE if each.barrier_ns is None else figure(each.barrier_ns),
+            NONE if each.voluntary_per_step is None else figure(each.voluntary_per_step),
+            NONE if each.involuntary_per_step is None else figure(each.involuntary_per_step),
         ]
-        for one in results.cost.synchronisation
+        for each in results.cost.synchronisation
     ]
     columns = ["", "threads", "added to a step (ns)", "at the barrier (ns)", "voluntary switches a step", "involuntary"]
-    notes = [
-        "Added: where the line over n begins, less where it begins on one thread. At the barrier: mean of the first thread, its wait for the others included."
-    ]
+    notes = ["Added: the intercept of the line over n, less that on one thread. At the barrier: mean of the first thread, its wait for the others included."]
     return Grid("What synchronisation costs", columns, rows, notes)
 
 
@@ -178,12 +176,17 @@ def _limits(low: int | None, high: int | None, group: str) -> str:
     return f"{'none' if low is None else whole(low, group=group)} / {'none' if high is None else whole(high, group=group)}"
 
 
-def _search_cells(found: Frontier | None, group: str) -> list[str]:
-    if found is None:
+def _search_cells(frontier: Frontier | None, group: str) -> list[str]:
+    if frontier is None:
         return [NONE] * 4
-    nodes = "none held" if found.nodes is None else f"{'≥ ' if found.at_limit else ''}{whole(found.nodes, group=group)}"
-    share = NONE if found.share_at_most is None else f"{found.share_at_most * 100:.2g} %"
-    return [nodes, f"{whole(found.low, group=group)} … {whole(found.high, group=group)}", f"{found.runs} / {whole(found.deadlines, group=group)}", share]
+    nodes = "none held" if frontier.nodes is None else f"{'≥ ' if frontier.at_limit else ''}{whole(frontier.nodes, group=group)}"
+    share = NONE if frontier.share_at_most is None else f"{frontier.share_at_most * 100:.2g} %"
+    return [
+        nodes,
+        f"{whole(frontier.low, group=group)} … {whole(frontier.high, group=group)}",
+        f"{frontier.runs} / {whole(frontier.deadlines, group=group)}",
+        share,
+    ]
 
 
 def _frontier_row(row: FrontierRow, results: TireResults, group: str) -> list[str]:
@@ -222,8 +225,8 @@ def frontier_grid(results: TireResults, group: str = "") -> Grid | None:
     notes = ["In nodes. holds / misses: the last n of the map up to which every deadline was kept, and the first at which one was missed."]
     if sure is not None:
         notes.append(
-            f"search: the largest n at which all of its runs kept every deadline. Each bisection is a draw of luck near the frontier; between their least and "
-            f"largest end lies the middle one of all such with {sure * 100:.0f} % confidence. misses at most: what that many deadlines do not rule out at 95 %."
+            f"search: the largest n at which all of its runs kept every deadline. Near the frontier a bisection ends at random; between their smallest and "
+            f"largest end is their median with {sure * 100:.0f} % confidence. misses at most: upper bound at 95 % for that many deadlines."
         )
     width = len(FRONTIER_COLUMNS) if sure is not None else UNSEARCHED
     return Grid("The real-time frontier", FRONTIER_COLUMNS[:width], [_frontier_row(row, results, group)[:width] for row in results.frontiers], notes)
@@ -232,7 +235,7 @@ def frontier_grid(results: TireResults, group: str = "") -> Grid | None:
 def cells_grids(results: TireResults, group: str = "") -> list[Grid]:
     """Every cell of every map."""
     grids: list[Grid] = []
-    for found in results.maps:
+    for plot in results.maps:
         rows = [
             [
                 threads_name(cell.threads, results) + _star(cell.worst_mark),
@@ -243,8 +246,8 @@ def cells_grids(results: TireResults, group: str = "") -> list[Grid]:
                 f"{cell.share * 100:.3g} %",
                 f"{cell.share_at_most * 100:.2g} %",
             ]
-            for cell in found.cells
+            for cell in plot.cells
         ]
-        notes = [MARKED] if any(_star(cell.worst_mark) for cell in found.cells) else []
-        grids.append(Grid(map_title(found), ["", "nodes", "runs", "deadlines", "missed", "share", "at most (95 %)"], rows, notes))
+        notes = [MARKED] if any(_star(cell.worst_mark) for cell in plot.cells) else []
+        grids.append(Grid(map_title(plot), ["", "nodes", "runs", "deadlines", "missed", "share", "at most (95 %)"], rows, notes))
     return grids

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What one step of `tire` came to, as text: a line a quantity, or, of several steps, a line a step."""
+"""The table of a step of `tire`: a line a quantity, or, of several steps, a line a step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROBE = "tire"
 
 def tire_values(step: Step) -> dict[str, Any] | None:
     """The values of the step's result; None where it is not a step of tire, or has computed nothing."""
-    values = next((dict(one.values) for one in step.results if one.name == PROBE), None) if step.key.probe == PROBE else None
+    values = next((dict(result.values) for result in step.results if result.name == PROBE), None) if step.key.probe == PROBE else None
     return values if values is not None and values["steps"] else None
 
 
@@ -31,7 +31,7 @@ def _rate(per_s: float) -> str:
     return f"{per_s:.3g}"
 
 
-def _what(step: Step, values: dict[str, Any]) -> str:
+def _configuration(step: Step, values: dict[str, Any]) -> str:
     parameters = step.key.parameters
     threads = f"{values['threads']} thread{'s' if values['threads'] > 1 else ''}"
     free = ", free-running" if parameters["free_running"] else ""
@@ -56,10 +56,10 @@ def _pairs(step: Step, values: dict[str, Any]) -> list[list[str]]:
     if values["mode"] == "real-time":
         missed, activations = values["deadline_missed"], values["activations"]
         rows.append(["period", format_duration(step.key.parameters["period_ns"])])
-        told = f"{whole(missed, group=' ')} of {whole(activations, group=' ')}" + (f" ({_share(missed, activations)})" if missed else "")
+        missed_text = f"{whole(missed, group=' ')} of {whole(activations, group=' ')}" + (f" ({_share(missed, activations)})" if missed else "")
         if missed:
-            told += f": {whole(values['late'], group=' ')} done late, {whole(values['missed'], group=' ')} not begun"
-        rows.append(["deadlines missed", told])
+            missed_text += f": {whole(values['late'], group=' ')} done late, {whole(values['missed'], group=' ')} not begun"
+        rows.append(["deadlines missed", missed_text])
         rows.append(["computing", f"{wall}, {_share(values['wall_ns'], activations * step.key.parameters['period_ns'])} of the time"])
     else:
         rows.append(
@@ -82,17 +82,17 @@ def _row(step: Step, values: dict[str, Any]) -> list[str]:
     missed = NONE if values["deadline_missed"] is None else f"{whole(values['deadline_missed'])}/{whole(values['activations'])}"
     mean = format_time(values["wall_ns"] / values["steps"])
     marked = "*" if any(mark.severity.value != "note" for mark in step.marks) else ""
-    return [_what(step, values) + marked, _rate(values["node_steps_per_s"]), mean, format_time(values["step_max_ns"]), missed]
+    return [_configuration(step, values) + marked, _rate(values["node_steps_per_s"]), mean, format_time(values["step_max_ns"]), missed]
 
 
 def tire_grid(steps: Sequence[Step]) -> Grid | None:
     """One step in full, or a line each; None without any."""
-    found = [(step, values) for step in steps if (values := tire_values(step)) is not None]
-    if not found:
+    computed = [(step, values) for step in steps if (values := tire_values(step)) is not None]
+    if not computed:
         return None
-    if len(found) == 1:
-        step, values = found[0]
-        return Grid(f"Tire: {_what(step, values)}, {values['mode']}", ["", ""], _pairs(step, values), [])
+    if len(computed) == 1:
+        step, values = computed[0]
+        return Grid(f"Tire: {_configuration(step, values)}, {values['mode']}", ["", ""], _pairs(step, values), [])
     columns = ["", "node-steps/s", "step, mean", "step, max", "deadlines missed"]
-    notes = ["* marked: read it with care"] if any(row[0].endswith("*") for row in (_row(*one) for one in found)) else []
-    return Grid("Tire", columns, [_row(*one) for one in found], notes)
+    notes = ["* marked: read it with care"] if any(row[0].endswith("*") for row in (_row(*pair) for pair in computed)) else []
+    return Grid("Tire", columns, [_row(*pair) for pair in computed], notes)

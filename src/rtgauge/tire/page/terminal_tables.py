@@ -42,27 +42,27 @@ def _maps(results: TireResults) -> Grid | None:
         return None
     rows = [
         [
-            map_title(found) if not at else "",
+            map_title(plot) if not at else "",
             str(edge.threads),
             "none" if edge.holds is None else whole(edge.holds),
             "none" if edge.misses is None else whole(edge.misses),
-            whole(sum(cell.deadlines for cell in found.cells if cell.threads == edge.threads)),
-            whole(sum(cell.missed for cell in found.cells if cell.threads == edge.threads)),
+            whole(sum(cell.deadlines for cell in plot.cells if cell.threads == edge.threads)),
+            whole(sum(cell.missed for cell in plot.cells if cell.threads == edge.threads)),
         ]
-        for found in results.maps
-        for at, edge in enumerate(found.frontier)
+        for plot in results.maps
+        for at, edge in enumerate(plot.frontier)
     ]
     notes = ["holds: the largest n measured up to which every deadline was kept; misses: the smallest at which one was missed."]
     return Grid("Real-time", ["", "threads", "holds", "misses", "deadlines", "missed"], rows, notes)
 
 
 def _frontier_row(row: FrontierRow) -> list[str]:
-    found = row.searched
+    frontier = row.searched
     searched = [NONE, NONE, NONE, NONE]
-    if found is not None:
-        nodes = "none" if found.nodes is None else f"{'≥ ' if found.at_limit else ''}{whole(found.nodes)}"
-        share = NONE if found.share_at_most is None else f"{found.share_at_most * 100:.2g} %"
-        searched = [nodes, f"{whole(found.low)} … {whole(found.high)}", whole(found.deadlines), share]
+    if frontier is not None:
+        nodes = "none" if frontier.nodes is None else f"{'≥ ' if frontier.at_limit else ''}{whole(frontier.nodes)}"
+        share = NONE if frontier.share_at_most is None else f"{frontier.share_at_most * 100:.2g} %"
+        searched = [nodes, f"{whole(frontier.low)} … {whole(frontier.high)}", whole(frontier.deadlines), share]
     predicted = NONE if row.mean is None else whole(round(row.mean.value))
     return [f"{row.solver}, {policy_name(row.policy)}, {period_name(row.period_ns)}", str(row.threads), predicted, *searched]
 
@@ -71,13 +71,11 @@ def _frontier(results: TireResults) -> Grid | None:
     rows = [_frontier_row(row) for row in results.frontiers if row.searched is not None]
     if not rows:
         return None
-    found = next(row.searched for row in results.frontiers if row.searched is not None)
-    sure = (
-        f"between their ends lies the middle one of all such with {found.coverage * 100:.0f} % confidence" if found.coverage else "one draw, of no known spread"
-    )
+    frontier = next(row.searched for row in results.frontiers if row.searched is not None)
+    sure = f"between their ends is their median with {frontier.coverage * 100:.0f} % confidence" if frontier.coverage else "a single one has no interval"
     notes = [
-        "In nodes. holds: no run of it missed a deadline; missed at most: the share that so many deadlines do not rule out (95 %).",
-        f"bisections: where {plural(found.bisections, 'bisection')} ended; {sure}.",
+        "In nodes. holds: no run of it missed a deadline; missed at most: upper bound of the share at 95 %.",
+        f"bisections: where {plural(frontier.bisections, 'bisection')} ended; {sure}.",
     ]
     columns = ["", "threads", "predicted", "holds", "bisections", "deadlines", "missed at most"]
     return Grid("The real-time frontier", columns, rows, notes)
