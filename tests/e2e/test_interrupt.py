@@ -68,7 +68,7 @@ def test_once_keeps_the_step_and_says_how_to_go_on(tmp_path: Path, log: Path, ru
     assert all(one["count"] + one["missed"] > 0 for one in step["series"])
     assert (record / "report.html").is_file()
     said = log.read_text()
-    assert "stopping in order" in said
+    assert "stopping cleanly" in said
     assert f"rtgauge run --resume {record}" in said
     assert "Traceback" not in said
     assert "1 of 2 planned steps" in output
@@ -80,7 +80,7 @@ def test_twice_ends_at_once(tmp_path: Path, log: Path, running: subprocess.Popen
     engine = the_engine(running.pid)
     os.kill(engine, signal.SIGSTOP)  # it cannot end in order
     running.send_signal(signal.SIGINT)
-    wait_until(lambda: "stopping in order" in log.read_text(), "the word of the first Ctrl-C")
+    wait_until(lambda: "stopping cleanly" in log.read_text(), "the word of the first Ctrl-C")
     running.send_signal(signal.SIGINT)
     running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 130
