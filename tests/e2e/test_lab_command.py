@@ -47,7 +47,7 @@ def test_a_guest_that_comes_up_is_listed_refused_a_second_time_and_stopped(lab: 
     (debian,) = [guest for guest in json.loads(good(rtgauge("lab", "list", "--json", env=env)).stdout) if guest["name"] == "debian"]
     assert (debian["kernel"], debian["running"]["append"], debian["running"]["accelerator"]) == ("6.12-fake", "isolcpus=1", "tcg")
     assert "already running" in error_line(rtgauge("lab", "boot", "debian", env=env), 2)
-    assert "runs" in error_line(rtgauge("lab", "rm", "debian", env=env), 2)
+    assert "is running" in error_line(rtgauge("lab", "rm", "debian", env=env), 2)
     assert (paths.home() / "machines/debian/known_hosts").read_text() == f"rtgauge-lab-debian {KEY}\n"
     assert "is off" in good(rtgauge("lab", "stop", "debian", env=env)).stderr
     assert "was not running" in good(rtgauge("lab", "stop", "debian", env=env)).stderr
@@ -73,7 +73,7 @@ def test_what_qemu_says_is_told(lab: dict[str, str | None]) -> None:
     line = boot(lab, "error:qemu: warning: x\nqemu: cannot set up guest memory 'pc.ram': Cannot allocate memory")
     assert "not enough memory for the guest: QEMU says 'qemu: cannot set up guest memory" in line
     assert "rtgauge lab boot debian --memory 512" in line
-    assert "QEMU does not start lab:debian: qemu: no such machine" in boot(lab, "error:qemu: warning: x\nqemu: no such machine")
+    assert "QEMU cannot start lab:debian: qemu: no such machine" in boot(lab, "error:qemu: warning: x\nqemu: no such machine")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
@@ -83,7 +83,7 @@ def test_what_qemu_says_is_told(lab: dict[str, str | None]) -> None:
 
 def test_what_cannot_be_is_refused(lab: dict[str, str | None], tmp_path: Path) -> None:
     line = boot(lab, "", "--memory", 1 << 20)
-    assert "no memory" in line
+    assert "not enough memory" in line
     assert "rtgauge lab boot debian --memory 512" in line
     assert "processors" in boot(lab, "", "--smp", "4;reboot", status=2)
     assert "command line" in boot(lab, "", "--append", "a\nb", status=2)
@@ -146,13 +146,13 @@ def test_a_build_that_is_cut_off_is_begun_anew(lab: dict[str, str | None], tmp_p
 def test_one_image_is_built_at_a_time(lab: dict[str, str | None]) -> None:
     with (paths.cache() / "images/.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert "another image of the lab is being built at this moment: wait for it" in error_line(rtgauge("lab", "build", "debian-rt", env=lab), 3)
+        assert "another lab image is being built: wait until it is finished" in error_line(rtgauge("lab", "build", "debian-rt", env=lab), 3)
 
 
 def test_qemu_is_missing_or_cannot_as_a_run_boots_its_guest(lab: dict[str, str | None], tmp_path: Path) -> None:
     """There is nothing to keep then."""
     words = ("run", "--target", "lab:debian", "--load", "idle", "--duration", "300ms", "--out", tmp_path / "out")
-    assert "QEMU does not start lab:debian: qemu: no" in error_line(rtgauge(*words, env={**lab, "FAKE_SAYS": "error:qemu: no"}), 3)
+    assert "QEMU cannot start lab:debian: qemu: no" in error_line(rtgauge(*words, env={**lab, "FAKE_SAYS": "error:qemu: no"}), 3)
     few = tmp_path / "few"
     few.mkdir()
     ssh_keygen = shutil.which("ssh-keygen")
@@ -164,7 +164,7 @@ def test_qemu_is_missing_or_cannot_as_a_run_boots_its_guest(lab: dict[str, str |
 
 def test_deployments_by_boot_are_for_guests(lab: dict[str, str | None]) -> None:
     assert "guests of the lab" in error_line(rtgauge("run", "--deployments-by", "boot", "--deployment", "M", env=lab), 2)
-    assert "write settings, or boot" in error_line(rtgauge("run", "--target", "lab:debian", "--deployments-by", "magic", env=lab), 2)
+    assert "give settings or boot" in error_line(rtgauge("run", "--target", "lab:debian", "--deployments-by", "magic", env=lab), 2)
 
 
 def test_an_added_guest_is_kept_until_it_is_removed(lab: dict[str, str | None], tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_a_guest_that_runs_is_listed_and_not_booted_twice(lab: Lab) -> None:
     assert lab.run_in("sh", "-c", "echo one  $((1 + 1))") == "one 2\n"
     assert lab.run_in("echo three | cat") == "three\n"
     assert "already running" in error_line(rtgauge("lab", "boot", "debian", env=lab.env), 2)
-    assert "runs" in error_line(rtgauge("lab", "rm", "debian", env=lab.env), 2)
+    assert "is running" in error_line(rtgauge("lab", "rm", "debian", env=lab.env), 2)
 
 
 def test_a_kernel_of_ones_own(lab: Lab, tmp_path: Path) -> None:

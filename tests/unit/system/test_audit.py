@@ -344,21 +344,18 @@ def test_hostile_command_lines_never_raise(text: str, possible: list[int]) -> No
 
 @settings(max_examples=100)
 @given(
+    st.sampled_from(["cpu", "kernel", "cpu.isolated", "kernel.cmdline", "machine.virtual", "interrupts.on_isolated"]),
     st.recursive(
         st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=8)),
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
         max_leaves=8,
-    )
+    ),
 )
-def test_hostile_facts_never_raise(value: Any) -> None:
-    for path in ("cpu", "kernel", "cpu.isolated", "kernel.cmdline", "machine.virtual", "interrupts.on_isolated"):
-        world: dict[str, Any] = {}
-        *folders, last = path.split(".")
-        place = world
-        for folder in folders:
-            place = place.setdefault(folder, {})
-        place[last] = value
-        audit(RULES, world, {})
+def test_hostile_facts_never_raise(path: str, value: Any) -> None:
+    hostile = value
+    for key in reversed(path.split(".")):
+        hostile = {key: hostile}
+    audit(RULES, hostile, {})
 
 
 def test_the_schema_in_the_documentation_is_that_of_the_model() -> None:
