@@ -191,7 +191,7 @@ def in_namespace(script: str, *words: object) -> subprocess.CompletedProcess[str
 def test_a_read_only_sys_is_said(unchanged: dict[str, Any]) -> None:
     line = error_line(in_namespace("mount -o remount,bind,ro /sys", "deploy", "apply", "Single"), 3)
     assert "read-only" in line
-    assert "nothing is changed" in line
+    assert "nothing was changed" in line
     assert state() == unchanged
 
 

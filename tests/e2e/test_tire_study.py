@@ -81,5 +81,5 @@ def test_a_search_by_itself() -> None:
 
 def test_what_a_search_cannot_take_is_refused() -> None:
     assert "--nodes cannot be combined with --search" in error_line(rtgauge("probe", "tire", "--search", "--nodes", 400), 2)
-    assert "--repeats is for --search" in error_line(rtgauge("probe", "tire", "--repeats", 3), 2)
+    assert "--repeats needs --search" in error_line(rtgauge("probe", "tire", "--repeats", 3), 2)
     assert "did you mean 'halo'" in error_line(rtgauge("run", "garre2014", "--set", "solver=hallo"), 2)
