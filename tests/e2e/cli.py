@@ -36,7 +36,7 @@ def rtgauge(*words: object, env: dict[str, str | None] | None = None, wait_for_l
 
     Where something else measures this machine at the moment, it is waited for: `wait_for_lock` False tests just that.
     """
-    options = {"timeout": 90, "stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+    options = {"timeout": PATIENCE_S, "stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
     deadline = time.monotonic() + PATIENCE_S
     while True:
         done = subprocess.run([*before, *COMMAND, *map(str, words)], env=environment(**(env or {})), text=True, check=False, **options)
