@@ -78,7 +78,7 @@ def test_in_the_black_under_load_is_an_answer(tmp_path: Path):
 def test_idle_alone_is_an_answer_with_a_condition(tmp_path: Path):
     found = ask(SOFT, wakeups(tmp_path / "r", 100, loads=("idle",)))
     assert (found.measured, found.status) == (False, EXIT_CANNOT_TELL)
-    assert "provided that it stands the load" in found.answer
+    assert "provided that it holds under load" in found.answer
     assert found.not_measured[0].what == "anything but idle"
     assert found.next == f'rtgauge run quick --require "{SOFT}"'
 
@@ -90,7 +90,7 @@ def test_the_worst_step_decides_and_the_other_stays_visible(tmp_path: Path):
     assert [one.margin for one in stage.evidence] == [Margin.BLACK, Margin.TROUBLE]
 
 
-def test_two_kernels_lead_to_the_one_that_suffices(tmp_path: Path):
+def test_two_kernels_lead_to_the_one_that_is_enough(tmp_path: Path):
     stock, rt = wakeups(tmp_path / "stock", 900), wakeups(tmp_path / "rt", 90, system=RT)
     hard = ask(HARD, stock, rt)
     assert [(stage.way, stage.margin) for stage in hard.walk] == [("user-rt", Margin.BLACK)]

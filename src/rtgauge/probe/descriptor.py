@@ -109,7 +109,7 @@ class Probe(ABC):
     frequency: tuple[str, ...]
     """The metrics that are judged against a period, in the order of the papers' tables."""
     roles: Mapping[str, str]
-    """Label `role` of a series -> how a line says whose view it is."""
+    """Label `role` of a series -> how a line of a table names that view."""
     microbenchmark: bool
     """Whether it is in the tables of the microbenchmarks."""
     presenter: str | None

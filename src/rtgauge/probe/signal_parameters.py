@@ -8,7 +8,7 @@ import re
 import socket
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, cast
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -117,7 +117,9 @@ class SignalParameters(MachineParameters):
     @classmethod
     def _with_role(cls, written: Any) -> Any:
         """With a peer, the target plays the role that the probe is about."""
-        return {"role": cls.measured_role, **written} if isinstance(written, dict) and "peer" in written else written
+        if not isinstance(written, dict) or "peer" not in written:
+            return cast("Any", written)
+        return {"role": cls.measured_role, **cast("dict[str, Any]", written)}
 
     @model_validator(mode="after")
     def _check_peer(self) -> Self:
@@ -162,7 +164,7 @@ class SignalProbe(Probe):
         return {name: self.arguments(one, samples_dir if name == "master" else None) for name, one in ends.items()}
 
     def of_peer(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Without what only the target itself is asked for."""
+        """Without the parameters of the target alone."""
         return parameters
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:

@@ -48,12 +48,12 @@ def _listed(console: Console, title: str, lines: Sequence[str]) -> None:
             _line(console, f"- {line}")
 
 
-def _evidence(one: Evidence) -> Text:
-    text = Text(f"{one.step} ", style="")
-    text.append(str(one.margin), style=STYLE[one.margin])
-    if one.times_the_bound is not None:
-        text.append(f", {one.times_the_bound:.3g} times the bound")
-    text.append(printable(f"  {one.record}"), style="dim")
+def _evidence(evidence: Evidence) -> Text:
+    text = Text(f"{evidence.step} ", style="")
+    text.append(str(evidence.margin), style=STYLE[evidence.margin])
+    if evidence.times_the_bound is not None:
+        text.append(f", {evidence.times_the_bound:.3g} times the bound")
+    text.append(printable(f"  {evidence.record}"), style="dim")
     return text
 
 
@@ -65,8 +65,8 @@ def _stage(console: Console, stage: Stage, names: dict[str, str], number: str) -
     _line(console, text)
     if stage.margin is not None:
         _line(console, stage.why, 3)
-    for one in stage.evidence[:MOST_EVIDENCE]:
-        _line(console, _evidence(one), 3)
+    for evidence in stage.evidence[:MOST_EVIDENCE]:
+        _line(console, _evidence(evidence), 3)
     if len(stage.evidence) > MOST_EVIDENCE:
         _line(console, f"and {len(stage.evidence) - MOST_EVIDENCE} more steps: --json has all", 3)
 
@@ -98,10 +98,10 @@ def print_advice(advice: Advice, console: Console) -> None:
     _listed(console, "What today's kernels changed", advice.today)
     if advice.not_measured:
         _heading(console, "Not measured, and it would change the answer")
-        for one in advice.not_measured:
-            _line(console, f"- {one.what}: {one.changes}")
-            _line(console, Text(printable(one.command), style="cyan"), 4)
-    _listed(console, "No evidence", [f"{Path(one.record).name} {one.step}: {one.why}" for one in advice.aside[:MOST_EVIDENCE]])
+        for question in advice.not_measured:
+            _line(console, f"- {question.what}: {question.changes}")
+            _line(console, Text(printable(question.command), style="cyan"), 4)
+    _listed(console, "No evidence", [f"{Path(step.record).name} {step.step}: {step.why}" for step in advice.aside[:MOST_EVIDENCE]])
     if len(advice.aside) > MOST_EVIDENCE:
         _line(console, f"and {len(advice.aside) - MOST_EVIDENCE} more: --json has all")
     console.print()

@@ -95,12 +95,16 @@ def _cpu_times(times: Mapping[str, object], group: str) -> list[_Counted]:
     return rows
 
 
+def _mapping(item: object) -> Mapping[str, object] | None:
+    return cast("Mapping[str, object]", item) if isinstance(item, Mapping) else None
+
+
 def change_tables(step: Step, group: str = "") -> list[Changes]:
     """A table a kind of change; what stands alone comes together in the last."""
     found: list[Changes] = []
     alone: list[_Counted] = []
-    for kind, item in step.changes.items():
-        entry = cast("Mapping[str, object]", item) if isinstance(item, Mapping) else None
+    for kind, item in cast("Mapping[str, object]", step.changes).items():
+        entry = _mapping(item)
         if entry is None or set(entry) == {"before", "after"}:
             alone.append(_counted(kind, words(kind), item, group))
         elif kind == "cpu_time_ns":

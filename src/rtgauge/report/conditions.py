@@ -119,7 +119,7 @@ def ordered_steps(record: Record) -> list[Step]:
 
 
 def bound_ns(record: Record) -> int | None:
-    """The bound on latency that was asked for, from the verdicts' evidence; None where there is none."""
+    """The required bound on latency, from the verdicts' evidence; None where there is none."""
     for verdict in record.run.verdicts:
         found = verdict.evidence.get("bound_ns")
         if isinstance(found, int) and not isinstance(found, bool) and found > 0:

@@ -68,11 +68,11 @@ def print_settings(deployment: Deployment, cannot: Cannot | None, actions: Seque
 
 def refusals(report: DeploymentReport) -> list[str]:
     """What a machine did not do, a line each."""
-    said = [f"refused: {explain_refusal(one)}" for one in report.refused]
+    parts = [f"refused: {explain_refusal(one)}" for one in report.refused]
     if report.not_moved_count:
         more = ", ..." if report.not_moved_count > 5 else ""
-        said.append(f"{plural(report.not_moved_count, 'task')} would not move: {', '.join(report.not_moved[:5])}{more}")
-    return said
+        parts.append(f"{plural(report.not_moved_count, 'task')} would not move: {', '.join(report.not_moved[:5])}{more}")
+    return parts
 
 
 def print_applied(applied: Applied, console: Console, where: str = "") -> None:

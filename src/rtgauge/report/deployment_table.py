@@ -28,7 +28,7 @@ KEPT_BACK = {"restored", "gone", "dropped-after-reboot"}
 
 @dataclass(frozen=True)
 class Setting:
-    """A row: the setting, its value before, the one that was asked for, what the machine made of it, and what became of it afterwards."""
+    """A row: the setting, its value before, the one wanted, what the machine made of it, and what became of it afterwards."""
 
     path: str
     before: str
@@ -55,28 +55,28 @@ class DeploymentTable:
     notes: list[str]
 
 
-def _setting(one: SettingMade) -> Setting:
-    outcome = "set" if one.error is None else f"refused: {why_refused(one)}"
-    untouched = one.error is not None and one.put_back is None
+def _setting(setting: SettingMade) -> Setting:
+    outcome = "set" if setting.error is None else f"refused: {why_refused(setting)}"
+    untouched = setting.error is not None and setting.put_back is None
     return Setting(
-        path=one.path,
-        before="unknown" if one.old is None else one.old or "empty",
-        wanted=one.wanted,
+        path=setting.path,
+        before="unknown" if setting.old is None else setting.old or "empty",
+        wanted=setting.wanted,
         outcome=outcome,
-        put_back="it was not changed" if untouched else PUT_BACK.get(one.put_back, one.put_back or ""),
-        refused=one.error is not None,
-        left=not untouched and one.put_back not in KEPT_BACK,
+        put_back="it was not changed" if untouched else PUT_BACK.get(setting.put_back, setting.put_back or ""),
+        refused=setting.error is not None,
+        left=not untouched and setting.put_back not in KEPT_BACK,
     )
 
 
 def deployment_table(report: DeploymentReport) -> DeploymentTable:
     """The table of a step's deployment."""
     done = len(report.settings) - len(report.refused)
-    said = [f"{plural(done, 'setting')} made", f"{len(report.refused)} refused"]
-    said += [f"{plural(report.moved, 'task')} moved, {report.not_moved_count} would not"] if report.moved or report.not_moved_count else []
-    settings = [_setting(one) for one in report.settings]
-    left = bool(report.not_put_back) or any(one.left for one in settings)
-    said += ["not all put back" if left else "all put back"]
+    parts = [f"{plural(done, 'setting')} made", f"{len(report.refused)} refused"]
+    parts += [f"{plural(report.moved, 'task')} moved, {report.not_moved_count} would not"] if report.moved or report.not_moved_count else []
+    settings = [_setting(setting) for setting in report.settings]
+    left = bool(report.not_put_back) or any(setting.left for setting in settings)
+    parts += ["not all put back" if left else "all put back"]
     notes: list[str] = []
     if report.by == "boot":
         words = f"with {report.boot_words}" if report.boot_words else "without any words for it"
@@ -94,7 +94,7 @@ def deployment_table(report: DeploymentReport) -> DeploymentTable:
     return DeploymentTable(
         name=report.name,
         words=report.words.replace(",", ", "),
-        summary=", ".join(said),
+        summary=", ".join(parts),
         settings=settings,
         not_moved=list(report.not_moved),
         not_moved_more=max(0, report.not_moved_count - len(report.not_moved)),

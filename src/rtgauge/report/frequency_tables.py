@@ -122,7 +122,7 @@ def frequency_grid(table: Table, *, first: bool = True) -> Grid:
         notes.append(f"No extreme-value estimate{whose}: {why}.")
     if any(_faster(limit.hz, line) for line in table.lines for limit in line.limits):
         slowest = ", ".join(dict.fromkeys(format_duration(line.interval_ns) for line in table.lines if line.interval_ns))
-        more = ": a machine that is asked more often may be later, so measure at that period" if first else ""
+        more = ": a machine that has to act more often may be later, so measure at that period" if first else ""
         notes.append(f"{FASTER} faster than it was measured (every {slowest}){more}.")
     return Grid(f"{table.title}: highest frequency for which {table.metric} stays within {part_of_period(table.fraction)}", columns, rows, notes)
 

@@ -34,7 +34,7 @@ def _map(facts: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
 
 def _list(facts: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     found = facts.get(key)
-    return [cast("Mapping[str, Any]", one) for one in cast("list[Any]", found) if isinstance(one, Mapping)] if isinstance(found, list) else []
+    return [cast("Mapping[str, Any]", entry) for entry in cast("list[Any]", found) if isinstance(entry, Mapping)] if isinstance(found, list) else []
 
 
 def _simple(part: Mapping[str, Any]) -> Rows:
@@ -45,11 +45,11 @@ def _simple(part: Mapping[str, Any]) -> Rows:
 def _kernel(facts: Mapping[str, Any]) -> Rows:
     part = _map(facts, "kernel")
     preemption, extension = _map(part, "preemption"), _map(part, "extension")
-    said = ", ".join(f"{place}: {value(word)}" for place, word in _map(preemption, "sources").items() if word != "unknown")
+    sources = ", ".join(f"{place}: {value(word)}" for place, word in _map(preemption, "sources").items() if word != "unknown")
     core = value(extension.get("name"))
     if core not in ("none", "unknown"):
         core = f"{core} {value(extension.get('version'))}, CPUs {value(extension.get('cpus'))}"
-    rows = [("Preemption model", f"{value(preemption.get('model'))}{f' ({said})' if said else ''}"), ("Real-time core", core)]
+    rows = [("Preemption model", f"{value(preemption.get('model'))}{f' ({sources})' if sources else ''}"), ("Real-time core", core)]
     return rows + [row for row in _simple(part) if row[0] != "Xenomai"]
 
 
@@ -60,8 +60,8 @@ def _processors(facts: Mapping[str, Any]) -> Rows:
         f"{value(topology.get(key))} {name}" for key, name in (("packages", "package(s)"), ("cores", "core(s)"), ("threads_per_core", "thread(s) a core"))
     )
     shared: dict[str, list[str]] = {}
-    for one in _list(topology, "caches"):
-        shared.setdefault(f"L{value(one.get('level'))} {value(one.get('type'))} {value(one.get('size'))}", []).append(value(one.get("cpus")))
+    for cache in _list(topology, "caches"):
+        shared.setdefault(f"L{value(cache.get('level'))} {value(cache.get('type'))} {value(cache.get('size'))}", []).append(value(cache.get("cpus")))
     caches = [f"{name} of CPU {' | '.join(cpus)}" for name, cpus in shared.items()]
     nodes = [f"node {node}: CPU {value(cpus)}" for node, cpus in _map(topology, "numa_nodes").items()]
     rows = [*_simple(part), ("Topology", shape), ("Threads of one core", value(topology.get("smt_siblings")))]
@@ -71,9 +71,9 @@ def _processors(facts: Mapping[str, Any]) -> Rows:
 def _power(facts: Mapping[str, Any]) -> Rows:
     idle, frequency = _map(facts, "cpu", "idle"), _map(facts, "cpu", "frequency")
     states: list[str] = []
-    for one in _list(idle, "states"):
-        off = f" (off on CPU {value(one.get('disabled'))})" if one.get("disabled") else ""
-        states.append(f"{value(one.get('name'))} {value(one.get('latency_us'))} us{off}")
+    for state in _list(idle, "states"):
+        off = f" (off on CPU {value(state.get('disabled'))})" if state.get("disabled") else ""
+        states.append(f"{value(state.get('name'))} {value(state.get('latency_us'))} us{off}")
     rows = [(f"Idle {key}", value(idle.get(key))) for key in ("driver", "governor")]
     rows += [("C-states, exit latency", "; ".join(states) or value(idle.get("states"))), ("Deepest in use", _with_unit(idle.get("deepest_latency_us"), "us"))]
     return rows + [(f"Frequency {name[:1].lower()}{name[1:]}", text) for name, text in _simple(frequency)]
@@ -97,10 +97,10 @@ def _interrupts(facts: Mapping[str, Any]) -> Rows:
     managed = 0
     lines = _map(part, "lines")
     for number, line in lines.items():
-        one = cast("Mapping[str, Any]", line)
-        managed += one.get("managed") is True
-        where = one.get("effective") if one.get("effective") not in ("", "unknown") else one.get("allowed")
-        device = one.get("devices")
+        irq = cast("Mapping[str, Any]", line)
+        managed += irq.get("managed") is True
+        where = irq.get("effective") if irq.get("effective") not in ("", "unknown") else irq.get("allowed")
+        device = irq.get("devices")
         groups.setdefault(value(where), []).append(f"{number} {device}" if device not in (None, "unknown") else number)
     rows += [(f"On CPU {cpus}", ", ".join(devices)) for cpus, devices in sorted(groups.items())]
     if any(cast("Mapping[str, Any]", line).get("managed") != "unknown" for line in lines.values()):
@@ -112,7 +112,7 @@ def _scheduling(facts: Mapping[str, Any]) -> Rows:
     part = _map(facts, "scheduling")
     group = _map(part, "cgroup")
     servers = _map(part, "fair_server")
-    runtimes = {value(cast("Mapping[str, Any]", one).get("runtime_ns")) for one in servers.values() if isinstance(one, Mapping)}
+    runtimes = {value(cast("Mapping[str, Any]", server).get("runtime_ns")) for server in servers.values() if isinstance(server, Mapping)}
     rows = [*_simple(part), ("Fair server", f"runtime {', '.join(sorted(runtimes))} ns" if runtimes else value(part.get("fair_server")))]
     limit = f"{value(group.get('rt_runtime_us'))} of {value(group.get('rt_period_us'))} us"
     rows += [("Control group", f"{value(group.get('version'))} {value(group.get('path'))}"), ("Its real-time share", limit)]
@@ -123,8 +123,8 @@ def _tasks(facts: Mapping[str, Any]) -> Rows:
     part = _map(facts, "tasks")
     rows: Rows = []
     for kernel, name in ((False, "Real-time processes"), (True, "Kernel's threads")):
-        found = [one for one in _list(part, "realtime") if one.get("kernel") is kernel]
-        texts = [f"{value(one.get('name'))} {value(one.get('policy'))} {value(one.get('priority'))} x{value(one.get('count'))}" for one in found]
+        found = [thread for thread in _list(part, "realtime") if thread.get("kernel") is kernel]
+        texts = [f"{value(thread.get('name'))} {value(thread.get('policy'))} {value(thread.get('priority'))} x{value(thread.get('count'))}" for thread in found]
         rows.append((name, ", ".join(texts) or ("unknown" if part.get("realtime") in (None, "unknown") else "none")))
     return [*rows, *_simple(part)]
 

@@ -26,7 +26,7 @@ def method_words(record: Record) -> list[str]:
     """A paragraph a probe, and one that holds for all."""
     probes = dict.fromkeys(step.key.probe for step in record.steps if step.key.tool == "rtgauge")
     foreign = dict.fromkeys(step.tool for step in record.steps if step.key.tool != "rtgauge")
-    others = [f"Steps measured by {tool} hold what it said; what it counts as a latency, and what it leaves out, is its own." for tool in foreign]
+    others = [f"Steps measured by {tool} have the figures that it printed; what it counts as a latency and leaves out is its own choice." for tool in foreign]
     return [*(PROBES[probe].method for probe in probes if probe in PROBES), *others, COMMON]
 
 

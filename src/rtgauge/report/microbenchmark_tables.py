@@ -33,7 +33,7 @@ def _names(found: Microbenchmarks) -> list[str]:
 
 
 def _cell(system: System, operation: str, figure: Callable[[Cost], float], group: str) -> str:
-    cost = next((one for one in system.costs if one.operation == operation), None)
+    cost = next((cost for cost in system.costs if cost.operation == operation), None)
     if cost is None:
         return NONE
     return whole(round(figure(cost)), group=group) + ("*" if cost.worst_mark is not None and cost.worst_mark.value != "note" else "")
@@ -81,7 +81,7 @@ def long_cost_grid(found: Microbenchmarks) -> Grid:
     rows = [
         [name if not number else "", cost.operation, *(_cell(system, cost.operation, figure, "") for figure in (_worst, _mean, _p99))]
         for name, system in zip(_names(found), found.systems, strict=True)
-        for number, cost in enumerate(sorted(system.costs, key=lambda one: found.operations.index(one.operation)))
+        for number, cost in enumerate(sorted(system.costs, key=lambda cost: found.operations.index(cost.operation)))
     ]
     return Grid("Cost (ns)", ["", "operation", "worst", "average", "99 %"], rows, cost_grids(found)[0].notes)
 
@@ -94,14 +94,14 @@ def _share(answer: NoiseAnswer, taken_ns: int) -> str:
     return NONE if share is None else f"{share * 100:.3f} %"
 
 
-def _where(one: NoiseAnswer | Happened, every: Sequence[NoiseAnswer | Happened]) -> str:
+def _where(answer: NoiseAnswer | Happened, every: Sequence[NoiseAnswer | Happened]) -> str:
     """System, policy, load and repeat as far as that differs, so that a line is known."""
     parts = [
-        one.name if len({other.name for other in every}) > 1 else "",
-        one.policy,
-        one.load if len({other.load for other in every}) > 1 else "",
-        f"#{one.repeat}" if len({other.repeat for other in every}) > 1 else "",
-        Path(one.record).name if len({other.record for other in every}) > len({other.name for other in every}) else "",
+        answer.name if len({other.name for other in every}) > 1 else "",
+        answer.policy,
+        answer.load if len({other.load for other in every}) > 1 else "",
+        f"#{answer.repeat}" if len({other.repeat for other in every}) > 1 else "",
+        Path(answer.record).name if len({other.record for other in every}) > len({other.name for other in every}) else "",
     ]
     return ", ".join(part for part in parts if part)
 
@@ -110,14 +110,14 @@ def noise_grid(found: Microbenchmarks, group: str = "") -> Grid | None:
     """What was taken from each CPU, by cause; None where it was not measured."""
     if not found.noise:
         return None
-    causes = [cause for cause in CAUSES if any(one.cause == cause for answer in found.noise for one in answer.causes)]
+    causes = [cause for cause in CAUSES if any(taken.cause == cause for answer in found.noise for taken in answer.causes)]
     rows: list[list[str]] = []
     for answer in found.noise:
-        by_cause = {one.cause: one for one in answer.causes}
+        by_cause = {taken.cause: taken for taken in answer.causes}
         cells = [_share(answer, by_cause[cause].taken_ns) if cause in by_cause else NONE for cause in causes]
-        largest = max((one for one in answer.causes if one.max_ns is not None), key=lambda one: one.max_ns or 0, default=None)
+        largest = max((taken for taken in answer.causes if taken.max_ns is not None), key=lambda taken: taken.max_ns or 0, default=None)
         longest = [NONE, NONE] if largest is None else [format_time(largest.max_ns), largest.cause]
-        gaps = whole(sum(one.gaps for one in answer.causes), group=group)
+        gaps = whole(sum(taken.gaps for taken in answer.causes), group=group)
         marked = "*" if answer.worst_mark is not None and answer.worst_mark.value != "note" else ""
         rows.append([f"CPU {answer.cpu}, {_where(answer, found.noise)}{marked}", _share(answer, answer.taken_ns), *cells, gaps, *longest])
     notes = [
@@ -139,16 +139,16 @@ def happened_grid(found: Microbenchmarks, group: str = "") -> Grid | None:
         return None
     rows = [
         [
-            f"{one.operation}, {_where(one, found.happened)}",
-            one.what,
-            f"{whole(one.met, group=group)} of {whole(one.tries, group=group)}",
-            f"{one.met / one.tries * 100:.1f} %" if one.tries else NONE,
+            f"{counts.operation}, {_where(counts, found.happened)}",
+            counts.what,
+            f"{whole(counts.met, group=group)} of {whole(counts.tries, group=group)}",
+            f"{counts.met / counts.tries * 100:.1f} %" if counts.tries else NONE,
         ]
-        for one in found.happened
+        for counts in found.happened
     ]
     costs = [probe.cost for probe in PROBES.values() if probe.cost is not None]
-    notes = [cost.note for cost in costs if any(one.what == cost.met_name for one in found.happened)]
-    return Grid("What happened", ["", "what", "so often", "share"], rows, notes)
+    notes = [cost.note for cost in costs if any(counts.what == cost.met_name for counts in found.happened)]
+    return Grid("What happened", ["", "what", "count", "share"], rows, notes)
 
 
 def terminal_grids(found: Microbenchmarks, width: int) -> list[Grid]:
@@ -163,16 +163,16 @@ def _others(found: Microbenchmarks, group: str) -> list[Grid]:
     return [grid for grid in (happened_grid(found, group), noise_grid(found, group), inversion_grid(found)) if grid is not None]
 
 
-def _answer(one: LockAnswer) -> list[str]:
-    tried = bool(one.trials)
-    how = ", by its spin" if one.gave_up else ""
+def _answer(answer: LockAnswer) -> list[str]:
+    tried = bool(answer.trials)
+    how = ", by its spin" if answer.gave_up else ""
     return [
-        one.lock,
-        ANSWERS.get(one.answer, one.answer) + how,
-        f"{one.starved} of {one.trials}",
-        format_time(one.wait_max_ns) if tried else NONE,
-        format_duration(one.section_ns),
-        f"{one.wait_max_ns / one.section_ns:.1f}" if tried else NONE,
+        answer.lock,
+        ANSWERS.get(answer.answer, answer.answer) + how,
+        f"{answer.starved} of {answer.trials}",
+        format_time(answer.wait_max_ns) if tried else NONE,
+        format_duration(answer.section_ns),
+        f"{answer.wait_max_ns / answer.section_ns:.1f}" if tried else NONE,
     ]
 
 
@@ -180,10 +180,10 @@ def inversion_grid(found: Microbenchmarks) -> Grid | None:
     """Whether the high task starved, by kind of lock; None where it was not measured."""
     if not found.inversion:
         return None
-    several = len({(one.record, one.load) for one in found.inversion}) > 1
-    names = len({one.name for one in found.inversion}) > 1
-    rows = [[*([f"{one.name if names else one.record}, {one.load}"] if several else []), *_answer(one)] for one in found.inversion]
-    limits = ", ".join(dict.fromkeys(format_duration(one.limit_ns) for one in found.inversion))
+    several = len({(answer.record, answer.load) for answer in found.inversion}) > 1
+    names = len({answer.name for answer in found.inversion}) > 1
+    rows = [[*([f"{answer.name if names else answer.record}, {answer.load}"] if several else []), *_answer(answer)] for answer in found.inversion]
+    limits = ", ".join(dict.fromkeys(format_duration(answer.limit_ns) for answer in found.inversion))
     columns = ["lock", "high task", "starved", "longest wait", "section", "sections"]
     notes = [
         f"Starved: it did not have the lock within the probe's own limit of {limits}; without a limit it would wait for as long as the middle task computes.",

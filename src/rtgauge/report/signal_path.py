@@ -87,7 +87,7 @@ def response_grid(records: Sequence[Record]) -> Grid | None:
         rows.append([f"{host}, {kernel}", step.key.load, path, rt, whole(total.count), whole(total.missed), *figures, cyclictest])
     notes = [
         "In us, the variance in us². User space: rtgauge has no probe in the kernel yet, and the column of the oscilloscope needs one.",
-        "cyclictest: min/max of wake-ups in the same record under the same load, where it was asked for; it has no line and no answer in it.",
+        "cyclictest: min/max of wake-ups in the same record under the same load, where the plan has it; it measures no line and no answer.",
     ]
     columns = ["system", "load", "path", "PREEMPT_RT", "samples", "lost", "min", "mean", "max", "std", "variance", "cyclictest"]
     return Grid(OVERALL, columns, rows, notes)

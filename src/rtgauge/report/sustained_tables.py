@@ -34,7 +34,7 @@ def result_grid(curves: Sequence[Curve]) -> Grid | None:
     if not curves:
         return None
     rows: list[list[str]] = []
-    near = f"periods nearer than {RESOLUTION - 1:.0%} are not told apart"
+    near = f"periods nearer than {RESOLUTION - 1:.0%} are not distinguished"
     notes = [
         f"sustained: the shortest period at which, and above which, no cycle was lost in any repeat; {near}.",
         "loses: the longest period at which something was lost.",

@@ -77,10 +77,10 @@ def load_rows(record: Record, group: str = "") -> dict[str, list[Row]]:
 def series_name(summary: SeriesSummary) -> str:
     """A series as people call it: "CPU 0", or its labels."""
     cpu = summary.labels.get("cpu")
-    said = summary.labels.get("segment") or summary.labels.get("role")
-    if said is not None:  # these say what it is: the value alone
+    known = summary.labels.get("segment") or summary.labels.get("role")
+    if known is not None:  # the value alone is clear
         where = f" on {summary.labels['machine']}" if "machine" in summary.labels else ""
-        return str(said).replace("-", " ") + where + (f", CPU {cpu}" if cpu is not None else "")
+        return str(known).replace("-", " ") + where + (f", CPU {cpu}" if cpu is not None else "")
     others = [f"{words(key)} {part}" for key, part in summary.labels.items() if key != "cpu"]
     return " ".join(([f"CPU {cpu}"] if cpu is not None else []) + others) or summary.metric
 

@@ -11,6 +11,7 @@ from rtgauge.analysis.comparison_scope import SEGMENT
 from rtgauge.analysis.confidence import activations_needed, lower_bound, upper_bound
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK
 from rtgauge.record.model import Severity, Step, Verdict, VerdictWord
+from rtgauge.system.fact_summary import brief
 from rtgauge.units import format_duration, format_time
 from rtgauge.verdict.next_step import next_for_doubt, next_for_failure, next_for_invalid, next_when_close, next_when_held, next_with_more
 from rtgauge.verdict.requirement import Requirement, format_percent
@@ -35,7 +36,7 @@ _BY_LATENESS = {
     VerdictWord.HOLDS: "stays within",
     VerdictWord.MARGINAL: "only just stays within",
     VerdictWord.FAILS: "does not stay within",
-    VerdictWord.CANNOT_TELL: "cannot be told to stay within",
+    VerdictWord.CANNOT_TELL: "may or may not stay within",
 }
 _ORDER = [VerdictWord.HOLDS, VerdictWord.MARGINAL, VerdictWord.CANNOT_TELL, VerdictWord.FAILS]
 
@@ -169,7 +170,7 @@ def _for_every(case: _Case) -> Verdict:
 
 
 def _for_a_share(case: _Case) -> Verdict:
-    """Hardness below 100 %: what the sample supports, at the confidence asked for."""
+    """Hardness below 100 %: what the sample supports, at the required confidence."""
     v, requirement = case.violations, case.requirement
     allowed, confidence = float(requirement.allowed), float(requirement.confidence)
     if case.supported <= allowed:
@@ -195,8 +196,8 @@ def _for_a_share(case: _Case) -> Verdict:
 
 def judged_series(step: Step, metric: str) -> list[SeriesSummary]:
     """The series of that metric that a requirement speaks of: no parts of a response, and of two roles that saw the same activations the first."""
-    found = [one for one in step.series if one.metric == metric and SEGMENT not in one.labels]
-    return [one for one in found if one.labels.get("role") == found[0].labels.get("role")]
+    found = [summary for summary in step.series if summary.metric == metric and SEGMENT not in summary.labels]
+    return [summary for summary in found if summary.labels.get("role") == found[0].labels.get("role")]
 
 
 def judge(requirement: Requirement, step: Step, windows: pl.DataFrame, facts: Mapping[str, Any] | None = None, *, margin: Fraction = MARGIN) -> Verdict:
@@ -236,13 +237,13 @@ def judge_metric(requirement: Requirement, step: Step, windows: pl.DataFrame, fa
     if not series:
         reason = f"the step measured no {requirement.metric}"
         return _without_figures(requirement, step, reason, f"measure a probe that yields {requirement.metric}; see: rtgauge probe --help")
-    if any(one.lost for one in series):
-        reason = f"{_number(sum(one.lost for one in series))} samples were lost and may have been late"
+    if any(summary.lost for summary in series):
+        reason = f"{_number(sum(summary.lost for summary in series))} samples were lost and may have been late"
         return _without_figures(requirement, step, reason, "measure again with a longer interval, or without raw samples")
     resolution = step.parameters.get("resolution_ns")
     resolution = resolution if isinstance(resolution, int) and resolution > 0 else 1
     interval = step.parameters.get("interval_ns")
-    numbers = [one.series for one in series if one.series is not None]
+    numbers = [summary.series for summary in series if summary.series is not None]
     part = windows.filter(pl.col("series").is_in(numbers))
     case = _Case(
         requirement=requirement,
@@ -250,7 +251,7 @@ def judge_metric(requirement: Requirement, step: Step, windows: pl.DataFrame, fa
         facts=facts,
         violations=count_violations(part, requirement.bound_ns, resolution_ns=resolution),
         close=count_violations(part, int(requirement.bound_ns * margin), resolution_ns=resolution),
-        maximum_ns=max((max(one.max_ns, -(one.min_ns or 0)) for one in series if one.max_ns is not None), default=None),
+        maximum_ns=max((max(summary.max_ns, -(summary.min_ns or 0)) for summary in series if summary.max_ns is not None), default=None),
         series=len(series),
         interval_ns=interval if isinstance(interval, int) and interval > 0 else None,
         margin=margin,
@@ -271,8 +272,7 @@ def judge_metric(requirement: Requirement, step: Step, windows: pl.DataFrame, fa
 
 
 def _emulated(facts: Mapping[str, Any]) -> bool:
-    machine = facts.get("machine")
-    return isinstance(machine, dict) and machine.get("emulated") is True
+    return brief(facts)["emulated"] is True
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict | None:
@@ -285,7 +285,7 @@ def judge_run(requirement: Requirement, record: Record) -> list[Verdict]:
 
     Steps of other metrics are left aside; where none is left, the run cannot tell. Raises RecordError for a damaged record.
     """
-    measured = [step for step in record.steps if any(one.metric == requirement.metric for one in step.series)]
+    measured = [step for step in record.steps if any(summary.metric == requirement.metric for summary in step.series)]
     verdicts: list[Verdict] = []
     for step in measured:
         target = step.key.targets.get("self", "")
@@ -304,7 +304,7 @@ def judge_run(requirement: Requirement, record: Record) -> list[Verdict]:
 
 
 def exit_status(verdicts: Sequence[Verdict], steps: Sequence[Step]) -> int:
-    """0: holds, or nothing was asked; 1: fails; 3: a measurement is invalid; 4: marginal or cannot tell. A failure that was measured comes first."""
+    """0: holds, or no requirement was given; 1: fails; 3: a measurement is invalid; 4: marginal or cannot tell. A failure that was measured comes first."""
     decisive = worst(verdicts)
     if decisive is not None and decisive.word == VerdictWord.FAILS:
         return EXIT_FAILS

@@ -53,7 +53,7 @@ class Advice(Model):
     differs: str | None = Field(description="in what the chart differs from the paper's for this hardness")
     by_the_paper: str | None = Field(description="where the paper's own chart ends with the same evidence")
     thresholds: dict[str, float]
-    use: str | None = Field(description="the way to take; None: it cannot be told yet")
+    use: str | None = Field(description="the way to take; None: not known yet")
     use_name: str | None
     measured: bool = Field(description="whether the answer rests on a measurement of that way, under load")
     answer: str
@@ -88,7 +88,7 @@ class _Case:
 
     def worst(self, way: str) -> Evidence | None:
         """What decides about a way; None where nothing was measured."""
-        return max(self.by_way.get(way, []), key=lambda one: (ORDER.index(one.margin), one.times_the_bound or 0.0), default=None)
+        return max(self.by_way.get(way, []), key=lambda evidence: (ORDER.index(evidence.margin), evidence.times_the_bound or 0.0), default=None)
 
 
 def kernel_of(facts: dict[str, Any]) -> str | None:
@@ -99,7 +99,7 @@ def kernel_of(facts: dict[str, Any]) -> str | None:
 
 def _why_not(step: Step, requirement: Requirement, facts: dict[str, Any]) -> str | None:
     """Why a step is no evidence; None where it is."""
-    if not any(one.metric == requirement.metric for one in step.series):
+    if not any(summary.metric == requirement.metric for summary in step.series):
         return f"it measured no {requirement.metric}"
     if step.tasks:
         return "it is of a task set, whose tasks delay each other; see rtgauge sched"
@@ -160,11 +160,11 @@ def _answer(last: Stage, requirement: Requirement, *, loaded: bool) -> str:
     if last.why == NO_SOFTWARE:
         return f"Use {last.name}: {last.why}."
     if last.margin is None:
-        return f"Try {last.name} next: nothing was measured of it, so this is the chart's word and not a measurement's."
+        return f"Try {last.name} next: nothing was measured of it, so this comes from the chart and not from a measurement."
     if last.margin is Margin.CANNOT_TELL:
-        return f"It cannot be told yet whether {last.name} suffices: {last.why}."
+        return f"It is not known yet whether {last.name} is good enough: {last.why}."
     if not loaded:
-        return f"Use {last.name}, provided that it stands the load: {share} measured keep the bound, and only idle was measured."
+        return f"Use {last.name}, provided that it holds under load: {share} measured keep the bound, and only idle was measured."
     return f"Use {last.name}: it is clearly in the black for {share} measured."
 
 
@@ -177,12 +177,12 @@ def advise(requirement: Requirement, records: Sequence[Record], flowchart: Flowc
     walk = _walk(case)
     last = walk[-1]
     way = flowchart.of(last.way)
-    loaded = any(one.load != "idle" for one in last.evidence)
+    loaded = any(evidence.load != "idle" for evidence in last.evidence)
     good = last.margin is Margin.BLACK
     asked = {stage.way for stage in walk}
     others = [_stage(case, other).model_copy(update={"leads_to": None}) for other in flowchart.way if other.id in by_way and other.id not in asked]
     settled = good or last.why == NO_SOFTWARE or last.margin is None
-    opens = questions(requirement, records, walk[-1].evidence if good else [one for stage in walk for one in stage.evidence], on_the_way=not good)
+    opens = questions(requirement, records, walk[-1].evidence if good else [evidence for stage in walk for evidence in stage.evidence], on_the_way=not good)
     if last.margin is None and last.why != NO_SOFTWARE:
         opens = [_unmeasured(case, way), *opens]
     return Advice(

@@ -53,7 +53,9 @@ class Way(Strict):
     space: Literal["user", "kernel", "none"]
     costs: list[Line]
     today: list[Line] = Field(default_factory=list)
-    published: dict[Literal["response", "periodic"], Annotated[list[int], Field(min_length=3, max_length=3)]] = Field(default_factory=dict)
+    published: dict[Literal["response", "periodic"], Annotated[list[int], Field(min_length=3, max_length=3)]] = Field(
+        default_factory=dict[Literal["response", "periodic"], list[int]]
+    )
     """Median, 95 % and 100 % in us."""
     get: Line | None = None
     """How to come by it."""
@@ -79,7 +81,7 @@ class Chart(Strict):
     about: Line
     start: dict[Hardness, Id]
     off_the_map: Id
-    differs: dict[Hardness, Line] = Field(default_factory=dict)
+    differs: dict[Hardness, Line] = Field(default_factory=dict[Hardness, str])
     branch: list[Branch]
 
     def after(self, hardness: Hardness, at: str, word: str) -> str:
@@ -106,7 +108,7 @@ class Flowchart(Strict):
         if len(ways) < len(self.way) or len({chart.id for chart in self.chart}) < len(self.chart):
             raise ValueError("two ways or two charts have the same id")
         for chart in self.chart:
-            named = [*chart.start.values(), chart.off_the_map, *(one for b in chart.branch for one in (b.at, b.marginal, b.trouble))]
+            named = [*chart.start.values(), chart.off_the_map, *(place for b in chart.branch for place in (b.at, b.marginal, b.trouble))]
             unknown = next((name for name in named if name not in ways), None)
             if unknown is not None:
                 raise ValueError(f"chart {chart.id} names the way '{unknown}', which is not there{nearest(unknown, ways)}")
@@ -122,13 +124,13 @@ class Flowchart(Strict):
 
     def of(self, way: str) -> Way:
         """The way of that id."""
-        return next(one for one in self.way if one.id == way)
+        return next(known for known in self.way if known.id == way)
 
     def named(self, chart: str) -> Chart:
         """The chart of that id. Raises InputError."""
-        found = next((one for one in self.chart if one.id == chart), None)
+        found = next((chart for chart in self.chart if chart.id == chart), None)
         if found is None:
-            ids = [one.id for one in self.chart]
+            ids = [chart.id for chart in self.chart]
             raise InputError(f"--chart {chart}: no chart of that name{nearest(chart, ids)}; there are {', '.join(ids)}, or a file that ends in .toml")
         return found
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Margin(StrEnum):
-    """From good to bad; what cannot be told is none of them."""
+    """From good to bad; what is not known is none of them."""
 
     BLACK = "clearly in the black"
     MARGINAL = "marginal"
@@ -32,7 +32,7 @@ class Margin(StrEnum):
 
 
 ORDER = [Margin.BLACK, Margin.CANNOT_TELL, Margin.MARGINAL, Margin.TROUBLE, Margin.OFF]
-"""What decides where several steps speak of one way: the last of these. A failure that was measured is not undone by what cannot be told."""
+"""What decides where several steps are evidence for one way: the last of these. A measured failure is not undone by what is not known."""
 
 
 class Evidence(Model):
@@ -47,7 +47,7 @@ class Evidence(Model):
     verdict: VerdictWord
     reason: str
     next: str
-    lateness_ns: int | None = Field(description="at the hardness asked for; None: without end, or not told")
+    lateness_ns: int | None = Field(description="at the required hardness; None: without end, or not known")
     times_the_bound: float | None
     interval_ns: int | None
     marks: list[str] = Field(default_factory=list)
@@ -57,7 +57,7 @@ def _ratio(requirement: Requirement, record: Record, step: Step) -> tuple[int | 
     """The lateness at the requirement's hardness, and how many bounds that is; None: it has no end."""
     import polars as pl
 
-    numbers = [one.series for one in judged_series(step, requirement.metric) if one.series is not None]
+    numbers = [summary.series for summary in judged_series(step, requirement.metric) if summary.series is not None]
     merged = merge(record.windows(step).filter(pl.col("series").is_in(numbers)))
     values = ranked(merged, resolution_ns=int(step.parameters.get("resolution_ns") or 1), absolute=True)
     if not values.count:

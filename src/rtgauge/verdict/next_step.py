@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.probe.registry import DEFAULT
+from rtgauge.system.fact_summary import brief
 from rtgauge.target.address import LOCAL
 from rtgauge.units import NS_PER_UNIT, format_duration
 
@@ -80,29 +81,21 @@ def next_for_doubt(mark: Mark) -> str:
     return DOUBTFUL.get(mark.name, "remove the cause and measure again")
 
 
-def _model(facts: Mapping[str, Any]) -> str | None:
-    kernel: Any = facts.get("kernel")
-    preemption: Any = kernel.get("preemption") if isinstance(kernel, dict) else None
-    model: Any = preemption.get("model") if isinstance(preemption, dict) else None
-    return model if isinstance(model, str) else None
-
-
 def next_for_failure(step: Step, requirement: Requirement, facts: Mapping[str, Any]) -> str:
     """The first thing that is not yet as real-time programs have it: priority, C-states, known disturbances, the kernel."""
     again = f'rtgauge run --require "{requirement}"' if step.key.probe == DEFAULT else "the same command"
     policy = step.parameters.get("policy")
     if policy == "other":
-        return "measure at a real-time priority: rtgauge probe wakeup --policy fifo --priority 98"
+        return f"measure at a real-time priority: rtgauge probe {step.key.probe} --policy fifo --priority 98"
     for mark in step.marks:
         if mark.name in DOUBTFUL:
             return next_for_doubt(mark)
     dma_latency = step.parameters.get("dma_latency_us")
     if isinstance(dma_latency, int) and dma_latency < 0:  # the engine's word for `off`
-        return "keep the CPUs out of deep C-states: rtgauge probe wakeup --dma-latency 0"
-    model = _model(facts)
+        return f"keep the CPUs out of deep C-states: rtgauge probe {step.key.probe} --dma-latency 0"
+    model = brief(facts)["preemption"]
     if model not in {None, "unknown", "PREEMPT_RT"}:
         return f"boot a PREEMPT_RT kernel (this one's preemption is {model}; Debian: apt-get install linux-image-rt-amd64 or -arm64), then: {again}"
-    machine: Any = facts.get("machine")
-    if isinstance(machine, dict) and machine.get("virtual") is True:
+    if brief(facts)["virtual_machine"]:
         return f"measure on the bare machine (this one is virtual), then: {again}"
     return f"isolate a CPU for the real-time task (isolcpus=, nohz_full=, IRQ affinity) and measure on it: {again}"

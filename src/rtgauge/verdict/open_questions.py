@@ -39,10 +39,10 @@ def _rare(requirement: Requirement, records: Sequence[Record], used: set[tuple[s
     """Whether the extreme-value estimate reaches the bound where the sample does not."""
     if requirement.allowed != 0:
         return None
-    for one in gather(records, Options(confidence=float(requirement.confidence))):
-        if one.table.metric != requirement.metric:
+    for gathered in gather(records, Options(confidence=float(requirement.confidence))):
+        if gathered.table.metric != requirement.metric:
             continue
-        for line in one.table.lines:
+        for line in gathered.table.lines:
             if not any((line.record, step) in used for step in line.steps):
                 continue
             beyond = next((extreme for extreme in line.extremes if extreme.ns > requirement.bound_ns), None)
@@ -56,17 +56,17 @@ def _rare(requirement: Requirement, records: Sequence[Record], used: set[tuple[s
 
 
 def questions(requirement: Requirement, records: Sequence[Record], used: Sequence[Evidence], *, on_the_way: bool) -> list[OpenQuestion]:
-    """What `used` leaves open. `on_the_way`: the answer rests on a failure, so what could mend that failure is asked too."""
+    """What `used` leaves open. `on_the_way`: the answer rests on a failure, so what could mend that failure is listed too."""
     if not used:
         return []
     metric = requirement.metric
     found: list[OpenQuestion] = []
-    if all(one.load == "idle" for one in used):
+    if all(evidence.load == "idle" for evidence in used):
         found.append(
             OpenQuestion(what="anything but idle", changes="a loaded machine is later, often by orders of magnitude", command=measure_command(requirement))
         )
     period = requirement.period_ns
-    slower = [one for one in used if period is not None and one.interval_ns is not None and one.interval_ns > period]
+    slower = [evidence for evidence in used if period is not None and evidence.interval_ns is not None and evidence.interval_ns > period]
     if slower and period is not None:
         known = preset_of(metric)
         pace = known[0].pace if known is not None else None
@@ -74,14 +74,14 @@ def questions(requirement: Requirement, records: Sequence[Record], used: Sequenc
         found.append(
             OpenQuestion(
                 what=f"the period that is required: {slower[0].step} was measured every {format_duration(slower[0].interval_ns or 0)}",
-                changes="a machine that is asked more often may be later, and has less time to catch up",
+                changes="a machine that has to act more often may be later, and has less time to catch up",
                 command=measure_command(requirement, *setting),
             )
         )
-    rare = _rare(requirement, records, {(one.record, one.step) for one in used})
+    rare = _rare(requirement, records, {(evidence.record, evidence.step) for evidence in used})
     if rare is not None:
         found.append(rare)
-    doubtful = next((one for one in used if any(mark.startswith("doubtful") for mark in one.marks)), None)
+    doubtful = next((evidence for evidence in used if any(mark.startswith("doubtful") for mark in evidence.marks)), None)
     if doubtful is not None:
         marks = ", ".join(mark for mark in doubtful.marks if mark.startswith("doubtful"))
         found.append(
@@ -91,11 +91,11 @@ def questions(requirement: Requirement, records: Sequence[Record], used: Sequenc
                 command=doubtful.next,
             )
         )
-    if on_the_way and all(one.deployment == "as-is" for one in used):
+    if on_the_way and all(evidence.deployment == "as-is" for evidence in used):
         found.append(
             OpenQuestion(
                 what="a CPU of its own for the task (isolation, C-states off)",
-                changes="it may suffice without another kernel",
+                changes="it may be enough without another kernel",
                 command=measure_command(requirement, "--deployment MI"),
             )
         )
@@ -107,7 +107,7 @@ def questions(requirement: Requirement, records: Sequence[Record], used: Sequenc
                 command=measure_command(replace(requirement, metric="response"), "--set path=gpio:/dev/gpiochip0:17,27"),
             )
         )
-    steps = [step for record in records for step in record.steps if (str(record.path), step.id) in {(one.record, one.step) for one in used}]
+    steps = [step for record in records for step in record.steps if (str(record.path), step.id) in {(evidence.record, evidence.step) for evidence in used}]
     if metric == "jitter" and not all(judged_series(step, "latency") for step in steps):
         found.append(
             OpenQuestion(
@@ -124,7 +124,7 @@ def questions(requirement: Requirement, records: Sequence[Record], used: Sequenc
                 command=measure_command(requirement, "--set path=gpio:/dev/gpiochip0:17,27"),
             )
         )
-    if len({one.record for one in used}) == 1:
+    if len({evidence.record for evidence in used}) == 1:
         found.append(
             OpenQuestion(
                 what="another boot and another day: all of it is one run",

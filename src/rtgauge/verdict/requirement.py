@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is asked of a machine: `period=1ms latency<=200us hardness=100%`."""
+"""A requirement on a machine: `period=1ms latency<=200us hardness=100%`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_LIFE_SAFETY = (
     "life-safety is refused: no measurement of a sample shows that people cannot be hurt, and nothing here is meant for it (Brown & Martin 2010, sec. 1.1); "
     "it takes hardware and software that are built and certified for it"
 )
-"""What is said where lives or much property hang on a deadline."""
+"""The refusal where lives or much property depend on a deadline."""
 
 _TERM = re.compile(r"\s*([A-Za-z_-]{1,40})\s*(<=|=<|>=|<|>|==|=|≤)\s*([^\s,;<>=≤]+)\s*[,;]?")
 

@@ -201,5 +201,5 @@ def test_what_a_foreign_tool_did_not_count_is_not_called_none(tmp_path: Path):
     assert "None was missed" not in text
     assert "How many were missed is not known" in text
     assert "?: not known" in text
-    assert "Steps measured by cyclictest 2.40 hold what it said" in text
+    assert "Steps measured by cyclictest 2.40 have the figures that it printed" in text
     assert "None was missed" in Reader(html(record)).text

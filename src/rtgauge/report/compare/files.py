@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def write(chapters: Sequence[Chapter], records: Sequence[Record], *, page: Path | None, figures: Path | None, say: Callable[[str], object]) -> None:
-    """The page and the figures, where they were asked for; `say` is told a line a file. Raises InputError for a file that cannot be written."""
+    """The page and the figures, where they are wanted; `say` is called with a line a file. Raises InputError for a file that cannot be written."""
     if page is not None:
         from rtgauge.report.compare.page import render
 

@@ -326,7 +326,7 @@ def tail_grid(result: Comparison) -> Grid:
 
 
 def grids(result: Comparison, width: int = PAGE_WIDTH) -> list[Grid]:
-    """All tables, in order; those that were not asked for are absent. `width`: characters that a line has room for, where a table has several forms."""
+    """All tables, in order; those that were not wanted are absent. `width`: characters that a line has room for, where a table has several forms."""
     note = emulated_note(result)
     found = [*machines_grids(result, width), figures_grid(result), settings_grid(result), selection_grid(result), effect_grid(result)]
     if result.quantiles:

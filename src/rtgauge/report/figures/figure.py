@@ -67,7 +67,7 @@ US_LABEL = (
 
 
 def bound_layer(bound_us: float | None, *, vertical: bool) -> list[alt.Chart]:
-    """A rule at the requirement's bound, with its value; nothing where none was asked for."""
+    """A rule at the requirement's bound, with its value; nothing where there is none."""
     if bound_us is None:
         return []
     data = csv({"bound": "number"}, [[bound_us]])

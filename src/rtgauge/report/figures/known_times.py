@@ -48,8 +48,8 @@ def parse_marker(text: str) -> Marker:
 
 
 def parse_markers(texts: Sequence[str] | None) -> tuple[Marker, ...]:
-    """The paper's marker and those that were asked for; a name that is there twice keeps its last time. Raises InputError."""
+    """The paper's marker and those of the command line; a name that is there twice keeps its last time. Raises InputError."""
     named = {marker.name: marker for marker in (SERIAL, *map(parse_marker, texts or ()))}
     if len(named) > MOST:
-        raise InputError(f"{len(named)} markers: more than {MOST} cannot be told apart in a figure")
+        raise InputError(f"{len(named)} markers: more than {MOST} cannot be distinguished in a figure")
     return tuple(named.values())

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Source:
-    """The record, its conditions by label, what each CPU measured under each, and the bound that was asked for (us)."""
+    """The record, its conditions by label, what each CPU measured under each, and the required bound (us)."""
 
     record: Record
     conditions: dict[str, Condition]
@@ -27,12 +27,12 @@ class Source:
 
     @classmethod
     def of(cls, record: Record, bound: int | None = None) -> Source:
-        """Read the windows of every step. `bound` (ns) stands in for the one in the verdicts. Raises RecordError."""
-        asked = bound if bound is not None else bound_ns(record)
+        """Read the windows of every step. `bound` (ns) replaces that of the verdicts. Raises RecordError."""
+        required = bound if bound is not None else bound_ns(record)
         shown = without_folded(record)  # the others are drawn by chapters of their own
         found = {condition.label: condition for condition in conditions(shown)}
         numbers = {label: cpus for label, condition in found.items() if (cpus := by_cpu(shown, condition))}
-        return cls(shown, found, numbers, None if asked is None else asked / 1_000, record)
+        return cls(shown, found, numbers, None if required is None else required / 1_000, record)
 
     @property
     def quantities(self) -> list[str]:
@@ -40,7 +40,7 @@ class Source:
         return quantities(step for condition in self.conditions.values() for step in condition.steps)
 
     def only(self, quantity: str) -> Source:
-        """What is of this quantity. A bound that was asked for is one on latency, where that was measured beside others."""
+        """What is of this quantity. The required bound is one on latency, where that was measured beside others."""
         kept = {label: condition for label, condition in self.conditions.items() if quantity_of(condition.steps[0]) == quantity}
         measured = {label: cpus for label, cpus in self.measured.items() if label in kept}
         return replace(self, conditions=kept, measured=measured, bound_us=self.bound_us if quantity == LATENCY or len(self.quantities) == 1 else None)

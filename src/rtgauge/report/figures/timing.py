@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 COLUMNS = 150
 """About so many bins of a linear histogram."""
 BEYOND = 1.15
-"""A linear axis ends so far beyond the largest 95 % envelope: the rest is told in words, as the paper's instrument told its outliers."""
+"""A linear axis ends so far beyond the largest 95 % envelope: the rest is in the notes."""
 MOST_CHARTS = 12
 FIRST_NS = 10
 """A log axis cannot show less."""

@@ -33,6 +33,9 @@ METRICS = {
 }
 """Metric -> heading; the first three are the paper's columns."""
 
+EARLIER = {"absolute-jitter": "jitter"}
+"""Metric -> its name in records of rtgauge before jitter was signed everywhere."""
+
 
 def ms(ns: float | None) -> str:
     """A time in ms with three decimals, as the paper prints them; a dash for None."""
@@ -85,7 +88,8 @@ def _above(response: SeriesSummary | None, calculated_ns: int | None) -> str:
 
 def figure_rows(task: MeasuredTask) -> list[dict[str, str]]:
     """Tables 7 and 8 for one task: a line a figure, a column a metric, in ms."""
-    return [{"": name} | {heading: _figure(task.series.get(metric), field) for metric, heading in METRICS.items()} for name, field in FIGURES.items()]
+    series = {heading: task.series.get(metric) or task.series.get(EARLIER.get(metric, "")) for metric, heading in METRICS.items()}
+    return [{"": name} | {heading: _figure(summary, field) for heading, summary in series.items()} for name, field in FIGURES.items()]
 
 
 def _figure(series: SeriesSummary | None, field: str) -> str:
