@@ -128,9 +128,9 @@ class Flowchart(Strict):
 
     def named(self, chart: str) -> Chart:
         """The chart of that id. Raises InputError."""
-        found = next((chart for chart in self.chart if chart.id == chart), None)
+        found = next((known for known in self.chart if known.id == chart), None)
         if found is None:
-            ids = [chart.id for chart in self.chart]
+            ids = [known.id for known in self.chart]
             raise InputError(f"--chart {chart}: no chart of that name{nearest(chart, ids)}; there are {', '.join(ids)}, or a file that ends in .toml")
         return found
 
