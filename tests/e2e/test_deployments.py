@@ -106,7 +106,7 @@ def test_a_plan_may_name_deployments(tmp_path: Path) -> None:
 def test_wrong_words_are_one_line(tmp_path: Path) -> None:
     for words, part in (
         (("run", "--deployment", "HX"), "unknown deployment 'HX'"),
-        (("deploy", "apply", "cores=no"), "cores is all"),
+        (("deploy", "apply", "cores=no"), "cores must be all"),
         (("deploy", "cmdline", "x"), "unknown"),
     ):
         assert part in error_line(rtgauge(*words), 2)
