@@ -181,14 +181,15 @@ static void timed_step_over(void *arg)
 		return;
 	begin_ns = first_begin(&everywhere_ns);
 	response_ns = now_ns - now.release_ns;
-	store((struct tire_sample){.time_ns = now.release_ns,
-				   .latency_ns = everywhere_ns - now.release_ns,
-				   .response_ns = response_ns,
-				   .step_ns = now_ns - begin_ns});
-	note_time(1, now_ns - begin_ns);
 	missed = series_missed_after(response_ns, plan.period_ns);
 	if (missed > now.total - now.done - 1)
 		missed = now.total - now.done - 1;
+	store((struct tire_sample){.time_ns = now.release_ns,
+				   .latency_ns = everywhere_ns - now.release_ns,
+				   .response_ns = response_ns,
+				   .step_ns = now_ns - begin_ns,
+				   .missed = missed});
+	note_time(1, now_ns - begin_ns);
 	if (now.phase == MEASURE) {
 		now.books.activations += 1 + missed;
 		now.books.late += response_ns > plan.period_ns;

@@ -19,6 +19,7 @@ struct tire_sample {
 	int64_t step_ns; /* from the first thread's beginning to the end; real-fast: of one step of a block */
 	int64_t latency_ns,
 		response_ns; /* real-time: from the release until every CPU has begun; to the end */
+	int64_t missed;	     /* activations of this phase that were released before the end */
 };
 
 /* Of the measured phase. */

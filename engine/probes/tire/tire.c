@@ -310,13 +310,13 @@ static bool set_series(struct harness *h)
 
 static void feed_timed(const struct tire_sample *s, struct json *j)
 {
-	int64_t period_ns = options.period_ns, missed = series_missed_after(s->response_ns, period_ns);
+	int64_t period_ns = options.period_ns;
 
 	series_feed_timed(&all[LATENCY], s->time_ns, s->latency_ns, j);
 	series_feed_timed(&all[RESPONSE], s->time_ns, s->response_ns, j);
 	series_feed_timed(&all[SLACK], s->time_ns, period_ns - s->response_ns, j);
 	/* Had it been run after this one, it had begun when this one ended, and taken as long. */
-	for (int64_t m = 1; m <= missed; m++) {
+	for (int64_t m = 1; m <= s->missed; m++) {
 		int64_t release_ns = s->time_ns + m * period_ns, latency_ns = s->response_ns - m * period_ns;
 
 		series_miss_timed(&all[LATENCY], release_ns, latency_ns, j);

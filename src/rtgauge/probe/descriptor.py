@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The descriptor of a probe: all that the rest of rtgauge knows of it. No other module knows a probe by its name.
 
-A probe `x` is engine/probes/x.c, src/rtgauge/probe/x.py with its descriptor `PROBE`, and docs/probes/x.md.
+A probe `x` is engine/probes/x.c (or a folder x of several files), src/rtgauge/probe/x.py with its descriptor `PROBE`, and docs/probes/x.md.
 """
 
 from __future__ import annotations
