@@ -86,7 +86,7 @@ def test_what_cannot_be_is_refused(lab: dict[str, str | None], tmp_path: Path) -
     assert "not enough memory" in line
     assert "rtgauge lab boot debian --memory 512" in line
     assert "--smp" in boot(lab, "", "--smp", "4;reboot", status=2)
-    assert "command line" in boot(lab, "", "--append", "a\nb", status=2)
+    assert "kernel parameters" in boot(lab, "", "--append", "a\nb", status=2)
     assert "--accel" in error_line(rtgauge("lab", "boot", "debian", "--accel", "xen", env=lab), 2)
     assert "did you mean 'debian-rt'" in error_line(rtgauge("lab", "boot", "debian-tr", env=lab), 2)
     assert "is not running" in error_line(rtgauge("lab", "shell", "debian", env=lab), 2)

@@ -16,7 +16,7 @@ import re
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -259,7 +259,7 @@ def parse_json(data: str, name: str) -> Measurement:
         raw: Any = json.loads(data)
     except (ValueError, RecursionError):
         raise InputError(f"{name} is not valid JSON, although it begins like it; is it cut short?") from None
-    version = raw.get("file_version") if isinstance(raw, dict) else None
+    version: Any = cast("dict[str, Any]", raw).get("file_version") if isinstance(raw, dict) else None
     if version != 1:
         raise InputError(f"{name} is not an output of cyclictest --json with file_version 1 (it has {version!r:.40})")
     try:

@@ -54,5 +54,6 @@ class ClockComparison:
         least = [int(members[np.argmin(offsets[members])]) for w in range(windows) if len(members := np.flatnonzero(window == w))]
         if len(least) < MIN_WINDOWS:
             return None
-        slope, _, low, high = (float(value) * 1e6 for value in np.asarray(stats.theilslopes(offsets[least], times[least], 0.95), dtype=float))
+        line = stats.theilslopes(offsets[least], times[least], 0.95)  # pyright: ignore[reportUnknownMemberType]
+        slope, _, low, high = (float(value) * 1e6 for value in np.asarray(line, dtype=float))
         return ClockDrift(ppm=slope, low_ppm=low, high_ppm=high, seconds=float(span) / 1e9)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+
 BLOCK_BYTES = 32 * 1024 * 1024
 MAX_LINE_BYTES = 64 * 1024
 
@@ -97,7 +98,7 @@ def read_samples(
         table = frame.select(names[place] for place in wanted).to_numpy().T.astype(np.float64)
         count = table.shape[1]
         if layout.time_place is None:
-            times_ns = layout.start_ns + (layout.increment_ns or 0.0) * np.arange(row, row + count)
+            times_ns = layout.start_ns + (layout.increment_ns or 0.0) * np.arange(row, row + count, dtype=np.float64)
             values = table
         else:
             times_ns = table[0] * layout.time_scale_ns

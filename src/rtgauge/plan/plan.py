@@ -10,7 +10,7 @@ import tomllib
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pydantic import ValidationError
 
@@ -154,7 +154,7 @@ def _combinations(matrix: dict[str, Any], place: str) -> list[dict[str, Any]]:
     """Every combination of the lists of a matrix; a value that is no list is the same in all."""
     if not matrix:
         return []
-    axes = [value if isinstance(value, list) else [value] for value in matrix.values()]
+    axes = [cast("list[Any]", value) if isinstance(value, list) else [value] for value in matrix.values()]
     for name, axis in zip(matrix, axes, strict=True):
         if not axis:
             raise InputError(f"{place}: the matrix is empty: '{name}' is an empty list; name at least one value")

@@ -32,7 +32,7 @@ class PlanFile(BaseModel):
         default="settings", alias="deployments-by", description="how deployments are brought about: set while it runs, or the lab's guest booted for each"
     )
     defaults: dict[str, Any] = Field(default_factory=dict, description="keys for every step that does not say otherwise")
-    step: list[dict[str, Any]] = Field(default_factory=list)
+    step: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     matrix: dict[str, Any] = Field(default_factory=dict, description="every combination of what is given as a list")
 
 

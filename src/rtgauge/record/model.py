@@ -77,7 +77,7 @@ class Distribution(Model):
     p99_9_ns: int | None
     p99_99_ns: int | None
     max_ns: int | None
-    lower_bounds: list[str] = Field(default_factory=list)
+    lower_bounds: list[str] = Field(default_factory=list[str])
 
 
 class WarmUp(Model):
@@ -147,8 +147,8 @@ class LoadReport(Model):
     """A load as it ran during a step. Times are the target's CLOCK_MONOTONIC."""
 
     name: str
-    parts: list[LoadPart] = Field(default_factory=list)
-    notes: list[str] = Field(default_factory=list)
+    parts: list[LoadPart] = Field(default_factory=list[LoadPart])
+    notes: list[str] = Field(default_factory=list[str])
     started_ns: int | None = None
     warm_ns: int | None = None
     ended_ns: int | None = None
@@ -182,15 +182,15 @@ class DeploymentReport(Model):
     boot_words: str | None = Field(default=None, description="what its kernel was booted with for it; null: it was not booted")
     recognised: str | None = Field(default=None, description="which deployment the machine said it was in after that boot, by its facts")
     isolated: str = Field(default="", description="CPUs that were set aside for measuring")
-    settings: list[SettingMade] = Field(default_factory=list)
+    settings: list[SettingMade] = Field(default_factory=list[SettingMade])
     noted: int = Field(default=0, description="settings that hotplug or moves may change, noted before and put back after")
     moved: int = Field(default=0, description="tasks that were moved off the isolated CPUs")
-    not_moved: list[SystemText] = Field(default_factory=list, description="the first tasks that refused, with the reason")
+    not_moved: list[SystemText] = Field(default_factory=list[SystemText], description="the first tasks that refused, with the reason")
     not_moved_count: int = 0
-    not_put_back: list[SystemText] = Field(default_factory=list)
+    not_put_back: list[SystemText] = Field(default_factory=list[SystemText])
     controller: bool = Field(default=False, description="priorities of the controller, of other real-time threads and of IRQ threads were set too")
-    not_found: list[SystemText] = Field(default_factory=list, description="devices that have no IRQ thread to raise")
-    not_in_effect: list[str] = Field(default_factory=list, description="boot parameters that this kernel does not know")
+    not_found: list[SystemText] = Field(default_factory=list[SystemText], description="devices that have no IRQ thread to raise")
+    not_in_effect: list[str] = Field(default_factory=list[str], description="boot parameters that this kernel does not know")
 
     @property
     def refused(self) -> list[SettingMade]:
@@ -210,7 +210,7 @@ class Calibration(Model):
     mean_ns: float | None
     max_ns: int | None
     smallest_step_ns: int | None
-    bins: list[tuple[int, int]] = Field(default_factory=list)
+    bins: list[tuple[int, int]] = Field(default_factory=list[tuple[int, int]])
     error: str | None = None
 
 
@@ -268,9 +268,9 @@ class Step(Model):
     end_reason: str
     parameters: dict[str, Any] = Field(description="every parameter as the engine understood it")
     cpus: list[int]
-    cpus_not_measured: list[dict[str, Any]] = Field(default_factory=list)
+    cpus_not_measured: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     clock: dict[str, Any] = Field(default_factory=dict)
-    calibrations: list[Calibration] = Field(default_factory=list)
+    calibrations: list[Calibration] = Field(default_factory=list[Calibration])
     load: LoadReport
     deployment: DeploymentReport | None = Field(default=None, description="what was set for the step; None: nothing was")
     peer: PeerReport | None = Field(default=None, description="the machine that played the other role; None: there was none")
@@ -279,7 +279,7 @@ class Step(Model):
         description="all series of the main metric (latency, else that of the first series) together; None for a probe without series"
     )
     outliers: list[Outlier]
-    results: list[Result] = Field(default_factory=list, description="answers that are no distribution (docs/formats/stream.md, `result`)")
+    results: list[Result] = Field(default_factory=list[Result], description="answers that are no distribution (docs/formats/stream.md, `result`)")
     marks: list[Mark]
     tasks: list[TaskCounts] = Field(default_factory=list[TaskCounts], description="taskset: a task each, in the set's order")
     segments: list[RunSegment] = Field(default_factory=list[RunSegment], description="taskset: who ran when over the first hyperperiods")
@@ -336,11 +336,11 @@ class Run(Model):
     targets: list[str]
     seed: int | None = None
     requirement: str | None = None
-    verdicts: list[Verdict] = Field(default_factory=list)
-    steps: list[str] = Field(default_factory=list, description="ids of the finished steps, in the order they were measured")
-    planned: list[StepKey] = Field(default_factory=list, description="every step of the plan, in the order chosen")
-    left_out: list[LeftOut] = Field(default_factory=list)
-    marks: list[Mark] = Field(default_factory=list)
+    verdicts: list[Verdict] = Field(default_factory=list[Verdict])
+    steps: list[str] = Field(default_factory=list[str], description="ids of the finished steps, in the order they were measured")
+    planned: list[StepKey] = Field(default_factory=list[StepKey], description="every step of the plan, in the order chosen")
+    left_out: list[LeftOut] = Field(default_factory=list[LeftOut])
+    marks: list[Mark] = Field(default_factory=list[Mark])
 
 
 class RunDocument(Model):

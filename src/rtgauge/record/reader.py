@@ -35,7 +35,7 @@ def read_json(path: Path) -> Any:
 def read_model(path: Path, model: type[ModelT]) -> ModelT:
     """The model stored in `path`. Raises RecordError with the file and the first error."""
     data = read_json(path)
-    version = data.get("schema_version") if isinstance(data, dict) else None
+    version = cast("dict[str, Any]", data).get("schema_version") if isinstance(data, dict) else None
     if isinstance(version, int) and version > SCHEMA_VERSION:
         raise RecordError(f"{path} was written by a newer rtgauge (schema {version}, supported: {SCHEMA_VERSION}): update rtgauge")
     try:

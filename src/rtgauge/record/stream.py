@@ -32,11 +32,11 @@ class Hello(Line):
     machine: str
     capabilities: list[str]
     parameters: dict[str, Any]
-    cpus: list[int] = Field(default_factory=list)
-    cpus_not_measured: list[dict[str, Any]] = Field(default_factory=list)
+    cpus: list[int] = Field(default_factory=list[int])
+    cpus_not_measured: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     clock: dict[str, Any] = Field(default_factory=dict)
     dma_latency: dict[str, Any] | None = None
-    busy_loop: list[dict[str, Any]] = Field(default_factory=list, description="taskset: what its busy loop costs, a task")
+    busy_loop: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]], description="taskset: what its busy loop costs, a task")
 
 
 class SeriesLine(Line):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from rtgauge.errors import MeasureError
 from rtgauge.record.model import Calibration, LeftOut, Step, StepKey
@@ -131,7 +131,7 @@ class RunContext:
 def is_emulated(facts: Mapping[str, Any]) -> bool:
     """Whether a machine's facts say that its processor is emulated."""
     machine = facts.get("machine")
-    return isinstance(machine, Mapping) and machine.get("emulated") is True
+    return isinstance(machine, Mapping) and cast("Mapping[str, Any]", machine).get("emulated") is True
 
 
 def now_utc() -> str:

@@ -114,7 +114,8 @@ def isolated_in(held: Held, target: Target) -> list[int]:
         return []
     names = [f"{held.group}/cpuset.cpus", f"{held.group}/cpus"]
     files = target.read(names)
-    return next((cpus for name in names if (cpus := cpu_list(files.get(name, {}).get("text", "").strip()))), [])
+    lists = (cpu_list(str(files.get(name, {}).get("text", "")).strip()) for name in names)
+    return next((cpus for cpus in lists if cpus), list[int]())
 
 
 def _set_controller(key: StepKey, context: RunContext, applied: Applied) -> None:

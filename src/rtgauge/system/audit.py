@@ -80,7 +80,7 @@ def wanted(rule: Rule) -> str:
 def _wanted_by(check: Check) -> str:
     kind, name = check.subject
     test, expected = check.test
-    choices = " or ".join(as_text(choice) for choice in (expected if isinstance(expected, list) else [expected]))
+    choices = " or ".join(as_text(choice) for choice in check.expected)
     named = f"CONFIG_{name}" if kind == "kernel-option" else name
     if test == "present":
         return named if expected else f"no {named}"

@@ -14,7 +14,7 @@ from rtgauge.system.rules import glob_pattern
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from rtgauge.system.rules import Check
 
@@ -77,7 +77,7 @@ def as_text(value: Any) -> str:
 
 def shown(value: Any) -> str:
     """Like `as_text`; long lists are shortened."""
-    parts = cast("list[Any]", list(value)) if isinstance(value, (list, dict)) else []
+    parts = list(cast("Collection[Any]", value)) if isinstance(value, (list, dict)) else []
     if len(parts) > MOST_SHOWN:
         return f"{as_text(parts[:MOST_SHOWN])} and {len(parts) - MOST_SHOWN} more"
     return as_text(value)
@@ -85,7 +85,7 @@ def shown(value: Any) -> str:
 
 def _words(value: Any) -> set[str]:
     if isinstance(value, (list, dict)):
-        return {as_text(part) for part in cast("list[Any]", list(value))}
+        return {as_text(part) for part in cast("Collection[Any]", value)}
     return set(re.split(r"[\s,]+", as_text(value)))
 
 
@@ -117,7 +117,7 @@ def _test(check: Check, value: Any, machine: Machine) -> tuple[Result, str]:
     """(result of the check's test for a known value, explanation or "")."""
     kind, expected = check.test
     text = as_text(value)
-    wanted = [as_text(choice) for choice in (expected if isinstance(expected, list) else [expected])]
+    wanted = [as_text(choice) for choice in check.expected]
     number = integer(text)
     match kind:
         case "is":
@@ -134,7 +134,7 @@ def _test(check: Check, value: Any, machine: Machine) -> tuple[Result, str]:
             bound = int(wanted[0])
             return ("ok" if (number >= bound if kind == "at-least" else number <= bound) else "differs"), ""
         case "covers" | "avoids":
-            return _compare_cpus(kind, value, str(expected), machine)
+            return _compare_cpus(kind, value, wanted[0], machine)
         case _:
             return "unknown", ""
 
@@ -164,9 +164,8 @@ def _kernel_option(check: Check, name: str, machine: Machine) -> CheckResult:
     module = f"/sys/module/{check.module}"
     if check.module is not None and machine.files.exists(module):
         # the code is there, built in or as a module; its absence would prove nothing, it may not be loaded
-        kind, expected = check.test
-        wanted = expected if isinstance(expected, list) else [expected]
-        built = {"y", "m"} & {as_text(choice) for choice in wanted}
+        kind, _ = check.test
+        built = {"y", "m"} & {as_text(choice) for choice in check.expected}
         if kind in ("is", "is-not"):
             return CheckResult("ok" if bool(built) == (kind == "is") else "differs", f"CONFIG_{name}=y or m", module)
     return CheckResult(

@@ -77,6 +77,12 @@ class Check(Strict):
         return next((key, str(getattr(self, _field(key)))) for key in SUBJECTS if getattr(self, _field(key)) is not None)
 
     @property
+    def expected(self) -> list[Any]:
+        """The expected value of the test, or its alternatives."""
+        value = self.test[1]
+        return cast("list[Any]", value) if isinstance(value, list) else [value]
+
+    @property
     def test(self) -> tuple[str, Any]:
         """(test as written in the file, expected value)."""
         return next((key, getattr(self, _field(key))) for key in TESTS if getattr(self, _field(key)) is not None)

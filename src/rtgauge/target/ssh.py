@@ -322,12 +322,12 @@ class SshTarget:
         folder = self._here.folder
         names = self.read([folder]).get(folder, {}).get("directory", [])
         places = [f"{folder}/{name}" for name in names if str(name).startswith(PROGRAM) and f"{folder}/{name}" not in kept]
-        statuses = self.read([f"{place}/status" for place in places]) if places else {}
+        statuses: Mapping[str, dict[str, Any]] = self.read([f"{place}/status" for place in places]) if places else {}
         pids = [
             match[1] for file in statuses.values() if (match := re.match(r'\{"type":"guard","event":"started","guard":([0-9]{1,10}),', str(file.get("text"))))
         ]
         # A number may be somebody else's by now: a guard of ours is known by the path of its engine, which holds our random folder.
-        lines = self.read([f"/proc/{pid}/cmdline" for pid in pids]) if pids else {}
+        lines: Mapping[str, dict[str, Any]] = self.read([f"/proc/{pid}/cmdline" for pid in pids]) if pids else {}
         ours = [pid for pid in pids if str(lines.get(f"/proc/{pid}/cmdline", {}).get("text", "")).startswith(f"{self._here.engine}\0guard\0")]
         if ours:
             self._connection.run('kill "$@"', ours)

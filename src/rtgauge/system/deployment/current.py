@@ -42,10 +42,11 @@ def find_held(files: Mapping[str, Any], boot_id: str | None) -> Held | None:
     run = ""
     for line in text.split("\n"):
         try:
-            entry: Any = json.loads(line)
+            parsed: Any = json.loads(line)
         except ValueError:
             continue  # the engine reports damaged lines
-        if not isinstance(entry, dict) or entry.get("owner") != "held" or entry.get("state") == "o":
+        entry = cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
+        if entry.get("owner") != "held" or entry.get("state") == "o":
             continue
         if boot_id is not None and entry.get("boot") != boot_id:
             continue
