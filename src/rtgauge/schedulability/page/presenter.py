@@ -88,6 +88,7 @@ class TaskSetPresenter(Presenter):
             if step.tasks:
                 console.print(Text(printable(names[step.id]) + ("*" if step.marks else ""), style="bold"))
                 print_taskset(step, console)
+                console.print()
 
 
 TASK_SETS = TaskSetPresenter()
