@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the modules share: a character device for one user, its rings of samples, its measurement, lines and threads. */
+#ifndef RTGAUGE_CORE_H
+#define RTGAUGE_CORE_H
+
+#include <linux/fs.h>
+#include <linux/gpio/consumer.h>
+#include <linux/miscdevice.h>
+#include <linux/mutex.h>
+#include <linux/printk.h>
+#include <linux/stringify.h>
+
+#include "rtgauge_kmod.h"
+
+struct rtgauge_device;
+struct rtgauge_rings;
+
+struct rtgauge_ops {
+	struct module *owner;
+	const char *name; /* of the module and of its device */
+	unsigned int start_command;
+	size_t parameters_size; /* at most RTGAUGE_PARAMETERS_MAX */
+	/* These are called with the device locked. */
+	int (*start)(struct rtgauge_device *device, const void *parameters);
+	void (*stop)(struct rtgauge_device *device); /* gives back whatever start() took */
+	/* May be NULL: commands of this device alone. */
+	long (*command)(struct rtgauge_device *device, unsigned int command, unsigned long argument);
+};
+
+#define RTGAUGE_PARAMETERS_MAX 256
+
+struct rtgauge_device {
+	const struct rtgauge_ops *ops;
+	struct miscdevice misc;
+	struct file_operations file_ops;
+	unsigned long opened;	/* bit 0 */
+	struct mutex lock;	/* of all that follows; nothing is copied from or to a user under it */
+	struct mutex read_lock; /* one read() at a time */
+	u32 capacity;
+	struct rtgauge_rings *rings;
+	bool started; /* stop() is due */
+	/* Written by the measurement itself: */
+	int state;
+	int reason;
+	u64 samples;
+	u64 missed;
+	s64 start_ns;
+	s64 end_ns;
+	int irq;
+	int thread;
+};
+
+/* Refuses what a user asked for, with one line in the kernel's log. */
+#define rtgauge_refuse(device, format, ...)                                                                \
+	({                                                                                                     \
+		pr_warn_ratelimited("%s: " format "\n", (device)->ops->name, ##__VA_ARGS__);                   \
+		-EINVAL;                                                                                       \
+	})
+
+#define RTGAUGE_MODULE(about)                                                                              \
+	MODULE_LICENSE("GPL");                                                                                 \
+	MODULE_AUTHOR("The rtgauge developers");                                                              \
+	MODULE_DESCRIPTION(about);                                                                             \
+	MODULE_INFO(rtgauge_abi, __stringify(RTGAUGE_KMOD_ABI))
+
+/* `device` is zeroed but for `ops`. */
+int rtgauge_register(struct rtgauge_device *device);
+void rtgauge_unregister(struct rtgauge_device *device);
+
+/* From any context but NMI: keeps a sample in the ring of this CPU, or counts it as lost. */
+void rtgauge_keep(struct rtgauge_device *device, struct rtgauge_sample *sample);
+
+/* The measurement is over; stop() comes later. From any context. */
+void rtgauge_end(struct rtgauge_device *device, enum rtgauge_reason reason);
+
+static inline bool rtgauge_running(const struct rtgauge_device *device)
+{
+	return READ_ONCE(device->state) == RTGAUGE_STATE_RUNNING;
+}
+
+/* The parameters that tasks have in common; 0 or -EINVAL with a line in the log. */
+int rtgauge_check_abi(const struct rtgauge_device *device, u32 abi, const u32 *reserved, size_t count);
+int rtgauge_check_cpu(const struct rtgauge_device *device, s32 cpu);
+int rtgauge_check_priority(const struct rtgauge_device *device, u32 priority, bool thread);
+
+/* A line as an output at 0 or as an input; NULL where `line` names none, an ERR_PTR with a line in the log. */
+struct gpio_desc *rtgauge_line_get(struct rtgauge_device *device, const struct rtgauge_line *line, bool output);
+
+/* A FIFO kernel thread on `cpu`, which does not run yet. */
+struct task_struct *rtgauge_thread(struct rtgauge_device *device, int (*run)(void *), void *data, int cpu,
+				   unsigned int priority);
+
+#endif
