@@ -493,7 +493,7 @@ struct gpio_desc *rtgauge_line_get(struct rtgauge_device *device, const struct r
 	if (!line->chip[0])
 		return NULL;
 	if (!line_is_sane(line)) {
-		rtgauge_refuse(device, "the line '%s' makes no sense", end);
+		rtgauge_refuse(device, "line '%s': its label, number or flags make no sense", end);
 		return ERR_PTR(-EINVAL);
 	}
 	flags |= line->flags & RTGAUGE_LINE_PULL_UP ? GPIO_PULL_UP : 0;
@@ -507,9 +507,12 @@ struct gpio_desc *rtgauge_line_get(struct rtgauge_device *device, const struct r
 	descriptor = gpiod_get(device->misc.this_device, end, output ? GPIOD_OUT_LOW : GPIOD_IN);
 	gpiod_remove_lookup_table(table);
 	if (IS_ERR(descriptor)) {
-		rtgauge_refuse(device, "line %u of chip '%s' is not to be had as %s: error %ld", line->offset, line->chip,
-			       end, PTR_ERR(descriptor));
-		/* No such chip, which the kernel expects to come yet, or no such line. */
+		/* Which the kernel expects to come yet. */
+		if (PTR_ERR(descriptor) == -EPROBE_DEFER)
+			rtgauge_refuse(device, "there is no GPIO chip '%s'", line->chip);
+		else
+			rtgauge_refuse(device, "line %u of chip '%s' cannot be '%s': %pe", line->offset, line->chip, end,
+				       descriptor);
 		if (PTR_ERR(descriptor) != -EBUSY)
 			descriptor = ERR_PTR(-EINVAL);
 		kfree(table);

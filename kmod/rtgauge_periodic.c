@@ -60,6 +60,9 @@ static bool activate(s64 irq_ns, s64 thread_ns)
 	/* As of the probes in user space: a latency of L lets (L - 1) / period activations pass. */
 	late_ns = done_ns > task.expected_ns ? done_ns - task.expected_ns : 1;
 	missed = div64_u64(late_ns - 1, task.parameters.period_ns);
+	/* Those after the last one are nobody's. */
+	if (task.parameters.count)
+		missed = min(missed, task.parameters.count - 1 - task.number);
 	task.number += 1 + missed;
 	task.expected_ns += (1 + missed) * task.parameters.period_ns;
 	WRITE_ONCE(device.missed, device.missed + missed);

@@ -245,20 +245,20 @@ static int interrupt_take(void)
 	int error;
 
 	if (irq <= 0)
-		return rtgauge_refuse(&device, "line %u of chip '%s' has no interrupt: error %d",
-				      task.parameters.in.offset, task.parameters.in.chip, irq);
+		return rtgauge_refuse(&device, "line %u of chip '%s' has no interrupt: %pe",
+				      task.parameters.in.offset, task.parameters.in.chip, ERR_PTR(irq));
 	task.irq = irq;
 	error = irq_take();
 	if (error) {
 		task.irq = 0;
-		return rtgauge_refuse(&device, "interrupt %d is not to be had: error %d", irq, error);
+		return rtgauge_refuse(&device, "interrupt %d is not to be had: %pe", irq, ERR_PTR(error));
 	}
 	device.irq = irq;
 	if (task.parameters.irq_cpu == RTGAUGE_ANY_CPU)
 		return 0;
 	error = irq_move(task.parameters.irq_cpu);
-	return error ? rtgauge_refuse(&device, "interrupt %d cannot be moved to CPU %d: error %d", irq,
-				      task.parameters.irq_cpu, error)
+	return error ? rtgauge_refuse(&device, "interrupt %d cannot be moved to CPU %d: %pe", irq,
+				      task.parameters.irq_cpu, ERR_PTR(error))
 		     : 0;
 }
 

@@ -59,24 +59,19 @@ static struct {
 	char names[LINES_MAX][NAME_SIZE];
 	bool recording;
 	u64 edges; /* since the recording began */
-	u64 count; /* after which it ends; 0: never */
+	u64 kept;
+	u64 count; /* of samples, after which it ends; 0: never */
 } wire;
 
 /* Under the lock. */
 static void keep(struct rtgauge_sample *sample)
 {
-	if (wire.recording && rtgauge_running(&device))
-		rtgauge_keep(&device, sample);
-}
-
-/* Under the lock: the number of a new edge. */
-static u64 number_edge(void)
-{
-	u64 number = wire.edges++;
-
-	if (wire.recording && wire.count && number >= wire.count)
+	if (!wire.recording || !rtgauge_running(&device))
+		return;
+	rtgauge_keep(&device, sample);
+	wire.kept++;
+	if (wire.count && wire.kept >= wire.count)
 		rtgauge_end(&device, RTGAUGE_REASON_COUNT);
-	return number;
 }
 
 /* In hard-irq context, on the interrupt's CPU. */
@@ -158,7 +153,7 @@ static bool look(struct line *line, s64 out_ns)
 	}
 	line->seen = level;
 	line->edges++;
-	sample.number = number_edge();
+	sample.number = wire.edges++;
 	if (!line->unmasked || !(line->type & (level ? IRQ_TYPE_EDGE_RISING : IRQ_TYPE_EDGE_FALLING))) {
 		line->ignored++;
 		keep_quiet_edge(&sample, RTGAUGE_SAMPLE_NO_IRQ);
@@ -198,7 +193,7 @@ static void put_out(struct line *line, bool value)
 	line->seen = value;
 	if (line->peer && look(line->peer, now_ns))
 		return;
-	sample.number = number_edge();
+	sample.number = wire.edges++;
 	sample.time_ns[RTGAUGE_WIRE_OUT] = now_ns;
 	keep_quiet_edge(&sample, RTGAUGE_SAMPLE_NO_IRQ);
 }
@@ -463,6 +458,7 @@ static int wire_start(struct rtgauge_device *unused, const void *parameters)
 		return rtgauge_refuse(&device, "reserved words are not 0");
 	raw_spin_lock_irqsave(&wire.lock, flags);
 	wire.edges = 0;
+	wire.kept = 0;
 	wire.count = wanted->count;
 	wire.recording = true;
 	raw_spin_unlock_irqrestore(&wire.lock, flags);
