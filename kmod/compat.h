@@ -13,7 +13,8 @@
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
-static inline void hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*function)(struct hrtimer *),
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*function)(struct hrtimer *),
 				 clockid_t clock, enum hrtimer_mode mode)
 {
 	hrtimer_init(timer, clock, mode);
@@ -30,7 +31,8 @@ static inline void hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*f
 #define RTGAUGE_SET_DONE 0
 #endif
 
-/* Until 6.13 an interrupt is moved to another CPU at its next occurrence, unless its chip says that it need not be. */
+/* Until 6.13 an interrupt is moved to another CPU at its next occurrence, unless its chip says that
+ * it need not be. */
 static inline void rtgauge_irq_moves_at_once(unsigned int irq)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The character device of each of rtgauge's modules. One user at a time; when it closes the device or dies, the
- * measurement ends. Samples lie in one ring a CPU, which the user maps or reads. Nothing is woken when a sample
- * is written: read() looks again every READ_PAUSE_MS, so that the reader costs the measured path nothing.
+ * The character device of each of rtgauge's modules. One user at a time; when it closes the device
+ * or dies, the measurement ends. Samples lie in one ring a CPU, which the user maps or reads.
+ * Nothing is woken when a sample is written: read() looks again every READ_PAUSE_MS, so that the
+ * reader costs the measured path nothing.
  */
 #include <linux/err.h>
 #include <linux/gpio/machine.h>
@@ -22,7 +23,8 @@
 #define READ_PAUSE_MS 10
 #define MAP_BYTES_MAX (1UL << 30)
 
-/* What the user maps is the user's to overwrite: the kernel keeps its own counts, and reads only the tails. */
+/* What the user maps is the user's to overwrite: the kernel keeps its own counts, and reads only
+ * the tails. */
 struct ring {
 	struct rtgauge_ring *shared;
 	u64 head;
@@ -201,14 +203,16 @@ static int device_release(struct inode *inode, struct file *file)
 }
 
 /* Samples of one ring to the user: how many bytes, or an error. */
-static ssize_t read_ring(struct rtgauge_rings *rings, struct ring *ring, char __user *buffer, size_t room)
+static ssize_t read_ring(struct rtgauge_rings *rings, struct ring *ring, char __user *buffer,
+			 size_t room)
 {
 	struct rtgauge_ring *shared = ring->shared;
 	u64 head = smp_load_acquire(&ring->shared->head);
 	u64 tail = READ_ONCE(shared->tail);
 	size_t done = 0;
 
-	/* Both were open to the user; more than the capacity is nonsense, and whatever is in the ring is harmless. */
+	/* Both were open to the user; more than the capacity is nonsense, and whatever is in the
+	 * ring is harmless. */
 	if (head - tail > rings->capacity)
 		tail = head - rings->capacity;
 	while (tail != head && done + sizeof(struct rtgauge_sample) <= room) {
@@ -216,7 +220,8 @@ static ssize_t read_ring(struct rtgauge_rings *rings, struct ring *ring, char __
 		u64 count = min3(head - tail, (u64)(rings->capacity - first),
 				 (u64)((room - done) / sizeof(struct rtgauge_sample)));
 
-		if (copy_to_user(buffer + done, &shared->samples[first], count * sizeof(struct rtgauge_sample)))
+		if (copy_to_user(buffer + done, &shared->samples[first],
+				 count * sizeof(struct rtgauge_sample)))
 			return -EFAULT;
 		done += count * sizeof(struct rtgauge_sample);
 		tail += count;
@@ -284,7 +289,8 @@ static int device_mmap(struct file *file, struct vm_area_struct *area)
 	mutex_unlock(&device->lock);
 	if (error)
 		return error;
-	if (area->vm_pgoff || area->vm_end - area->vm_start != device->rings->size || !(area->vm_flags & VM_SHARED))
+	if (area->vm_pgoff || area->vm_end - area->vm_start != device->rings->size ||
+	    !(area->vm_flags & VM_SHARED))
 		return -EINVAL;
 	return remap_vmalloc_range(area, device->rings->map, 0);
 }
@@ -324,11 +330,13 @@ static int set_capacity(struct rtgauge_device *device, u32 capacity)
 {
 	if (device->rings)
 		return -EBUSY;
-	if (!is_power_of_2(capacity) || capacity < RTGAUGE_CAPACITY_MIN || capacity > RTGAUGE_CAPACITY_MAX ||
-	    map_size(capacity) > MAP_BYTES_MAX)
-		return rtgauge_refuse(device, "capacity %u: a power of 2 from %u to %u, and at most %lu MiB over %u CPUs",
-				      capacity, RTGAUGE_CAPACITY_MIN, RTGAUGE_CAPACITY_MAX, MAP_BYTES_MAX >> 20,
-				      nr_cpu_ids);
+	if (!is_power_of_2(capacity) || capacity < RTGAUGE_CAPACITY_MIN ||
+	    capacity > RTGAUGE_CAPACITY_MAX || map_size(capacity) > MAP_BYTES_MAX)
+		return rtgauge_refuse(
+			device,
+			"capacity %u: a power of 2 from %u to %u, and at most %lu MiB over %u CPUs",
+			capacity, RTGAUGE_CAPACITY_MIN, RTGAUGE_CAPACITY_MAX, MAP_BYTES_MAX >> 20,
+			nr_cpu_ids);
 	device->capacity = capacity;
 	return 0;
 }
@@ -409,7 +417,8 @@ static long device_ioctl(struct file *file, unsigned int command, unsigned long 
 		mutex_unlock(&device->lock);
 		return 0;
 	default:
-		return device->ops->command ? device->ops->command(device, command, argument) : -ENOTTY;
+		return device->ops->command ? device->ops->command(device, command, argument)
+					    : -ENOTTY;
 	}
 }
 
@@ -444,11 +453,13 @@ void rtgauge_unregister(struct rtgauge_device *device)
 }
 EXPORT_SYMBOL_GPL(rtgauge_unregister);
 
-int rtgauge_check_abi(const struct rtgauge_device *device, u32 abi, const u32 *reserved, size_t count)
+int rtgauge_check_abi(const struct rtgauge_device *device, u32 abi, const u32 *reserved,
+		      size_t count)
 {
 	if (abi != RTGAUGE_KMOD_ABI)
-		return rtgauge_refuse(device, "ABI %u is wanted, and this module has %u: build and load it anew", abi,
-				      RTGAUGE_KMOD_ABI);
+		return rtgauge_refuse(
+			device, "ABI %u is wanted, and this module has %u: build and load it anew",
+			abi, RTGAUGE_KMOD_ABI);
 	if (memchr_inv(reserved, 0, count * sizeof(*reserved)))
 		return rtgauge_refuse(device, "reserved words are not 0");
 	return 0;
@@ -468,7 +479,8 @@ int rtgauge_check_priority(const struct rtgauge_device *device, u32 priority, bo
 	if (thread && (priority < 1 || priority > 99))
 		return rtgauge_refuse(device, "priority %u: 1 to 99", priority);
 	if (!thread && priority)
-		return rtgauge_refuse(device, "priority %u: only a kernel thread has one", priority);
+		return rtgauge_refuse(device, "priority %u: only a kernel thread has one",
+				      priority);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(rtgauge_check_priority);
@@ -478,14 +490,18 @@ static bool line_is_sane(const struct rtgauge_line *line)
 	u32 pulls = line->flags & (RTGAUGE_LINE_PULL_UP | RTGAUGE_LINE_PULL_DOWN);
 
 	/* U16_MAX means to the kernel that the label is a line's name. */
-	return strnlen(line->chip, sizeof(line->chip)) < sizeof(line->chip) && line->offset < U16_MAX &&
-	       !(line->flags & ~(u32)(RTGAUGE_LINE_ACTIVE_LOW | RTGAUGE_LINE_PULL_UP | RTGAUGE_LINE_PULL_DOWN)) &&
+	return strnlen(line->chip, sizeof(line->chip)) < sizeof(line->chip) &&
+	       line->offset < U16_MAX &&
+	       !(line->flags &
+		 ~(u32)(RTGAUGE_LINE_ACTIVE_LOW | RTGAUGE_LINE_PULL_UP | RTGAUGE_LINE_PULL_DOWN)) &&
 	       pulls != (RTGAUGE_LINE_PULL_UP | RTGAUGE_LINE_PULL_DOWN);
 }
 
-struct gpio_desc *rtgauge_line_get(struct rtgauge_device *device, const struct rtgauge_line *line, bool output)
+struct gpio_desc *rtgauge_line_get(struct rtgauge_device *device, const struct rtgauge_line *line,
+				   bool output)
 {
-	unsigned long flags = line->flags & RTGAUGE_LINE_ACTIVE_LOW ? GPIO_ACTIVE_LOW : GPIO_ACTIVE_HIGH;
+	unsigned long flags =
+		line->flags & RTGAUGE_LINE_ACTIVE_LOW ? GPIO_ACTIVE_LOW : GPIO_ACTIVE_HIGH;
 	const char *end = output ? "out" : "in";
 	struct gpiod_lookup_table *table;
 	struct gpio_desc *descriptor;
@@ -511,8 +527,8 @@ struct gpio_desc *rtgauge_line_get(struct rtgauge_device *device, const struct r
 		if (PTR_ERR(descriptor) == -EPROBE_DEFER)
 			rtgauge_refuse(device, "there is no GPIO chip '%s'", line->chip);
 		else
-			rtgauge_refuse(device, "line %u of chip '%s' cannot be '%s': %pe", line->offset, line->chip, end,
-				       descriptor);
+			rtgauge_refuse(device, "line %u of chip '%s' cannot be '%s': %pe",
+				       line->offset, line->chip, end, descriptor);
 		if (PTR_ERR(descriptor) != -EBUSY)
 			descriptor = ERR_PTR(-EINVAL);
 		kfree(table);
@@ -520,7 +536,9 @@ struct gpio_desc *rtgauge_line_get(struct rtgauge_device *device, const struct r
 	}
 	if (gpiod_cansleep(descriptor)) {
 		gpiod_put(descriptor);
-		rtgauge_refuse(device, "chip '%s' may sleep, so its lines are of no use in an interrupt", line->chip);
+		rtgauge_refuse(device,
+			       "chip '%s' may sleep, so its lines are of no use in an interrupt",
+			       line->chip);
 		descriptor = ERR_PTR(-EINVAL);
 	} else {
 		gpiod_set_consumer_name(descriptor, device->ops->name);
@@ -530,8 +548,8 @@ struct gpio_desc *rtgauge_line_get(struct rtgauge_device *device, const struct r
 }
 EXPORT_SYMBOL_GPL(rtgauge_line_get);
 
-struct task_struct *rtgauge_thread(struct rtgauge_device *device, int (*run)(void *), void *data, int cpu,
-				   unsigned int priority)
+struct task_struct *rtgauge_thread(struct rtgauge_device *device, int (*run)(void *), void *data,
+				   int cpu, unsigned int priority)
 {
 	struct sched_attr attributes = {
 		.size = sizeof(attributes),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the modules share: a character device for one user, its rings of samples, its measurement, lines and threads. */
+/* What the modules share: a character device for one user, its rings of samples, its measurement,
+ * lines and threads. */
 #ifndef RTGAUGE_CORE_H
 #define RTGAUGE_CORE_H
 
@@ -24,7 +25,8 @@ struct rtgauge_ops {
 	int (*start)(struct rtgauge_device *device, const void *parameters);
 	void (*stop)(struct rtgauge_device *device); /* gives back whatever start() took */
 	/* May be NULL: commands of this device alone. */
-	long (*command)(struct rtgauge_device *device, unsigned int command, unsigned long argument);
+	long (*command)(struct rtgauge_device *device, unsigned int command,
+			unsigned long argument);
 };
 
 #define RTGAUGE_PARAMETERS_MAX 256
@@ -33,8 +35,8 @@ struct rtgauge_device {
 	const struct rtgauge_ops *ops;
 	struct miscdevice misc;
 	struct file_operations file_ops;
-	unsigned long opened;	/* bit 0 */
-	struct mutex lock;	/* of all that follows; nothing is copied from or to a user under it */
+	unsigned long opened; /* bit 0 */
+	struct mutex lock; /* of all that follows; nothing is copied from or to a user under it */
 	struct mutex read_lock; /* one read() at a time */
 	u32 capacity;
 	struct rtgauge_rings *rings;
@@ -51,16 +53,16 @@ struct rtgauge_device {
 };
 
 /* Refuses what a user asked for, with one line in the kernel's log. */
-#define rtgauge_refuse(device, format, ...)                                                                \
-	({                                                                                                     \
-		pr_warn_ratelimited("%s: " format "\n", (device)->ops->name, ##__VA_ARGS__);                   \
-		-EINVAL;                                                                                       \
+#define rtgauge_refuse(device, format, ...)                                                        \
+	({                                                                                         \
+		pr_warn_ratelimited("%s: " format "\n", (device)->ops->name, ##__VA_ARGS__);       \
+		-EINVAL;                                                                           \
 	})
 
-#define RTGAUGE_MODULE(about)                                                                              \
-	MODULE_LICENSE("GPL");                                                                                 \
-	MODULE_AUTHOR("The rtgauge developers");                                                              \
-	MODULE_DESCRIPTION(about);                                                                             \
+#define RTGAUGE_MODULE(about)                                                                      \
+	MODULE_LICENSE("GPL");                                                                     \
+	MODULE_AUTHOR("The rtgauge developers");                                                   \
+	MODULE_DESCRIPTION(about);                                                                 \
 	MODULE_INFO(rtgauge_abi, __stringify(RTGAUGE_KMOD_ABI))
 
 /* `device` is zeroed but for `ops`. */
@@ -79,15 +81,18 @@ static inline bool rtgauge_running(const struct rtgauge_device *device)
 }
 
 /* The parameters that tasks have in common; 0 or -EINVAL with a line in the log. */
-int rtgauge_check_abi(const struct rtgauge_device *device, u32 abi, const u32 *reserved, size_t count);
+int rtgauge_check_abi(const struct rtgauge_device *device, u32 abi, const u32 *reserved,
+		      size_t count);
 int rtgauge_check_cpu(const struct rtgauge_device *device, s32 cpu);
 int rtgauge_check_priority(const struct rtgauge_device *device, u32 priority, bool thread);
 
-/* A line as an output at 0 or as an input; NULL where `line` names none, an ERR_PTR with a line in the log. */
-struct gpio_desc *rtgauge_line_get(struct rtgauge_device *device, const struct rtgauge_line *line, bool output);
+/* A line as an output at 0 or as an input; NULL where `line` names none, an ERR_PTR with a line in
+ * the log. */
+struct gpio_desc *rtgauge_line_get(struct rtgauge_device *device, const struct rtgauge_line *line,
+				   bool output);
 
 /* A FIFO kernel thread on `cpu`, which does not run yet. */
-struct task_struct *rtgauge_thread(struct rtgauge_device *device, int (*run)(void *), void *data, int cpu,
-				   unsigned int priority);
+struct task_struct *rtgauge_thread(struct rtgauge_device *device, int (*run)(void *), void *data,
+				   int cpu, unsigned int priority);
 
 #endif

@@ -44,9 +44,10 @@ struct rtgauge_sample {
 #define RTGAUGE_PERIODIC_DONE 3	  /* the line is toggled */
 
 /* Time stamps of rtgauge_response */
-#define RTGAUGE_RESPONSE_IRQ 0	  /* entry of the top half; 0 where the kernel made a thread of it */
-#define RTGAUGE_RESPONSE_THREAD 1 /* entry of the threaded handler, or the kernel thread runs; 0 in context irq */
-#define RTGAUGE_RESPONSE_DONE 2	  /* the answer is out */
+#define RTGAUGE_RESPONSE_IRQ 0 /* entry of the top half; 0 where the kernel made a thread of it */
+#define RTGAUGE_RESPONSE_THREAD                                                                    \
+	1 /* entry of the threaded handler, or the kernel thread runs; 0 in context irq */
+#define RTGAUGE_RESPONSE_DONE 2 /* the answer is out */
 
 /* Time stamps of rtgauge_wire */
 #define RTGAUGE_WIRE_OUT 0     /* the output changed */
@@ -54,12 +55,14 @@ struct rtgauge_sample {
 #define RTGAUGE_WIRE_HANDLED 2 /* its hard-irq handlers are done */
 
 /* Flags of a sample */
-#define RTGAUGE_SAMPLE_HIGH (1 << 0)   /* the level after the edge */
-#define RTGAUGE_SAMPLE_MERGED (1 << 1) /* wire: the interrupt of the edge before was not raised yet */
+#define RTGAUGE_SAMPLE_HIGH (1 << 0) /* the level after the edge */
+#define RTGAUGE_SAMPLE_MERGED                                                                      \
+	(1 << 1) /* wire: the interrupt of the edge before was not raised yet */
 #define RTGAUGE_SAMPLE_NO_IRQ (1 << 2) /* wire: nobody waits for this edge */
 #define RTGAUGE_SAMPLE_HARD (1 << 3)   /* response: answered in hard-irq context */
 
-/* A GPIO line: the chip's label as gpioinfo shows it, and the line's number; an empty label is no line. */
+/* A GPIO line: the chip's label as gpioinfo shows it, and the line's number; an empty label is no
+ * line. */
 struct rtgauge_line {
 	char chip[RTGAUGE_LABEL_SIZE];
 	__u32 offset;
@@ -71,10 +74,11 @@ struct rtgauge_line {
 #define RTGAUGE_LINE_PULL_DOWN (1 << 2)
 
 enum rtgauge_context {
-	RTGAUGE_CONTEXT_IRQ = 0,	  /* hard irq, on PREEMPT_RT too */
-	RTGAUGE_CONTEXT_THREAD = 1,	  /* a FIFO kernel thread woken by the interrupt */
-	RTGAUGE_CONTEXT_IRQ_THREAD = 2,	  /* response: a threaded handler */
-	RTGAUGE_CONTEXT_IRQ_DEFAULT = 3,  /* response: as a driver that asks for nothing; PREEMPT_RT makes a thread of it */
+	RTGAUGE_CONTEXT_IRQ = 0,	 /* hard irq, on PREEMPT_RT too */
+	RTGAUGE_CONTEXT_THREAD = 1,	 /* a FIFO kernel thread woken by the interrupt */
+	RTGAUGE_CONTEXT_IRQ_THREAD = 2,	 /* response: a threaded handler */
+	RTGAUGE_CONTEXT_IRQ_DEFAULT = 3, /* response: as a driver that asks for nothing; PREEMPT_RT
+					    makes a thread of it */
 };
 
 /* Reserved words are 0. `cpu`: of the timer or of the kernel thread. */
@@ -93,9 +97,9 @@ struct rtgauge_periodic {
 struct rtgauge_response {
 	__u32 abi;
 	__u32 context;
-	__u64 count; /* of answers; 0: until stopped */
-	__s32 cpu;   /* of the kernel thread; RTGAUGE_ANY_CPU in every other context */
-	__s32 irq_cpu; /* of the interrupt; RTGAUGE_ANY_CPU: as it is */
+	__u64 count;	/* of answers; 0: until stopped */
+	__s32 cpu;	/* of the kernel thread; RTGAUGE_ANY_CPU in every other context */
+	__s32 irq_cpu;	/* of the interrupt; RTGAUGE_ANY_CPU: as it is */
 	__u32 priority; /* FIFO, 1 to 99; 0 without a kernel thread */
 	__u32 reserved0;
 	struct rtgauge_line in;
@@ -126,11 +130,11 @@ enum rtgauge_reason {
 struct rtgauge_status {
 	__u32 state;
 	__u32 reason;
-	__u64 samples; /* taken: in a ring, read or lost */
-	__u64 missed;  /* periodic: activations that passed; response: edges that came before the last was answered;
-			* wire: edges that raised no interrupt of their own
-			*/
-	__u64 lost;    /* samples for which a ring had no room */
+	__u64 samples;	/* taken: in a ring, read or lost */
+	__u64 missed;	/* periodic: activations that passed; response: edges that came before the
+			 * last was answered;   wire: edges that raised no interrupt of their own
+			 */
+	__u64 lost;	/* samples for which a ring had no room */
 	__s64 start_ns; /* periodic: of activation 0; else when it was started */
 	__s64 end_ns;	/* 0: it runs */
 	__s32 irq;	/* response: the interrupt's number; 0: none */
@@ -167,8 +171,9 @@ struct rtgauge_wire_ends {
 #define RTGAUGE_IOC_LINE _IOWR(RTGAUGE_IOC, 0xa9, struct rtgauge_wire_line)
 
 /*
- * What mmap() shows: this header, then `rings` rings of `stride` bytes each from `first`. Whoever maps it
- * reads `head` with acquire, reads samples[tail % capacity] up to it, and writes `tail` with release.
+ * What mmap() shows: this header, then `rings` rings of `stride` bytes each from `first`. Whoever
+ * maps it reads `head` with acquire, reads samples[tail % capacity] up to it, and writes `tail`
+ * with release.
  */
 #define RTGAUGE_MAP_MAGIC 0x67757472 /* "rtug" */
 #define RTGAUGE_CAPACITY_MIN 16

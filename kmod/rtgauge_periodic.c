@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The periodic task in kernel space (Brown and Martin 2010, sec. 3.5; Adam et al. 2021, algorithm A2): a
- * high-resolution timer in hard-irq context, or a FIFO kernel thread that it wakes, toggles a line or only
- * takes time stamps.
+ * The periodic task in kernel space (Brown and Martin 2010, sec. 3.5; Adam et al. 2021, algorithm
+ * A2): a high-resolution timer in hard-irq context, or a FIFO kernel thread that it wakes, toggles
+ * a line or only takes time stamps.
  */
 #include <linux/err.h>
 #include <linux/hrtimer.h>
@@ -17,7 +17,8 @@
 #define PERIOD_MAX_NS (10ULL * NSEC_PER_SEC)
 #define START_AFTER_NS (10 * NSEC_PER_MSEC)
 #define START_MOST_NS (60ULL * NSEC_PER_SEC)
-/* So many activations in a row that all made the next one late leave the CPU nothing: the task ends. */
+/* So many activations in a row that all made the next one late leave the CPU nothing: the task
+ * ends. */
 #define OVERLOAD 5000
 
 static struct rtgauge_device device;
@@ -40,11 +41,12 @@ static bool activate(s64 irq_ns, s64 thread_ns)
 {
 	struct rtgauge_sample sample = {
 		.number = task.number,
-		.time_ns = {
-			[RTGAUGE_PERIODIC_EXPECTED] = task.expected_ns,
-			[RTGAUGE_PERIODIC_IRQ] = irq_ns,
-			[RTGAUGE_PERIODIC_THREAD] = thread_ns,
-		},
+		.time_ns =
+			{
+				[RTGAUGE_PERIODIC_EXPECTED] = task.expected_ns,
+				[RTGAUGE_PERIODIC_IRQ] = irq_ns,
+				[RTGAUGE_PERIODIC_THREAD] = thread_ns,
+			},
 	};
 	u64 late_ns, missed;
 	s64 done_ns;
@@ -136,22 +138,26 @@ static int thread_run(void *unused)
 
 static int check(const struct rtgauge_periodic *wanted)
 {
-	int error = rtgauge_check_abi(&device, wanted->abi, wanted->reserved, ARRAY_SIZE(wanted->reserved));
+	int error = rtgauge_check_abi(&device, wanted->abi, wanted->reserved,
+				      ARRAY_SIZE(wanted->reserved));
 	s64 now_ns = ktime_get_ns();
 
 	if (error)
 		return error;
 	if (wanted->context != RTGAUGE_CONTEXT_IRQ && wanted->context != RTGAUGE_CONTEXT_THREAD)
-		return rtgauge_refuse(&device, "context %u: irq (%u) or thread (%u)", wanted->context,
-				      RTGAUGE_CONTEXT_IRQ, RTGAUGE_CONTEXT_THREAD);
+		return rtgauge_refuse(&device, "context %u: irq (%u) or thread (%u)",
+				      wanted->context, RTGAUGE_CONTEXT_IRQ, RTGAUGE_CONTEXT_THREAD);
 	if (wanted->period_ns < PERIOD_MIN_NS || wanted->period_ns > PERIOD_MAX_NS)
-		return rtgauge_refuse(&device, "period %llu ns: %llu to %llu", wanted->period_ns, PERIOD_MIN_NS,
-				      PERIOD_MAX_NS);
-	if (wanted->start_ns && (wanted->start_ns < now_ns || wanted->start_ns - now_ns > START_MOST_NS))
-		return rtgauge_refuse(&device, "start at %lld ns is past, or more than a minute ahead of %lld",
-				      wanted->start_ns, now_ns);
-	return rtgauge_check_cpu(&device, wanted->cpu) ?:
-	       rtgauge_check_priority(&device, wanted->priority, wanted->context == RTGAUGE_CONTEXT_THREAD);
+		return rtgauge_refuse(&device, "period %llu ns: %llu to %llu", wanted->period_ns,
+				      PERIOD_MIN_NS, PERIOD_MAX_NS);
+	if (wanted->start_ns &&
+	    (wanted->start_ns < now_ns || wanted->start_ns - now_ns > START_MOST_NS))
+		return rtgauge_refuse(
+			&device, "start at %lld ns is past, or more than a minute ahead of %lld",
+			wanted->start_ns, now_ns);
+	return rtgauge_check_cpu(&device, wanted->cpu)
+		       ?: rtgauge_check_priority(&device, wanted->priority,
+						 wanted->context == RTGAUGE_CONTEXT_THREAD);
 }
 
 static int task_start(struct rtgauge_device *unused, const void *parameters)
@@ -170,7 +176,8 @@ static int task_start(struct rtgauge_device *unused, const void *parameters)
 	task.expected_ns = wanted->start_ns ?: ktime_get_ns() + START_AFTER_NS;
 	device.start_ns = task.expected_ns;
 	if (wanted->context == RTGAUGE_CONTEXT_THREAD) {
-		struct task_struct *thread = rtgauge_thread(&device, thread_run, NULL, wanted->cpu, wanted->priority);
+		struct task_struct *thread =
+			rtgauge_thread(&device, thread_run, NULL, wanted->cpu, wanted->priority);
 
 		error = PTR_ERR_OR_ZERO(thread);
 		if (!error) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The response task in kernel space (Brown and Martin 2010, sec. 3.4; Adam et al. 2021, algorithm A1): the
- * interrupt of an input answers by letting an output follow it, from the top half, from a threaded handler or
- * from a FIFO kernel thread. Each step takes a time stamp, so that its price is seen.
+ * The response task in kernel space (Brown and Martin 2010, sec. 3.4; Adam et al. 2021, algorithm
+ * A1): the interrupt of an input answers by letting an output follow it, from the top half, from a
+ * threaded handler or from a FIFO kernel thread. Each step takes a time stamp, so that its price is
+ * seen.
  */
 #include <linux/cpumask.h>
 #include <linux/err.h>
@@ -36,10 +37,11 @@ static void answer(s64 irq_ns, s64 thread_ns)
 {
 	struct rtgauge_sample sample = {
 		.number = task.number,
-		.time_ns = {
-			[RTGAUGE_RESPONSE_IRQ] = irq_ns,
-			[RTGAUGE_RESPONSE_THREAD] = thread_ns,
-		},
+		.time_ns =
+			{
+				[RTGAUGE_RESPONSE_IRQ] = irq_ns,
+				[RTGAUGE_RESPONSE_THREAD] = thread_ns,
+			},
 		.flags = in_hardirq() ? RTGAUGE_SAMPLE_HARD : 0,
 	};
 	int level;
@@ -57,7 +59,8 @@ static void answer(s64 irq_ns, s64 thread_ns)
 		rtgauge_end(&device, RTGAUGE_REASON_COUNT);
 }
 
-/* The whole handler. Where PREEMPT_RT has made a thread of it, it is no top half and its time is the thread's. */
+/* The whole handler. Where PREEMPT_RT has made a thread of it, it is no top half and its time is
+ * the thread's. */
 static irqreturn_t answer_in_handler(int irq, void *unused)
 {
 	s64 now_ns = ktime_get_ns();
@@ -76,7 +79,8 @@ static void arrive(void)
 	smp_store_release(&task.arrived, task.arrived + 1);
 }
 
-/* The number of edges so far, of which the last one is to be answered now; those before it that were not are missed. */
+/* The number of edges so far, of which the last one is to be answered now; those before it that
+ * were not are missed. */
 static u64 pass_by(void)
 {
 	u64 arrived = smp_load_acquire(&task.arrived);
@@ -145,15 +149,18 @@ static int irq_take(void)
 
 	switch (task.parameters.context) {
 	case RTGAUGE_CONTEXT_IRQ:
-		return request_irq(task.irq, answer_in_handler, flags | IRQF_NO_THREAD, name, &task);
+		return request_irq(task.irq, answer_in_handler, flags | IRQF_NO_THREAD, name,
+				   &task);
 	case RTGAUGE_CONTEXT_IRQ_DEFAULT:
 		return request_irq(task.irq, answer_in_handler, flags, name, &task);
 	case RTGAUGE_CONTEXT_IRQ_THREAD:
 		/* With IRQF_ONESHOT the first handler stays a top half on PREEMPT_RT too. */
-		return request_threaded_irq(task.irq, arrive_for_handler, answer_in_threaded_handler,
-					    flags | IRQF_ONESHOT, name, &task);
+		return request_threaded_irq(task.irq, arrive_for_handler,
+					    answer_in_threaded_handler, flags | IRQF_ONESHOT, name,
+					    &task);
 	default:
-		return request_irq(task.irq, arrive_for_thread, flags | IRQF_NO_THREAD, name, &task);
+		return request_irq(task.irq, arrive_for_thread, flags | IRQF_NO_THREAD, name,
+				   &task);
 	}
 }
 
@@ -182,19 +189,22 @@ static void irq_back(void)
 static int check(const struct rtgauge_response *wanted)
 {
 	bool thread = wanted->context == RTGAUGE_CONTEXT_THREAD;
-	int error = rtgauge_check_abi(&device, wanted->abi, wanted->reserved, ARRAY_SIZE(wanted->reserved));
+	int error = rtgauge_check_abi(&device, wanted->abi, wanted->reserved,
+				      ARRAY_SIZE(wanted->reserved));
 
 	if (error)
 		return error;
 	if (wanted->reserved0)
 		return rtgauge_refuse(&device, "reserved words are not 0");
 	if (wanted->context > RTGAUGE_CONTEXT_IRQ_DEFAULT)
-		return rtgauge_refuse(&device, "context %u: 0 to %u", wanted->context, RTGAUGE_CONTEXT_IRQ_DEFAULT);
+		return rtgauge_refuse(&device, "context %u: 0 to %u", wanted->context,
+				      RTGAUGE_CONTEXT_IRQ_DEFAULT);
 	if (!wanted->in.chip[0])
 		return rtgauge_refuse(&device, "no line to wait for");
 	if (!thread && wanted->cpu != RTGAUGE_ANY_CPU)
-		return rtgauge_refuse(&device, "CPU %d: only a kernel thread has one, an interrupt has irq_cpu",
-				      wanted->cpu);
+		return rtgauge_refuse(
+			&device, "CPU %d: only a kernel thread has one, an interrupt has irq_cpu",
+			wanted->cpu);
 	if (thread)
 		error = rtgauge_check_cpu(&device, wanted->cpu);
 	if (!error && wanted->irq_cpu != RTGAUGE_ANY_CPU)
@@ -232,7 +242,8 @@ static int thread_take(void)
 {
 	if (task.parameters.context != RTGAUGE_CONTEXT_THREAD)
 		return 0;
-	task.thread = rtgauge_thread(&device, thread_run, NULL, task.parameters.cpu, task.parameters.priority);
+	task.thread = rtgauge_thread(&device, thread_run, NULL, task.parameters.cpu,
+				     task.parameters.priority);
 	if (IS_ERR(task.thread))
 		return PTR_ERR(task.thread);
 	wake_up_process(task.thread);
@@ -246,12 +257,14 @@ static int interrupt_take(void)
 
 	if (irq <= 0)
 		return rtgauge_refuse(&device, "line %u of chip '%s' has no interrupt: %pe",
-				      task.parameters.in.offset, task.parameters.in.chip, ERR_PTR(irq));
+				      task.parameters.in.offset, task.parameters.in.chip,
+				      ERR_PTR(irq));
 	task.irq = irq;
 	error = irq_take();
 	if (error) {
 		task.irq = 0;
-		return rtgauge_refuse(&device, "interrupt %d is not to be had: %pe", irq, ERR_PTR(error));
+		return rtgauge_refuse(&device, "interrupt %d is not to be had: %pe", irq,
+				      ERR_PTR(error));
 	}
 	device.irq = irq;
 	if (task.parameters.irq_cpu == RTGAUGE_ANY_CPU)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A GPIO chip without hardware: `lines` lines, any two of which can be joined. What one end puts out the other
- * end sees, and an edge raises the interrupt of the line that sees it, on the CPU that the interrupt belongs to:
- * by irq_work where that is the CPU of the edge, else by an interrupt between processors. Every edge is
- * time-stamped as it is made and as its interrupt is raised: the wire, and the oscilloscope on it.
+ * A GPIO chip without hardware: `lines` lines, any two of which can be joined. What one end puts
+ * out the other end sees, and an edge raises the interrupt of the line that sees it, on the CPU
+ * that the interrupt belongs to: by irq_work where that is the CPU of the edge, else by an
+ * interrupt between processors. Every edge is time-stamped as it is made and as its interrupt is
+ * raised: the wire, and the oscilloscope on it.
  */
 #include <linux/gpio/driver.h>
 #include <linux/irq.h>
@@ -104,7 +105,8 @@ static void call_interrupt(void *data)
 {
 	struct line *line = data;
 
-	/* A CPU that idles without sleeping answers calls without an interrupt: there it still needs one. */
+	/* A CPU that idles without sleeping answers calls without an interrupt: there it still
+	 * needs one. */
 	if (in_hardirq())
 		interrupt(line);
 	else
@@ -115,7 +117,8 @@ static void call_interrupt(void *data)
 static void raise(struct line *line)
 {
 	/* Where that CPU has gone, this one will do. */
-	if (line->cpu == smp_processor_id() || smp_call_function_single_async(line->cpu, &line->call))
+	if (line->cpu == smp_processor_id() ||
+	    smp_call_function_single_async(line->cpu, &line->call))
 		irq_work_queue(&line->work);
 }
 
@@ -154,7 +157,8 @@ static bool look(struct line *line, s64 out_ns)
 	line->seen = level;
 	line->edges++;
 	sample.number = wire.edges++;
-	if (!line->unmasked || !(line->type & (level ? IRQ_TYPE_EDGE_RISING : IRQ_TYPE_EDGE_FALLING))) {
+	if (!line->unmasked ||
+	    !(line->type & (level ? IRQ_TYPE_EDGE_RISING : IRQ_TYPE_EDGE_FALLING))) {
 		line->ignored++;
 		keep_quiet_edge(&sample, RTGAUGE_SAMPLE_NO_IRQ);
 	} else if (line->pending) {
@@ -200,7 +204,8 @@ static void put_out(struct line *line, bool value)
 
 static int chip_get_direction(struct gpio_chip *chip, unsigned int offset)
 {
-	return READ_ONCE(wire.line[offset].output) ? GPIO_LINE_DIRECTION_OUT : GPIO_LINE_DIRECTION_IN;
+	return READ_ONCE(wire.line[offset].output) ? GPIO_LINE_DIRECTION_OUT
+						   : GPIO_LINE_DIRECTION_IN;
 }
 
 static int chip_direction_input(struct gpio_chip *chip, unsigned int offset)
@@ -421,7 +426,8 @@ static int describe(struct rtgauge_wire_line *about)
 	return 0;
 }
 
-static long wire_command(struct rtgauge_device *unused, unsigned int command, unsigned long argument)
+static long wire_command(struct rtgauge_device *unused, unsigned int command,
+			 unsigned long argument)
 {
 	void __user *user = (void __user *)argument;
 	struct rtgauge_wire_ends ends;
@@ -433,7 +439,8 @@ static long wire_command(struct rtgauge_device *unused, unsigned int command, un
 	case RTGAUGE_IOC_CUT:
 		if (copy_from_user(&ends, user, sizeof(ends)))
 			return -EFAULT;
-		return command == RTGAUGE_IOC_JOIN ? ends_join(ends.a, ends.b) : ends_cut(ends.a, ends.b);
+		return command == RTGAUGE_IOC_JOIN ? ends_join(ends.a, ends.b)
+						   : ends_cut(ends.a, ends.b);
 	case RTGAUGE_IOC_LINE:
 		if (copy_from_user(&about, user, sizeof(about)))
 			return -EFAULT;
@@ -449,7 +456,8 @@ static long wire_command(struct rtgauge_device *unused, unsigned int command, un
 static int wire_start(struct rtgauge_device *unused, const void *parameters)
 {
 	const struct rtgauge_wire *wanted = parameters;
-	int error = rtgauge_check_abi(&device, wanted->abi, wanted->reserved, ARRAY_SIZE(wanted->reserved));
+	int error = rtgauge_check_abi(&device, wanted->abi, wanted->reserved,
+				      ARRAY_SIZE(wanted->reserved));
 	unsigned long flags;
 
 	if (error)
@@ -496,10 +504,13 @@ static int join_first(void)
 		unsigned int a, b;
 		int length = 0;
 
-		if (sscanf(rest, "%u-%u%n", &a, &b, &length) != 2 || (rest[length] && rest[length] != ','))
-			return rtgauge_refuse(&device, "join=%s: pairs of lines, such as 0-1,2-3", join);
+		if (sscanf(rest, "%u-%u%n", &a, &b, &length) != 2 ||
+		    (rest[length] && rest[length] != ','))
+			return rtgauge_refuse(&device, "join=%s: pairs of lines, such as 0-1,2-3",
+					      join);
 		if (ends_join(a, b))
-			return rtgauge_refuse(&device, "join=%s: %u-%u cannot be joined", join, a, b);
+			return rtgauge_refuse(&device, "join=%s: %u-%u cannot be joined", join, a,
+					      b);
 		rest += length + (rest[length] == ',');
 	}
 	return 0;
@@ -552,7 +563,8 @@ static void lines_settle(void)
 {
 	unsigned int i;
 
-	/* Calls are answered in order: after this one, those before it are done, or have queued their irq_work. */
+	/* Calls are answered in order: after this one, those before it are done, or have queued
+	 * their irq_work. */
 	on_each_cpu(nothing, NULL, true);
 	for (i = 0; i < lines; i++)
 		irq_work_sync(&wire.line[i].work);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Speaks with rtgauge's kernel modules for the tests in tests/lab: one verb, then words key=value. What it gets
- * it prints, one line each; whether that is right is the tests' to say. Exit status: 0, or 1 with the errno's
- * name on standard error.
+ * Speaks with rtgauge's kernel modules for the tests in tests/lab: one verb, then words key=value.
+ * What it gets it prints, one line each; whether that is right is the tests' to say. Exit status:
+ * 0, or 1 with the errno's name on standard error.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -77,14 +77,15 @@ static struct rtgauge_line line(const char *key)
 {
 	struct rtgauge_line line = {0};
 
-	sscanf(text(key, ""), "%31[^:]:%u:%u", line.chip, &line.offset, &line.flags);
+	if (sscanf(text(key, ""), "%31[^:]:%u:%u", line.chip, &line.offset, &line.flags) == 1)
+		line.offset = 0;
 	return line;
 }
 
 static void print_sample(const struct rtgauge_sample *sample)
 {
-	printf("sample %" PRIu64 " %u %u %u %u", (uint64_t)sample->number, sample->cpu, sample->line, sample->from,
-	       sample->flags);
+	printf("sample %" PRIu64 " %u %u %u %u", (uint64_t)sample->number, sample->cpu,
+	       sample->line, sample->from, sample->flags);
 	for (unsigned int i = 0; i < RTGAUGE_STAMPS; i++)
 		printf(" %" PRId64, (int64_t)sample->time_ns[i]);
 	printf("\n");
@@ -95,10 +96,11 @@ static void print_status(int fd)
 	struct rtgauge_status status;
 
 	ask(fd, RTGAUGE_IOC_STATUS, &status, "status");
-	printf("status state=%u reason=%u samples=%" PRIu64 " missed=%" PRIu64 " lost=%" PRIu64 " start=%" PRId64
-	       " end=%" PRId64 " irq=%d thread=%d\n",
-	       status.state, status.reason, (uint64_t)status.samples, (uint64_t)status.missed, (uint64_t)status.lost,
-	       (int64_t)status.start_ns, (int64_t)status.end_ns, status.irq, status.thread);
+	printf("status state=%u reason=%u samples=%" PRIu64 " missed=%" PRIu64 " lost=%" PRIu64
+	       " start=%" PRId64 " end=%" PRId64 " irq=%d thread=%d\n",
+	       status.state, status.reason, (uint64_t)status.samples, (uint64_t)status.missed,
+	       (uint64_t)status.lost, (int64_t)status.start_ns, (int64_t)status.end_ns, status.irq,
+	       status.thread);
 	fflush(stdout);
 }
 
@@ -161,7 +163,8 @@ static struct rtgauge_map *map_rings(int fd)
 	return map;
 }
 
-/* Starts, prints all samples until the measurement is over or standard input ends, prints the status. */
+/* Starts, prints all samples until the measurement is over or standard input ends, prints the
+ * status. */
 static int measure(int fd, unsigned long request, void *parameters)
 {
 	bool mapped = number("map", 0), hold = number("hold", 0);
@@ -175,11 +178,14 @@ static int measure(int fd, unsigned long request, void *parameters)
 	for (int64_t again = number("again", 1); again > 0; again--) {
 		ask(fd, request, parameters, "start");
 		print_status(fd);
-		if (hold) /* reads nothing until somebody ends it, or lets it go on */
+		if (hold) /* reads nothing until somebody kills it, or lets it go on */
 			while (getchar() != EOF)
-				;
+				continue;
 		if (number("stop", 0))
 			ask(fd, RTGAUGE_IOC_STOP, NULL, "stop");
+		if (number("late", 0)) /* reads only when all is over */
+			while (state(fd) == RTGAUGE_STATE_RUNNING)
+				usleep(10000);
 		if (mapped)
 			print_by_map(fd, map);
 		else
@@ -240,8 +246,9 @@ static int verb_info(void)
 	struct rtgauge_info info;
 
 	ask(open_device(text("device", "rtgauge_wire")), RTGAUGE_IOC_INFO, &info, "info");
-	printf("info abi=%u sample_size=%u rings=%u capacity=%u map_size=%" PRIu64 " module=%s\n", info.abi,
-	       info.sample_size, info.rings, info.capacity, (uint64_t)info.map_size, info.module);
+	printf("info abi=%u sample_size=%u rings=%u capacity=%u map_size=%" PRIu64 " module=%s\n",
+	       info.abi, info.sample_size, info.rings, info.capacity, (uint64_t)info.map_size,
+	       info.module);
 	return 0;
 }
 
@@ -249,7 +256,8 @@ static int verb_join(bool cut)
 {
 	struct rtgauge_wire_ends ends = {number("a", 0), number("b", 0)};
 
-	ask(open_device("rtgauge_wire"), cut ? RTGAUGE_IOC_CUT : RTGAUGE_IOC_JOIN, &ends, cut ? "cut" : "join");
+	ask(open_device("rtgauge_wire"), cut ? RTGAUGE_IOC_CUT : RTGAUGE_IOC_JOIN, &ends,
+	    cut ? "cut" : "join");
 	return 0;
 }
 
@@ -258,9 +266,10 @@ static int verb_line(void)
 	struct rtgauge_wire_line about = {.offset = number("line", 0)};
 
 	ask(open_device("rtgauge_wire"), RTGAUGE_IOC_LINE, &about, "line");
-	printf("line offset=%u peer=%u output=%u level=%u edges=%" PRIu64 " merged=%" PRIu64 " ignored=%" PRIu64 "\n",
-	       about.offset, about.peer, about.output, about.level, (uint64_t)about.edges, (uint64_t)about.merged,
-	       (uint64_t)about.ignored);
+	printf("line offset=%u peer=%u output=%u level=%u edges=%" PRIu64 " merged=%" PRIu64
+	       " ignored=%" PRIu64 "\n",
+	       about.offset, about.peer, about.output, about.level, (uint64_t)about.edges,
+	       (uint64_t)about.merged, (uint64_t)about.ignored);
 	return 0;
 }
 
@@ -283,7 +292,8 @@ static int request_line(unsigned int offset, uint64_t flags)
 		chip = open(path, O_RDWR | O_CLOEXEC);
 		if (chip < 0)
 			continue;
-		if (!ioctl(chip, GPIO_GET_CHIPINFO_IOCTL, &info) && !strcmp(info.label, "rtgauge_wire")) {
+		if (!ioctl(chip, GPIO_GET_CHIPINFO_IOCTL, &info) &&
+		    !strcmp(info.label, "rtgauge_wire")) {
 			ask(chip, GPIO_V2_GET_LINE_IOCTL, &request, "line request");
 			close(chip);
 			return request.fd;
@@ -295,11 +305,13 @@ static int request_line(unsigned int offset, uint64_t flags)
 	return -1;
 }
 
-/* Toggles `out` and waits for the edge of `in`, `count` times; prints each edge's id, and the times of setting and of the edge. */
+/* Toggles `out` and waits for the edge of `in`, `count` times; prints each edge's id, and the times
+ * of setting and of the edge. */
 static int verb_gpio(void)
 {
 	int out = request_line(number("out", 0), GPIO_V2_LINE_FLAG_OUTPUT);
-	int in = request_line(number("in", 1), GPIO_V2_LINE_FLAG_INPUT | GPIO_V2_LINE_FLAG_EDGE_RISING |
+	int in = request_line(number("in", 1), GPIO_V2_LINE_FLAG_INPUT |
+						       GPIO_V2_LINE_FLAG_EDGE_RISING |
 						       GPIO_V2_LINE_FLAG_EDGE_FALLING);
 	int64_t count = number("count", 10), pause_us = number("pause-us", 0);
 
@@ -316,8 +328,8 @@ static int verb_gpio(void)
 		}
 		if (read(in, &event, sizeof(event)) != sizeof(event))
 			fail("read");
-		printf("edge %" PRId64 " id=%u sequence=%u set=%" PRId64 " time=%" PRIu64 "\n", i, event.id,
-		       event.line_seqno, begin, (uint64_t)event.timestamp_ns);
+		printf("edge %" PRId64 " id=%u sequence=%u set=%" PRId64 " time=%" PRIu64 "\n", i,
+		       event.id, event.line_seqno, begin, (uint64_t)event.timestamp_ns);
 		if (pause_us)
 			usleep(pause_us);
 	}
@@ -331,7 +343,7 @@ static int verb_hold_line(void)
 	printf("held\n");
 	fflush(stdout);
 	while (getchar() != EOF)
-		;
+		continue;
 	return 0;
 }
 
@@ -349,9 +361,10 @@ static uint64_t draw(void)
 static void hostile_ioctl(int fd)
 {
 	static const unsigned long known[] = {
-		RTGAUGE_IOC_INFO,	    RTGAUGE_IOC_CAPACITY,	RTGAUGE_IOC_STATUS,    RTGAUGE_IOC_STOP,
-		RTGAUGE_IOC_START_PERIODIC, RTGAUGE_IOC_START_RESPONSE, RTGAUGE_IOC_START_WIRE, RTGAUGE_IOC_JOIN,
-		RTGAUGE_IOC_CUT,	    RTGAUGE_IOC_LINE,
+		RTGAUGE_IOC_INFO,	RTGAUGE_IOC_CAPACITY,	    RTGAUGE_IOC_STATUS,
+		RTGAUGE_IOC_STOP,	RTGAUGE_IOC_START_PERIODIC, RTGAUGE_IOC_START_RESPONSE,
+		RTGAUGE_IOC_START_WIRE, RTGAUGE_IOC_JOIN,	    RTGAUGE_IOC_CUT,
+		RTGAUGE_IOC_LINE,
 	};
 	unsigned long request = known[draw() % (sizeof(known) / sizeof(known[0]))];
 	union {
@@ -411,7 +424,8 @@ static void hostile_map(int fd)
 	if (ioctl(fd, RTGAUGE_IOC_INFO, &info))
 		return;
 	size = draw() % 2 ? info.map_size : draw() % (2 * info.map_size);
-	map = mmap(NULL, size, PROT_READ | (draw() % 4 ? PROT_WRITE : 0), draw() % 8 ? MAP_SHARED : MAP_PRIVATE, fd,
+	map = mmap(NULL, size, PROT_READ | (draw() % 4 ? PROT_WRITE : 0),
+		   draw() % 8 ? MAP_SHARED : MAP_PRIVATE, fd,
 		   draw() % 3 ? 0 : (off_t)(draw() % 1024 * 4096));
 	if (map == MAP_FAILED)
 		return;
@@ -443,7 +457,8 @@ static int verb_hostile(void)
 			break;
 		case 1:
 			fcntl(fd, F_SETFL, O_NONBLOCK);
-			if (read(fd, draw() % 4 ? buffer : (void *)(uintptr_t)draw(), draw() % sizeof(buffer)) < 0)
+			if (read(fd, draw() % 4 ? buffer : (void *)(uintptr_t)draw(),
+				 draw() % sizeof(buffer)) < 0)
 				errno = 0;
 			break;
 		case 2:
@@ -487,6 +502,7 @@ int main(int argc, char **argv)
 		return verb_hold_line();
 	if (!strcmp(verb, "hostile"))
 		return verb_hostile();
-	fprintf(stderr, "verbs: periodic, response, wire, info, join, cut, line, gpio, hold-line, hostile\n");
+	fprintf(stderr, "verbs: periodic, response, wire, info, join, cut, line, gpio, hold-line, "
+			"hostile\n");
 	return 2;
 }
