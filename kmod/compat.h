@@ -31,8 +31,10 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define RTGAUGE_SET_DONE 0
 #endif
 
-/* Until 6.13 an interrupt is moved to another CPU at its next occurrence, unless its chip says that
- * it need not be. */
+/*
+ * Until 6.13 an interrupt is moved to another CPU at its next occurrence, unless its chip says
+ * that it need not be.
+ */
 static inline void rtgauge_irq_moves_at_once(unsigned int irq)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)

@@ -23,8 +23,10 @@
 #define READ_PAUSE_MS 10
 #define MAP_BYTES_MAX (1UL << 30)
 
-/* What the user maps is the user's to overwrite: the kernel keeps its own counts, and reads only
- * the tails. */
+/*
+ * What the user maps is the user's to overwrite: the kernel keeps its own counts, and reads only
+ * the tails.
+ */
 struct ring {
 	struct rtgauge_ring *shared;
 	u64 head;
@@ -207,12 +209,15 @@ static ssize_t read_ring(struct rtgauge_rings *rings, struct ring *ring, char __
 			 size_t room)
 {
 	struct rtgauge_ring *shared = ring->shared;
+	/* Pairs with the release in rtgauge_keep(). */
 	u64 head = smp_load_acquire(&ring->shared->head);
 	u64 tail = READ_ONCE(shared->tail);
 	size_t done = 0;
 
-	/* Both were open to the user; more than the capacity is nonsense, and whatever is in the
-	 * ring is harmless. */
+	/*
+	 * Both were open to the user; more than the capacity is nonsense, and whatever is in the
+	 * ring is harmless.
+	 */
 	if (head - tail > rings->capacity)
 		tail = head - rings->capacity;
 	while (tail != head && done + sizeof(struct rtgauge_sample) <= room) {
@@ -260,6 +265,7 @@ static ssize_t device_read(struct file *file, char __user *buffer, size_t room, 
 	if (mutex_lock_interruptible(&device->read_lock))
 		return -ERESTARTSYS;
 	for (;;) {
+		/* Pairs with the release in rtgauge_end(). */
 		bool over = smp_load_acquire(&device->state) != RTGAUGE_STATE_RUNNING;
 
 		got = read_rings(rings, buffer, room);
@@ -311,6 +317,7 @@ static void status_of(struct rtgauge_device *device, struct rtgauge_status *stat
 {
 	unsigned int cpu;
 
+	/* The state pairs with the release in rtgauge_end(). */
 	*status = (struct rtgauge_status){
 		.state = smp_load_acquire(&device->state),
 		.reason = READ_ONCE(device->reason),
@@ -571,4 +578,7 @@ struct task_struct *rtgauge_thread(struct rtgauge_device *device, int (*run)(voi
 }
 EXPORT_SYMBOL_GPL(rtgauge_thread);
 
-RTGAUGE_MODULE("rtgauge: what its measuring modules share");
+MODULE_LICENSE("GPL");
+MODULE_AUTHOR("The rtgauge developers");
+MODULE_DESCRIPTION("rtgauge: what its measuring modules share");
+MODULE_INFO(rtgauge_abi, RTGAUGE_ABI_TEXT);

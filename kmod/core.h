@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the modules share: a character device for one user, its rings of samples, its measurement,
- * lines and threads. */
+/*
+ * What the modules share: a character device for one user, its rings of samples, its measurement,
+ * lines and threads.
+ */
 #ifndef RTGAUGE_CORE_H
 #define RTGAUGE_CORE_H
 
@@ -59,11 +61,7 @@ struct rtgauge_device {
 		-EINVAL;                                                                           \
 	})
 
-#define RTGAUGE_MODULE(about)                                                                      \
-	MODULE_LICENSE("GPL");                                                                     \
-	MODULE_AUTHOR("The rtgauge developers");                                                   \
-	MODULE_DESCRIPTION(about);                                                                 \
-	MODULE_INFO(rtgauge_abi, __stringify(RTGAUGE_KMOD_ABI))
+#define RTGAUGE_ABI_TEXT __stringify(RTGAUGE_KMOD_ABI)
 
 /* `device` is zeroed but for `ops`. */
 int rtgauge_register(struct rtgauge_device *device);
@@ -86,8 +84,10 @@ int rtgauge_check_abi(const struct rtgauge_device *device, u32 abi, const u32 *r
 int rtgauge_check_cpu(const struct rtgauge_device *device, s32 cpu);
 int rtgauge_check_priority(const struct rtgauge_device *device, u32 priority, bool thread);
 
-/* A line as an output at 0 or as an input; NULL where `line` names none, an ERR_PTR with a line in
- * the log. */
+/*
+ * A line as an output at 0 or as an input; NULL where `line` names none, an ERR_PTR with a line
+ * in the log.
+ */
 struct gpio_desc *rtgauge_line_get(struct rtgauge_device *device, const struct rtgauge_line *line,
 				   bool output);
 

@@ -61,8 +61,10 @@ struct rtgauge_sample {
 #define RTGAUGE_SAMPLE_NO_IRQ (1 << 2) /* wire: nobody waits for this edge */
 #define RTGAUGE_SAMPLE_HARD (1 << 3)   /* response: answered in hard-irq context */
 
-/* A GPIO line: the chip's label as gpioinfo shows it, and the line's number; an empty label is no
- * line. */
+/*
+ * A GPIO line: the chip's label as gpioinfo shows it, and the line's number; an empty label is no
+ * line.
+ */
 struct rtgauge_line {
 	char chip[RTGAUGE_LABEL_SIZE];
 	__u32 offset;
@@ -77,8 +79,7 @@ enum rtgauge_context {
 	RTGAUGE_CONTEXT_IRQ = 0,	 /* hard irq, on PREEMPT_RT too */
 	RTGAUGE_CONTEXT_THREAD = 1,	 /* a FIFO kernel thread woken by the interrupt */
 	RTGAUGE_CONTEXT_IRQ_THREAD = 2,	 /* response: a threaded handler */
-	RTGAUGE_CONTEXT_IRQ_DEFAULT = 3, /* response: as a driver that asks for nothing; PREEMPT_RT
-					    makes a thread of it */
+	RTGAUGE_CONTEXT_IRQ_DEFAULT = 3, /* response: a plain handler, on PREEMPT_RT a thread */
 };
 
 /* Reserved words are 0. `cpu`: of the timer or of the kernel thread. */
@@ -110,7 +111,7 @@ struct rtgauge_response {
 struct rtgauge_wire {
 	__u32 abi;
 	__u32 reserved0;
-	__u64 count; /* of edges; 0: until stopped */
+	__u64 count; /* of samples; 0: until stopped */
 	__u32 reserved[8];
 };
 

@@ -17,8 +17,10 @@
 #define PERIOD_MAX_NS (10ULL * NSEC_PER_SEC)
 #define START_AFTER_NS (10 * NSEC_PER_MSEC)
 #define START_MOST_NS (60ULL * NSEC_PER_SEC)
-/* So many activations in a row that all made the next one late leave the CPU nothing: the task
- * ends. */
+/*
+ * So many activations in a row that all made the next one late leave the CPU nothing: the task
+ * ends.
+ */
 #define OVERLOAD 5000
 
 static struct rtgauge_device device;
@@ -41,12 +43,9 @@ static bool activate(s64 irq_ns, s64 thread_ns)
 {
 	struct rtgauge_sample sample = {
 		.number = task.number,
-		.time_ns =
-			{
-				[RTGAUGE_PERIODIC_EXPECTED] = task.expected_ns,
-				[RTGAUGE_PERIODIC_IRQ] = irq_ns,
-				[RTGAUGE_PERIODIC_THREAD] = thread_ns,
-			},
+		.time_ns[RTGAUGE_PERIODIC_EXPECTED] = task.expected_ns,
+		.time_ns[RTGAUGE_PERIODIC_IRQ] = irq_ns,
+		.time_ns[RTGAUGE_PERIODIC_THREAD] = thread_ns,
 	};
 	u64 late_ns, missed;
 	s64 done_ns;
@@ -106,6 +105,7 @@ static s64 thread_wait(void)
 	timer_arm(NULL);
 	for (;;) {
 		set_current_state(TASK_IDLE);
+		/* Pairs with the release in timer_expired(). */
 		irq_ns = smp_load_acquire(&task.irq_ns);
 		if (irq_ns || kthread_should_stop())
 			break;
@@ -226,4 +226,7 @@ static void __exit periodic_exit(void)
 }
 module_exit(periodic_exit);
 
-RTGAUGE_MODULE("rtgauge: the periodic task in kernel space");
+MODULE_LICENSE("GPL");
+MODULE_AUTHOR("The rtgauge developers");
+MODULE_DESCRIPTION("rtgauge: the periodic task in kernel space");
+MODULE_INFO(rtgauge_abi, RTGAUGE_ABI_TEXT);

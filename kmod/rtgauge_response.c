@@ -37,11 +37,8 @@ static void answer(s64 irq_ns, s64 thread_ns)
 {
 	struct rtgauge_sample sample = {
 		.number = task.number,
-		.time_ns =
-			{
-				[RTGAUGE_RESPONSE_IRQ] = irq_ns,
-				[RTGAUGE_RESPONSE_THREAD] = thread_ns,
-			},
+		.time_ns[RTGAUGE_RESPONSE_IRQ] = irq_ns,
+		.time_ns[RTGAUGE_RESPONSE_THREAD] = thread_ns,
 		.flags = in_hardirq() ? RTGAUGE_SAMPLE_HARD : 0,
 	};
 	int level;
@@ -59,8 +56,10 @@ static void answer(s64 irq_ns, s64 thread_ns)
 		rtgauge_end(&device, RTGAUGE_REASON_COUNT);
 }
 
-/* The whole handler. Where PREEMPT_RT has made a thread of it, it is no top half and its time is
- * the thread's. */
+/*
+ * The whole handler. Where PREEMPT_RT has made a thread of it, it is no top half and its time is
+ * the thread's.
+ */
 static irqreturn_t answer_in_handler(int irq, void *unused)
 {
 	s64 now_ns = ktime_get_ns();
@@ -79,10 +78,13 @@ static void arrive(void)
 	smp_store_release(&task.arrived, task.arrived + 1);
 }
 
-/* The number of edges so far, of which the last one is to be answered now; those before it that
- * were not are missed. */
+/*
+ * The number of edges so far, of which the last one is to be answered now; those before it that
+ * were not are missed.
+ */
 static u64 pass_by(void)
 {
+	/* Pairs with the release in arrive(). */
 	u64 arrived = smp_load_acquire(&task.arrived);
 
 	if (arrived > task.answered) {
@@ -129,6 +131,7 @@ static int thread_run(void *unused)
 		set_current_state(TASK_IDLE);
 		if (kthread_should_stop())
 			break;
+		/* Pairs with the release in arrive(). */
 		if (smp_load_acquire(&task.arrived) == before) {
 			schedule();
 			continue;
@@ -314,4 +317,7 @@ static void __exit response_exit(void)
 }
 module_exit(response_exit);
 
-RTGAUGE_MODULE("rtgauge: the response task in kernel space");
+MODULE_LICENSE("GPL");
+MODULE_AUTHOR("The rtgauge developers");
+MODULE_DESCRIPTION("rtgauge: the response task in kernel space");
+MODULE_INFO(rtgauge_abi, RTGAUGE_ABI_TEXT);

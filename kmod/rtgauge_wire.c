@@ -105,8 +105,10 @@ static void call_interrupt(void *data)
 {
 	struct line *line = data;
 
-	/* A CPU that idles without sleeping answers calls without an interrupt: there it still
-	 * needs one. */
+	/*
+	 * A CPU that idles without sleeping answers calls without an interrupt: there it still
+	 * needs one.
+	 */
 	if (in_hardirq())
 		interrupt(line);
 	else
@@ -563,8 +565,10 @@ static void lines_settle(void)
 {
 	unsigned int i;
 
-	/* Calls are answered in order: after this one, those before it are done, or have queued
-	 * their irq_work. */
+	/*
+	 * Calls are answered in order: after this one, those before it are done, or have queued
+	 * their irq_work.
+	 */
 	on_each_cpu(nothing, NULL, true);
 	for (i = 0; i < lines; i++)
 		irq_work_sync(&wire.line[i].work);
@@ -599,4 +603,7 @@ static void __exit wire_exit(void)
 }
 module_exit(wire_exit);
 
-RTGAUGE_MODULE("rtgauge: a GPIO chip whose lines are joined, and the time of every edge");
+MODULE_LICENSE("GPL");
+MODULE_AUTHOR("The rtgauge developers");
+MODULE_DESCRIPTION("rtgauge: a GPIO chip whose lines are joined, and the time of every edge");
+MODULE_INFO(rtgauge_abi, RTGAUGE_ABI_TEXT);

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <linux/gpio.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,6 +81,23 @@ static struct rtgauge_line line(const char *key)
 	if (sscanf(text(key, ""), "%31[^:]:%u:%u", line.chip, &line.offset, &line.flags) == 1)
 		line.offset = 0;
 	return line;
+}
+
+static int stopped_fd = -1;
+
+static void stop(int number)
+{
+	(void)number;
+	ioctl(stopped_fd, RTGAUGE_IOC_STOP);
+}
+
+/* SIGTERM ends the measurement in order: what it took is still read. */
+static void stop_when_told(int fd)
+{
+	struct sigaction action = {.sa_handler = stop, .sa_flags = SA_RESTART};
+
+	stopped_fd = fd;
+	sigaction(SIGTERM, &action, NULL);
 }
 
 static void print_sample(const struct rtgauge_sample *sample)
@@ -163,8 +181,10 @@ static struct rtgauge_map *map_rings(int fd)
 	return map;
 }
 
-/* Starts, prints all samples until the measurement is over or standard input ends, prints the
- * status. */
+/*
+ * Starts, prints all samples until the measurement is over or standard input ends, prints the
+ * status.
+ */
 static int measure(int fd, unsigned long request, void *parameters)
 {
 	bool mapped = number("map", 0), hold = number("hold", 0);
@@ -175,6 +195,7 @@ static int measure(int fd, unsigned long request, void *parameters)
 		ask(fd, RTGAUGE_IOC_CAPACITY, &capacity, "capacity");
 	if (mapped)
 		map = map_rings(fd);
+	stop_when_told(fd);
 	for (int64_t again = number("again", 1); again > 0; again--) {
 		ask(fd, request, parameters, "start");
 		print_status(fd);
@@ -305,8 +326,10 @@ static int request_line(unsigned int offset, uint64_t flags)
 	return -1;
 }
 
-/* Toggles `out` and waits for the edge of `in`, `count` times; prints each edge's id, and the times
- * of setting and of the edge. */
+/*
+ * Toggles `out` and waits for the edge of `in`, `count` times; prints each edge's id, and the
+ * times of setting and of the edge.
+ */
 static int verb_gpio(void)
 {
 	int out = request_line(number("out", 0), GPIO_V2_LINE_FLAG_OUTPUT);
@@ -340,7 +363,7 @@ static int verb_gpio(void)
 static int verb_hold_line(void)
 {
 	request_line(number("line", 0), GPIO_V2_LINE_FLAG_INPUT);
-	printf("held\n");
+	printf("status held\n");
 	fflush(stdout);
 	while (getchar() != EOF)
 		continue;

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ OLD = "bookworm"
 OLD_KERNEL_NEEDS = "tiny-initramfs"
 GUEST_FOLDER = "/tmp/kmod"  # noqa: S108 - in the guest
 COMMAND_S = 120
+BEGUN = "rtgauge-test: a test begins"
+COMPLAINT = re.compile(r"BUG|WARNING|Oops|Call Trace|stall|lockup|hung|scheduling while atomic|refcount|INFO:|irq .*nobody cared")
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,9 @@ class Kernel:
     architecture: Architecture
     flavour: str
     suite: str
+
+    def __str__(self) -> str:
+        return f"{self.suite}{self.flavour}-{self.architecture}"
 
     @property
     def tree(self) -> HeadersTree:
@@ -117,7 +123,9 @@ class KmodGuest:
             add_old_kernel(lab, kernel)
         lab.boot(kernel.guest)
         files = [str(path) for path in (*modules, folder / "kmod_test")]
-        archive = subprocess.run(["tar", "-c", *(word for path in files for word in ("-C", str(Path(path).parent), Path(path).name))], check=True, stdout=-1).stdout
+        archive = subprocess.run(
+            ["tar", "-c", *(word for path in files for word in ("-C", str(Path(path).parent), Path(path).name))], check=True, stdout=-1
+        ).stdout
         place = folder / "kmod.tar"
         place.write_bytes(archive)
         with place.open() as file:
@@ -129,15 +137,16 @@ class KmodGuest:
 
     def load(self, *parameters: str) -> None:
         """Load all modules, the wire with its parameters."""
-        for module in MODULES:
-            self.shell(f"insmod {module}.ko {shlex.join(parameters) if module == 'rtgauge_wire' else ''}")
+        words = {"rtgauge_wire": shlex.join(parameters)}
+        self.shell(" && ".join(f"insmod {module}.ko {words.get(module, '')}" for module in MODULES))
+        self.shell(f"echo {BEGUN} >/dev/kmsg")
 
     def unload(self) -> None:
         """Remove those that are there."""
-        for module in reversed(MODULES):
-            self.shell(f"if grep -q '^{module} ' /proc/modules; then rmmod {module}; fi")
+        script = 'for module; do if grep -q "^$module " /proc/modules; then rmmod $module || exit 1; fi; done'
+        self.shell(f"set -- {shlex.join(reversed(MODULES))}; {script}")
 
     def complaints(self) -> list[str]:
-        """What the kernel said that it should not have to say."""
-        words = "BUG|WARNING|Oops|Call Trace|rcu_|lockup|hung_task|scheduling while atomic|unregister_netdevice|refcount|INFO:"
-        return self.shell(f"dmesg | grep -E '{words}' || true").splitlines()
+        """What the kernel said since the modules were loaded that it should not have to say."""
+        said = self.shell("dmesg").rpartition(BEGUN)[2].splitlines()
+        return [line for line in said if COMPLAINT.search(line)]
