@@ -26,7 +26,7 @@ MODULES = ("rtgauge_core", "rtgauge_wire", "rtgauge_periodic", "rtgauge_response
 """In the order in which they are loaded."""
 OLD = "bookworm"
 OLD_KERNEL_NEEDS = "tiny-initramfs"
-GUEST_FOLDER = "/tmp/kmod"  # noqa: S108 - in the guest
+GUEST_FOLDER = "/tmp/kmod"
 COMMAND_S = 120
 BEGUN = "rtgauge-test: a test begins"
 COMPLAINT = re.compile(r"BUG|WARNING|Oops|Call Trace|stall|lockup|hung|scheduling while atomic|refcount|INFO:|irq .*nobody cared")
@@ -138,15 +138,10 @@ class KmodGuest:
     def load(self, *parameters: str) -> None:
         """Load all modules, the wire with its parameters."""
         words = {"rtgauge_wire": shlex.join(parameters)}
-        self.shell(" && ".join(f"insmod {module}.ko {words.get(module, '')}" for module in MODULES))
-        self.shell(f"echo {BEGUN} >/dev/kmsg")
+        self.shell(" && ".join([*(f"insmod {module}.ko {words.get(module, '')}" for module in MODULES), f"echo {BEGUN} >/dev/kmsg"]))
 
-    def unload(self) -> None:
-        """Remove those that are there."""
+    def unload(self) -> list[str]:
+        """Remove the modules that are there; what the kernel said since they were loaded that it should not have to say."""
         script = 'for module; do if grep -q "^$module " /proc/modules; then rmmod $module || exit 1; fi; done'
-        self.shell(f"set -- {shlex.join(reversed(MODULES))}; {script}")
-
-    def complaints(self) -> list[str]:
-        """What the kernel said since the modules were loaded that it should not have to say."""
-        said = self.shell("dmesg").rpartition(BEGUN)[2].splitlines()
+        said = self.shell(f"set -- {shlex.join(reversed(MODULES))}; {script}; dmesg").rpartition(BEGUN)[2].splitlines()
         return [line for line in said if COMPLAINT.search(line)]
