@@ -11,6 +11,9 @@
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
 #error "rtgauge's modules need Linux 6.1 or newer"
 #endif
+#ifndef CONFIG_64BIT
+#error "rtgauge's modules need a 64-bit kernel"
+#endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 static inline void hrtimer_setup(struct hrtimer *timer,

@@ -186,6 +186,11 @@ static int device_open(struct inode *inode, struct file *file)
 	device->capacity = RTGAUGE_CAPACITY_DEFAULT;
 	device->state = RTGAUGE_STATE_IDLE;
 	device->reason = RTGAUGE_REASON_NONE;
+	device->missed = 0;
+	device->start_ns = 0;
+	device->end_ns = 0;
+	device->irq = 0;
+	device->thread = 0;
 	return nonseekable_open(inode, file);
 }
 

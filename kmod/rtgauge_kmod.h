@@ -24,7 +24,7 @@ struct rtgauge_info {
 	__u32 rings;	/* one a possible CPU */
 	__u32 capacity; /* samples a ring holds */
 	__u64 map_size; /* what mmap() takes */
-	char module[16];
+	char module[32];
 };
 
 /* One activation, answer or edge. A time stamp that was not taken is 0. */

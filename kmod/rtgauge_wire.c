@@ -128,7 +128,8 @@ static void raise(struct line *line)
 static void keep_quiet_edge(struct rtgauge_sample *sample, unsigned int why)
 {
 	sample->flags |= why;
-	WRITE_ONCE(device.missed, device.missed + 1);
+	if (wire.recording)
+		WRITE_ONCE(device.missed, device.missed + 1);
 	keep(sample);
 }
 

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +20,8 @@ from rtgauge.lab.paths import cache
 from tests.e2e.cli import good, rtgauge
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rtgauge.lab.kernel_image import Architecture
     from tests.lab.conftest import Lab
 
@@ -27,7 +31,9 @@ MODULES = ("rtgauge_core", "rtgauge_wire", "rtgauge_periodic", "rtgauge_response
 OLD = "bookworm"
 OLD_KERNEL_NEEDS = "tiny-initramfs"
 GUEST_FOLDER = "/tmp/kmod"
-COMMAND_S = 120
+COMMAND_S = 300
+OWN_SOURCES = os.environ.get("RTGAUGE_KMOD_KERNEL", "")
+"""The sources of a kernel of one's own, built: the tests run on it too (`-k own`)."""
 BEGUN = "rtgauge-test: a test begins"
 COMPLAINT = re.compile(r"BUG|WARNING|Oops|Call Trace|stall|lockup|hung|scheduling while atomic|refcount|INFO:|irq .*nobody cared")
 
@@ -45,14 +51,63 @@ class Kernel:
         return f"{self.suite}{self.flavour}-{self.architecture}"
 
     @property
-    def tree(self) -> HeadersTree:
+    def preempt_rt(self) -> bool:
+        return bool(self.flavour)
+
+    @property
+    def _tree(self) -> HeadersTree:
         return headers_tree(self.architecture, print, suite=self.suite)
 
     @property
-    def release(self) -> str:
+    def _release(self) -> str:
         """As its headers have it."""
-        (release,) = [one for one in self.tree.releases() if ("-rt-" in one) == bool(self.flavour)]
+        (release,) = [one for one in self._tree.releases() if ("-rt-" in one) == self.preempt_rt]
         return release
+
+    def make(self, words: Sequence[str]) -> tuple[list[Path], str]:
+        """The modules for this kernel, and what make said."""
+        return self._tree.make(self._release, KMOD, words)
+
+    def add(self, lab: Lab) -> None:
+        """Make the guest known to the lab, where it is none of its own: Debian 12's kernels, as kernels of the user's own."""
+        if self.suite != OLD:
+            return
+        place = cache() / "headers" / f"kernels-{self.suite}-{self.architecture}"
+        if not place.is_dir():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            images = [f"linux-image{flavour}-{DEBIAN[self.architecture]}" for flavour in ("", "-rt")]
+            unpack([*images, OLD_KERNEL_NEEDS], self.suite, self.architecture, place)
+        folder = lab.home / self.guest
+        (folder / "modules").mkdir(parents=True)
+        bootable(place / "boot" / f"vmlinuz-{self._release}", self.architecture, folder / "kernel")
+        for name, content in with_needs(find_modules(place / "lib/modules" / self._release), WANTED).items():
+            (folder / "modules" / f"{name}.ko").write_bytes(content)
+        words = ["--kernel", folder / "kernel", "--modules", folder / "modules", *(["--arm64"] if self.architecture == "aarch64" else [])]
+        good(rtgauge("lab", "add", self.guest, *words, env=lab.env))
+
+
+@dataclass(frozen=True)
+class OwnKernel(Kernel):
+    """One that was built here for x86-64, from a tree of sources, with all built in that a guest of the lab needs: for KASAN, lockdep and their like."""
+
+    sources: Path
+
+    def __str__(self) -> str:
+        return "own"
+
+    @property
+    def preempt_rt(self) -> bool:
+        return "CONFIG_PREEMPT_RT=y" in (self.sources / ".config").read_text()
+
+    def make(self, words: Sequence[str]) -> tuple[list[Path], str]:
+        folder = self.sources / "build-rtgauge"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(KMOD, folder)
+        done = subprocess.run(["make", "-C", str(self.sources), f"M={folder}", *words, "modules"], capture_output=True, text=True, check=True)
+        return sorted(folder.glob("*.ko")), done.stdout + done.stderr
+
+    def add(self, lab: Lab) -> None:
+        good(rtgauge("lab", "add", self.guest, "--kernel", self.sources / "arch/x86/boot/bzImage", env=lab.env))
 
 
 KERNELS = [
@@ -61,22 +116,8 @@ KERNELS = [
     for ending, architecture in (("", "x86_64"), ("-arm64", "aarch64"))
     for flavour in ("", "-rt")
 ]
-
-
-def add_old_kernel(lab: Lab, kernel: Kernel) -> None:
-    """Debian 12's kernel as a kernel of the user's own: the lab's guests are of Debian 13."""
-    place = cache() / "headers" / f"kernels-{kernel.suite}-{kernel.architecture}"
-    if not place.is_dir():
-        place.parent.mkdir(parents=True, exist_ok=True)
-        images = [f"linux-image{flavour}-{DEBIAN[kernel.architecture]}" for flavour in ("", "-rt")]
-        unpack([*images, OLD_KERNEL_NEEDS], kernel.suite, kernel.architecture, place)
-    folder = lab.home / kernel.guest
-    (folder / "modules").mkdir(parents=True)
-    bootable(place / "boot" / f"vmlinuz-{kernel.release}", kernel.architecture, folder / "kernel")
-    for name, content in with_needs(find_modules(place / "lib/modules" / kernel.release), WANTED).items():
-        (folder / "modules" / f"{name}.ko").write_bytes(content)
-    words = ["--kernel", folder / "kernel", "--modules", folder / "modules", *(["--arm64"] if kernel.architecture == "aarch64" else [])]
-    good(rtgauge("lab", "add", kernel.guest, *words, env=lab.env))
+if OWN_SOURCES:
+    KERNELS.append(OwnKernel("own", "x86_64", "", "own", Path(OWN_SOURCES)))
 
 
 def build_test_program(architecture: Architecture, place: Path) -> None:
@@ -117,10 +158,9 @@ class KmodGuest:
 
     def __init__(self, lab: Lab, kernel: Kernel, folder: Path) -> None:
         self.lab, self.kernel = lab, kernel
-        modules, _ = kernel.tree.make(kernel.release, KMOD, ["-s"])
+        modules, _ = kernel.make(["-s"])
         build_test_program(kernel.architecture, folder / "kmod_test")
-        if kernel.suite == OLD:
-            add_old_kernel(lab, kernel)
+        kernel.add(lab)
         lab.boot(kernel.guest)
         files = [str(path) for path in (*modules, folder / "kmod_test")]
         archive = subprocess.run(
