@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rtgauge.lab.headers import headers_tree
-from tests.lab.kmod_guests import BEGUN, KERNELS, KMOD, MODULES, KmodGuest, Measured
+from tests.lab.kmod_guests import BEGUN, KERNELS, MODULES, KmodGuest, Measured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,7 +107,7 @@ def test_lines_are_joined_and_cut(loaded: KmodGuest) -> None:
 def test_periodic(loaded: KmodGuest, context: int, map_rings: int) -> None:
     """Each toggle is due on the grid, in the order of its steps, and out between them, as the wire saw it."""
     period, count = 5_000_000, 200
-    words = f"periodic context={context} period={period} count={count} cpu=2 map={map_rings} out=rtgauge_wire:0 priority={90 if context else 0}"
+    words = f"periodic context={context} period={period} count={count} cpu=1 map={map_rings} out=rtgauge_wire:0 priority={90 if context else 0}"
     task = Measured.of(loaded.shell(f"./kmod_test {words}"))
     assert task.status["samples"] + task.status["missed"] == count
     assert (len(task.samples), task.status["lost"], task.status["state"], task.status["reason"]) == (task.status["samples"], 0, ENDED, BY_COUNT)
@@ -116,7 +116,7 @@ def test_periodic(loaded: KmodGuest, context: int, map_rings: int) -> None:
         expected, irq, thread, done = sample.times[:4]
         assert sample.number == number
         assert expected == task.status["start"] + number * period
-        assert sample.cpu == 2
+        assert sample.cpu == 1
         assert sample.flags & HIGH == (index + 1) % 2
         assert expected <= irq <= done
         assert (irq <= thread <= done) if context == THREAD else thread == 0
@@ -133,7 +133,7 @@ def test_the_wire_sees_each_toggle_when_it_was_made(loaded: KmodGuest) -> None:
 @pytest.mark.parametrize("context", [IRQ, THREAD, IRQ_THREAD, IRQ_DEFAULT], ids=["irq", "thread", "irq-thread", "irq-default"])
 def test_response(loaded: KmodGuest, context: int) -> None:
     """A user-space master over the wire: each edge is answered once, step after step, on the CPU that was asked for."""
-    own_thread = "cpu=3 priority=90" if context == THREAD else ""
+    own_thread = "cpu=0 priority=90" if context == THREAD else ""
     response = f"response context={context} irq-cpu=1 in=rtgauge_wire:1 out=rtgauge_wire:2 {own_thread}"
     printed, _, answered = loaded.shell(beside(response, "gpio out=0 in=3 count=100")).partition("----")
     seen, task = edges(printed), Measured.of(answered)
@@ -152,7 +152,7 @@ def test_response(loaded: KmodGuest, context: int) -> None:
             assert edge["set"] <= thread <= done
         else:
             assert edge["set"] <= irq <= thread <= done
-            assert sample.cpu == 3 or context == IRQ_THREAD
+            assert sample.cpu == 0 or context == IRQ_THREAD
         # the answer's edge has the GPIO character device's time stamp: before it the output was set
         assert edge["set"] < edge["time"]
 
@@ -169,7 +169,7 @@ def test_the_interrupt_goes_back_to_its_cpus(loaded: KmodGuest) -> None:
     status = Measured.of(loaded.shell("./kmod_test response in=rtgauge_wire:1 stop=1")).status
     folder = f"/proc/irq/{status['irq']}"
     before = loaded.shell(f"cat {folder}/smp_affinity_list")
-    assert loaded.shell(held("response in=rtgauge_wire:1 irq-cpu=2", f"cat {folder}/effective_affinity_list")) == "2\n"
+    assert loaded.shell(held("response in=rtgauge_wire:1 irq-cpu=1", f"cat {folder}/effective_affinity_list")) == "1\n"
     assert loaded.shell(f"cat {folder}/smp_affinity_list") == before
 
 
