@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The one place that knows of differences between kernels, 6.1 and newer. */
+/* Differences between kernels, from 6.1 on. */
 #ifndef RTGAUGE_COMPAT_H
 #define RTGAUGE_COMPAT_H
 
@@ -25,7 +25,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 }
 #endif
 
-/* A GPIO chip's set() tells of errors since 6.17. */
+/* A GPIO chip's set() returns an error since 6.17. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
 #define RTGAUGE_SET_RESULT void
 #define RTGAUGE_SET_DONE
@@ -35,8 +35,8 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #endif
 
 /*
- * Until 6.13 an interrupt is moved to another CPU at its next occurrence, unless its chip says
- * that it need not be.
+ * Until 6.13 an interrupt is moved to another CPU only when it next occurs, unless this flag is
+ * set.
  */
 static inline void rtgauge_irq_moves_at_once(unsigned int irq)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The character device of each of rtgauge's modules. One user at a time; when it closes the device
- * or dies, the measurement ends. Samples lie in one ring a CPU, which the user maps or reads.
- * Nothing is woken when a sample is written: read() looks again every READ_PAUSE_MS, so that the
- * reader costs the measured path nothing.
+ * The character device of each of rtgauge's modules. It has one user at a time; when the user
+ * closes it or dies, the measurement ends. Samples are in one ring per CPU, which the user maps or
+ * reads. Writing a sample wakes nobody: read() checks the rings every READ_PAUSE_MS, so the reader
+ * adds nothing to the measured path.
  */
 #include <linux/err.h>
 #include <linux/gpio/machine.h>
@@ -24,8 +24,8 @@
 #define MAP_BYTES_MAX (1UL << 30)
 
 /*
- * What the user maps is the user's to overwrite: the kernel keeps its own counts, and reads only
- * the tails.
+ * The user can overwrite all that it maps: the kernel keeps its own counts and reads only the tails
+ * from there.
  */
 struct ring {
 	struct rtgauge_ring *shared;
@@ -107,7 +107,7 @@ static void rings_free(struct rtgauge_rings *rings)
 	kfree(rings);
 }
 
-/* Under the device's lock. */
+/* Called with the device's lock held. */
 static int rings_want(struct rtgauge_device *device)
 {
 	struct rtgauge_rings *rings;
@@ -117,7 +117,7 @@ static int rings_want(struct rtgauge_device *device)
 	rings = rings_make(device->capacity);
 	if (!rings)
 		return -ENOMEM;
-	/* Pairs with the acquire of those who look without the lock. */
+	/* Pairs with the acquire in device_read(), which does not hold the lock. */
 	smp_store_release(&device->rings, rings);
 	return 0;
 }
@@ -135,7 +135,7 @@ void rtgauge_keep(struct rtgauge_device *device, struct rtgauge_sample *sample)
 	ring = &rings->ring[sample->cpu];
 	shared = ring->shared;
 	ring->samples++;
-	/* A tail that makes no sense, the head before it or too far behind, is a full ring. */
+	/* An impossible tail, beyond the head or too far behind it, counts as a full ring. */
 	tail = smp_load_acquire(&shared->tail);
 	if (ring->head - tail >= rings->capacity) {
 		ring->lost++;
@@ -143,7 +143,7 @@ void rtgauge_keep(struct rtgauge_device *device, struct rtgauge_sample *sample)
 	} else {
 		shared->samples[ring->head & (rings->capacity - 1)] = *sample;
 		ring->head++;
-		/* The sample is there before the head says so. */
+		/* The sample is written before the head moves. */
 		smp_store_release(&shared->head, ring->head);
 	}
 	local_irq_restore(flags);
@@ -156,7 +156,7 @@ void rtgauge_end(struct rtgauge_device *device, enum rtgauge_reason reason)
 		return;
 	WRITE_ONCE(device->reason, reason);
 	WRITE_ONCE(device->end_ns, ktime_get_ns());
-	/* Who sees that it ended sees all samples. */
+	/* Whoever sees the end sees all samples. */
 	smp_store_release(&device->state, RTGAUGE_STATE_ENDED);
 }
 EXPORT_SYMBOL_GPL(rtgauge_end);
@@ -166,7 +166,7 @@ static struct rtgauge_device *device_of(struct file *file)
 	return container_of(file->private_data, struct rtgauge_device, misc);
 }
 
-/* Under the device's lock. */
+/* Called with the device's lock held. */
 static void stop_locked(struct rtgauge_device *device)
 {
 	if (!device->started)
@@ -209,7 +209,7 @@ static int device_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* Samples of one ring to the user: how many bytes, or an error. */
+/* Copies samples of one ring to the user; returns the number of bytes, or an error. */
 static ssize_t read_ring(struct rtgauge_rings *rings, struct ring *ring, char __user *buffer,
 			 size_t room)
 {
@@ -220,8 +220,8 @@ static ssize_t read_ring(struct rtgauge_rings *rings, struct ring *ring, char __
 	size_t done = 0;
 
 	/*
-	 * Both were open to the user; more than the capacity is nonsense, and whatever is in the
-	 * ring is harmless.
+	 * The user can write both. A distance above the capacity is impossible; the samples of a
+	 * whole ring are then copied, whatever they are.
 	 */
 	if (head - tail > rings->capacity)
 		tail = head - rings->capacity;
@@ -236,7 +236,7 @@ static ssize_t read_ring(struct rtgauge_rings *rings, struct ring *ring, char __
 		done += count * sizeof(struct rtgauge_sample);
 		tail += count;
 	}
-	/* The samples are read before their room is given back. */
+	/* The samples are read before their space is released. */
 	smp_store_release(&shared->tail, tail);
 	return done;
 }
@@ -259,7 +259,7 @@ static ssize_t read_rings(struct rtgauge_rings *rings, char __user *buffer, size
 static ssize_t device_read(struct file *file, char __user *buffer, size_t room, loff_t *offset)
 {
 	struct rtgauge_device *device = device_of(file);
-	/* Rings stay until the device is closed. */
+	/* The rings stay until the device is closed. */
 	struct rtgauge_rings *rings = smp_load_acquire(&device->rings);
 	ssize_t got;
 
@@ -346,14 +346,14 @@ static int set_capacity(struct rtgauge_device *device, u32 capacity)
 	    capacity > RTGAUGE_CAPACITY_MAX || map_size(capacity) > MAP_BYTES_MAX)
 		return rtgauge_refuse(
 			device,
-			"capacity %u: a power of 2 from %u to %u, and at most %lu MiB over %u CPUs",
+			"capacity %u: expected a power of 2 from %u to %u, at most %lu MiB for %u CPUs",
 			capacity, RTGAUGE_CAPACITY_MIN, RTGAUGE_CAPACITY_MAX, MAP_BYTES_MAX >> 20,
 			nr_cpu_ids);
 	device->capacity = capacity;
 	return 0;
 }
 
-/* Under the device's lock. */
+/* Called with the device's lock held. */
 static int start_locked(struct rtgauge_device *device, const void *parameters)
 {
 	int error;
@@ -470,10 +470,11 @@ int rtgauge_check_abi(const struct rtgauge_device *device, u32 abi, const u32 *r
 {
 	if (abi != RTGAUGE_KMOD_ABI)
 		return rtgauge_refuse(
-			device, "ABI %u is wanted, and this module has %u: build and load it anew",
-			abi, RTGAUGE_KMOD_ABI);
+			device,
+			"ABI %u requested, but this module has ABI %u: rebuild and reload it", abi,
+			RTGAUGE_KMOD_ABI);
 	if (memchr_inv(reserved, 0, count * sizeof(*reserved)))
-		return rtgauge_refuse(device, "reserved words are not 0");
+		return rtgauge_refuse(device, "reserved words must be 0");
 	return 0;
 }
 EXPORT_SYMBOL_GPL(rtgauge_check_abi);
@@ -489,9 +490,9 @@ EXPORT_SYMBOL_GPL(rtgauge_check_cpu);
 int rtgauge_check_priority(const struct rtgauge_device *device, u32 priority, bool thread)
 {
 	if (thread && (priority < 1 || priority > 99))
-		return rtgauge_refuse(device, "priority %u: 1 to 99", priority);
+		return rtgauge_refuse(device, "priority %u is not in the range 1 to 99", priority);
 	if (!thread && priority)
-		return rtgauge_refuse(device, "priority %u: only a kernel thread has one",
+		return rtgauge_refuse(device, "priority %u: only a kernel thread has a priority",
 				      priority);
 	return 0;
 }
@@ -501,7 +502,7 @@ static bool line_is_sane(const struct rtgauge_line *line)
 {
 	u32 pulls = line->flags & (RTGAUGE_LINE_PULL_UP | RTGAUGE_LINE_PULL_DOWN);
 
-	/* U16_MAX means to the kernel that the label is a line's name. */
+	/* To the kernel, U16_MAX means that the label is the name of a line. */
 	return strnlen(line->chip, sizeof(line->chip)) < sizeof(line->chip) &&
 	       line->offset < U16_MAX &&
 	       !(line->flags &
@@ -521,7 +522,7 @@ struct gpio_desc *rtgauge_line_get(struct rtgauge_device *device, const struct r
 	if (!line->chip[0])
 		return NULL;
 	if (!line_is_sane(line)) {
-		rtgauge_refuse(device, "line '%s': its label, number or flags make no sense", end);
+		rtgauge_refuse(device, "line '%s': invalid label, number or flags", end);
 		return ERR_PTR(-EINVAL);
 	}
 	flags |= line->flags & RTGAUGE_LINE_PULL_UP ? GPIO_PULL_UP : 0;
@@ -535,11 +536,11 @@ struct gpio_desc *rtgauge_line_get(struct rtgauge_device *device, const struct r
 	descriptor = gpiod_get(device->misc.this_device, end, output ? GPIOD_OUT_LOW : GPIOD_IN);
 	gpiod_remove_lookup_table(table);
 	if (IS_ERR(descriptor)) {
-		/* Which the kernel expects to come yet. */
+		/* No such chip: the kernel expects it to appear later. */
 		if (PTR_ERR(descriptor) == -EPROBE_DEFER)
 			rtgauge_refuse(device, "there is no GPIO chip '%s'", line->chip);
 		else
-			rtgauge_refuse(device, "line %u of chip '%s' cannot be '%s': %pe",
+			rtgauge_refuse(device, "cannot request line %u of chip '%s' as '%s': %pe",
 				       line->offset, line->chip, end, descriptor);
 		if (PTR_ERR(descriptor) != -EBUSY)
 			descriptor = ERR_PTR(-EINVAL);
@@ -549,7 +550,7 @@ struct gpio_desc *rtgauge_line_get(struct rtgauge_device *device, const struct r
 	if (gpiod_cansleep(descriptor)) {
 		gpiod_put(descriptor);
 		rtgauge_refuse(device,
-			       "chip '%s' may sleep, so its lines are of no use in an interrupt",
+			       "chip '%s' can sleep, so its lines cannot be used in an interrupt",
 			       line->chip);
 		descriptor = ERR_PTR(-EINVAL);
 	} else {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the modules share: a character device for one user, its rings of samples, its measurement,
- * lines and threads.
+ * What the modules share: a character device for one user, its rings of samples, the state of its
+ * measurement, GPIO lines and kernel threads.
  */
 #ifndef RTGAUGE_CORE_H
 #define RTGAUGE_CORE_H
@@ -23,10 +23,10 @@ struct rtgauge_ops {
 	const char *name; /* of the module and of its device */
 	unsigned int start_command;
 	size_t parameters_size; /* at most RTGAUGE_PARAMETERS_MAX */
-	/* These are called with the device locked. */
+	/* Called with the device's lock held. */
 	int (*start)(struct rtgauge_device *device, const void *parameters);
-	void (*stop)(struct rtgauge_device *device); /* gives back whatever start() took */
-	/* May be NULL: commands of this device alone. */
+	void (*stop)(struct rtgauge_device *device); /* releases whatever start() acquired */
+	/* Commands of this device only; may be NULL. */
 	long (*command)(struct rtgauge_device *device, unsigned int command,
 			unsigned long argument);
 };
@@ -38,7 +38,7 @@ struct rtgauge_device {
 	struct miscdevice misc;
 	struct file_operations file_ops;
 	unsigned long opened; /* bit 0 */
-	struct mutex lock; /* of all that follows; nothing is copied from or to a user under it */
+	struct mutex lock; /* of all that follows; never held while copying from or to the user */
 	struct mutex read_lock; /* one read() at a time */
 	u32 capacity;
 	struct rtgauge_rings *rings;
@@ -54,7 +54,7 @@ struct rtgauge_device {
 	int thread;
 };
 
-/* Refuses what a user asked for, with one line in the kernel's log. */
+/* Refuses a request: -EINVAL, and one line in the kernel's log. */
 #define rtgauge_refuse(device, format, ...)                                                        \
 	({                                                                                         \
 		pr_warn_ratelimited("%s: " format "\n", (device)->ops->name, ##__VA_ARGS__);       \
@@ -63,14 +63,14 @@ struct rtgauge_device {
 
 #define RTGAUGE_ABI_TEXT __stringify(RTGAUGE_KMOD_ABI)
 
-/* `device` is zeroed but for `ops`. */
+/* `device` is zero except for `ops`. */
 int rtgauge_register(struct rtgauge_device *device);
 void rtgauge_unregister(struct rtgauge_device *device);
 
-/* From any context but NMI: keeps a sample in the ring of this CPU, or counts it as lost. */
+/* Writes a sample to the ring of this CPU, or counts it as lost. Any context except NMI. */
 void rtgauge_keep(struct rtgauge_device *device, struct rtgauge_sample *sample);
 
-/* The measurement is over; stop() comes later. From any context. */
+/* Ends the measurement; stop() is called later. Any context. */
 void rtgauge_end(struct rtgauge_device *device, enum rtgauge_reason reason);
 
 static inline bool rtgauge_running(const struct rtgauge_device *device)
@@ -78,20 +78,20 @@ static inline bool rtgauge_running(const struct rtgauge_device *device)
 	return READ_ONCE(device->state) == RTGAUGE_STATE_RUNNING;
 }
 
-/* The parameters that tasks have in common; 0 or -EINVAL with a line in the log. */
+/* Check parameters that tasks have in common; 0, or -EINVAL with a line in the log. */
 int rtgauge_check_abi(const struct rtgauge_device *device, u32 abi, const u32 *reserved,
 		      size_t count);
 int rtgauge_check_cpu(const struct rtgauge_device *device, s32 cpu);
 int rtgauge_check_priority(const struct rtgauge_device *device, u32 priority, bool thread);
 
 /*
- * A line as an output at 0 or as an input; NULL where `line` names none, an ERR_PTR with a line
- * in the log.
+ * Requests a line as an output at 0, or as an input. Returns NULL if `line` is empty, and an
+ * ERR_PTR with a line in the log on failure.
  */
 struct gpio_desc *rtgauge_line_get(struct rtgauge_device *device, const struct rtgauge_line *line,
 				   bool output);
 
-/* A FIFO kernel thread on `cpu`, which does not run yet. */
+/* Creates a FIFO kernel thread on `cpu`; the caller wakes it. */
 struct task_struct *rtgauge_thread(struct rtgauge_device *device, int (*run)(void *), void *data,
 				   int cpu, unsigned int priority);
 

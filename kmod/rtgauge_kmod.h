@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR MIT */
 /*
- * What rtgauge's kernel modules and their user speak: parameters, samples and results
+ * The interface of rtgauge's kernel modules: parameters, samples and results
  * (docs/formats/kmod.md). All times and durations are ns; times are on CLOCK_MONOTONIC.
  */
 #ifndef RTGAUGE_KMOD_H
@@ -9,7 +9,7 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-/* Changes with every change that an old module or an old user would misread. */
+/* Incremented with every incompatible change. */
 #define RTGAUGE_KMOD_ABI 1
 
 #define RTGAUGE_LABEL_SIZE 32

@@ -18,8 +18,8 @@
 #define START_AFTER_NS (10 * NSEC_PER_MSEC)
 #define START_MOST_NS (60ULL * NSEC_PER_SEC)
 /*
- * So many activations in a row that all made the next one late leave the CPU nothing: the task
- * ends.
+ * After this many consecutive activations that each made the next one late, the task ends: it
+ * leaves no time to the CPU.
  */
 #define OVERLOAD 5000
 
@@ -31,14 +31,14 @@ static struct {
 	struct hrtimer timer;
 	struct task_struct *thread;
 	s64 expected_ns;
-	s64 irq_ns; /* of the timer's handler; 0: it has not run yet */
+	s64 irq_ns; /* when the timer's handler ran; 0: not yet */
 	u64 number;
 	u64 activations;
 	unsigned int late_in_a_row;
 	bool level;
 } task;
 
-/* One activation; false: the last one. */
+/* Runs one activation; returns false after the last one. */
 static bool activate(s64 irq_ns, s64 thread_ns)
 {
 	struct rtgauge_sample sample = {
@@ -58,10 +58,10 @@ static bool activate(s64 irq_ns, s64 thread_ns)
 	sample.flags = task.level ? RTGAUGE_SAMPLE_HIGH : 0;
 	rtgauge_keep(&device, &sample);
 
-	/* As of the probes in user space: a latency of L lets (L - 1) / period activations pass. */
+	/* As in the user-space probes: a latency L means (L - 1) / period missed activations. */
 	late_ns = done_ns > task.expected_ns ? done_ns - task.expected_ns : 1;
 	missed = div64_u64(late_ns - 1, task.parameters.period_ns);
-	/* Those after the last one are nobody's. */
+	/* Activations after the last one do not count. */
 	if (task.parameters.count)
 		missed = min(missed, task.parameters.count - 1 - task.number);
 	task.number += 1 + missed;
@@ -96,7 +96,7 @@ static void timer_arm(void *unused)
 	hrtimer_start(&task.timer, ns_to_ktime(task.expected_ns), HRTIMER_MODE_ABS_PINNED_HARD);
 }
 
-/* Waits for the timer; its handler's time, or 0: the task is to end. */
+/* Waits for the timer; returns the time of its handler, or 0 if the task has to end. */
 static s64 thread_wait(void)
 {
 	s64 irq_ns;
@@ -123,9 +123,9 @@ static int thread_run(void *unused)
 		if (!irq_ns || !activate(irq_ns, ktime_get_ns()))
 			break;
 	}
-	/* The handler wakes a thread that is there. */
+	/* The handler must not wake a thread that is gone. */
 	hrtimer_cancel(&task.timer);
-	/* Until it is stopped, the thread is there to be stopped. */
+	/* kthread_stop() needs a thread that still exists. */
 	for (;;) {
 		set_current_state(TASK_IDLE);
 		if (kthread_should_stop())
@@ -145,15 +145,15 @@ static int check(const struct rtgauge_periodic *wanted)
 	if (error)
 		return error;
 	if (wanted->context != RTGAUGE_CONTEXT_IRQ && wanted->context != RTGAUGE_CONTEXT_THREAD)
-		return rtgauge_refuse(&device, "context %u: irq (%u) or thread (%u)",
+		return rtgauge_refuse(&device, "context %u: expected irq (%u) or thread (%u)",
 				      wanted->context, RTGAUGE_CONTEXT_IRQ, RTGAUGE_CONTEXT_THREAD);
 	if (wanted->period_ns < PERIOD_MIN_NS || wanted->period_ns > PERIOD_MAX_NS)
-		return rtgauge_refuse(&device, "period %llu ns: %llu to %llu", wanted->period_ns,
-				      PERIOD_MIN_NS, PERIOD_MAX_NS);
+		return rtgauge_refuse(&device, "period %llu ns is not in the range %llu to %llu",
+				      wanted->period_ns, PERIOD_MIN_NS, PERIOD_MAX_NS);
 	if (wanted->start_ns &&
 	    (wanted->start_ns < now_ns || wanted->start_ns - now_ns > START_MOST_NS))
 		return rtgauge_refuse(
-			&device, "start at %lld ns is past, or more than a minute ahead of %lld",
+			&device, "start time %lld is past, or more than a minute after now, %lld",
 			wanted->start_ns, now_ns);
 	return rtgauge_check_cpu(&device, wanted->cpu)
 		       ?: rtgauge_check_priority(&device, wanted->priority,

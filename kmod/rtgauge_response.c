@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The response task in kernel space (Brown and Martin 2010, sec. 3.4; Adam et al. 2021, algorithm
- * A1): the interrupt of an input answers by letting an output follow it, from the top half, from a
- * threaded handler or from a FIFO kernel thread. Each step takes a time stamp, so that its price is
- * seen.
+ * A1): the interrupt of an input sets an output to the input's level, from the top half, from a
+ * threaded handler or from a FIFO kernel thread. Each step is time-stamped.
  */
 #include <linux/cpumask.h>
 #include <linux/err.h>
@@ -14,7 +13,7 @@
 #include "compat.h"
 #include "core.h"
 
-/* Times of top halves that wait for their thread. */
+/* Time stamps of top halves that the thread has not seen yet. */
 #define SLOTS 16
 
 static struct rtgauge_device device;
@@ -29,7 +28,7 @@ static struct {
 	bool moved;
 	s64 irq_ns[SLOTS];
 	u64 arrived;  /* edges that the top half saw */
-	u64 answered; /* of these, by the thread, or passed by */
+	u64 answered; /* of these, answered or missed */
 	u64 number;
 } task;
 
@@ -57,8 +56,8 @@ static void answer(s64 irq_ns, s64 thread_ns)
 }
 
 /*
- * The whole handler. Where PREEMPT_RT has made a thread of it, it is no top half and its time is
- * the thread's.
+ * The whole response in one handler. PREEMPT_RT can run it in a thread; its time stamp is then that
+ * of a thread.
  */
 static irqreturn_t answer_in_handler(int irq, void *unused)
 {
@@ -74,15 +73,15 @@ static irqreturn_t answer_in_handler(int irq, void *unused)
 static void arrive(void)
 {
 	task.irq_ns[task.arrived % SLOTS] = ktime_get_ns();
-	/* Pairs with the acquire in pass_by(). */
+	/* Pairs with the acquire in take_edges(). */
 	smp_store_release(&task.arrived, task.arrived + 1);
 }
 
 /*
- * The number of edges so far, of which the last one is to be answered now; those before it that
- * were not are missed.
+ * Returns the number of edges so far. The caller answers the last one; those before it that were
+ * not answered are counted as missed.
  */
-static u64 pass_by(void)
+static u64 take_edges(void)
 {
 	/* Pairs with the release in arrive(). */
 	u64 arrived = smp_load_acquire(&task.arrived);
@@ -107,7 +106,7 @@ static irqreturn_t answer_in_threaded_handler(int irq, void *unused)
 {
 	s64 now_ns = ktime_get_ns();
 	u64 before = task.answered;
-	u64 arrived = pass_by();
+	u64 arrived = take_edges();
 
 	if (arrived != before)
 		answer(task.irq_ns[(arrived - 1) % SLOTS], now_ns);
@@ -138,7 +137,7 @@ static int thread_run(void *unused)
 		}
 		__set_current_state(TASK_RUNNING);
 		now_ns = ktime_get_ns();
-		arrived = pass_by();
+		arrived = take_edges();
 		answer(task.irq_ns[(arrived - 1) % SLOTS], now_ns);
 	}
 	__set_current_state(TASK_RUNNING);
@@ -157,7 +156,7 @@ static int irq_take(void)
 	case RTGAUGE_CONTEXT_IRQ_DEFAULT:
 		return request_irq(task.irq, answer_in_handler, flags, name, &task);
 	case RTGAUGE_CONTEXT_IRQ_THREAD:
-		/* With IRQF_ONESHOT the first handler stays a top half on PREEMPT_RT too. */
+		/* With IRQF_ONESHOT the first handler is a top half on PREEMPT_RT, too. */
 		return request_threaded_irq(task.irq, arrive_for_handler,
 					    answer_in_threaded_handler, flags | IRQF_ONESHOT, name,
 					    &task);
@@ -167,7 +166,7 @@ static int irq_take(void)
 	}
 }
 
-/* Another CPU for the interrupt; what it was is kept for irq_back(). */
+/* Moves the interrupt to a CPU; irq_back() restores the affinity. */
 static int irq_move(int cpu)
 {
 	const struct cpumask *now = irq_get_affinity_mask(task.irq);
@@ -183,7 +182,7 @@ static int irq_move(int cpu)
 
 static void irq_back(void)
 {
-	/* Where those CPUs have gone offline it stays where it is. */
+	/* This fails if those CPUs went offline; then it stays where it is. */
 	if (task.moved)
 		irq_set_affinity(task.irq, task.affinity_before);
 	task.moved = false;
@@ -198,15 +197,15 @@ static int check(const struct rtgauge_response *wanted)
 	if (error)
 		return error;
 	if (wanted->reserved0)
-		return rtgauge_refuse(&device, "reserved words are not 0");
+		return rtgauge_refuse(&device, "reserved words must be 0");
 	if (wanted->context > RTGAUGE_CONTEXT_IRQ_DEFAULT)
-		return rtgauge_refuse(&device, "context %u: 0 to %u", wanted->context,
-				      RTGAUGE_CONTEXT_IRQ_DEFAULT);
+		return rtgauge_refuse(&device, "context %u is not in the range 0 to %u",
+				      wanted->context, RTGAUGE_CONTEXT_IRQ_DEFAULT);
 	if (!wanted->in.chip[0])
-		return rtgauge_refuse(&device, "no line to wait for");
+		return rtgauge_refuse(&device, "no input line given");
 	if (!thread && wanted->cpu != RTGAUGE_ANY_CPU)
 		return rtgauge_refuse(
-			&device, "CPU %d: only a kernel thread has one, an interrupt has irq_cpu",
+			&device, "CPU %d: only a kernel thread has a CPU, an interrupt has irq_cpu",
 			wanted->cpu);
 	if (thread)
 		error = rtgauge_check_cpu(&device, wanted->cpu);
@@ -218,7 +217,7 @@ static int check(const struct rtgauge_response *wanted)
 static void task_stop(struct rtgauge_device *unused)
 {
 	if (task.irq > 0) {
-		/* free_irq() waits for handlers that run, and for the threaded one. */
+		/* free_irq() waits for running handlers, the threaded one included. */
 		free_irq(task.irq, &task);
 		irq_back();
 	}
@@ -266,14 +265,14 @@ static int interrupt_take(void)
 	error = irq_take();
 	if (error) {
 		task.irq = 0;
-		return rtgauge_refuse(&device, "interrupt %d is not to be had: %pe", irq,
+		return rtgauge_refuse(&device, "cannot request interrupt %d: %pe", irq,
 				      ERR_PTR(error));
 	}
 	device.irq = irq;
 	if (task.parameters.irq_cpu == RTGAUGE_ANY_CPU)
 		return 0;
 	error = irq_move(task.parameters.irq_cpu);
-	return error ? rtgauge_refuse(&device, "interrupt %d cannot be moved to CPU %d: %pe", irq,
+	return error ? rtgauge_refuse(&device, "cannot move interrupt %d to CPU %d: %pe", irq,
 				      task.parameters.irq_cpu, ERR_PTR(error))
 		     : 0;
 }

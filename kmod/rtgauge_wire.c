@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A GPIO chip without hardware: `lines` lines, any two of which can be joined. What one end puts
- * out the other end sees, and an edge raises the interrupt of the line that sees it, on the CPU
- * that the interrupt belongs to: by irq_work where that is the CPU of the edge, else by an
- * interrupt between processors. Every edge is time-stamped as it is made and as its interrupt is
- * raised: the wire, and the oscilloscope on it.
+ * A GPIO chip without hardware: `lines` lines, any two of which can be joined. An input sees the
+ * output it is joined to, and an edge raises the input's interrupt on the CPU of that interrupt's
+ * affinity: by irq_work if this is the CPU of the edge, otherwise by an inter-processor interrupt.
+ * Every edge is time-stamped when it is made and when its interrupt is raised.
  */
 #include <linux/gpio/driver.h>
 #include <linux/irq.h>
@@ -25,8 +24,8 @@ struct line {
 	unsigned int offset;
 	struct line *peer;
 	bool output;
-	bool value;   /* that it puts out */
-	bool pull_up; /* what an input sees that nothing drives */
+	bool value;   /* of an output */
+	bool pull_up; /* the level of an input that nothing drives */
 	bool seen;
 	/* The interrupt */
 	bool unmasked;
@@ -54,17 +53,17 @@ static struct rtgauge_device device;
 
 static struct {
 	struct gpio_chip chip;
-	raw_spinlock_t lock; /* of all that follows; inside an interrupt's own lock */
+	raw_spinlock_t lock; /* of all that follows; nests inside an interrupt's own lock */
 	struct line line[LINES_MAX];
 	const char *name[LINES_MAX];
 	char names[LINES_MAX][NAME_SIZE];
 	bool recording;
 	u64 edges; /* since the recording began */
 	u64 kept;
-	u64 count; /* of samples, after which it ends; 0: never */
+	u64 count; /* of samples, after which the recording ends; 0: never */
 } wire;
 
-/* Under the lock. */
+/* Called with the lock held. */
 static void keep(struct rtgauge_sample *sample)
 {
 	if (!wire.recording || !rtgauge_running(&device))
@@ -83,7 +82,7 @@ static void interrupt(struct line *line)
 
 	raw_spin_lock_irqsave(&wire.lock, flags);
 	sample = line->sample;
-	/* From here on the next edge raises an interrupt of its own. */
+	/* From here on, the next edge raises its own interrupt. */
 	line->pending = false;
 	raw_spin_unlock_irqrestore(&wire.lock, flags);
 
@@ -106,8 +105,8 @@ static void call_interrupt(void *data)
 	struct line *line = data;
 
 	/*
-	 * A CPU that idles without sleeping answers calls without an interrupt: there it still
-	 * needs one.
+	 * A polling idle CPU runs this function without an interrupt, in its idle task; the
+	 * handlers need one.
 	 */
 	if (in_hardirq())
 		interrupt(line);
@@ -115,17 +114,17 @@ static void call_interrupt(void *data)
 		irq_work_queue(&line->work);
 }
 
-/* Under the lock. */
+/* Called with the lock held. */
 static void raise(struct line *line)
 {
-	/* Where that CPU has gone, this one will do. */
+	/* If that CPU went offline, raise it on this one. */
 	if (line->cpu == smp_processor_id() ||
 	    smp_call_function_single_async(line->cpu, &line->call))
 		irq_work_queue(&line->work);
 }
 
-/* Under the lock: an edge that nobody gets an interrupt for. */
-static void keep_quiet_edge(struct rtgauge_sample *sample, unsigned int why)
+/* Called with the lock held: records an edge without an interrupt. */
+static void keep_without_irq(struct rtgauge_sample *sample, unsigned int why)
 {
 	sample->flags |= why;
 	if (wire.recording)
@@ -142,8 +141,8 @@ static bool level_of(const struct line *line)
 	return line->pull_up;
 }
 
-/* Under the lock: a line that may see another level now, since `out_ns`. False: it does not. */
-static bool look(struct line *line, s64 out_ns)
+/* Called with the lock held: the level of a line may have changed at `out_ns`; returns whether. */
+static bool update(struct line *line, s64 out_ns)
 {
 	bool level = level_of(line);
 	struct rtgauge_sample sample = {
@@ -163,10 +162,10 @@ static bool look(struct line *line, s64 out_ns)
 	if (!line->unmasked ||
 	    !(line->type & (level ? IRQ_TYPE_EDGE_RISING : IRQ_TYPE_EDGE_FALLING))) {
 		line->ignored++;
-		keep_quiet_edge(&sample, RTGAUGE_SAMPLE_NO_IRQ);
+		keep_without_irq(&sample, RTGAUGE_SAMPLE_NO_IRQ);
 	} else if (line->pending) {
 		line->merged++;
-		keep_quiet_edge(&sample, RTGAUGE_SAMPLE_MERGED);
+		keep_without_irq(&sample, RTGAUGE_SAMPLE_MERGED);
 	} else {
 		line->sample = sample;
 		line->pending = true;
@@ -175,15 +174,15 @@ static bool look(struct line *line, s64 out_ns)
 	return true;
 }
 
-/* Under the lock: the line or what it is joined to has changed. */
-static void look_at_both(struct line *line, s64 now_ns)
+/* Called with the lock held: the line or its peer has changed. */
+static void update_both(struct line *line, s64 now_ns)
 {
-	look(line, now_ns);
+	update(line, now_ns);
 	if (line->peer)
-		look(line->peer, now_ns);
+		update(line->peer, now_ns);
 }
 
-/* Under the lock: an output changes. An edge that no line sees is still one. */
+/* Called with the lock held: sets an output. An edge that no line sees is recorded too. */
 static void put_out(struct line *line, bool value)
 {
 	struct rtgauge_sample sample = {
@@ -198,11 +197,11 @@ static void put_out(struct line *line, bool value)
 	now_ns = ktime_get_ns();
 	line->value = value;
 	line->seen = value;
-	if (line->peer && look(line->peer, now_ns))
+	if (line->peer && update(line->peer, now_ns))
 		return;
 	sample.number = wire.edges++;
 	sample.time_ns[RTGAUGE_WIRE_OUT] = now_ns;
-	keep_quiet_edge(&sample, RTGAUGE_SAMPLE_NO_IRQ);
+	keep_without_irq(&sample, RTGAUGE_SAMPLE_NO_IRQ);
 }
 
 static int chip_get_direction(struct gpio_chip *chip, unsigned int offset)
@@ -219,7 +218,7 @@ static int chip_direction_input(struct gpio_chip *chip, unsigned int offset)
 	raw_spin_lock_irqsave(&wire.lock, flags);
 	if (line->output) {
 		line->output = false;
-		look_at_both(line, ktime_get_ns());
+		update_both(line, ktime_get_ns());
 	}
 	raw_spin_unlock_irqrestore(&wire.lock, flags);
 	return 0;
@@ -236,7 +235,7 @@ static int chip_direction_output(struct gpio_chip *chip, unsigned int offset, in
 	} else {
 		line->output = true;
 		line->value = value;
-		look_at_both(line, ktime_get_ns());
+		update_both(line, ktime_get_ns());
 	}
 	raw_spin_unlock_irqrestore(&wire.lock, flags);
 	return 0;
@@ -281,7 +280,7 @@ static int chip_set_config(struct gpio_chip *chip, unsigned int offset, unsigned
 	}
 	raw_spin_lock_irqsave(&wire.lock, flags);
 	line->pull_up = what == PIN_CONFIG_BIAS_PULL_UP;
-	look(line, ktime_get_ns());
+	update(line, ktime_get_ns());
 	raw_spin_unlock_irqrestore(&wire.lock, flags);
 	return 0;
 }
@@ -314,7 +313,7 @@ static void irq_unmask(struct irq_data *data)
 
 static void irq_ack(struct irq_data *data)
 {
-	/* It was taken back as it was raised. */
+	/* interrupt() has already acknowledged it. */
 }
 
 static int irq_set_type(struct irq_data *data, unsigned int type)
@@ -369,7 +368,9 @@ static int ends_join(unsigned int a, unsigned int b)
 	int error = 0;
 
 	if (a >= lines || b >= lines || a == b)
-		return rtgauge_refuse(&device, "join %u-%u: two lines of 0 to %u", a, b, lines - 1);
+		return rtgauge_refuse(&device,
+				      "join %u-%u: expected two different lines of 0 to %u", a, b,
+				      lines - 1);
 	raw_spin_lock_irqsave(&wire.lock, flags);
 	if (wire.line[a].peer || wire.line[b].peer) {
 		error = -EBUSY;
@@ -378,8 +379,8 @@ static int ends_join(unsigned int a, unsigned int b)
 
 		wire.line[a].peer = &wire.line[b];
 		wire.line[b].peer = &wire.line[a];
-		look(&wire.line[a], now_ns);
-		look(&wire.line[b], now_ns);
+		update(&wire.line[a], now_ns);
+		update(&wire.line[b], now_ns);
 	}
 	raw_spin_unlock_irqrestore(&wire.lock, flags);
 	return error;
@@ -391,7 +392,8 @@ static int ends_cut(unsigned int a, unsigned int b)
 	int error = 0;
 
 	if (a >= lines || b >= lines || a == b)
-		return rtgauge_refuse(&device, "cut %u-%u: two lines of 0 to %u", a, b, lines - 1);
+		return rtgauge_refuse(&device, "cut %u-%u: expected two different lines of 0 to %u",
+				      a, b, lines - 1);
 	raw_spin_lock_irqsave(&wire.lock, flags);
 	if (wire.line[a].peer != &wire.line[b]) {
 		error = -ENOENT;
@@ -400,8 +402,8 @@ static int ends_cut(unsigned int a, unsigned int b)
 
 		wire.line[a].peer = NULL;
 		wire.line[b].peer = NULL;
-		look(&wire.line[a], now_ns);
-		look(&wire.line[b], now_ns);
+		update(&wire.line[a], now_ns);
+		update(&wire.line[b], now_ns);
 	}
 	raw_spin_unlock_irqrestore(&wire.lock, flags);
 	return error;
@@ -413,7 +415,8 @@ static int describe(struct rtgauge_wire_line *about)
 	unsigned long flags;
 
 	if (about->offset >= lines)
-		return rtgauge_refuse(&device, "line %u: 0 to %u", about->offset, lines - 1);
+		return rtgauge_refuse(&device, "line %u is not in the range 0 to %u", about->offset,
+				      lines - 1);
 	line = &wire.line[about->offset];
 	raw_spin_lock_irqsave(&wire.lock, flags);
 	*about = (struct rtgauge_wire_line){
@@ -466,7 +469,7 @@ static int wire_start(struct rtgauge_device *unused, const void *parameters)
 	if (error)
 		return error;
 	if (wanted->reserved0)
-		return rtgauge_refuse(&device, "reserved words are not 0");
+		return rtgauge_refuse(&device, "reserved words must be 0");
 	raw_spin_lock_irqsave(&wire.lock, flags);
 	wire.edges = 0;
 	wire.kept = 0;
@@ -480,7 +483,7 @@ static void wire_stop(struct rtgauge_device *unused)
 {
 	unsigned long flags;
 
-	/* Samples are kept under the lock: after this nobody writes into the rings. */
+	/* Samples are written with the lock held: after this, nobody writes to the rings. */
 	raw_spin_lock_irqsave(&wire.lock, flags);
 	wire.recording = false;
 	raw_spin_unlock_irqrestore(&wire.lock, flags);
@@ -498,7 +501,7 @@ static const struct rtgauge_ops ops = {
 
 static struct rtgauge_device device = {.ops = &ops};
 
-/* What the parameter `join` says. */
+/* Joins the pairs of the parameter `join`. */
 static int join_first(void)
 {
 	const char *rest = join;
@@ -509,8 +512,8 @@ static int join_first(void)
 
 		if (sscanf(rest, "%u-%u%n", &a, &b, &length) != 2 ||
 		    (rest[length] && rest[length] != ','))
-			return rtgauge_refuse(&device, "join=%s: pairs of lines, such as 0-1,2-3",
-					      join);
+			return rtgauge_refuse(
+				&device, "join=%s: expected pairs of lines, such as 0-1,2-3", join);
 		if (ends_join(a, b))
 			return rtgauge_refuse(&device, "join=%s: %u-%u cannot be joined", join, a,
 					      b);
@@ -557,20 +560,20 @@ static int chip_add(void)
 	return gpiochip_add_data(&wire.chip, NULL);
 }
 
-static void nothing(void *unused)
+static void do_nothing(void *unused)
 {
 }
 
-/* No line is in use any more; edges may still be on their way to their interrupts. */
+/* No line is in use any more, but interrupts may still be pending. */
 static void lines_settle(void)
 {
 	unsigned int i;
 
 	/*
-	 * Calls are answered in order: after this one, those before it are done, or have queued
-	 * their irq_work.
+	 * Calls run in order: after this one, all earlier ones are done or have queued their
+	 * irq_work.
 	 */
-	on_each_cpu(nothing, NULL, true);
+	on_each_cpu(do_nothing, NULL, true);
 	for (i = 0; i < lines; i++)
 		irq_work_sync(&wire.line[i].work);
 }
@@ -580,7 +583,8 @@ static int __init wire_init(void)
 	int error;
 
 	if (lines < 2 || lines > LINES_MAX)
-		return rtgauge_refuse(&device, "lines=%u: 2 to %u", lines, LINES_MAX);
+		return rtgauge_refuse(&device, "lines=%u is not in the range 2 to %u", lines,
+				      LINES_MAX);
 	lines_make();
 	error = join_first();
 	if (error)
