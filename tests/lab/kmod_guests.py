@@ -65,7 +65,7 @@ class Kernel:
         return release
 
     def make(self, words: Sequence[str]) -> tuple[list[Path], str]:
-        """The modules for this kernel, and what make said."""
+        """The modules for this kernel, and the output of make."""
         return self._tree.make(self._release, KMOD, words)
 
     def add(self, lab: Lab) -> None:
@@ -181,7 +181,7 @@ class KmodGuest:
         self.shell(" && ".join([*(f"insmod {module}.ko {words.get(module, '')}" for module in MODULES), f"echo {BEGUN} >/dev/kmsg"]))
 
     def unload(self) -> list[str]:
-        """Remove the modules that are there; what the kernel said since they were loaded that it should not have to say."""
+        """Remove the modules that are there; lines of the kernel log since they were loaded that report a fault."""
         script = 'for module; do if grep -q "^$module " /proc/modules; then rmmod $module || exit 1; fi; done'
-        said = self.shell(f"set -- {shlex.join(reversed(MODULES))}; {script}; dmesg").rpartition(BEGUN)[2].splitlines()
-        return [line for line in said if COMPLAINT.search(line)]
+        log = self.shell(f"set -- {shlex.join(reversed(MODULES))}; {script}; dmesg").rpartition(BEGUN)[2].splitlines()
+        return [line for line in log if COMPLAINT.search(line)]

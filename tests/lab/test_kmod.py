@@ -43,9 +43,9 @@ def loaded(guest: KmodGuest) -> Iterator[KmodGuest]:
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 def test_the_modules_are_built_without_a_warning(kernel: Kernel) -> None:
-    modules, said = kernel.make(["-s", "W=1", "C=2", "CHECK=sparse", "KCFLAGS=-Werror"])
+    modules, output = kernel.make(["-s", "W=1", "C=2", "CHECK=sparse", "KCFLAGS=-Werror"])
     assert sorted(path.stem for path in modules) == sorted(MODULES)
-    assert [line for line in said.splitlines() if "warning" in line.lower() or "error" in line.lower()] == []
+    assert [line for line in output.splitlines() if "warning" in line.lower() or "error" in line.lower()] == []
 
 
 def test_sparse_finds_what_is_wrong(tmp_path: Path) -> None:
@@ -55,8 +55,8 @@ def test_sparse_finds_what_is_wrong(tmp_path: Path) -> None:
         '#include <linux/module.h>\nint broken(int __user *p);\nint broken(int __user *p) { return *p; }\nMODULE_LICENSE("GPL");\n'
     )
     tree = headers_tree("x86_64", print)
-    _modules, said = tree.make(tree.releases()[0], tmp_path, ["C=2", "CHECK=sparse"])
-    assert "noderef" in said
+    _modules, output = tree.make(tree.releases()[0], tmp_path, ["C=2", "CHECK=sparse"])
+    assert "noderef" in output
 
 
 def edges(text: str) -> list[dict[str, int]]:
