@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Differences between kernels, from 6.1 on. */
+#ifndef RTGAUGE_COMPAT_H
+#define RTGAUGE_COMPAT_H
+
+#include <linux/gpio/driver.h>
+#include <linux/hrtimer.h>
+#include <linux/irq.h>
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
+#error "rtgauge's modules need Linux 6.1 or newer"
+#endif
+#ifndef CONFIG_64BIT
+#error "rtgauge's modules need a 64-bit kernel"
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*function)(struct hrtimer *),
+				 clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
+#endif
+
+/* A GPIO chip's set() returns an error since 6.17. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+#define RTGAUGE_SET_RESULT void
+#define RTGAUGE_SET_DONE
+#else
+#define RTGAUGE_SET_RESULT int
+#define RTGAUGE_SET_DONE 0
+#endif
+
+/*
+ * Until 6.13 an interrupt is moved to another CPU only when it next occurs, unless this flag is
+ * set.
+ */
+static inline void rtgauge_irq_moves_at_once(unsigned int irq)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
+	irq_set_status_flags(irq, IRQ_MOVE_PCNTXT);
+#endif
+}
+
+#endif

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The response task in kernel space (Brown and Martin 2010, sec. 3.4; Adam et al. 2021, algorithm
+ * A1): the interrupt of an input sets an output to the input's level, from the top half, from a
+ * threaded handler or from a FIFO kernel thread. Each step is time-stamped.
+ */
+#include <linux/cpumask.h>
+#include <linux/err.h>
+#include <linux/interrupt.h>
+#include <linux/kthread.h>
+#include <linux/module.h>
+
+#include "compat.h"
+#include "core.h"
+
+/* Time stamps of top halves that the thread has not seen yet. */
+#define SLOTS 16
+
+static struct rtgauge_device device;
+
+static struct {
+	struct rtgauge_response parameters;
+	struct gpio_desc *in;
+	struct gpio_desc *out;
+	struct task_struct *thread;
+	int irq;
+	cpumask_var_t affinity_before;
+	bool moved;
+	s64 irq_ns[SLOTS];
+	u64 arrived;  /* edges that the top half saw */
+	u64 answered; /* of these, answered or missed */
+	u64 number;
+} task;
+
+static void answer(s64 irq_ns, s64 thread_ns)
+{
+	struct rtgauge_sample sample = {
+		.number = task.number,
+		.time_ns[RTGAUGE_RESPONSE_IRQ] = irq_ns,
+		.time_ns[RTGAUGE_RESPONSE_THREAD] = thread_ns,
+		.flags = in_hardirq() ? RTGAUGE_SAMPLE_HARD : 0,
+	};
+	int level;
+
+	if (!rtgauge_running(&device))
+		return;
+	level = gpiod_get_value(task.in);
+	if (task.out)
+		gpiod_set_value(task.out, level);
+	sample.time_ns[RTGAUGE_RESPONSE_DONE] = ktime_get_ns();
+	sample.flags |= level ? RTGAUGE_SAMPLE_HIGH : 0;
+	rtgauge_keep(&device, &sample);
+	task.number++;
+	if (task.parameters.count && task.number >= task.parameters.count)
+		rtgauge_end(&device, RTGAUGE_REASON_COUNT);
+}
+
+/*
+ * The whole response in one handler. PREEMPT_RT can run it in a thread; its time stamp is then that
+ * of a thread.
+ */
+static irqreturn_t answer_in_handler(int irq, void *unused)
+{
+	s64 now_ns = ktime_get_ns();
+
+	if (in_hardirq())
+		answer(now_ns, 0);
+	else
+		answer(0, now_ns);
+	return IRQ_HANDLED;
+}
+
+static void arrive(void)
+{
+	task.irq_ns[task.arrived % SLOTS] = ktime_get_ns();
+	/* Pairs with the acquire in take_edges(). */
+	smp_store_release(&task.arrived, task.arrived + 1);
+}
+
+/*
+ * Returns the number of edges so far. The caller answers the last one; those before it that were
+ * not answered are counted as missed.
+ */
+static u64 take_edges(void)
+{
+	/* Pairs with the release in arrive(). */
+	u64 arrived = smp_load_acquire(&task.arrived);
+
+	if (arrived > task.answered) {
+		u64 missed = arrived - task.answered - 1;
+
+		WRITE_ONCE(device.missed, device.missed + missed);
+		task.number += missed;
+		task.answered = arrived;
+	}
+	return arrived;
+}
+
+static irqreturn_t arrive_for_handler(int irq, void *unused)
+{
+	arrive();
+	return IRQ_WAKE_THREAD;
+}
+
+static irqreturn_t answer_in_threaded_handler(int irq, void *unused)
+{
+	s64 now_ns = ktime_get_ns();
+	u64 before = task.answered;
+	u64 arrived = take_edges();
+
+	if (arrived != before)
+		answer(task.irq_ns[(arrived - 1) % SLOTS], now_ns);
+	return IRQ_HANDLED;
+}
+
+static irqreturn_t arrive_for_thread(int irq, void *unused)
+{
+	arrive();
+	wake_up_process(task.thread);
+	return IRQ_HANDLED;
+}
+
+static int thread_run(void *unused)
+{
+	for (;;) {
+		u64 before = task.answered;
+		s64 now_ns;
+		u64 arrived;
+
+		set_current_state(TASK_IDLE);
+		if (kthread_should_stop())
+			break;
+		/* Pairs with the release in arrive(). */
+		if (smp_load_acquire(&task.arrived) == before) {
+			schedule();
+			continue;
+		}
+		__set_current_state(TASK_RUNNING);
+		now_ns = ktime_get_ns();
+		arrived = take_edges();
+		answer(task.irq_ns[(arrived - 1) % SLOTS], now_ns);
+	}
+	__set_current_state(TASK_RUNNING);
+	return 0;
+}
+
+static int irq_take(void)
+{
+	unsigned long flags = IRQF_TRIGGER_RISING | IRQF_TRIGGER_FALLING;
+	const char *name = device.ops->name;
+
+	switch (task.parameters.context) {
+	case RTGAUGE_CONTEXT_IRQ:
+		return request_irq(task.irq, answer_in_handler, flags | IRQF_NO_THREAD, name,
+				   &task);
+	case RTGAUGE_CONTEXT_IRQ_DEFAULT:
+		return request_irq(task.irq, answer_in_handler, flags, name, &task);
+	case RTGAUGE_CONTEXT_IRQ_THREAD:
+		/* With IRQF_ONESHOT the first handler is a top half on PREEMPT_RT, too. */
+		return request_threaded_irq(task.irq, arrive_for_handler,
+					    answer_in_threaded_handler, flags | IRQF_ONESHOT, name,
+					    &task);
+	default:
+		return request_irq(task.irq, arrive_for_thread, flags | IRQF_NO_THREAD, name,
+				   &task);
+	}
+}
+
+/* Moves the interrupt to a CPU; irq_back() restores the affinity. */
+static int irq_move(int cpu)
+{
+	const struct cpumask *now = irq_get_affinity_mask(task.irq);
+	int error;
+
+	if (!now)
+		return -ENXIO;
+	cpumask_copy(task.affinity_before, now);
+	error = irq_set_affinity(task.irq, cpumask_of(cpu));
+	task.moved = !error;
+	return error;
+}
+
+static void irq_back(void)
+{
+	/* This fails if those CPUs went offline; then it stays where it is. */
+	if (task.moved)
+		irq_set_affinity(task.irq, task.affinity_before);
+	task.moved = false;
+}
+
+static int check(const struct rtgauge_response *wanted)
+{
+	bool thread = wanted->context == RTGAUGE_CONTEXT_THREAD;
+	int error = rtgauge_check_abi(&device, wanted->abi, wanted->reserved,
+				      ARRAY_SIZE(wanted->reserved));
+
+	if (error)
+		return error;
+	if (wanted->reserved0)
+		return rtgauge_refuse(&device, "reserved words must be 0");
+	if (wanted->context > RTGAUGE_CONTEXT_IRQ_DEFAULT)
+		return rtgauge_refuse(&device, "context %u is not in the range 0 to %u",
+				      wanted->context, RTGAUGE_CONTEXT_IRQ_DEFAULT);
+	if (!wanted->in.chip[0])
+		return rtgauge_refuse(&device, "no input line given");
+	if (!thread && wanted->cpu != RTGAUGE_ANY_CPU)
+		return rtgauge_refuse(
+			&device, "CPU %d: only a kernel thread has a CPU, an interrupt has irq_cpu",
+			wanted->cpu);
+	if (thread)
+		error = rtgauge_check_cpu(&device, wanted->cpu);
+	if (!error && wanted->irq_cpu != RTGAUGE_ANY_CPU)
+		error = rtgauge_check_cpu(&device, wanted->irq_cpu);
+	return error ?: rtgauge_check_priority(&device, wanted->priority, thread);
+}
+
+static void task_stop(struct rtgauge_device *unused)
+{
+	if (task.irq > 0) {
+		/* free_irq() waits for running handlers, the threaded one included. */
+		free_irq(task.irq, &task);
+		irq_back();
+	}
+	if (!IS_ERR_OR_NULL(task.thread))
+		kthread_stop(task.thread);
+	if (!IS_ERR_OR_NULL(task.out))
+		gpiod_put(task.out);
+	if (!IS_ERR_OR_NULL(task.in))
+		gpiod_put(task.in);
+	free_cpumask_var(task.affinity_before);
+	memset(&task, 0, sizeof(task));
+}
+
+static int lines_take(void)
+{
+	task.in = rtgauge_line_get(&device, &task.parameters.in, false);
+	if (IS_ERR(task.in))
+		return PTR_ERR(task.in);
+	task.out = rtgauge_line_get(&device, &task.parameters.out, true);
+	return PTR_ERR_OR_ZERO(task.out);
+}
+
+static int thread_take(void)
+{
+	if (task.parameters.context != RTGAUGE_CONTEXT_THREAD)
+		return 0;
+	task.thread = rtgauge_thread(&device, thread_run, NULL, task.parameters.cpu,
+				     task.parameters.priority);
+	if (IS_ERR(task.thread))
+		return PTR_ERR(task.thread);
+	wake_up_process(task.thread);
+	return 0;
+}
+
+static int interrupt_take(void)
+{
+	int irq = gpiod_to_irq(task.in);
+	int error;
+
+	if (irq <= 0)
+		return rtgauge_refuse(&device, "line %u of chip '%s' has no interrupt: %pe",
+				      task.parameters.in.offset, task.parameters.in.chip,
+				      ERR_PTR(irq));
+	task.irq = irq;
+	error = irq_take();
+	if (error) {
+		task.irq = 0;
+		return rtgauge_refuse(&device, "cannot request interrupt %d: %pe", irq,
+				      ERR_PTR(error));
+	}
+	device.irq = irq;
+	if (task.parameters.irq_cpu == RTGAUGE_ANY_CPU)
+		return 0;
+	error = irq_move(task.parameters.irq_cpu);
+	return error ? rtgauge_refuse(&device, "cannot move interrupt %d to CPU %d: %pe", irq,
+				      task.parameters.irq_cpu, ERR_PTR(error))
+		     : 0;
+}
+
+static int task_start(struct rtgauge_device *unused, const void *parameters)
+{
+	const struct rtgauge_response *wanted = parameters;
+	int error = check(wanted);
+
+	if (error)
+		return error;
+	task.parameters = *wanted;
+	if (!zalloc_cpumask_var(&task.affinity_before, GFP_KERNEL))
+		return -ENOMEM;
+	error = lines_take() ?: thread_take() ?: interrupt_take();
+	if (error)
+		task_stop(&device);
+	return error;
+}
+
+static const struct rtgauge_ops ops = {
+	.owner = THIS_MODULE,
+	.name = "rtgauge_response",
+	.start_command = RTGAUGE_IOC_START_RESPONSE,
+	.parameters_size = sizeof(struct rtgauge_response),
+	.start = task_start,
+	.stop = task_stop,
+};
+
+static struct rtgauge_device device = {.ops = &ops};
+
+static int __init response_init(void)
+{
+	return rtgauge_register(&device);
+}
+module_init(response_init);
+
+static void __exit response_exit(void)
+{
+	rtgauge_unregister(&device);
+}
+module_exit(response_exit);
+
+MODULE_LICENSE("GPL");
+MODULE_AUTHOR("The rtgauge developers");
+MODULE_DESCRIPTION("rtgauge: the response task in kernel space");
+MODULE_INFO(rtgauge_abi, RTGAUGE_ABI_TEXT);

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""Builds kernel modules for Debian kernels: headers and compiler are unpacked into a folder, and make runs there (chroot)."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rtgauge.errors import MeasureError
+from rtgauge.lab import paths
+from rtgauge.lab.guest import SUITE
+from rtgauge.lab.packages import DEBIAN, KEYRING, MIRROR
+from rtgauge.lab.qemu import same_architecture
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from rtgauge.lab.kernel_image import Architecture
+
+FLAVOURS = ("", "-rt")
+TOOLS = ("base-files", "coreutils", "dash", "diffutils", "findutils", "gawk", "grep", "make", "perl", "sed", "sparse")
+"""Programs that the kernel's makefiles call, besides the compiler; sparse for `C=2`."""
+CROSS = {"x86_64": "x86_64-linux-gnu-", "aarch64": "aarch64-linux-gnu-"}
+KERNEL_ARCH = {"x86_64": "x86", "aarch64": "arm64"}
+COMPILER = re.compile(r"\$\(CROSS_COMPILE\)(gcc-[0-9]+)")
+IN_TREE = 'mount --rbind /dev "$0/dev" && exec chroot "$0" /usr/bin/env -i PATH=/usr/bin:/bin HOME=/ "$@"'
+
+
+@dataclass(frozen=True)
+class HeadersTree:
+    """Headers of the stock and the PREEMPT_RT kernel of a Debian release, with a compiler that runs on this machine."""
+
+    folder: Path
+    architecture: Architecture
+
+    def releases(self) -> list[str]:
+        """The kernels' releases, as `uname -r` gives them."""
+        ending = DEBIAN[self.architecture]
+        return sorted(path.name.removeprefix("linux-headers-") for path in (self.folder / "usr/src").glob(f"linux-headers-*-{ending}"))
+
+    def make(self, release: str, sources: Path, words: Sequence[str] = ()) -> tuple[list[Path], str]:
+        """Build the modules in `sources` (a folder with a Kbuild) for one kernel, with `words` for make; returns the modules and make's output.
+
+        The modules stay in the tree until the next call for this kernel. Raises MeasureError with the end of make's output.
+        """
+        if release not in self.releases():
+            raise MeasureError(f"no headers for kernel {release}; there are headers for {', '.join(self.releases())}")
+        place = self.folder / f"build-{release}"
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(sources, place, ignore=shutil.ignore_patterns("*.o", "*.ko", "*.mod*", ".*", "test"))
+        (self.folder / "dev").mkdir(exist_ok=True)
+        namespaces = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--mount"]
+        target = [f"ARCH={KERNEL_ARCH[self.architecture]}", f"CROSS_COMPILE={CROSS[self.architecture]}"]
+        make = ["make", "-C", f"/usr/src/linux-headers-{release}", f"M=/{place.name}", *target, *words, "modules"]
+        done = subprocess.run(
+            [*namespaces, "sh", "-c", IN_TREE, str(self.folder), *make], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+        output = done.stdout + done.stderr
+        if done.returncode:
+            raise MeasureError(f"cannot build the modules for {release}: {output[-2000:]}")
+        return sorted(place.glob("*.ko")), output
+
+
+def unpack(packages: Sequence[str], suite: str, architecture: Architecture, place: Path) -> None:
+    """Unpack packages of a Debian release and their dependencies into the folder `place`, over its present files. Raises MeasureError."""
+    command = ["mmdebstrap", "--variant=extract", f"--architectures={DEBIAN[architecture]}", f"--include={','.join(packages)}"]
+    command += [f"--keyring={KEYRING}"] if os.path.exists(KEYRING) else []  # noqa: PTH110 - a name, not a path of ours
+    with tempfile.TemporaryDirectory(dir=place.parent) as folder:
+        archive = f"{folder}/packages.tar"
+        command += [suite, archive, os.environ.get("RTGAUGE_LAB_MIRROR", MIRROR)]
+        try:
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, env={**os.environ, "TMPDIR": folder})
+        except FileNotFoundError:
+            raise MeasureError("mmdebstrap is not installed: apt-get install mmdebstrap debian-archive-keyring") from None
+        if done.returncode:
+            errors = [line for line in done.stderr.splitlines() if line.startswith("E: ")] or done.stderr.splitlines()[-1:]
+            raise MeasureError(f"cannot fetch Debian packages: {'; '.join(errors[:2])[:300]}; check the network, or set RTGAUGE_LAB_MIRROR to another mirror")
+        place.mkdir(exist_ok=True)
+        # not tarfile: a symbolic link of one package can be a folder in another
+        words = ["tar", "-C", str(place), "--exclude=./dev", "--keep-directory-symlink", "--no-same-owner", "-xf", archive]
+        subprocess.run(words, check=True, stdin=subprocess.DEVNULL)
+
+
+def _unpack_tree(suite: str, architecture: Architecture, new: Path) -> None:
+    """Headers of the target's architecture, and tools that run here."""
+    headers = [f"linux-headers{flavour}-{DEBIAN[architecture]}" for flavour in FLAVOURS]
+    if same_architecture(architecture):
+        unpack([*TOOLS, *headers], suite, architecture, new)
+        return
+    host: Architecture = "x86_64" if architecture == "aarch64" else "aarch64"
+    foreign = new.with_name(f"{new.name}-foreign")
+    unpack(headers, suite, architecture, foreign)
+    new.mkdir()
+    shutil.copytree(foreign / "usr/src", new / "usr/src", symlinks=True)
+    shutil.rmtree(foreign)
+    folders = sorted((new / "usr/src").glob(f"linux-headers-*-{DEBIAN[architecture]}"))
+    # `scripts` links into the package of the build programs, which is needed for the host's architecture
+    programs = {(folder / "scripts").readlink().parts[-2] for folder in folders}
+    compilers = {found[1] for folder in folders if (found := COMPILER.search((folder / ".kernelvariables").read_text()))}
+    ending = CROSS[architecture].rstrip("-")
+    unpack([*TOOLS, *programs, *(f"{compiler}-{ending.replace('_', '-')}" for compiler in compilers)], suite, host, new)
+
+
+def headers_tree(architecture: Architecture, say: Callable[[str], None], *, suite: str = SUITE, fresh: bool = False) -> HeadersTree:
+    """The tree for a Debian release, fetched if missing, or (`fresh`) again with the newest packages. Raises MeasureError."""
+    place = paths.cache() / "headers" / f"{suite}-{architecture}"
+    if not place.is_dir() or fresh:
+        say(f"headers and compiler: {suite}, {architecture}")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=place.parent, prefix=".new-") as folder:
+            new = place.parent / folder / "tree"  # `folder` is an absolute path
+            _unpack_tree(suite, architecture, new)
+            # the packages' scripts, which are not run, would make these
+            for link, points_to in (("usr/bin/awk", "gawk"), ("bin/sh", "dash")):
+                if not (new / link).exists():
+                    (new / link).symlink_to(points_to)
+            shutil.rmtree(place, ignore_errors=True)
+            new.rename(place)
+    return HeadersTree(place, architecture)

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: MIT
+"""Guests with rtgauge's kernel modules: eight kernels, 6.1 and 6.12, stock and PREEMPT_RT, x86-64 and arm64."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rtgauge.lab.headers import CROSS, HeadersTree, headers_tree, unpack
+from rtgauge.lab.kernel_image import bootable
+from rtgauge.lab.modules import WANTED, find_modules, with_needs
+from rtgauge.lab.packages import DEBIAN
+from rtgauge.lab.paths import cache
+from tests.e2e.cli import good, rtgauge
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.lab.kernel_image import Architecture
+    from tests.lab.conftest import Lab
+
+KMOD = Path(__file__).parents[2] / "kmod"
+MODULES = ("rtgauge_core", "rtgauge_wire", "rtgauge_periodic", "rtgauge_response")
+"""In the order in which they are loaded."""
+OLD = "bookworm"
+OLD_KERNEL_NEEDS = "tiny-initramfs"
+GUEST_FOLDER = "/tmp/kmod"
+COMMAND_S = 300
+OWN_SOURCES = os.environ.get("RTGAUGE_KMOD_KERNEL", "")
+"""The sources of a kernel of one's own, built: the tests run on it too (`-k own`)."""
+BEGUN = "rtgauge-test: a test begins"
+COMPLAINT = re.compile(r"BUG|WARNING|Oops|Call Trace|stall|lockup|hung|scheduling while atomic|refcount|INFO:|irq .*nobody cared")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A guest's kernel."""
+
+    guest: str
+    architecture: Architecture
+    flavour: str
+    suite: str
+
+    def __str__(self) -> str:
+        return f"{self.suite}{self.flavour}-{self.architecture}"
+
+    @property
+    def preempt_rt(self) -> bool:
+        return bool(self.flavour)
+
+    @property
+    def _tree(self) -> HeadersTree:
+        return headers_tree(self.architecture, print, suite=self.suite)
+
+    @property
+    def _release(self) -> str:
+        """As its headers have it."""
+        (release,) = [one for one in self._tree.releases() if ("-rt-" in one) == self.preempt_rt]
+        return release
+
+    def make(self, words: Sequence[str]) -> tuple[list[Path], str]:
+        """The modules for this kernel, and the output of make."""
+        return self._tree.make(self._release, KMOD, words)
+
+    def add(self, lab: Lab) -> None:
+        """Make the guest known to the lab, where it is none of its own: Debian 12's kernels, as kernels of the user's own."""
+        if self.suite != OLD:
+            return
+        place = cache() / "headers" / f"kernels-{self.suite}-{self.architecture}"
+        if not place.is_dir():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            images = [f"linux-image{flavour}-{DEBIAN[self.architecture]}" for flavour in ("", "-rt")]
+            unpack([*images, OLD_KERNEL_NEEDS], self.suite, self.architecture, place)
+        folder = lab.home / self.guest
+        (folder / "modules").mkdir(parents=True)
+        bootable(place / "boot" / f"vmlinuz-{self._release}", self.architecture, folder / "kernel")
+        for name, content in with_needs(find_modules(place / "lib/modules" / self._release), WANTED).items():
+            (folder / "modules" / f"{name}.ko").write_bytes(content)
+        words = ["--kernel", folder / "kernel", "--modules", folder / "modules", *(["--arm64"] if self.architecture == "aarch64" else [])]
+        good(rtgauge("lab", "add", self.guest, *words, env=lab.env))
+
+
+@dataclass(frozen=True)
+class OwnKernel(Kernel):
+    """One that was built here for x86-64, from a tree of sources, with all built in that a guest of the lab needs: for KASAN, lockdep and their like."""
+
+    sources: Path
+
+    def __str__(self) -> str:
+        return "own"
+
+    @property
+    def preempt_rt(self) -> bool:
+        return "CONFIG_PREEMPT_RT=y" in (self.sources / ".config").read_text()
+
+    def make(self, words: Sequence[str]) -> tuple[list[Path], str]:
+        folder = self.sources / "build-rtgauge"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(KMOD, folder)
+        done = subprocess.run(["make", "-C", str(self.sources), f"M={folder}", *words, "modules"], capture_output=True, text=True, check=True)
+        return sorted(folder.glob("*.ko")), done.stdout + done.stderr
+
+    def add(self, lab: Lab) -> None:
+        good(rtgauge("lab", "add", self.guest, "--kernel", self.sources / "arch/x86/boot/bzImage", env=lab.env))
+
+
+KERNELS = [
+    Kernel(f"{name}{flavour}{ending}", architecture, flavour, suite)
+    for name, suite in (("debian", "trixie"), ("debian12", OLD))
+    for ending, architecture in (("", "x86_64"), ("-arm64", "aarch64"))
+    for flavour in ("", "-rt")
+]
+if OWN_SOURCES:
+    KERNELS.append(OwnKernel("own", "x86_64", "", "own", Path(OWN_SOURCES)))
+
+
+def build_test_program(architecture: Architecture, place: Path) -> None:
+    """The program that speaks with the modules, static, for a guest."""
+    flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-Wno-sign-compare", "-static"]
+    subprocess.run([f"{CROSS[architecture]}gcc", *flags, "-o", str(place), str(KMOD / "test/kmod_test.c")], check=True)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sample as the test program prints it."""
+
+    number: int
+    cpu: int
+    line: int
+    made_by: int
+    flags: int
+    times: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a measurement printed: its samples in the order of their numbers, and its last status."""
+
+    samples: list[Sample]
+    status: dict[str, int]
+
+    @classmethod
+    def of(cls, text: str) -> Measured:
+        lines = [line.split() for line in text.splitlines()]
+        samples = [Sample(*map(int, words[1:6]), times=tuple(map(int, words[6:]))) for words in lines if words[:1] == ["sample"]]
+        statuses = [{key: int(value) for key, _, value in (word.partition("=") for word in words[1:])} for words in lines if words[:1] == ["status"]]
+        return cls(sorted(samples, key=lambda sample: sample.number), statuses[-1])
+
+
+class KmodGuest:
+    """A guest that is up, with the modules and the test program in it."""
+
+    def __init__(self, lab: Lab, kernel: Kernel, folder: Path) -> None:
+        self.lab, self.kernel = lab, kernel
+        modules, _ = kernel.make(["-s"])
+        build_test_program(kernel.architecture, folder / "kmod_test")
+        kernel.add(lab)
+        lab.boot(kernel.guest)
+        files = [str(path) for path in (*modules, folder / "kmod_test")]
+        archive = subprocess.run(
+            ["tar", "-c", *(word for path in files for word in ("-C", str(Path(path).parent), Path(path).name))], check=True, stdout=-1
+        ).stdout
+        place = folder / "kmod.tar"
+        place.write_bytes(archive)
+        with place.open() as file:
+            good(rtgauge("lab", "shell", kernel.guest, f"mkdir {GUEST_FOLDER} && tar -x -C {GUEST_FOLDER}", env=lab.env, stdin=file))
+
+    def shell(self, script: str, timeout_s: float = COMMAND_S) -> str:
+        """What a script prints that runs among the modules; it has to end well."""
+        return good(rtgauge("lab", "shell", self.kernel.guest, f"cd {GUEST_FOLDER}; {script}", env=self.lab.env, timeout=timeout_s)).stdout
+
+    def load(self, *parameters: str) -> None:
+        """Load all modules, the wire with its parameters."""
+        words = {"rtgauge_wire": shlex.join(parameters)}
+        self.shell(" && ".join([*(f"insmod {module}.ko {words.get(module, '')}" for module in MODULES), f"echo {BEGUN} >/dev/kmsg"]))
+
+    def unload(self) -> list[str]:
+        """Remove the modules that are there; lines of the kernel log since they were loaded that report a fault."""
+        script = 'for module; do if grep -q "^$module " /proc/modules; then rmmod $module || exit 1; fi; done'
+        log = self.shell(f"set -- {shlex.join(reversed(MODULES))}; {script}; dmesg").rpartition(BEGUN)[2].splitlines()
+        return [line for line in log if COMPLAINT.search(line)]
