@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The cost of reading a clock: the differences of successive readings (paper row G3). */
+/* The cost of reading a clock: the differences of successive readings (Garre et al. 2014, sec. 3.4). */
 #ifndef RTGAUGE_CLOCK_COST_H
 #define RTGAUGE_CLOCK_COST_H
 

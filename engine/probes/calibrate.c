@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* calibrate: resolution of each clock and the distribution of the cost of reading it (paper row G3). */
+/* calibrate: resolution of each clock and the distribution of the cost of reading it (Garre et al. 2014,
+ * sec. 3.4). */
 #include <string.h>
 
 #include "base/error.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * inversion: does a task of high priority starve that waits for a lock which a low task holds, while a middle
- * one computes (paper row G2; Garre et al. 2014, sec. 3.2, fig. 2)? Three FIFO tasks on one CPU, a trial a
+ * one computes (Garre et al. 2014, sec. 3.2, fig. 2)? Three FIFO tasks on one CPU, a trial a
  * burst: low takes the lock and makes high ready, which asks for the lock; low makes middle ready and goes on
  * in its critical section, which is so much time of its own on the CPU. Middle computes until high has the
  * lock, or to the limit of the probe: high has starved then. High waits from the moment at which it was made

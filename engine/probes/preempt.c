@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * preempt: a task of high priority becomes ready while one of low priority runs on its CPU; from the event to
- * its first instruction (paper row G1; Garre et al. 2014, sec. 3.1). The event is the time for which a timer
+ * its first instruction (Garre et al. 2014, sec. 3.1). The event is the time for which a timer
  * was set, or the moment just before a task on another CPU posts a semaphore.
  */
 #include <errno.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * switch: tasks of equal priority on one CPU hand it over by sched_yield; the cost of one switch (paper row
- * G1; Garre et al. 2014, sec. 3.1). Each task stores the time before each of its yields. What lies between a
- * time of one task and the next time of any is a yield, a switch where that is another task's, and one
- * reading of the clock.
+ * switch: tasks of equal priority on one CPU hand it over by sched_yield; the cost of one switch (Garre et
+ * al. 2014, sec. 3.1). Each task stores the time before each of its yields. What lies between a time of one
+ * task and the next time of any is a yield, a switch where that is another task's, and one reading of the
+ * clock.
  */
 #include <sched.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * wakeup: one measuring thread a CPU sleeps until an absolute time, reads the clock and stores actual -
- * expected (paper row D1; Delgado & Choi 2020, algorithm 1).
+ * expected (Delgado & Choi 2020, algorithm 1).
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * periodic: a task toggles a line each half-period; how late each edge is and how far each half-period is
- * from the nominal one, as the task itself and as the other end of the line sees it (paper rows B1 and A3;
- * Brown & Martin 2010, sec. 2.2 and 3.5; Adam et al. 2021, algorithm A2). The task, the other end and what
- * becomes of their edges are in engine/periodic.
+ * from the nominal one, as the task itself and as the other end of the line sees it (Brown & Martin 2010,
+ * sec. 2.2 and 3.5; Adam et al. 2021, algorithm A2). The task, the other end and what becomes of their edges
+ * are in engine/probes/periodic.
  */
 #include <string.h>
 

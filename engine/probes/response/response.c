@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * response: a master makes an edge on a line, a slave answers it with one of its own; from stimulus to answer
- * (paper rows B2 and A1; Brown & Martin 2010, sec. 2.2 and 3.4; Adam et al. 2021, algorithm A1). The two and
- * what becomes of their answers are in engine/response.
+ * (Brown & Martin 2010, sec. 2.2 and 3.4; Adam et al. 2021, algorithm A1). The two and
+ * what becomes of their answers are in engine/probes/response.
  */
 #include <string.h>
 #include <sys/random.h>

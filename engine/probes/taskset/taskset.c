@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * taskset: a set of periodic tasks runs as it is written, each burning its execution time (paper row D6;
- * Delgado & Choi 2020, algorithm 2). Late activations are run late, none is skipped.
+ * taskset: a set of periodic tasks runs as it is written, each burning its execution time (Delgado & Choi
+ * 2020, algorithm 2). Late activations are run late, none is skipped.
  */
 #include <stdatomic.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * tire: a physical simulation on several threads, as fast as possible or a step a period (paper rows G4 to
- * G7; Garre et al. 2014, sec. 4). The parts of it are in engine/tire.
+ * tire: a physical simulation on several threads, as fast as possible or a step a period (Garre et al. 2014,
+ * sec. 4).
  */
 #include <errno.h>
 #include <inttypes.h>
