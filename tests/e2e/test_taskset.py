@@ -34,7 +34,7 @@ def a_file(tmp_path):
 
 @pytest.mark.root
 def test_a_probe_of_a_file(file):
-    done = good(rtgauge("probe", "taskset", file(SET), "--duration", "400ms", "--warm-up", "100ms", env={"PYTHONUTF8": "1"}))
+    done = good(rtgauge("probe", "taskset", file(SET), "--duration", "400ms", "--warm-up", "100ms", env={"PYTHONUTF8": "1", "COLUMNS": "140"}))
     for text in ("high", "low", "R calc.", "release latency", "CPU 0, measured", "Busy loops burnt wall time"):
         assert text in done.stdout, (text, done.stdout)
 
