@@ -27,7 +27,7 @@ WRONG = [
     ("[defaults]\npolicyy = 'fifo'\n[[step]]\n", "unknown key 'policyy'; did you mean 'policy'?"),
     ("[[step]]\ninterval = '1parsec'\n", "unknown unit 'parsec'"),
     ("[[step]]\ninterval = 5\n", "5 has no unit; write it like 5us"),
-    ("[[step]]\ninterval = 1.5\n", "with its unit"),
+    ("[[step]]\ninterval = 1.5\n", "with a unit"),
     ("[[step]]\ninterval = '0'\n", "longer than 0"),
     ("[[step]]\ninterval = '-1ms'\n", "longer than 0"),
     ("[[step]]\ncount = 5\nduration = '1s'\n", "duration or count, not both"),

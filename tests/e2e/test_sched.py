@@ -73,8 +73,8 @@ def test_the_exit_status_is_the_answer(file, text, status, word):
 def test_wrong_input_is_one_line(file, tmp_path):
     path = file(TABLE_6)
     for arguments, words in (
-        ([], "name the file"),
-        ([path, "--random", 5], "name the file"),
+        ([], "give the file"),
+        ([path, "--random", 5], "give the file"),
         ([tmp_path / "none.toml"], "there is no task set"),
         ([path, "--figure", "x.gif"], "ends in .png"),
         ([path, "--figure", tmp_path / "no" / "x.svg"], "cannot be written"),
