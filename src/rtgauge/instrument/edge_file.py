@@ -89,18 +89,18 @@ class EdgeFile:
         """
         size = self.path.stat().st_size
 
-        def told(done: int) -> None:
+        def report_bytes(done: int) -> None:
             if progress is not None:
                 progress(done, size)
 
         if isinstance(self.layout, VcdHeader):
-            yield from self._vcd_edges(self.layout, channels, block_bytes or VCD_BLOCK_BYTES, told)
+            yield from self._vcd_edges(self.layout, channels, block_bytes or VCD_BLOCK_BYTES, report_bytes)
         else:
-            yield from self._csv_edges(self.layout, channels, threshold, hysteresis, block_bytes or CSV_BLOCK_BYTES, told)
+            yield from self._csv_edges(self.layout, channels, threshold, hysteresis, block_bytes or CSV_BLOCK_BYTES, report_bytes)
 
-    def _vcd_edges(self, header: VcdHeader, channels: Sequence[int], block_bytes: int, told: Callable[[int], None]) -> Iterator[EdgeBlock]:
+    def _vcd_edges(self, header: VcdHeader, channels: Sequence[int], block_bytes: int, progress: Callable[[int], None]) -> Iterator[EdgeBlock]:
         codes = [header.signals[channel][1] for channel in channels]
-        for times, which, high in read_changes(self.path, header, codes, block_bytes=block_bytes, progress=told):
+        for times, which, high in read_changes(self.path, header, codes, block_bytes=block_bytes, progress=progress):
             times_ns, line, level = np.asarray(times, dtype=np.int64), np.asarray(which, dtype=np.int8), np.asarray(high, dtype=bool)
             # Of changes at the same time that of the first channel comes first.
             order = np.lexsort((line, times_ns))
@@ -113,23 +113,23 @@ class EdgeFile:
         threshold: float | None,
         hysteresis: float | None,
         block_bytes: int,
-        told: Callable[[int], None],
+        progress: Callable[[int], None],
     ) -> Iterator[EdgeBlock]:
         thresholds = self._thresholds(layout, channels, threshold, hysteresis, block_bytes)
         slicers = [Slicer(line, interpolate=not layout.logic) for line in thresholds]
         self.unreadable = 0
         last_ns = -np.inf
-        for samples in read_samples(self.path, layout, channels, block_bytes=block_bytes, progress=told):
+        for samples in read_samples(self.path, layout, channels, block_bytes=block_bytes, progress=progress):
             self.unreadable += samples.unreadable
             if len(samples.times_ns) == 0:
                 continue
             if samples.times_ns[0] < last_ns or (np.diff(samples.times_ns) < 0).any():
                 raise InputError(f"{self.path.name}: its times run backwards; several segments in one file are not one line")
             last_ns = float(samples.times_ns[-1])
-            found = [slicer.add(samples.times_ns, values) for slicer, values in zip(slicers, samples.values, strict=True)]
-            times_ns = np.rint(np.concatenate([times for times, _ in found])).astype(np.int64)
-            high = np.concatenate([rising for _, rising in found])
-            line = np.repeat(np.arange(len(found), dtype=np.int8), [len(times) for times, _ in found])
+            edges = [slicer.add(samples.times_ns, values) for slicer, values in zip(slicers, samples.values, strict=True)]
+            times_ns = np.rint(np.concatenate([times for times, _ in edges])).astype(np.int64)
+            high = np.concatenate([rising for _, rising in edges])
+            line = np.repeat(np.arange(len(edges), dtype=np.int8), [len(times) for times, _ in edges])
             order = np.lexsort((line, times_ns))
             yield EdgeBlock(times_ns[order], line[order], high[order])
 

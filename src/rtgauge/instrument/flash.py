@@ -30,7 +30,7 @@ def check_uf2(path: Path) -> None:
 
 def drives(mounts: Path = Path("/proc/self/mounts")) -> list[Path]:
     """Where boot drives of an RP2040 are mounted, by the INFO_UF2.TXT on them."""
-    found: list[Path] = []
+    mounted: list[Path] = []
     for line in mounts.read_text().splitlines():
         fields = line.split(" ")
         if len(fields) < 3 or fields[2] != "vfat":
@@ -38,21 +38,21 @@ def drives(mounts: Path = Path("/proc/self/mounts")) -> list[Path]:
         point = Path(fields[1].encode().decode("unicode_escape"))
         try:
             if DRIVE_LABEL in (point / "INFO_UF2.TXT").read_text(errors="replace"):
-                found.append(point)
+                mounted.append(point)
         except OSError:
             continue
-    return found
+    return mounted
 
 
 def wait_for_drive(seconds: float = 15.0, mounts: Path = Path("/proc/self/mounts")) -> Path:
     """The drive, as soon as it is mounted. Raises MeasureError with the way to mount it."""
     deadline = time.monotonic() + seconds
     while True:
-        found = drives(mounts)
-        if len(found) == 1:
-            return found[0]
-        if len(found) > 1:
-            raise MeasureError(f"more than one board waits for firmware: {', '.join(map(str, found))}; leave one plugged in")
+        mounted = drives(mounts)
+        if len(mounted) == 1:
+            return mounted[0]
+        if len(mounted) > 1:
+            raise MeasureError(f"more than one board waits for firmware: {', '.join(map(str, mounted))}; leave one plugged in")
         if time.monotonic() >= deadline:
             break
         time.sleep(0.2)

@@ -31,14 +31,14 @@ def check_path(text: str) -> str:
         raise ValueError("a path is plain text")
     kind = text.partition(":")[0]
     if kind == "udp":
-        found = UDP.fullmatch(text)
-        if found is None or not 1 <= int(found[3]) <= 65535:
+        match = UDP.fullmatch(text)
+        if match is None or not 1 <= int(match[3]) <= 65535:
             raise ValueError(f"'{text[:100]}': write udp:HOST:PORT, such as udp:board:7000 or udp:[fe80::1%eth0]:7000")
     elif kind == "gpio":
-        found = GPIO.fullmatch(text)
-        if found is None:
+        match = GPIO.fullmatch(text)
+        if match is None:
             raise ValueError(f"'{text[:100]}': write gpio:CHIP:LINES, such as gpio:/dev/gpiochip0:17,27")
-        for option in found[3].split(",") if found[3] else ():
+        for option in match[3].split(",") if match[3] else ():
             if option not in GPIO_OPTIONS:
                 raise ValueError(f"'{text[:100]}': the options of lines are {', '.join(GPIO_OPTIONS)}")
     elif text not in LOOPS:
@@ -48,20 +48,20 @@ def check_path(text: str) -> str:
 
 def resolved(path: str) -> str:
     """The path with an address in place of a host's name: the engine asks nobody for names. Raises MeasureError."""
-    found = UDP.fullmatch(path)
-    if found is None:
+    match = UDP.fullmatch(path)
+    if match is None:
         return path
-    host = found[1] or found[2]
+    host = match[1] or match[2]
     try:
         address = str(ipaddress.ip_address(host))
     except ValueError:
         try:
-            answers = socket.getaddrinfo(host, int(found[3]), type=socket.SOCK_DGRAM)
+            answers = socket.getaddrinfo(host, int(match[3]), type=socket.SOCK_DGRAM)
         except OSError as error:
             reason = error.strerror if isinstance(error, socket.gaierror) else error
             raise MeasureError(f"path {path}: the host {host} is not known here ({reason}); give its address: udp:ADDRESS:PORT") from None
         address = str(answers[0][4][0])
-    return f"udp:[{address}]:{found[3]}" if ":" in address else f"udp:{address}:{found[3]}"
+    return f"udp:[{address}]:{match[3]}" if ":" in address else f"udp:{address}:{match[3]}"
 
 
 def check_peer(text: str) -> str:
@@ -161,7 +161,7 @@ class SignalProbe(Probe):
         other = {"role": other_role(role), "path": parameters["peer_path"] or parameters["path"], "cpu": parameters["peer_cpu"]}
         ends: dict[Role, dict[str, Any]] = {role: parameters, other_role(role): self.of_peer({**parameters, **other})}
         ends["slave"] = {**ends["slave"], "cycles": None, "duration_ns": parse_duration_ns(LONGEST)}
-        return {name: self.arguments(one, samples_dir if name == "master" else None) for name, one in ends.items()}
+        return {name: self.arguments(end, samples_dir if name == "master" else None) for name, end in ends.items()}
 
     def of_peer(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """Without the parameters of the target alone."""

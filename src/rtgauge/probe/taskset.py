@@ -50,8 +50,8 @@ def _checked(written: Any) -> Any:
     tasks = content.get("task")
     if isinstance(given.get("cpu"), int) and isinstance(tasks, list):
         content["task"] = [{**task, "cpu": given["cpu"]} if isinstance(task, dict) else task for task in cast("list[Any]", tasks)]
-    found = check_task_set(content, what, "task set")
-    return {**given, "name": found.name, "task": [asdict(task) for task in found.tasks]}
+    task_set = check_task_set(content, what, "task set")
+    return {**given, "name": task_set.name, "task": [asdict(task) for task in task_set.tasks]}
 
 
 def _before(written: Any) -> Any:
@@ -92,22 +92,22 @@ class TasksetParameters(Parameters):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        found = task_set_of({"name": self.name, "tasks": self.tasks})
-        if len(found.tasks) > MOST_TASKS:
-            raise ValueError(f"{len(found.tasks)} tasks are too many to be run; the most is {MOST_TASKS}")
-        for task in found.tasks:
+        task_set = task_set_of({"name": self.name, "tasks": self.tasks})
+        if len(task_set.tasks) > MOST_TASKS:
+            raise ValueError(f"{len(task_set.tasks)} tasks are too many to be run; the most is {MOST_TASKS}")
+        for task in task_set.tasks:
             if not SHORTEST_NS <= task.period_ns <= LONGEST_NS or max(task.deadline_ns, task.offset_ns) > LONGEST_NS:
                 raise ValueError(f"task '{task.name}': to be run, a period is 1us to 1h, and deadline and offset are at most 1h")
             if self.policy == "deadline" and task.deadline_ns > task.period_ns:
                 raise ValueError(f"task '{task.name}': policy deadline takes no deadline ({format_duration(task.deadline_ns)}) beyond the period")
         if not self.pin and self.policy != "deadline":
             raise ValueError("pin = off is for policy deadline: tasks of other policies have their CPUs")
-        self._check_load(found)
+        self._check_load(task_set)
         return self
 
-    def _check_load(self, found: TaskSet) -> None:
-        for cpu in found.cpus:
-            share = utilisation(found.on(cpu))
+    def _check_load(self, task_set: TaskSet) -> None:
+        for cpu in task_set.cpus:
+            share = utilisation(task_set.on(cpu))
             if share <= MOST_SHARE:
                 continue
             if not self.force:
@@ -122,11 +122,11 @@ class TasksetParameters(Parameters):
                 )
 
 
-def timeline_ns(found: TaskSet) -> int:
+def timeline_ns(task_set: TaskSet) -> int:
     """How much of the beginning is drawn: two hyperperiods after the last offset, one where that is much, or as many activations as can be seen."""
-    hyperperiod = math.lcm(*(task.period_ns for task in found.tasks))
-    offset = max(task.offset_ns for task in found.tasks)
-    density = sum(Fraction(1, task.period_ns) for task in found.tasks)
+    hyperperiod = math.lcm(*(task.period_ns for task in task_set.tasks))
+    offset = max(task.offset_ns for task in task_set.tasks)
+    density = sum(Fraction(1, task.period_ns) for task in task_set.tasks)
     for wanted in (offset + 2 * hyperperiod, offset + hyperperiod):
         if wanted * density <= DRAWN:
             return min(wanted, LONGEST_NS)
@@ -138,14 +138,14 @@ class Taskset(Probe):
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
         """The engine's command line."""
-        found = task_set_of(parameters)
-        lines = [f"{t.cpu} {t.priority} {t.period_ns} {t.execution_ns} {t.deadline_ns} {t.offset_ns} {t.name}" for t in found.tasks]
+        task_set = task_set_of(parameters)
+        lines = [f"{t.cpu} {t.priority} {t.period_ns} {t.execution_ns} {t.deadline_ns} {t.offset_ns} {t.name}" for t in task_set.tasks]
         options = {
             "tasks": "\n".join(lines),
             "policy": parameters["policy"],
             "execution": parameters["execution"],
             "pin": "on" if parameters["pin"] else "off",
-            "timeline-ns": timeline_ns(found),
+            "timeline-ns": timeline_ns(task_set),
             "duration-ns": parameters["duration_ns"],
             "warm-up-ns": parameters["warm_up_ns"],
             "dma-latency-us": parameters["dma_latency_us"],

@@ -49,16 +49,16 @@ def print_audit(document: AuditDocument, console: Console, *, everything: bool =
     guest = {True: "a virtual machine", False: "not a virtual machine", None: "virtual machine or not: unknown"}[document.guest]
     console.print(Text(printable(f"{document.host} · Linux {document.kernel} · {document.architecture} · {guest}"), style="dim"))
     console.print(Text(f"audit for {document.purpose} ({chosen})", style="dim"))
-    differing = sorted((one for one in document.findings if one.result == "differs"), key=lambda one: ORDER[one.severity])
+    differing = sorted((finding for finding in document.findings if finding.result == "differs"), key=lambda finding: ORDER[finding.severity])
     for finding in differing:
         console.print()
         _print(finding, console, brief=finding.severity == "minor" and not everything)
     for result in ("unknown", "ok", "not-applicable") if everything else ("unknown",):
-        for finding in (one for one in document.findings if one.result == result):
+        for finding in (finding for finding in document.findings if finding.result == result):
             console.print()
             _print(finding, console, brief=True)
     counts = document.counts
     console.print()
-    parts = [plural(sum(one.severity == severity for one in differing), f"{severity} difference") for severity in ORDER]
+    parts = [plural(sum(finding.severity == severity for finding in differing), f"{severity} difference") for severity in ORDER]
     parts += [f"{counts['unknown']} unknown", f"{counts['ok']} ok", f"{counts['not-applicable']} not applicable"]
     console.print(Text(", ".join(parts), style="bold red" if document.serious else "bold"))

@@ -87,10 +87,10 @@ def _cpu_times(times: Mapping[str, object], group: str) -> list[_Counted]:
     kinds = dict.fromkeys(kind for cpu in times.values() if isinstance(cpu, Mapping) for kind in cast("Mapping[str, object]", cpu))
     rows: list[_Counted] = []
     for kind in kinds:
-        found = {cpu: cast("Mapping[str, object]", of).get(kind) for cpu, of in times.items() if isinstance(of, Mapping)}
-        known = [number for number in found.values() if isinstance(number, int)]
-        total = sum(known) if len(known) == len(found) else None
-        places = {cpu: number // 10**6 if isinstance(number, int) else None for cpu, number in found.items() if number != 0}
+        by_cpu = {cpu: cast("Mapping[str, object]", of).get(kind) for cpu, of in times.items() if isinstance(of, Mapping)}
+        known = [number for number in by_cpu.values() if isinstance(number, int)]
+        total = sum(known) if len(known) == len(by_cpu) else None
+        places = {cpu: number // 10**6 if isinstance(number, int) else None for cpu, number in by_cpu.items() if number != 0}
         rows.append(_Counted(Change(kind, f"{_number(total // 10**6, group)} ms" if total is not None else "unknown", _places(places, group)), _size(total)))
     return rows
 
@@ -101,20 +101,20 @@ def _mapping(item: object) -> Mapping[str, object] | None:
 
 def change_tables(step: Step, group: str = "") -> list[Changes]:
     """A table a kind of change; what stands alone comes together in the last."""
-    found: list[Changes] = []
+    tables: list[Changes] = []
     alone: list[_Counted] = []
     for kind, item in cast("Mapping[str, object]", step.changes).items():
         entry = _mapping(item)
         if entry is None or set(entry) == {"before", "after"}:
             alone.append(_counted(kind, words(kind), item, group))
         elif kind == "cpu_time_ns":
-            found.append(_table("CPU time", _cpu_times(entry, group)))
+            tables.append(_table("CPU time", _cpu_times(entry, group)))
         elif entry:
             title = quantity(kind, 0)[0] if kind.endswith("_khz") else words(kind)
-            found.append(_table(title, [_counted(kind, words(name) if kind == "counters" else name, part, group) for name, part in entry.items()]))
+            tables.append(_table(title, [_counted(kind, words(name) if kind == "counters" else name, part, group) for name, part in entry.items()]))
     if alone:
-        found.append(_table("Other", alone))
-    return found
+        tables.append(_table("Other", alone))
+    return tables
 
 
 def _table(title: str, entries: list[_Counted]) -> Changes:

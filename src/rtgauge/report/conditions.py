@@ -121,9 +121,9 @@ def ordered_steps(record: Record) -> list[Step]:
 def bound_ns(record: Record) -> int | None:
     """The required bound on latency, from the verdicts' evidence; None where there is none."""
     for verdict in record.run.verdicts:
-        found = verdict.evidence.get("bound_ns")
-        if isinstance(found, int) and not isinstance(found, bool) and found > 0:
-            return found
+        bound_ns = verdict.evidence.get("bound_ns")
+        if isinstance(bound_ns, int) and not isinstance(bound_ns, bool) and bound_ns > 0:
+            return bound_ns
     return None
 
 

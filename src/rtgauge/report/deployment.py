@@ -32,12 +32,12 @@ def _line(console: Console, text: str, style: str = "") -> None:
     console.print(Text(printable(text), style=style), soft_wrap=True)
 
 
-def print_deployments(found: Mapping[Deployment, Cannot | None], held: Held | None, console: Console) -> None:
+def print_deployments(abilities: Mapping[Deployment, Cannot | None], held: Held | None, console: Console) -> None:
     """The six, with their features, and whether this machine can take each."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("deployment", "C-states", "SMT", "multicore", "isolated", "here"):
         table.add_column(heading, overflow="fold")
-    for deployment, cannot in found.items():
+    for deployment, cannot in abilities.items():
         features = [YES_NO.get(value or "", value or "") for value in (deployment.c_states, deployment.smt, deployment.cores, deployment.isolate)]
         table.add_row(deployment.name, *features, Text(printable("possible" if cannot is None else f"no: {cannot.reason}")))
     console.print(table)
@@ -58,8 +58,8 @@ def print_settings(deployment: Deployment, cannot: Cannot | None, actions: Seque
         elif isinstance(action, Gather):
             _line(console, f"  every task goes into {action.group}, as far as it does")
         else:
-            for one in action.settings:
-                _line(console, f"  {one.path} = {one.value}{'' if one.essential else '   (may refuse)'}")
+            for setting in action.settings:
+                _line(console, f"  {setting.path} = {setting.value}{'' if setting.essential else '   (may refuse)'}")
     if not any(isinstance(action, Write) for action in actions):
         _line(console, "  nothing: the machine is so already")
     if noted:
@@ -68,7 +68,7 @@ def print_settings(deployment: Deployment, cannot: Cannot | None, actions: Seque
 
 def refusals(report: DeploymentReport) -> list[str]:
     """What a machine did not do, a line each."""
-    parts = [f"refused: {explain_refusal(one)}" for one in report.refused]
+    parts = [f"refused: {explain_refusal(setting)}" for setting in report.refused]
     if report.not_moved_count:
         more = ", ..." if report.not_moved_count > 5 else ""
         parts.append(f"{plural(report.not_moved_count, 'task')} would not move: {', '.join(report.not_moved[:5])}{more}")
@@ -78,7 +78,7 @@ def refusals(report: DeploymentReport) -> list[str]:
 def print_applied(applied: Applied, console: Console, where: str = "") -> None:
     """What is in force now, what refused, and how to go on; `where`: the option that names the machine, with a space before it."""
     report = applied.report
-    done = [one for one in report.settings if one.error is None]
+    done = [setting for setting in report.settings if setting.error is None]
     made = f"{plural(len(done), 'setting')}, {plural(report.moved, 'task')} moved"
     _line(console, f"{report.name} is in force: {made}. Take it back with: rtgauge deploy restore{where}")
     for line in refusals(report):

@@ -99,10 +99,10 @@ def measured(windows: pl.DataFrame, cpus: Mapping[int, str]) -> dict[str, Measur
     rows = windows.filter((pl.col("phase") == "measure") & pl.col("series").is_in(list(cpus)))
     plain, missed = _counts(rows, "bins", "counts"), _counts(rows, "missed_bins", "missed_counts")
     largest = {int(series): None if value is None else int(value) for series, value in rows.group_by("series").agg(pl.col("max_ns").max()).iter_rows()}
-    found: dict[str, Measured] = {}
+    by_cpu: dict[str, Measured] = {}
     for series, cpu in cpus.items():
-        found[cpu] = _together([found.get(cpu, NOTHING), Measured(plain.get(series, EMPTY), missed.get(series, EMPTY), largest.get(series))])
-    return found
+        by_cpu[cpu] = _together([by_cpu.get(cpu, NOTHING), Measured(plain.get(series, EMPTY), missed.get(series, EMPTY), largest.get(series))])
+    return by_cpu
 
 
 def _together(parts: Sequence[Measured]) -> Measured:
@@ -115,13 +115,13 @@ def _together(parts: Sequence[Measured]) -> Measured:
 
 def by_cpu(record: Record, condition: Condition) -> dict[str, Measured]:
     """CPU -> what it measured under one condition, repeats added up; `ALL` -> every CPU together. Empty where nothing was measured in ns."""
-    found: dict[str, Measured] = {}
+    by_cpu: dict[str, Measured] = {}
     for step in condition.steps:
         cpus = time_series(step)
         if cpus:
             for cpu, part in measured(record.windows(step), cpus).items():
-                found[cpu] = _together([found.get(cpu, NOTHING), part])
-    ordered = {cpu: found[cpu] for cpu in cpu_order(set(found))}
+                by_cpu[cpu] = _together([by_cpu.get(cpu, NOTHING), part])
+    ordered = {cpu: by_cpu[cpu] for cpu in cpu_order(set(by_cpu))}
     return {ALL: _together(list(ordered.values())), **ordered} if ordered else {}
 
 
@@ -294,10 +294,10 @@ def _phases(span: _Span, offset: int) -> list[Phase]:
     if not measure.height:
         return [Phase(span.step.id, "warm-up", (span.start_ns - offset) / 1e9, (span.end_ns - offset) / 1e9)]
     first, last = int(measure["start_ns"].min()), int(measure["end_ns"].max())  # pyright: ignore[reportArgumentType]
-    found = [Phase(span.step.id, "measure", (first - offset) / 1e9, (last - offset) / 1e9)]
+    phases = [Phase(span.step.id, "measure", (first - offset) / 1e9, (last - offset) / 1e9)]
     if first > span.start_ns:
-        found.insert(0, Phase(span.step.id, "warm-up", (span.start_ns - offset) / 1e9, (first - offset) / 1e9))
-    return found
+        phases.insert(0, Phase(span.step.id, "warm-up", (span.start_ns - offset) / 1e9, (first - offset) / 1e9))
+    return phases
 
 
 def _points(span: _Span, offset: int, bucket_ns: int) -> list[Point]:

@@ -93,8 +93,8 @@ def _with_bounds(limit: Limit, line: Line) -> list[str]:
 
 
 def _extreme(line: Line, activations: int) -> str:
-    found = next((one for one in line.extremes if one.activations == activations), None)
-    return NONE if found is None else format_hz(found.hz)
+    extreme = next((extreme for extreme in line.extremes if extreme.activations == activations), None)
+    return NONE if extreme is None else format_hz(extreme.hz)
 
 
 def frequency_grid(table: Table, *, first: bool = True) -> Grid:
@@ -102,7 +102,7 @@ def frequency_grid(table: Table, *, first: bool = True) -> Grid:
 
     `first`: with what is to be known of all of them.
     """
-    every = sorted({one.activations for line in table.lines for one in line.extremes})
+    every = sorted({extreme.activations for line in table.lines for extreme in line.extremes})
     rare = every[-1] if every else None
     columns = ["", "95 %", "95 %, bounds", "100 %", *([f"once in {rare:.0e}".replace("e+0", "e")] if rare else [])]
     rows = [
@@ -154,13 +154,13 @@ def together_grid(jitter: Table, latency: Table) -> Grid | None:
 
 def grids(tables: Sequence[Table], group: str = "") -> list[Grid]:
     """Every table, in the papers' order; what is to be known of all of them stands under the first."""
-    found: list[Grid] = []
+    grids: list[Grid] = []
     for number, table in enumerate(tables):
-        found += [lateness_grid(table, group, first=number == 0), frequency_grid(table, first=number == 0)]
-        jitter = next((one for one in tables if one.probe == table.probe and one.metric == "jitter"), None)
+        grids += [lateness_grid(table, group, first=number == 0), frequency_grid(table, first=number == 0)]
+        jitter = next((candidate for candidate in tables if candidate.probe == table.probe and candidate.metric == "jitter"), None)
         together = together_grid(jitter, table) if jitter is not None and table.metric == "latency" else None
-        found += [together] if together is not None else []
-    return found
+        grids += [together] if together is not None else []
+    return grids
 
 
 def caption_of(line: Line) -> str:

@@ -77,11 +77,11 @@ def calibrations(record: Record) -> list[tuple[str, Calibration]]:
     """(step, calibration) of every clock that was calibrated; the same one carried by several steps is listed once."""
     names = step_labels(record)
     seen: set[str] = set()
-    found: list[tuple[str, Calibration]] = []
+    calibrations: list[tuple[str, Calibration]] = []
     for step in ordered_steps(record):
         for calibration in step.calibrations:
             identity = calibration.model_dump_json()
             if identity not in seen:
                 seen.add(identity)
-                found.append((names[step.id], calibration))
-    return found
+                calibrations.append((names[step.id], calibration))
+    return calibrations

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 ANSWERS = {"starved": "starved", "not-starved": "not starved", "not-available": "no such lock here", "not-tried": "not tried"}
 
 
-def _names(found: Microbenchmarks) -> list[str]:
+def _names(results: Microbenchmarks) -> list[str]:
     """What each line is called: policy and load always and where they differ; the record where nothing else tells two apart."""
-    loads = len({system.load for system in found.systems}) > 1
-    names = [f"{system.name}, {system.policy}" + (f", {system.load}" if loads else "") for system in found.systems]
-    return [name if names.count(name) == 1 else f"{name} ({Path(system.record).name})" for name, system in zip(names, found.systems, strict=True)]
+    loads = len({system.load for system in results.systems}) > 1
+    names = [f"{system.name}, {system.policy}" + (f", {system.load}" if loads else "") for system in results.systems]
+    return [name if names.count(name) == 1 else f"{name} ({Path(system.record).name})" for name, system in zip(names, results.systems, strict=True)]
 
 
 def _cell(system: System, operation: str, figure: Callable[[Cost], float], group: str) -> str:
@@ -51,39 +51,42 @@ def _p99(cost: Cost) -> float:
     return cost.p99_ns
 
 
-def cost_grids(found: Microbenchmarks, group: str = "") -> list[Grid]:
+def cost_grids(results: Microbenchmarks, group: str = "") -> list[Grid]:
     """Worst case (the form of tables 1 and 2 of the paper), average and 99 % of each operation, in ns, a line a system."""
-    if not found.systems:
+    if not results.systems:
         return []
     figures = (("Worst case (ns)", _worst), ("Average (ns)", _mean), ("99 % (ns)", _p99))
-    names = _names(found)
-    costs = [system.clock_cost_ns for system in found.systems if system.clock_cost_ns is not None]
+    names = _names(results)
+    costs = [system.clock_cost_ns for system in results.systems if system.clock_cost_ns is not None]
     clock = f"Each figure holds one reading of the clock, about {min(costs):.0f} ns." if costs else "What reading the clock costs is not known."
     marked = [
         f"* {name}: {cost.operation} is marked {cost.worst_mark.value}"
-        for name, system in zip(names, found.systems, strict=True)
+        for name, system in zip(names, results.systems, strict=True)
         for cost in system.costs
         if cost.worst_mark is not None and cost.worst_mark.value != "note"
     ]
     return [
         Grid(
             title,
-            ["", *found.operations],
-            [[name, *(_cell(system, operation, figure, group) for operation in found.operations)] for name, system in zip(names, found.systems, strict=True)],
+            ["", *results.operations],
+            [
+                [name, *(_cell(system, operation, figure, group) for operation in results.operations)]
+                for name, system in zip(names, results.systems, strict=True)
+            ],
             [clock, *marked] if title.startswith("Worst") else [],
         )
         for title, figure in figures
     ]
 
 
-def long_cost_grid(found: Microbenchmarks) -> Grid:
+def long_cost_grid(results: Microbenchmarks) -> Grid:
     """The same with a line for each operation of each system, for where the paper's form is too wide."""
     rows = [
         [name if not number else "", cost.operation, *(_cell(system, cost.operation, figure, "") for figure in (_worst, _mean, _p99))]
-        for name, system in zip(_names(found), found.systems, strict=True)
-        for number, cost in enumerate(sorted(system.costs, key=lambda cost: found.operations.index(cost.operation)))
+        for name, system in zip(_names(results), results.systems, strict=True)
+        for number, cost in enumerate(sorted(system.costs, key=lambda cost: results.operations.index(cost.operation)))
     ]
-    return Grid("Cost (ns)", ["", "operation", "worst", "average", "99 %"], rows, cost_grids(found)[0].notes)
+    return Grid("Cost (ns)", ["", "operation", "worst", "average", "99 %"], rows, cost_grids(results)[0].notes)
 
 
 CAUSES = ("task", "interrupt", "below", "not-told")
@@ -106,20 +109,20 @@ def _where(answer: NoiseAnswer | Happened, every: Sequence[NoiseAnswer | Happene
     return ", ".join(part for part in parts if part)
 
 
-def noise_grid(found: Microbenchmarks, group: str = "") -> Grid | None:
+def noise_grid(results: Microbenchmarks, group: str = "") -> Grid | None:
     """What was taken from each CPU, by cause; None where it was not measured."""
-    if not found.noise:
+    if not results.noise:
         return None
-    causes = [cause for cause in CAUSES if any(taken.cause == cause for answer in found.noise for taken in answer.causes)]
+    causes = [cause for cause in CAUSES if any(taken.cause == cause for answer in results.noise for taken in answer.causes)]
     rows: list[list[str]] = []
-    for answer in found.noise:
+    for answer in results.noise:
         by_cause = {taken.cause: taken for taken in answer.causes}
         cells = [_share(answer, by_cause[cause].taken_ns) if cause in by_cause else NONE for cause in causes]
         largest = max((taken for taken in answer.causes if taken.max_ns is not None), key=lambda taken: taken.max_ns or 0, default=None)
         longest = [NONE, NONE] if largest is None else [format_time(largest.max_ns), largest.cause]
         gaps = whole(sum(taken.gaps for taken in answer.causes), group=group)
         marked = "*" if answer.worst_mark is not None and answer.worst_mark.value != "note" else ""
-        rows.append([f"CPU {answer.cpu}, {_where(answer, found.noise)}{marked}", _share(answer, answer.taken_ns), *cells, gaps, *longest])
+        rows.append([f"CPU {answer.cpu}, {_where(answer, results.noise)}{marked}", _share(answer, answer.taken_ns), *cells, gaps, *longest])
     notes = [
         (
             "Shares of the time in which the task could see gaps. task: another one ran; interrupt: one was counted; "
@@ -133,34 +136,34 @@ def noise_grid(found: Microbenchmarks, group: str = "") -> Grid | None:
     return Grid("Noise: what was taken from each CPU", ["", "taken", *causes, "gaps", "longest", "by"], rows, notes)
 
 
-def happened_grid(found: Microbenchmarks, group: str = "") -> Grid | None:
+def happened_grid(results: Microbenchmarks, group: str = "") -> Grid | None:
     """How often a yield switched, an event preempted, a waiting task slept; None where nothing was counted."""
-    if not found.happened:
+    if not results.happened:
         return None
     rows = [
         [
-            f"{counts.operation}, {_where(counts, found.happened)}",
+            f"{counts.operation}, {_where(counts, results.happened)}",
             counts.what,
             f"{whole(counts.met, group=group)} of {whole(counts.tries, group=group)}",
             f"{counts.met / counts.tries * 100:.1f} %" if counts.tries else NONE,
         ]
-        for counts in found.happened
+        for counts in results.happened
     ]
     costs = [probe.cost for probe in PROBES.values() if probe.cost is not None]
-    notes = [cost.note for cost in costs if any(counts.what == cost.met_name for counts in found.happened)]
+    notes = [cost.note for cost in costs if any(counts.what == cost.met_name for counts in results.happened)]
     return Grid("What happened", ["", "what", "count", "share"], rows, notes)
 
 
-def terminal_grids(found: Microbenchmarks, width: int) -> list[Grid]:
+def terminal_grids(results: Microbenchmarks, width: int) -> list[Grid]:
     """Every table in a form whose numbers fit into so many columns."""
-    costs = cost_grids(found)
+    costs = cost_grids(results)
     if any(natural_width(grid) > width for grid in costs):
-        costs = [long_cost_grid(found)]
-    return [*costs, *_others(found, "")]
+        costs = [long_cost_grid(results)]
+    return [*costs, *_others(results, "")]
 
 
-def _others(found: Microbenchmarks, group: str) -> list[Grid]:
-    return [grid for grid in (happened_grid(found, group), noise_grid(found, group), inversion_grid(found)) if grid is not None]
+def _others(results: Microbenchmarks, group: str) -> list[Grid]:
+    return [grid for grid in (happened_grid(results, group), noise_grid(results, group), inversion_grid(results)) if grid is not None]
 
 
 def _answer(answer: LockAnswer) -> list[str]:
@@ -176,14 +179,14 @@ def _answer(answer: LockAnswer) -> list[str]:
     ]
 
 
-def inversion_grid(found: Microbenchmarks) -> Grid | None:
+def inversion_grid(results: Microbenchmarks) -> Grid | None:
     """Whether the high task starved, by kind of lock; None where it was not measured."""
-    if not found.inversion:
+    if not results.inversion:
         return None
-    several = len({(answer.record, answer.load) for answer in found.inversion}) > 1
-    names = len({answer.name for answer in found.inversion}) > 1
-    rows = [[*([f"{answer.name if names else answer.record}, {answer.load}"] if several else []), *_answer(answer)] for answer in found.inversion]
-    limits = ", ".join(dict.fromkeys(format_duration(answer.limit_ns) for answer in found.inversion))
+    several = len({(answer.record, answer.load) for answer in results.inversion}) > 1
+    names = len({answer.name for answer in results.inversion}) > 1
+    rows = [[*([f"{answer.name if names else answer.record}, {answer.load}"] if several else []), *_answer(answer)] for answer in results.inversion]
+    limits = ", ".join(dict.fromkeys(format_duration(answer.limit_ns) for answer in results.inversion))
     columns = ["lock", "high task", "starved", "longest wait", "section", "sections"]
     notes = [
         f"Starved: it did not have the lock within the probe's own limit of {limits}; without a limit it would wait for as long as the middle task computes.",
@@ -192,9 +195,9 @@ def inversion_grid(found: Microbenchmarks) -> Grid | None:
     return Grid("Priority inversion", [*(["system"] if several else []), *columns], rows, notes)
 
 
-def grids(found: Microbenchmarks, group: str = "") -> list[Grid]:
+def grids(results: Microbenchmarks, group: str = "") -> list[Grid]:
     """Every table there is."""
-    return [*cost_grids(found, group), *_others(found, group)]
+    return [*cost_grids(results, group), *_others(results, group)]
 
 
 class MicrobenchmarkPresenter(Presenter):

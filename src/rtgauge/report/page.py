@@ -147,13 +147,13 @@ def _verdict(record: Record, shown: Record, marks: list[MarkRow]) -> VerdictSect
 
 
 def _load_tables(shown: Record) -> list[LoadTable]:
-    found: list[LoadTable] = []
+    load_tables: list[LoadTable] = []
     for name, rows in tables.load_rows(shown, NARROW_SPACE).items():
         probes = {probe.name: probe for step in shown.steps if quantity_of(step) == name and (probe := probe_of(step)).pooled}
         missed = list(dict.fromkeys(probe.missed for probe in probes.values() if probe.missed is not None))
         counted = "activations" if name == LATENCY else "samples"
-        found.append(LoadTable(name, rows, counted, "; ".join(missed) if missed and any(row.missed for row in rows) else None))
-    return found
+        load_tables.append(LoadTable(name, rows, counted, "; ".join(missed) if missed and any(row.missed for row in rows) else None))
+    return load_tables
 
 
 def _numbers(record: Record, shown: Record, chapters: list[Chapter]) -> NumbersSection:
@@ -166,8 +166,8 @@ def _numbers(record: Record, shown: Record, chapters: list[Chapter]) -> NumbersS
 def _marks_of(source: Source, label: str) -> list[Mark]:
     """The marks on the steps of one condition, each once."""
     condition = source.conditions.get(label)
-    found = {(mark.severity, mark.name): mark for step in condition.steps for mark in step.marks} if condition else {}
-    return list(found.values())
+    marks = {(mark.severity, mark.name): mark for step in condition.steps for mark in step.marks} if condition else {}
+    return list(marks.values())
 
 
 def _figure(figure: Figure, source: Source) -> FigureView:

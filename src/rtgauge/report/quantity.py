@@ -34,8 +34,8 @@ def quantity_of(step: Step) -> str:
 
 def quantities(steps: Iterable[Step]) -> list[str]:
     """Every main quantity of these steps, latency first; task sets have tables and figures of their own."""
-    found = dict.fromkeys(quantity_of(step) for step in steps if not step.tasks and step.total is not None)
-    return sorted(found, key=lambda name: name != LATENCY)
+    names = dict.fromkeys(quantity_of(step) for step in steps if not step.tasks and step.total is not None)
+    return sorted(names, key=lambda name: name != LATENCY)
 
 
 def example_requirement(steps: Sequence[Step]) -> str | None:
@@ -47,8 +47,8 @@ def example_requirement(steps: Sequence[Step]) -> str | None:
 
 def common_quantity(steps: Iterable[Step]) -> str:
     """The one quantity of all these steps, "time" where they have several, "latency" where they have none."""
-    found = quantities(steps)
-    return found[0] if len(found) == 1 else SEVERAL if found else LATENCY
+    names = quantities(steps)
+    return names[0] if len(names) == 1 else SEVERAL if names else LATENCY
 
 
 def capital(text: str) -> str:

@@ -99,10 +99,10 @@ def parts_grid(records: Sequence[Record]) -> Grid | None:
     for record in records:
         for step in record.steps:
             for name, words in PARTS.items():
-                one = next((series for series in step.series if series.labels.get(SEGMENT) == name), None)
-                if one is not None and one.count:
+                segment = next((series for series in step.series if series.labels.get(SEGMENT) == name), None)
+                if segment is not None and segment.count:
                     where = f"{step.key.load}, {step.key.parameters.get('path', '')}"
-                    rows.append([words, where, whole(one.count), us(one.min_ns), us(one.mean_ns), us(one.p99_ns), us(one.max_ns)])
+                    rows.append([words, where, whole(segment.count), us(segment.min_ns), us(segment.mean_ns), us(segment.p99_ns), us(segment.max_ns)])
     if not rows:
         return None
     notes = [

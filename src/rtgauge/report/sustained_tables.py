@@ -25,7 +25,7 @@ def _spread(curve: Curve) -> str:
 
 
 def _fails(curve: Curve) -> str:
-    failing = [one.failing_ns for one in curve.found if one.failing_ns is not None]
+    failing = [result.failing_ns for result in curve.found if result.failing_ns is not None]
     return format_time(max(failing)) if failing else NONE
 
 
@@ -44,7 +44,7 @@ def result_grid(curves: Sequence[Curve]) -> Grid | None:
         short = "≤ " if curve.no_end and curve.sustained_ns is not None else ""
         period = NONE if curve.sustained_ns is None else f"{short}{format_time(curve.sustained_ns)}"
         rows.append([curve.label, period, f"{'≥ ' if short else ''}{hz}", _spread(curve), _fails(curve), whole(len(curve.found)), whole(curve.cycles)])
-        known = sum(one.sustained_ns is not None for one in curve.found)
+        known = sum(result.sustained_ns is not None for result in curve.found)
         if known > 1:
             notes.append(f"{curve.label}: the spread of {known} repeats holds the median of many with a probability of {curve.coverage:.0%}.")
         if curve.loss_at_most is not None:
@@ -54,7 +54,7 @@ def result_grid(curves: Sequence[Curve]) -> Grid | None:
             )
         if curve.no_end:
             notes.append(f"{curve.label}: nothing was lost at the shortest period either, so a shorter one may be sustained.")
-        unfinished = [str(one.repeat) for one in curve.found if not one.complete]
+        unfinished = [str(result.repeat) for result in curve.found if not result.complete]
         if unfinished:
             notes.append(f"{curve.label}: the search of repeat {', '.join(unfinished)} is not over.")
     return Grid("Highest sustained frequency", ["", "period", "frequency", "spread", "loses", "repeats", "cycles"], rows, notes)

@@ -68,10 +68,10 @@ def load_rows(record: Record, group: str = "") -> dict[str, list[Row]]:
     """
     names = step_labels(record)
     totals = [(step, step.total) for step in ordered_steps(record) if step.total is not None and has_distribution(step)]
-    found: dict[str, list[Row]] = {quantity: [] for quantity in quantities(step for step, _ in totals)}
+    rows: dict[str, list[Row]] = {quantity: [] for quantity in quantities(step for step, _ in totals)}
     for step, total in totals:
-        found[quantity_of(step)] += _rows(step, names[step.id], total, step.marks, group)
-    return found
+        rows[quantity_of(step)] += _rows(step, names[step.id], total, step.marks, group)
+    return rows
 
 
 def series_name(summary: SeriesSummary) -> str:
@@ -107,12 +107,12 @@ class Late:
 
 def outlier_rows(step: Step, most: int = 5, group: str = "") -> list[Late]:
     """The largest latencies of a step, at most `most`, largest first."""
-    found: list[Late] = []
-    main = {one.series for one in step.main_series}
-    for outlier in sorted((one for one in step.outliers if one.series in main), key=lambda o: -o.value_ns)[:most]:
+    late: list[Late] = []
+    main = {series.series for series in step.main_series}
+    for outlier in sorted((outlier for outlier in step.outliers if outlier.series in main), key=lambda o: -o.value_ns)[:most]:
         into = "unknown" if step.start_ns is None else f"{(outlier.time_ns - step.start_ns) / 1e9:.3f} s"
-        found.append(Late("–" if outlier.cpu is None else str(outlier.cpu), us(outlier.value_ns, group=group), into))
-    return found
+        late.append(Late("–" if outlier.cpu is None else str(outlier.cpu), us(outlier.value_ns, group=group), into))
+    return late
 
 
 @dataclass(frozen=True)

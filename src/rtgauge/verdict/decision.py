@@ -196,8 +196,8 @@ def _for_a_share(case: _Case) -> Verdict:
 
 def judged_series(step: Step, metric: str) -> list[SeriesSummary]:
     """The series of that metric that a requirement speaks of: no parts of a response, and of two roles that saw the same activations the first."""
-    found = [summary for summary in step.series if summary.metric == metric and SEGMENT not in summary.labels]
-    return [summary for summary in found if summary.labels.get("role") == found[0].labels.get("role")]
+    main_series = [summary for summary in step.series if summary.metric == metric and SEGMENT not in summary.labels]
+    return [summary for summary in main_series if summary.labels.get("role") == main_series[0].labels.get("role")]
 
 
 def judge(requirement: Requirement, step: Step, windows: pl.DataFrame, facts: Mapping[str, Any] | None = None, *, margin: Fraction = MARGIN) -> Verdict:
@@ -205,14 +205,14 @@ def judge(requirement: Requirement, step: Step, windows: pl.DataFrame, facts: Ma
 
     A task that is always as late has no jitter, so that jitter alone may hide that it is late.
     """
-    found = judge_metric(requirement, step, windows, facts, margin=margin)
+    judgement = judge_metric(requirement, step, windows, facts, margin=margin)
     if requirement.metric != "jitter" or not judged_series(step, LATENCY):
-        return found
+        return judgement
     lateness = judge_metric(replace(requirement, metric=LATENCY), step, windows, facts, margin=margin)
     largest = lateness.evidence.get("max_ns")
     seen = "" if largest is None else f", largest {format_time(largest)}"
-    reason = f"{found.reason}; by absolute lateness it {_BY_LATENESS[lateness.word]} {format_duration(requirement.bound_ns)}{seen}"
-    return found.model_copy(update={"reason": reason, "evidence": found.evidence | {"lateness": {"word": str(lateness.word), **lateness.evidence}}})
+    reason = f"{judgement.reason}; by absolute lateness it {_BY_LATENESS[lateness.word]} {format_duration(requirement.bound_ns)}{seen}"
+    return judgement.model_copy(update={"reason": reason, "evidence": judgement.evidence | {"lateness": {"word": str(lateness.word), **lateness.evidence}}})
 
 
 def judge_metric(requirement: Requirement, step: Step, windows: pl.DataFrame, facts: Mapping[str, Any] | None = None, *, margin: Fraction = MARGIN) -> Verdict:

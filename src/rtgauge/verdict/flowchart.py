@@ -112,7 +112,7 @@ def _sorted_out(
     requirement: Requirement, records: Sequence[Record], flowchart: Flowchart, thresholds: Thresholds
 ) -> tuple[dict[str, list[Evidence]], list[Aside]]:
     """Way -> its evidence, and the steps that are none."""
-    found: dict[str, list[Evidence]] = {}
+    evidence_of: dict[str, list[Evidence]] = {}
     aside: list[Aside] = []
     for record in records:
         for step in record.steps:
@@ -125,8 +125,8 @@ def _sorted_out(
             if why is not None:
                 aside.append(Aside(record=str(record.path), step=step.id, why=why))
                 continue
-            found.setdefault(ways[0], []).append(evidence(requirement, record, step, str(brief(facts)["kernel"] or "kernel unknown"), facts, thresholds))
-    return found, aside
+            evidence_of.setdefault(ways[0], []).append(evidence(requirement, record, step, str(brief(facts)["kernel"] or "kernel unknown"), facts, thresholds))
+    return evidence_of, aside
 
 
 def _says(worst: Evidence) -> str:
@@ -179,8 +179,8 @@ def advise(requirement: Requirement, records: Sequence[Record], flowchart: Flowc
     way = flowchart.of(last.way)
     loaded = any(evidence.load != "idle" for evidence in last.evidence)
     good = last.margin is Margin.BLACK
-    asked = {stage.way for stage in walk}
-    others = [_stage(case, other).model_copy(update={"leads_to": None}) for other in flowchart.way if other.id in by_way and other.id not in asked]
+    walked = {stage.way for stage in walk}
+    others = [_stage(case, other).model_copy(update={"leads_to": None}) for other in flowchart.way if other.id in by_way and other.id not in walked]
     settled = good or last.why == NO_SOFTWARE or last.margin is None
     opens = questions(requirement, records, walk[-1].evidence if good else [evidence for stage in walk for evidence in stage.evidence], on_the_way=not good)
     if last.margin is None and last.why != NO_SOFTWARE:

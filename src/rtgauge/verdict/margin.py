@@ -83,19 +83,19 @@ def _margin(word: VerdictWord, ratio: float | None, thresholds: Thresholds) -> M
 
 def evidence(requirement: Requirement, record: Record, step: Step, kernel: str, facts: dict[str, Any], thresholds: Thresholds) -> Evidence:
     """What one step says. Raises RecordError for a damaged record."""
-    found = judge(requirement, step, record.windows(step), facts or None, margin=Fraction(thresholds.black).limit_denominator(10_000))
+    judgement = judge(requirement, step, record.windows(step), facts or None, margin=Fraction(thresholds.black).limit_denominator(10_000))
     lateness, ratio = _ratio(requirement, record, step)
-    interval = found.evidence.get("interval_ns")
+    interval = judgement.evidence.get("interval_ns")
     return Evidence(
         record=str(record.path),
         step=step.id,
         load=step.key.load,
         deployment=step.key.deployment,
         kernel=kernel,
-        margin=_margin(found.word, ratio, thresholds),
-        verdict=found.word,
-        reason=found.reason,
-        next=found.next,
+        margin=_margin(judgement.word, ratio, thresholds),
+        verdict=judgement.word,
+        reason=judgement.reason,
+        next=judgement.next,
         lateness_ns=lateness,
         times_the_bound=ratio,
         interval_ns=interval if isinstance(interval, int) else None,

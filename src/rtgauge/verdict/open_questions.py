@@ -60,9 +60,9 @@ def questions(requirement: Requirement, records: Sequence[Record], used: Sequenc
     if not used:
         return []
     metric = requirement.metric
-    found: list[OpenQuestion] = []
+    questions: list[OpenQuestion] = []
     if all(evidence.load == "idle" for evidence in used):
-        found.append(
+        questions.append(
             OpenQuestion(what="anything but idle", changes="a loaded machine is later, often by orders of magnitude", command=measure_command(requirement))
         )
     period = requirement.period_ns
@@ -71,7 +71,7 @@ def questions(requirement: Requirement, records: Sequence[Record], used: Sequenc
         known = preset_of(metric)
         pace = known[0].pace if known is not None else None
         setting = [] if pace is None else [f"--set {pace.period.removesuffix('_ns')}={format_duration(period * pace.activations)}"]
-        found.append(
+        questions.append(
             OpenQuestion(
                 what=f"the period that is required: {slower[0].step} was measured every {format_duration(slower[0].interval_ns or 0)}",
                 changes="a machine that has to act more often may be later, and has less time to catch up",
@@ -80,11 +80,11 @@ def questions(requirement: Requirement, records: Sequence[Record], used: Sequenc
         )
     rare = _rare(requirement, records, {(evidence.record, evidence.step) for evidence in used})
     if rare is not None:
-        found.append(rare)
+        questions.append(rare)
     doubtful = next((evidence for evidence in used if any(mark.startswith("doubtful") for mark in evidence.marks)), None)
     if doubtful is not None:
         marks = ", ".join(mark for mark in doubtful.marks if mark.startswith("doubtful"))
-        found.append(
+        questions.append(
             OpenQuestion(
                 what=f"{doubtful.step} without its doubt ({marks})",
                 changes="what made it doubtful may have made it late, or hidden that it was",
@@ -92,7 +92,7 @@ def questions(requirement: Requirement, records: Sequence[Record], used: Sequenc
             )
         )
     if on_the_way and all(evidence.deployment == "as-is" for evidence in used):
-        found.append(
+        questions.append(
             OpenQuestion(
                 what="a CPU of its own for the task (isolation, C-states off)",
                 changes="it may be enough without another kernel",
@@ -100,7 +100,7 @@ def questions(requirement: Requirement, records: Sequence[Record], used: Sequenc
             )
         )
     if metric == "latency":
-        found.append(
+        questions.append(
             OpenQuestion(
                 what="the whole way from an input to an output: latency is of a timer's wake-up alone",
                 changes="an interrupt, a driver and a write to the line come on top (17,27: the lines of your board)",
@@ -109,7 +109,7 @@ def questions(requirement: Requirement, records: Sequence[Record], used: Sequenc
         )
     steps = [step for record in records for step in record.steps if (str(record.path), step.id) in {(evidence.record, evidence.step) for evidence in used}]
     if metric == "jitter" and not all(judged_series(step, "latency") for step in steps):
-        found.append(
+        questions.append(
             OpenQuestion(
                 what="absolute lateness: a task that is always as late has no jitter",
                 changes="the edge may be regular and yet too late",
@@ -117,7 +117,7 @@ def questions(requirement: Requirement, records: Sequence[Record], used: Sequenc
             )
         )
     if metric != "latency" and all(str(step.key.parameters.get("path", "loop")).startswith("loop") for step in steps):
-        found.append(
+        questions.append(
             OpenQuestion(
                 what="the line itself: it was measured within the machine, over loop",
                 changes="an interrupt, a driver and a write to the line come on top (17,27: the lines of your board)",
@@ -125,11 +125,11 @@ def questions(requirement: Requirement, records: Sequence[Record], used: Sequenc
             )
         )
     if len({evidence.record for evidence in used}) == 1:
-        found.append(
+        questions.append(
             OpenQuestion(
                 what="another boot and another day: all of it is one run",
                 changes="a low maximum in one run is no guarantee of the same in another",
                 command=measure_command(requirement, longer=True),
             )
         )
-    return found
+    return questions

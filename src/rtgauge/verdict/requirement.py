@@ -105,7 +105,7 @@ def parse_requirement(text: str) -> Requirement:
     """
     if len(text) > 1000:
         raise InputError(f"a requirement of {len(text)} characters; write it like {EXAMPLE}")
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     at = 0
     while at < len(text.rstrip()):
         match = _TERM.match(text, at)
@@ -115,21 +115,21 @@ def parse_requirement(text: str) -> Requirement:
         key, sign, value = match[1].lower(), match[2], match[3]
         if key not in (*BOUNDS, *SETTINGS):
             raise _wrong(text, f"unknown key '{key}'{nearest(key, (*BOUNDS, *SETTINGS))}")
-        if key in found:
+        if key in values:
             raise _wrong(text, f"{key} is there twice")
         if key in BOUNDS and sign not in {"<=", "≤"}:
             raise _wrong(text, f"a bound is written {key}<={value}, not {key}{sign}{value}")
         if key in SETTINGS and sign != "=":
             raise _wrong(text, f"{key} is written {key}={value}, not {key}{sign}{value}")
-        found[key] = value
-    bounds = [key for key in BOUNDS if key in found]
+        values[key] = value
+    bounds = [key for key in BOUNDS if key in values]
     if len(bounds) > 1:
         raise _wrong(text, f"{' and '.join(bounds)} together; one bound at a time")
-    period = _duration(text, "period", found["period"]) if "period" in found else None
-    hardness = _percent(text, "hardness", found["hardness"]) if "hardness" in found else Fraction(1)
-    confidence = _percent(text, "confidence", found["confidence"]) if "confidence" in found else DEFAULT_CONFIDENCE
+    period = _duration(text, "period", values["period"]) if "period" in values else None
+    hardness = _percent(text, "hardness", values["hardness"]) if "hardness" in values else Fraction(1)
+    confidence = _percent(text, "confidence", values["confidence"]) if "confidence" in values else DEFAULT_CONFIDENCE
     if bounds:
-        return Requirement(bounds[0], _duration(text, bounds[0], found[bounds[0]]), hardness, period, confidence)
+        return Requirement(bounds[0], _duration(text, bounds[0], values[bounds[0]]), hardness, period, confidence)
     if period is None:
         raise _wrong(text, f"neither a period nor a bound ({', '.join(f'{metric}<=' for metric in BOUNDS)}) is named")
     if period < 2:

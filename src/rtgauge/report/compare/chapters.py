@@ -26,20 +26,20 @@ def misses_grid(sides: Sequence[Side], task: str) -> Grid:
     """What was counted of one task on each side, repeats added up."""
     rows: list[list[str]] = []
     for side in sides:
-        counts = [one for step in side.steps for one in step.tasks if one.task == task]
-        preemptions = [one.preemptions for one in counts]
+        counts = [counts_of_task for step in side.steps for counts_of_task in step.tasks if counts_of_task.task == task]
+        preemptions = [counts_of_task.preemptions for counts_of_task in counts]
         known = [number for number in preemptions if number is not None]
-        cells = [whole(sum(one.activations for one in counts)), whole(sum(one.deadline_misses for one in counts))]
+        cells = [whole(sum(counts_of_task.activations for counts_of_task in counts)), whole(sum(counts_of_task.deadline_misses for counts_of_task in counts))]
         rows.append([side.label, *cells, whole(sum(known)) if len(known) == len(preemptions) else NONE])
     return Grid("Deadlines", ["", "activations", "deadline misses", "preemptions"], rows, [])
 
 
 def comparison_grids(result: Comparison, sides: Sequence[Side], width: int = PAGE_WIDTH) -> list[Grid]:
     """Every table of one comparison; of a task with its deadline misses. `width`: as of `grids`."""
-    found = grids(result, width)
+    tables = grids(result, width)
     if result.task is not None:
-        found.insert(next(i for i, grid in enumerate(found) if grid.title == SETTINGS), misses_grid(sides, result.task))
-    return found
+        tables.insert(next(i for i, grid in enumerate(tables) if grid.title == SETTINGS), misses_grid(sides, result.task))
+    return tables
 
 
 def chapter_of(result: Comparison, sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], title: str = "") -> Chapter:
@@ -51,12 +51,12 @@ def chapter_of(result: Comparison, sides: Sequence[Side], pairs: Sequence[tuple[
     return Chapter(title, list(dict.fromkeys(pair.baseline for pair in result.pairs)), comparison_grids(result, sides), figures, emulated_note(result))
 
 
-def operation_chapters(found: Microbenchmarks, parts: Sequence[tuple[Scope, list[Side], list[tuple[Side, Side]]]]) -> list[Chapter]:
+def operation_chapters(results: Microbenchmarks, parts: Sequence[tuple[Scope, list[Side], list[tuple[Side, Side]]]]) -> list[Chapter]:
     """The tables of all operations, and then the figures of each."""
     from rtgauge.report.compare.figures import comparison_figures, of_part
     from rtgauge.report.compare.page import Chapter
 
-    chapters = [Chapter("", [], microbenchmark_grids(found), [])]
+    chapters = [Chapter("", [], microbenchmark_grids(results), [])]
     for part, sides, pairs in parts:
         figures = [of_part(figure, part.title) for figure in comparison_figures(sides, pairs).values()]
         chapters.append(Chapter(part.title, list(dict.fromkeys(baseline.label for _, baseline in pairs)), [], figures))
@@ -73,6 +73,6 @@ def timing_chapter(records: Sequence[Record], gathered: Sequence[Gathered], mark
     from rtgauge.report.presenter import frequency_grids
 
     searched = curves(records)
-    tables = [*frequency_tables.grids([one.table for one in gathered]), *frequency_grids(records), *sustained_tables.grids(searched)]
+    tables = [*frequency_tables.grids([frequencies.table for frequencies in gathered]), *frequency_grids(records), *sustained_tables.grids(searched)]
     figure = sustained_figure(searched)
     return Chapter("How often", [], tables, [*timing_figures(gathered, markers), *([figure] if figure is not None else [])])

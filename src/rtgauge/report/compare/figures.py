@@ -87,11 +87,13 @@ def _histograms(sides: Sequence[Side]) -> Figure:
     width, outlines = 1, {}
     for width in WIDTHS_US:
         outlines = {side.label: outline(Counts(*side.histogram), width) for side in sides}
-        if sum(len(one.x_us) for one in outlines.values()) <= CORNERS:
+        if sum(len(outline.x_us) for outline in outlines.values()) <= CORNERS:
             break
     totals = {side.label: side.filled.count for side in sides}
     rows = [
-        (label, max(FIRST_US, float(x)), float(n) / totals[label] * 100) for label, one in outlines.items() for x, n in zip(one.x_us, one.count, strict=True)
+        (label, max(FIRST_US, float(x)), float(n) / totals[label] * 100)
+        for label, outline in outlines.items()
+        for x, n in zip(outline.x_us, outline.count, strict=True)
     ]
     floor = min(100 / total for total in totals.values()) * 0.6
     low, high = min(row[1] for row in rows) * 0.9, max(row[1] for row in rows) * 1.1
@@ -186,8 +188,8 @@ def comparison_figures(sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]]
     filled = _labelled(sides)
     if not filled:
         return {}
-    found = [_histograms(filled), _exceedance(filled), _qq(pairs)]
-    return {figure.name: figure for figure in found if figure is not None}
+    figures = [_histograms(filled), _exceedance(filled), _qq(pairs)]
+    return {figure.name: figure for figure in figures if figure is not None}
 
 
 def of_part(figure: Figure, title: str) -> Figure:

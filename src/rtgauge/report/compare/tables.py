@@ -141,24 +141,24 @@ def _machines(result: Comparison) -> _Machines | None:
     return _Machines(kernels, processors, list(dict.fromkeys(condition for condition, _ in cells)), cells)
 
 
-def _side_by_side(found: _Machines) -> Grid:
+def _side_by_side(machines: _Machines) -> Grid:
     """As Jo & Choi (2022, tables 2 and 3) have it: a column a machine."""
-    rows = [["kernel", *found.kernels.values()]]
-    if found.processors:
-        rows.append(["processor", *found.processors.values()])
-    for condition in found.conditions:
-        figures = [found.figures(condition, name) for name in found.kernels]
-        rows += [[f"{condition}: {what}" if condition else what, *(one[i] for one in figures)] for i, what in enumerate(FIGURES)]
-    return Grid(MACHINES, ["", *found.kernels], rows, [IN_US])
+    rows = [["kernel", *machines.kernels.values()]]
+    if machines.processors:
+        rows.append(["processor", *machines.processors.values()])
+    for condition in machines.conditions:
+        figures = [machines.figures(condition, name) for name in machines.kernels]
+        rows += [[f"{condition}: {what}" if condition else what, *(column[i] for column in figures)] for i, what in enumerate(FIGURES)]
+    return Grid(MACHINES, ["", *machines.kernels], rows, [IN_US])
 
 
-def _one_below_another(found: _Machines, about: dict[str, dict[str, str]]) -> Grid:
+def _one_below_another(machines: _Machines, about: dict[str, dict[str, str]]) -> Grid:
     """A row a machine in each condition, with what `about` says of it (column -> machine -> text)."""
     rows = [
-        [f"{condition}: {name}" if condition else name, *found.figures(condition, name), *(column[name] for column in about.values())]
-        for condition in found.conditions
-        for name in found.kernels
-        if (condition, name) in found.cells
+        [f"{condition}: {name}" if condition else name, *machines.figures(condition, name), *(column[name] for column in about.values())]
+        for condition in machines.conditions
+        for name in machines.kernels
+        if (condition, name) in machines.cells
     ]
     return Grid(MACHINES, ["", *FIGURES, *about], rows, [IN_US])
 
@@ -168,15 +168,15 @@ def machines_grids(result: Comparison, width: int) -> list[Grid]:
 
     Nothing where there is one machine with one kernel, or where a condition has no one place in such a table.
     """
-    found = _machines(result)
-    if found is None:
+    machines = _machines(result)
+    if machines is None:
         return []
-    about = {"kernel": found.kernels, **({"processor": found.processors} if found.processors else {})}
-    for grid in (_side_by_side(found), _one_below_another(found, about)):
+    about = {"kernel": machines.kernels, **({"processor": machines.processors} if machines.processors else {})}
+    for grid in (_side_by_side(machines), _one_below_another(machines, about)):
         if natural_width(grid) <= width:
             return [grid]
-    which = [[name, *(column[name] for column in about.values())] for name in found.kernels]
-    figures = _one_below_another(found, {})
+    which = [[name, *(column[name] for column in about.values())] for name in machines.kernels]
+    figures = _one_below_another(machines, {})
     return [Grid(MACHINES, ["", *about], which, []), Grid("Machine by machine", figures.columns, figures.rows, figures.notes)]
 
 
@@ -199,7 +199,7 @@ def _where(result: Comparison, values: Sequence[str]) -> list[str]:
     of: dict[str, set[str]] = {}
     for name, value in zip(names, values, strict=True):
         of.setdefault(name, set()).add(value)
-    if len(of) < 2 or any(len(found) > 1 for found in of.values()):
+    if len(of) < 2 or any(len(values) > 1 for values in of.values()):
         return [side.label for side in result.sides]
     return names
 
@@ -328,11 +328,11 @@ def tail_grid(result: Comparison) -> Grid:
 def grids(result: Comparison, width: int = PAGE_WIDTH) -> list[Grid]:
     """All tables, in order; those that were not wanted are absent. `width`: characters that a line has room for, where a table has several forms."""
     note = emulated_note(result)
-    found = [*machines_grids(result, width), figures_grid(result), settings_grid(result), selection_grid(result), effect_grid(result)]
+    tables = [*machines_grids(result, width), figures_grid(result), settings_grid(result), selection_grid(result), effect_grid(result)]
     if result.quantiles:
-        found.append(quantile_grid(result))
+        tables.append(quantile_grid(result))
     if result.tails:
-        found.append(tail_grid(result))
+        tables.append(tail_grid(result))
     if note is not None:
-        found[0].notes.append(note)
-    return found
+        tables[0].notes.append(note)
+    return tables

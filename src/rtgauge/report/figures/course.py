@@ -25,11 +25,11 @@ NAMED_STEPS = 8
 
 def course_figure(source: Source) -> Figure | None:
     """The largest value of every second, or of longer stretches where there are many; None where the record has no course."""
-    found = course(source.record, max(150, min(900, POINTS // (len(source.cpus) + 1))))
-    if found is None:
+    timeline = course(source.record, max(150, min(900, POINTS // (len(source.cpus) + 1))))
+    if timeline is None:
         return None
     quantity = common_quantity(step for condition in source.conditions.values() for step in condition.steps if has_distribution(step))
-    values = [point.max_us for point in found.points if point.max_us is not None]
+    values = [point.max_us for point in timeline.points if point.max_us is not None]
     low = max(0.1, min(values, default=1.0))
     high = max([*values, source.bound_us or 0.0, low * 10])
     top = high * 2.2
@@ -39,7 +39,7 @@ def course_figure(source: Source) -> Figure | None:
     x = alt.X(
         "start:Q",
         axis=alt.Axis(title="time (s)", grid=False, tickCount=8),
-        scale=alt.Scale(nice=False, domainMin=0, domainMax=max(phase.end_s for phase in found.phases)),
+        scale=alt.Scale(nice=False, domainMin=0, domainMax=max(phase.end_s for phase in timeline.phases)),
     )
     y = alt.Y(
         "us:Q",
@@ -50,13 +50,13 @@ def course_figure(source: Source) -> Figure | None:
 
     phases = csv(
         {"load": "string", "name": "string", "phase": "string", "start": "number", "end": "number"},
-        ((load_of[p.step], names[p.step], p.kind, p.start_s, p.end_s) for p in found.phases),
+        ((load_of[p.step], names[p.step], p.kind, p.start_s, p.end_s) for p in timeline.phases),
     )
     opacity = alt.Opacity("phase:O", sort=None, scale=alt.Scale(domain=["measure", "warm-up"], range=[0.16, 0.06]), legend=None)
     layers: list[alt.Chart] = [alt.Chart(phases).mark_rect().encode(x=x, x2="end:Q", color=colour, opacity=opacity)]
     points = csv(
         {"load": "string", "cpu": "string", "phase": "string", "start": "number", "end": "number", "us": "number", "missed": "number", "step": "string"},
-        ((load_of[p.step], p.cpu, p.kind, p.start_s, p.end_s, p.max_us, p.missed, p.step) for p in found.points),
+        ((load_of[p.step], p.cpu, p.kind, p.start_s, p.end_s, p.max_us, p.missed, p.step) for p in timeline.points),
     )
     shown = alt.Chart(points).transform_filter("datum.cpu === cpu").transform_calculate(middle="(datum.start + datum.end) / 2")
     valid = shown.transform_filter("isValid(datum.us)")
@@ -76,11 +76,11 @@ def course_figure(source: Source) -> Figure | None:
         .mark_point(filled=False, size=22, strokeWidth=1.2, opacity=0.9)
         .encode(x="middle:Q", y=y, color=colour, tooltip=tooltip),
     ]
-    any_missed = any(point.missed for point in found.points)
+    any_missed = any(point.missed for point in timeline.points)
     if any_missed:
         missed = shown.transform_filter("datum.missed > 0").mark_tick(orient="vertical", height=9, width=2, thickness=2, style="alarm", yOffset=-5)
         layers.append(missed.encode(x="middle:Q", y=alt.YValue("height"), tooltip=tooltip))
-    names_layer, marks_layer = _names(found, source.record)
+    names_layer, marks_layer = _names(timeline, source.record)
     layers += [names_layer] if len(source.record.steps) <= NAMED_STEPS else []
     # Without a mark the layer would have nothing to scale, and the browser would complain of it.
     layers += [marks_layer] if any(step.marks for step in source.record.steps) else []
@@ -91,16 +91,16 @@ def course_figure(source: Source) -> Figure | None:
         "Course of maxima",
         text,
         [layered(layers, height=280, description=text)],
-        notes=_notes(found, source, quantity, any_missed=any_missed, any_marked=any(step.marks for step in source.record.steps)),
+        notes=_notes(timeline, source, quantity, any_missed=any_missed, any_marked=any(step.marks for step in source.record.steps)),
     )
 
 
-def _names(found: Course, record: Record) -> tuple[alt.Chart, alt.Chart]:
+def _names(timeline: Course, record: Record) -> tuple[alt.Chart, alt.Chart]:
     """The name of each step at the head of its band, and a triangle where it is marked."""
     labels = step_labels(record)
     rows: list[tuple[object, ...]] = []
     for step in record.steps:
-        starts = [phase.start_s for phase in found.phases if phase.step == step.id]
+        starts = [phase.start_s for phase in timeline.phases if phase.step == step.id]
         if starts:
             rows.append((labels[step.id], min(starts), ", ".join(f"{mark.severity}: {mark.name}" for mark in step.marks)))
     data = csv({"name": "string", "start": "number", "marks": "string"}, rows)
@@ -117,15 +117,15 @@ def _names(found: Course, record: Record) -> tuple[alt.Chart, alt.Chart]:
     return text, marked.encode(x="start:Q", y=alt.YValue(0), tooltip=[alt.Tooltip("name:N"), alt.Tooltip("marks:N")])
 
 
-def _notes(found: Course, source: Source, quantity: str, *, any_missed: bool, any_marked: bool) -> list[str]:
-    each = format_duration(round(found.bucket_s * 1e9))
+def _notes(timeline: Course, source: Source, quantity: str, *, any_missed: bool, any_marked: bool) -> list[str]:
+    each = format_duration(round(timeline.bucket_s * 1e9))
     notes = [f"Each point is the largest {quantity} of {each}. Pale bands and hollow points: warm-up, which is in no other figure."]
     if quantity == SEVERAL:
-        notes.append(f"Each step has its own quantity: {', '.join(one for one in source.quantities if source.only(one).measured)}.")
+        notes.append(f"Each step has its own quantity: {', '.join(name for name in source.quantities if source.only(name).measured)}.")
     if any_missed:
         notes.append("Red ticks at the foot: activations were missed there.")
     if any_marked:
         notes.append("A red triangle at the head of a band: that step is marked.")
-    if not found.continuous:
+    if not timeline.continuous:
         notes.append("The steps do not share one stretch of time; they are drawn one after another.")
     return notes

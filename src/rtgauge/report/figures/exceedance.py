@@ -29,32 +29,32 @@ def _points_a_cpu(source: Source) -> int:
 
 
 def _curves(source: Source) -> dict[tuple[str, str, str], Curve]:
-    found: dict[tuple[str, str, str], Curve] = {}
+    curves: dict[tuple[str, str, str], Curve] = {}
     for label, cpus in source.measured.items():
         for cpu, part in cpus.items():
             points = FULL if cpu == ALL else _points_a_cpu(source)
-            found[label, cpu, PLAIN] = exceedance(part.plain, part.max_ns, points)
+            curves[label, cpu, PLAIN] = exceedance(part.plain, part.max_ns, points)
             if part.missed.total:
-                found[label, cpu, FILLED] = exceedance(part.plain.plus(part.missed), part.max_ns, points)
-    return {key: curve for key, curve in found.items() if len(curve.x_us)}
+                curves[label, cpu, FILLED] = exceedance(part.plain.plus(part.missed), part.max_ns, points)
+    return {key: curve for key, curve in curves.items() if len(curve.x_us)}
 
 
 def exceedance_figure(source: Source) -> Figure | None:
     """A chart a quantity: one curve a condition, and one more with the missed activations filled in where any was missed; None where nothing was measured."""
     specs: list[dict[str, Any]] = []
-    found: list[str] = []
+    measured: list[str] = []
     every: list[tuple[str, Curve]] = []
     for quantity in source.quantities:
         part = source.only(quantity)
         curves = _curves(part)
         if curves:
             specs.append(_chart(part, curves, quantity))
-            found.append(quantity)
+            measured.append(quantity)
             every += [(kind, curve) for (_, _, kind), curve in curves.items()]
     if not specs:
         return None
     description = " ".join(str(spec["description"]) for spec in specs)
-    titles = [capital(quantity) for quantity in found] if len(found) > 1 else []
+    titles = [capital(quantity) for quantity in measured] if len(measured) > 1 else []
     return Figure("exceedance", "Exceedance", description, specs, titles, _notes(source, every))
 
 

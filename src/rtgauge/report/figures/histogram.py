@@ -53,13 +53,13 @@ class _Frame:
 
 def _outlines(source: Source) -> tuple[int, dict[str, dict[str, Outline]]]:
     """How wide the bins are (us), and condition -> CPU -> outline."""
-    found: dict[str, dict[str, Outline]] = {}
+    outlines: dict[str, dict[str, Outline]] = {}
     width = 1
     for width in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000):
-        found = {label: {cpu: outline(part.plain, width) for cpu, part in cpus.items() if cpu != ALL} for label, cpus in source.measured.items()}
-        if sum(len(o.x_us) for cpus in found.values() for o in cpus.values()) <= CORNERS:
+        outlines = {label: {cpu: outline(part.plain, width) for cpu, part in cpus.items() if cpu != ALL} for label, cpus in source.measured.items()}
+        if sum(len(o.x_us) for cpus in outlines.values() for o in cpus.values()) <= CORNERS:
             break
-    return width, found
+    return width, outlines
 
 
 def histogram(source: Source) -> Figure | None:

@@ -30,9 +30,9 @@ class Source:
         """Read the windows of every step. `bound` (ns) replaces that of the verdicts. Raises RecordError."""
         required = bound if bound is not None else bound_ns(record)
         shown = without_folded(record)  # the others are drawn by chapters of their own
-        found = {condition.label: condition for condition in conditions(shown)}
-        numbers = {label: cpus for label, condition in found.items() if (cpus := by_cpu(shown, condition))}
-        return cls(shown, found, numbers, None if required is None else required / 1_000, record)
+        by_label = {condition.label: condition for condition in conditions(shown)}
+        numbers = {label: cpus for label, condition in by_label.items() if (cpus := by_cpu(shown, condition))}
+        return cls(shown, by_label, numbers, None if required is None else required / 1_000, record)
 
     @property
     def quantities(self) -> list[str]:

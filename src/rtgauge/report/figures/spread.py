@@ -23,16 +23,20 @@ def _lines(source: Source) -> list[tuple[str, str, Step, Distribution]]:
     from rtgauge.report.conditions import step_labels
 
     names = step_labels(source.record)
-    found: list[tuple[str, str, Step, Distribution]] = []
+    distributions: list[tuple[str, str, Step, Distribution]] = []
     for label, condition in source.conditions.items():
         for step in condition.steps:
             if not has_distribution(step) and not step.tasks:
-                found += [(f"{names[step.id]}, {one.labels.get('lock', '')}", label, step, one) for one in step.series if one.unit == "ns" and one.count]
+                distributions += [
+                    (f"{names[step.id]}, {series.labels.get('lock', '')}", label, step, series)
+                    for series in step.series
+                    if series.unit == "ns" and series.count
+                ]
             elif step.total is not None and not step.tasks and step.total.unit == "ns" and step.total.count:
-                found.append((names[step.id], label, step, step.total))
+                distributions.append((names[step.id], label, step, step.total))
                 if step.total.missed:
-                    found.append((f"{names[step.id]}, filled in", label, step, step.total.filled))
-    return found
+                    distributions.append((f"{names[step.id]}, filled in", label, step, step.total.filled))
+    return distributions
 
 
 def spread_figure(source: Source) -> Figure | None:

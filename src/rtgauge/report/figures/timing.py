@@ -134,7 +134,7 @@ def log_figure(gathered: Gathered, markers: Sequence[Marker]) -> Figure | None:
         base.mark_line(strokeWidth=2, opacity=0.6).encode(x=x, y=y, detail="name:N"),
         base.mark_point(filled=True, size=70, opacity=1).encode(x=x, y=y, shape=shape, tooltip=tooltip),
     ]
-    for number, marker in enumerate(sorted(markers, key=lambda one: one.ns)):
+    for number, marker in enumerate(sorted(markers, key=lambda marker: marker.ns)):
         at = csv({"at": "number"}, [[marker.ns / 1_000]])
         rule = alt.Chart(at).mark_rule(strokeDash=[2, 3], strokeWidth=1.5, style="muted", clip=True).encode(x=alt.X("at:Q"))
         left = marker.ns / 1_000 > math.sqrt(low * high)
@@ -159,5 +159,5 @@ def log_figure(gathered: Gathered, markers: Sequence[Marker]) -> Figure | None:
 
 def timing_figures(gathered: Sequence[Gathered], markers: Sequence[Marker]) -> list[Figure]:
     """The figures of every part, in the papers' order: linear, then log."""
-    drawn = [figure for one in gathered for figure in (linear_figure(one), log_figure(one, markers))]
+    drawn = [figure for signal in gathered for figure in (linear_figure(signal), log_figure(signal, markers))]
     return [figure for figure in drawn if figure is not None]

@@ -37,14 +37,14 @@ def timeline_lines(timeline: TimelineResult, names: list[str], width: int, *, pl
     runs = {name: [0] * cells for name in names}
     present = {name: [False] * cells for name in names}
     late = {name: [False] * cells for name in names}
-    for one in timeline.activations:
-        finish_ns = timeline.end_ns if one.finish_ns is None else one.finish_ns
-        for cell in range(one.release_ns // size_ns, min(cells, -(-finish_ns // size_ns))):
-            present[one.task][cell] = True
-            late[one.task][cell] |= (cell + 1) * size_ns > one.deadline_ns and one.missed
-    for one in timeline.segments:
-        for cell in range(one.start_ns // size_ns, -(-one.end_ns // size_ns)):
-            runs[one.task][cell] += min(one.end_ns, (cell + 1) * size_ns) - max(one.start_ns, cell * size_ns)
+    for activation in timeline.activations:
+        finish_ns = timeline.end_ns if activation.finish_ns is None else activation.finish_ns
+        for cell in range(activation.release_ns // size_ns, min(cells, -(-finish_ns // size_ns))):
+            present[activation.task][cell] = True
+            late[activation.task][cell] |= (cell + 1) * size_ns > activation.deadline_ns and activation.missed
+    for segment in timeline.segments:
+        for cell in range(segment.start_ns // size_ns, -(-segment.end_ns // size_ns)):
+            runs[segment.task][cell] += min(segment.end_ns, (cell + 1) * size_ns) - max(segment.start_ns, cell * size_ns)
     lines: list[str] = []
     for name in names:
         row = [_sign(signs, runs[name][i], size_ns, waits=present[name][i], late=late[name][i]) for i in range(cells)]

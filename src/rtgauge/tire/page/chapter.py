@@ -63,11 +63,11 @@ def _suffixes(every: list[TireResults]) -> list[str]:
 
 def figures_of(every: list[TireResults]) -> list[Figure]:
     """All figures, in order; with several systems each has its number in the figure's name and itself in the title."""
-    found: list[Figure] = []
+    figures: list[Figure] = []
     for results, suffix in zip(every, _suffixes(every), strict=True):
         drawn = [make(results, suffix) for make in (time_figure, threads_figure, hard_figure, soft_figure, frontier_figure, model_figure)]
-        found += [figure if not suffix else replace(figure, title=f"{figure.title}, {_title(results)}") for figure in drawn if figure is not None]
-    return found
+        figures += [figure if not suffix else replace(figure, title=f"{figure.title}, {_title(results)}") for figure in drawn if figure is not None]
+    return figures
 
 
 def _title(results: TireResults) -> str:
@@ -96,12 +96,12 @@ def _sections(results: TireResults, drawn: Container[str], suffix: str) -> list[
     few = sum(len(grid.rows) for grid in cells) <= FEW
     real_time = Section("Real-time", prose.real_time_words(results), here("tire-hard", "tire-soft"), cells if few else [], [] if few else cells)
     frontier = result_tables.frontier_grid(results, NARROW_SPACE)
-    found = Section("How large may it be?", prose.search_words(results), here("tire-frontier"), [frontier] if frontier is not None else [])
+    frontier_section = Section("How large may it be?", prose.search_words(results), here("tire-frontier"), [frontier] if frontier is not None else [])
     every = [
         Section("The model and the solvers", prose.model_words(results)),
         _speed_section(results, here("tire-time", "tire-threads")),
         real_time,
-        found,
+        frontier_section,
         _cost_section(results, here("tire-model")),
     ]
     return [section for section in every if not section.empty]

@@ -131,17 +131,17 @@ def _threads_chart(results: TireResults, points: Sequence[SpeedPoint], of: Calla
     ]
     base = alt.Chart(csv(COLUMNS, rows))
     bars = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.2, opacity=0.6, clip=True)
-    one = alt.Chart(csv({"y": "number"}, [[1]])).mark_rule(strokeDash=[5, 3], style="muted").encode(y=alt.Y("y:Q"))
-    told = "; ".join(f"{row[1]}, {row[0]}, {row[2]} nodes: {row[3]:.3g}" for row in rows)
+    real_time = alt.Chart(csv({"y": "number"}, [[1]])).mark_rule(strokeDash=[5, 3], style="muted").encode(y=alt.Y("y:Q"))
+    summary = "; ".join(f"{row[1]}, {row[0]}, {row[2]} nodes: {row[3]:.3g}" for row in rows)
     return layered(
         [
-            one,
+            real_time,
             bars.encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=colours(results)),
             base.mark_line(strokeWidth=1.6, opacity=0.85, clip=True).encode(x=x, y=y, color=colours(results), strokeDash=dash),
             base.mark_point(filled=True, size=40, opacity=1).encode(x=x, y=y, color=colours(results), shape=shape, tooltip=tooltip),
         ],
         height=HEIGHT - 40,
-        description=f"{title} over nodes. {told}",
+        description=f"{title} over nodes. {summary}",
     )
 
 
