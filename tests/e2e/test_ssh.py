@@ -31,7 +31,8 @@ def over_ssh(machine: Machine, *words: object, **options: Any) -> Done:
 
 def left_on(machine: Machine) -> str:
     """What a run has left there: folders, and processes of its engine."""
-    folders = "ls -d /tmp/rtgauge-* /var/tmp/rtgauge-* /root/rtgauge-* 2>/dev/null"
+    session = f"rtgauge-{'[0-9a-f]' * 16}*"
+    folders = f"ls -d /tmp/{session} /var/tmp/{session} /root/{session} 2>/dev/null"
     # Other machines of this kind, of tests that run at the same time, have mounts of their own.
     ours = '[ "$(readlink $p/ns/mnt)" = "$(readlink /proc/$$/ns/mnt)" ]'
     engines = "readlink $p/exe | grep 'rtgauge-................/engine'"
