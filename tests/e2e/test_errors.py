@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cli import error_line, good, rtgauge
+from tests.e2e.cli import error_line, rtgauge
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
 
@@ -101,18 +101,6 @@ def test_the_output_folder_cannot_be_written(tmp_path: Path, real_record: Path) 
         assert says in line
         assert "--out" in line
     assert file.read_text() == "mine"
-
-
-DEPLOY = ("restore", "deploy", "deploy show", "deploy apply", "deploy restore", "deploy cmdline")
-
-
-def test_every_command_has_help_for_a_stranger() -> None:
-    for words in ("", "run", "probe", "probe wakeup", "probe calibrate", "show", "list", "report", "export", "import", "import cyclictest", *DEPLOY):
-        done = good(rtgauge(*words.split(), "--help"))
-        assert done.stdout.startswith("Usage: rtgauge")
-        assert "rtgauge" in done.stdout.partition("\n")[2], f"no example in the help of '{words}'"
-        assert max(map(len, done.stdout.splitlines())) <= 80
-    assert good(rtgauge()).stdout == good(rtgauge("--help")).stdout
 
 
 def test_an_engine_that_is_none_is_said_to_be(tmp_path: Path) -> None:

@@ -38,7 +38,13 @@ def _say(text: str) -> None:
 
 @app.command("list")
 def list_guests(json: Json = False) -> None:
-    """List guests, and which are built and running."""
+    """List guests, and which are built and running.
+
+    \b
+    Examples:
+      rtgauge lab list
+      rtgauge lab list --json
+    """
     from rtgauge.lab.guest import guests
     from rtgauge.lab.image import find_image
     from rtgauge.lab.running_guests import find_running
@@ -78,6 +84,11 @@ def build(name: Name, fresh: Annotated[bool, typer.Option("--fresh", help="Rebui
     """Build a guest's image from Debian packages.
 
     An existing image is kept; --fresh rebuilds it.
+
+    \b
+    Examples:
+      rtgauge lab build debian-rt
+      rtgauge lab build debian-arm64 --fresh
     """
     from rtgauge.lab.guest import find_guest
     from rtgauge.lab.image import build as build_image
@@ -98,6 +109,11 @@ def boot(
     """Boot a guest and wait until ssh answers.
 
     Builds the image first if necessary.
+
+    \b
+    Examples:
+      rtgauge lab boot debian-rt
+      rtgauge lab boot debian --append "isolcpus=1" --smp 4
     """
     options = _options(append, smp, memory, port, accel)
     from rtgauge.lab.boot_guest import boot as boot_guest
@@ -147,7 +163,12 @@ def shell(context: typer.Context, name: Name) -> None:
 
 @app.command()
 def stop(name: Name) -> None:
-    """Shut a guest down."""
+    """Shut a guest down.
+
+    \b
+    Examples:
+      rtgauge lab stop debian-rt
+    """
     from rtgauge.lab.guest import find_guest
     from rtgauge.lab.running_guests import stop as stop_guest
 
@@ -156,7 +177,12 @@ def stop(name: Name) -> None:
 
 @app.command()
 def reset(name: Name) -> None:
-    """Reset a guest, as by a power cut: unwritten data is lost."""
+    """Reset a guest, as by a power cut: unwritten data is lost.
+
+    \b
+    Examples:
+      rtgauge lab reset debian-rt
+    """
     from rtgauge.lab.running_guests import cut_power, running_guest
 
     cut_power(running_guest(name))
@@ -165,7 +191,12 @@ def reset(name: Name) -> None:
 
 @app.command("rm")
 def remove(name: Name) -> None:
-    """Remove a guest's image and disk, and an added guest itself."""
+    """Remove a guest's image and disk, and an added guest itself.
+
+    \b
+    Examples:
+      rtgauge lab rm debian-rt
+    """
     from rtgauge.lab.guest import find_guest
     from rtgauge.lab.running_guests import remove as remove_guest
 
@@ -185,6 +216,10 @@ def add(
     """Add a guest with your own kernel.
 
     The kernel needs, built in or as modules: virtio PCI, block and network drivers, ext4, devtmpfs, an initial RAM disk and a serial console.
+
+    \b
+    Examples:
+      rtgauge lab add xenomai --kernel bzImage --modules lib/modules
     """
     from rtgauge.lab.guest import Guest, check_name, guests
     from rtgauge.lab.guest import add as add_guest

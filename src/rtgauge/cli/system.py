@@ -14,7 +14,13 @@ PURPOSES = ("xenomai", "preempt-rt", "stock")
 
 
 def system(target: Target = "local", json: Json = False) -> None:
-    """Show the machine's hardware, kernel and settings."""
+    """Show the machine's hardware, kernel and settings.
+
+    \b
+    Examples:
+      rtgauge system
+      rtgauge system --target ssh://root@board --json
+    """
     from rtgauge.system.facts import read_machine
 
     facts, _ = read_machine(target)

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+"""The help of every command, as one reads it who does not know rtgauge."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+import typer
+from click.testing import CliRunner
+
+from rtgauge.cli.main import app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = typer.main.get_command(app)
+
+
+def commands(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    yield words
+    for name, below in getattr(command, "commands", {}).items():
+        if not below.hidden:
+            yield from commands(below, (*words, name))
+
+
+@pytest.mark.parametrize("words", list(commands(ROOT)), ids=" ".join)
+def test_every_command_has_help_with_an_example(words: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(ROOT, [*words, "--help"], prog_name="rtgauge", terminal_width=80)
+    assert result.exit_code == 0
+    first, _, rest = result.output.partition("\n")
+    assert first.startswith(" ".join(["Usage: rtgauge", *words]))
+    assert "rtgauge" in rest, "no example"
+    assert max(map(len, result.output.splitlines())) <= 80
