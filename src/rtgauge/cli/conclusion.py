@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError
+from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeError
 from rtgauge.record.model import Run, RunDocument
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
@@ -18,24 +18,24 @@ from rtgauge.verdict.decision import exit_status, judge_run
 from rtgauge.verdict.requirement import parse_requirement
 
 
-def _draw(record: Record, page: Path) -> InputError | None:
+def _draw(record: Record, writer: RecordWriter) -> RtgaugeError | None:
     """Write the page; gives the error, so that the summary is printed all the same."""
-    from rtgauge.report.page import render
+    from rtgauge.report.page import html
 
     try:
-        render(record, page)
-    except InputError as error:
+        writer.write_page("report.html", html(record))
+    except (InputError, MeasureError) as error:
         return error
     return None
 
 
-def settle(path: Path, run: Run) -> tuple[Record, InputError | None]:
+def settle(path: Path, run: Run) -> tuple[Record, RtgaugeError | None]:
     """Judge the record at `path` and write its page; gives the record, and the error if the page could not be written."""
-    record = Record.open(path)
+    record, writer = Record.open(path), RecordWriter(path, run.id)
     if run.requirement is not None:
         record.run.verdicts = judge_run(parse_requirement(run.requirement), record)
-        RecordWriter(path, run.id).write_run(record.run)
-    return record, _draw(record, path / "report.html") if record.steps else None
+        writer.write_run(record.run)
+    return record, _draw(record, writer) if record.steps else None
 
 
 def document(record: Record) -> RunDocument:
@@ -43,7 +43,7 @@ def document(record: Record) -> RunDocument:
     return RunDocument(run=record.run, steps=record.steps, systems=record.systems, record=str(record.path))
 
 
-def status(record: Record, problem: InputError | None) -> int:
+def status(record: Record, problem: RtgaugeError | None) -> int:
     """The exit status of a record; if it was interrupted, prints how to resume. Raises MeasureError if the page could not be written."""
     if problem is not None:
         raise MeasureError(f"{problem}; the record is complete; write the page with: rtgauge report {shlex.quote(str(record.path))} -o FILE.html")

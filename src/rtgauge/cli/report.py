@@ -29,7 +29,6 @@ def report(
       rtgauge report RECORD --fraction 25% --marker "CAN frame=130us"
     """
     from rtgauge.cli.options import timing
-    from rtgauge.errors import InputError
     from rtgauge.record.reader import Record
     from rtgauge.report.figures.save import save_figures
     from rtgauge.report.page import render
@@ -37,11 +36,8 @@ def report(
     timing_options = timing(fraction, marker)
     opened = Record.open(record)
     page = out if out is not None else record / "report.html"
-    try:
-        render(opened, page, timing_options)
-        typer.echo(f"page     {page}")
-        if figures is not None:
-            for path in save_figures(opened, figures, timing=timing_options):
-                typer.echo(f"figure   {path}")
-    except OSError as error:
-        raise InputError(f"{error.filename or page} cannot be written: {error.strerror}") from None
+    render(opened, page, timing_options)
+    typer.echo(f"page     {page}")
+    if figures is not None:
+        for path in save_figures(opened, figures, timing=timing_options):
+            typer.echo(f"figure   {path}")

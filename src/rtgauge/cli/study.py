@@ -16,8 +16,9 @@ from rtgauge.cli.progress_display import make_display
 from rtgauge.errors import MeasureError
 from rtgauge.record.model import Run, RunDocument
 from rtgauge.record.reader import Record
+from rtgauge.record.writer import RecordWriter
 from rtgauge.report.compare.chapters import chapter_of
-from rtgauge.report.compare.page import render
+from rtgauge.report.compare.page import html
 from rtgauge.report.compare.tables import grids
 from rtgauge.report.compare.terminal import print_grids
 from rtgauge.report.terminal import print_summary
@@ -83,7 +84,8 @@ def measure_study(
         no_choice = error
     page = record.path / COMPARISON_PAGE
     if compared is not None and compared.comparison is not None:
-        render([chapter_of(compared.comparison, compared.sides, compared.pairs)], [side.record for side in compared.sides], page)
+        text = html([chapter_of(compared.comparison, compared.sides, compared.pairs)], [side.record for side in compared.sides])
+        RecordWriter(record.path, run.id).write_page(COMPARISON_PAGE, text)
     if as_json:
         study_document = StudyDocument(study=study.study.name, runs=[document(record)])
         if compared is not None:

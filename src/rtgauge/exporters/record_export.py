@@ -117,8 +117,6 @@ def export(record: Record, fmt: Format, out: Path | None, *, windows: bool = Fal
         data = (document(record).model_dump_json(indent=1) + "\n").encode()
     if out is None:
         return data.decode()
-    if out.is_dir():
-        raise InputError(f"{out} is a folder: give a file with -o FILE")
-    with clear_errors(out):
+    with clear_errors(out, option="-o", kind="file"):
         write_whole(out, data)
     return None

@@ -6,15 +6,14 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from rtgauge.errors import InputError
-from rtgauge.record.files import clear_errors
+from rtgauge.record.files import clear_errors, whole_file
 from rtgauge.record.samples import SamplesHeader, read_samples, read_times
 
 TABLES = (".csv", ".parquet")
@@ -54,36 +53,23 @@ def _releases(header: SamplesHeader, latencies: np.ndarray[tuple[int], np.dtype[
     return header.start_ns + before * header.interval_ns
 
 
-@contextmanager
-def _whole_or_absent(out: Path) -> Generator[None]:
-    """Remove the file if it could not be written completely."""
-    try:
-        yield
-    except OSError:
-        out.unlink(missing_ok=True)
-        raise
-
-
 def export_samples(files: Mapping[int, Path], out: Path) -> list[Path]:
     """Write the samples of every series (series -> its file) to `out`, by its suffix; gives the files written.
 
     `.csv` and `.parquet` are one table. Any other suffix is the engine's own format, one file per series: `out` itself for one
     series, else `out` with `-0`, `-1`, ... before the suffix. Raises InputError or MeasureError.
     """
-    with clear_errors(out, option="--samples"), _whole_or_absent(out):
+    with clear_errors(out, option="--samples", kind="file"):
         if out.suffix in TABLES:
             table = pl.concat([samples_table(files[series]) for series in sorted(files)])
-            if out.suffix == ".csv":
-                table.write_csv(out)
-            else:
-                table.write_parquet(out)
+            with whole_file(out) as file:
+                if out.suffix == ".csv":
+                    table.write_csv(file)
+                else:
+                    table.write_parquet(file)
             return [out]
-        if len(files) == 1:
-            shutil.copyfile(next(iter(files.values())), out)
-            return [out]
-        written: list[Path] = []
-        for series in sorted(files):
-            target = out.with_name(f"{out.stem}-{series}{out.suffix}")
-            shutil.copyfile(files[series], target)
-            written.append(target)
-        return written
+        targets = {series: out if len(files) == 1 else out.with_name(f"{out.stem}-{series}{out.suffix}") for series in sorted(files)}
+        for series, target in targets.items():
+            with files[series].open("rb") as source, whole_file(target) as file:
+                shutil.copyfileobj(source, file)
+        return [*targets.values()]

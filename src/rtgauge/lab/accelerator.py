@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from rtgauge.lab import paths
 from rtgauge.lab.disk import make_empty_disk
 from rtgauge.lab.qemu import BootOptions, command, same_architecture
+from rtgauge.record.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +45,7 @@ def choose(guest: Guest, image: Image, say: Callable[[str], None]) -> Accelerato
         say(f"testing {KVM} (once, at most {TRIAL_S:g} s)")
         results[key] = _trial_boot(guest, image)
         paths.private(cache.parent)
-        cache.write_text(json.dumps(results) + "\n")
+        write_whole(cache, (json.dumps(results) + "\n").encode())
         if not results[key]:
             say(f"{KVM} exists but does not boot this kernel: the guest is emulated")
     return "kvm" if results[key] else "tcg"

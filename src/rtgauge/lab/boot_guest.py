@@ -8,7 +8,9 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Self, cast
 
 from rtgauge.errors import InputError, MeasureError
@@ -17,13 +19,13 @@ from rtgauge.lab.accelerator import choose
 from rtgauge.lab.disk import make_empty_disk
 from rtgauge.lab.guest import find_guest
 from rtgauge.lab.image import image_of
-from rtgauge.lab.paths import folder_of
+from rtgauge.lab.paths import folder_of, open_lock
 from rtgauge.lab.qemu import TOPOLOGY, BootOptions, command
 from rtgauge.lab.running_guests import Running, console_of, end_of_console, find_running, keep, kill, last_console_lines, process_of, running_guest, stop
+from rtgauge.record.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from rtgauge.lab.guest import Guest
     from rtgauge.lab.image import Image
@@ -74,7 +76,7 @@ class QemuEndedError(BootError):
 def boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str], None], *, or_running: bool = False) -> Running:
     """Boot a guest and wait until its SSH server answers. `or_running`: accept one that already runs. Raises InputError, MeasureError."""
     name, folder = guest.name, paths.private(folder_of(guest.name))
-    with (folder / "lock").open("w") as lock:
+    with open_lock(folder / "lock") as lock:
         # a second caller waits until the guest is up
         fcntl.flock(lock, fcntl.LOCK_EX)
         running = find_running(name)
@@ -92,12 +94,13 @@ def _boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str],
     accelerator = options.accelerator or choose(guest, image, say)
     disk = folder / "disk"
     if not disk.exists():
-        new = folder / "disk.new"
-        make_empty_disk(new, DISK_MIB)
-        new.replace(disk)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".new-") as aside:
+            new = Path(aside) / "disk"
+            make_empty_disk(new, DISK_MIB)
+            new.replace(disk)
     start = time.monotonic()
     port, key = _start_and_wait(guest, image, options, accelerator, say)
-    (folder / "known_hosts").write_text(f"rtgauge-lab-{name} {key}\n")
+    write_whole(folder / "known_hosts", f"rtgauge-lab-{name} {key}\n".encode())
     running = Running(
         name=name,
         pid=process_of(name) or 0,

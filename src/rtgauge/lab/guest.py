@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.lab import paths
 from rtgauge.lab.kernel_image import Architecture, architecture_of
+from rtgauge.record.files import write_whole
 from rtgauge.suggest import nearest
 
 NAME = r"[a-z0-9][a-z0-9-]{0,31}"
@@ -88,9 +89,7 @@ def add(guest: Guest) -> None:
             raise InputError(f"{folder} is not a folder")
     path = _file(guest.name)
     paths.private(path.parent)
-    new = path.with_suffix(".new")
-    new.write_text(guest.model_dump_json(indent=1) + "\n")
-    new.replace(path)
+    write_whole(path, (guest.model_dump_json(indent=1) + "\n").encode())
 
 
 def _check_kernel(kernel: Path, architecture: Architecture) -> None:

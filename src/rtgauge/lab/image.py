@@ -119,7 +119,7 @@ def find_image(guest: Guest) -> Image | None:
 def _building(parent: Path) -> Generator[Path]:
     """A temporary folder; one build at a time, and leftovers of killed builds are removed first."""
     parent.mkdir(parents=True, exist_ok=True)
-    with (parent / ".lock").open("w") as lock:
+    with paths.open_lock(parent / ".lock") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import IO
+
+from rtgauge.errors import MeasureError
 
 
 def _base(variable: str, default: str) -> Path:
@@ -28,6 +31,13 @@ def folder_of(name: str) -> Path:
 
 
 def private(folder: Path) -> Path:
-    """The folder, created if missing, accessible to this user only."""
+    """The folder, created if missing, accessible to this user only. Raises MeasureError if it belongs to another user."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.stat().st_uid != os.geteuid():
+        raise MeasureError(f"{folder} belongs to another user: set XDG_CACHE_HOME and XDG_DATA_HOME to folders of your own")
     return folder
+
+
+def open_lock(path: Path) -> IO[str]:
+    """The lock file `path`, created if missing, never through a link. Raises OSError."""
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "w")

@@ -22,6 +22,7 @@ from rtgauge.lab.image import remove_images
 from rtgauge.lab.paths import folder_of
 from rtgauge.lab.qemu import MEMORY_MIB
 from rtgauge.lab.ssh import SSH_S, ssh_command
+from rtgauge.record.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,10 +78,7 @@ def find_running(name: str) -> Running | None:
 
 def keep(running: Running) -> None:
     """Save a running guest."""
-    place = folder_of(running.name) / "running.json"
-    new = place.with_suffix(".new")
-    new.write_text(json.dumps(asdict(running)) + "\n")
-    new.replace(place)
+    write_whole(folder_of(running.name) / "running.json", (json.dumps(asdict(running)) + "\n").encode())
 
 
 def all_running() -> Iterator[Running]:

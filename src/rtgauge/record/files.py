@@ -6,14 +6,16 @@ from __future__ import annotations
 import errno
 import os
 import re
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+import secrets
+import stat
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from rtgauge.errors import InputError, MeasureError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-    from pathlib import Path
 
 
 def check_name(path: Path) -> None:
@@ -50,39 +52,118 @@ def sync_tree(path: Path) -> None:
         sync_folder(folder)
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Replace a file atomically and durably: a reader sees the old or the new content. Raises OSError."""
-    temporary = path.with_name(f".{path.name}.tmp")
+@contextmanager
+def open_folder(path: Path) -> Generator[int]:
+    """The descriptor of a folder: what is written relative to it goes there, also if the folder's name is given to another meanwhile. Raises OSError."""
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def below_descriptor(folder: int) -> Path:
+    """A path for an open folder that other processes of this user can use too, while it is open here."""
+    return Path(f"/proc/{os.getpid()}/fd/{folder}")
+
+
+def shown(path: Path) -> Path:
+    """A path below `below_descriptor` as the user knows it; any other as it is."""
+    if len(path.parts) < 5 or path.parts[1] != "proc" or path.parts[3] != "fd":
+        return path
+    try:
+        return Path(*path.parts[:5]).readlink().joinpath(*path.parts[5:])
     except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
-    sync_folder(path.parent)
+        return path
+
+
+def check_own(folder: int) -> None:
+    """Refuse a folder of another user, who could replace what is in it. Raises PermissionError.
+
+    On a file system without owners (vfat, a squashed NFS) a folder is ours if its owner is that of the files that we make in it.
+    """
+    owner = os.fstat(folder).st_uid
+    if owner == os.geteuid():
+        return
+    aside = f".{secrets.token_hex(16)}.tmp"
+    handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
+    try:
+        ours = os.fstat(handle).st_uid == owner
+    finally:
+        os.close(handle)
+        os.unlink(aside, dir_fd=folder)
+    if not ours:
+        raise PermissionError(errno.EPERM, "it belongs to another user")
+
+
+def _check_replaceable(folder: int, name: str) -> None:
+    """Refuse to put a file in place of a folder, a device or a pipe. Raises OSError."""
+    try:
+        kind = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISDIR(kind):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+    # /dev/stdout is a link into /proc
+    descriptor = stat.S_ISLNK(kind) and os.readlink(name, dir_fd=folder).startswith("/proc/")
+    if descriptor or not (stat.S_ISREG(kind) or stat.S_ISLNK(kind)):
+        raise OSError(errno.EINVAL, "it is not a regular file", name)
 
 
 @contextmanager
-def clear_errors(path: Path, record: Path | None = None, option: str = "--out") -> Generator[None]:
-    """Turn an OSError for `path` into a one-line error. `record`: the folder with the results so far; `option`: selects another folder.
+def whole_file(path: Path, *, folder: int | None = None, mode: int = 0o666) -> Generator[BinaryIO]:
+    """A new file for writing that becomes `path` when the block ends: a reader sees the old content or all of the new one, also after a power cut.
+
+    It is written beside `path` under a name that cannot be foreseen, never through a link, in a folder that is opened once (or is open already:
+    `folder`, of which only the last part of `path` is used). A link at `path` is replaced, not followed. Raises OSError; then nothing is left behind.
+    """
+    if folder is None:
+        with open_folder(path.parent) as opened, whole_file(path, folder=opened, mode=mode) as file:
+            yield file
+        return
+    _check_replaceable(folder, path.name)
+    aside = f".{secrets.token_hex(16)}.tmp"
+    handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder)
+    try:
+        with open(handle, "wb") as file:  # noqa: PTH123 - a descriptor
+            yield file
+            file.flush()
+            os.fsync(handle)
+        os.rename(aside, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(aside, dir_fd=folder)
+        raise
+    os.fsync(folder)
+
+
+def write_whole(path: Path, data: bytes, *, folder: int | None = None, mode: int = 0o666) -> None:
+    """Replace a file by `data`, as `whole_file` does. Raises OSError."""
+    with whole_file(path, folder=folder, mode=mode) as file:
+        file.write(data)
+
+
+@contextmanager
+def clear_errors(path: Path, record: Path | None = None, option: str = "--out", kind: Literal["folder", "file"] = "folder") -> Generator[None]:
+    """Turn an OSError for `path` into a one-line error. `record`: the folder with the results so far; `option`: selects another folder or file.
 
     Raises MeasureError for a full disk and InputError for a path that cannot be written.
     """
     try:
         yield
     except OSError as error:
+        path = shown(path)
         # polars has the errno only in its message
         match = re.search(r"\(os error ([0-9]{1,4})\)", str(error))
         number = error.errno if error.errno is not None or match is None else int(match[1])
         if number in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
-            saved = "" if record is None else f"; the results so far are in {record}"
-            raise MeasureError(f"disk full: {path} cannot be written; free space or choose another folder with {option}{saved}") from None
-        if number in {errno.ENOTDIR, errno.EEXIST}:
+            saved = "" if record is None else f"; the results so far are in {shown(record)}"
+            raise MeasureError(f"disk full: {path} cannot be written; free space or choose another {kind} with {option}{saved}") from None
+        if number == errno.EISDIR:
+            raise InputError(f"{path} is a folder: name a file with {option}") from None
+        if number in {errno.ENOTDIR, errno.EEXIST} and kind == "folder":
             raise InputError(f"{path} is not a folder: choose another one with {option}") from None
-        raise InputError(f"{path} cannot be written ({error.strerror or error}): choose another folder with {option}") from None
+        raise InputError(f"{path} cannot be written ({error.strerror or error}): choose another {kind} with {option}") from None
 
 
 def clean_name(text: str) -> str:

@@ -96,7 +96,7 @@ class Record:
 
         path = self.folder(step) / "windows.parquet"
         try:
-            frame = pl.read_parquet(path)
+            frame = pl.read_parquet(path, glob=False)
         except (OSError, pl.exceptions.PolarsError) as error:
             raise RecordError(f"{path} cannot be read ({error}): the record is damaged") from None
         if frame.schema.get("bins") == pl.List(pl.UInt32):

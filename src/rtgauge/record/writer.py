@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import secrets
 import shutil
+import stat
+import weakref
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rtgauge.errors import InputError, RecordError
-from rtgauge.record.files import check_name, clean_name, clear_errors, sync_folder, sync_tree, write_whole
+from rtgauge.record.files import below_descriptor, check_name, check_own, clean_name, clear_errors, shown, sync_folder, sync_tree, write_whole
 from rtgauge.record.model import Run, Step
 from rtgauge.record.reader import STEP_ID, Record, read_json, read_model
 
@@ -21,6 +24,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 PARTIAL = ".partial"
+FOLDERS = ("steps", "targets")
+FOLDER_MODE = 0o775
+"""At most: where the umask would let anyone write, only the group may."""
 LATER = b"\n--- in a later session\n"
 MOST_EARLIER_BYTES = 1 << 20
 
@@ -35,12 +41,22 @@ def _bytes(model: Run | Step) -> bytes:
 
 
 class RecordWriter:
-    """Writes a record. `path`: its folder; `id`: its name; `run`: the content of run.json (None before `write_run`)."""
+    """Writes a record. `path`: its folder; `id`: its name; `run`: the content of run.json (None before `write_run`).
+
+    The folder is opened once, and everything is written below its descriptor (`_place`): who owns the folder around it can rename it,
+    but not lead what is written elsewhere.
+    """
 
     def __init__(self, path: Path, record: str, run: Run | None = None) -> None:
+        """Raises InputError for a folder that is a link, or another user's."""
         self.path = path
         self.id = record
         self.run = run
+        with clear_errors(path):
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            weakref.finalize(self, os.close, descriptor)
+            check_own(descriptor)
+        self._place = below_descriptor(descriptor)
 
     @classmethod
     def create(cls, out: Path, *, host: str, name: str, now: datetime | None = None) -> RecordWriter:
@@ -55,19 +71,22 @@ class RecordWriter:
         path = out / (record + PARTIAL)
         with clear_errors(out):
             out.mkdir(parents=True, exist_ok=True)
-            path.mkdir()
-            (path / "steps").mkdir()
-            (path / "targets").mkdir()
-            sync_folder(path)
+            path.mkdir(FOLDER_MODE)
+            writer = cls(path, record)
+            for part in FOLDERS:
+                (writer._place / part).mkdir(FOLDER_MODE)
+            sync_folder(writer._place)
             sync_folder(out)
-        return cls(path, record)
+        return writer
 
     @classmethod
     def open_partial(cls, path: Path) -> RecordWriter:
         """Continue an unfinished record: its `run` lists the finished steps, half-written ones are removed.
 
-        An interrupted record gets its `.partial` back. Raises RecordError for a damaged one and InputError for a complete one.
+        An interrupted record gets its `.partial` back. Raises RecordError for a damaged one, InputError for a complete one and for one
+        that another user can change.
         """
+        path = path.resolve() if path.is_symlink() else path
         if not (path / "run.json").is_file():
             raise RecordError(f"{path} is not a record that can be resumed: it has no run.json")
         run = read_model(path / "run.json", Run)
@@ -76,10 +95,13 @@ class RecordWriter:
         with clear_errors(path):
             if not path.name.endswith(PARTIAL):
                 path = path.rename(path.with_name(path.name + PARTIAL))
-            steps = path / "steps"
-            steps.mkdir(exist_ok=True)
-            for leftover in [*steps.glob(".*.tmp"), *path.glob(".*.tmp")]:
-                shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+            writer = cls(path, run.id)
+            for name in FOLDERS:
+                (writer._place / name).mkdir(FOLDER_MODE, exist_ok=True)
+            writer._check_folders()
+            steps = writer._place / "steps"
+            for leftover in [*steps.glob(".*.tmp"), *writer._place.glob(".*.tmp")]:
+                shutil.rmtree(leftover) if leftover.is_dir() and not leftover.is_symlink() else leftover.unlink()
             sync_folder(steps)
         for step in run.steps:
             read_model(steps / step / "step.json", Step)
@@ -88,9 +110,19 @@ class RecordWriter:
         run = run.model_copy(
             update={"steps": [*run.steps, *(read_model(steps / name / "step.json", Step).id for name in unlisted)], "state": "partial", "ended": None}
         )
-        writer = cls(path, run.id)
         writer.write_run(run)
         return writer
+
+    def _check_folders(self) -> None:
+        """The folders of a record that is continued are folders, of one owner, and only he (or a group of his) may write in them. Raises InputError."""
+        owner = self._place.stat().st_uid
+        owners = owner == os.geteuid()
+        for folder in [self._place, *(entry for name in FOLDERS for entry in [self._place / name, *(self._place / name).iterdir()])]:
+            about = folder.stat() if folder == self._place else folder.lstat()
+            if stat.S_ISREG(about.st_mode):
+                continue
+            if not stat.S_ISDIR(about.st_mode) or about.st_uid != owner or (owners and about.st_mode & stat.S_IWOTH):
+                raise InputError(f"{shown(folder)} is a link, another user's, or anyone may write in it: not resumed; measure again, or make it yours alone")
 
     def record(self) -> Record:
         """The record as written so far. Raises RecordError."""
@@ -99,14 +131,14 @@ class RecordWriter:
     def write_run(self, run: Run) -> None:
         """Write run.json atomically. Raises InputError or MeasureError."""
         with clear_errors(self.path / "run.json", self.path):
-            write_whole(self.path / "run.json", _bytes(run))
+            write_whole(self._place / "run.json", _bytes(run))
         self.run = run
 
     def write_system(self, name: str, facts: dict[str, Any]) -> None:
         """Write the facts of the target `name` to targets/NAME/system.json. Raises InputError or MeasureError."""
-        folder = self.path / "targets" / clean_name(name)
+        folder = self._place / "targets" / clean_name(name)
         with clear_errors(folder, self.path):
-            folder.mkdir(exist_ok=True)
+            folder.mkdir(FOLDER_MODE, exist_ok=True)
             write_whole(folder / "system.json", (json.dumps(facts, indent=1, ensure_ascii=False) + "\n").encode())
             sync_folder(folder.parent)
 
@@ -115,16 +147,16 @@ class RecordWriter:
 
         The console of an earlier session stays before it. Raises InputError or MeasureError.
         """
-        file = self.path / "targets" / clean_name(name) / "console.log"
+        file = self._place / "targets" / clean_name(name) / "console.log"
         with clear_errors(file.parent, self.path):
-            file.parent.mkdir(exist_ok=True)
+            file.parent.mkdir(FOLDER_MODE, exist_ok=True)
             earlier = file.read_bytes()[-MOST_EARLIER_BYTES:] if file.exists() else b""
             # The console of a guest that kept running contains the earlier text.
             write_whole(file, text if text.startswith(earlier) else earlier + LATER + text)
-        return file
+        return self.path / file.relative_to(self._place)
 
     def _session_file(self, name: str) -> Path:
-        return self.path / "targets" / clean_name(name) / "session.json"
+        return self._place / "targets" / clean_name(name) / "session.json"
 
     def write_session(self, name: str, session: dict[str, Any] | None) -> None:
         """Save what another process needs to resume the session on the target `name`; None: there is none. Raises InputError or MeasureError."""
@@ -133,7 +165,7 @@ class RecordWriter:
             if session is None:
                 file.unlink(missing_ok=True)
                 return
-            file.parent.mkdir(exist_ok=True)
+            file.parent.mkdir(FOLDER_MODE, exist_ok=True)
             write_whole(file, json.dumps(session).encode())
 
     def read_session(self, name: str) -> dict[str, Any] | None:
@@ -144,10 +176,16 @@ class RecordWriter:
             return None
         return cast("dict[str, Any]", session) if isinstance(session, dict) else None
 
+    def write_page(self, name: str, text: str) -> Path:
+        """Write an HTML page into the record; gives its path. Raises InputError or MeasureError."""
+        with clear_errors(self.path / name, option="-o", kind="file"):
+            write_whole(self._place / name, text.encode(errors="replace"))
+        return self.path / name
+
     def _temporary(self, step_id: str) -> Path:
         if not STEP_ID.fullmatch(step_id) or step_id.endswith(".tmp"):
             raise ValueError(f"'{step_id}' is not the name of a step")
-        return self.path / "steps" / f".{step_id}.tmp"
+        return self._place / "steps" / f".{step_id}.tmp"
 
     def step_folder(self, step_id: str) -> Path:
         """A new empty folder for the files of a step while it is measured; `commit_step` renames it.
@@ -155,12 +193,12 @@ class RecordWriter:
         Raises InputError if the step already exists, or MeasureError.
         """
         temporary = self._temporary(step_id)
-        if (self.path / "steps" / step_id).exists():
+        if (self._place / "steps" / step_id).exists():
             raise InputError(f"{self.path} already has a step {step_id}")
         with clear_errors(temporary, self.path):
             if temporary.exists():
                 shutil.rmtree(temporary)
-            temporary.mkdir()
+            temporary.mkdir(FOLDER_MODE)
         return temporary
 
     def drop_step(self, step_id: str) -> None:
@@ -169,7 +207,7 @@ class RecordWriter:
 
     def remove_step(self, step_id: str) -> None:
         """Remove a step that ended early, so that it can be measured again."""
-        shutil.rmtree(self.path / "steps" / step_id, ignore_errors=True)
+        shutil.rmtree(self._place / "steps" / step_id, ignore_errors=True)
         if self.run is not None:
             self.write_run(self.run.model_copy(update={"steps": [name for name in self.run.steps if name != step_id]}))
 
@@ -178,11 +216,11 @@ class RecordWriter:
 
         Raises InputError or MeasureError; the step is then absent and the record otherwise unchanged.
         """
-        temporary, folder = self._temporary(step.id), self.path / "steps" / step.id
+        temporary, folder = self._temporary(step.id), self._place / "steps" / step.id
         table = io.BytesIO()
         windows.write_parquet(table)
         with clear_errors(temporary, self.path):
-            temporary.mkdir(exist_ok=True)
+            temporary.mkdir(FOLDER_MODE, exist_ok=True)
             (temporary / "windows.parquet").write_bytes(table.getvalue())
             (temporary / "step.json").write_bytes(_bytes(step))
             sync_tree(temporary)
@@ -190,7 +228,7 @@ class RecordWriter:
             sync_folder(folder.parent)
         if self.run is not None:
             self.write_run(self.run.model_copy(update={"steps": [*self.run.steps, step.id]}))
-        return folder
+        return self.path / "steps" / step.id
 
     def close_partial(self) -> None:
         """Leave the record to be resumed: state `interrupted`, name with `.partial`."""

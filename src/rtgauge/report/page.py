@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from rtgauge.analysis.frequency import gather
 from rtgauge.analysis.sustained import curves
-from rtgauge.errors import InputError
 from rtgauge.probe.registry import plural_of, probe_of
+from rtgauge.record.files import clear_errors, write_whole
 from rtgauge.record.model import Severity
 from rtgauge.report import frequency_tables, method, sustained_tables, tables
 from rtgauge.report.changes import change_tables
@@ -295,14 +295,9 @@ def html(record: Record, timing: Timing | None = None) -> str:
 
 
 def write_page(text: str, out: Path) -> None:
-    """Write a page to `out`; it is complete or not there. Raises InputError where `out` cannot be written."""
-    aside = out.with_name(f".{out.name}.partial")
-    try:
-        aside.write_text(text, encoding="utf-8")
-        aside.replace(out)
-    except OSError as error:
-        aside.unlink(missing_ok=True)
-        raise InputError(f"the page cannot be written to {out} ({error.strerror}): name another file with -o") from None
+    """Write a page to `out`; it is complete or not there. Raises InputError where `out` cannot be written, MeasureError for a full disk."""
+    with clear_errors(out, option="-o", kind="file"):
+        write_whole(out, text.encode(errors="replace"))
 
 
 def render(record: Record, out: Path, timing: Timing | None = None) -> None:

@@ -98,6 +98,7 @@ def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt:
     What went on by itself on another machine, where only the connection or rtgauge had ended, is picked up.
     Gives and raises as `start_run` does.
     """
+    folder = folder.resolve() if folder.is_symlink() else folder
     record = Record.open(folder)
     unfinished = record.run
     if unfinished.state == "complete" and folder.name.endswith(PARTIAL):

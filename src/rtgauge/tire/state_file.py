@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import RecordError
-from rtgauge.record.files import clear_errors
+from rtgauge.record.files import clear_errors, whole_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,14 +56,14 @@ def read_state(path: Path) -> TireState:
 def export_state(source: Path, out: Path) -> None:
     """Write a state file as .csv (node, x, y, vx, vy; every digit), .npy (a row a node) or else as it is. Raises what clear_errors does."""
     state = read_state(source)
-    with clear_errors(out, out.parent):
+    with clear_errors(out, out.parent), whole_file(out) as file:
         if out.suffix == ".csv":
             rows = (f"{node},{','.join(map(repr, row))}" for node, row in enumerate(state.nodes.tolist()))
-            out.write_text("\n".join([f"node,{','.join(COLUMNS)}", *rows, ""]))
+            file.write("\n".join([f"node,{','.join(COLUMNS)}", *rows, ""]).encode())
         elif out.suffix == ".npy":
-            with out.open("wb") as file:
-                import numpy as np
+            import numpy as np
 
-                np.save(file, state.nodes)
+            np.save(file, state.nodes)
         else:
-            shutil.copyfile(source, out)
+            with source.open("rb") as states:
+                shutil.copyfileobj(states, file)

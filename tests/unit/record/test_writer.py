@@ -44,6 +44,19 @@ def test_a_finished_record_reads_back(tmp_path):
     assert not [p for p in place.rglob("*") if p.name.endswith((".tmp", ".partial"))]
 
 
+@pytest.mark.parametrize("name", ["x*", "x?", "x[yz]", "e[1]", "**"])
+def test_a_folder_whose_name_is_a_pattern_is_that_folder_only(tmp_path, name):
+    """The windows of the folder beside it, which the pattern would match, are not read."""
+    one, windows = step([100, 200])
+    for folder, table in ((name, windows), ("xy", step([1])[1]), ("e1", step([1])[1])):
+        (tmp_path / folder).mkdir()
+        writer = RecordWriter.create(tmp_path / folder, host="h", name="n", now=NOW)
+        writer.write_run(run(writer.id))
+        writer.commit_step(one, table)
+        writer.finish("complete").rename(tmp_path / folder / "record")
+    assert_frame_equal(Record.open(tmp_path / name / "record").windows(one), windows)
+
+
 def test_a_record_that_is_being_written_can_be_read(tmp_path):
     writer = begin(tmp_path)
     one, windows = step([1, 2])

@@ -53,7 +53,7 @@ def test_an_unknown_format_and_an_unwritable_folder_are_said(record: Record, tmp
     with pytest.raises(InputError, match="png, svg, pdf"):
         save_figures(record, tmp_path / "figures", ["gif"])
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(InputError, match="cannot be written"):
+    with pytest.raises(InputError, match="not a folder"):
         save_figures(record, tmp_path / "file" / "figures", ["svg"])
 
 

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 import numpy as np
 
-from rtgauge.errors import InputError
 from rtgauge.report.fact_rows import system_lines
 from rtgauge.report.figure_data import Counts, exceedance, outline
 from rtgauge.report.figures.figure import US_LABEL, Figure, csv, decades, layered, log_ticks
-from rtgauge.report.figures.save import FORMATS, convert, whole
+from rtgauge.report.figures.save import write_figures
 from rtgauge.report.quantity import LATENCY, capital
 
 if TYPE_CHECKING:
@@ -201,17 +200,6 @@ def of_part(figure: Figure, title: str) -> Figure:
 
 
 def save_figures(figures: Iterable[Figure], records: Iterable[Record], folder: Path) -> list[Path]:
-    """Write every figure as PNG, SVG and PDF into `folder`; the files written. Raises InputError where it cannot be written."""
+    """Write every figure as PNG, SVG and PDF into `folder`; the files written. Raises as `write_figures` does."""
     subtitle = "\n".join(dict.fromkeys(line for record in records for line in system_lines(record)))
-    written: list[Path] = []
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for figure in figures:
-            spec = whole(figure, subtitle)
-            for form in FORMATS:
-                file = folder / f"{figure.name}.{form}"
-                file.write_bytes(convert(spec, form, "light", 1))
-                written.append(file)
-    except OSError as error:
-        raise InputError(f"figures cannot be written to {folder} ({error.strerror}): name another folder") from None
-    return written
+    return write_figures(figures, folder, subtitle)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
+from rtgauge.record.files import clear_errors, write_whole
 from rtgauge.report.figures.figure import WIDTH, Figure
 from rtgauge.report.figures.save import FORMATS, VEGALITE, convert, whole
 from rtgauge.report.figures.theme import BACKGROUND, config
@@ -25,7 +26,7 @@ def figure_form(path: Path) -> str:
 
 
 def write_figure(figure: Figure, path: Path, subtitle: str) -> None:
-    """Write the figure as SVG, PNG, PDF or an HTML page that needs no network. Raises InputError where that cannot be written."""
+    """Write the figure as SVG, PNG, PDF or an HTML page that needs no network. Raises InputError where that cannot be written, MeasureError for a full disk."""
     form = figure_form(path)
     spec = whole(figure, subtitle)
     if form == "html":
@@ -37,7 +38,5 @@ def write_figure(figure: Figure, path: Path, subtitle: str) -> None:
         ).encode()
     else:
         content = convert(spec, form, "light", 1)
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+    with clear_errors(path, option="--figure", kind="file"):
+        write_whole(path, content)

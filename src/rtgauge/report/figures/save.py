@@ -10,6 +10,7 @@ import altair as alt
 from rtgauge.analysis.frequency import gather
 from rtgauge.analysis.sustained import curves
 from rtgauge.errors import InputError
+from rtgauge.record.files import clear_errors, open_folder, write_whole
 from rtgauge.report.fact_rows import system_lines
 from rtgauge.report.figures.collect import figures
 from rtgauge.report.figures.figure import WIDTH, Figure
@@ -20,7 +21,7 @@ from rtgauge.report.figures.timing import timing_figures
 from rtgauge.report.frequency_tables import Timing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from rtgauge.record.reader import Record
@@ -59,25 +60,33 @@ def convert(spec: dict[str, Any], form: str, theme: Theme, cpus: int) -> bytes:
     return vl_convert.vegalite_to_png(spec, vl_version=VEGALITE, scale=2, config=look, allowed_base_urls=[])
 
 
+def write_figures(
+    figures: Iterable[Figure], folder: Path, subtitle: str, formats: Sequence[str] = FORMATS, theme: Theme = "light", cpus: int = 1
+) -> list[Path]:
+    """Write every figure in every format into `folder`; the files written, each whole.
+
+    Raises InputError where the folder cannot be written, MeasureError for a full disk.
+    """
+    written: list[Path] = []
+    with clear_errors(folder, option="--figures"):
+        folder.mkdir(parents=True, exist_ok=True)
+        with open_folder(folder) as opened:
+            for figure in figures:
+                spec = whole(figure, subtitle)
+                for form in formats:
+                    file = folder / f"{figure.name}.{form}"
+                    write_whole(file, convert(spec, form, theme, cpus), folder=opened)
+                    written.append(file)
+    return written
+
+
 def save_figures(record: Record, folder: Path, formats: Sequence[str] = FORMATS, theme: Theme = "light", timing: Timing | None = None) -> list[Path]:
-    """Write every figure of the record into `folder`; the files written. Raises InputError for an unknown format or a folder that cannot be written."""
+    """Write every figure of the record into `folder`; the files written. Raises InputError for an unknown format, and as `write_figures` does."""
     for form in formats:
         if form not in FORMATS:
             raise InputError(f"figures have no format '{form}'; there are {', '.join(FORMATS)}")
     source = Source.of(record)
-    subtitle = "\n".join(system_lines(record))
-    written: list[Path] = []
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        judged = gather([record], (timing or Timing()).options)
-        searched = sustained_figure(curves([record]))
-        more = [*timing_figures(judged, (timing or Timing()).markers), *([searched] if searched is not None else [])]
-        for figure in [*figures(source).values(), *more]:
-            spec = whole(figure, subtitle)
-            for form in formats:
-                file = folder / f"{figure.name}.{form}"
-                file.write_bytes(convert(spec, form, theme, len(source.cpus)))
-                written.append(file)
-    except OSError as error:
-        raise InputError(f"figures cannot be written to {folder} ({error.strerror}): name another folder") from None
-    return written
+    judged = gather([record], (timing or Timing()).options)
+    searched = sustained_figure(curves([record]))
+    more = [*timing_figures(judged, (timing or Timing()).markers), *([searched] if searched is not None else [])]
+    return write_figures([*figures(source).values(), *more], folder, "\n".join(system_lines(record)), formats, theme, len(source.cpus))
