@@ -71,6 +71,23 @@ def format_time(ns: float | None) -> str:
     raise AssertionError
 
 
+def format_count(number: int) -> str:
+    """1234567 -> `"1,234,567"`."""
+    return f"{number:,}"
+
+
+def plural(number: int, noun: str) -> str:
+    """1, "mark" -> "1 mark"; 2000 -> "2,000 marks"."""
+    return f"{format_count(number)} {noun}" if number == 1 else f"{format_count(number)} {noun}s"
+
+
+def format_share(share: float) -> str:
+    """A probability for people: `1 in 33,400`, `2.3%`."""
+    if share <= 0:
+        return "0"
+    return f"{share * 100:.3g}%" if share >= 0.001 else f"1 in {1 / share:,.0f}"
+
+
 def parse_cpu_list(text: str) -> list[int]:
     """`"0-3,6"` -> [0, 1, 2, 3, 6]; sorted, without duplicates. Raises ValueError."""
     cpus: set[int] = set()

@@ -320,14 +320,14 @@ def _step(shape: Shape, number: int, load: str, *, repeat: int, begin_ns: int, r
 
 def _verdicts(word: VerdictWord, steps: list[Step], requirement: str) -> list[Verdict]:
     texts = {
-        VerdictWord.HOLDS: ("30 000 activations, none above 200 us", "measure longer to support a rarer bound: rtgauge run --duration 1h"),
+        VerdictWord.HOLDS: ("30,000 activations, none above 200 us", "measure longer to support a rarer bound: rtgauge run --duration 1h"),
         VerdictWord.MARGINAL: ("the largest latency is 182 us, 91 % of the bound", "measure longer, under the load that your machine has"),
         VerdictWord.FAILS: (
-            "under memory 38 of 10 000 activations were later than 200 us; the worst took 3.7 ms",
+            "under memory 38 of 10,000 activations were later than 200 us; the worst took 3.7 ms",
             "try a kernel with PREEMPT_RT: this one is PREEMPT_DYNAMIC",
         ),
         VerdictWord.CANNOT_TELL: (
-            "10 000 activations without a violation support 99.97 % at 95 % confidence, not 99.999 %",
+            "10,000 activations without a violation support 99.97 % at 95 % confidence, not 99.999 %",
             "measure for at least 5 minutes: --duration 5m",
         ),
     }

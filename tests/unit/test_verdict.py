@@ -11,8 +11,10 @@ from rtgauge.errors import RecordError
 from rtgauge.record.model import Severity, VerdictWord
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
-from rtgauge.verdict.decision import LEAST_FOR_EVERY, exit_status, judge, judge_run, worst
+from rtgauge.verdict.decision import LEAST_FOR_EVERY, judge
+from rtgauge.verdict.next_step import Done
 from rtgauge.verdict.requirement import parse_requirement
+from rtgauge.verdict.run_verdict import exit_status, judge_run, worst
 from rtgauge.verdict.violations import count_violations
 
 from .records import mark, run, step
@@ -68,7 +70,7 @@ def test_a_foreign_overflow_is_possible_and_its_maximum_certain():
 def test_holds_says_what_the_sample_supports():
     result = verdict(HARD, [50_000] * 100_000)
     assert result.word == VerdictWord.HOLDS
-    assert "100 000 activations without a violation support, at 95% confidence, at most 1 in 33 381 that violate" in result.reason
+    assert "100,000 activations without a violation support, at 95% confidence, at most 1 in 33,381 that violate" in result.reason
     assert result.evidence["violation_share_at_most"] == pytest.approx(3 / 100_000, rel=0.01)
     assert "rtgauge run" in result.next
 
@@ -92,7 +94,7 @@ def test_a_short_sample_says_nothing_about_100_percent_but_a_violation_does():
     result = verdict(HARD, [[50_000] * 100, [50_000] * 100])
     assert result.word == VerdictWord.CANNOT_TELL
     assert "too short for 100%" in result.reason
-    # 10 000 activations at 1 ms on two CPUs.
+    # 10,000 activations at 1 ms on two CPUs.
     assert result.evidence["duration_needed_ns"] == 5 * 10**9
     assert "--duration 10s" in result.next
     assert verdict(HARD, [300_000]).word == VerdictWord.FAILS
@@ -101,7 +103,7 @@ def test_a_short_sample_says_nothing_about_100_percent_but_a_violation_does():
 @pytest.mark.parametrize(
     ("good", "late", "word"),
     [
-        # 299 572 activations without a violation are what supports 99.999 % at 95 %.
+        # 299,572 activations without a violation are what supports 99.999 % at 95 %.
         (299_572, 0, VerdictWord.HOLDS),
         (299_571, 0, VerdictWord.CANNOT_TELL),
         (1_000_000, 4, VerdictWord.HOLDS),  # upper bound 9.15 in a million
@@ -182,7 +184,7 @@ def test_lost_samples_cannot_be_told():
     ("parameters", "facts", "words"),
     [
         ({"policy": "other"}, {}, "--policy fifo"),
-        ({"policy": "fifo", "dma_latency_us": -1}, {}, "--dma-latency 0"),
+        ({"policy": "fifo", "dma_latency_us": -1}, {}, "--set dma-latency=0"),
         ({}, {"kernel": {"preemption": {"model": "voluntary"}}}, "PREEMPT_RT kernel"),
         ({}, {"kernel": {"preemption": {"model": "PREEMPT_RT"}}, "machine": {"virtual": True}}, "bare machine"),
         ({"policy": "fifo", "dma_latency_us": 0}, {"kernel": {"preemption": {"model": "PREEMPT_RT"}}}, "isolate a CPU"),
@@ -207,10 +209,61 @@ def test_a_run_is_as_good_as_its_worst_step(tmp_path):
     record = make(tmp_path, good, bad)
     whole, *each = judge_run(parse_requirement(HARD), record)
     assert (whole.step, whole.word) == (None, VerdictWord.FAILS)
-    assert whole.reason.startswith("02-wakeup-cpu: ")
+    assert whole.reason == "1 of 2 loads fails; worst: 02-wakeup-cpu, 900 us on CPU 0, 1 of 10,001 late"
     assert [(v.step, v.word) for v in each] == [("01-wakeup-idle", VerdictWord.HOLDS), ("02-wakeup-cpu", VerdictWord.FAILS)]
     assert exit_status([whole, *each], record.steps) == 1
     assert worst([]) is None
+
+
+def steps_of(*largest_ns: int):
+    """A step a load, each with one latency of that size."""
+    loads = ("idle", "cpu", "memory", "network", "scheduler")
+    return [step([50_000] * ENOUGH + [ns], name=f"{at:02d}-wakeup-{loads[at]}", load=loads[at]) for at, ns in enumerate(largest_ns)]
+
+
+def test_the_worst_step_decides_whatever_its_place(tmp_path):
+    record = make(tmp_path, *steps_of(300_000, 50_000, 38_000_000, 50_000, 170_000))
+    whole = judge_run(parse_requirement(HARD), record, {"02-wakeup-memory": "memory"})[0]
+    assert whole.reason == "2 of 5 loads fail; worst: memory, 38.0 ms on CPU 0, 1 of 10,001 late; 1 more marginal"
+    assert whole.evidence["decided_by"] == "02-wakeup-memory"
+
+
+def test_a_share_is_worst_where_most_are_late(tmp_path):
+    often = step([50_000] * ENOUGH + [300_000] * 2_000, name="01-wakeup-cpu", load="cpu")
+    rare = step([50_000] * ENOUGH + [9_000_000] * 1_000, name="02-wakeup-memory", load="memory")
+    whole = judge_run(parse_requirement("latency<=200us hardness=99%"), make(tmp_path, rare, often))[0]
+    assert whole.reason == "2 of 2 loads fail; worst: 01-wakeup-cpu, 300 us on CPU 0, 2,000 of 12,000 late, 1% may be"
+
+
+def test_repeats_are_counted_as_steps_of_a_load(tmp_path):
+    made = []
+    for repeat, ns in ((1, 50_000), (2, 900_000), (3, 800_000)):
+        for load in ("idle", "cpu"):
+            one, windows = step([50_000] * ENOUGH + [ns if load == "cpu" else 50_000], name=f"{len(made):02d}-wakeup-{load}-r{repeat}", load=load)
+            made.append((one.model_copy(update={"key": one.key.model_copy(update={"repeat": repeat})}), windows))
+    whole = judge_run(parse_requirement(HARD), make(tmp_path, *made))[0]
+    assert whole.reason == "1 of 2 loads fails (2 of 6 steps); worst: 03-wakeup-cpu-r2, 900 us on CPU 0, 1 of 10,001 late"
+
+
+def test_a_run_that_holds_names_the_step_nearest_to_the_bound(tmp_path):
+    whole = judge_run(parse_requirement(HARD), make(tmp_path, *steps_of(60_000, 120_000, 90_000)))[0]
+    expected = "all 3 loads hold; nearest to the bound: 01-wakeup-cpu, 120 us on CPU 0 of 200us allowed, at most 1 in 3,339 late, at 95% confidence"
+    assert whole.reason == expected
+
+
+def test_a_cpu_that_no_step_could_measure_is_named(tmp_path):
+    one, windows = step([50_000] * ENOUGH)
+    one.cpus_not_measured = [{"cpu": 2, "reason": "offline"}, {"cpu": 3, "reason": "forbidden by the affinity of rtgauge"}]
+    whole = judge_run(parse_requirement(HARD), make(tmp_path, (one, windows)))[0]
+    assert whole.reason.endswith("; not measured: CPU 3: forbidden by the affinity of rtgauge")
+
+
+def test_advice_does_not_repeat_what_the_run_did(tmp_path):
+    idle = judge_run(parse_requirement(HARD), make(tmp_path / "a", *steps_of(60_000)))[0]
+    assert "--load idle,cpu,memory,network" in idle.next
+    loaded = judge_run(parse_requirement(HARD), make(tmp_path / "b", *steps_of(60_000, 50_000)))[0]
+    assert "--load" not in loaded.next
+    assert "--duration 10min" in loaded.next
 
 
 def test_the_targets_facts_are_found(tmp_path):
@@ -249,10 +302,27 @@ def test_exit_statuses():
     [
         ("wakeup", "local", 'measure longer: rtgauge run --duration 10s --require "period'),
         ("wakeup", "ssh://board", 'measure longer: rtgauge run --target ssh://board --duration 10s --require "period'),
-        ("response", "ssh://board", "measure longer: the same command with --duration 10s"),
+        ("response", "ssh://board", 'measure longer: rtgauge probe response --target ssh://board --duration 10s --require "period'),
     ],
 )
 def test_what_to_do_next_is_about_the_same_probe_on_the_same_target(probe, target, said):
     one, windows = step([1_000] * 1_000)
     one = one.model_copy(update={"key": one.key.model_copy(update={"probe": probe, "targets": {"self": target}})})
     assert judge(parse_requirement(HARD), one, windows).next.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("given", "advised"),
+    [
+        (["run", "standard", "--cpu", "1", "--duration", "1s"], "rtgauge run standard --cpu 1 --duration 10s"),
+        (["run", "--set", "duration=1s", "--require", "latency<=1us", "--json"], "rtgauge run --json --duration 10s"),
+        (["probe", "response", "--cycles", "200", "--load=cpu"], "rtgauge probe response --load=cpu --duration 10s"),
+        (["import", "cyclictest", "old.txt"], "rtgauge run --duration 10s"),
+    ],
+)
+def test_advice_repeats_the_command_that_was_given(given, advised):
+    one, windows = step([1_000] * 1_000)
+    probe = given[1] if given[0] == "probe" else "wakeup"
+    one = one.model_copy(update={"key": one.key.model_copy(update={"probe": probe})})
+    done = Done.of_run(run().model_copy(update={"command": ["/usr/bin/rtgauge", *given]}), [one])
+    assert judge(parse_requirement(HARD), one, windows, done=done).next == f'measure longer: {advised} --require "{HARD}"'

@@ -13,9 +13,10 @@ from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeEr
 from rtgauge.record.model import Run, RunDocument
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
+from rtgauge.report.conditions import step_labels
 from rtgauge.report.terminal import print_summary
-from rtgauge.verdict.decision import exit_status, judge_run
 from rtgauge.verdict.requirement import parse_requirement
+from rtgauge.verdict.run_verdict import exit_status, judge_run
 
 
 def _draw(record: Record, writer: RecordWriter) -> RtgaugeError | None:
@@ -33,7 +34,7 @@ def settle(path: Path, run: Run) -> tuple[Record, RtgaugeError | None]:
     """Judge the record at `path` and write its page; gives the record, and the error if the page could not be written."""
     record, writer = Record.open(path), RecordWriter(path, run.id)
     if run.requirement is not None:
-        record.run.verdicts = judge_run(parse_requirement(run.requirement), record)
+        record.run.verdicts = judge_run(parse_requirement(run.requirement), record, step_labels(record))
         writer.write_run(record.run)
     return record, _draw(record, writer) if record.steps else None
 

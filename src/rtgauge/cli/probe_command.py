@@ -194,8 +194,8 @@ def measure_probe(
     from rtgauge.runner.run import start_run
     from rtgauge.runner.schedule import RunOptions
     from rtgauge.tire.state_file import STATE_FILE, export_state
-    from rtgauge.verdict.decision import exit_status, judge_run
     from rtgauge.verdict.requirement import parse_requirement
+    from rtgauge.verdict.run_verdict import exit_status, judge_run
 
     requirement = parse_requirement(require) if require is not None else None
     if samples is not None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from rtgauge.report.text import plural, printable
+from rtgauge.report.text import printable
+from rtgauge.units import plural
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from rtgauge.report.text import NONE, quantity, value, words
+from rtgauge.units import format_count
 
 if TYPE_CHECKING:
     from rtgauge.record.model import Step
@@ -43,17 +44,17 @@ class _Counted:
     """By what it changed, to sort by; None where that is not known."""
 
 
-def _number(number: object, group: str) -> str:
+def _number(number: object) -> str:
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         return "unknown" if number is None else value(number)
-    return f"{number:,}".replace(",", group) if isinstance(number, int) else value(number)
+    return format_count(number) if isinstance(number, int) else value(number)
 
 
-def _places(per_cpu: object, group: str) -> str:
+def _places(per_cpu: object) -> str:
     if not isinstance(per_cpu, Mapping):
         return ""
     pairs = list(cast("Mapping[str, object]", per_cpu).items())
-    named = [f"{'CPU ' + key if key.isdigit() else key}: {_number(number, group)}" for key, number in pairs[:PLACES]]
+    named = [f"{'CPU ' + key if key.isdigit() else key}: {_number(number)}" for key, number in pairs[:PLACES]]
     return ", ".join([*named, "…"] if len(pairs) > PLACES else named)
 
 
@@ -61,15 +62,15 @@ def _size(number: object) -> float | None:
     return abs(number) if isinstance(number, (int, float)) and not isinstance(number, bool) else None
 
 
-def _counted(key: str, name: str, item: object, group: str) -> _Counted:
+def _counted(key: str, name: str, item: object) -> _Counted:
     """One entry of a kind: a number, a table's line with its total, a pair of before and after, or something else in one line."""
     if not isinstance(item, Mapping):
-        number = _number(item, group) if isinstance(item, int) else quantity(key, item)[1]
+        number = _number(item) if isinstance(item, int) else quantity(key, item)[1]
         return _Counted(Change(name, number, ""), _size(item))
     entry = cast("Mapping[str, object]", item)
     if "total" in entry:
         full = f"{name} {entry.get('name') or ''}".strip()
-        return _Counted(Change(full, _number(entry["total"], group), _places(entry.get("per_cpu"), group)), _size(entry["total"]))
+        return _Counted(Change(full, _number(entry["total"]), _places(entry.get("per_cpu"))), _size(entry["total"]))
     if set(entry) == {"before", "after"}:
         return _before_after(key, name, entry)
     return _Counted(Change(name, "", value(entry)), None)
@@ -82,7 +83,7 @@ def _before_after(key: str, name: str, entry: Mapping[str, object]) -> _Counted:
     return _Counted(Change(name, f"{before} → {after}" if before != after else before, ""), size)
 
 
-def _cpu_times(times: Mapping[str, object], group: str) -> list[_Counted]:
+def _cpu_times(times: Mapping[str, object]) -> list[_Counted]:
     """CPU -> kind -> ns, as a line a kind in ms."""
     kinds = dict.fromkeys(kind for cpu in times.values() if isinstance(cpu, Mapping) for kind in cast("Mapping[str, object]", cpu))
     rows: list[_Counted] = []
@@ -91,7 +92,7 @@ def _cpu_times(times: Mapping[str, object], group: str) -> list[_Counted]:
         known = [number for number in by_cpu.values() if isinstance(number, int)]
         total = sum(known) if len(known) == len(by_cpu) else None
         places = {cpu: number // 10**6 if isinstance(number, int) else None for cpu, number in by_cpu.items() if number != 0}
-        rows.append(_Counted(Change(kind, f"{_number(total // 10**6, group)} ms" if total is not None else "unknown", _places(places, group)), _size(total)))
+        rows.append(_Counted(Change(kind, f"{_number(total // 10**6)} ms" if total is not None else "unknown", _places(places)), _size(total)))
     return rows
 
 
@@ -99,19 +100,19 @@ def _mapping(item: object) -> Mapping[str, object] | None:
     return cast("Mapping[str, object]", item) if isinstance(item, Mapping) else None
 
 
-def change_tables(step: Step, group: str = "") -> list[Changes]:
+def change_tables(step: Step) -> list[Changes]:
     """A table a kind of change; what stands alone comes together in the last."""
     tables: list[Changes] = []
     alone: list[_Counted] = []
     for kind, item in cast("Mapping[str, object]", step.changes).items():
         entry = _mapping(item)
         if entry is None or set(entry) == {"before", "after"}:
-            alone.append(_counted(kind, words(kind), item, group))
+            alone.append(_counted(kind, words(kind), item))
         elif kind == "cpu_time_ns":
-            tables.append(_table("CPU time", _cpu_times(entry, group)))
+            tables.append(_table("CPU time", _cpu_times(entry)))
         elif entry:
             title = quantity(kind, 0)[0] if kind.endswith("_khz") else words(kind)
-            tables.append(_table(title, [_counted(kind, words(name) if kind == "counters" else name, part, group) for name, part in entry.items()]))
+            tables.append(_table(title, [_counted(kind, words(name) if kind == "counters" else name, part) for name, part in entry.items()]))
     if alone:
         tables.append(_table("Other", alone))
     return tables

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from rtgauge.probe.registry import probe_of
 from rtgauge.record.model import Severity, Step, StepKey, worst_severity
-from rtgauge.report.text import plural, quantity
+from rtgauge.report.text import quantity
+from rtgauge.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from rtgauge.report.text import plural, printable
+from rtgauge.report.text import printable
 from rtgauge.system.deployment.apply import explain_refusal
 from rtgauge.system.deployment.stages import Gather, Note, Write
+from rtgauge.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

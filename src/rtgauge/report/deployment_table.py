@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rtgauge.report.text import plural
 from rtgauge.system.deployment.apply import why_refused
+from rtgauge.units import plural
 
 if TYPE_CHECKING:
     from rtgauge.record.model import DeploymentReport, SettingMade

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from rtgauge.report.text import plural, quantity, words
+from rtgauge.report.text import quantity, words
 from rtgauge.system.fact_summary import brief
-from rtgauge.units import parse_cpu_list
+from rtgauge.units import parse_cpu_list, plural
 
 if TYPE_CHECKING:
     from rtgauge.record.reader import Record

@@ -52,24 +52,24 @@ def _name(line: Line) -> str:
     return line.label + ("*" if line.worst_mark is not None and line.worst_mark.value != "note" else "")
 
 
-def _time(ns: int | None, group: str) -> str:
-    return "no end" if ns is None else us(ns, group=group)
+def _time(ns: int | None) -> str:
+    return "no end" if ns is None else us(ns)
 
 
 def _marked(lines: Sequence[Line]) -> list[str]:
     return [f"* {line.label} is marked {line.worst_mark.value}: see {line.record}" for line in lines if line.worst_mark and line.worst_mark.value != "note"]
 
 
-def lateness_grid(table: Table, group: str = "", *, first: bool = True) -> Grid:
+def lateness_grid(table: Table, *, first: bool = True) -> Grid:
     """The form of tables 4, 6, 8 and 9 of the paper: samples, median, 95 %, 100 %. `first`: with what is to be known of all of them."""
     lost = any(line.missed for line in table.lines)
     rows = [
         [
             _name(line),
-            whole(line.samples, group=group),
-            *([whole(line.missed, group=group)] if lost else []),
-            _time(line.median_ns, group),
-            *(_time(line.limit(share).ns, group) for share in HARDNESS),
+            whole(line.samples),
+            *([whole(line.missed)] if lost else []),
+            _time(line.median_ns),
+            *(_time(line.limit(share).ns) for share in HARDNESS),
         ]
         for line in table.lines
     ]
@@ -152,11 +152,11 @@ def together_grid(jitter: Table, latency: Table) -> Grid | None:
     return Grid(title, ["", "95 %", "limited by", "100 %", "limited by (100 %)"], rows, notes)
 
 
-def grids(tables: Sequence[Table], group: str = "") -> list[Grid]:
+def grids(tables: Sequence[Table]) -> list[Grid]:
     """Every table, in the papers' order; what is to be known of all of them stands under the first."""
     grids: list[Grid] = []
     for number, table in enumerate(tables):
-        grids += [lateness_grid(table, group, first=number == 0), frequency_grid(table, first=number == 0)]
+        grids += [lateness_grid(table, first=number == 0), frequency_grid(table, first=number == 0)]
         jitter = next((candidate for candidate in tables if candidate.probe == table.probe and candidate.metric == "jitter"), None)
         together = together_grid(jitter, table) if jitter is not None and table.metric == "latency" else None
         grids += [together] if together is not None else []

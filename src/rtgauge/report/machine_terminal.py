@@ -10,7 +10,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from rtgauge.report.text import plural, printable, quantity, value, words
+from rtgauge.report.text import printable, quantity, value, words
+from rtgauge.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from rtgauge.analysis.microbenchmarks import microbenchmarks
 from rtgauge.probe.registry import PROBES
 from rtgauge.report.compare.tables import Grid, natural_width
 from rtgauge.report.presenter import Chapter, Presenter
-from rtgauge.report.text import NARROW_SPACE, NONE, whole
+from rtgauge.report.text import NONE, whole
 from rtgauge.units import format_duration, format_time
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ def _names(results: Microbenchmarks) -> list[str]:
     return [name if names.count(name) == 1 else f"{name} ({Path(system.record).name})" for name, system in zip(names, results.systems, strict=True)]
 
 
-def _cell(system: System, operation: str, figure: Callable[[Cost], float], group: str) -> str:
+def _cell(system: System, operation: str, figure: Callable[[Cost], float]) -> str:
     cost = next((cost for cost in system.costs if cost.operation == operation), None)
     if cost is None:
         return NONE
-    return whole(round(figure(cost)), group=group) + ("*" if cost.worst_mark is not None and cost.worst_mark.value != "note" else "")
+    return whole(round(figure(cost))) + ("*" if cost.worst_mark is not None and cost.worst_mark.value != "note" else "")
 
 
 def _worst(cost: Cost) -> float:
@@ -51,7 +51,7 @@ def _p99(cost: Cost) -> float:
     return cost.p99_ns
 
 
-def cost_grids(results: Microbenchmarks, group: str = "") -> list[Grid]:
+def cost_grids(results: Microbenchmarks) -> list[Grid]:
     """Worst case (the form of tables 1 and 2 of the paper), average and 99 % of each operation, in ns, a line a system."""
     if not results.systems:
         return []
@@ -69,10 +69,7 @@ def cost_grids(results: Microbenchmarks, group: str = "") -> list[Grid]:
         Grid(
             title,
             ["", *results.operations],
-            [
-                [name, *(_cell(system, operation, figure, group) for operation in results.operations)]
-                for name, system in zip(names, results.systems, strict=True)
-            ],
+            [[name, *(_cell(system, operation, figure) for operation in results.operations)] for name, system in zip(names, results.systems, strict=True)],
             [clock, *marked] if title.startswith("Worst") else [],
         )
         for title, figure in figures
@@ -82,7 +79,7 @@ def cost_grids(results: Microbenchmarks, group: str = "") -> list[Grid]:
 def long_cost_grid(results: Microbenchmarks) -> Grid:
     """The same with a line for each operation of each system, for where the paper's form is too wide."""
     rows = [
-        [name if not number else "", cost.operation, *(_cell(system, cost.operation, figure, "") for figure in (_worst, _mean, _p99))]
+        [name if not number else "", cost.operation, *(_cell(system, cost.operation, figure) for figure in (_worst, _mean, _p99))]
         for name, system in zip(_names(results), results.systems, strict=True)
         for number, cost in enumerate(sorted(system.costs, key=lambda cost: results.operations.index(cost.operation)))
     ]
@@ -109,7 +106,7 @@ def _where(answer: NoiseAnswer | Happened, every: Sequence[NoiseAnswer | Happene
     return ", ".join(part for part in parts if part)
 
 
-def noise_grid(results: Microbenchmarks, group: str = "") -> Grid | None:
+def noise_grid(results: Microbenchmarks) -> Grid | None:
     """What was taken from each CPU, by cause; None where it was not measured."""
     if not results.noise:
         return None
@@ -120,7 +117,7 @@ def noise_grid(results: Microbenchmarks, group: str = "") -> Grid | None:
         cells = [_share(answer, by_cause[cause].taken_ns) if cause in by_cause else NONE for cause in causes]
         largest = max((taken for taken in answer.causes if taken.max_ns is not None), key=lambda taken: taken.max_ns or 0, default=None)
         longest = [NONE, NONE] if largest is None else [format_time(largest.max_ns), largest.cause]
-        gaps = whole(sum(taken.gaps for taken in answer.causes), group=group)
+        gaps = whole(sum(taken.gaps for taken in answer.causes))
         marked = "*" if answer.worst_mark is not None and answer.worst_mark.value != "note" else ""
         rows.append([f"CPU {answer.cpu}, {_where(answer, results.noise)}{marked}", _share(answer, answer.taken_ns), *cells, gaps, *longest])
     notes = [
@@ -136,7 +133,7 @@ def noise_grid(results: Microbenchmarks, group: str = "") -> Grid | None:
     return Grid("Noise: what was taken from each CPU", ["", "taken", *causes, "gaps", "longest", "by"], rows, notes)
 
 
-def happened_grid(results: Microbenchmarks, group: str = "") -> Grid | None:
+def happened_grid(results: Microbenchmarks) -> Grid | None:
     """How often a yield switched, an event preempted, a waiting task slept; None where nothing was counted."""
     if not results.happened:
         return None
@@ -144,7 +141,7 @@ def happened_grid(results: Microbenchmarks, group: str = "") -> Grid | None:
         [
             f"{counts.operation}, {_where(counts, results.happened)}",
             counts.what,
-            f"{whole(counts.met, group=group)} of {whole(counts.tries, group=group)}",
+            f"{whole(counts.met)} of {whole(counts.tries)}",
             f"{counts.met / counts.tries * 100:.1f} %" if counts.tries else NONE,
         ]
         for counts in results.happened
@@ -159,11 +156,11 @@ def terminal_grids(results: Microbenchmarks, width: int) -> list[Grid]:
     costs = cost_grids(results)
     if any(natural_width(grid) > width for grid in costs):
         costs = [long_cost_grid(results)]
-    return [*costs, *_others(results, "")]
+    return [*costs, *_others(results)]
 
 
-def _others(results: Microbenchmarks, group: str) -> list[Grid]:
-    return [grid for grid in (happened_grid(results, group), noise_grid(results, group), inversion_grid(results)) if grid is not None]
+def _others(results: Microbenchmarks) -> list[Grid]:
+    return [grid for grid in (happened_grid(results), noise_grid(results), inversion_grid(results)) if grid is not None]
 
 
 def _answer(answer: LockAnswer) -> list[str]:
@@ -195,9 +192,9 @@ def inversion_grid(results: Microbenchmarks) -> Grid | None:
     return Grid("Priority inversion", [*(["system"] if several else []), *columns], rows, notes)
 
 
-def grids(results: Microbenchmarks, group: str = "") -> list[Grid]:
+def grids(results: Microbenchmarks) -> list[Grid]:
     """Every table there is."""
-    return [*cost_grids(results, group), *_others(results, group)]
+    return [*cost_grids(results), *_others(results)]
 
 
 class MicrobenchmarkPresenter(Presenter):
@@ -205,7 +202,7 @@ class MicrobenchmarkPresenter(Presenter):
 
     def chapter(self, record: Record, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
         """The tables; None where they are empty."""
-        tables = grids(microbenchmarks([record]), NARROW_SPACE)
+        tables = grids(microbenchmarks([record]))
         if not tables:
             return None
         return Chapter(

@@ -46,7 +46,8 @@ from rtgauge.report.page_model import (
 )
 from rtgauge.report.presenter import frequency_grids, presenter_lines, presenters
 from rtgauge.report.quantity import LATENCY, SEVERAL, capital, common_quantity, example_requirement, quantity_of
-from rtgauge.report.text import NARROW_SPACE, plural, quantity, us, whole
+from rtgauge.report.text import quantity, us, whole
+from rtgauge.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,8 +128,8 @@ def _largest(record: Record) -> str | None:
     missed = sum(step.total.missed for step in steps if step.total is not None)
     count = sum(step.total.count for step in steps if step.total is not None)
     nothing = " None was missed." if all(tables.missed_known(step) for step in steps) else " How many were missed is not known."
-    tail = f" {whole(missed, group=NARROW_SPACE)} more were missed." if missed else nothing
-    return f"The largest of {whole(count, group=NARROW_SPACE)} latencies is {us(value, group=NARROW_SPACE)} us{where}, under {names[step.id]}.{tail}"
+    tail = f" {whole(missed)} more were missed." if missed else nothing
+    return f"The largest of {whole(count)} latencies is {us(value)} us{where}, under {names[step.id]}.{tail}"
 
 
 def _verdict(record: Record, shown: Record, marks: list[MarkRow]) -> VerdictSection:
@@ -148,7 +149,7 @@ def _verdict(record: Record, shown: Record, marks: list[MarkRow]) -> VerdictSect
 
 def _load_tables(shown: Record) -> list[LoadTable]:
     load_tables: list[LoadTable] = []
-    for name, rows in tables.load_rows(shown, NARROW_SPACE).items():
+    for name, rows in tables.load_rows(shown).items():
         probes = {probe.name: probe for step in shown.steps if quantity_of(step) == name and (probe := probe_of(step)).pooled}
         missed = list(dict.fromkeys(probe.missed for probe in probes.values() if probe.missed is not None))
         counted = "activations" if name == LATENCY else "samples"
@@ -187,16 +188,12 @@ def _figure(figure: Figure, source: Source) -> FigureView:
 
 
 def _detail(steps: Sequence[Step], names: dict[str, str]) -> list[DetailStep]:
-    return [
-        DetailStep(names[step.id], step, quantity_of(step), tables.series_rows(step, NARROW_SPACE), tables.thread_rows(step.series, NARROW_SPACE))
-        for step in steps
-        if not step.tasks
-    ]
+    return [DetailStep(names[step.id], step, quantity_of(step), tables.series_rows(step), tables.thread_rows(step.series)) for step in steps if not step.tasks]
 
 
 def _largest_of(steps: Sequence[Step], names: dict[str, str]) -> LargestSection:
     parts = [
-        LargestOfStep(names[step.id], quantity_of(step), plural_of(quantity_of(step)), tables.outlier_rows(step, group=NARROW_SPACE))
+        LargestOfStep(names[step.id], quantity_of(step), plural_of(quantity_of(step)), tables.outlier_rows(step))
         for step in steps
         if step.outliers and not step.tasks
     ]
@@ -257,7 +254,7 @@ def page_of(record: Record, timing: Timing) -> Page:
         figures={name: _figure(figure, source) for name, figure in drawn.items()},
         cpus=source.cpus,
         frequency=FrequencySection(
-            [*frequency_tables.grids([table.table for table in gathered], NARROW_SPACE), *frequency_grids([record]), *sustained_tables.grids(searched)],
+            [*frequency_tables.grids([table.table for table in gathered]), *frequency_grids([record]), *sustained_tables.grids(searched)],
             [figure.name for figure in frequency],
         ),
         chapters=[chapter for chapter in chapters if chapter.place != "first"],
@@ -266,7 +263,7 @@ def page_of(record: Record, timing: Timing) -> Page:
         loads=[_load(step, few_names[step.id]) for step in few_steps],
         deployments=[(few_names[step.id], deployment_table(step.deployment)) for step in few_steps if step.deployment is not None],
         marks=marks,
-        changes=ChangesSection(folded_probes(record), [(few_names[step.id], change_tables(step, NARROW_SPACE)) for step in few_steps]),
+        changes=ChangesSection(folded_probes(record), [(few_names[step.id], change_tables(step)) for step in few_steps]),
         facts=[Facts(name, short_rows(facts), all_rows(facts)) for name, facts in record.systems.items()],
         method=_method(record, few),
         headings=list(tables.FIGURES.values()),
@@ -286,7 +283,7 @@ def html(record: Record, timing: Timing | None = None) -> str:
         .render(
             page=page,
             capital=capital,
-            whole=functools.partial(whole, group=NARROW_SPACE),
+            whole=functools.partial(whole),
             style=template_text("style.css"),
             script=template_text("page.js"),
             engine=drawing_code(),

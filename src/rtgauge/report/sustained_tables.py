@@ -9,7 +9,7 @@ from rtgauge.analysis.sustained import RESOLUTION
 from rtgauge.report.compare.tables import Grid
 from rtgauge.report.frequency_tables import format_hz
 from rtgauge.report.text import NONE, us, whole
-from rtgauge.units import format_time
+from rtgauge.units import format_share, format_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +48,7 @@ def result_grid(curves: Sequence[Curve]) -> Grid | None:
         if known > 1:
             notes.append(f"{curve.label}: the spread of {known} repeats holds the median of many with a probability of {curve.coverage:.0%}.")
         if curve.loss_at_most is not None:
-            share = f"1 in {1 / curve.loss_at_most:,.0f}".replace(",", " ")
+            share = format_share(curve.loss_at_most)
             notes.append(
                 f"{curve.label}: at {format_time(curve.sustained_ns)}, at 95 % confidence fewer than {share} cycles are lost; more cycles would say more."
             )

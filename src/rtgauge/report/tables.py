@@ -31,9 +31,9 @@ FIGURES = {
 """Field of a Distribution -> heading."""
 
 
-def figure_cells(figures: Distribution, group: str = "") -> dict[str, str]:
+def figure_cells(figures: Distribution) -> dict[str, str]:
     """Heading -> the figure in us with one decimal, `≥` before a lower bound."""
-    return {heading: us(cast("float | None", getattr(figures, key)), lower_bound=key in figures.lower_bounds, group=group) for key, heading in FIGURES.items()}
+    return {heading: us(cast("float | None", getattr(figures, key)), lower_bound=key in figures.lower_bounds) for key, heading in FIGURES.items()}
 
 
 @dataclass(frozen=True)
@@ -53,15 +53,15 @@ def missed_known(step: Step) -> bool:
     return not any(mark.name == "missed-unknown" for mark in step.marks)
 
 
-def _rows(step: Step, name: str, summary: SeriesSummary, marks: list[Mark], group: str) -> list[Row]:
-    missed = "" if not has_releases(step) else whole(summary.missed, group=group) if summary.missed or missed_known(step) else "?"
-    plain = Row(name, whole(summary.count, group=group), missed, figure_cells(summary, group), marks=marks)
+def _rows(step: Step, name: str, summary: SeriesSummary, marks: list[Mark]) -> list[Row]:
+    missed = "" if not has_releases(step) else whole(summary.missed) if summary.missed or missed_known(step) else "?"
+    plain = Row(name, whole(summary.count), missed, figure_cells(summary), marks=marks)
     if not summary.missed:
         return [plain]
-    return [plain, Row("missed filled in", whole(summary.filled.count, group=group), "", figure_cells(summary.filled, group), filled=True)]
+    return [plain, Row("missed filled in", whole(summary.filled.count), "", figure_cells(summary.filled), filled=True)]
 
 
-def load_rows(record: Record, group: str = "") -> dict[str, list[Row]]:
+def load_rows(record: Record) -> dict[str, list[Row]]:
     """Quantity -> all CPUs together, a line a step, idle first; one more line where activations were missed.
 
     Without task sets and priority inversion, which have tables of their own.
@@ -70,7 +70,7 @@ def load_rows(record: Record, group: str = "") -> dict[str, list[Row]]:
     totals = [(step, step.total) for step in ordered_steps(record) if step.total is not None and has_distribution(step)]
     rows: dict[str, list[Row]] = {quantity: [] for quantity in quantities(step for step, _ in totals)}
     for step, total in totals:
-        rows[quantity_of(step)] += _rows(step, names[step.id], total, step.marks, group)
+        rows[quantity_of(step)] += _rows(step, names[step.id], total, step.marks)
     return rows
 
 
@@ -85,14 +85,14 @@ def series_name(summary: SeriesSummary) -> str:
     return " ".join(([f"CPU {cpu}"] if cpu is not None else []) + others) or summary.metric
 
 
-def series_rows(step: Step, group: str = "") -> list[Row]:
+def series_rows(step: Step) -> list[Row]:
     """A line a series of one step; with its metric where there are several."""
     rows: list[Row] = []
     several = len({summary.metric for summary in step.series}) > 1
     for summary in step.series:
         marks = [mark for mark in step.marks if mark.series is not None and mark.series == summary.series]
         name = series_name(summary)
-        rows += _rows(step, f"{summary.metric}, {name}" if several and name != summary.metric else name, summary, marks, group)
+        rows += _rows(step, f"{summary.metric}, {name}" if several and name != summary.metric else name, summary, marks)
     return rows
 
 
@@ -105,13 +105,13 @@ class Late:
     into: str
 
 
-def outlier_rows(step: Step, most: int = 5, group: str = "") -> list[Late]:
+def outlier_rows(step: Step, most: int = 5) -> list[Late]:
     """The largest latencies of a step, at most `most`, largest first."""
     late: list[Late] = []
     main = {series.series for series in step.main_series}
     for outlier in sorted((outlier for outlier in step.outliers if outlier.series in main), key=lambda o: -o.value_ns)[:most]:
         into = "unknown" if step.start_ns is None else f"{(outlier.time_ns - step.start_ns) / 1e9:.3f} s"
-        late.append(Late("–" if outlier.cpu is None else str(outlier.cpu), us(outlier.value_ns, group=group), into))
+        late.append(Late("–" if outlier.cpu is None else str(outlier.cpu), us(outlier.value_ns), into))
     return late
 
 
@@ -123,23 +123,23 @@ class ThreadRow:
     cells: dict[str, str]
 
 
-def thread_rows(series: Sequence[SeriesSummary], group: str = "") -> list[ThreadRow]:
+def thread_rows(series: Sequence[SeriesSummary]) -> list[ThreadRow]:
     """Warm-up, losses and the kernel's counts of each series' thread."""
     rows: list[ThreadRow] = []
     for summary in series:
         thread = summary.thread or ThreadCounts()
         cells = {
-            "warm-up": whole(summary.warm_up.count, group=group),
-            "warm-up missed": whole(summary.warm_up.missed, group=group),
-            "warm-up max": us(summary.warm_up.max_ns, group=group),
-            "lost": whole(summary.lost, group=group),
-            "impossible": whole(summary.impossible, group=group),
-            "switches, voluntary": whole(thread.voluntary_switches, group=group),
-            "switches, involuntary": whole(thread.involuntary_switches, group=group),
-            "page faults, minor": whole(thread.minor_faults, group=group),
-            "page faults, major": whole(thread.major_faults, group=group),
-            "run delay": us(thread.run_delay_ns, group=group),
-            "CPU time": us(thread.cpu_ns, group=group),
+            "warm-up": whole(summary.warm_up.count),
+            "warm-up missed": whole(summary.warm_up.missed),
+            "warm-up max": us(summary.warm_up.max_ns),
+            "lost": whole(summary.lost),
+            "impossible": whole(summary.impossible),
+            "switches, voluntary": whole(thread.voluntary_switches),
+            "switches, involuntary": whole(thread.involuntary_switches),
+            "page faults, minor": whole(thread.minor_faults),
+            "page faults, major": whole(thread.major_faults),
+            "run delay": us(thread.run_delay_ns),
+            "CPU time": us(thread.cpu_ns),
         }
         rows.append(ThreadRow(series_name(summary), cells))
     return rows

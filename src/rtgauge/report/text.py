@@ -6,36 +6,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from rtgauge.units import format_duration
+from rtgauge.units import format_count, format_duration
 
-NARROW_SPACE = "\u202f"
 NONE = "–"
 
 _UPPER = ("cpu", "os", "smt", "irq", "id", "numa", "bios", "tsc", "rt", "dma")
 _SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""))
 
 
-def us(ns: float | None, *, lower_bound: bool = False, group: str = "") -> str:
-    """A time in us with one decimal; `group` separates thousands, `≥` stands before a lower bound, a dash for None."""
+def us(ns: float | None, *, lower_bound: bool = False) -> str:
+    """A time in us with one decimal: "1,234.5"; `≥` stands before a lower bound, a dash for None."""
     if ns is None:
         return NONE
-    digits = f"{ns / 1_000:,.1f}".replace(",", group)
-    return f"≥{NARROW_SPACE if group else ''}{digits}" if lower_bound else digits
+    return f"{'≥' if lower_bound else ''}{ns / 1_000:,.1f}"
 
 
-def whole(number: int | None, *, group: str = "") -> str:
-    """A count, with `group` between thousands; a dash for None."""
-    return NONE if number is None else f"{number:,}".replace(",", group)
+def whole(number: int | None) -> str:
+    """A count: "1,234"; a dash for None."""
+    return NONE if number is None else format_count(number)
 
 
 def printable(text: str) -> str:
     """Text from a record or a machine without control characters, which could command a terminal."""
     return "".join(c if c.isprintable() else "�" for c in text)
-
-
-def plural(number: int, noun: str) -> str:
-    """1, "mark" -> "1 mark"; 2 -> "2 marks"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def words(key: str) -> str:
@@ -52,7 +45,7 @@ def value(item: object) -> str:
     if isinstance(item, bool):
         return "yes" if item else "no"
     if isinstance(item, float):
-        return f"{item:.4g}" if abs(item) < 10_000 else f"{item:,.0f}".replace(",", NARROW_SPACE)
+        return f"{item:.4g}" if abs(item) < 10_000 else f"{item:,.0f}"
     if isinstance(item, Mapping):
         return ", ".join(f"{key}: {value(part)}" for key, part in cast("Mapping[object, object]", item).items()) or "none"
     if isinstance(item, (list, tuple)):

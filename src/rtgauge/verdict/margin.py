@@ -13,6 +13,7 @@ from rtgauge.analysis.order_statistics import quantile, ranked
 from rtgauge.record.model import Model, VerdictWord
 from rtgauge.record.windows import merge
 from rtgauge.verdict.decision import judge, judged_series
+from rtgauge.verdict.next_step import Done
 
 if TYPE_CHECKING:
     from rtgauge.record.model import Step
@@ -83,7 +84,14 @@ def _margin(word: VerdictWord, ratio: float | None, thresholds: Thresholds) -> M
 
 def evidence(requirement: Requirement, record: Record, step: Step, kernel: str, facts: dict[str, Any], thresholds: Thresholds) -> Evidence:
     """What one step says. Raises RecordError for a damaged record."""
-    judgement = judge(requirement, step, record.windows(step), facts or None, margin=Fraction(thresholds.black).limit_denominator(10_000))
+    judgement = judge(
+        requirement,
+        step,
+        record.windows(step),
+        facts or None,
+        margin=Fraction(thresholds.black).limit_denominator(10_000),
+        done=Done.of_run(record.run, record.steps),
+    )
     lateness, ratio = _ratio(requirement, record, step)
     interval = judgement.evidence.get("interval_ns")
     return Evidence(

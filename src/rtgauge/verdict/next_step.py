@@ -3,25 +3,33 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.probe.registry import DEFAULT
+from rtgauge.probe.descriptor import key_names
+from rtgauge.probe.registry import DEFAULT, probe_of
+from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.fact_summary import brief
 from rtgauge.target.address import LOCAL
 from rtgauge.units import NS_PER_UNIT, format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
-    from rtgauge.record.model import Mark, Step
+    from rtgauge.record.model import Mark, Run, Step
     from rtgauge.verdict.requirement import Requirement
 
+RUN_OPTIONS = frozenset({"duration", "load", "deployment", "repeats", "target", "cpu", "interval", "policy", "priority"})
+"""What `rtgauge run` takes as an option of its own; other parameters of a probe are given with --set."""
+LOADED = ("cpu", "memory", "network")
+"""The loads that are proposed to who measured idle only."""
 INVALID = {
     "load-died": "see load.log of the step for why the load died, then: rtgauge run --resume or run again",
     "clock-changed": "keep the clock still while measuring (stop NTP steps and suspends), then measure again",
     "cpu-offline": "keep the CPUs online while measuring, then measure again",
     "engine-died": "see stream.ndjson of the step for its last words, then measure again",
-    "samples-lost": "measure again with a longer --interval or without raw samples",
+    "samples-lost": "measure again with a longer interval, or without raw samples",
     "watchdog": "the measuring thread was starved: measure again with a lower load or without other real-time programs",
 }
 DOUBTFUL = {
@@ -43,32 +51,100 @@ def round_up_duration(ns: int) -> str:
     raise AssertionError
 
 
-def _again(step: Step, requirement: Requirement, more: str) -> str:
-    """The command that measures the same with `more`: of a plan's probe the one that is known, of others the user's own."""
-    if step.key.probe != DEFAULT:
-        return f"the same command with {more}"
-    target = step.key.targets.get("self", LOCAL)
-    where = "" if target == LOCAL else f"--target {target} "
-    return f'rtgauge run {where}{more} --require "{requirement}"'
+LONGER_NS = (10 * NS_PER_UNIT["min"], NS_PER_UNIT["h"], 12 * NS_PER_UNIT["h"], 7 * NS_PER_UNIT["d"])
+"""Durations that are proposed where none is known: the first that is clearly longer than what was measured."""
 
 
-def next_with_more(step: Step, requirement: Requirement, duration_ns: int | None) -> str:
+@dataclass(frozen=True)
+class Done:
+    """What was measured already, so that no advice repeats it: the command of the run, and the loads of its steps."""
+
+    command: tuple[str, ...]
+    loads: frozenset[str]
+
+    @classmethod
+    def of_run(cls, run: Run, steps: Sequence[Step]) -> Done:
+        """What the run measured. What was imported is measured by `rtgauge run`."""
+        command = tuple(run.command) if run.command[1:2] in (["run"], ["probe"]) else ("rtgauge", "run")
+        return cls(("rtgauge", *command[1:]), frozenset(step.key.load for step in steps))
+
+    @classmethod
+    def of_step(cls, step: Step) -> Done:
+        """For a step of which the run is not known."""
+        target = step.key.targets.get("self", LOCAL)
+        verb = ("run",) if step.key.probe == DEFAULT else ("probe", step.key.probe)
+        return cls(("rtgauge", *verb, *(() if target == LOCAL else ("--target", target))), frozenset({step.key.load}))
+
+    @property
+    def is_run(self) -> bool:
+        """Whether it was `rtgauge run`, and not a single probe."""
+        return self.command[1:2] == ("run",)
+
+
+def quoted(argument: str) -> str:
+    """An argument as one types it: in double quotes where it needs any and they are enough."""
+    plain = shlex.quote(argument)
+    return plain if plain == argument or set(argument) & set('"$`\\!') else f'"{argument}"'
+
+
+def _without(words: Sequence[str], names: Collection[str]) -> list[str]:
+    """The command without these options, also where they are written `--name=value` or `--set name=value`."""
+    kept: list[str] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if (word.startswith("--") and word[2:] in names) or (word == "--set" and rest and rest[0].partition("=")[0] in names):
+            rest = rest[1:]
+        elif not (word.startswith("--") and "=" in word and word[2:].partition("=")[0] in names):
+            kept.append(word)
+    return kept
+
+
+def _again(done: Done, step: Step, requirement: Requirement, options: Mapping[str, str]) -> str:
+    """The command that was given, with `options` in place of what it said of them: parameters of the probe, `load` or `deployment`."""
+    probe = probe_of(step)
+    replaced = {other for group in probe.alternatives if group & options.keys() for other in group} | options.keys() | {"require"}
+    command = _without(done.command, replaced)
+    for name, value in options.items():
+        direct = not done.is_run or name in RUN_OPTIONS
+        command += [f"--{name}", value] if direct else ["--set", f"{name}={value}"]
+    return " ".join(quoted(word) for word in [*command, "--require", str(requirement)])
+
+
+def _measured_ns(step: Step) -> int:
+    return (step.end_ns or 0) - (step.start_ns or 0)
+
+
+def _longer(step: Step) -> str | None:
+    """A duration clearly longer than the step's; None where it was as long as anyone waits."""
+    return next((format_duration(ns) for ns in LONGER_NS if ns > 2 * _measured_ns(step)), None)
+
+
+def next_with_more(done: Done, step: Step, requirement: Requirement, duration_ns: int | None) -> str:
     """Measure longer; `duration_ns` is what it takes, None where that is not known."""
     if duration_ns is None:
-        return f"measure longer, like: {_again(step, requirement, '--duration 30min')}"
-    return f"measure longer: {_again(step, requirement, f'--duration {round_up_duration(duration_ns)}')}"
+        longer = _longer(step) or format_duration(LONGER_NS[-1])
+        return f"measure longer, like: {_again(done, step, requirement, {'duration': longer})}"
+    return f"measure longer: {_again(done, step, requirement, {'duration': round_up_duration(duration_ns)})}"
 
 
-def next_when_close(step: Step, requirement: Requirement) -> str:
+def next_when_close(done: Done, step: Step, requirement: Requirement) -> str:
     """It holds by little."""
-    return f"see how the maximum grows with time: {_again(step, requirement, '--duration 1h')}"
+    longer = _longer(step)
+    if longer is None:
+        return "look for what makes it late: rtgauge audit"
+    return f"see how the maximum grows with time: {_again(done, step, requirement, {'duration': longer})}"
 
 
-def next_when_held(step: Step, requirement: Requirement) -> str:
+def next_when_held(done: Done, step: Step, requirement: Requirement) -> str:
     """It holds: under what was measured."""
-    if step.key.load == "idle":
-        return f"see whether it holds under load: {_again(step, requirement, '--load cpu')}"
-    return f"let it run as long as the machine is to run: {_again(step, requirement, '--duration 12h')}"
+    if done.loads <= {"idle"} and probe_of(step).takes_load:
+        load = ",".join(["idle", *LOADED]) if done.is_run else LOADED[0]
+        return f"see whether it holds under load: {_again(done, step, requirement, {'load': load})}"
+    longer = _longer(step)
+    if longer is None:
+        return "measure again after each change of kernel, firmware or settings"
+    return f"let it run as long as the machine is to run: {_again(done, step, requirement, {'duration': longer})}"
 
 
 def next_for_invalid(mark: Mark) -> str:
@@ -81,21 +157,25 @@ def next_for_doubt(mark: Mark) -> str:
     return DOUBTFUL.get(mark.name, "remove the cause and measure again")
 
 
-def next_for_failure(step: Step, requirement: Requirement, facts: Mapping[str, Any]) -> str:
-    """The first thing that is not yet as real-time programs have it: priority, C-states, known disturbances, the kernel."""
-    again = f'rtgauge run --require "{requirement}"' if step.key.probe == DEFAULT else "the same command"
-    policy = step.parameters.get("policy")
-    if policy == "other":
-        return f"measure at a real-time priority: rtgauge probe {step.key.probe} --policy fifo --priority 98"
+def next_for_failure(done: Done, step: Step, requirement: Requirement, facts: Mapping[str, Any]) -> str:
+    """The first thing that is not yet as real-time programs have it: priority, C-states, known disturbances, the kernel, a CPU of its own."""
+    keys = key_names(probe_of(step))
+    if step.parameters.get("policy") == "other" and "policy" in keys:
+        return f"measure at a real-time priority: {_again(done, step, requirement, {'policy': 'fifo', 'priority': '98'})}"
     for mark in step.marks:
         if mark.name in DOUBTFUL:
             return next_for_doubt(mark)
     dma_latency = step.parameters.get("dma_latency_us")
-    if isinstance(dma_latency, int) and dma_latency < 0:  # the engine's word for `off`
-        return f"keep the CPUs out of deep C-states: rtgauge probe {step.key.probe} --dma-latency 0"
+    if isinstance(dma_latency, int) and dma_latency < 0 and "dma-latency" in keys:  # the engine's word for `off`
+        return f"keep the CPUs out of deep C-states: {_again(done, step, requirement, {'dma-latency': '0'})}"
     model = brief(facts)["preemption"]
     if model not in {None, "unknown", "PREEMPT_RT"}:
+        again = _again(done, step, requirement, {})
         return f"boot a PREEMPT_RT kernel (this one's preemption is {model}; Debian: apt-get install linux-image-rt-amd64 or -arm64), then: {again}"
     if brief(facts)["virtual_machine"]:
-        return f"measure on the bare machine (this one is virtual), then: {again}"
-    return f"isolate a CPU for the real-time task (isolcpus=, nohz_full=, IRQ affinity) and measure on it: {again}"
+        return f"measure on the bare machine (this one is virtual), then: {_again(done, step, requirement, {})}"
+    if step.key.deployment == AS_IS and not (step.deployment is not None and step.deployment.isolated):
+        if done.is_run:
+            return f"isolate a CPU for the real-time task and measure on it: {_again(done, step, requirement, {'deployment': 'MI'})}"
+        return f"isolate a CPU for the real-time task and measure on it: rtgauge deploy apply MI, then: {_again(done, step, requirement, {})}"
+    return "look for what else makes it late: rtgauge audit"

@@ -41,7 +41,7 @@ def tables(record: Record, changes: dict[str, Any] | None = None) -> dict[str, l
 
 def test_a_total_is_counted_once_and_its_cpus_are_named(record: Record):
     found = tables(record)
-    assert Change("LOC Local timer interrupts", "12130", "CPU 0: 6010, CPU 1: 6120") in found["Interrupts"]
+    assert Change("LOC Local timer interrupts", "12,130", "CPU 0: 6,010, CPU 1: 6,120") in found["Interrupts"]
     assert Change("24 virtio0-net", "311", "CPU 1: 311") in found["Interrupts"]
 
 
@@ -52,7 +52,7 @@ def test_a_counter_that_went_backwards_is_unknown_and_stands_first(record: Recor
 def test_before_and_after_are_shown_as_such(record: Record):
     found = tables(record)
     assert found["Frequency"] == [Change("0", "3 GHz → 3.4 GHz", "")]
-    assert found["CPU time"][0] == Change("user", "10870 ms", "CPU 0: 5430, CPU 1: 5440")
+    assert found["CPU time"][0] == Change("user", "10,870 ms", "CPU 0: 5,430, CPU 1: 5,440")
 
 
 def test_what_did_not_change_is_said_in_a_word(record: Record):

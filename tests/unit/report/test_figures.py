@@ -66,7 +66,7 @@ def test_the_histogram_has_a_chart_a_load_and_a_line_a_cpu_with_its_maximum(reco
             held = sum(int(a["n"]) * round(float(b["us"]) - float(a["us"])) for a, b in itertools.pairwise(mine))
             assert held == summary.count
             assert summary.max_ns is not None
-            assert f"max {summary.max_ns / 1000:.1f} us" in spec["layer"][0]["encoding"]["color"]["legend"]["labelExpr"]
+            assert f"max {summary.max_ns / 1000:,.1f} us" in spec["layer"][0]["encoding"]["color"]["legend"]["labelExpr"]
 
 
 def test_the_bound_can_be_given_and_is_absent_where_none_was(record: Record, tmp_path: Path):

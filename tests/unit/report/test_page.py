@@ -94,7 +94,7 @@ def test_the_table_has_the_numbers_of_the_record(tmp_path: Path):
     for step in record.steps:
         assert step.total is not None
         assert step.total.max_ns is not None
-        assert f"{step.total.max_ns / 1000:,.1f}".replace(",", "\u202f") in text
+        assert f"{step.total.max_ns / 1000:,.1f}" in text
     assert "missed filled in" in text
     assert "missed filled in" not in read(tmp_path, Shape(seed=2, missed_under=())).text
 
@@ -105,7 +105,7 @@ def test_lower_bounds_are_shown_as_such(tmp_path: Path):
     assert step.total is not None
     total = step.total.model_copy(update={"p99_99_ns": 10**10, "lower_bounds": ["p99_99_ns"]})
     changed = replace(record, steps=[step.model_copy(update={"total": total})])
-    assert "≥\u202f10\u202f000\u202f000.0" in Reader(html(changed)).text
+    assert "≥10,000,000.0" in Reader(html(changed)).text
     assert "<td>≥" not in html(record)
 
 

@@ -44,8 +44,8 @@ def test_every_load_and_cpu_with_its_numbers(record: Record, width: int):
         assert step.total is not None
         assert step.total.max_ns is not None
         (row,) = lines(text, step.key.load)
-        assert row[1:3] == [str(step.total.count), str(step.total.missed)]
-        assert row[-1] == f"{step.total.max_ns / 1000:.1f}"
+        assert row[1:3] == [f"{step.total.count:,}", f"{step.total.missed:,}"]
+        assert row[-1] == f"{step.total.max_ns / 1000:,.1f}"
     assert len(lines(text, "CPU 0")) == 3
     assert len(lines(text, "filled in")) == 4  # three rows and what it means
     assert "…" not in text
@@ -102,7 +102,7 @@ def test_the_list_has_every_record(tmp_path: Path, width: int):
     for record in records:
         assert record.run.id in out.getvalue()
         largest = max(step.total.max_ns for step in record.steps if step.total and step.total.max_ns)
-        assert f"{largest / 1000:.1f}" in out.getvalue()
+        assert f"{largest / 1000:,.1f}" in out.getvalue()
     assert "2026-11-21 10:03" in out.getvalue()
     assert "complete" in out.getvalue()
 

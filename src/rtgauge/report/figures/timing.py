@@ -95,7 +95,7 @@ def linear_figure(gathered: Gathered) -> Figure | None:
             rule = alt.Chart(csv({"at": "number"}, [[envelope / 1_000]])).mark_rule(strokeDash=[5, 3], strokeWidth=1.5, style="alarm", clip=True)
             layers.append(rule.encode(x=alt.X("at:Q")))
         specs.append(layered(layers, height=110, description=caption_of(line)))
-    far = [f"{line.label}: {whole(beyond, group=' ')} (largest {us(line.limit(Fraction(1)).ns)} us)" for line, _, beyond in drawn if beyond]
+    far = [f"{line.label}: {whole(beyond)} (largest {us(line.limit(Fraction(1)).ns)} us)" for line, _, beyond in drawn if beyond]
     if far:
         notes.append(f"Beyond the axis: {'; '.join(far)}.")
     titles = [line.label for line, *_ in drawn[:MOST_CHARTS]] if len(drawn) > 1 else []

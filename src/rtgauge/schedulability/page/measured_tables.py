@@ -56,7 +56,7 @@ class TaskRow:
     late: bool = False
 
 
-def parameter_rows(measured: MeasuredSet, group: str = "") -> list[TaskRow]:
+def parameter_rows(measured: MeasuredSet) -> list[TaskRow]:
     """Table 6: the parameters of every task, the calculated response (exact, and by the paper's eq. 1), and the counts beside it."""
     rows: list[TaskRow] = []
     for task in measured.tasks:
@@ -73,9 +73,9 @@ def parameter_rows(measured: MeasuredSet, group: str = "") -> list[TaskRow]:
             "R eq. 1": exact_time(known.equation_1_ns) if known.equation_1_ns is not None else "no bound",
             "R measured, max (ms)": ms(response.max_ns if response is not None else None),
             "measured - calculated (ms)": _above(response, known.response_ns),
-            "activations": whole(counts.activations, group=group),
-            "deadline misses": whole(counts.deadline_misses, group=group),
-            "preemptions": whole(counts.preemptions, group=group),
+            "activations": whole(counts.activations),
+            "deadline misses": whole(counts.deadline_misses),
+            "preemptions": whole(counts.preemptions),
         }
         rows.append(TaskRow(cells, late=counts.deadline_misses > 0))
     return rows

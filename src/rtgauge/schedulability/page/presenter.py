@@ -11,7 +11,7 @@ from rich.text import Text
 from rtgauge.report.conditions import step_labels
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.tables import ThreadRow, thread_rows
-from rtgauge.report.text import NARROW_SPACE, printable
+from rtgauge.report.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -49,12 +49,12 @@ def _measured(step: Step, name: str, drawn: Container[str]) -> MeasuredTaskSet:
         name=name,
         step=step,
         answer=measured.result.answer.value,
-        rows=measured_tables.parameter_rows(measured, NARROW_SPACE),
+        rows=measured_tables.parameter_rows(measured),
         tables=[("table 6", measured_tables.WRITTEN), ("outcome", measured_tables.OUTCOME)],
         tasks=[(task.counts.task, measured_tables.figure_rows(task)) for task in measured.tasks],
         words=measured_tables.words(measured),
         figure=figure_name(step) if figure_name(step) in drawn else None,
-        threads=thread_rows([series for series in step.series if series.metric == "latency"], NARROW_SPACE),
+        threads=thread_rows([series for series in step.series if series.metric == "latency"]),
     )
 
 

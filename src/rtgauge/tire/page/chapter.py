@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from rtgauge.report.text import NARROW_SPACE
 from rtgauge.tire.analysis.results import tire_results
 from rtgauge.tire.analysis.runs import is_tire
 from rtgauge.tire.analysis.searches import searched
@@ -77,8 +76,8 @@ def _title(results: TireResults) -> str:
 def _speed_section(results: TireResults, names: list[str]) -> Section:
     few = len(results.points) <= FEW
     shown = results.points if few else result_tables.largest_points(results)
-    table = result_tables.speed_grid(results, shown, "Real-fast" if few else "The largest tire of each", NARROW_SPACE)
-    every = None if few else result_tables.speed_grid(results, results.points, "Every configuration, real-fast", NARROW_SPACE)
+    table = result_tables.speed_grid(results, shown, "Real-fast" if few else "The largest tire of each")
+    every = None if few else result_tables.speed_grid(results, results.points, "Every configuration, real-fast")
     return Section("Real-fast", prose.fast_words(results), names, [table] if table else [], [every] if every else [])
 
 
@@ -92,10 +91,10 @@ def _sections(results: TireResults, drawn: Container[str], suffix: str) -> list[
     def here(*names: str) -> list[str]:
         return [name + suffix for name in names if name + suffix in drawn]
 
-    cells = result_tables.cells_grids(results, NARROW_SPACE)
+    cells = result_tables.cells_grids(results)
     few = sum(len(grid.rows) for grid in cells) <= FEW
     real_time = Section("Real-time", prose.real_time_words(results), here("tire-hard", "tire-soft"), cells if few else [], [] if few else cells)
-    frontier = result_tables.frontier_grid(results, NARROW_SPACE)
+    frontier = result_tables.frontier_grid(results)
     frontier_section = Section("How large may it be?", prose.search_words(results), here("tire-frontier"), [frontier] if frontier is not None else [])
     every = [
         Section("The model and the solvers", prose.model_words(results)),

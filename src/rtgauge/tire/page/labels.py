@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rtgauge.report.text import plural
 from rtgauge.tire.analysis.runs import SOLVERS
-from rtgauge.units import format_duration
+from rtgauge.units import format_duration, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

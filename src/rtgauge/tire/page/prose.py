@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rtgauge.report.text import plural, whole
+from rtgauge.report.text import whole
 from rtgauge.tire.analysis.runs import HALO, SEMAPHORE, SERIAL
 from rtgauge.tire.page.labels import MEANING_WORDS, period_name, policy_name, threads_name
 from rtgauge.tire.page.map_figures import map_title
 from rtgauge.tire.page.result_tables import figure, interval
-from rtgauge.units import format_time
+from rtgauge.units import format_time, plural
 
 if TYPE_CHECKING:
     from rtgauge.tire.analysis.real_time_maps import RealTimeMap

@@ -6,10 +6,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rtgauge.report.compare.tables import Grid
-from rtgauge.report.text import NONE, plural, whole
+from rtgauge.report.text import NONE, whole
 from rtgauge.tire.page.labels import SIMULATED_S, SIMULATED_STEPS, period_name, policy_name, solver_name, threads_name
 from rtgauge.tire.page.map_figures import map_title
-from rtgauge.units import format_time
+from rtgauge.units import format_time, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,13 +43,13 @@ def _star(mark: Severity | None) -> str:
     return "*" if mark is not None and mark.value != "note" else ""
 
 
-def _speed_row(point: SpeedPoint, results: TireResults, group: str) -> list[str]:
+def _speed_row(point: SpeedPoint, results: TireResults) -> list[str]:
     key = (point.solver, point.policy, point.threads, point.nodes)
     serial = next((ratio.times for ratio in results.against_serial if (ratio.solver, ratio.policy, ratio.threads, ratio.nodes) == key), None)
     return [
         f"{solver_name(point.solver, free_running=point.free_running)}, {policy_name(point.policy)}{_star(point.worst_mark)}",
         threads_name(point.threads, results),
-        whole(point.nodes, group=group),
+        whole(point.nodes),
         format_time(point.step_ns.value),
         figure(point.step_ns.value * SIMULATED_STEPS / 1e9),
         f"{point.node_steps_per_s / 1e6:,.1f}",
@@ -80,14 +80,14 @@ def short_note(runs: int) -> str:
     return f"{plural(runs, 'run')} computed for less than a millisecond, too little for the time of a step, and {verb} left out."
 
 
-def speed_grid(results: TireResults, points: Sequence[SpeedPoint], title: str, group: str = "") -> Grid | None:
+def speed_grid(results: TireResults, points: Sequence[SpeedPoint], title: str) -> Grid | None:
     """Real-fast: step time, speed-up, efficiency; a line a configuration. None without any."""
     if not points:
         return None
     notes = ["In brackets: 95 % intervals, where a configuration was repeated. times serial: how many times as fast as the serial solver on the same nodes."]
     notes += [short_note(results.too_short)] if results.too_short else []
     notes += [MARKED] if any(_star(point.worst_mark) for point in points) else []
-    return Grid(title, SPEED_COLUMNS, [_speed_row(point, results, group) for point in points], notes)
+    return Grid(title, SPEED_COLUMNS, [_speed_row(point, results) for point in points], notes)
 
 
 def largest_points(results: TireResults) -> list[SpeedPoint]:
@@ -170,33 +170,33 @@ def synchronisation_grid(results: TireResults) -> Grid | None:
     return Grid("What synchronisation costs", columns, rows, notes)
 
 
-def _limits(low: int | None, high: int | None, group: str) -> str:
+def _limits(low: int | None, high: int | None) -> str:
     if low is None and high is None:
         return NONE
-    return f"{'none' if low is None else whole(low, group=group)} / {'none' if high is None else whole(high, group=group)}"
+    return f"{'none' if low is None else whole(low)} / {'none' if high is None else whole(high)}"
 
 
-def _search_cells(frontier: Frontier | None, group: str) -> list[str]:
+def _search_cells(frontier: Frontier | None) -> list[str]:
     if frontier is None:
         return [NONE] * 4
-    nodes = "none held" if frontier.nodes is None else f"{'≥ ' if frontier.at_limit else ''}{whole(frontier.nodes, group=group)}"
+    nodes = "none held" if frontier.nodes is None else f"{'≥ ' if frontier.at_limit else ''}{whole(frontier.nodes)}"
     share = NONE if frontier.share_at_most is None else f"{frontier.share_at_most * 100:.2g} %"
     return [
         nodes,
-        f"{whole(frontier.low, group=group)} … {whole(frontier.high, group=group)}",
-        f"{frontier.runs} / {whole(frontier.deadlines, group=group)}",
+        f"{whole(frontier.low)} … {whole(frontier.high)}",
+        f"{frontier.runs} / {whole(frontier.deadlines)}",
         share,
     ]
 
 
-def _frontier_row(row: FrontierRow, results: TireResults, group: str) -> list[str]:
+def _frontier_row(row: FrontierRow, results: TireResults) -> list[str]:
     return [
         f"{row.solver}, {policy_name(row.policy)}, {period_name(row.period_ns)}",
         threads_name(row.threads, results),
         interval(row.mean),
         interval(row.worst),
-        _limits(row.map_holds, row.map_misses, group),
-        *_search_cells(row.searched, group),
+        _limits(row.map_holds, row.map_misses),
+        *_search_cells(row.searched),
     ]
 
 
@@ -217,7 +217,7 @@ UNSEARCHED = 5
 """Columns of the table that no search fills."""
 
 
-def frontier_grid(results: TireResults, group: str = "") -> Grid | None:
+def frontier_grid(results: TireResults) -> Grid | None:
     """The largest n in hard real time, predicted and measured; None where no step was paced."""
     if not results.frontiers:
         return None
@@ -229,20 +229,20 @@ def frontier_grid(results: TireResults, group: str = "") -> Grid | None:
             f"largest end is their median with {sure * 100:.0f} % confidence. misses at most: upper bound at 95 % for that many deadlines."
         )
     width = len(FRONTIER_COLUMNS) if sure is not None else UNSEARCHED
-    return Grid("The real-time frontier", FRONTIER_COLUMNS[:width], [_frontier_row(row, results, group)[:width] for row in results.frontiers], notes)
+    return Grid("The real-time frontier", FRONTIER_COLUMNS[:width], [_frontier_row(row, results)[:width] for row in results.frontiers], notes)
 
 
-def cells_grids(results: TireResults, group: str = "") -> list[Grid]:
+def cells_grids(results: TireResults) -> list[Grid]:
     """Every cell of every map."""
     grids: list[Grid] = []
     for plot in results.maps:
         rows = [
             [
                 threads_name(cell.threads, results) + _star(cell.worst_mark),
-                whole(cell.nodes, group=group),
+                whole(cell.nodes),
                 str(cell.runs),
-                whole(cell.deadlines, group=group),
-                whole(cell.missed, group=group),
+                whole(cell.deadlines),
+                whole(cell.missed),
                 f"{cell.share * 100:.3g} %",
                 f"{cell.share_at_most * 100:.2g} %",
             ]

@@ -36,7 +36,7 @@ def _configuration(step: Step, values: dict[str, Any]) -> str:
     threads = f"{values['threads']} thread{'s' if values['threads'] > 1 else ''}"
     free = ", free-running" if parameters["free_running"] else ""
     without = f", without {parameters['without']}" if parameters["without"] != "none" else ""
-    return f"{parameters['solver']}{free}{without}, {whole(values['nodes'], group=' ')} nodes, {threads}, {parameters['policy']}"
+    return f"{parameters['solver']}{free}{without}, {whole(values['nodes'])} nodes, {threads}, {parameters['policy']}"
 
 
 def _step_time(values: dict[str, Any]) -> str:
@@ -56,23 +56,21 @@ def _pairs(step: Step, values: dict[str, Any]) -> list[list[str]]:
     if values["mode"] == "real-time":
         missed, activations = values["deadline_missed"], values["activations"]
         rows.append(["period", format_duration(step.key.parameters["period_ns"])])
-        missed_text = f"{whole(missed, group=' ')} of {whole(activations, group=' ')}" + (f" ({_share(missed, activations)})" if missed else "")
+        missed_text = f"{whole(missed)} of {whole(activations)}" + (f" ({_share(missed, activations)})" if missed else "")
         if missed:
-            missed_text += f": {whole(values['late'], group=' ')} done late, {whole(values['missed'], group=' ')} not begun"
+            missed_text += f": {whole(values['late'])} done late, {whole(values['missed'])} not begun"
         rows.append(["deadlines missed", missed_text])
         rows.append(["computing", f"{wall}, {_share(values['wall_ns'], activations * step.key.parameters['period_ns'])} of the time"])
     else:
         rows.append(
             [
                 "steps",
-                f"{whole(values['steps'], group=' ')} in {wall}" + (f", rests of {format_time(values['rest_ns'])} not in it" if values["rest_ns"] else ""),
+                f"{whole(values['steps'])} in {wall}" + (f", rests of {format_time(values['rest_ns'])} not in it" if values["rest_ns"] else ""),
             ]
         )
     if values["barrier_ns"] is not None:
         rows.append(["barrier", f"{format_time(values['barrier_ns'])} a step, waiting for the other threads in it"])
-    rows.append(
-        ["task switches", f"{whole(values['voluntary_switches'], group=' ')} voluntary, {whole(values['involuntary_switches'], group=' ')} involuntary"]
-    )
+    rows.append(["task switches", f"{whole(values['voluntary_switches'])} voluntary, {whole(values['involuntary_switches'])} involuntary"])
     rows.append(["CPU time", f"{format_time(values['cpu_ns'])} of all threads"])
     rows.append(["memory", f"{values['step_bytes'] / 2**20:.3g} MiB of the model"])
     return rows

@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rtgauge.report.compare.tables import Grid
-from rtgauge.report.text import NONE, plural, whole
+from rtgauge.report.text import NONE, whole
 from rtgauge.tire.page.labels import period_name, policy_name, solver_name
 from rtgauge.tire.page.map_figures import map_title
 from rtgauge.tire.page.result_tables import MARKED, cost_grid, interval, largest_points, short_note
-from rtgauge.units import format_time
+from rtgauge.units import format_time, plural
 
 if TYPE_CHECKING:
     from rtgauge.tire.analysis.results import FrontierRow, TireResults

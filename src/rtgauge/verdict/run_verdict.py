@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: MIT
+"""The verdict on a whole run, in one sentence: how many of its loads keep the requirement, and which is the worst."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK
+from rtgauge.probe.registry import preset_of
+from rtgauge.record.model import Severity, Step, StepKey, Verdict, VerdictWord
+from rtgauge.units import format_count, format_cpu_list, format_duration, format_share, format_time
+from rtgauge.verdict.decision import judge
+from rtgauge.verdict.next_step import Done
+from rtgauge.verdict.requirement import Requirement, format_percent
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rtgauge.record.reader import Record
+
+_ORDER = [VerdictWord.HOLDS, VerdictWord.MARGINAL, VerdictWord.CANNOT_TELL, VerdictWord.FAILS]
+_OTHERS = {VerdictWord.HOLDS: "hold", VerdictWord.MARGINAL: "marginal", VerdictWord.CANNOT_TELL: "cannot tell"}
+SHARE_METRICS = {"latency": "late", "response": "late"}
+"""What an activation is that breaks the bound on these metrics; of another one it is beyond its bound."""
+OFFLINE = "offline"
+
+
+def _badness(verdict: Verdict) -> tuple[int, float, float, float]:
+    """Sorts verdicts: the largest decides. Of two that fail the later one, of two shares the larger; of two that cannot tell the one that takes longest."""
+    evidence = verdict.evidence
+    activations = int(evidence.get("activations") or 0)
+    share = int(evidence.get("violations_certain") or 0) / activations if activations else 0.0
+    largest = evidence.get("max_ns")
+    # An overflow of a foreign histogram: later than anything that is known.
+    lateness = float(largest) if isinstance(largest, int) else math.inf if share else 0.0
+    order = _ORDER.index(verdict.word)
+    if verdict.word == VerdictWord.CANNOT_TELL:
+        return order, float(evidence.get("invalid") is True), float(evidence.get("duration_needed_ns") or 0), lateness
+    by_share = evidence.get("hardness") not in (None, 1.0)
+    return (order, share, lateness, 0.0) if by_share else (order, lateness, share, 0.0)
+
+
+def worst(verdicts: Sequence[Verdict]) -> Verdict | None:
+    """The verdict that decides: fails before cannot tell before marginal before holds, and among equals the worst. None for none."""
+    return max(verdicts, key=_badness, default=None)
+
+
+def _condition(key: StepKey) -> str:
+    return key.model_copy(update={"repeat": 0}).model_dump_json()
+
+
+def noun_of(keys: Sequence[StepKey]) -> str:
+    """What the conditions of a run are called by what differs between them: "load", "deployment", else "step"."""
+    conditions = list({_condition(key): key for key in keys}.values())
+    for noun, same in (("load", {"load": ""}), ("deployment", {"deployment": ""})):
+        if len({_condition(key.model_copy(update=same)) for key in conditions}) == 1:
+            return noun
+    return "step"
+
+
+def _counted(each: Sequence[tuple[Step, Verdict]], word: VerdictWord) -> str:
+    """ "2 of 5 loads fail", with repeats "2 of 5 loads fail (3 of 15 steps)"."""
+    conditions: dict[str, set[VerdictWord]] = {}
+    for step, verdict in each:
+        conditions.setdefault(_condition(step.key), set()).add(verdict.word)
+    noun = noun_of([step.key for step, _ in each])
+    total, having = len(conditions), sum(word in words for words in conditions.values())
+    verb = {
+        VerdictWord.FAILS: "fails" if having == 1 else "fail",
+        VerdictWord.HOLDS: "holds" if having == 1 else "hold",
+        VerdictWord.MARGINAL: "is marginal" if having == 1 else "are marginal",
+        VerdictWord.CANNOT_TELL: "cannot be told",
+    }[word]
+    several = f" ({sum(verdict.word == word for _, verdict in each)} of {len(each)} steps)" if len(each) > total else ""
+    if total == 1:
+        return f"{noun} {verb}{several}" if several else ""
+    subject = f"{having} of {total} {noun}s" if having < total else f"all {total} {noun}s" if word == VerdictWord.HOLDS else f"{total} of {total} {noun}s"
+    return f"{subject} {verb}{several}"
+
+
+def _figures(requirement: Requirement, verdict: Verdict) -> str:
+    """ "38.0 ms on CPU 0, 57 of 20,000 late"."""
+    evidence = verdict.evidence
+    largest, cpu = evidence.get("max_ns"), evidence.get("max_cpu")
+    where = f" on CPU {cpu}" if isinstance(cpu, int) else ""
+    parts = [f"{format_time(largest)}{where}"] if isinstance(largest, int) else []
+    if verdict.word != VerdictWord.FAILS:
+        parts = [f"{part} of {format_duration(requirement.bound_ns)} allowed" for part in parts]
+    certain, missed = int(evidence.get("violations_certain") or 0), int(evidence.get("missed") or 0)
+    if certain:
+        what = SHARE_METRICS.get(requirement.metric, "beyond the bound")
+        among = f", {format_count(missed)} of these missed" if 0 < missed < certain else " (missed)" if missed else ""
+        parts.append(f"{format_count(certain)} of {format_count(int(evidence['activations']))} {what}{among}")
+    if requirement.allowed and certain:
+        parts.append(f"{format_share(float(requirement.allowed))} may be")
+    if verdict.word in {VerdictWord.HOLDS, VerdictWord.MARGINAL}:
+        what = SHARE_METRICS.get(requirement.metric, "beyond it")
+        parts.append(f"at most {format_share(float(evidence['violation_share_at_most']))} {what}, at {format_percent(requirement.confidence)} confidence")
+    return ", ".join(parts)
+
+
+def cpus_left_out(steps: Sequence[Step]) -> list[str]:
+    """Which online CPUs some step did not measure although it measured every CPU it could, and why: "CPU 3: isolated"."""
+    reasons: dict[str, set[int]] = {}
+    for step in steps:
+        for entry in step.cpus_not_measured:
+            reason, cpu = str(entry.get("reason", "unknown")), entry.get("cpu")
+            if reason != OFFLINE and isinstance(cpu, int) and step.key.parameters.get("cpu") in (None, ""):
+                reasons.setdefault(reason, set()).add(cpu)
+    return [f"CPU {format_cpu_list(sorted(cpus))}: {reason}" for reason, cpus in sorted(reasons.items())]
+
+
+def _remarks(verdict: Verdict, steps: Sequence[Step]) -> list[str]:
+    """What has to be known with the answer."""
+    evidence = verdict.evidence
+    remarks: list[str] = []
+    doubts = [str(mark).partition(": ")[2] for mark in evidence.get("marks", []) if str(mark).startswith(f"{Severity.DOUBTFUL}: ")]
+    if doubts:
+        remarks.append(f"in doubt: {', '.join(dict.fromkeys(doubts))}")
+    interval, period = evidence.get("interval_ns"), evidence.get("period_ns")
+    if isinstance(interval, int) and isinstance(period, int) and interval != period:
+        remarks.append(f"measured every {format_duration(interval)}, required every {format_duration(period)}")
+    lateness: Mapping[str, Any] | None = evidence.get("lateness")
+    if lateness is not None and lateness.get("word") != str(verdict.word):
+        remarks.append(f"by absolute lateness: {lateness.get('word')}")
+    left = cpus_left_out(steps)
+    if left:
+        remarks.append(f"not measured: {'; '.join(left)}")
+    return remarks
+
+
+def _sentence(requirement: Requirement, decisive: Verdict, each: Sequence[tuple[Step, Verdict]], names: Mapping[str, str]) -> str:
+    """The conclusion: how many, the worst of them with its figures, and what has to be known with it."""
+    counted = _counted(each, decisive.word)
+    name = names.get(decisive.step or "", decisive.step or "")
+    figures = decisive.reason if decisive.word == VerdictWord.CANNOT_TELL else _figures(requirement, decisive)
+    role = {VerdictWord.FAILS: "worst", VerdictWord.CANNOT_TELL: "first to settle"}.get(decisive.word, "nearest to the bound")
+    parts = [counted] if counted else []
+    parts.append(f"{role}: {name}, {figures}" if len(each) > 1 else f"{name}: {figures}")
+    if decisive.word == VerdictWord.FAILS:
+        others = {word: sum(verdict.word == word for _, verdict in each) for word in (VerdictWord.CANNOT_TELL, VerdictWord.MARGINAL)}
+        parts += [f"{count} more {_OTHERS[word]}" for word, count in others.items() if count]
+    remarks = [] if decisive.word == VerdictWord.CANNOT_TELL else _remarks(decisive, [step for step, _ in each])
+    return "; ".join([*parts, *remarks])
+
+
+def judge_run(requirement: Requirement, record: Record, names: Mapping[str, str] | None = None) -> list[Verdict]:
+    """The verdict on the whole run first (`step` None: that of its worst step), then one a step that measured the requirement's metric.
+
+    `names`: step id -> what to call the step. Steps of other metrics are left aside; where none is left, the run cannot tell.
+    Raises RecordError for a damaged record.
+    """
+    measured = [step for step in record.steps if any(summary.metric == requirement.metric for summary in step.series)]
+    done = Done.of_run(record.run, record.steps)
+    each: list[tuple[Step, Verdict]] = []
+    for step in measured:
+        facts = record.system(step.key.targets.get("self", "")) or None
+        each.append((step, judge(requirement, step, record.windows(step), facts, done=done)))
+    decisive = worst([verdict for _, verdict in each])
+    if decisive is None:
+        return [
+            Verdict(
+                word=VerdictWord.CANNOT_TELL,
+                requirement=str(requirement),
+                reason=f"no finished step measured {requirement.metric}",
+                next=f"measure it: {measuring_command(requirement)}",
+            )
+        ]
+    tally = {str(word): sum(verdict.word == word for _, verdict in each) for word in _ORDER}
+    reason = _sentence(requirement, decisive, each, names or {})
+    whole = decisive.model_copy(update={"step": None, "reason": reason, "evidence": {**decisive.evidence, "decided_by": decisive.step, "steps": tally}})
+    return [whole, *(verdict for _, verdict in each)]
+
+
+def measuring_command(requirement: Requirement) -> str:
+    """The command that measures what the requirement bounds, and judges it."""
+    known = preset_of(requirement.metric)
+    plan = f" {known[1]}" if known is not None else ""
+    return f'rtgauge run{plan} --require "{requirement}"'
+
+
+def exit_status(verdicts: Sequence[Verdict], steps: Sequence[Step]) -> int:
+    """0: holds, or no requirement was given; 1: fails; 3: a measurement is invalid; 4: marginal or cannot tell. A failure that was measured comes first."""
+    decisive = worst(verdicts)
+    if decisive is not None and decisive.word == VerdictWord.FAILS:
+        return EXIT_FAILS
+    if any(step.worst == Severity.INVALID for step in steps):
+        return EXIT_CANNOT_MEASURE
+    return EXIT_OK if decisive is None or decisive.word == VerdictWord.HOLDS else EXIT_CANNOT_TELL
