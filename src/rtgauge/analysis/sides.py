@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 MOST_STRETCHES = 1_000
 """More windows are merged for the bootstrap: its cost stays bounded, and longer stretches only keep more of the dependence."""
 EMULATED = "emulated"
+USER_SPACE = "user space"
 UNIPROCESSOR = "Single"
 """The deployment with which the papers compare the others."""
 
@@ -144,6 +145,7 @@ def _traits(record: Record, step: Step, target: str, different: set[str]) -> dic
         "load": step.key.load,
         "deployment": step.key.deployment,
         "tool": step.key.tool,
+        "space": f"{step.key.space} space",
         "parameters": ", ".join(_parameter(name, value) for name, value in sorted(parameters.items())) or "default parameters",
     }
 
@@ -155,7 +157,7 @@ def _identity(step: Step) -> str:
 
 def _different(steps: Sequence[Step]) -> set[str]:
     parameters = [step.key.parameters for step in steps]
-    names = {name for of_step in parameters for name in of_step}
+    names = {name for of_step in parameters for name in of_step} - {"space"}
     return {name for name in names if len({json.dumps(of_step.get(name), sort_keys=True) for of_step in parameters}) > 1}
 
 
@@ -264,8 +266,8 @@ def pairs(sides: Sequence[Side], baseline: str | None) -> list[tuple[Side, Side]
     """(side, its baseline) for every side that is not a baseline itself.
 
     `baseline`: a label, a record's folder or id, or a word of a label (a deployment, a load, a kernel). Without one: the deployment Single where there
-    is one, else the first record, in one record the first machine, else the first side. Where it names several sides, each other side is compared
-    with the one under the same load, deployment and so on. Raises InputError where that is none or more than one.
+    is one, else the first record, in one record the first machine, of one machine user space, else the first side. Where it names several sides, each
+    other side is compared with the one under the same load, deployment and so on. Raises InputError where that is none or more than one.
     """
     if len(sides) < 2:
         raise InputError(f"there is only one side, '{sides[0].label}': name a second record, or one with several loads or deployments")
@@ -285,7 +287,9 @@ def _candidates(sides: Sequence[Side], baseline: str | None) -> list[Side]:
         if len(first) == len(sides):
             # One record: of several machines the first, each load compared with the same load.
             first = [side for side in sides if side.machine == sides[0].machine]
-        return first if len(first) < len(sides) else [sides[0]]
+        if len(first) == len(sides):
+            first = [side for side in sides if side.traits["space"] == USER_SPACE]
+        return first if 0 < len(first) < len(sides) else [sides[0]]
     exact = [side for side in sides if side.label == baseline]
     of_record = [side for side in sides if baseline.rstrip("/") in {side.record.run.id, str(side.record.path), side.record.path.resolve().name}]
     by_trait = [side for side in sides if baseline in side.traits.values()]
@@ -297,7 +301,7 @@ def _candidates(sides: Sequence[Side], baseline: str | None) -> list[Side]:
 
 def _partner(side: Side, chosen: Sequence[Side]) -> Side:
     alike = list(chosen)
-    for trait in ("load", "deployment", "tool", "parameters", "kernel", "host"):
+    for trait in ("load", "deployment", "space", "tool", "parameters", "kernel", "host"):
         alike = [candidate for candidate in alike if candidate.traits[trait] == side.traits[trait]] or alike
     if len(alike) > 1:
         raise InputError(f"'{side.label}' could be compared with {', '.join(repr(candidate.label) for candidate in alike)}: choose one with --baseline")

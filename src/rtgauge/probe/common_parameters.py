@@ -41,6 +41,11 @@ OnOff = Annotated[bool, BeforeValidator(_on_off)]
 """`on` or `off`; a bool inside."""
 
 
+Space = Literal["user", "kernel"]
+"""Where the measured task runs."""
+SPACE: Any = Field(default="user", alias="space", description="where the task runs: user, or kernel")
+"""For probes that measure in kernel space too."""
+
 FIRST_CPU: Any = Field(default=None, alias="cpu", description="the first of these CPUs is measured; a second task takes its CPU from the others")
 """For probes that measure on one CPU."""
 

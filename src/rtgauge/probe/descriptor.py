@@ -115,6 +115,8 @@ class Probe(ABC):
     presenter: str | None
     """`package.module:NAME` of the Presenter (rtgauge.report.presenter) with its chapter, tables and figures; None where those of every probe are enough."""
 
+    kernel_method: str | None = None
+    """The paragraph of the page that says how it measures in kernel space (parameter `space`)."""
     cost: Cost | None = None
     """Of a microbenchmark that measures the cost of one operation."""
     folded_above: int | None = None

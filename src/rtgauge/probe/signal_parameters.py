@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, cast
 from pydantic import AfterValidator, Field, model_validator
 
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.probe.common_parameters import LONGEST, MachineParameters
+from rtgauge.probe.common_parameters import LONGEST, SPACE, MachineParameters, Space
 from rtgauge.probe.descriptor import Probe
 from rtgauge.target.address import target_name
 from rtgauge.units import MAX_CPU, parse_duration_ns
@@ -87,6 +87,7 @@ class SignalParameters(MachineParameters):
     """Of the task that the probe is about: the role of the target where its peer plays the other one."""
 
     cpu: CpuList | None = Field(default=None, alias="cpu", description="CPU of the master, or of the slave where it is alone")
+    space: Space = SPACE
     path: Annotated[str, AfterValidator(check_path)] = Field(
         default="loop:eventfd", alias="path", description="the line: loop:KIND, udp:HOST:PORT, gpio:CHIP:LINES"
     )
@@ -136,6 +137,12 @@ class SignalParameters(MachineParameters):
         return self
 
     @model_validator(mode="after")
+    def _check_space(self) -> Self:
+        if self.space == "kernel":
+            raise ValueError("this probe does not measure in kernel space yet")
+        return self
+
+    @model_validator(mode="after")
     def _check_signal(self) -> Self:
         if self.cycles is not None and "duration_ns" in self.model_fields_set:
             raise ValueError("give duration or cycles, not both")
@@ -169,7 +176,7 @@ class SignalProbe(Probe):
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
         """The engine's command line."""
-        given = {name: value for name, value in parameters.items() if value is not None and name not in ("samples", "peer_path", "peer_cpu")}
+        given = {name: value for name, value in parameters.items() if value is not None and name not in ("samples", "space", "peer_path", "peer_cpu")}
         given["path"] = resolved(given["path"])
         if "cycles" in given:
             given["count"] = given.pop("cycles")

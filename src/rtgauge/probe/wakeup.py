@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from rtgauge.probe.common_parameters import LONGEST, DmaLatencyUs, OnOff
+from rtgauge.probe.common_parameters import LONGEST, SPACE, DmaLatencyUs, OnOff, Space
 from rtgauge.probe.descriptor import Bound, Metric, Pace, Parameters, Probe
 from rtgauge.units import parse_duration_ns
 from rtgauge.validation import CpuList, DurationNs, between
@@ -17,6 +17,7 @@ class WakeupParameters(Parameters):
     """Parameters of `wakeup`."""
 
     cpu: CpuList | None = Field(default=None, alias="cpu", description="CPUs to measure, e.g. 0-3,6; all that may be used where it is not given")
+    space: Space = SPACE
     interval_ns: DurationNs = Field(default=1_000_000, alias="interval", description="time between two releases of a thread; the papers have 100us")
     policy: Literal["fifo", "rr", "other", "deadline"] = Field(default="fifo", alias="policy", description="scheduling policy")
     priority: int = Field(default=98, alias="priority", ge=1, le=99, description="real-time priority")
@@ -48,6 +49,8 @@ class WakeupParameters(Parameters):
             raise ValueError("give duration or count, not both")
         if self.count is not None and self.count * self.interval_ns > parse_duration_ns(LONGEST):
             raise ValueError(f"the count takes longer than {LONGEST}")
+        if self.space == "kernel":
+            raise ValueError("this probe does not measure in kernel space yet")
         return self
 
 

@@ -234,6 +234,11 @@ class StepKey(Model):
     tool: str = Field(default="rtgauge", description="'rtgauge', or the tool that cross-checks it: 'cyclictest', 'rtla'")
 
     @property
+    def space(self) -> str:
+        """Where the measured task ran: user, or kernel; user in records of before there was a choice."""
+        return str(self.parameters.get("space", "user"))
+
+    @property
     def peer(self) -> tuple[str, str] | None:
         """(role, target) of the other machine; None if there is only one."""
         return next(((role, target) for role, target in self.targets.items() if role != "self"), None)

@@ -43,7 +43,7 @@ def _coarse(key: StepKey) -> tuple[str, ...]:
 
 
 def _different_parameters(keys: Sequence[StepKey]) -> list[str]:
-    names = sorted({name for key in keys for name in key.parameters})
+    names = sorted({name for key in keys for name in key.parameters} - {"space"})
     return [name for name in names if len({json.dumps(key.parameters.get(name), sort_keys=True) for key in keys}) > 1]
 
 
@@ -61,6 +61,7 @@ class _Differences:
     deployments: bool
     probes: bool
     targets: bool
+    spaces: bool
     parameters: dict[tuple[str, ...], list[str]]
     """Of the conditions that are alike in all that a label names before the parameters."""
 
@@ -73,6 +74,7 @@ def _differences(keys: Sequence[StepKey]) -> _Differences:
         deployments=len({key.deployment for key in keys}) > 1,
         probes=len({key.probe for key in keys}) > 1,
         targets=len({json.dumps(key.targets, sort_keys=True) for key in keys}) > 1,
+        spaces=len({key.space for key in keys}) > 1,
         parameters={coarse: _different_parameters(group) for coarse, group in alike.items()},
     )
 
@@ -83,6 +85,8 @@ def _label(key: StepKey, differences: _Differences, machines: dict[str, str]) ->
         parts.append(key.deployment)
     if differences.probes:
         parts.append(key.probe)
+    if differences.spaces:
+        parts.append(f"{key.space} space")
     if differences.targets:
         parts.append(" ".join(machines[target] for target in key.targets.values()))
     names = differences.parameters[_coarse(key)]

@@ -23,11 +23,12 @@ COMMON = (
 
 
 def method_words(record: Record) -> list[str]:
-    """A paragraph a probe, and one that holds for all."""
-    probes = dict.fromkeys(step.key.probe for step in record.steps if step.key.tool == "rtgauge")
+    """A paragraph a probe and space, and one that holds for all."""
+    measured = dict.fromkeys((step.key.probe, step.key.space) for step in record.steps if step.key.tool == "rtgauge" and step.key.probe in PROBES)
+    paragraphs = [PROBES[probe].kernel_method if space == "kernel" else PROBES[probe].method for probe, space in measured]
     foreign = dict.fromkeys(step.tool for step in record.steps if step.key.tool != "rtgauge")
     others = [f"Steps measured by {tool} have the figures that it printed; what it counts as a latency and leaves out is its own choice." for tool in foreign]
-    return [*(PROBES[probe].method for probe in probes if probe in PROBES), *others, COMMON]
+    return [*(paragraph for paragraph in paragraphs if paragraph is not None), *others, COMMON]
 
 
 def tools(record: Record) -> list[str]:

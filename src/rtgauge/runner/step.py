@@ -204,7 +204,7 @@ def _put_together(step_id: str, begun: StepInProgress, context: RunContext, meas
         start_ns=cast("int | None", measuring["start_ns"].min()),
         end_ns=cast("int | None", measuring["end_ns"].max()),
         end_reason=result.end.reason if result.end is not None else "died",
-        parameters=hello.parameters,
+        parameters=hello.parameters | ({"space": key.space} if "space" in key.parameters else {}),
         cpus=hello.cpus,
         cpus_not_measured=hello.cpus_not_measured,
         clock=hello.clock | ({"busy_loop": hello.busy_loop} if hello.busy_loop else {}),

@@ -79,6 +79,8 @@ def _seen(case: _Case) -> str:
         parts.append(f"{format_count(v.possible - v.certain)} more that may be")
     if v.missed:
         parts.append(f"{format_count(v.missed)} missed")
+    if case.step.key.space == "kernel":
+        parts[0] += " in kernel space"
     return ", ".join(parts)
 
 
@@ -103,6 +105,7 @@ def _evidence(case: _Case) -> dict[str, Any]:
     v, requirement = case.violations, case.requirement
     return {
         "metric": requirement.metric,
+        "space": case.step.key.space,
         "bound_ns": requirement.bound_ns,
         "hardness": float(requirement.hardness),
         "confidence": float(requirement.confidence),

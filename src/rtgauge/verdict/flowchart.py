@@ -118,10 +118,10 @@ def _sorted_out(
         for step in record.steps:
             facts = record.system(step.key.targets.get("self", next(iter(step.key.targets.values()), "local")))
             kernel = kernel_of(facts)
-            ways = [way.id for way in flowchart.way if way.kernel == kernel and way.space == "user"]
+            ways = [way.id for way in flowchart.way if way.kernel == kernel and way.space == step.key.space]
             why = _why_not(step, requirement, facts)
             if why is None and not ways:
-                why = f"the chart has no way in user space on the kernel {kernel}"
+                why = f"the chart has no way in {step.key.space} space on the kernel {kernel}"
             if why is not None:
                 aside.append(Aside(record=str(record.path), step=step.id, why=why))
                 continue
