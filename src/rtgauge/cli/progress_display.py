@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from rtgauge.record.model import LeftOut, Step, StepKey
@@ -174,3 +174,15 @@ def make_display() -> Display:
     """A live display if standard error is a terminal, else plain lines."""
     console = Console(stderr=True)
     return LiveDisplay(console) if sys.stderr.isatty() and not console.is_dumb_terminal else Display(console)
+
+
+@contextmanager
+def file_progress(text: str) -> Generator[Callable[[int, int], None]]:
+    """A bar over a file that is read, where standard error is a terminal. Gives what is to be told the bytes that were read, and those of the file."""
+    console = Console(stderr=True)
+    if not sys.stderr.isatty() or console.is_dumb_terminal:
+        yield lambda _done, _size: None
+        return
+    with Progress(TextColumn("{task.description}"), BarColumn(bar_width=None), TimeRemainingColumn(), console=console, transient=True) as bar:
+        task = bar.add_task(Text(text).plain, total=None)
+        yield lambda done, size: bar.update(task, completed=done, total=size)

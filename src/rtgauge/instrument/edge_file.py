@@ -15,6 +15,7 @@ from rtgauge.errors import InputError
 from rtgauge.instrument.csv_layout import HEAD_BYTES, CsvLayout, find_layout
 from rtgauge.instrument.csv_reader import BLOCK_BYTES as CSV_BLOCK_BYTES
 from rtgauge.instrument.csv_reader import read_samples
+from rtgauge.instrument.edges import Responses
 from rtgauge.instrument.messages import Answer, Edges
 from rtgauge.instrument.threshold import Slicer, Thresholds
 from rtgauge.instrument.vcd import BLOCK_BYTES as VCD_BLOCK_BYTES
@@ -115,11 +116,15 @@ class EdgeFile:
         block_bytes: int,
         progress: Callable[[int], None],
     ) -> Iterator[EdgeBlock]:
-        thresholds = self._thresholds(layout, channels, threshold, hysteresis, block_bytes)
+        size = self.path.stat().st_size
+        twice = self._needs_levels(layout, threshold, hysteresis)
+        thresholds = self._thresholds(layout, channels, threshold, hysteresis, block_bytes, lambda done: progress(done // 2))
         slicers = [Slicer(line, interpolate=not layout.logic) for line in thresholds]
         self.unreadable = 0
         last_ns = -np.inf
-        for samples in read_samples(self.path, layout, channels, block_bytes=block_bytes, progress=progress):
+        for samples in read_samples(
+            self.path, layout, channels, block_bytes=block_bytes, progress=lambda done: progress((size + done) // 2 if twice else done)
+        ):
             self.unreadable += samples.unreadable
             if len(samples.times_ns) == 0:
                 continue
@@ -133,14 +138,26 @@ class EdgeFile:
             order = np.lexsort((line, times_ns))
             yield EdgeBlock(times_ns[order], line[order], high[order])
 
-    def _thresholds(self, layout: CsvLayout, channels: Sequence[int], threshold: float | None, hysteresis: float | None, block_bytes: int) -> list[Thresholds]:
-        if layout.logic and threshold is None:
-            return [Thresholds.around(0.5, 0.5)] * len(channels)
-        if threshold is not None and hysteresis is not None:
-            return [Thresholds.around(threshold, hysteresis)] * len(channels)
+    @staticmethod
+    def _needs_levels(layout: CsvLayout, threshold: float | None, hysteresis: float | None) -> bool:
+        """Whether the file has to be read once more, for the levels between which its lines move."""
+        return not (layout.logic and threshold is None) and (threshold is None or hysteresis is None)
+
+    def _thresholds(
+        self,
+        layout: CsvLayout,
+        channels: Sequence[int],
+        threshold: float | None,
+        hysteresis: float | None,
+        block_bytes: int,
+        progress: Callable[[int], None],
+    ) -> list[Thresholds]:
+        if not self._needs_levels(layout, threshold, hysteresis):
+            given = Thresholds.around(0.5, 0.5) if threshold is None or hysteresis is None else Thresholds.around(threshold, hysteresis)
+            return [given] * len(channels)
         low = np.full(len(channels), np.inf)
         high = -low
-        for samples in read_samples(self.path, layout, channels, block_bytes=block_bytes):
+        for samples in read_samples(self.path, layout, channels, block_bytes=block_bytes, progress=progress):
             if len(samples.times_ns):
                 low = np.minimum(low, samples.values.min(axis=1))
                 high = np.maximum(high, samples.values.max(axis=1))
@@ -171,25 +188,27 @@ class Pairing:
         """Whether the last stimulus still waits for its answer."""
         return self._time_ns is not None
 
-    def add(self, block: EdgeBlock) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(times of the stimuli, times to their answers) in ns, of the answers in this block."""
-        at: list[int] = []
-        response: list[int] = []
+    def add(self, block: EdgeBlock) -> Responses:
+        """The stimuli that were answered in this block, or overtaken by the next."""
+        answered: list[tuple[int, int]] = []
+        overtaken: list[tuple[int, int]] = []
         for time_ns, line, high in zip(block.times_ns.tolist(), block.line.tolist(), block.high.tolist(), strict=True):
             if line == 0:
                 if self.stimuli is not Edges.BOTH and high != (self.stimuli is Edges.RISING):
                     continue
-                self.missed += self._time_ns is not None
+                if self._time_ns is not None:
+                    overtaken.append((self._time_ns, time_ns - self._time_ns))
                 self._time_ns, self._high = time_ns, high
             elif self.stimuli is not Edges.BOTH and self.answer is Answer.FOLLOWS and high != (self.stimuli is Edges.RISING):
                 continue  # the answer to the stimulus line's way back
             elif self._time_ns is None or (self.answer is Answer.FOLLOWS and high != self._high):
                 self.extra += 1
             else:
-                at.append(self._time_ns)
-                response.append(time_ns - self._time_ns)
+                answered.append((self._time_ns, time_ns - self._time_ns))
                 self._time_ns = None
-        return np.asarray(at, dtype=np.int64), np.asarray(response, dtype=np.int64)
+        self.missed += len(overtaken)
+        (stimulus_ns, response_ns), (missed_ns, unanswered_ns) = (np.asarray(pairs, dtype=np.int64).reshape(-1, 2).T for pairs in (answered, overtaken))
+        return Responses(stimulus_ns, response_ns, missed_ns, unanswered_ns)
 
 
 @dataclass

@@ -153,7 +153,7 @@ def test_responses_of_every_style_with_two_channels(tmp_path, style):
     file = _file(tmp_path, STYLES[style][0]())
     assert len(file.channels) == (2)
     pairing = Pairing()
-    responses_ns = np.concatenate([pairing.add(block)[1] for block in file.edges([0, 1], block_bytes=2_000)])
+    responses_ns = np.concatenate([pairing.add(block).response_ns for block in file.edges([0, 1], block_bytes=2_000)])
     # Where the line is interpolated both edges have the same slope; the levels differ a little.
     assert np.abs(responses_ns - 1000 * DELAY_US).max() <= 20
     assert len(responses_ns) == len(HALVES_US) + 1
@@ -243,15 +243,16 @@ def test_pairing_counts_what_has_no_partner(tmp_path):
     rows = [(0, 0, 0), (10, 1, 0), (15, 1, 1), (20, 0, 1), (30, 1, 1), (31, 1, 0), (33, 1, 1), (34, 1, 0), (40, 0, 0)]
     file = _file(tmp_path, "Time [s],Channel 0,Channel 1\n" + "".join(f"{t}e-6,{a},{b}\n" for t, a, b in rows))
     pairing = Pairing()
-    at, response = (np.concatenate(arrays) for arrays in zip(*(pairing.add(block) for block in file.edges([0, 1])), strict=True))
-    assert at.tolist() == [10_000, 30_000]
-    assert response.tolist() == [5_000, 3_000]
+    (paired,) = [pairing.add(block) for block in file.edges([0, 1])]
+    assert paired.stimulus_ns.tolist() == [10_000, 30_000]
+    assert paired.response_ns.tolist() == [5_000, 3_000]
+    assert (paired.missed_ns.tolist(), paired.unanswered_ns.tolist()) == ([20_000], [10_000])
     assert (pairing.missed, pairing.extra, pairing.open) == (1, 2, True)
     rising = Pairing(Edges.RISING)
-    assert np.concatenate([rising.add(block)[1] for block in file.edges([0, 1])]).tolist() == [5_000, 3_000]
+    assert np.concatenate([rising.add(block).response_ns for block in file.edges([0, 1])]).tolist() == [5_000, 3_000]
     assert (rising.missed, rising.extra) == (0, 0)
     anyway = Pairing(answer=Answer.ANY_EDGE)
-    assert np.concatenate([anyway.add(block)[1] for block in file.edges([0, 1])]).tolist() == [5_000, 1_000]
+    assert np.concatenate([anyway.add(block).response_ns for block in file.edges([0, 1])]).tolist() == [5_000, 1_000]
 
 
 def test_whole_periods_by_one_kind_of_edge(tmp_path):

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: MIT
+"""Windows of a series from its samples, for what is not measured by the engine: an instrument, an oscilloscope's file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from rtgauge.record.histogram import signed_bin_of
+from rtgauge.record.model import Outlier, ThreadCounts, WarmUp
+from rtgauge.record.stream import Summary, Window
+from rtgauge.record.windows import add_bins, merge_moments
+from rtgauge.units import NS_PER_S
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Integers = npt.NDArray[np.int64]
+
+Phase = Literal["warm-up", "measure"]
+OUTLIERS = 20
+"""As many of the largest as the engine keeps."""
+LONGEST_GAP = 3_600
+"""Windows. A longer time without any sample is not filled with empty ones."""
+NOTHING = np.empty(0, dtype=np.int64)
+
+
+@dataclass
+class _Counts:
+    """Values so far: of one window, or of all."""
+
+    count: int = 0
+    min_ns: int | None = None
+    max_ns: int | None = None
+    sum_ns: int = 0
+    m2_ns2: float = 0.0
+
+    def add(self, values: Integers) -> None:
+        if not len(values):
+            return
+        low, high = int(values.min()), int(values.max())
+        # Python's integers where a sum of 64 bits might not do.
+        total = int(values.sum()) if max(-low, high) < 2**62 // len(values) else sum(values.tolist())
+        m2 = float(np.square(values - values.mean()).sum())
+        self.count, self.sum_ns, self.m2_ns2 = merge_moments([self.count, len(values)], [self.sum_ns, total], [self.m2_ns2, m2])
+        self.min_ns = low if self.min_ns is None else min(self.min_ns, low)
+        self.max_ns = high if self.max_ns is None else max(self.max_ns, high)
+
+
+@dataclass
+class _Open(_Counts):
+    """The window that is being filled."""
+
+    index: int = 0
+    missed: int = 0
+    bins: Integers = field(default_factory=NOTHING.copy)
+    counts: Integers = field(default_factory=NOTHING.copy)
+    missed_bins: Integers = field(default_factory=NOTHING.copy)
+    missed_counts: Integers = field(default_factory=NOTHING.copy)
+
+
+def _with(bins: Integers, counts: Integers, values: Integers) -> tuple[Integers, Integers]:
+    """The bins and their counts with these values added."""
+    if not len(values):
+        return bins, counts
+    added = signed_bin_of(values)
+    return add_bins(np.concatenate([bins, added]), np.concatenate([counts, np.ones_like(added)]))
+
+
+@dataclass(frozen=True)
+class PhaseTotals:
+    """All values of one phase."""
+
+    count: int
+    missed: int
+    min_ns: int | None
+    max_ns: int | None
+    sum_ns: int
+    m2_ns2: float
+
+
+class WindowBuilder:
+    """The windows of one series, a second each from `start_ns` on, of samples that bring their own time. `outliers`: the largest of the measured phase."""
+
+    def __init__(self, series: int, start_ns: int) -> None:
+        self._series = series
+        self._phase: Phase = "measure"
+        self._start_ns = start_ns
+        self._last_ns = start_ns
+        self._open = _Open()
+        self._totals: dict[Phase, _Counts] = {"warm-up": _Counts(), "measure": _Counts()}
+        self._missed: dict[Phase, int] = {"warm-up": 0, "measure": 0}
+        self._largest = np.empty((0, 2), dtype=np.int64)
+
+    def begin(self, phase: Phase, start_ns: int) -> None:
+        """From here on the samples are of this phase; its windows begin at `start_ns`. The phase before was closed."""
+        self._phase, self._start_ns, self._last_ns, self._open = phase, start_ns, start_ns, _Open()
+
+    def add(self, times_ns: Integers, values_ns: Integers, missed_times_ns: Integers = NOTHING, missed_values_ns: Integers = NOTHING) -> list[Window]:
+        """Add samples (times and values of one length) and missed activations (their times, and what they would have been at least).
+
+        None is before the second of the last one that was added. Gives the windows that are over.
+        """
+        done: list[Window] = []
+        seconds = (times_ns - self._start_ns) // NS_PER_S
+        missed_seconds = (missed_times_ns - self._start_ns) // NS_PER_S
+        for second in np.union1d(seconds, missed_seconds).tolist():
+            done += self._advance(max(int(second), self._open.index))
+            self._add_here(values_ns[seconds == second], missed_values_ns[missed_seconds == second])
+        for times in (times_ns, missed_times_ns):
+            if len(times):
+                self._last_ns = max(self._last_ns, int(times.max()))
+        if self._phase == "measure" and len(values_ns):
+            every = np.concatenate([self._largest, np.stack([times_ns, values_ns], axis=1)])
+            self._largest = every[np.argsort(-np.abs(every[:, 1]), kind="stable")[:OUTLIERS]]
+        return done
+
+    def close(self, end_ns: int | None = None) -> list[Window]:
+        """The last windows of the phase, which ended at `end_ns`; without it, with its last sample."""
+        end = max(self._last_ns + 1, self._start_ns + 1 if end_ns is None else end_ns)
+        done = self._advance((end - 1 - self._start_ns) // NS_PER_S)
+        done.append(self._window(self._open, end))
+        return done
+
+    @property
+    def outliers(self) -> list[Outlier]:
+        """The largest by magnitude, largest first."""
+        return [Outlier(series=self._series, time_ns=time, value_ns=value, cpu=None) for time, value in self._largest.tolist()]
+
+    def totals(self, phase: Phase = "measure") -> PhaseTotals:
+        """Everything that was added in a phase."""
+        counts = self._totals[phase]
+        return PhaseTotals(counts.count, self._missed[phase], counts.min_ns, counts.max_ns, counts.sum_ns, counts.m2_ns2)
+
+    def warm_up(self) -> WarmUp:
+        """The warm-up, as a summary has it."""
+        totals = self.totals("warm-up")
+        return WarmUp(count=totals.count, missed=totals.missed, max_ns=totals.max_ns)
+
+    def _advance(self, index: int) -> list[Window]:
+        """The windows before `index`, which is open from here on."""
+        done: list[Window] = []
+        while self._open.index < index:
+            if index - self._open.index > LONGEST_GAP and not self._open.count and not self._open.missed:
+                self._open = _Open(index=index)
+                break
+            done.append(self._window(self._open, self._start_ns + (self._open.index + 1) * NS_PER_S))
+            self._open = _Open(index=self._open.index + 1)
+        return done
+
+    def _add_here(self, values: Integers, missed_values: Integers) -> None:
+        window = self._open
+        window.add(values)
+        self._totals[self._phase].add(values)
+        window.missed += len(missed_values)
+        self._missed[self._phase] += len(missed_values)
+        window.bins, window.counts = _with(window.bins, window.counts, values)
+        window.missed_bins, window.missed_counts = _with(window.missed_bins, window.missed_counts, missed_values)
+
+    def _window(self, counts: _Open, end_ns: int) -> Window:
+        return Window(
+            type="window",
+            series=self._series,
+            phase=self._phase,
+            index=counts.index,
+            start_ns=self._start_ns + counts.index * NS_PER_S,
+            end_ns=end_ns,
+            count=counts.count,
+            missed=counts.missed,
+            min_ns=counts.min_ns,
+            max_ns=counts.max_ns,
+            sum_ns=counts.sum_ns,
+            m2_ns2=counts.m2_ns2,
+            bins=list(zip(counts.bins.tolist(), counts.counts.tolist(), strict=True)),
+            missed_bins=list(zip(counts.missed_bins.tolist(), counts.missed_counts.tolist(), strict=True)),
+        )
+
+
+def summary_line(series: int, totals: PhaseTotals, warm_up: WarmUp, lost: int = 0) -> Summary:
+    """The `summary` line that an engine would have written of a series."""
+    return Summary(
+        type="summary",
+        series=series,
+        count=totals.count,
+        missed=totals.missed,
+        min_ns=totals.min_ns,
+        max_ns=totals.max_ns,
+        sum_ns=totals.sum_ns,
+        m2_ns2=totals.m2_ns2,
+        lost=lost,
+        impossible=0,
+        warm_up=warm_up,
+        thread=ThreadCounts(),
+    )
