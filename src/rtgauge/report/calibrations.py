@@ -38,6 +38,13 @@ def print_calibrations(calibrations: Iterable[Calibration], console: Console) ->
 class Calibrations(Presenter):
     """A table a step."""
 
+    def conclusion(self, record: Record, steps: Sequence[Step]) -> str | None:  # noqa: ARG002 - of every presenter
+        """What a reading of the clock that measures costs."""
+        clock = next((clock for step in steps for clock in step.calibrations if clock.clock == "CLOCK_MONOTONIC" and clock.error is None), None)
+        return (
+            None if clock is None or clock.p50_ns is None else f"a reading of {clock.clock} takes {clock.p50_ns} ns, its resolution is {clock.resolution_ns} ns"
+        )
+
     def print_tables(self, record: Record, steps: Sequence[Step], console: Console) -> None:  # noqa: ARG002 - of every presenter
         """The clocks of each step."""
         for step in steps:

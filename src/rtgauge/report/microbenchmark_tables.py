@@ -200,6 +200,20 @@ def grids(results: Microbenchmarks) -> list[Grid]:
 class MicrobenchmarkPresenter(Presenter):
     """Of noise, switch, preempt, semaphore and inversion: one chapter for all."""
 
+    def conclusion(self, record: Record, steps: Sequence[Step]) -> str | None:  # noqa: ARG002 - of every presenter
+        """The share that noise took, and whether the high task starved; costs are said as the largest of their quantity."""
+        results = microbenchmarks([record])
+        shares = [(share, answer) for answer in results.noise if (share := answer.share(answer.taken_ns)) is not None]
+        parts: list[str] = []
+        if shares:
+            share, answer = max(shares, key=lambda pair: pair[0])
+            parts.append(f"up to {share * 100:.3f} % was taken from CPU {answer.cpu} under {answer.load}")
+        starved = [answer.lock for answer in results.inversion if answer.answer == "starved"]
+        if results.inversion:
+            locks = ", ".join(dict.fromkeys(starved))
+            parts.append(f"the high task starved at: {locks}" if starved else "the high task starved at no lock")
+        return "; ".join(parts) or None
+
     def chapter(self, record: Record, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
         """The tables; None where they are empty."""
         tables = grids(microbenchmarks([record]))

@@ -40,6 +40,10 @@ class Chapter:
 class Presenter:
     """Shows nothing: a probe overrides what it has. `steps` are those of its probes, in the order of the conditions."""
 
+    def conclusion(self, record: Record, steps: Sequence[Step]) -> str | None:  # noqa: ARG002
+        """What came of these steps, as a part of the sentence that concludes the record; None where the largest value of each quantity says it."""
+        return None
+
     def figures(self, record: Record, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - to be overridden
         """Its figures. Raises RecordError for a damaged record."""
         return []

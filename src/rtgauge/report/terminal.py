@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from rtgauge.record.model import Severity, Verdict, VerdictWord
-from rtgauge.report.conditions import folded_marks, is_folded, ordered_steps, step_labels
+from rtgauge.record.model import Severity, VerdictWord
+from rtgauge.report.conclusion import conclude, cross_check_lines, repeat_lines
+from rtgauge.report.conditions import is_folded, ordered_steps, step_labels
 from rtgauge.report.fact_rows import hosts, system_lines
+from rtgauge.report.marks import gathered_marks
 from rtgauge.report.presenter import presenter_lines, presenters
-from rtgauge.report.quantity import LATENCY, example_requirement, has_distribution, quantities, quantity_of
+from rtgauge.report.quantity import example_requirement, has_distribution, quantities, quantity_of
 from rtgauge.report.tables import FIGURES, Row, load_rows, series_name, series_rows
 from rtgauge.report.text import printable, us
+from rtgauge.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,7 +33,7 @@ MIDDLE = ("min", "mean", "p99", "p99.9", "max")
 LIST_WIDTH = 120
 LEAST_NAME = 8
 ENOUGH_NAME = 24
-"""A longer name may be cut for the sake of more columns."""
+"""A longer name may take several lines for the sake of more columns."""
 NARROW = ("mean", "p99.9", "max")
 STYLE = {VerdictWord.HOLDS: "bold green", VerdictWord.MARGINAL: "bold yellow", VerdictWord.FAILS: "bold red", VerdictWord.CANNOT_TELL: "bold yellow"}
 NO_ROW = Row("", "", "", dict.fromkeys(FIGURES.values(), ""))
@@ -84,7 +87,7 @@ def _lines(record: Record, quantity: str) -> list[tuple[Text, Row]]:
 
 
 def _table(record: Record, quantity: str, width: int) -> Table:
-    """The widest set of columns that fits; where a line is too long for the terminal, it is its name that is cut or goes on below."""
+    """The widest set of columns that fits; where a line is too long for the terminal, its name goes on below."""
     lines = _lines(record, quantity)
     gap = 2 if width >= 76 else 1
     label_width = max((len(name.plain) for name, _ in lines), default=LEAST_NAME)
@@ -95,10 +98,8 @@ def _table(record: Record, quantity: str, width: int) -> Table:
         if room >= min(label_width, ENOUGH_NAME):
             break
     shown = max(LEAST_NAME, min(label_width, room))
-    cut = [name.plain[: shown - 1] for name, row in lines if not row.filled and len(name.plain) > shown]
-    wrap = len(set(cut)) < len(cut)  # names that would be cut to the same are rather shown whole, on several lines
     table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim")
-    table.add_column(f"{quantity}, us", no_wrap=not wrap, overflow="fold" if wrap else "ellipsis", width=shown)
+    table.add_column(f"{quantity}, us", overflow="fold", width=shown)
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     for name, row in lines:
@@ -106,23 +107,25 @@ def _table(record: Record, quantity: str, width: int) -> Table:
     return table
 
 
-def _overall(record: Record) -> list[Verdict]:
-    return [verdict for verdict in record.run.verdicts if verdict.step is None] or record.run.verdicts
+def _conclusion(record: Record, console: Console) -> None:
+    """One sentence, and below it what it is about and what to do next."""
+    conclusion = conclude(record)
+    text = printable(conclusion.text)
+    if conclusion.word is None:
+        console.print(Text(text, style="bold"))
+        for doubt in conclusion.doubts:
+            console.print(Text(printable(doubt), style="yellow"))
+        return
+    console.print(Text.assemble((conclusion.word.value.upper(), STYLE[conclusion.word]), "  ", (text, "bold")))
+    console.print(Text(f"required  {printable(conclusion.requirement or '')}"))
+    console.print(Text(f"next      {printable(conclusion.next or '')}"))
 
 
-def _marks(record: Record, shown: Record) -> Iterable[Text]:
-    """Those of the run, of the steps that are `shown`, and each once of the others."""
-    names = step_labels(shown)
-    for mark in record.run.marks:
-        yield Text.assemble((mark.severity.value, MARK_STYLE[mark.severity]), f": {printable(mark.name)}: {printable(mark.detail)}")
-    if shown is not record:
-        for where, mark in folded_marks(record):
-            yield Text.assemble((mark.severity.value, MARK_STYLE[mark.severity]), f": {printable(where)}: {printable(mark.name)}: {printable(mark.detail)}")
-    for step in ordered_steps(shown):
-        series = {summary.series: series_name(summary) for summary in step.series}
-        for mark in step.marks:
-            where = names[step.id] if mark.series is None else f"{names[step.id]}, {series.get(mark.series, f'series {mark.series}')}"
-            yield Text.assemble((mark.severity.value, MARK_STYLE[mark.severity]), f": {printable(where)}: {printable(mark.name)}: {printable(mark.detail)}")
+def _marks(record: Record) -> Iterable[Text]:
+    """Each mark once, the severest first."""
+    for mark in gathered_marks(record):
+        where = f" {mark.where}" if mark.where else ""
+        yield Text.assemble((mark.severity.value, MARK_STYLE[mark.severity]), f": {printable(mark.name)}{printable(where)}: {printable(mark.detail)}")
 
 
 def _singly(record: Record) -> Record:
@@ -138,38 +141,34 @@ def _signals(record: Record) -> Iterable[Text]:
 
 
 def print_summary(record: Record, console: Console, *, kept: bool = True) -> None:
-    """The system, a table a quantity by load and CPU, marks, what was left out, the verdict, and where the record is (if it is kept)."""
+    """The conclusion, the system, a table a quantity by load and CPU, marks, what was left out, and where the record is (if it is kept)."""
+    _conclusion(record, console)
+    console.print()
     for line in system_lines(record):
         console.print(Text(printable(line), style="dim"))
-    console.print()
     single = _singly(record)
-    shown = quantities(single.steps)
-    for i, quantity in enumerate(shown or ([LATENCY] if any(not step.tasks for step in single.steps) else [])):
-        if i:
-            console.print()
+    for quantity in quantities(single.steps):
+        console.print()
         console.print(_table(single, quantity, console.width))
-    if not record.steps:
-        console.print("No step was finished.")
     if any(row.filled for rows in load_rows(single).values() for row in rows):
         console.print(Text("filled in: with the latencies that missed activations would have had", style="dim"))
+    for line in [*repeat_lines(single), *cross_check_lines(single)]:
+        console.print(Text(printable(line)))
     for line in _signals(record):
         console.print(line)
     console.print()
     for presenter, steps in presenters(ordered_steps(record)):
         presenter.print_tables(record, steps, console)
-    for mark in _marks(record, single):
+    for mark in _marks(record):
         console.print(Text.assemble("* ", mark))
     for item in record.run.left_out:
         console.print(Text(printable(f"left out: {item.what}: {item.reason}" + (f"; {item.remedy}" if item.remedy else ""))))
     if record.run.state != "complete":
-        console.print(Text(f"This run is {record.run.state}: {len(record.run.steps)} of {len(record.run.planned)} planned steps are here.", style="yellow"))
-    for verdict in _overall(record):
-        console.print(Text.assemble((verdict.word.value.upper(), STYLE[verdict.word]), f"  {printable(verdict.requirement)}"))
-        console.print(Text(f"  {printable(verdict.reason)}"))
-        console.print(Text(f"  next: {printable(verdict.next)}"))
+        finished, planned = len(record.run.steps), plural(len(record.run.planned), "planned step")
+        console.print(Text(f"This run is {record.run.state}: {finished} of {planned} finished.", style="yellow"))
     example = example_requirement(record.steps)
     if not record.run.verdicts and example is not None and single is record:
-        console.print(Text(f'No requirement was given; ask with --require "{example}".', style="dim"))
+        console.print(Text(f'No requirement was given; add one with --require "{example}".', style="dim"))
     if not kept:
         return
     console.print(Text(f"record  {record.path}"), soft_wrap=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.probe.descriptor import key_names
 from rtgauge.probe.registry import DEFAULT, probe_of
+from rtgauge.record.model import Severity
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.fact_summary import brief
 from rtgauge.target.address import LOCAL
@@ -163,7 +164,7 @@ def next_for_failure(done: Done, step: Step, requirement: Requirement, facts: Ma
     if step.parameters.get("policy") == "other" and "policy" in keys:
         return f"measure at a real-time priority: {_again(done, step, requirement, {'policy': 'fifo', 'priority': '98'})}"
     for mark in step.marks:
-        if mark.name in DOUBTFUL:
+        if mark.name in DOUBTFUL and mark.severity != Severity.NOTE:
             return next_for_doubt(mark)
     dma_latency = step.parameters.get("dma_latency_us")
     if isinstance(dma_latency, int) and dma_latency < 0 and "dma-latency" in keys:  # the engine's word for `off`

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK
 from rtgauge.probe.registry import preset_of
-from rtgauge.record.model import Severity, Step, StepKey, Verdict, VerdictWord
-from rtgauge.units import format_count, format_cpu_list, format_duration, format_share, format_time
+from rtgauge.record.model import Severity, Step, Verdict, VerdictWord
+from rtgauge.units import format_count, format_duration, format_share, format_time
+from rtgauge.verdict.coverage import condition_of, cpus_left_out, noun_of
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.next_step import Done
 from rtgauge.verdict.requirement import Requirement, format_percent
@@ -23,7 +24,6 @@ _ORDER = [VerdictWord.HOLDS, VerdictWord.MARGINAL, VerdictWord.CANNOT_TELL, Verd
 _OTHERS = {VerdictWord.HOLDS: "hold", VerdictWord.MARGINAL: "marginal", VerdictWord.CANNOT_TELL: "cannot tell"}
 SHARE_METRICS = {"latency": "late", "response": "late"}
 """What an activation is that breaks the bound on these metrics; of another one it is beyond its bound."""
-OFFLINE = "offline"
 
 
 def _badness(verdict: Verdict) -> tuple[int, float, float, float]:
@@ -46,24 +46,11 @@ def worst(verdicts: Sequence[Verdict]) -> Verdict | None:
     return max(verdicts, key=_badness, default=None)
 
 
-def _condition(key: StepKey) -> str:
-    return key.model_copy(update={"repeat": 0}).model_dump_json()
-
-
-def noun_of(keys: Sequence[StepKey]) -> str:
-    """What the conditions of a run are called by what differs between them: "load", "deployment", else "step"."""
-    conditions = list({_condition(key): key for key in keys}.values())
-    for noun, same in (("load", {"load": ""}), ("deployment", {"deployment": ""})):
-        if len({_condition(key.model_copy(update=same)) for key in conditions}) == 1:
-            return noun
-    return "step"
-
-
 def _counted(each: Sequence[tuple[Step, Verdict]], word: VerdictWord) -> str:
     """ "2 of 5 loads fail", with repeats "2 of 5 loads fail (3 of 15 steps)"."""
     conditions: dict[str, set[VerdictWord]] = {}
     for step, verdict in each:
-        conditions.setdefault(_condition(step.key), set()).add(verdict.word)
+        conditions.setdefault(condition_of(step.key), set()).add(verdict.word)
     noun = noun_of([step.key for step, _ in each])
     total, having = len(conditions), sum(word in words for words in conditions.values())
     verb = {
@@ -98,17 +85,6 @@ def _figures(requirement: Requirement, verdict: Verdict) -> str:
         what = SHARE_METRICS.get(requirement.metric, "beyond it")
         parts.append(f"at most {format_share(float(evidence['violation_share_at_most']))} {what}, at {format_percent(requirement.confidence)} confidence")
     return ", ".join(parts)
-
-
-def cpus_left_out(steps: Sequence[Step]) -> list[str]:
-    """Which online CPUs some step did not measure although it measured every CPU it could, and why: "CPU 3: isolated"."""
-    reasons: dict[str, set[int]] = {}
-    for step in steps:
-        for entry in step.cpus_not_measured:
-            reason, cpu = str(entry.get("reason", "unknown")), entry.get("cpu")
-            if reason != OFFLINE and isinstance(cpu, int) and step.key.parameters.get("cpu") in (None, ""):
-                reasons.setdefault(reason, set()).add(cpu)
-    return [f"CPU {format_cpu_list(sorted(cpus))}: {reason}" for reason, cpus in sorted(reasons.items())]
 
 
 def _remarks(verdict: Verdict, steps: Sequence[Step]) -> list[str]:

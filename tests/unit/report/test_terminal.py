@@ -14,8 +14,12 @@ import pytest
 from rich.console import Console
 
 from rtgauge.record.reader import Record
+from rtgauge.report.conditions import step_labels
 from rtgauge.report.terminal import print_list, print_summary
 from rtgauge.study import registry
+from rtgauge.units import format_time
+from rtgauge.verdict.requirement import parse_requirement
+from rtgauge.verdict.run_verdict import judge_run
 from tests.support.records import Shape, write_record
 
 if TYPE_CHECKING:
@@ -43,7 +47,7 @@ def test_every_load_and_cpu_with_its_numbers(record: Record, width: int):
     for step in record.steps:
         assert step.total is not None
         assert step.total.max_ns is not None
-        (row,) = lines(text, step.key.load)
+        (row,) = [row for row in lines(text, step.key.load) if len(row) > 4 and row[1][0].isdigit()]
         assert row[1:3] == [f"{step.total.count:,}", f"{step.total.missed:,}"]
         assert row[-1] == f"{step.total.max_ns / 1000:,.1f}"
     assert len(lines(text, "CPU 0")) == 3
@@ -58,13 +62,54 @@ def test_no_line_of_the_table_is_wider_than_the_terminal(record: Record, width: 
     assert ("p99.99" in text) == (width == 160)
 
 
-def test_the_verdict_the_marks_and_what_was_left_out_are_said(record: Record):
+def judged(record: Record, requirement: str) -> Record:
+    record.run.verdicts = judge_run(parse_requirement(requirement), record, step_labels(record))
+    return record
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_the_first_line_is_the_answer(record: Record, width: int):
+    text = summary(judged(record, "period=1ms latency<=200us hardness=100%"), width)
+    assert text.startswith("FAILS  2 of 3 loads fail; worst: memory, 3.79 ms on CPU 0, 8 of 10,000 late")
+    assert "required  period=1ms latency<=200us hardness=100%" in text
+    assert "next      boot a PREEMPT_RT kernel" in text
+
+
+def test_the_marks_and_what_was_left_out_are_said(record: Record):
     text = summary(record, 160)
-    assert "FAILS  period=1ms latency<=200us hardness=100%" in text
-    assert "next: try a kernel with PREEMPT_RT" in text
-    assert "doubtful: cpu, CPU 1: throttled" in text
+    assert "doubtful: throttled under cpu, CPU 1: the measuring thread" in text
     assert "left out: load network: iperf3 is not installed; apt-get install iperf3" in text
     assert str(record.path) in text.replace("\n", "")
+
+
+def test_a_mark_of_several_steps_is_said_once(tmp_path: Path):
+    text = summary(Record.open(write_record(tmp_path, Shape(repeats=3))), 160)
+    assert text.count("steal") == 1
+    assert "note: steal on 3 of 9 steps: the hypervisor took 0.3 % of the time" in text
+
+
+def test_repeats_have_their_median_and_spread(tmp_path: Path):
+    record = Record.open(write_record(tmp_path, Shape(repeats=3)))
+    largest = sorted(step.total.max_ns for step in record.steps if step.key.load == "idle" and step.total is not None and step.total.max_ns is not None)
+    low, middle, high = map(format_time, largest)
+    assert f"idle: largest latency of 3 repeats: median {middle}, {low} to {high}" in summary(record, 160)
+
+
+def test_a_cross_check_has_its_ratio(record: Record):
+    idle = record.steps[0]
+    assert idle.total is not None
+    mean, largest = idle.total.mean_ns, idle.total.max_ns
+    assert mean is not None
+    assert largest is not None
+    total = idle.total.model_copy(update={"mean_ns": mean * 1.1, "max_ns": largest * 2})
+    other = idle.model_copy(update={"id": "04-cyclictest", "key": idle.key.model_copy(update={"tool": "cyclictest"}), "total": total})
+    assert "idle: cyclictest / rtgauge: mean 1.10, largest 2.00" in summary(replace(record, steps=[*record.steps, other]), 160)
+
+
+@pytest.mark.parametrize("width", [80, 140])
+def test_without_a_requirement_the_first_line_is_the_largest(tmp_path: Path, width: int):
+    text = summary(Record.open(write_record(tmp_path, Shape(verdict=None))), width)
+    assert text.startswith("Largest latency 3.79 ms under memory on CPU 0, of 29,994 (3 loads); 6 missed\ndoubtful: throttled under cpu, CPU 1\n")
 
 
 def test_without_a_requirement_it_says_how_to_ask(tmp_path: Path):

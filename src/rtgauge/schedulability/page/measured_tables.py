@@ -12,6 +12,7 @@ from rich.text import Text
 from rtgauge.report.text import NONE, printable, whole
 from rtgauge.schedulability.analysis.measured_set import calculated_timeline, measured_set, measured_timeline
 from rtgauge.schedulability.page.analysis_terminal import exact_time
+from rtgauge.units import format_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,6 +87,21 @@ def _above(response: SeriesSummary | None, calculated_ns: int | None) -> str:
     return ms(None if response is None or response.max_ns is None or calculated_ns is None else response.max_ns - calculated_ns)
 
 
+FAR_ABOVE = 1.5
+"""A measured response of so many times the calculated one is remarked on."""
+
+
+def above_the_bound(measured: MeasuredSet) -> list[str]:
+    """Tasks whose largest measured response is far above the calculated bound, a sentence each: the set leaves something out, or something disturbs."""
+    remarks: list[str] = []
+    for task in measured.tasks:
+        response, bound_ns = task.series.get("response"), task.calculated.response_ns
+        if response is not None and response.max_ns is not None and bound_ns and response.max_ns > FAR_ABOVE * bound_ns:
+            times = f"{response.max_ns / bound_ns:.1f} times the calculated {exact_time(bound_ns)}"
+            remarks.append(f"{task.counts.task} took up to {format_time(response.max_ns)}, {times}: something ran that is not in the set")
+    return remarks
+
+
 def figure_rows(task: MeasuredTask) -> list[dict[str, str]]:
     """Tables 7 and 8 for one task: a line a figure, a column a metric, in ms."""
     series = {heading: task.series.get(metric) or task.series.get(EARLIER.get(metric, "")) for metric, heading in METRICS.items()}
@@ -149,4 +165,6 @@ def print_taskset(step: Step, console: Console) -> None:
     for cpu in measured.result.cpus:
         for line in _schedules(measured, cpu.cpu, [task.name for task in cpu.tasks], console):
             console.print(Text(line), soft_wrap=True)
+    for remark in above_the_bound(measured):
+        console.print(Text(printable(remark), style="yellow"))
     console.print(Text(words(measured), style="dim"))

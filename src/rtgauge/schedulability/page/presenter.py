@@ -12,6 +12,7 @@ from rtgauge.report.conditions import step_labels
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.tables import ThreadRow, thread_rows
 from rtgauge.report.text import printable
+from rtgauge.units import format_count, plural
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -60,6 +61,25 @@ def _measured(step: Step, name: str, drawn: Container[str]) -> MeasuredTaskSet:
 
 class TaskSetPresenter(Presenter):
     """A part a step."""
+
+    def conclusion(self, record: Record, steps: Sequence[Step]) -> str | None:
+        """How many deadlines were missed, and which task's response is far above its calculated bound."""
+        from rtgauge.schedulability.analysis.measured_set import measured_set
+        from rtgauge.schedulability.page.measured_tables import above_the_bound
+
+        names = step_labels(record)
+        counts = [(counts, names[step.id]) for step in steps for counts in step.tasks]
+        if not counts:
+            return None
+        activations, missed = sum(task.activations for task, _ in counts), sum(task.deadline_misses for task, _ in counts)
+        tasks = plural(len({task.task for task, _ in counts}), "task")
+        text = f"{tasks} met all {format_count(activations)} deadlines"
+        if missed:
+            worst, where = max(counts, key=lambda pair: pair[0].deadline_misses)
+            most = f"most by {worst.task} under {where}, {format_count(worst.deadline_misses)} of {format_count(worst.activations)}"
+            text = f"{format_count(missed)} of {format_count(activations)} deadlines of {tasks} missed, {most}"
+        remarks = [f"{remark} under {names[step.id]}" for step in steps if step.tasks for remark in above_the_bound(measured_set(step))]
+        return "; ".join([text, *remarks[:1], *([f"{len(remarks) - 1} more above their bounds"] if len(remarks) > 1 else [])])
 
     def figures(self, record: Record, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - of every presenter
         """The measured timelines."""

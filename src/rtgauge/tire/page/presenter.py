@@ -33,6 +33,15 @@ class TireContent:
 class TirePresenter(Presenter):
     """After section 4 of Garre et al. (2014)."""
 
+    def conclusion(self, record: Record, steps: Sequence[Step]) -> str | None:
+        """The largest tire that a search found, the deadlines missed, or how fast it computes."""
+        from rtgauge.tire.page.chapter import results_of
+        from rtgauge.tire.page.prose import search_words
+        from rtgauge.tire.page.step_table import steps_in_short
+
+        found = [text.removesuffix(".") for results in results_of(record) for text in search_words(results)]
+        return found[0] if found else steps_in_short(steps)
+
     def figures(self, record: Record, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - of every presenter
         """Those of every system."""
         from rtgauge.tire.page.chapter import figures_of, results_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.report.compare.tables import Grid
 from rtgauge.report.text import NONE, whole
-from rtgauge.units import format_duration, format_time
+from rtgauge.units import format_duration, format_time, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,3 +94,14 @@ def tire_grid(steps: Sequence[Step]) -> Grid | None:
     columns = ["", "node-steps/s", "step, mean", "step, max", "deadlines missed"]
     notes = ["* marked: read it with care"] if any(row[0].endswith("*") for row in (_row(*pair) for pair in computed)) else []
     return Grid("Tire", columns, [_row(*pair) for pair in computed], notes)
+
+
+def steps_in_short(steps: Sequence[Step]) -> str | None:
+    """ "57 of 1,000 deadlines missed", or without deadlines the speed of the fastest step; None without any."""
+    values = [values for step in steps if (values := tire_values(step)) is not None]
+    deadlines = [(value["deadline_missed"], value["activations"]) for value in values if value["mode"] == "real-time"]
+    if deadlines:
+        missed, activations = (sum(numbers) for numbers in zip(*deadlines, strict=True))
+        return f"{whole(missed)} of {whole(activations)} deadlines missed in {plural(len(deadlines), 'run')} of the tire"
+    rates = [value["node_steps_per_s"] for value in values]
+    return f"up to {_rate(max(rates))} node-steps a second in {plural(len(rates), 'run')} of the tire" if rates else None

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: MIT
+"""The conclusion of a record in one sentence: the verdict where there is a requirement, else the largest of what was measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rtgauge.record.model import Severity, VerdictWord
+from rtgauge.report.conditions import conditions, ordered_steps, step_labels
+from rtgauge.report.marks import gathered_marks
+from rtgauge.report.presenter import presenters
+from rtgauge.report.quantity import has_distribution, quantities, quantity_of
+from rtgauge.report.tables import missed_known, series_name
+from rtgauge.units import format_count, format_time, plural
+from rtgauge.verdict.coverage import cpus_left_out, noun_of
+
+if TYPE_CHECKING:
+    from rtgauge.record.model import Step
+    from rtgauge.record.reader import Record
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one condition did: its verdict and its largest value, for the list of passes and failures."""
+
+    name: str
+    word: VerdictWord
+    largest: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """`word` and `next`: of the verdict, None without a requirement. `doubts`: what has to be known with the sentence, a line each."""
+
+    word: VerdictWord | None
+    text: str
+    requirement: str | None
+    next: str | None
+    doubts: list[str]
+
+
+def _largest(record: Record, quantity: str) -> str | None:
+    """ "largest latency 38.0 ms under network on CPU 0, of 100,000 (5 loads); 57 missed"; None where nothing of it was measured."""
+    names = step_labels(record)
+    measured = [(step, step.total) for step in ordered_steps(record) if step.total is not None and has_distribution(step) and quantity_of(step) == quantity]
+    known = [(total.max_ns, step) for step, total in measured if total.max_ns is not None]
+    if not known:
+        return None
+    value, worst = max(known, key=lambda pair: pair[0])
+    series = next((summary for summary in worst.main_series if summary.max_ns == value), None)
+    place = f" on {series_name(series)}" if series is not None and "cpu" in series.labels else ""
+    count = sum(total.count for _, total in measured)
+    groups = [condition for condition in conditions(record) if any(step in condition.steps for step, _ in measured)]
+    under = f" under {names[worst.id]}" if len(measured) > 1 or worst.key.load != "idle" else ""
+    among = f" ({plural(len(groups), noun_of([step.key for step, _ in measured]))})" if len(groups) > 1 else ""
+    missed = sum(total.missed for _, total in measured)
+    tail = f"; {format_count(missed)} missed" if missed else "" if all(missed_known(step) for step, _ in measured) else "; how many were missed is not known"
+    bound = "≥" if any("max_ns" in total.lower_bounds for step, total in measured if step is worst) else ""
+    return f"largest {quantity} {bound}{format_time(value)}{under}{place}, of {format_count(count)}{among}{tail}"
+
+
+def _measured(record: Record) -> str:
+    parts = [text for quantity in quantities(record.steps) if (text := _largest(record, quantity)) is not None]
+    parts += [text for presenter, steps in presenters(ordered_steps(record)) if (text := presenter.conclusion(record, steps)) is not None]
+    if not parts:
+        return "no step was finished" if not record.steps else f"measured: {', '.join(dict.fromkeys(step.key.probe for step in record.steps))}"
+    return "; ".join(parts)
+
+
+def _doubts(record: Record) -> list[str]:
+    lines = [f"{mark.severity.value}: {mark.name} {mark.where}".rstrip() for mark in gathered_marks(record) if mark.severity is not Severity.NOTE]
+    left = cpus_left_out(record.steps)
+    return [*lines, *([f"not measured: {'; '.join(left)}"] if left else [])]
+
+
+def conclude(record: Record) -> Conclusion:
+    """The conclusion of a record."""
+    overall = next((verdict for verdict in record.run.verdicts if verdict.step is None), None)
+    if overall is not None:
+        return Conclusion(overall.word, overall.reason, overall.requirement, overall.next, [])
+    text = _measured(record)
+    return Conclusion(None, text[:1].upper() + text[1:], None, None, _doubts(record))
+
+
+def outcomes(record: Record) -> list[Outcome]:
+    """How each step did, in the conditions' order; empty without a requirement."""
+    names = step_labels(record)
+    judged = {verdict.step: verdict for verdict in record.run.verdicts if verdict.step is not None}
+    found: list[Outcome] = []
+    for step in ordered_steps(record):
+        verdict = judged.get(step.id)
+        if verdict is not None:
+            largest = verdict.evidence.get("max_ns")
+            found.append(Outcome(names[step.id], verdict.word, format_time(largest) if isinstance(largest, int) else "–", verdict.reason))
+    return found
+
+
+def repeat_lines(record: Record) -> list[str]:
+    """Of each condition that was repeated the median and the spread of the largest values, a line each."""
+    from statistics import median
+
+    lines: list[str] = []
+    for condition in conditions(record):
+        largest = sorted(step.total.max_ns for step in condition.steps if step.total is not None and step.total.max_ns is not None and has_distribution(step))
+        if len(largest) > 1:
+            quantity = quantity_of(condition.steps[0])
+            spread = f"{format_time(largest[0])} to {format_time(largest[-1])}"
+            lines.append(f"{condition.label}: largest {quantity} of {len(largest)} repeats: median {format_time(median(largest))}, {spread}")
+    return lines
+
+
+def cross_check_lines(record: Record) -> list[str]:
+    """What another tool measured beside rtgauge under the same condition, as a ratio, a line each."""
+    own = {_without_tool(step): step for step in record.steps if step.key.tool == "rtgauge"}
+    lines: list[str] = []
+    for step in ordered_steps(record):
+        pair = own.get(_without_tool(step))
+        if step.key.tool == "rtgauge" or pair is None or step.total is None or pair.total is None:
+            continue
+        ratios = [
+            f"{name} {theirs / ours:.2f}"
+            for name, theirs, ours in (("mean", step.total.mean_ns, pair.total.mean_ns), ("largest", step.total.max_ns, pair.total.max_ns))
+            if theirs is not None and ours
+        ]
+        if ratios:
+            repeat = f" #{step.key.repeat}" if any(other.key.repeat > 1 for other in record.steps) else ""
+            lines.append(f"{step.key.load}{repeat}: {step.key.tool} / rtgauge: {', '.join(ratios)}")
+    return lines
+
+
+def _without_tool(step: Step) -> str:
+    return step.key.model_copy(update={"tool": "rtgauge"}).model_dump_json()

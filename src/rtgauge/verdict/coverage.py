@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+"""What the steps of a run cover: what differs between them, and which CPUs none of them measured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rtgauge.units import format_cpu_list
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.record.model import Step, StepKey
+
+OFFLINE = "offline"
+"""The engine's reason for a CPU that nothing can be measured on, which is no gap."""
+
+
+def condition_of(key: StepKey) -> str:
+    """What is the same for all repeats of a step."""
+    return key.model_copy(update={"repeat": 0}).model_dump_json()
+
+
+def noun_of(keys: Sequence[StepKey]) -> str:
+    """What the conditions of a run are called by what differs between them: "load", "deployment", else "step"."""
+    conditions = list({condition_of(key): key for key in keys}.values())
+    for noun, same in (("load", {"load": ""}), ("deployment", {"deployment": ""})):
+        if len({condition_of(key.model_copy(update=same)) for key in conditions}) == 1:
+            return noun
+    return "step"
+
+
+def cpus_left_out(steps: Sequence[Step]) -> list[str]:
+    """Which online CPUs some step did not measure although it measured every CPU it could, and why: "CPU 3: isolated"."""
+    reasons: dict[str, set[int]] = {}
+    for step in steps:
+        for entry in step.cpus_not_measured:
+            reason, cpu = str(entry.get("reason", "unknown")), entry.get("cpu")
+            if reason != OFFLINE and isinstance(cpu, int) and step.key.parameters.get("cpu") in (None, ""):
+                reasons.setdefault(reason, set()).add(cpu)
+    return [f"CPU {format_cpu_list(sorted(cpus))}: {reason}" for reason, cpus in sorted(reasons.items())]
