@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -137,11 +138,30 @@ def test_a_session_file_that_is_damaged_is_no_session(tmp_path: Path) -> None:
         process.send_signal(signal.SIGKILL)
         end(process)
         (file,) = (tmp_path / "out").glob("*/targets/*/session.json")
-        file.write_text('{"session": {"folder": "/tmp/$(touch /tmp/proof)", "run_id": 1}, "step": [')
+        file.write_text('{"session": {"name": "$(touch /tmp/proof)"}, "step": [')
         wait_until(lambda: left_on(board) == "", "the lease to run out", 40)
         (step,) = resume(board, tmp_path)["steps"]
         assert complete(step, 2)
         assert board.run("ls /tmp") == ""
+
+
+def test_a_session_that_a_record_names_elsewhere_is_not_run(tmp_path: Path) -> None:
+    """A record from elsewhere names a folder with a program that it wants run, and one that it wants removed."""
+    with Machine(tmp_path) as board:
+        process = begin(board, tmp_path, duration="2s", wait="1s")
+        process.send_signal(signal.SIGKILL)
+        end(process)
+        wait_until(lambda: left_on(board) == "", "the lease to run out", 40)
+        board.run("umask 077; mkdir -p /tmp/evil/session /tmp/precious; echo x >/tmp/precious/file")
+        board.run("printf '#!/bin/sh\\ntouch /tmp/proof' >/tmp/evil/engine; chmod 700 /tmp/evil/engine")
+        (file,) = (tmp_path / "out").glob("*/targets/*/session.json")
+        written = json.loads(file.read_text())
+        written["session"] |= {"name": "/tmp/evil", "folder": "/tmp/evil"}
+        written["step"] |= {"files": "/tmp/precious", "program": {"name": "../evil", "folder": "/tmp/evil", "pid": 1}}
+        file.write_text(json.dumps(written))
+        (step,) = resume(board, tmp_path)["steps"]
+        assert complete(step, 2)
+        assert board.run("ls /tmp /tmp/precious").split() == ["/tmp:", "evil", "precious", "/tmp/precious:", "file"]
 
 
 def test_the_target_runs_out_of_room_in_the_middle(tmp_path: Path) -> None:

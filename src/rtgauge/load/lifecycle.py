@@ -89,6 +89,8 @@ class RunningLoad:
         running = cls(target, load, context, log_path)
         running._started_ns, running._warm_ns, running._begin_ns = state["started_ns"], state["warm_ns"], state["begin_ns"]
         specs = load.parts(context)
+        if len(specs) != len(state["parts"]):
+            raise MeasureError(f"the record says that the load {load.name} has {len(state['parts'])} programs, it has {len(specs)}: the record is damaged")
         for spec, part in zip(specs, state["parts"], strict=True):
             log = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115 - closed in stop()
             try:

@@ -13,17 +13,18 @@ from typing_extensions import TypedDict
 from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.load.load_state import KeptLoad
 from rtgauge.record.model import StepKey
-from rtgauge.target.target import Guarded, ProgramPlace
+from rtgauge.target.target import FolderName, Guarded, ProgramPlace
 
 
 class StepState(TypedDict):
-    """Of a step on a target that outlives this process: its key as JSON, when it was started, the target's files before it, and where its programs are."""
+    """Of a step on a target that outlives this process: its key as JSON, when it was started, the target's files before it, and the names of the folders
+    of its programs and files there."""
 
     key: str
     started: str
     before: dict[str, Any]
     program: ProgramPlace
-    files: str | None
+    files: FolderName | None
     load: KeptLoad | None
 
 
@@ -33,16 +34,18 @@ STEP_STATE = TypeAdapter(StepState)
 def read_step_state(written: object) -> StepState | None:
     """The state that a record holds; None where nothing can be picked up from it."""
     try:
-        return STEP_STATE.validate_python(written, strict=True)
+        state = STEP_STATE.validate_python(written, strict=True)
+        StepKey.model_validate_json(state["key"])
     except ValidationError:
         return None
+    return state
 
 
 def program_folders(state: StepState | None) -> list[str]:
-    """The folders of a step's programs on the target."""
+    """The names of the folders of a step's programs on the target."""
     if state is None:
         return []
-    return [state["program"]["folder"], *(part["kept"]["folder"] for part in (state["load"]["parts"] if state["load"] is not None else []))]
+    return [state["program"]["name"], *(part["kept"]["name"] for part in (state["load"]["parts"] if state["load"] is not None else []))]
 
 
 @dataclass(frozen=True)
@@ -63,4 +66,5 @@ class StepInProgress:
         if program.kept is None:
             return None
         load = self.load.state() if self.load is not None else None
-        return StepState(key=self.key.model_dump_json(), started=self.started, before=dict(self.files_before), program=program.kept, files=files, load=load)
+        name = files.rpartition("/")[2] if files is not None else None
+        return StepState(key=self.key.model_dump_json(), started=self.started, before=dict(self.files_before), program=program.kept, files=name, load=load)

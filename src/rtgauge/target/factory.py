@@ -11,7 +11,7 @@ from rtgauge.errors import InputError
 from rtgauge.target.address import parse_address
 from rtgauge.target.lease import LEASE_NS
 from rtgauge.target.local import LocalTarget, read_local
-from rtgauge.target.ssh import Session, SshTarget, read_files
+from rtgauge.target.ssh import SshTarget, read_files, session_name
 from rtgauge.target.ssh_connection import SshConnection
 from rtgauge.target.ssh_folder import REMOVE, install
 
@@ -31,7 +31,7 @@ def open_target(name: str, run_id: str, label: str, *, lease_ns: int = LEASE_NS,
     address = parse_address(name)
     if address is None:
         return LocalTarget(run_id, label)
-    return SshTarget(located(address), run_id, label, lease_ns=lease_ns, session=Session.from_json(session) if session is not None else None)
+    return SshTarget(located(address), run_id, label, lease_ns=lease_ns, session=session_name(session))
 
 
 def located(address: SshAddress) -> SshAddress:

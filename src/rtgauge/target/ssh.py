@@ -9,15 +9,17 @@ import re
 import secrets
 import time
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Self, cast
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from rtgauge.errors import MeasureError
 from rtgauge.target.label import plain_label
 from rtgauge.target.lease import LEASE_NS, LeaseKeeper
 from rtgauge.target.ssh_connection import Answer, SshConnection
 from rtgauge.target.ssh_errors import ConnectionBroken
-from rtgauge.target.ssh_folder import REMOVE, Installed, install
-from rtgauge.target.ssh_guarded import Place, SshGuarded, attach, launch
+from rtgauge.target.ssh_folder import NAME, REMOVE, Installed, find_again, install
+from rtgauge.target.ssh_guarded import SshGuarded, attach, launch
 from rtgauge.target.target import BOOT_ID, Completed
 from rtgauge.units import NS_PER_S
 
@@ -42,7 +44,8 @@ GIVE = 'exec cat -- "$1"'
 MAKE = 'umask 077; mkdir "$1"'
 FILES_TIMEOUT_S = 24 * 3600.0
 SET_UP_FAILED = 127
-SESSION = "session"
+KEEP = 'umask 077; cat >"$1"'
+SESSION, ABOUT = "session", "about"
 PROGRAM, FILES = "program", "files"
 STARTED = re.compile(r'\{"type":"guard","event":"started","guard":([0-9]{1,10}),')
 LEAVE_S = 15.0
@@ -50,28 +53,30 @@ OTHERS_END_S = 20.0
 """How long another end of a broken connection is waited for; it gives up after 15 s without a word."""
 
 
+def session_name(written: Any) -> str | None:
+    """The name of a session's folder on a target, as a record has it; None where it is none.
+
+    It is all that is taken from a record: the rest is in the folder, which is looked for where we make them, and checked (`find_again`).
+    """
+    name = cast("dict[str, Any]", written).get("name") if isinstance(written, dict) else None
+    return name if isinstance(name, str) and NAME.fullmatch(name) else None
+
+
 @dataclass(frozen=True)
 class Session:
-    """What another process has to know to go on with a session on a target."""
+    """A session on a target, as the file `about` in its folder there says, for another process that goes on with it."""
 
     run_id: str
-    folder: str
-    machine: str
-    guard_pid: int
     boot_id: str
-    lease_ns: int
+    lease_ns: Annotated[int, Field(gt=0)]
 
     @classmethod
-    def from_json(cls, written: Any) -> Session | None:
-        """From a record; None where it is none."""
+    def from_json(cls, written: bytes) -> Session | None:
+        """None where it is none."""
         try:
-            session = cls(**written)
-        except TypeError:
+            return TypeAdapter(cls).validate_json(written, strict=True)
+        except ValidationError:
             return None
-        texts: list[Any] = [session.run_id, session.folder, session.machine, session.boot_id]
-        numbers: list[Any] = [session.guard_pid, session.lease_ns]
-        good = all(isinstance(text, str) for text in texts) and all(type(number) is int and number > 0 for number in numbers)
-        return session if good and session.folder.startswith("/") else None
 
 
 def read_files(connection: SshConnection, engine: str, paths: Iterable[str]) -> dict[str, Any]:
@@ -89,8 +94,8 @@ def read_files(connection: SshConnection, engine: str, paths: Iterable[str]) -> 
 class SshTarget:
     """A machine over SSH. While it is open it is locked: a second run on it is refused."""
 
-    def __init__(self, address: SshAddress, run_id: str, label: str, *, lease_ns: int = LEASE_NS, session: Session | None = None) -> None:
-        """Connect, copy the engine, lock the target for the run `run_id`; or go on with `session` where that still lives.
+    def __init__(self, address: SshAddress, run_id: str, label: str, *, lease_ns: int = LEASE_NS, session: str | None = None) -> None:
+        """Connect, copy the engine, lock the target for the run `run_id`; or go on with the session of the name `session` where that still lives.
 
         `label`: what a refused second run is told. `lease_ns`: how long everything goes on there when the connection breaks and does not come back.
         Raises MeasureError.
@@ -106,7 +111,7 @@ class SshTarget:
         self._boot_id = ""
         self._open(address, session)
 
-    def _open(self, address: SshAddress, session: Session | None) -> None:
+    def _open(self, address: SshAddress, session: str | None) -> None:
         self._keeper = LeaseKeeper()
         self._connection = SshConnection(address)
         self._guard: SshGuarded | None = None
@@ -148,22 +153,26 @@ class SshTarget:
                 raise MeasureError(f"{self.name}: {line.get('message')}")
             if line.get("type") == "guard":
                 self._boot_id = self._read_boot_id(self._here)
+                about = json.dumps(asdict(Session(self.run_id, self._boot_id, self._lease_ns)))
+                self._checked(self._connection.run(KEEP, [f"{self._here.folder}/{SESSION}/{ABOUT}"], about.encode()))
                 return
         raise MeasureError(f"{self.name}: the engine does not answer like the one that came with this rtgauge")
 
     def _read_boot_id(self, here: Installed) -> str:
         return str(read_files(self._connection, here.engine, [BOOT_ID])["files"].get(BOOT_ID, {}).get("text", "")).strip()
 
-    def _pick_up(self, session: Session) -> bool:
+    def _pick_up(self, name: str) -> bool:
         """Go on with an earlier session; False: it has ended there. Raises MeasureError where another process follows it."""
-        here = Installed(session.folder, session.machine)
+        here = find_again(self._connection, name)
+        if here is None:
+            return False
         deadline = time.monotonic() + OTHERS_END_S
         while True:
             try:
-                if self._read_boot_id(here) != session.boot_id:
+                session = Session.from_json(self._connection.run(GIVE, [f"{here.folder}/{SESSION}/{ABOUT}"]).stdout)
+                if session is None or self._read_boot_id(here) != session.boot_id:
                     return False
-                place = Place(f"{here.folder}/{SESSION}", session.guard_pid)
-                guard = attach(self._connection, here.engine, place, keeper=self._keeper, log=None)
+                guard = attach(self._connection, here.engine, f"{here.folder}/{SESSION}", keeper=self._keeper, log=None)
                 break
             except ConnectionBroken:
                 # The other end of a connection that broke may take some seconds to see it.
@@ -191,8 +200,8 @@ class SshTarget:
 
     @property
     def session(self) -> dict[str, Any] | None:
-        """For who goes on with it: a Session."""
-        return None if self._guard is None else asdict(Session(self.run_id, self._here.folder, self.machine, self._guard.pid, self._boot_id, self._lease_ns))
+        """For who goes on with it (`session_name`)."""
+        return None if self._guard is None else {"name": self._here.name}
 
     def check(self) -> None:
         """Raises MeasureError where the target is ours no longer."""
@@ -273,8 +282,7 @@ class SshTarget:
 
     def attach(self, kept: ProgramPlace, log: BinaryIO | None = None) -> SshGuarded:
         """Follow a program of a session that was picked up, from the beginning of its output. Raises MeasureError where it is gone."""
-        place = Place(kept["folder"], kept["pid"])
-        program = attach(self._connection, self._here.engine, place, keeper=self._keeper, log=log)
+        program = attach(self._connection, self._here.engine, f"{self._here.folder}/{kept['name']}", keeper=self._keeper, log=log)
         self._running.append(program)
         return program
 
@@ -288,7 +296,7 @@ class SshTarget:
 
     def use_files_folder(self, folder: Path, place: str) -> None:
         """As `files_folder` has answered an earlier process."""
-        self._folders[folder] = place
+        self._folders[folder] = f"{self._here.folder}/{place}"
 
     def fetch(self, folder: Path) -> None:
         """Bring what programs wrote into `files_folder(folder)` here. Raises MeasureError."""
@@ -318,10 +326,10 @@ class SshTarget:
             raise MeasureError(f"{self.name}: {answer.stderr.strip()[:200] or f'a command ended with status {answer.status}'}")
 
     def end_others(self, kept: Sequence[str]) -> None:
-        """End what an earlier process had started in this session, but for the programs whose folders are in `kept`."""
+        """End what an earlier process had started in this session, but for the programs whose folders' names are in `kept`."""
         folder = self._here.folder
         names = self.read([folder]).get(folder, {}).get("directory", [])
-        places = [f"{folder}/{name}" for name in names if str(name).startswith(PROGRAM) and f"{folder}/{name}" not in kept]
+        places = [f"{folder}/{name}" for name in names if str(name).startswith(PROGRAM) and name not in kept]
         statuses: Mapping[str, dict[str, Any]] = self.read([f"{place}/status" for place in places]) if places else {}
         pids = [
             match[1] for file in statuses.values() if (match := re.match(r'\{"type":"guard","event":"started","guard":([0-9]{1,10}),', str(file.get("text"))))

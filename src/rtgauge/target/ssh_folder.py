@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,6 +14,8 @@ from rtgauge.errors import MeasureError
 from rtgauge.target.engine_path import engine_for
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rtgauge.target.ssh_connection import SshConnection
 
 PLACES = ("tmp", "/var/tmp", "home")  # noqa: S108 - a folder of our own, 0700, with a name that nobody knows before
@@ -35,7 +38,25 @@ mkdir "$folder" || exit {NO_FOLDER}
 cat >"$folder/{ENGINE}" && chmod 700 "$folder/{ENGINE}" || {{ rm -rf "$folder"; exit {NO_ROOM}; }}
 "$folder/{ENGINE}" version || {{ rm -rf "$folder"; exit {NO_EXEC}; }}
 """
+FIND = f"""
+umask 077
+for base in "${{TMPDIR:-/tmp}}" /var/tmp "$HOME"; do
+	folder=$base/$1
+	[ -d "$folder" ] && [ ! -L "$folder" ] || continue
+	set -- "$1" $(ls -ldn -- "$folder")
+	case $2 in drwx------*) ;; *) continue ;; esac
+	[ "$4" = "$(id -u)" ] || continue
+	cat >"$folder/{ENGINE}.new" && chmod 700 "$folder/{ENGINE}.new" && mv -f "$folder/{ENGINE}.new" "$folder/{ENGINE}" || exit {NO_ROOM}
+	echo "$folder"
+	exit 0
+done
+exit {NO_FOLDER}
+"""
+"""The folder of a session that another process began: in a place where we make them, no link, ours, closed to others. The engine is copied again, so that
+nothing is run that we did not send."""
 REMOVE = 'rm -rf "$1"'
+NAME = re.compile(r"rtgauge-[0-9a-f]{16}")
+"""Of a session's folder; it is random, so that it identifies the session."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +65,11 @@ class Installed:
 
     folder: str
     machine: str
+
+    @property
+    def name(self) -> str:
+        """Of the folder, without its path."""
+        return self.folder.rpartition("/")[2]
 
     @property
     def engine(self) -> str:
@@ -60,20 +86,42 @@ def _check_version(version_line: str, name: str) -> None:
         )
 
 
-def install(connection: SshConnection) -> Installed:
-    """Copy the engine that fits the target into a new folder there.
-
-    Tries the target's $TMPDIR or /tmp, /var/tmp and the home folder. Raises MeasureError where none will do, ConnectionBroken where nobody answers.
-    """
+def _engine_of(connection: SshConnection) -> tuple[str, Path]:
+    """The target's `uname -m`, and the engine for it here. Raises MeasureError."""
     name = connection.address.name
     uname = connection.run(UNAME)
     machine = uname.stdout.decode(errors="replace").strip()
     if uname.status or not machine:
         raise MeasureError(f"{name}: the target has no shell that can be used (`uname -m` ended with status {uname.status})")
     try:
-        path = engine_for(machine)
+        return machine, engine_for(machine)
     except MeasureError as error:
         raise MeasureError(f"{name}: {error}") from None
+
+
+def find_again(connection: SshConnection, folder_name: str) -> Installed | None:
+    """The folder of a session that an earlier process began, by its name; None where there is none that is ours alone.
+
+    Raises MeasureError, ConnectionBroken where nobody answers.
+    """
+    machine, path = _engine_of(connection)
+    with path.open("rb") as engine:
+        answer = connection.run(FIND, [folder_name], engine)
+    folder = answer.stdout.decode(errors="replace").rstrip("\n")
+    if answer.status == NO_ROOM:
+        reason = _plain(answer.stderr.splitlines())
+        raise MeasureError(f"{connection.address.name}: the engine cannot be copied into {folder_name} ({reason}): free space there")
+    found = answer.status == 0 and folder.startswith("/") and folder.endswith(f"/{folder_name}") and "\n" not in folder
+    return Installed(folder, machine) if found else None
+
+
+def install(connection: SshConnection) -> Installed:
+    """Copy the engine that fits the target into a new folder there.
+
+    Tries the target's $TMPDIR or /tmp, /var/tmp and the home folder. Raises MeasureError where none will do, ConnectionBroken where nobody answers.
+    """
+    name = connection.address.name
+    machine, path = _engine_of(connection)
     refused: list[str] = []
     token = f"rtgauge-{secrets.token_hex(8)}"
     for place in PLACES:

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
 from rtgauge.errors import MeasureError
@@ -56,6 +55,7 @@ else
 	"$@" <>"$folder/input" >>"$folder/output" 2>>"$folder/errors" 3>>"$folder/status" &
 fi
 pid=$!
+echo "$pid" >"$folder/pid"
 echo "$pid"
 """
     + FOLLOW
@@ -70,6 +70,7 @@ shift
 	rm -rf "$home"
 ) </dev/null >/dev/null 2>&1 &
 pid=$!
+echo "$pid" >"$folder/pid"
 echo "$pid"
 """
     + FOLLOW
@@ -77,20 +78,13 @@ echo "$pid"
 """For the guard of the whole session: at its end, however that comes, the folder `home` goes too."""
 ATTACH = (
     """
-engine=$1 folder=$2 pid=$3 from=$4
-[ -d "$folder" ] || { echo "rtgauge-gone" >&2; exit 3; }
+engine=$1 folder=$2 from=$3
+pid=$(cat "$folder/pid" 2>/dev/null)
+case $pid in '' | *[!0-9]*) echo "rtgauge-gone" >&2; exit 3 ;; esac
 echo "$pid"
 """
     + FOLLOW
 )
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a guarded program is on the target: its folder there, and the process id of its guard."""
-
-    folder: str
-    pid: int
 
 
 class SshGuarded:
@@ -108,7 +102,8 @@ class SshGuarded:
         self.reconnections = 0
         self._ending = False
         self._channel = channel
-        self.place = Place(folder, self._begin(channel))
+        self._folder = folder
+        self._pid = self._begin(channel)
         self._ended = threading.Event()
         self._copier: threading.Thread | None = None
         if log is not None:
@@ -118,12 +113,12 @@ class SshGuarded:
     @property
     def pid(self) -> int:
         """Process id of the guard on the target."""
-        return self.place.pid
+        return self._pid
 
     @property
     def kept(self) -> ProgramPlace | None:
         """For `attach_kept`."""
-        return {"folder": self.place.folder, "pid": self.place.pid}
+        return {"name": self._folder.rpartition("/")[2]}
 
     @property
     def over(self) -> bool:
@@ -161,7 +156,7 @@ class SshGuarded:
             stderr = stderr.replace(ended[0], "", 1)
             if FULL in stderr:
                 # Its last words were lost with that: what it said before looks whole, and is not.
-                self._error = MeasureError(f"{self._connection.address.name}: disk full on the target: {self.place.folder} cannot be written; free space there")
+                self._error = MeasureError(f"{self._connection.address.name}: disk full on the target: {self._folder} cannot be written; free space there")
                 raise self._error
             if stderr.strip():
                 sys.stderr.write(stderr)
@@ -176,7 +171,7 @@ class SshGuarded:
         deadline = time.monotonic() + RECONNECT_S
         while True:
             try:
-                channel = self._connection.channel(ATTACH, [self._engine, self.place.folder, str(self.place.pid), str(self._taken)])
+                channel = self._connection.channel(ATTACH, [self._engine, self._folder, str(self._taken)])
                 self._begin(channel)
             except ConnectionBroken as error:
                 self._error = error
@@ -290,7 +285,7 @@ def launch(
     return SshGuarded(connection, engine, channel, folder, keeper=keeper, log=log)
 
 
-def attach(connection: SshConnection, engine: str, place: Place, *, keeper: LeaseKeeper, log: BinaryIO | None) -> SshGuarded:
+def attach(connection: SshConnection, engine: str, folder: str, *, keeper: LeaseKeeper, log: BinaryIO | None) -> SshGuarded:
     """Follow a program that an earlier connection has started, from the beginning of its output. Raises MeasureError."""
-    channel = connection.channel(ATTACH, [engine, place.folder, str(place.pid), "0"])
-    return SshGuarded(connection, engine, channel, place.folder, keeper=keeper, log=log)
+    channel = connection.channel(ATTACH, [engine, folder, "0"])
+    return SshGuarded(connection, engine, channel, folder, keeper=keeper, log=log)

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Protocol, Self
+from typing import Annotated, Any, BinaryIO, Protocol, Self
 
+from pydantic import Field
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -23,11 +24,14 @@ class Completed:
     stdout: str
 
 
-class ProgramPlace(TypedDict):
-    """Where a program is that outlives the process that started it: its folder on the target, and the process id of its guard."""
+FolderName = Annotated[str, Field(pattern=r"^(program|files)-[0-9a-f]{8}$")]
+"""A folder in that of a session. A record names no path: what is in it may come from elsewhere."""
 
-    folder: str
-    pid: int
+
+class ProgramPlace(TypedDict):
+    """Where a program is that outlives the process that started it: the name of its folder in the session's. The process id of its guard is in there."""
+
+    name: FolderName
 
 
 class Guarded(Protocol):
@@ -131,7 +135,7 @@ class Target(Protocol):
         ...
 
     def use_files_folder(self, folder: Path, place: str) -> None:
-        """`files_folder(folder)` was `place` in the process that is gone on from."""
+        """`files_folder(folder)` ended in `place` (a FolderName) in the process that is gone on from."""
         ...
 
     def fetch(self, folder: Path) -> None:
