@@ -6,19 +6,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
 from pydantic import Field
 
 from rtgauge.analysis import bootstrap, chi_square, extreme_value
+from rtgauge.analysis.comparison_conclusion import conclude
 from rtgauge.analysis.differing_settings import differences
 from rtgauge.analysis.effect_size import cramers_v, wasserstein
+from rtgauge.record.histogram import lower_ns, signed_bin_of, upper_ns
 from rtgauge.record.model import Distribution, Model, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from fractions import Fraction
-
-    import numpy.typing as npt
+    from collections.abc import Callable, Mapping, Sequence
 
     from rtgauge.analysis.sides import Side
 
@@ -27,14 +25,13 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True)
 class Options:
-    """`alpha`: level of every test. `within_ns`: differences up to this are called the same. `resamples` 0: no intervals. `tails`: with tail estimates."""
+    """`alpha`: level of every test. `within_ns`: differences up to this are called the same. `intervals`, `tails`: whether to estimate them."""
 
     alpha: float = 0.05
     within_ns: int = 2_000
     scale: chi_square.Scale = chi_square.Scale.PERCENT
-    resamples: int = bootstrap.RESAMPLES
+    intervals: bool = True
     tails: bool = True
-    seed: int = 1
 
 
 class SideFigures(Model):
@@ -78,11 +75,15 @@ class Pair(Model):
 
 
 class Selection(Model):
-    """The paper's choice among the sides of one baseline; `best` None: all were rejected, or none could be tested."""
+    """The side that is nearest to one baseline by the paper's selection; `best` None: all were rejected, or none could be tested."""
 
     baseline: str
     convention: chi_square.Convention
     best: str | None
+    rejected_but_lower: list[str] = Field(
+        default_factory=list[str],
+        description="rejected sides that are below `best`, or without one the baseline, at every quantile",
+    )
 
 
 class QuantileDifference(Model):
@@ -92,10 +93,13 @@ class QuantileDifference(Model):
     baseline: str
     quantile: str
     side_ns: int
+    side_is_at_least: bool = Field(default=False, description="the figure is a lower bound: the sample overflows its histogram")
     baseline_ns: int
-    difference_ns: int
+    baseline_is_at_least: bool = False
+    difference_ns: int | None = Field(description="None: nobody knows, as the baseline or both are lower bounds")
+    bin_ns: int = Field(default=0, description="the width of the wider of the two bins: the figures are not known better than this")
     no_interval: str | None = Field(default=None, description="why there is no interval; None: there is one")
-    low_ns: int | None = None
+    low_ns: int | None = Field(default=None, description="of the interval, the width of bins included; None: no interval, or no limit")
     high_ns: int | None = None
     p_different: float | None = None
     p_not_within: float | None = None
@@ -149,8 +153,7 @@ class Comparison(Model):
     task: str | None = Field(default=None, description="of a task set: the task that is compared")
     alpha: float
     within_ns: int
-    resamples: int
-    seed: int
+    conclusion: str = Field(default="", description="what is shown, in one sentence")
     sides: list[SideFigures]
     settings: dict[str, list[str]] = Field(description="what is not the same in all sides: name -> its value in each, in the order of `sides`")
     pairs: list[Pair]
@@ -183,29 +186,27 @@ def _pair(side: Side, baseline: Side, options: Options) -> Pair:
     return Pair(side=side.label, baseline=baseline.label, paper=paper, textbook=textbook, wasserstein_us=distance, cramers_v=v)
 
 
-def _selections(pairs: Sequence[Pair]) -> list[Selection]:
+def _selections(pairs: Sequence[Pair], sides: Mapping[str, Distribution]) -> list[Selection]:
     selections: list[Selection] = []
     for baseline in dict.fromkeys(pair.baseline for pair in pairs):
         for convention in chi_square.Convention:
-            not_rejected = {
-                pair.side: test.statistic
-                for pair in pairs
-                if pair.baseline == baseline and (test := getattr(pair, convention.value)).statistic is not None and not test.rejected
-            }
-            best = min(not_rejected, key=lambda label: not_rejected[label], default=None)
-            selections.append(Selection(baseline=baseline, convention=convention, best=best))
+            tests: dict[str, Test] = {pair.side: getattr(pair, convention.value) for pair in pairs if pair.baseline == baseline}
+            kept = {side: test.statistic for side, test in tests.items() if test.statistic is not None and not test.rejected}
+            best = min(kept, key=lambda label: kept[label], default=None)
+            lower = [side for side, test in tests.items() if test.rejected and _is_lower(sides[side], sides[best or baseline])]
+            selections.append(Selection(baseline=baseline, convention=convention, best=best, rejected_but_lower=lower))
     return selections
 
 
-def _quantile(side: Side, share: Fraction) -> int:
-    bins, counts = side.histogram
-    value = bootstrap.quantile(side.values_ns(bins), counts, share)
-    return value if side.filled.max_ns is None else min(value, side.filled.max_ns)
+def _is_lower(figures: Distribution, than: Distribution) -> bool:
+    """Whether every quantile is lower, as measured."""
+    names = [_field(quantile) for quantile in bootstrap.QUANTILES]
+    return bool(figures.count and than.count) and not figures.lower_bounds and all(getattr(figures, name) < getattr(than, name) for name in names)
 
 
-def _resampled(side: Side, shares: Sequence[Fraction], options: Options, *, number: int, progress: Callable[[int], None] | None) -> npt.NDArray[np.int64]:
-    quantiles = bootstrap.resampled_quantiles(side.stretches, shares, resamples=options.resamples, seed=options.seed + 1_000_003 * number, progress=progress)
-    return quantiles if side.filled.max_ns is None else np.minimum(quantiles, side.filled.max_ns)
+def _field(quantile: str) -> str:
+    """The field of a Distribution: "p99.9" -> "p99_9_ns"."""
+    return f"{quantile.replace('.', '_')}_ns"
 
 
 def _says(corrected: tuple[float, float, float], options: Options, quantile: str) -> str:
@@ -220,40 +221,54 @@ def _says(corrected: tuple[float, float, float], options: Options, quantile: str
     return f"neither a difference at {quantile} nor that it is within {within} is shown"
 
 
-def quantile_differences(pairs: Sequence[tuple[Side, Side]], options: Options, progress: Callable[[int], None] | None = None) -> list[QuantileDifference]:
-    """The quantiles of each side minus its baseline's, with intervals where the samples allow any. `progress(n)`: n more resamples are done."""
-    sides = list(dict.fromkeys(side for pair in pairs for side in pair))
-    shares = list(bootstrap.QUANTILES.values())
-    resampled: dict[str, npt.NDArray[np.int64]] = {}
+def _bin_width(side: Side, ns: int) -> int:
+    """The width (ns) of the bin of a value, that of the tool's resolution at least."""
+    bin_number = signed_bin_of(ns)
+    return max(int(upper_ns(bin_number) - lower_ns(bin_number)) + 1, side.resolution_ns)
+
+
+def _row(side: Side, baseline: Side, quantile: str, options: Options) -> QuantileDifference:
+    """The figures of one quantile, without an interval."""
+    name = _field(quantile)
+    side_ns, baseline_ns = getattr(side.filled, name), getattr(baseline.filled, name)
+    open_side, open_baseline = name in side.filled.lower_bounds, name in baseline.filled.lower_bounds
+    share = bootstrap.QUANTILES[quantile]
+    reasons = [f"{each.label}: {why}" for each in (side, baseline) if (why := bootstrap.why_no_interval(each.stretches, share)) is not None]
+    reasons += [f"{each.label}: overflows its histogram" for each, is_open in ((side, open_side), (baseline, open_baseline)) if is_open]
+    return QuantileDifference(
+        side=side.label, baseline=baseline.label, quantile=quantile, side_ns=side_ns, side_is_at_least=open_side, baseline_ns=baseline_ns,
+        baseline_is_at_least=open_baseline, difference_ns=None if open_side or open_baseline else side_ns - baseline_ns,
+        bin_ns=max(_bin_width(side, side_ns), _bin_width(baseline, baseline_ns)),
+        no_interval="intervals are not wanted" if not options.intervals else "; ".join(reasons) or None, says=f"no interval at {quantile}",
+    )  # fmt: skip
+
+
+def quantile_differences(pairs: Sequence[tuple[Side, Side]], options: Options, progress: Callable[[int, int], None] | None = None) -> list[QuantileDifference]:
+    """The quantiles of each side minus its baseline's, with intervals where the samples allow any. `progress(done, total)`: of the pairs."""
+    resampled: dict[tuple[str, str], bootstrap.Resampled] = {}
     rows: list[QuantileDifference] = []
     intervals: list[tuple[int, bootstrap.Interval]] = []
-    for side, baseline in pairs:
+    for number, (side, baseline) in enumerate(pairs):
+        if progress is not None:
+            progress(number, len(pairs))
         if not side.filled.count or not baseline.filled.count:
             continue
-        for k, (name, share) in enumerate(bootstrap.QUANTILES.items()):
-            side_ns, baseline_ns = _quantile(side, share), _quantile(baseline, share)
-            difference_ns = side_ns - baseline_ns
-            reasons = [f"{each.label}: {why}" for each in (side, baseline) if (why := bootstrap.why_no_interval(each.stretches, share)) is not None]
-            reason = "the number of resamples is 0" if options.resamples == 0 else "; ".join(reasons) or None
-            if reason is None:
+        for quantile, share in bootstrap.QUANTILES.items():
+            row = _row(side, baseline, quantile, options)
+            if row.no_interval is None:
                 for each in (side, baseline):
-                    if each.label not in resampled:
-                        resampled[each.label] = _resampled(each, shares, options, number=sides.index(each), progress=progress)
-                differences_ns = resampled[side.label][:, k] - resampled[baseline.label][:, k]
-                intervals.append((len(rows), bootstrap.interval(difference_ns, differences_ns, alpha=options.alpha, within_ns=options.within_ns)))
-            rows.append(
-                QuantileDifference(
-                    side=side.label, baseline=baseline.label, quantile=name, side_ns=side_ns, baseline_ns=baseline_ns, difference_ns=difference_ns,
-                    no_interval=reason, says=f"no interval at {name}",
-                )
-            )  # fmt: skip
+                    if (each.label, quantile) not in resampled:
+                        resampled[each.label, quantile] = bootstrap.resampled_quantile(each.stretches, share)
+                of_side, of_baseline = resampled[side.label, quantile], resampled[baseline.label, quantile]
+                intervals.append((len(rows), bootstrap.interval(of_side, of_baseline, alpha=options.alpha, within_ns=options.within_ns)))
+            rows.append(row)
     columns = [bootstrap.holm([getattr(interval, name) for _, interval in intervals]) for name in ("p_different", "p_not_within", "p_not_beyond")]
-    for (row, interval), (different, not_within, not_beyond) in zip(intervals, zip(*columns, strict=True), strict=True):
-        rows[row] = rows[row].model_copy(
+    for (number, interval), (different, not_within, not_beyond) in zip(intervals, zip(*columns, strict=True), strict=True):
+        rows[number] = rows[number].model_copy(
             update={
                 "low_ns": interval.low_ns, "high_ns": interval.high_ns,
                 "p_different": different, "p_not_within": not_within, "p_not_beyond": not_beyond,
-                "says": _says((different, not_within, not_beyond), options, rows[row].quantile),
+                "says": _says((different, not_within, not_beyond), options, rows[number].quantile),
             }
         )  # fmt: skip
     return rows
@@ -287,19 +302,15 @@ def _tail_levels(levels: Sequence[extreme_value.Level]) -> list[TailLevel]:
 
 
 def compare(sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], options: Options, progress: Callable[[str, int, int], None] | None = None) -> Comparison:
-    """Compare the sides; each of `pairs` is (side, its baseline). `progress(part, done, total)` is called as the bootstrap and the tails go on."""
-    done = 0
-    resampled = len({side.label for pair in pairs for side in pair}) * options.resamples
+    """Compare the sides; each of `pairs` is (side, its baseline). `progress(part, done, total)` is called as the intervals and the tails go on."""
 
-    def count_resamples(number: int) -> None:
-        nonlocal done
-        done += number
+    def count_pairs(done: int, total: int) -> None:
         if progress is not None:
-            progress("bootstrap", done, resampled)
+            progress("intervals", done, total)
 
     baselines = {side.label: baseline.label for side, baseline in pairs}
     tested = [_pair(side, baseline, options) for side, baseline in pairs]
-    quantiles = quantile_differences(pairs, options, count_resamples)
+    quantiles = quantile_differences(pairs, options, count_pairs)
     tails: list[TailEstimate] = []
     for i, side in enumerate(sides if options.tails else []):
         if progress is not None:
@@ -309,8 +320,7 @@ def compare(sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], options: 
         quantity=sides[0].quantity,
         alpha=options.alpha,
         within_ns=options.within_ns,
-        resamples=options.resamples,
-        seed=options.seed,
+        conclusion=conclude(quantiles, alpha=options.alpha, within_ns=options.within_ns),
         sides=[
             SideFigures(
                 label=side.label, record=str(side.record.path), steps=[step.id for step in side.steps], traits=side.traits, baseline=baselines.get(side.label),
@@ -320,7 +330,7 @@ def compare(sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], options: 
         ],
         settings=differences(sides),
         pairs=tested,
-        selections=_selections(tested),
+        selections=_selections(tested, {side.label: side.filled for side in sides}),
         quantiles=quantiles,
         tails=tails,
     )  # fmt: skip

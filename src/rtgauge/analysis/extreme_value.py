@@ -39,8 +39,8 @@ FARTHEST_BOUND = 1e9
 """An interval that reaches so many scales of the fit is unbounded."""
 SHAPES = tuple(np.linspace(-0.4, 1.2, 9).tolist())
 """Where the fit to a supposed level starts."""
-SEEN_ALPHA = 0.1
-"""A level that was exceeded so often that the fit gives this a probability below it contradicts the sample."""
+SEEN_ALPHA, BOUND_ALPHA = 0.01, 0.1
+"""A level, and its upper bound, that were exceeded so often that this has a probability below these contradict the sample."""
 HEAVY = 1.0
 """From this shape on the tail has no mean, and levels mean nothing."""
 
@@ -302,20 +302,19 @@ def blocks_of(maxima_ns: Sequence[int], counts: Sequence[int]) -> tuple[list[int
 def contradiction(maxima_ns: Sequence[int], total: int, levels: Sequence[Level]) -> str | None:
     """What the sample itself says against the levels: windows exceeded one more often than it allows. None where it does not contradict them.
 
-    `maxima_ns`: of every window, of `total` activations together. A window with a burst counts once, like in the levels. A level is refused where its
-    upper bound is below a value that was seen as often, or where so many windows above the level have a probability below SEEN_ALPHA (Poisson).
+    `maxima_ns`: of every window, of `total` activations together. A window with a burst counts once, like in the levels. So many windows above a level
+    must not have a probability below SEEN_ALPHA (Poisson), nor so many above its upper bound one below BOUND_ALPHA.
     """
     from scipy.special import pdtrc
 
-    ordered = sorted(maxima_ns, reverse=True)
     for level in levels:
         expected = total / level.activations
-        beyond = sum(value > level.ns for value in ordered)
-        as_often = ordered[min(len(ordered), max(1, math.floor(expected))) - 1]
-        too_low = level.high_ns is not None and level.high_ns < as_often
-        if too_low or (beyond > 0 and float(pdtrc(beyond - 1, expected)) < SEEN_ALPHA):
-            seen = f"{beyond} window{'s' if beyond != 1 else ''} of {total} activations"
-            return f"the fit says {level.ns / 1_000:.1f} us once in {level.activations}, and {seen} exceeded that, up to {ordered[0] / 1_000:.1f} us"
+        for ns, alpha in ((level.ns, SEEN_ALPHA), (level.high_ns, BOUND_ALPHA)):
+            beyond = 0 if ns is None else sum(value > ns for value in maxima_ns)
+            if beyond and float(pdtrc(beyond - 1, expected)) < alpha:
+                seen = f"{beyond} window{'s' if beyond != 1 else ''} of {total} activations"
+                words = f"{level.ns / 1_000:.1f} us" if ns == level.ns else f"at most {(ns or 0.0) / 1_000:.1f} us"
+                return f"the fit says {words} once in {level.activations}, and {seen} exceeded that, up to {max(maxima_ns) / 1_000:.1f} us"
     return None
 
 
@@ -363,7 +362,7 @@ def estimate(
         return Tail(why, len(maxima), size, fitted, tests or [])
 
     if len(maxima) < LEAST_BLOCKS:
-        return cannot(f"{len(maxima)} windows of time have a largest value, at least {LEAST_BLOCKS} are needed")
+        return cannot(f"{len(maxima)} window{'s' if len(maxima) != 1 else ''} of time with a largest value, at least {LEAST_BLOCKS} are needed")
     if size < LEAST_A_BLOCK:
         return cannot(f"a window holds {size:.0f} activations, at least {LEAST_A_BLOCK} are needed")
     if len(set(maxima)) < 10:

@@ -75,6 +75,9 @@ class Extreme(Model):
     low_ns: float | None
     high_ns: float | None
     hz: float | None
+    peaks_ns: float | None = Field(default=None, description="the second opinion: peaks over a threshold; None: the sample gives none")
+    peaks_hz: float | None = None
+    disagree: bool = Field(default=False, description="one of the two is outside of the other's interval")
 
 
 class Line(Model):
@@ -133,9 +136,19 @@ def _interval(side: Side) -> int | None:
 def _extremes(side: Side, options: Options) -> tuple[list[Extreme], str | None]:
     if not options.tails:
         return [], None
-    tail = extreme_value.estimate(*side.maxima, confidence=options.confidence)
+    tail = extreme_value.estimate(*side.maxima, side.magnitudes, confidence=options.confidence)
+    peaks = {level.activations: level.ns for level in tail.peak_levels}
     extremes = [
-        Extreme(activations=level.activations, ns=level.ns, low_ns=level.low_ns, high_ns=level.high_ns, hz=highest_hz(level.ns, options.fraction))
+        Extreme(
+            activations=level.activations,
+            ns=level.ns,
+            low_ns=level.low_ns,
+            high_ns=level.high_ns,
+            hz=highest_hz(level.ns, options.fraction),
+            peaks_ns=peaks.get(level.activations),
+            peaks_hz=highest_hz(peaks[level.activations], options.fraction) if level.activations in peaks else None,
+            disagree=level.activations in tail.disagree,
+        )
         for level in tail.levels
     ]
     return extremes, tail.cannot

@@ -4,17 +4,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import polars as pl
 
-from rtgauge.analysis.bootstrap import Stretches
+from rtgauge.analysis.bootstrap import ENDLESS_NS, Stretches
 from rtgauge.analysis.comparison_scope import EVERYTHING, Scope
 from rtgauge.errors import InputError
-from rtgauge.record.histogram import bin_of, upper_ns
+from rtgauge.record.histogram import OVERFLOW_BIN, bin_of, lower_ns, upper_ns
 from rtgauge.record.model import worst_severity
 from rtgauge.record.summary import distribution, filled_distribution
 from rtgauge.record.windows import Merged, add_bins, merge
@@ -23,7 +25,7 @@ from rtgauge.system.fact_summary import brief
 from rtgauge.units import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection
 
     import numpy.typing as npt
 
@@ -100,7 +102,11 @@ class Side:
         bins = np.unique(long["bin"].to_numpy()).astype(np.int64)
         counts = np.zeros((-(-number // together), len(bins)), dtype=np.int64)
         np.add.at(counts, (long["stretch"].to_numpy(), np.searchsorted(bins, long["bin"].to_numpy())), long["count"].cast(pl.Int64).to_numpy())
-        return Stretches(self.values_ns(bins), counts[counts.sum(axis=1) > 0])
+        low = lower_ns(bins) // self.resolution_ns * self.resolution_ns
+        high = np.where(bins >= OVERFLOW_BIN, ENDLESS_NS, self.values_ns(bins) + self.resolution_ns - 1)
+        if self.filled.max_ns is not None and "max_ns" not in self.filled.lower_bounds:
+            high = np.minimum(high, self.filled.max_ns)
+        return Stretches(self.values_ns(bins), counts[counts.sum(axis=1) > 0], low, np.maximum(low, high))
 
     @cached_property
     def magnitudes(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -127,17 +133,36 @@ def _parameters(step: Step) -> dict[str, Any]:
     return {**step.parameters, **step.key.parameters}
 
 
+def _leaves(parameters: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
+    """Every single parameter by its path of names; lists are one."""
+    leaves: dict[tuple[str, ...], Any] = {}
+    for name, value in parameters.items():
+        if isinstance(value, Mapping):
+            leaves |= {(name, *rest): leaf for rest, leaf in _leaves(cast("Mapping[str, Any]", value)).items()}
+        else:
+            leaves[name,] = value
+    return leaves
+
+
 def _parameter(name: str, value: Any) -> str:
-    """A parameter as people write it: "interval 20us"."""
+    """A parameter as people write it: "interval 20us", "cpu 1-3", "default cpu"."""
+    words = name.removesuffix("_ns").replace("_", "-")
+    if value is None:
+        return f"default {words}"
     if name.endswith("_ns") and isinstance(value, int):
-        return f"{name.removesuffix('_ns').replace('_', '-')} {format_duration(value)}"
-    return f"{name} {value}"
+        return f"{words} {format_duration(value)}"
+    if isinstance(value, bool):
+        return words if value else f"no {words}"
+    if isinstance(value, (list, tuple)):
+        parts = cast("Sequence[object]", value)
+        return f"{words} {len(parts)}" if any(isinstance(part, (Mapping, list, tuple)) for part in parts) else f"{words} {'+'.join(map(str, parts))}"
+    return f"{words} {value}"
 
 
-def _traits(record: Record, step: Step, target: str, different: set[str]) -> dict[str, str]:
-    """`different`: parameters that differ between sides; the others would only make labels long."""
+def _traits(record: Record, step: Step, target: str, different: Collection[tuple[str, ...]]) -> dict[str, str]:
+    """`different`: parameters that differ between sides, by their path of names; the others would only make labels long."""
     facts = brief(record.system(target))
-    parameters = {name: value for name, value in step.key.parameters.items() if name in different}
+    leaves = _leaves(step.key.parameters)
     return {
         "host": str(facts["hostname"] or target),
         "processor": EMULATED if facts["emulated"] is True or step.emulated else "not emulated",
@@ -146,7 +171,7 @@ def _traits(record: Record, step: Step, target: str, different: set[str]) -> dic
         "deployment": step.key.deployment,
         "tool": step.key.tool,
         "space": f"{step.key.space} space",
-        "parameters": ", ".join(_parameter(name, value) for name, value in sorted(parameters.items())) or "default parameters",
+        "parameters": " ".join(_parameter(path[-1], leaves.get(path)) for path in sorted(different)) or "default parameters",
     }
 
 
@@ -155,10 +180,11 @@ def _identity(step: Step) -> str:
     return json.dumps(key, sort_keys=True)
 
 
-def _different(steps: Sequence[Step]) -> set[str]:
-    parameters = [step.key.parameters for step in steps]
-    names = {name for of_step in parameters for name in of_step} - {"space"}
-    return {name for name in names if len({json.dumps(of_step.get(name), sort_keys=True) for of_step in parameters}) > 1}
+def _different(steps: Sequence[Step]) -> set[tuple[str, ...]]:
+    """The parameters, by their path of names, that are not the same in all steps."""
+    leaves = [_leaves(step.key.parameters) for step in steps]
+    paths = {path for of_step in leaves for path in of_step} - {("space",)}
+    return {path for path in paths if len({json.dumps(of_step.get(path), sort_keys=True) for of_step in leaves}) > 1}
 
 
 def _windows(record: Record, steps: Sequence[Step], scope: Scope) -> pl.DataFrame:
@@ -179,17 +205,48 @@ def _limits(step: Step) -> dict[int, int]:
     return {int(series): limit for series, limit in limits.items() if limit is not None}
 
 
-def _labels(traits: Sequence[Mapping[str, str]], records: Sequence[str]) -> list[str]:
-    different = [name for name in traits[0] if len({of_side[name] for of_side in traits}) > 1]
-    labels = [", ".join(of_side[name] for name in different) for of_side in traits]
-    if len(set(labels)) == len(labels) and all(labels):
+def _labels(traits: Sequence[Mapping[str, str]], records: Sequence[str], *, named: bool) -> list[str]:
+    """A label of each side: the traits that differ, after the record's name where these are not enough or (`named`) the user named the records."""
+
+    def differ(sides: Sequence[Mapping[str, str]]) -> set[str]:
+        return {name for name in traits[0] if len({side[name] for side in sides}) > 1}
+
+    different = differ(traits)
+    if named:  # what differs between two records, their names say
+        different = {name for record in dict.fromkeys(records) for name in differ([side for side, of in zip(traits, records, strict=True) if of == record])}
+    labels = [", ".join(side[name] for name in traits[0] if name in different) for side in traits]
+    if not named and len(set(labels)) == len(labels) and all(labels):
         return labels
     return [f"{record}, {label}" if label else record for record, label in zip(records, labels, strict=True)]
 
 
-def _names(records: Sequence[Record]) -> list[str]:
-    names = [record.path.resolve().name for record in records]
-    return names if len(set(names)) == len(names) else [str(record.path) for record in records]
+def _made(record: Record) -> tuple[str, str] | None:
+    """Day and time at which the record was begun; None where it does not say."""
+    try:
+        moment = datetime.fromisoformat(record.run.created)
+    except ValueError:
+        return None
+    return f"{moment:%Y-%m-%d}", f"{moment:%H:%M:%S}"
+
+
+def record_names(records: Sequence[Record]) -> list[str]:
+    """A short name of each record that tells it from the others.
+
+    The one that the user gave; else, where its folder was renamed, the folder; else when it was begun: the time, with the date where the days differ.
+    """
+    made = [_made(record) for record in records]
+    one_day = len({moment[0] for moment in made if moment is not None}) == 1
+    folders = [record.path.resolve().name for record in records]
+    names: list[str] = []
+    for record, folder, moment in zip(records, folders, made, strict=True):
+        if moment is None or folder.removesuffix(".partial") != record.run.id:
+            names.append(record.label or folder)
+        else:
+            names.append(record.label or (moment[1] if one_day else " ".join(moment)))
+    for distinct in (names, folders):
+        if len(set(distinct)) == len(distinct):
+            return distinct
+    return [str(record.path) for record in records]
 
 
 def sides_of(records: Sequence[Record], scope: Scope = EVERYTHING, *, force: bool = False, alike: bool = True) -> list[Side]:
@@ -201,7 +258,7 @@ def sides_of(records: Sequence[Record], scope: Scope = EVERYTHING, *, force: boo
     if len({record.path.resolve() for record in records}) < len(records):
         raise InputError("a record is named twice: there is no difference between a record and itself")
     conditions: list[tuple[Record, str, list[Step]]] = []
-    for record, name in zip(records, _names(records), strict=True):
+    for record, name in zip(records, record_names(records), strict=True):
         groups: dict[str, list[Step]] = {}
         for step in record.steps:
             if scope.has(step):
@@ -211,7 +268,7 @@ def sides_of(records: Sequence[Record], scope: Scope = EVERYTHING, *, force: boo
         conditions += [(record, name, steps) for steps in sorted(groups.values(), key=lambda steps: steps[0].key.load != "idle")]
     different = _different([steps[0] for _, _, steps in conditions])
     traits = [_traits(record, steps[0], next(iter(steps[0].key.targets.values()), "local"), different) for record, _, steps in conditions]
-    labels = _labels(traits, [name for _, name, _ in conditions])
+    labels = _labels(traits, [name for _, name, _ in conditions], named=any(record.label for record in records))
     if not force:
         _check_emulated(dict(zip(labels, traits, strict=True)))
     if alike and scope.operation is None:
@@ -291,12 +348,17 @@ def _candidates(sides: Sequence[Side], baseline: str | None) -> list[Side]:
             first = [side for side in sides if side.traits["space"] == USER_SPACE]
         return first if 0 < len(first) < len(sides) else [sides[0]]
     exact = [side for side in sides if side.label == baseline]
-    of_record = [side for side in sides if baseline.rstrip("/") in {side.record.run.id, str(side.record.path), side.record.path.resolve().name}]
+    of_record = [side for side in sides if baseline.rstrip("/") in _record_words(side.record)]
     by_trait = [side for side in sides if baseline in side.traits.values()]
     for candidates in (exact, of_record, by_trait):
         if candidates:
             return candidates
     raise InputError(f"--baseline {baseline} is none of the sides{nearest(baseline, [side.label for side in sides])}")
+
+
+def _record_words(record: Record) -> set[str | None]:
+    """What a record may be called."""
+    return {record.label, record.run.id, str(record.path), record.path.resolve().name}
 
 
 def _partner(side: Side, chosen: Sequence[Side]) -> Side:

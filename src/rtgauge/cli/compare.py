@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from rtgauge.report.compare.page import Chapter
     from rtgauge.report.frequency_tables import Timing
 
-DEFAULT_RESAMPLES = 1_999
-
 
 def _progress() -> tuple[Callable[[str, int, int], None] | None, Callable[[], None]]:
     """(progress callback or None, function that removes the bar); only a terminal gets a bar."""
@@ -77,7 +75,10 @@ def _timing(records: Sequence[Record], timing: Timing) -> list[Chapter]:
 
 
 def compare(
-    records: Annotated[list[Path], typer.Argument(metavar="RECORD...", help="Record folders; one is enough if it has several loads or deployments.")],
+    records: Annotated[
+        list[Path] | None, typer.Argument(metavar="[RECORD]...", help="Record folders, or latest; one is enough if it has several loads or deployments.")
+    ] = None,
+    label: Annotated[list[str] | None, typer.Option(metavar="NAME=RECORD", help="A record, and what to call it; may be repeated.")] = None,
     baseline: Annotated[
         str | None,
         typer.Option(metavar="RECORD|LABEL", help="What the others are compared with: a record, label, deployment, load or kernel; default: Single."),
@@ -85,7 +86,7 @@ def compare(
     within: Annotated[str, typer.Option(metavar="DURATION", help="Differences up to this count as equal.")] = "2us",
     alpha: Annotated[float, typer.Option(help="Significance level; confidence intervals are at 1 - alpha.")] = 0.05,
     scale: Annotated[str, typer.Option(metavar="percent|counts", help="Input of the paper's chi-square statistic.")] = "percent",
-    resamples: Annotated[int, typer.Option(min=0, help="Bootstrap resamples; 0: no intervals.")] = DEFAULT_RESAMPLES,
+    intervals: Annotated[bool, typer.Option("--intervals/--no-intervals", help="Estimate confidence intervals of the differences.")] = True,
     tails: Annotated[bool, typer.Option("--tails/--no-tails", help="Estimate the latency exceeded once in a million activations or less.")] = True,
     force: Annotated[bool, typer.Option("--force", help="Allow comparing emulated with real machines.")] = False,
     metric: Annotated[
@@ -94,14 +95,15 @@ def compare(
     ] = None,
     fraction: Fraction = "0.5",
     marker: Marker = None,
+    details: Annotated[bool, typer.Option("--details", help="Also print the chi-square tests and every setting that differs.")] = False,
     json: Json = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE.html", help="Also write a page with the figures.")] = None,
     figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write every figure as PNG, SVG and PDF to this folder.")] = None,
 ) -> None:
     """Compare records, or the loads or deployments of one record.
 
-    Shows statistics, differing settings, the papers' selection, quantile differences with confidence intervals, and tails. Microbenchmarks are
-    compared per operation, task sets per task.
+    The first line says what is shown. Then quantile differences with confidence intervals, statistics and tails; with --details the papers'
+    selection and the settings that differ. Microbenchmarks are compared per operation, task sets per task.
 
     \b
     Examples:
@@ -109,6 +111,8 @@ def compare(
           the loads or deployments of one record
       rtgauge compare BEFORE AFTER -o compare.html
           two records, with a page
+      rtgauge compare --label before=RECORD --label after=latest
+          two records, and what to call them
       rtgauge compare STOCK RT --figures figures
           two kernels: the papers' table of microbenchmarks, and figure files
       rtgauge compare TASKS --metric latency
@@ -121,8 +125,8 @@ def compare(
     from rtgauge.analysis.microbenchmarks import has_several_operations
     from rtgauge.analysis.sides import pairs, sides_of
     from rtgauge.cli.options import duration_option, timing
+    from rtgauge.cli.record_argument import open_records
     from rtgauge.errors import InputError
-    from rtgauge.record.reader import Record
 
     within_ns = duration_option("--within", within)
     if not 0 < alpha < 1:
@@ -130,7 +134,7 @@ def compare(
     if scale not in set(Scale):
         raise InputError(f"--scale {scale} is neither percent nor counts")
     timing_options = timing(fraction, marker)
-    opened = [Record.open(record) for record in records]
+    opened = open_records(records or [], label or [])
     parts = scopes_of(opened, metric)
     if has_several_operations(opened):
         _operations(opened, baseline, timing_options, force=force, as_json=json, page=out, figures=figures)
@@ -145,7 +149,7 @@ def compare(
                 typer.echo(f"left out: {part.title}: nothing to compare it with", err=True)
         for part, sides in comparable or groups:  # for a single side `pairs` raises the error that says what to do
             compared_pairs = pairs(sides, baseline)
-            result = compare_sides(sides, compared_pairs, Options(alpha, within_ns, Scale(scale), resamples, tails), progress)
+            result = compare_sides(sides, compared_pairs, Options(alpha, within_ns, Scale(scale), intervals, tails), progress)
             compared.append((part, result.model_copy(update={"task": part.task}), sides, compared_pairs))
     finally:
         end()
@@ -153,7 +157,7 @@ def compare(
         documents = [result.model_dump_json(indent=1) for _, result, _, _ in compared]
         typer.echo(documents[0] if parts[0].task is None else f"[{','.join(documents)}]")
     else:
-        _print(compared)
+        _print(compared, details=details)
     if out is not None or figures is not None:
         from rtgauge.report.compare.chapters import chapter_of
         from rtgauge.report.compare.files import write
@@ -162,11 +166,12 @@ def compare(
         write([*chapters, *_timing(opened, timing_options)], opened, page=out, figures=figures, say=lambda line: typer.echo(line, err=json))
 
 
-def _print(compared: Sequence[tuple[Scope, Comparison, list[Side], list[tuple[Side, Side]]]]) -> None:
+def _print(compared: Sequence[tuple[Scope, Comparison, list[Side], list[tuple[Side, Side]]]], *, details: bool) -> None:
     from rich.console import Console
     from rich.text import Text
 
     from rtgauge.report.compare.chapters import comparison_grids
+    from rtgauge.report.compare.tables import folded_notes
     from rtgauge.report.compare.terminal import print_grids
     from rtgauge.report.text import printable
 
@@ -176,4 +181,13 @@ def _print(compared: Sequence[tuple[Scope, Comparison, list[Side], list[tuple[Si
             console.print()
         if part.title:
             console.print(Text(printable(part.title), style="bold reverse"))
-        print_grids(comparison_grids(result, sides, console.width), console)
+        console.print(Text(printable(result.conclusion), style="bold"))
+        console.print()
+        tables = comparison_grids(result, sides, console.width)
+        print_grids([grid for grid in tables if details or not grid.folded], console)
+        if not details:
+            console.print()
+            for note in folded_notes(result):
+                console.print(Text(printable(note)))
+    if not details:
+        console.print(Text("In full with --details.", style="dim"))

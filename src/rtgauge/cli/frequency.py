@@ -12,7 +12,7 @@ from rtgauge.cli.options import Fraction, Json, Marker
 
 
 def frequency(
-    records: Annotated[list[Path], typer.Argument(metavar="RECORD...", help="Records with wakeup, response or periodic steps.")],
+    records: Annotated[list[Path], typer.Argument(metavar="RECORD...", help="Records with wakeup, response or periodic steps, or latest.")],
     fraction: Fraction = "0.5",
     confidence: Annotated[float, typer.Option(metavar="P", help="Confidence of each one-sided bound.")] = 0.95,
     marker: Marker = None,
@@ -37,12 +37,12 @@ def frequency(
     from rtgauge.analysis.sustained import curves
     from rtgauge.analysis.timing_document import FrequencyDocument
     from rtgauge.cli.options import timing
+    from rtgauge.cli.record_argument import open_record
     from rtgauge.errors import InputError
-    from rtgauge.record.reader import Record
     from rtgauge.report.frequency_tables import grids
 
     timing_options = timing(fraction, marker, confidence)
-    opened = [Record.open(record) for record in records]
+    opened = [open_record(record) for record in records]
     frequencies, searched = gather(opened, timing_options.options), curves(opened)
     if not frequencies and not searched:
         names = ", ".join(str(record) for record in records)

@@ -12,7 +12,7 @@ from rtgauge.cli.options import Fraction, Marker
 
 
 def report(
-    record: Annotated[Path, typer.Argument(metavar="RECORD", help="Folder of a record.")],
+    record: Annotated[Path, typer.Argument(metavar="RECORD", help="Folder of a record, or latest.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE.html", help="Page to write; default: report.html in the record.")] = None,
     figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write every figure as PNG, SVG and PDF to this folder.")] = None,
     fraction: Fraction = "0.5",
@@ -29,13 +29,13 @@ def report(
       rtgauge report RECORD --fraction 25% --marker "CAN frame=130us"
     """
     from rtgauge.cli.options import timing
-    from rtgauge.record.reader import Record
+    from rtgauge.cli.record_argument import open_record
     from rtgauge.report.figures.save import save_figures
     from rtgauge.report.page import render
 
     timing_options = timing(fraction, marker)
-    opened = Record.open(record)
-    page = out if out is not None else record / "report.html"
+    opened = open_record(record)
+    page = out if out is not None else opened.path / "report.html"
     render(opened, page, timing_options)
     typer.echo(f"page     {page}")
     if figures is not None:

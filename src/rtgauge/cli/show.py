@@ -11,7 +11,7 @@ import typer
 from rtgauge.cli.options import Json
 
 
-def show(record: Annotated[Path, typer.Argument(metavar="RECORD", help="Folder of a record.")], json: Json = False) -> None:
+def show(record: Annotated[Path, typer.Argument(metavar="RECORD", help="Folder of a record, or latest.")], json: Json = False) -> None:
     """Print the summary of a record.
 
     \b
@@ -20,11 +20,11 @@ def show(record: Annotated[Path, typer.Argument(metavar="RECORD", help="Folder o
     """
     from rich.console import Console
 
+    from rtgauge.cli.record_argument import open_record
     from rtgauge.record.model import RunDocument
-    from rtgauge.record.reader import Record
     from rtgauge.report.terminal import print_summary
 
-    opened = Record.open(record)
+    opened = open_record(record)
     if json:
         typer.echo(RunDocument(run=opened.run, steps=opened.steps, systems=opened.systems, record=str(record)).model_dump_json(indent=1))
     else:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import ValidationError
 
-from rtgauge.errors import RecordError
+from rtgauge.errors import InputError, RecordError
 from rtgauge.record.files import check_name, clean_name
 from rtgauge.record.model import SCHEMA_VERSION, Model, Run, Step
 
@@ -61,6 +61,8 @@ class Record:
     run: Run
     steps: list[Step]
     systems: dict[str, dict[str, Any]]
+    label: str | None = None
+    """What the user calls it; None: nothing."""
 
     @classmethod
     def open(cls, path: Path) -> Record:
@@ -109,3 +111,16 @@ class Record:
     def samples(self, step: Step) -> dict[int, Path]:
         """Series -> file of raw samples; empty if there are none."""
         return {int(file.stem.removeprefix("samples-")): file for file in sorted(self.folder(step).glob("samples-*.i64"))}
+
+
+def latest_record(folder: Path) -> Path:
+    """The record in `folder` that was begun last, finished or not. Raises InputError where there is none."""
+    begun: list[tuple[str, Path]] = []
+    for file in folder.glob("*/run.json"):
+        try:
+            begun.append((read_model(file, Run).created, file.parent))
+        except RecordError:
+            continue
+    if not begun:
+        raise InputError(f"there is no record in {folder}: measure first (rtgauge run), or name a record's folder")
+    return max(begun)[1]

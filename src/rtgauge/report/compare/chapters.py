@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rtgauge.report.compare.tables import PAGE_WIDTH, SETTINGS, Grid, emulated_note, grids
+from rtgauge.report.compare.tables import PAGE_WIDTH, Grid, emulated_note, grids
 from rtgauge.report.microbenchmark_tables import grids as microbenchmark_grids
 from rtgauge.report.text import NONE, whole
 
@@ -26,10 +26,10 @@ def misses_grid(sides: Sequence[Side], task: str) -> Grid:
     """What was counted of one task on each side, repeats added up."""
     rows: list[list[str]] = []
     for side in sides:
-        counts = [counts_of_task for step in side.steps for counts_of_task in step.tasks if counts_of_task.task == task]
-        preemptions = [counts_of_task.preemptions for counts_of_task in counts]
+        counts = [of_task for step in side.steps for of_task in step.tasks if of_task.task == task]
+        preemptions = [of_task.preemptions for of_task in counts]
         known = [number for number in preemptions if number is not None]
-        cells = [whole(sum(counts_of_task.activations for counts_of_task in counts)), whole(sum(counts_of_task.deadline_misses for counts_of_task in counts))]
+        cells = [whole(sum(of_task.activations for of_task in counts)), whole(sum(of_task.deadline_misses for of_task in counts))]
         rows.append([side.label, *cells, whole(sum(known)) if len(known) == len(preemptions) else NONE])
     return Grid("Deadlines", ["", "activations", "deadline misses", "preemptions"], rows, [])
 
@@ -38,7 +38,7 @@ def comparison_grids(result: Comparison, sides: Sequence[Side], width: int = PAG
     """Every table of one comparison; of a task with its deadline misses. `width`: as of `grids`."""
     tables = grids(result, width)
     if result.task is not None:
-        tables.insert(next(i for i, grid in enumerate(tables) if grid.title == SETTINGS), misses_grid(sides, result.task))
+        tables.insert(next(i for i, grid in enumerate(tables) if grid.folded), misses_grid(sides, result.task))
     return tables
 
 
@@ -48,15 +48,16 @@ def chapter_of(result: Comparison, sides: Sequence[Side], pairs: Sequence[tuple[
     from rtgauge.report.compare.page import Chapter
 
     figures = [of_part(figure, title) for figure in comparison_figures(sides, pairs).values()]
-    return Chapter(title, list(dict.fromkeys(pair.baseline for pair in result.pairs)), comparison_grids(result, sides), figures, emulated_note(result))
+    baselines = list(dict.fromkeys(pair.baseline for pair in result.pairs))
+    return Chapter(title, baselines, comparison_grids(result, sides), figures, emulated_note(result), result.conclusion)
 
 
-def operation_chapters(results: Microbenchmarks, parts: Sequence[tuple[Scope, list[Side], list[tuple[Side, Side]]]]) -> list[Chapter]:
+def operation_chapters(benchmarks: Microbenchmarks, parts: Sequence[tuple[Scope, list[Side], list[tuple[Side, Side]]]]) -> list[Chapter]:
     """The tables of all operations, and then the figures of each."""
     from rtgauge.report.compare.figures import comparison_figures, of_part
     from rtgauge.report.compare.page import Chapter
 
-    chapters = [Chapter("", [], microbenchmark_grids(results), [])]
+    chapters = [Chapter("", [], microbenchmark_grids(benchmarks), [])]
     for part, sides, pairs in parts:
         figures = [of_part(figure, part.title) for figure in comparison_figures(sides, pairs).values()]
         chapters.append(Chapter(part.title, list(dict.fromkeys(baseline.label for _, baseline in pairs)), [], figures))
@@ -73,6 +74,6 @@ def timing_chapter(records: Sequence[Record], gathered: Sequence[Gathered], mark
     from rtgauge.report.presenter import frequency_grids
 
     searched = curves(records)
-    tables = [*frequency_tables.grids([frequencies.table for frequencies in gathered]), *frequency_grids(records), *sustained_tables.grids(searched)]
+    tables = [*frequency_tables.grids([quantity.table for quantity in gathered]), *frequency_grids(records), *sustained_tables.grids(searched)]
     figure = sustained_figure(searched)
     return Chapter("How often", [], tables, [*timing_figures(gathered, markers), *([figure] if figure is not None else [])])

@@ -29,6 +29,8 @@ class Chapter:
     figures: list[Figure]
     notice: str | None = None
     """What has to be known before anything is read."""
+    conclusion: str = ""
+    """What is shown, in one sentence."""
 
 
 def html(chapters: Sequence[Chapter], records: Sequence[Record]) -> str:

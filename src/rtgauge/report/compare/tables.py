@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rtgauge.analysis.chi_square import Convention
 from rtgauge.probe.registry import plural_of
 from rtgauge.report.quantity import capital
 from rtgauge.report.text import NONE, us, whole
@@ -15,7 +15,7 @@ from rtgauge.units import format_time
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.analysis.comparison import Comparison, TailLevel, Test
+    from rtgauge.analysis.comparison import Comparison, Pair, QuantileDifference, Selection, TailLevel, Test
     from rtgauge.record.model import Distribution
 
 
@@ -27,6 +27,8 @@ class Grid:
     columns: list[str]
     rows: list[list[str]]
     notes: list[str]
+    folded: bool = False
+    """For the expert: the page folds it, the terminal shows it where details are wanted."""
 
 
 def natural_width(grid: Grid) -> int:
@@ -74,6 +76,9 @@ def figures_grid(result: Comparison) -> Grid:
 FIGURES = ("average", "maximum", "minimum", "std")
 """Of `_figures`, as the papers name them."""
 SETTINGS = "Settings that differ"
+SELECTION = "Selection (chi-square)"
+SETTINGS_NAMED = 8
+"""Of more settings that differ a line gives the number."""
 MACHINES = "Machines and kernels"
 IN_US = "In us, missed activations filled in; the minimum is of those that were measured."
 PAGE_WIDTH = 110
@@ -190,7 +195,7 @@ def settings_grid(result: Comparison) -> Grid:
                 who[value].append(side)
         rows.append([name, " · ".join(f"{value} ({'; '.join(sides)})" for value, sides in who.items())])
     notes = [] if rows else ["None: facts and parameters are the same on all sides."]
-    return Grid(SETTINGS, ["", "value (where)"], rows, notes)
+    return Grid(SETTINGS, ["", "value (where)"], rows, notes, folded=True)
 
 
 def _where(result: Comparison, values: Sequence[str]) -> list[str]:
@@ -219,6 +224,21 @@ def _test(test: Test) -> list[str]:
     ]
 
 
+def selection_notes(selections: Sequence[Selection], pairs: Sequence[Pair]) -> list[str]:
+    """What each selection chose, in a sentence."""
+    notes: list[str] = []
+    for chosen in selections:
+        tests: dict[str, Test] = {pair.side: getattr(pair, chosen.convention.value) for pair in pairs if pair.baseline == chosen.baseline}
+        statistics = {side: test.statistic for side, test in tests.items() if test.statistic is not None}
+        nearest = f"nearest to {chosen.baseline} is {chosen.best}"
+        if chosen.best is None:
+            least = min(statistics, key=lambda side: statistics[side], default=None)
+            nearest = f"none is near {chosen.baseline}: all are rejected, least {least}" if least is not None else "none could be tested"
+        lower = f"; rejected, but lower at every quantile: {', '.join(chosen.rejected_but_lower)}" if chosen.rejected_but_lower else ""
+        notes.append(f"By the {chosen.convention.value}'s convention {nearest}{lower}.")
+    return notes
+
+
 def selection_grid(result: Comparison) -> Grid:
     """The chi-square tests against the baseline, and the choice."""
     several = len({pair.baseline for pair in result.pairs}) > 1
@@ -232,9 +252,7 @@ def selection_grid(result: Comparison) -> Grid:
         notes += [f"{pair.side}: {test.convention.value}: {test.cannot}." for test in (pair.paper, pair.textbook) if test.cannot is not None]
         if pair.paper.empty_bins_merged:
             notes.append(f"{pair.side}: {pair.paper.empty_bins_merged} empty bins of the baseline were merged with the filled bin below them.")
-    for chosen in result.selections:
-        best = f"best is {chosen.best}" if chosen.best is not None else "none: every side was rejected or could not be tested"
-        notes.append(f"Selection against {chosen.baseline}, {chosen.convention.value}'s convention: {best}.")
+    notes += selection_notes(result.selections, result.pairs)
     notes.append(
         "paper: 1 us bins, reshaped to the baseline's range, as many degrees of freedom as bins. "
         "textbook: homogeneity of two samples, sparse bins merged, bins - 1."
@@ -242,7 +260,16 @@ def selection_grid(result: Comparison) -> Grid:
     if any(pair.paper.scale.value == "percent" for pair in result.pairs):
         notes.append("From percentages the critical value is a fixed threshold for the size of a difference, not a test at a level.")
     columns = ["", "convention", "scale", "chi-square", "DOF", f"critical ({result.alpha:g})", "p", "result"]
-    return Grid("Selection (chi-square)", columns, rows, list(dict.fromkeys(notes)))
+    return Grid(SELECTION, columns, rows, list(dict.fromkeys(notes)), folded=True)
+
+
+def folded_notes(result: Comparison) -> list[str]:
+    """The folded tables in a line each."""
+    names = list(result.settings)
+    more = f" and {len(names) - SETTINGS_NAMED} more" if len(names) > SETTINGS_NAMED else ""
+    settings = f"{SETTINGS}: {', '.join(names[:SETTINGS_NAMED])}{more}." if names else "No setting differs."
+    chosen = [selection for selection in result.selections if selection.convention is Convention.PAPER]
+    return [settings, *(f"{SELECTION}: {note[:1].lower()}{note[1:]}" for note in selection_notes(chosen, result.pairs))]
 
 
 def effect_grid(result: Comparison) -> Grid:
@@ -260,29 +287,40 @@ def effect_grid(result: Comparison) -> Grid:
     return Grid("Size of the difference", ["", "against", "Wasserstein (us)", "Cramer's V"], rows, notes)
 
 
+def _interval(row: QuantileDifference) -> str:
+    if row.p_different is None:
+        return NONE
+    low, high = ("no limit" if ns is None else _signed(ns) for ns in (row.low_ns, row.high_ns))
+    return f"{low} … {high}"
+
+
 def quantile_grid(result: Comparison) -> Grid:
     """Differences of quantiles with intervals, and what they show."""
     confidence = f"{(1 - result.alpha) * 100:g} % interval"
     rows: list[list[str]] = []
     notes: list[str] = []
     for row in result.quantiles:
-        interval = NONE if row.low_ns is None or row.high_ns is None else f"{_signed(row.low_ns)} … {_signed(row.high_ns)}"
-        figures = [us(row.side_ns), us(row.baseline_ns), _signed(row.difference_ns), interval, _probability(row.p_different)]
-        rows.append([row.side, row.quantile, *figures, row.says])
+        figures = [us(row.side_ns, lower_bound=row.side_is_at_least), us(row.baseline_ns, lower_bound=row.baseline_is_at_least)]
+        difference = NONE if row.difference_ns is None else _signed(row.difference_ns)
+        rows.append([row.side, row.quantile, *figures, difference, _interval(row), _probability(row.p_different), row.says])
     missing: dict[tuple[str, str], list[str]] = {}
     for row in result.quantiles:
         if row.no_interval is not None:
             missing.setdefault((row.side, row.no_interval), []).append(row.quantile)
     notes += [f"No interval for {side} at {', '.join(quantiles)}: {why}." for (side, why), quantiles in missing.items()]
-    tested = sum(row.p_different is not None for row in result.quantiles)
+    tested = [row for row in result.quantiles if row.p_different is not None]
     if tested:
         notes.append(
-            f"In us, side minus baseline; {result.resamples} resamples of stretches of time. "
-            f"p and the words are corrected for all {tested} comparisons (Holm), intervals are not."
+            "In us, side minus baseline; intervals by a block bootstrap over stretches of time, the width of bins included. "
+            f"p and the words are corrected for all {len(tested)} comparisons (Holm), intervals are not."
         )
-    if tested and 2 * tested / (result.resamples + 1) >= result.alpha:
-        needed = math.ceil(2 * tested / result.alpha)
-        notes.append(f"{result.resamples} resamples cannot show any difference among {tested} comparisons: --resamples {needed} or more could.")
+    wide = [row for row in tested if row.bin_ns > result.within_ns]
+    if wide:
+        where = ", ".join(dict.fromkeys(row.quantile for row in wide))
+        widest = format_time(max(row.bin_ns for row in wide))
+        notes.append(f"At {where} bins are up to {widest} wide: nothing there can be shown to be the same within {result.within_ns / 1_000:g} us.")
+    if any(row.side_is_at_least or row.baseline_is_at_least for row in result.quantiles):
+        notes.append("≥: the sample overflows its histogram there; the value is at least this.")
     return Grid("Differences of quantiles", ["", "quantile", "side", "baseline", "difference", confidence, "p", "what it shows"], rows, notes)
 
 
@@ -326,13 +364,12 @@ def tail_grid(result: Comparison) -> Grid:
 
 
 def grids(result: Comparison, width: int = PAGE_WIDTH) -> list[Grid]:
-    """All tables, in order; those that were not wanted are absent. `width`: characters that a line has room for, where a table has several forms."""
+    """All tables, in order, the folded ones last; those that were not wanted are absent. `width`: characters of a line, where a table has several forms."""
     note = emulated_note(result)
-    tables = [*machines_grids(result, width), figures_grid(result), settings_grid(result), selection_grid(result), effect_grid(result)]
-    if result.quantiles:
-        tables.append(quantile_grid(result))
+    tables = [quantile_grid(result)] if result.quantiles else []
+    tables += [*machines_grids(result, width), figures_grid(result), effect_grid(result)]
     if result.tails:
         tables.append(tail_grid(result))
     if note is not None:
         tables[0].notes.append(note)
-    return tables
+    return [*tables, settings_grid(result), selection_grid(result)]

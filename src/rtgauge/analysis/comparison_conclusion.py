@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: MIT
+"""What a comparison shows, in one sentence."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from rtgauge.units import format_time
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rtgauge.analysis.comparison import QuantileDifference
+
+MOST_NAMED = 4
+"""Of more sides that agree only their number is given."""
+
+
+class Finding(StrEnum):
+    """What a difference of quantiles shows; values are the words of the conclusion."""
+
+    WORSE = "worse"
+    MIXED = "worse and better"
+    BETTER = "better"
+    SAME = "the same"
+    NOT_SHOWN = "no difference shown"
+    UNKNOWN = "not known"
+
+
+def finding(row: QuantileDifference, *, alpha: float) -> Finding:
+    """What one quantile shows at the level `alpha`; of every quantity that is compared, less is better."""
+    if row.p_different is None or row.p_not_within is None or row.p_not_beyond is None or row.difference_ns is None:
+        return Finding.UNKNOWN
+    if row.p_not_within < alpha:
+        return Finding.SAME
+    if min(row.p_not_beyond, row.p_different) < alpha:
+        return Finding.WORSE if row.difference_ns > 0 else Finding.BETTER
+    return Finding.NOT_SHOWN
+
+
+def signed(ns: float | None) -> str:
+    """A difference with its sign: "+12.3 us"."""
+    return "unknown" if ns is None else f"{'+' if ns >= 0 else '−'}{format_time(abs(ns))}"
+
+
+def _and(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _of_pair(findings: Sequence[Finding]) -> Finding:
+    """What the quantiles of one pair show together."""
+    different = set(findings) & {Finding.WORSE, Finding.BETTER}
+    if len(different) == 2:
+        return Finding.MIXED
+    if different:
+        return different.pop()
+    for weaker in (Finding.NOT_SHOWN, Finding.SAME):
+        if weaker in findings:
+            return weaker
+    return Finding.UNKNOWN
+
+
+def _largest(rows: Sequence[QuantileDifference]) -> QuantileDifference:
+    return max(rows, key=lambda row: abs(row.difference_ns or 0))
+
+
+def _interval(row: QuantileDifference) -> str:
+    low, high = (("no limit" if ns is None else signed(ns)) for ns in (row.low_ns, row.high_ns))
+    return f"{low} … {high}"
+
+
+def _one(rows: Sequence[QuantileDifference], findings: Sequence[Finding], within: str) -> str:
+    """The sentence of a single pair."""
+    side, baseline = rows[0].side, rows[0].baseline
+    by_finding = {kind: [row for row, of_row in zip(rows, findings, strict=True) if of_row is kind] for kind in Finding}
+    whole = _of_pair(findings)
+
+    def at(kind: Finding) -> str:
+        return _and([row.quantile for row in by_finding[kind]])
+
+    if whole is Finding.UNKNOWN:
+        why = next((row.no_interval for row in rows if row.no_interval), None)
+        measured = ", ".join(f"{row.quantile} {signed(row.difference_ns)}" for row in rows)
+        return f"Whether {side} differs from {baseline} is not known{f' ({why})' if why else ''}; as measured: {measured}."
+    clauses: list[str] = []
+    for kind in (Finding.WORSE, Finding.BETTER):
+        if by_finding[kind]:
+            largest = _largest(by_finding[kind])
+            figures = [f"{signed(row.difference_ns)} at {row.quantile}" for row in by_finding[kind] if row is not largest]
+            clauses.append(f"{kind.value}: {_and([f'{signed(largest.difference_ns)} ({_interval(largest)}) at {largest.quantile}', *figures])}")
+    if clauses:
+        sentence = f"{side} against {baseline}: {'; '.join(clauses)}"
+        if by_finding[Finding.SAME]:
+            sentence += f"; the same within {within} at {at(Finding.SAME)}"
+        if by_finding[Finding.NOT_SHOWN]:
+            sentence += f"; no difference shown at {at(Finding.NOT_SHOWN)}"
+        return f"{sentence}."
+    if whole is Finding.SAME:
+        return f"{side} and {baseline} are the same within {within} at {at(Finding.SAME)}."
+    shown = f"; the same within {within} at {at(Finding.SAME)}" if by_finding[Finding.SAME] else f", nor that they are the same within {within}"
+    return f"No difference between {side} and {baseline} is shown at {at(Finding.NOT_SHOWN)}{shown}."
+
+
+def _common(labels: Sequence[str]) -> list[str]:
+    """The parts that all labels have."""
+    parts = [label.split(", ") for label in labels]
+    return [part for part in parts[0] if all(part in other for other in parts)]
+
+
+def _several(pairs: Mapping[tuple[str, str], list[QuantileDifference]], alpha: float, within: str) -> str:
+    """The sentence of several pairs: the sides by what they show, the worst first."""
+    sides, baselines = [side for side, _ in pairs], list(dict.fromkeys(baseline for _, baseline in pairs))
+    of_sides = _common(sides)
+    of_baselines = _common(baselines) if len(baselines) > 1 else [baselines[0]]
+    groups: dict[Finding, list[tuple[float, str]]] = {}
+    for (side, _), rows in pairs.items():
+        findings = [finding(row, alpha=alpha) for row in rows]
+        whole = _of_pair(findings)
+        name = ", ".join(part for part in side.split(", ") if part not in of_sides or part == side)
+        different = [row for row, of_row in zip(rows, findings, strict=True) if of_row in {Finding.WORSE, Finding.BETTER}]
+        if not different:
+            groups.setdefault(whole, []).append((0.0, name))
+            continue
+        shown = [_largest([row for row in different if ((row.difference_ns or 0) > 0) is worse]) for worse in (True, False)
+                 if any(((row.difference_ns or 0) > 0) is worse for row in different)]  # fmt: skip
+        figures = _and([f"{signed(row.difference_ns)} at {row.quantile}" for row in shown])
+        groups.setdefault(whole, []).append((-abs(float(_largest(different).difference_ns or 0)), f"{name} ({figures})"))
+    clauses: list[str] = []
+    for kind in Finding:
+        members = [text for _, text in sorted(groups.get(kind, []), key=lambda member: member[0])]
+        if not members:
+            continue
+        words = f"{kind.value} within {within}" if kind is Finding.SAME else kind.value
+        named = ", ".join(members[:MOST_NAMED]) + (f" and {len(members) - MOST_NAMED} more" if len(members) > MOST_NAMED else "")
+        clauses.append(f"{len(members)} {words}: {named}")
+    who = ", ".join(of_sides) if of_sides and of_baselines else f"{len(pairs)} sides"
+    against = ", ".join(of_baselines)
+    return f"{who} against {against}: {'; '.join(clauses)}." if against else f"{len(pairs)} pairs: {'; '.join(clauses)}."
+
+
+def conclude(rows: Sequence[QuantileDifference], *, alpha: float, within_ns: int) -> str:
+    """The sentence with which a comparison begins, from its differences of quantiles (corrected p-values)."""
+    if not rows:
+        return "Nothing can be compared: a side is empty."
+    within = f"{within_ns / 1_000:g} us"
+    pairs: dict[tuple[str, str], list[QuantileDifference]] = {}
+    for row in rows:
+        pairs.setdefault((row.side, row.baseline), []).append(row)
+    return _one(rows, [finding(row, alpha=alpha) for row in rows], within) if len(pairs) == 1 else _several(pairs, alpha, within)
