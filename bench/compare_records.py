@@ -2,7 +2,7 @@
 """How long `rtgauge compare` takes for six records of 6 million activations each, from their windows, on one core.
 
 The records are made: ten minutes at 100 us on one CPU (Delgado and Choi's experiment), a window a second. The whole process is
-measured, imports included, with the files in the page cache, with everything that is shown but the bootstrap, whose time is told beside it.
+measured, imports included, with the files in the page cache, with everything that is shown but the intervals, whose time is told beside it.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def once(records: list[Path], cpu: int, *options: str) -> float:
     begin = time.perf_counter()
     done = subprocess.run([sys.executable, "-c", CODE, str(cpu), "compare", *map(str, records), *options], capture_output=True, text=True, check=False)
     took = time.perf_counter() - begin
-    if done.returncode or "Selection" not in done.stdout:
+    if done.returncode or "Latency" not in done.stdout:
         raise CannotMeasure(f"comparing failed: {(done.stderr.strip().splitlines() or ['it printed nothing'])[-1]}")
     return took
 
@@ -120,11 +120,11 @@ def measure(cpu: int) -> Findings:
         records = [make(Path(folder), number) for number in range(RECORDS)]
         plain: list[float] = []
         for number in range(TIMES):
-            plain.append(once(records, cpu, "--resamples", "0"))
+            plain.append(once(records, cpu, "--no-intervals"))
             say(f"  {number + 1} of {TIMES}: {plain[-1]:.2f} s")
         whole = [once(records, cpu) for _ in range(3)]
     name = f"comparing {RECORDS} records of 6 million activations, one core"
-    return Findings([Figure(name, plain, "s", at_most=SECONDS_LIMIT), Figure(f"{name}, with the bootstrap", whole, "s")])
+    return Findings([Figure(name, plain, "s", at_most=SECONDS_LIMIT), Figure(f"{name}, with the intervals", whole, "s")])
 
 
 def main() -> None:

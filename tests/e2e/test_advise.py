@@ -103,7 +103,7 @@ def test_frequency_prints_and_writes_the_same_tables(brown: Path, tmp_path: Path
 
 
 def test_compare_goes_quantity_by_quantity(brown: Path, tmp_path: Path):
-    done = good(rtgauge("compare", brown, "-o", tmp_path / "c.html", "--marker", "bus=20us", "--resamples", "0"))
+    done = good(rtgauge("compare", brown, "-o", tmp_path / "c.html", "--marker", "bus=20us", "--no-intervals"))
     assert "Response" in done.stdout
     assert "Periodic: jitter" in done.stdout
     assert "bus: 20.0 us" in (tmp_path / "c.html").read_text(encoding="utf-8")

@@ -52,7 +52,7 @@ def deployments(record: Path, names: list[str]) -> Path:
 
 def compared(*records: Path, baseline: str | None = None, **options) -> Comparison:
     sides = sides_of([Record.open(record) for record in records])
-    return compare(sides, pairs(sides, baseline), Options(**{"resamples": 199, "tails": False, **options}))
+    return compare(sides, pairs(sides, baseline), Options(**{"tails": False, **options}))
 
 
 def run(monkeypatch, capsys, *arguments: object) -> tuple[int, str, str]:
@@ -74,7 +74,7 @@ def test_two_records_are_paired_by_load_and_labelled_by_what_differs(old, new):
 
 
 def test_a_shift_is_found_with_its_size_and_what_is_equal_is_called_so(old, new):
-    result = compared(old, new, resamples=999)
+    result = compared(old, new)
     shifted, same = result.pairs[0], result.pairs[1]
     assert shifted.wasserstein_us == pytest.approx(6.3, abs=0.5)  # the medians are 6 us apart, the means 6.4
     assert same.wasserstein_us == pytest.approx(0, abs=0.3)
@@ -96,7 +96,7 @@ def test_a_shift_is_found_with_its_size_and_what_is_equal_is_called_so(old, new)
 
 
 def test_figures_are_the_records_own(old, new):
-    result = compared(old, new, resamples=0)
+    result = compared(old, new, intervals=False)
     for side, step in zip(result.sides, [*Record.open(old).steps, *Record.open(new).steps], strict=True):
         assert step.total is not None
         assert (side.measured.count, side.measured.min_ns, side.measured.max_ns) == (step.total.count, step.total.min_ns, step.total.max_ns)
@@ -104,20 +104,20 @@ def test_figures_are_the_records_own(old, new):
         assert side.measured.std_ns == pytest.approx(step.total.std_ns)
         assert side.missed == step.total.missed
         assert side.filled.count == step.total.count + step.total.missed
-    assert all(row.no_interval == "the number of resamples is 0" for row in result.quantiles)
+    assert all(row.no_interval == "intervals are not wanted" for row in result.quantiles)
 
 
 def test_deployments_of_one_record_are_compared_with_single(tmp_path):
     record = deployments(write_record(tmp_path, Shape(seconds=3)), ["HM", "MI", "Single"])
-    result = compared(record, resamples=0)
+    result = compared(record, intervals=False)
     assert {side.label for side in result.sides} == {"HM", "MI", "Single"}
     assert {(pair.side, pair.baseline) for pair in result.pairs} == {("HM", "Single"), ("MI", "Single")}
-    assert {(pair.side, pair.baseline) for pair in compared(record, baseline="MI", resamples=0).pairs} == {("HM", "MI"), ("Single", "MI")}
+    assert {(pair.side, pair.baseline) for pair in compared(record, baseline="MI", intervals=False).pairs} == {("HM", "MI"), ("Single", "MI")}
 
 
 def test_loads_of_one_record_are_compared_with_idle_and_repeats_are_one_side(tmp_path):
     record = write_record(tmp_path, Shape(seconds=3, repeats=2, loads=("cpu", "idle")))
-    result = compared(record, resamples=0)
+    result = compared(record, intervals=False)
     assert [(side.label, len(side.steps)) for side in result.sides] == [("idle", 2), ("cpu", 2)]
     assert [(pair.side, pair.baseline) for pair in result.pairs] == [("cpu", "idle")]
     assert result.sides[0].measured.count == sum(step.total.count for step in Record.open(record).steps if step.total and step.key.load == "idle")
@@ -126,7 +126,7 @@ def test_loads_of_one_record_are_compared_with_idle_and_repeats_are_one_side(tmp
 @pytest.mark.parametrize("baseline", ["6.1.0-18-amd64", "path"])
 def test_a_baseline_by_kernel_or_record(old, new, baseline):
     named = str(new) if baseline == "path" else baseline
-    first = compared(old, new, baseline=named, resamples=0).pairs[0]
+    first = compared(old, new, baseline=named, intervals=False).pairs[0]
     assert first.baseline == ("6.12.0-rt, idle" if baseline == "path" else "6.1.0-18-amd64, idle")
 
 
@@ -166,7 +166,7 @@ def test_an_empty_and_an_all_equal_side_and_a_baseline_of_one_bin_are_said_in_wo
     record = deployments(write_record(tmp_path, Shape(seconds=3, marks=False)), ["HM", "MI", "Single"])
     replace_windows(record, 0, [row([], index=0)])
     replace_windows(record, 2, [row([5_000] * 1_000, index=i) for i in range(60)])
-    status, out, _ = run(monkeypatch, capsys, record, "--resamples", "99")
+    status, out, _ = run(monkeypatch, capsys, record, "--details")
     assert status == 0
     assert "HM is empty: nothing was measured" in out
     assert "All latencies of Single are equal (5.00 us)" in out
@@ -174,18 +174,17 @@ def test_an_empty_and_an_all_equal_side_and_a_baseline_of_one_bin_are_said_in_wo
     assert "MI: paper: the baseline has a single bin, 5 us" in out
     assert "Single: cannot be estimated from this sample: the largest values take only 1 different value" in out
     assert "no side" not in out
-    status, out, _ = run(monkeypatch, capsys, record, "--resamples", "0", "--baseline", "HM")
+    status, out, _ = run(monkeypatch, capsys, record, "--no-intervals", "--details", "--baseline", "HM")
     assert status == 0
     assert "the baseline is empty" in out
 
 
 def test_the_command_prints_tables_and_writes_figures_and_a_page(old, new, monkeypatch, capsys, tmp_path):
     page, figures = tmp_path / "compare.html", tmp_path / "figures"
-    status, out, err = run(monkeypatch, capsys, old, new, "--resamples", "99", "--no-tails", "-o", page, "--figures", figures)
+    status, out, err = run(monkeypatch, capsys, old, new, "--details", "--no-tails", "-o", page, "--figures", figures)
     assert (status, err) == (0, "")
     for heading in ("average", "maximum", "minimum", "std", "Settings that differ", "chi-square", "Wasserstein (us)", "Cramer's V", "95 % interval"):
         assert heading in out
-    assert "99 resamples cannot show any difference among 9 comparisons: --resamples 360 or more could" in out
     assert {file.name for file in figures.iterdir()} == {
         f"{name}.{form}"
         for name in ("histograms", "exceedances", "qq", "timing-wakeup-latency-linear", "timing-wakeup-latency-log")
@@ -199,10 +198,10 @@ def test_the_command_prints_tables_and_writes_figures_and_a_page(old, new, monke
 
 
 def test_json_is_the_document_and_nothing_else(old, new, monkeypatch, capsys):
-    status, out, _ = run(monkeypatch, capsys, old, new, "--json", "--resamples", "99", "--within", "5us", "--alpha", "0.01", "--scale", "counts")
+    status, out, _ = run(monkeypatch, capsys, old, new, "--json", "--within", "5us", "--alpha", "0.01", "--scale", "counts")
     assert status == 0
     result = Comparison.model_validate_json(out)
-    assert (result.within_ns, result.alpha, result.resamples) == (5_000, 0.01, 99)
+    assert (result.within_ns, result.alpha) == (5_000, 0.01)
     assert result.pairs[0].paper.scale == "counts"
     assert len(result.tails) == 6
     assert all("25 windows" in (tail.cannot or "") for tail in result.tails)
@@ -230,7 +229,7 @@ def test_wrong_words_are_one_line_and_status_2(old, new, monkeypatch, capsys, ar
 def test_names_from_a_record_do_not_command_the_terminal_or_the_page(tmp_path, old, monkeypatch, capsys):
     evil = write_record(tmp_path, Shape(seconds=2, seed=3, host="x\x1b[31m<script>alert(1)</script>"))
     page = tmp_path / "page.html"
-    status, out, _ = run(monkeypatch, capsys, old, evil, "--resamples", "0", "--no-tails", "-o", page)
+    status, out, _ = run(monkeypatch, capsys, old, evil, "--no-intervals", "--no-tails", "-o", page)
     assert status == 0
     assert "\x1b[31m" not in out
     assert "<script>alert(1)" not in page.read_text(encoding="utf-8")

@@ -64,7 +64,7 @@ def test_the_papers_experiment(tmp_path):
     assert "τ1" in shown.stdout
     assert shown.stdout.index("CPU 0, measured") < shown.stdout.index("calculated, without jitter")
     comparison, figures = tmp_path / "c.html", tmp_path / "figures"
-    compared = good(rtgauge("compare", record, "--json", "--resamples", 0, "--no-tails", "-o", comparison, "--figures", figures))
+    compared = good(rtgauge("compare", record, "--json", "--no-intervals", "--no-tails", "-o", comparison, "--figures", figures))
     documents = json.loads(compared.stdout)
     assert [(one["task"], one["quantity"]) for one in documents] == [(f"τ{n}", "response") for n in (1, 2, 3)]
     assert [side["measured"]["count"] for one in documents for side in one["sides"]] == [40, 40, 20, 20, 10, 10]

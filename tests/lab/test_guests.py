@@ -119,7 +119,7 @@ def test_emulated_and_real_are_not_compared_unless_forced(lab: Lab, measured: Me
     good(rtgauge("run", "--load", "idle", "--out", tmp_path / "local", *SHORT))
     (here,) = (tmp_path / "local").iterdir()
     assert "emulated" in error_line(rtgauge("compare", here, there), 2)
-    compared = good(rtgauge("compare", here, there, "--force", "--resamples", 0, "--json")).stdout
+    compared = good(rtgauge("compare", here, there, "--force", "--no-intervals", "--json")).stdout
     assert "emulated" in compared
 
 

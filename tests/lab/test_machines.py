@@ -49,7 +49,7 @@ def test_one_plan_one_record_one_page(lab: Lab, tmp_path: Path) -> None:
     assert "emulated" in (record / "report.html").read_text()
     assert "--force" in error_line(rtgauge("compare", record), 2)
     page = tmp_path / "compare.html"
-    compared = good(rtgauge("compare", record, "--force", "--resamples", 0, "--no-tails", "-o", page, env={"COLUMNS": "200"})).stdout
+    compared = good(rtgauge("compare", record, "--force", "--no-intervals", "--no-tails", "-o", page, env={"COLUMNS": "200"})).stdout
     assert "Machines and kernels" in compared
     html = page.read_text()
     assert f"Emulated: {', '.join(GUESTS)}." in html

@@ -66,8 +66,6 @@ def comparison(statistics: dict[str, float | None], critical: float = 33.924) ->
     return Comparison(
         alpha=0.05,
         within_ns=2000,
-        resamples=0,
-        seed=1,
         sides=[side(name) for name in [*statistics, "Single"]],
         settings={},
         pairs=pairs,

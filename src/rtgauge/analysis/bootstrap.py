@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rtgauge.units import plural
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -84,7 +86,7 @@ def why_no_interval(sample: Stretches, share: Fraction) -> str | None:
     """Why there can be no interval for this quantile of this sample; None where there can be one."""
     number = len(sample.counts)
     if number < LEAST_STRETCHES:
-        return f"only {number} window{'s' if number != 1 else ''} of time, at least {LEAST_STRETCHES} are needed"
+        return f"only {plural(number, 'window')} of time, at least {LEAST_STRETCHES} are needed"
     beyond = math.floor((1 - share) * sample.total)
     if beyond < LEAST_BEYOND:
         return f"only {beyond} sample{'s lie' if beyond != 1 else ' lies'} beyond it, at least {LEAST_BEYOND} are needed"

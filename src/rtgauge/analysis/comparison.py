@@ -13,7 +13,7 @@ from rtgauge.analysis.comparison_conclusion import conclude
 from rtgauge.analysis.differing_settings import differences
 from rtgauge.analysis.effect_size import cramers_v, wasserstein
 from rtgauge.record.histogram import lower_ns, signed_bin_of, upper_ns
-from rtgauge.record.model import Distribution, Model, Severity
+from rtgauge.record.model import Distribution, Model, Severity, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -154,6 +154,7 @@ class Comparison(Model):
     alpha: float
     within_ns: int
     conclusion: str = Field(default="", description="what is shown, in one sentence")
+    verdicts: dict[str, Verdict] = Field(default_factory=dict[str, Verdict], description="of each record, where a requirement was given")
     sides: list[SideFigures]
     settings: dict[str, list[str]] = Field(description="what is not the same in all sides: name -> its value in each, in the order of `sides`")
     pairs: list[Pair]

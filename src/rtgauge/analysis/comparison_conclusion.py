@@ -41,7 +41,7 @@ def finding(row: QuantileDifference, *, alpha: float) -> Finding:
 
 def signed(ns: float | None) -> str:
     """A difference with its sign: "+12.3 us"."""
-    return "unknown" if ns is None else f"{'+' if ns >= 0 else '−'}{format_time(abs(ns))}"
+    return "unknown" if ns is None else f"{'+' if ns >= 0 else '-'}{format_time(abs(ns))}"
 
 
 def _and(parts: Sequence[str]) -> str:
@@ -87,8 +87,8 @@ def _one(rows: Sequence[QuantileDifference], findings: Sequence[Finding], within
     for kind in (Finding.WORSE, Finding.BETTER):
         if by_finding[kind]:
             largest = _largest(by_finding[kind])
-            figures = [f"{signed(row.difference_ns)} at {row.quantile}" for row in by_finding[kind] if row is not largest]
-            clauses.append(f"{kind.value}: {_and([f'{signed(largest.difference_ns)} ({_interval(largest)}) at {largest.quantile}', *figures])}")
+            figures = [f"{signed(row.difference_ns)}{f' ({_interval(row)})' if row is largest else ''} at {row.quantile}" for row in by_finding[kind]]
+            clauses.append(f"{kind.value}: {_and(figures)}")
     if clauses:
         sentence = f"{side} against {baseline}: {'; '.join(clauses)}"
         if by_finding[Finding.SAME]:

@@ -16,6 +16,7 @@ import numpy as np
 
 from rtgauge.analysis import peaks_over_threshold
 from rtgauge.analysis.newton import minimise, root
+from rtgauge.units import format_count, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -312,9 +313,9 @@ def contradiction(maxima_ns: Sequence[int], total: int, levels: Sequence[Level])
         for ns, alpha in ((level.ns, SEEN_ALPHA), (level.high_ns, BOUND_ALPHA)):
             beyond = 0 if ns is None else sum(value > ns for value in maxima_ns)
             if beyond and float(pdtrc(beyond - 1, expected)) < alpha:
-                seen = f"{beyond} window{'s' if beyond != 1 else ''} of {total} activations"
+                seen = f"{plural(beyond, 'window')} of {format_count(total)} activations"
                 words = f"{level.ns / 1_000:.1f} us" if ns == level.ns else f"at most {(ns or 0.0) / 1_000:.1f} us"
-                return f"the fit says {words} once in {level.activations}, and {seen} exceeded that, up to {max(maxima_ns) / 1_000:.1f} us"
+                return f"the fit says {words} once in {format_count(level.activations)}, and {seen} exceeded that, up to {max(maxima_ns) / 1_000:.1f} us"
     return None
 
 
@@ -362,11 +363,11 @@ def estimate(
         return Tail(why, len(maxima), size, fitted, tests or [])
 
     if len(maxima) < LEAST_BLOCKS:
-        return cannot(f"{len(maxima)} window{'s' if len(maxima) != 1 else ''} of time with a largest value, at least {LEAST_BLOCKS} are needed")
+        return cannot(f"{plural(len(maxima), 'window')} of time with a largest value, at least {LEAST_BLOCKS} are needed")
     if size < LEAST_A_BLOCK:
         return cannot(f"a window holds {size:.0f} activations, at least {LEAST_A_BLOCK} are needed")
     if len(set(maxima)) < 10:
-        return cannot(f"the largest values take only {len(set(maxima))} different value{'s' if len(set(maxima)) > 1 else ''}")
+        return cannot(f"the largest values take only {plural(len(set(maxima)), 'different value')}")
     tests = assumptions(maxima)
     fitted = fit(maxima)
     broken = [f"{test.says} (p = {test.p_value:.2g})" for test in tests if not test.holds]

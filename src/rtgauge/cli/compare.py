@@ -11,11 +11,12 @@ import typer
 from rtgauge.cli.options import Fraction, Json, Marker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from rtgauge.analysis.comparison import Comparison
     from rtgauge.analysis.comparison_scope import Scope
     from rtgauge.analysis.sides import Side
+    from rtgauge.record.model import Verdict
     from rtgauge.record.reader import Record
     from rtgauge.report.compare.page import Chapter
     from rtgauge.report.frequency_tables import Timing
@@ -95,6 +96,9 @@ def compare(
     ] = None,
     fraction: Fraction = "0.5",
     marker: Marker = None,
+    require: Annotated[
+        str | None, typer.Option(metavar="TEXT", help='Requirement to judge every record by, e.g. "period=1ms latency<=200us hardness=100%".')
+    ] = None,
     details: Annotated[bool, typer.Option("--details", help="Also print the chi-square tests and every setting that differs.")] = False,
     json: Json = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE.html", help="Also write a page with the figures.")] = None,
@@ -123,10 +127,13 @@ def compare(
     from rtgauge.analysis.comparison import compare as compare_sides
     from rtgauge.analysis.comparison_scope import scopes_of
     from rtgauge.analysis.microbenchmarks import has_several_operations
-    from rtgauge.analysis.sides import pairs, sides_of
+    from rtgauge.analysis.sides import pairs, record_names, sides_of
     from rtgauge.cli.options import duration_option, timing
     from rtgauge.cli.record_argument import open_records
     from rtgauge.errors import InputError
+    from rtgauge.report.conditions import step_labels
+    from rtgauge.verdict.requirement import parse_requirement
+    from rtgauge.verdict.run_verdict import judge_run
 
     within_ns = duration_option("--within", within)
     if not 0 < alpha < 1:
@@ -134,11 +141,18 @@ def compare(
     if scale not in set(Scale):
         raise InputError(f"--scale {scale} is neither percent nor counts")
     timing_options = timing(fraction, marker)
+    requirement = None if require is None else parse_requirement(require)
     opened = open_records(records or [], label or [])
     parts = scopes_of(opened, metric)
+    verdicts = (
+        {}
+        if requirement is None
+        else {name: judge_run(requirement, record, step_labels(record))[0] for name, record in zip(record_names(opened), opened, strict=True)}
+    )
     if has_several_operations(opened):
+        _print_verdicts(verdicts, as_json=json)
         _operations(opened, baseline, timing_options, force=force, as_json=json, page=out, figures=figures)
-        return
+        raise typer.Exit(_status(verdicts))
     compared: list[tuple[Scope, Comparison, list[Side], list[tuple[Side, Side]]]] = []
     progress, end = _progress()
     try:
@@ -150,13 +164,14 @@ def compare(
         for part, sides in comparable or groups:  # for a single side `pairs` raises the error that says what to do
             compared_pairs = pairs(sides, baseline)
             result = compare_sides(sides, compared_pairs, Options(alpha, within_ns, Scale(scale), intervals, tails), progress)
-            compared.append((part, result.model_copy(update={"task": part.task}), sides, compared_pairs))
+            compared.append((part, result.model_copy(update={"task": part.task, "verdicts": verdicts}), sides, compared_pairs))
     finally:
         end()
     if json:
         documents = [result.model_dump_json(indent=1) for _, result, _, _ in compared]
         typer.echo(documents[0] if parts[0].task is None else f"[{','.join(documents)}]")
     else:
+        _print_verdicts(verdicts, as_json=False)
         _print(compared, details=details)
     if out is not None or figures is not None:
         from rtgauge.report.compare.chapters import chapter_of
@@ -164,6 +179,27 @@ def compare(
 
         chapters = [chapter_of(result, sides, chosen, part.title) for part, result, sides, chosen in compared]
         write([*chapters, *_timing(opened, timing_options)], opened, page=out, figures=figures, say=lambda line: typer.echo(line, err=json))
+    raise typer.Exit(_status(verdicts))
+
+
+def _print_verdicts(verdicts: Mapping[str, Verdict], *, as_json: bool) -> None:
+    """What each record's verdict is; beside a JSON document on standard error."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from rtgauge.report.terminal import STYLE
+    from rtgauge.report.text import printable
+
+    console = Console(stderr=as_json)
+    for name, verdict in verdicts.items():
+        console.print(Text.assemble((verdict.word.value.upper(), STYLE[verdict.word]), f"  {printable(name)}: {printable(verdict.reason)}"))
+
+
+def _status(verdicts: Mapping[str, Verdict]) -> int:
+    """The exit status: that of the worst verdict, 0 where nothing was required."""
+    from rtgauge.verdict.run_verdict import exit_status
+
+    return exit_status(list(verdicts.values()), [])
 
 
 def _print(compared: Sequence[tuple[Scope, Comparison, list[Side], list[tuple[Side, Side]]]], *, details: bool) -> None:

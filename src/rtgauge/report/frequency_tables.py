@@ -113,6 +113,13 @@ def frequency_grid(table: Table, *, first: bool = True) -> Grid:
     notes = [f"{allowed} {bounds}", "100 % has no bound from below: no sample rules out a later one."] if first else []
     if rare and first:
         notes.append("once in ...: the lateness that the extreme-value estimate has exceeded so rarely.")
+    for line in table.lines:
+        doubtful = next((extreme for extreme in line.extremes if extreme.activations == rare and extreme.disagree), None)
+        if doubtful is not None:
+            notes.append(
+                f"{line.label}: a second estimate (peaks over a threshold) has {format_hz(doubtful.peaks_hz)} once in {rare:.0e}: rely on neither, or take "
+                "the lower one, and measure longer.".replace("e+0", "e")
+            )
     reasons: dict[str, list[str]] = {}
     for line in table.lines:
         if line.no_extremes:

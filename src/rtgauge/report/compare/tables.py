@@ -10,7 +10,7 @@ from rtgauge.analysis.chi_square import Convention
 from rtgauge.probe.registry import plural_of
 from rtgauge.report.quantity import capital
 from rtgauge.report.text import NONE, us, whole
-from rtgauge.units import format_time
+from rtgauge.units import format_count, format_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -230,10 +230,13 @@ def selection_notes(selections: Sequence[Selection], pairs: Sequence[Pair]) -> l
     for chosen in selections:
         tests: dict[str, Test] = {pair.side: getattr(pair, chosen.convention.value) for pair in pairs if pair.baseline == chosen.baseline}
         statistics = {side: test.statistic for side, test in tests.items() if test.statistic is not None}
-        nearest = f"nearest to {chosen.baseline} is {chosen.best}"
-        if chosen.best is None:
-            least = min(statistics, key=lambda side: statistics[side], default=None)
-            nearest = f"none is near {chosen.baseline}: all are rejected, least {least}" if least is not None else "none could be tested"
+        least = min(statistics, key=lambda side: statistics[side], default=None)
+        if least is None:
+            nearest = f"nothing could be tested against {chosen.baseline}"
+        elif chosen.best is None:
+            nearest = f"every side is rejected against {chosen.baseline}" + (f", nearest is {least}" if len(statistics) > 1 else "")
+        else:
+            nearest = f"nearest to {chosen.baseline} is {chosen.best}" if len(statistics) > 1 else f"{chosen.best} is not rejected against {chosen.baseline}"
         lower = f"; rejected, but lower at every quantile: {', '.join(chosen.rejected_but_lower)}" if chosen.rejected_but_lower else ""
         notes.append(f"By the {chosen.convention.value}'s convention {nearest}{lower}.")
     return notes
@@ -302,7 +305,7 @@ def quantile_grid(result: Comparison) -> Grid:
     for row in result.quantiles:
         figures = [us(row.side_ns, lower_bound=row.side_is_at_least), us(row.baseline_ns, lower_bound=row.baseline_is_at_least)]
         difference = NONE if row.difference_ns is None else _signed(row.difference_ns)
-        rows.append([row.side, row.quantile, *figures, difference, _interval(row), _probability(row.p_different), row.says])
+        rows.append([row.side, row.quantile, *figures, difference, _interval(row), _probability(row.p_different), row.says.replace(f" at {row.quantile}", "")])
     missing: dict[tuple[str, str], list[str]] = {}
     for row in result.quantiles:
         if row.no_interval is not None:
@@ -350,7 +353,7 @@ def tail_grid(result: Comparison) -> Grid:
             notes.append(f"{tail.side}: cannot be estimated from this sample: {tail.cannot}.")
         else:
             tests = ", ".join(f"{test.name} p = {test.p_value:.2f}" for test in tail.assumptions)
-            notes.append(f"{tail.side}: {tail.blocks} blocks of about {tail.activations_a_block:.0f} activations; {tests}.")
+            notes.append(f"{tail.side}: {tail.blocks} blocks of about {format_count(round(tail.activations_a_block))} activations; {tests}.")
         if tail.disagree:
             at = ", ".join(f"10^{len(str(n)) - 1}" for n in tail.disagree)
             notes.append(f"{tail.side}: the two estimates disagree at {at}: rely on neither, or take the larger one, and measure longer.")

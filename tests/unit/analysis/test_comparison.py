@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: MIT
+"""What a comparison concludes, what its sides are called, and what it must not claim."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from rtgauge.analysis.comparison import Comparison, Options, QuantileDifference, compare
+from rtgauge.analysis.comparison_conclusion import conclude
+from rtgauge.analysis.sides import Side, pairs, record_names, sides_of
+from rtgauge.cli.main import main
+from rtgauge.cli.record_argument import open_records, record_folder
+from rtgauge.errors import InputError
+from rtgauge.record.reader import Record
+from rtgauge.record.windows import merge
+from tests.support.records import WINDOW_SCHEMA, Shape, write_record
+from tests.unit.windows import row
+
+TRAITS = dict.fromkeys(("host", "kernel", "load", "deployment", "space", "tool", "parameters"), "") | {"processor": "not emulated", "deployment": "as-is"}
+
+
+def side_of(label: str, windows: list[np.ndarray], record: Record, *, rows: list[dict] | None = None) -> Side:
+    """A side of these latencies (ns), one array a window."""
+    frame = pl.DataFrame(rows or [row(values, index=i) for i, values in enumerate(windows)], schema=WINDOW_SCHEMA)
+    frame = frame.with_columns(stretch=pl.col("index").cast(pl.Int64))
+    return Side(label, record, tuple(record.steps[:1]), {**TRAITS, "deployment": label}, frame, merge(frame), 1)
+
+
+@pytest.fixture(name="record", scope="module")
+def a_record(tmp_path_factory) -> Record:
+    return Record.open(write_record(tmp_path_factory.mktemp("runs"), Shape(seconds=1, loads=("idle",))))
+
+
+def body(seed: int, *, shift: float = 0, windows: int = 60) -> list[np.ndarray]:
+    return list(np.random.default_rng(seed).lognormal(np.log(6_000), 0.2, (windows, 500)).astype(np.int64) + int(shift))
+
+
+def compared(sides: list[Side], **options) -> Comparison:
+    return compare(sides, [(side, sides[0]) for side in sides[1:]], Options(tails=False, **options))
+
+
+# --- many sides
+
+
+def test_the_papers_eighteen_sides_show_the_one_difference_there_is(record):
+    sides = [side_of(f"side {n}", body(n, shift=1_500 if n == 11 else 0), record) for n in range(18)]
+    result = compared(sides, within_ns=200)
+    shown = {row.side for row in result.quantiles if row.quantile == "p50" and "differs" in row.says}
+    assert shown == {"side 11"}
+    assert any(row.says.startswith("the same within") for row in compared(sides).quantiles)
+    assert "1 worse: side 11 (+1." in result.conclusion
+
+
+# --- the width of bins
+
+
+@pytest.mark.parametrize(("at_ns", "bin_ns", "within_ns"), [(60_000, 500, 100), (60_000, 500, 300), (15_000_000, 100_000, 50_000)])
+def test_nothing_is_the_same_within_less_than_a_bin(record, at_ns, bin_ns, within_ns):
+    """The truth is 4/5 of a bin apart; all samples are in the same bin."""
+    low, high = (side_of(name, [np.full(2_000, at_ns + offset)] * 40, record) for name, offset in (("a", 0), ("b", bin_ns * 4 // 5)))
+    result = compared([low, high], within_ns=within_ns)
+    for quantile in result.quantiles[:3]:
+        assert quantile.no_interval is None
+        assert quantile.bin_ns == bin_ns
+        assert "the same" not in quantile.says
+        assert quantile.low_ns is not None
+        assert quantile.high_ns is not None
+        assert quantile.low_ns <= bin_ns * 4 // 5 <= quantile.high_ns
+    wide = compared([low, high], within_ns=bin_ns)
+    assert all(quantile.says.startswith("the same") for quantile in wide.quantiles[:3])
+
+
+# --- lower bounds
+
+
+def overflowed(label: str, record: Record, above: int) -> Side:
+    """A sample of 1,000 of which `above` are somewhere above 400 us, as other tools' histograms end."""
+    values = np.full(1_000 - above, 5_000)
+    rows = [{**row(values), "count": 1_000, "max_ns": 900_000}]
+    return replace(side_of(label, [], record, rows=rows), merged=merge(pl.DataFrame(rows, schema=WINDOW_SCHEMA), limits_ns={0: 400_000}))
+
+
+def test_a_lower_bound_is_no_figure(record):
+    result = compared([side_of("whole", [np.full(1_000, 5_000)], record), overflowed("cut", record, 20)])
+    by_quantile = {row.quantile: row for row in result.quantiles}
+    assert not by_quantile["p50"].side_is_at_least
+    assert by_quantile["p50"].difference_ns is not None
+    assert by_quantile["p99"].side_is_at_least
+    assert by_quantile["p99"].side_ns == 400_000
+    assert by_quantile["p99"].difference_ns is None
+    from rtgauge.report.compare.tables import quantile_grid
+
+    cells = {line[1]: line for line in quantile_grid(result).rows}
+    assert cells["p99"][2:5] == ["≥400.0", "5.0", "–"]
+    assert "p99 unknown" in result.conclusion
+
+
+# --- the selection
+
+
+def test_a_rejected_side_that_is_better_everywhere_is_named(record):
+    single = side_of("Single", body(1), record)
+    near, better = side_of("M", body(2, shift=100), record), side_of("HM", body(3, shift=-2_000), record)
+    result = compare([single, near, better], [(near, single), (better, single)], Options(tails=False, intervals=False))
+    paper = result.selections[0]
+    assert (paper.best, paper.rejected_but_lower) == ("M", ["HM"])
+    from rtgauge.report.compare.tables import folded_notes
+
+    assert "nearest to Single is M; rejected, but lower at every quantile: HM." in folded_notes(result)[1]
+
+
+# --- the sentence
+
+
+def difference(quantile: str, ns: int | None, *, side="after", baseline="before", p=(1.0, 1.0, 1.0), why=None) -> QuantileDifference:
+    different, not_within, not_beyond = p if why is None else (None, None, None)
+    return QuantileDifference(
+        side=side, baseline=baseline, quantile=quantile, side_ns=10_000 + (ns or 0), baseline_ns=10_000, difference_ns=ns, no_interval=why,
+        low_ns=None if ns is None else ns - 1_000, high_ns=None if ns is None else ns + 1_000, p_different=different, p_not_within=not_within,
+        p_not_beyond=not_beyond, says="",
+    )  # fmt: skip
+
+
+BEYOND, DIFFERENT, SAME = (0.001, 1.0, 0.001), (0.001, 1.0, 1.0), (1.0, 0.001, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        (
+            [difference("p50", 100, p=SAME), difference("p99", 3_000, p=DIFFERENT), difference("p99.9", 12_300, p=BEYOND)],
+            "after against before: worse: +3.00 us at p99 and +12.3 us (+11.3 us … +13.3 us) at p99.9; the same within 2 us at p50.",
+        ),
+        ([difference("p50", -3_000, p=BEYOND)], "after against before: better: -3.00 us (-4.00 us … -2.00 us) at p50."),
+        (
+            [difference("p50", -3_000, p=BEYOND), difference("p99", 5_000, p=BEYOND)],
+            "after against before: worse: +5.00 us (+4.00 us … +6.00 us) at p99; better: -3.00 us (-4.00 us … -2.00 us) at p50.",
+        ),
+        ([difference("p50", 0, p=SAME), difference("p99", 0, p=SAME)], "after and before are the same within 2 us at p50 and p99."),
+        ([difference("p50", 900)], "No difference between after and before is shown at p50, nor that they are the same within 2 us."),
+        (
+            [difference("p50", 10, p=SAME), difference("p99", 900)],
+            "No difference between after and before is shown at p99; the same within 2 us at p50.",
+        ),
+        (
+            [difference("p50", 900, why="only 5 windows of time, at least 20 are needed")],
+            "Whether after differs from before is not known (only 5 windows of time, at least 20 are needed); as measured: p50 +900 ns.",
+        ),
+        ([], "Nothing can be compared: a side is empty."),
+    ],
+)
+def test_the_sentence_of_two_sides(rows, sentence):
+    assert conclude(rows, alpha=0.05, within_ns=2_000) == sentence
+
+
+def test_the_sentence_of_two_records_names_the_loads_the_worst_first():
+    rows = [
+        difference("p99", ns, side=f"after, {load}", baseline=f"before, {load}", p=p)
+        for load, ns, p in (("idle", 10, SAME), ("cpu", 4_000, BEYOND), ("network", 38_000_000, BEYOND), ("memory", 500, (1.0, 1.0, 1.0)))
+    ]
+    assert conclude(rows, alpha=0.05, within_ns=2_000) == (
+        "after against before: 2 worse: network (+38.0 ms at p99), cpu (+4.00 us at p99); 1 the same within 2 us: idle; 1 no difference shown: memory."
+    )
+
+
+def test_more_sides_than_a_line_has_room_for_are_counted():
+    rows = [difference("p99", 1_000 * n, side=f"side {n}", baseline="Single", p=BEYOND) for n in range(1, 8)]
+    assert conclude(rows, alpha=0.05, within_ns=2_000).endswith("side 5 (+5.00 us at p99), side 4 (+4.00 us at p99) and 3 more.")
+
+
+# --- names
+
+
+def rewritten(record: Path, **changes) -> Path:
+    """The record with its run.json changed."""
+    file = record / "run.json"
+    file.write_text(json.dumps(json.loads(file.read_text(encoding="utf-8")) | changes), encoding="utf-8")
+    return record
+
+
+def made(tmp_path: Path, seed: int, created: str, **shape) -> Path:
+    return rewritten(write_record(tmp_path, Shape(seconds=1, seed=seed, loads=("idle", "cpu"), **shape)), created=created)
+
+
+def test_two_runs_of_one_day_are_told_apart_by_their_time(tmp_path):
+    paths = [made(tmp_path, seed, f"2026-11-21T1{seed}:03:22Z") for seed in (1, 2)]
+    records = [Record.open(path) for path in paths]
+    assert record_names(records) == ["11:03:22", "12:03:22"]
+    assert [side.label for side in sides_of(records)] == ["11:03:22, idle", "11:03:22, cpu", "12:03:22, idle", "12:03:22, cpu"]
+
+
+def test_of_two_days_the_day_is_named_and_of_one_moment_the_folder(tmp_path):
+    first, second = (made(tmp_path, seed, f"2026-11-2{seed}T10:00:00Z") for seed in (1, 2))
+    assert record_names([Record.open(first), Record.open(second)]) == ["2026-11-21 10:00:00", "2026-11-22 10:00:00"]
+    alike = [Record.open(rewritten(path, created="2026-11-21T10:00:00Z")) for path in (first, second)]
+    assert record_names(alike) == [first.name, second.name]
+
+
+def test_a_renamed_folder_and_a_given_name_come_first(tmp_path):
+    first = made(tmp_path, 1, "2026-11-21T10:00:00Z")
+    second = first.rename(tmp_path / "tuned")
+    third = made(tmp_path, 3, "2026-11-21T11:00:00Z")
+    assert record_names([Record.open(second), Record.open(third)]) == ["tuned", "11:00:00"]
+    records = open_records([second], [f"before={third}"])
+    assert [record.label for record in records] == [None, "before"]
+    assert [side.label for side in sides_of(records)] == ["tuned, idle", "tuned, cpu", "before, idle", "before, cpu"]
+    assert {baseline.label for _, baseline in pairs(sides_of(records), "before")} == {"before, idle", "before, cpu"}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "labels"),
+    [
+        (({"cpu": None}, {"cpu": "1"}), ["default cpu", "cpu 1"]),
+        (({}, {"cpu": "1"}), ["default cpu", "cpu 1"]),
+        (({"network": {"port": 1, "mtu": 9}}, {"network": {"port": 2, "mtu": 9}}), ["port 1", "port 2"]),
+        (({"samples": True}, {"samples": False}), ["samples", "no samples"]),
+        (({"cores": [1, 2]}, {"cores": [3]}), ["cores 1+2", "cores 3"]),
+        (({"duration_ns": 10**9, "priority": 5}, {"duration_ns": 2 * 10**9, "priority": 6}), ["duration 1s priority 5", "duration 2s priority 6"]),
+    ],
+)
+def test_parameters_in_labels_are_words(tmp_path, parameters, labels):
+    path = write_record(tmp_path, Shape(seconds=1, loads=("idle", "cpu"), marks=False))
+    for file, own in zip(sorted(path.glob("steps/*/step.json")), parameters, strict=True):
+        step = json.loads(file.read_text(encoding="utf-8"))
+        step["key"]["parameters"] = {"interval_ns": 1_000_000} | own
+        step["key"]["load"] = "idle"
+        file.write_text(json.dumps(step), encoding="utf-8")
+    assert [side.label for side in sides_of([Record.open(path)])] == labels
+
+
+# --- the command
+
+
+def run(monkeypatch, capsys, *arguments: object) -> tuple[int, str]:
+    monkeypatch.setattr(sys, "argv", ["rtgauge", *map(str, arguments)])
+    monkeypatch.setattr("rtgauge.cli.main.make_patient", lambda: None)
+    monkeypatch.setenv("COLUMNS", "200")
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0), capsys.readouterr().out
+
+
+def test_the_first_line_is_the_conclusion_and_details_are_asked_for(tmp_path, monkeypatch, capsys):
+    path = write_record(tmp_path, Shape(seconds=25, loads=("idle", "cpu"), marks=False))
+    status, out = run(monkeypatch, capsys, "compare", path, "--no-tails")
+    assert status == 0
+    assert out.startswith("cpu against idle: worse: ")
+    assert "DOF" not in out
+    assert "Selection (chi-square): by the paper's convention" in out
+    assert "DOF" in run(monkeypatch, capsys, "compare", path, "--no-tails", "--details")[1]
+
+
+def test_a_requirement_judges_every_record(tmp_path, monkeypatch, capsys):
+    quick, slow = (write_record(tmp_path, Shape(seconds=12, seed=n, loads=("idle",), marks=False, median_ns={"idle": us})) for n, us in ((1, 6e3), (2, 9e5)))
+    words = ("compare", "--label", f"quick={quick}", "--label", f"slow={slow}", "--no-tails", "--no-intervals", "--require", "latency<=500us hardness=50%")
+    status, out = run(monkeypatch, capsys, *words)
+    assert status == 1
+    first, second = out.splitlines()[:2]
+    assert first.startswith("HOLDS  quick: ")
+    assert second.startswith("FAILS  slow: ")
+    document = Comparison.model_validate_json(run(monkeypatch, capsys, *words, "--json")[1])
+    assert {name: verdict.word for name, verdict in document.verdicts.items()} == {"quick": "holds", "slow": "fails"}
+
+
+def test_latest_is_the_record_begun_last(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="no record in rtgauge-runs"):
+        record_folder(Path("latest"))
+    made(tmp_path / "rtgauge-runs", 1, "2026-11-21T10:00:00Z")
+    newest = made(tmp_path / "rtgauge-runs", 2, "2026-11-22T10:00:00Z").rename(tmp_path / "rtgauge-runs" / "a")
+    assert record_folder(Path("latest")).resolve() == newest.resolve()
+    Path("latest").mkdir()
+    assert record_folder(Path("latest")) == Path("latest")
+
+
+@pytest.mark.parametrize("label", ["before", "=x", "before="])
+def test_a_label_without_name_or_record_is_refused(label):
+    with pytest.raises(InputError, match="write NAME=RECORD"):
+        open_records([], [label])
