@@ -239,7 +239,7 @@ def record_names(records: Sequence[Record]) -> list[str]:
     folders = [record.path.resolve().name for record in records]
     names: list[str] = []
     for record, folder, moment in zip(records, folders, made, strict=True):
-        if moment is None or folder.removesuffix(".partial") != record.run.id:
+        if moment is None or len(records) == 1 or folder.removesuffix(".partial") != record.run.id:
             names.append(record.label or folder)
         else:
             names.append(record.label or (moment[1] if one_day else " ".join(moment)))
