@@ -34,6 +34,12 @@ class MeasureError(RtgaugeError):
     status = EXIT_CANNOT_MEASURE
 
 
+class LockedError(MeasureError):
+    """Another run, or another part of this one, holds the machine. `run`: its identity, None where it does not say."""
+
+    run: str | None = None
+
+
 class RecordError(RtgaugeError):
     """A record, stream or samples file is damaged, or not one."""
 

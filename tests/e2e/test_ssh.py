@@ -191,9 +191,9 @@ def test_resume_takes_no_target(tmp_path: Path) -> None:
     assert "--target" in error_line(rtgauge("run", "--resume", tmp_path, "--target", "local"), 2)
 
 
-@pytest.mark.parametrize("text", ["0s", "-1s", "8d", "x", ""])
-def test_wait_is_a_time(tmp_path: Path, text: str) -> None:
-    assert "--wait" in error_line(rtgauge("run", "--wait", text, cwd=tmp_path), 2)
+@pytest.mark.parametrize(("option", "text"), [("--hold", "0s"), *((option, text) for option in ("--hold", "--wait") for text in ("-1s", "8d", "x", ""))])
+def test_hold_and_wait_are_times(tmp_path: Path, option: str, text: str) -> None:
+    assert option in error_line(rtgauge("run", option, text, cwd=tmp_path), 2)
 
 
 @pytest.mark.slow

@@ -28,7 +28,7 @@ def environment(machine: Machine) -> dict[str, str | None]:
 
 def begin(machine: Machine, folder: Path, *, duration: str = "5s", load: str = "idle", wait: str = "1min", more: tuple[str, ...] = ()) -> subprocess.Popen[str]:
     """A run in the middle of its measurement."""
-    words = ["run", "--target", machine.target, "--out", folder / "out", "--load", load, "--duration", duration, "--wait", wait, *SHORT, *more]
+    words = ["run", "--target", machine.target, "--out", folder / "out", "--load", load, "--duration", duration, "--hold", wait, *SHORT, *more]
     process = start(*words, env=environment(machine), log=folder / "log")
     try:
         wait_until(lambda: '"step": {' in "".join(file.read_text() for file in (folder / "out").glob("*/targets/*/session.json")), "the measurement to begin")

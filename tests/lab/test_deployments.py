@@ -47,7 +47,7 @@ def test_after_kill_9_the_guard_puts_everything_back(lab: Lab, tmp_path: Path) -
     lab.boot("debian")
     before = lab.run_in(STATE)
     process = start(
-        "run", "--target", "lab:debian", "--deployment", "MI", "--duration", "20s", "--wait", "1s", *SHORT, "--out", tmp_path / "out",
+        "run", "--target", "lab:debian", "--deployment", "MI", "--duration", "20s", "--hold", "1s", *SHORT, "--out", tmp_path / "out",
         env=lab.env, log=tmp_path / "log",
     )  # fmt: skip
     try:

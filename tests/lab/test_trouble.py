@@ -93,7 +93,7 @@ def test_the_connection_breaks_in_the_middle_and_comes_back(lab: Lab, tmp_path: 
 
 
 def test_the_connection_is_gone_for_long_and_the_run_is_resumed(lab: Lab, tmp_path: Path) -> None:
-    process = begin(lab, tmp_path, "--duration", "10s", "--wait", "4min")
+    process = begin(lab, tmp_path, "--duration", "10s", "--hold", "4min")
     try:
         deafen(lab, 60)
         assert process.wait(ENDS_S) == 3

@@ -45,8 +45,8 @@ def advise(
       2  wrong input
       4  measurements are missing
     """
+    from rtgauge.cli.record_argument import open_record
     from rtgauge.errors import InputError
-    from rtgauge.record.reader import Record
     from rtgauge.verdict.flowchart import advise as follow_flowchart
     from rtgauge.verdict.flowchart_file import load_flowchart, with_thresholds
     from rtgauge.verdict.requirement import parse_requirement
@@ -57,7 +57,7 @@ def advise(
     paths = list(records or [])
     if len({path.resolve() for path in paths}) < len(paths):
         raise InputError("a record is named twice; name it once")
-    advice = follow_flowchart(requirement, [Record.open(path) for path in paths], flowchart, chosen, thresholds)
+    advice = follow_flowchart(requirement, [open_record(path) for path in paths], flowchart, chosen, thresholds)
     if json:
         typer.echo(advice.model_dump_json(indent=1))
     else:

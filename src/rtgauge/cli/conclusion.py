@@ -34,9 +34,29 @@ def settle(path: Path, run: Run) -> tuple[Record, RtgaugeError | None]:
     """Judge the record at `path` and write its page; gives the record, and the error if the page could not be written."""
     record, writer = Record.open(path), RecordWriter(path, run.id)
     if run.requirement is not None:
-        record.run.verdicts = judge_run(parse_requirement(run.requirement), record, step_labels(record))
+        judged(record, run.requirement)
         writer.write_run(record.run)
     return record, _draw(record, writer) if record.steps else None
+
+
+def judged(record: Record, require: str | None) -> Record:
+    """The record with the verdicts on another requirement, or as it is without one. Raises InputError for what is no requirement."""
+    if require is not None:
+        requirement = parse_requirement(require)
+        record.run.requirement = str(requirement)
+        record.run.verdicts = judge_run(requirement, record, step_labels(record))
+    return record
+
+
+def check_requirement(require: str | None) -> None:
+    """Raises InputError for what is no requirement, before anything is done."""
+    if require is not None:
+        parse_requirement(require)
+
+
+def with_requirement(run: Run, require: str | None) -> Run:
+    """The run with a requirement for `finish` to judge, where there is one."""
+    return run if require is None else run.model_copy(update={"requirement": str(parse_requirement(require))})
 
 
 def document(record: Record) -> RunDocument:

@@ -136,12 +136,17 @@ def _put_back(target: str, *options: str) -> None:
 
     from rtgauge.errors import EXIT_CANNOT_MEASURE
     from rtgauge.report.deployment import print_put_back
+    from rtgauge.system.deployment.current import read_held
     from rtgauge.target.factory import open_target
 
     with open_target(target, "restore", "rtgauge restore") as opened:
         # locking the machine has already restored what dead runs left
         answers = [*opened.restored_before, *(answer for answer in (opened.agent("restore", *options) if options else []) if answer.get("type") == "restore")]
-    if print_put_back(answers, Console()):
+        held = read_held(opened.read)
+    failed = print_put_back(answers, Console())
+    if held is not None:
+        typer.echo(f"{held.name} is still applied, by rtgauge deploy apply; undo it with: rtgauge deploy restore{_on(target)}")
+    if failed:
         raise typer.Exit(EXIT_CANNOT_MEASURE)
 
 
@@ -194,8 +199,11 @@ def cmdline(name: Name, target: Target = "local") -> None:
         facts, _ = facts_by(read, architecture)
     kernel = facts["kernel"]
     xenomai = kernel["extension"].get("name") == "Xenomai Cobalt"
-    typer.echo(" ".join(command_line(deployment, machine, architecture=str(kernel["architecture"]), xenomai=xenomai)))
+    tickless = facts["cpu"]["nohz_full"] != ""
+    typer.echo(" ".join(command_line(deployment, machine, architecture=str(kernel["architecture"]), xenomai=xenomai, tickless=tickless)))
     cannot = why_not(deployment, machine)
-    hints = [f"as booted now, this machine does not support it: {cannot.reason}"] if cannot is not None else []
+    no_tickless = "nohz_full= is left out: this kernel was built without it (CONFIG_NO_HZ_FULL)"
+    hints = [no_tickless] if deployment.isolates and not tickless else []
+    hints += [f"as booted now, this machine does not support it: {cannot.reason}"] if cannot is not None else []
     for hint in [*hints, *not_by_boot(deployment)]:
         typer.echo(hint, file=sys.stderr)

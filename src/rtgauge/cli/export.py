@@ -28,14 +28,14 @@ def export(
       rtgauge export RECORD --format json
       rtgauge export RECORD --format parquet --windows -o windows.parquet
     """
+    from rtgauge.cli.record_argument import open_record
     from rtgauge.errors import InputError
     from rtgauge.exporters.record_export import FORMATS
     from rtgauge.exporters.record_export import export as write
-    from rtgauge.record.reader import Record
     from rtgauge.suggest import nearest
 
     if form not in FORMATS:
         raise InputError(f"unknown format '{form}'{nearest(form, FORMATS)}")
-    text = write(Record.open(record), cast("Format", form), out, windows=windows)
+    text = write(open_record(record), cast("Format", form), out, windows=windows)
     if text is not None:
         typer.echo(text, nl=False)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rtgauge.cli.options import Json
+from rtgauge.cli.options import Json, Require
 
 HELP = """Import another tool's measurement as a record.
 
@@ -32,6 +32,7 @@ def cyclictest(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")] = Path("rtgauge-runs"),
     interval: Annotated[str | None, typer.Option(metavar="TIME", help="cyclictest's -i, if the file does not contain it, e.g. 200us.")] = None,
     nanoseconds: Annotated[bool, typer.Option("--ns", help="Latencies in the file are in ns (cyclictest -N), not us.")] = False,
+    require: Require = None,
 ) -> None:
     """Import a cyclictest measurement.
 
@@ -40,17 +41,18 @@ def cyclictest(
       cyclictest -m -p 98 -a -t -i 1000 -l 100000 -q -h 400 > old.txt
       rtgauge import cyclictest old.txt --interval 1ms
     """
-    from rtgauge.cli.conclusion import finish
+    from rtgauge.cli.conclusion import check_requirement, finish, with_requirement
     from rtgauge.cli.options import duration_option
     from rtgauge.errors import InputError
     from rtgauge.importers.import_cyclictest import import_cyclictest
     from rtgauge.record.reader import Record
 
+    check_requirement(require)
     interval_ns = None if interval is None else duration_option("--interval", interval)
     if interval_ns == 0:
         raise InputError("--interval must be longer than 0, e.g. 1ms or 100us")
     path = import_cyclictest(file, out, interval_ns=interval_ns, unit_ns=1 if nanoseconds else None)
-    raise typer.Exit(finish(path, Record.open(path).run, as_json=False))
+    raise typer.Exit(finish(path, with_requirement(Record.open(path).run, require), as_json=False))
 
 
 @app.command("edges")
@@ -70,6 +72,7 @@ def edges(
     time_unit: Annotated[str | None, typer.Option("--time-unit", metavar="s|ms|us|ns", help="Unit of the times, where the file does not say it.")] = None,
     sample_rate: Annotated[float | None, typer.Option("--sample-rate", metavar="HZ", help="Samples a second, where the file does not say it.")] = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")] = Path("rtgauge-runs"),
+    require: Require = None,
     json: Json = False,
 ) -> None:
     """Import the edges in a file of an oscilloscope or a logic analyser.
@@ -84,7 +87,7 @@ def edges(
     """
     import sys
 
-    from rtgauge.cli.conclusion import finish
+    from rtgauge.cli.conclusion import check_requirement, finish, with_requirement
     from rtgauge.cli.options import duration_option
     from rtgauge.cli.progress_display import file_progress
     from rtgauge.errors import InputError
@@ -94,8 +97,9 @@ def edges(
 
     if edge.upper() not in Edges.__members__:
         raise InputError(f"--edges '{edge}' is none of both, rising and falling")
+    check_requirement(require)
     period_ns = None if period is None else duration_option("--period", period)
     options = EdgeOptions(stimulus, answer, period_ns, Edges[edge.upper()], any_edge, threshold, hysteresis, time_unit, sample_rate)
     with file_progress(f"reading {file.name}") as progress:
         path = import_edges(file, out, options, command=["rtgauge", *sys.argv[1:]], progress=progress)
-    raise typer.Exit(finish(path, Record.open(path).run, as_json=json))
+    raise typer.Exit(finish(path, with_requirement(Record.open(path).run, require), as_json=json))

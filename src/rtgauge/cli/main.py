@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any, cast
 
@@ -86,7 +87,30 @@ def _usage(error: Any) -> str:
     """The error in the command line, and the command whose --help explains it."""
     message = " ".join(error.format_message().split()).removesuffix(".")
     command = error.ctx.command_path if error.ctx is not None else "rtgauge"
-    return f"{message[:1].lower()}{message[1:]} (see {command} --help)"
+    return f"{message[:1].lower()}{message[1:]}{_instead(command, message)} (see {command} --help)"
+
+
+def _instead(command: str, message: str) -> str:
+    """Where the unknown command or option of the message is to be found; empty where nowhere."""
+    from rtgauge.plan.plan import presets
+    from rtgauge.probe.descriptor import key_names
+    from rtgauge.probe.registry import PROBES
+    from rtgauge.study.registry import STUDIES
+
+    unknown = re.search(r"^no such (command|option):? '?(?:--)?([A-Za-z0-9-]+)", message, re.IGNORECASE)
+    if unknown is None:
+        return ""
+    kind, name = unknown[1].lower(), unknown[2]
+    if kind == "command" and name in PROBES:
+        return f": {name} is a probe; give rtgauge probe {name}"
+    if kind == "command" and name in {*presets(), *STUDIES}:
+        return f": {name} is a plan; give rtgauge run {name}"
+    having = [probe.name for probe in PROBES.values() if name in key_names(probe)] if kind == "option" else []
+    if command == "rtgauge run" and having:
+        return f": it is a parameter of {', '.join(having)}; give --set {name}=VALUE"
+    if command.startswith("rtgauge probe ") and having:
+        return f": {', '.join(having)} have it" if len(having) > 1 else f": {having[0]} has it"
+    return ""
 
 
 def main() -> None:

@@ -3,17 +3,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rtgauge.errors import InputError
-from rtgauge.units import parse_duration_ns
+from rtgauge.units import NS_PER_S, NS_PER_UNIT, parse_duration_ns
 
 if TYPE_CHECKING:
     from rtgauge.report.frequency_tables import Timing
 
+LONGEST_WAIT_NS = 7 * NS_PER_UNIT["d"]
+
 Target = Annotated[str, typer.Option(metavar="NAME", help="Machine: local, ssh://[user@]host[:port] or lab:NAME.")]
+RecordArgument = Annotated[
+    Path, typer.Argument(metavar="RECORD", help="A record: its folder, its name in rtgauge-runs as `rtgauge list` prints it, or latest.")
+]
+Require = Annotated[str | None, typer.Option(metavar="TEXT", help='Requirement to check, e.g. "period=1ms latency<=200us hardness=100%".')]
+WaitForLock = Annotated[str, typer.Option("--wait", metavar="TIME", help="How long to wait for a machine that another run holds; default: not at all.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Fraction = Annotated[str, typer.Option(metavar="PART", help="Fraction of the period that the latency may take, e.g. 0.5, 1/3, 25%.")]
 Marker = Annotated[list[str] | None, typer.Option(metavar="NAME=TIME", help='Known time to mark in the figures, e.g. "CAN frame=130us"; may be repeated.')]
@@ -28,6 +36,14 @@ def timing(fraction: str, marker: list[str] | None, confidence: float = 0.95) ->
     if not 0.5 <= confidence < 1:
         raise InputError(f"--confidence {confidence:g} is not in 0.5 to 1 (exclusive); try 0.95")
     return Timing(Options(check_fraction(fraction), confidence), parse_markers(marker))
+
+
+def wait_s(text: str) -> float:
+    """`--wait`: how long to wait for a machine that another run holds, in s. Raises InputError."""
+    wait_ns = 0 if text == "0" else duration_option("--wait", text)
+    if wait_ns > LONGEST_WAIT_NS:
+        raise InputError(f"--wait {text}: give at most 7d")
+    return wait_ns / NS_PER_S
 
 
 def duration_option(option: str, text: str) -> int:

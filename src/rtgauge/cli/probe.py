@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 
 HELP = """Measure with one probe, without a plan.
 
-No record is kept.
+The record is kept with --save.
 
 \b
 Examples:

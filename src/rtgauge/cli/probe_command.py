@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args, get_origin
 
@@ -12,9 +14,11 @@ import typer
 from annotated_types import Ge, Le
 from pydantic_core import PydanticUndefined
 
+from rtgauge.cli.options import WaitForLock
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError
 from rtgauge.load.registry import LOADS
 from rtgauge.probe.common_parameters import DMA_LATENCY_OFF, DmaLatencyUs, OnOff
+from rtgauge.record.finder import RECORDS
 from rtgauge.units import format_duration
 from rtgauge.validation import CpuList, DurationNs
 
@@ -116,6 +120,9 @@ def _common(probe: Probe) -> dict[str, tuple[Any, Any]]:
         options["repeats"] = Annotated[int | None, typer.Option("--repeats", metavar="N", min=1, max=100, help=REPEATS_HELP)], None
     if probe.takes_requirement:
         options["require"] = Annotated[str | None, typer.Option("--require", metavar="TEXT", help=REQUIRE_HELP.format(bounds=probe.bounds))], None
+    options["save"] = Annotated[bool, typer.Option("--save", help="Keep the record, as rtgauge run does.")], False
+    options["out"] = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the record of --save.")], RECORDS
+    options["wait"] = WaitForLock, "0"
     options["target"] = Annotated[str, typer.Option("--target", metavar="NAME", help=TARGET_HELP)], "local"
     options["json"] = Annotated[bool, typer.Option("--json", help=JSON_HELP)], False
     return options
@@ -139,6 +146,8 @@ def make_command(probe: Probe) -> Callable[..., None]:
 
             if given.get("require") is not None:
                 raise InputError("--require cannot be combined with --search, which finds the size that keeps every deadline; leave it out")
+            if given["save"]:
+                raise InputError("--save cannot be combined with --search; rtgauge run tire-search keeps its record")
             raise typer.Exit(tire_search(values, load=load, target=given["target"], repeats=given["repeats"], as_json=given["json"]))
         if given.get("repeats") is not None:
             raise InputError("--repeats needs --search")
@@ -152,6 +161,8 @@ def make_command(probe: Probe) -> Callable[..., None]:
             require=given.get("require"),
             as_json=given["json"],
             required=values if probe.argument is not None else None,
+            save=given["out"] if given["save"] else None,
+            wait=given["wait"],
         )
         raise typer.Exit(status)
 
@@ -181,11 +192,16 @@ def measure_probe(
     as_json: bool,
     required: dict[str, Any] | None = None,
     state: Path | None = None,
+    save: Path | None = None,
+    wait: str = "0",
 ) -> int:
     """Measure, print, and return the exit status.
 
-    `parameters`: as in a plan; `required`: those without which the step is invalid; `samples`, `state`: files to write.
+    `parameters`: as in a plan; `required`: those without which the step is invalid; `samples`, `state`: files to write; `save`: where to keep the
+    record, None: it is not kept; `wait`: for a machine that another run holds.
     """
+    from rtgauge.cli.conclusion import finish, judged
+    from rtgauge.cli.options import wait_s
     from rtgauge.cli.progress_display import make_display
     from rtgauge.exporters.samples_export import check_samples_path, export_samples
     from rtgauge.plan.plan import Overrides, make_plan
@@ -194,8 +210,9 @@ def measure_probe(
     from rtgauge.runner.run import start_run
     from rtgauge.runner.schedule import RunOptions
     from rtgauge.tire.state_file import STATE_FILE, export_state
+    from rtgauge.verdict.answerable import check_answerable
     from rtgauge.verdict.requirement import parse_requirement
-    from rtgauge.verdict.run_verdict import exit_status, judge_run
+    from rtgauge.verdict.run_verdict import exit_status
 
     requirement = parse_requirement(require) if require is not None else None
     if samples is not None:
@@ -205,26 +222,35 @@ def measure_probe(
     step = {"probe": name, "load": load, **(required or {})}
     overrides = Overrides(parameters=parameters, require=require, targets=[target])
     plan = make_plan({"name": f"probe-{name}", "step": [step]}, f"probe {name}", overrides)
+    if requirement is not None:
+        check_answerable(requirement, plan.steps, f"probe {name}")
     display = make_display()
-    # Raw samples may be large: the temporary record is beside the file that they go to.
-    with tempfile.TemporaryDirectory(prefix=".rtgauge-", dir=next((path.parent for path in (samples, state) if path is not None), None)) as folder:
+    with ExitStack() as stack:
+        folder = save
+        if folder is None:
+            # Raw samples may be large: the temporary record is beside the file that they go to.
+            beside = next((path.parent for path in (samples, state) if path is not None), None)
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=".rtgauge-", dir=beside)))
+        options = RunOptions(folder, ["rtgauge", *sys.argv[1:]], kept=save is not None, wait_s=wait_s(wait))
         with Interrupt(display.stopping) as interrupt, display:
-            path, run, _ = start_run(plan, RunOptions(Path(folder), ["rtgauge", "probe", name], kept=False), display, interrupt)
+            path, run, _ = start_run(plan, options, display, interrupt)
         record = Record.open(path)
         if run.left_out:
             raise MeasureError(f"{run.left_out[0].reason}; {run.left_out[0].remedy}")
-        if requirement is not None:
-            record.run.verdicts = judge_run(requirement, record)
-        _print(record, name, as_json=as_json)
+        if save is not None:
+            status = finish(path, run, as_json=as_json)
+            record = Record.open(path)
+        else:
+            judged(record, require)
+            _print(record, name, as_json=as_json)
+            status = EXIT_INTERRUPTED if run.state == "interrupted" else exit_status(record.run.verdicts, record.steps)
         if samples is not None and record.steps:
             for file in export_samples(record.samples(record.steps[0]), samples):
                 display.say(f"samples {file}")
         if state is not None and record.steps:
             export_state(record.folder(record.steps[0]) / STATE_FILE, state)
             display.say(f"state {state}")
-    if run.state == "interrupted":
-        return EXIT_INTERRUPTED
-    return exit_status(record.run.verdicts, record.steps)
+    return status
 
 
 def _print(record: Record, name: str, *, as_json: bool) -> None:
@@ -233,12 +259,14 @@ def _print(record: Record, name: str, *, as_json: bool) -> None:
     from rtgauge.probe import registry as probes
     from rtgauge.record.model import RunDocument
     from rtgauge.report.presenter import presenters
-    from rtgauge.report.terminal import print_summary
+    from rtgauge.report.terminal import print_conclusion, print_summary
 
     if as_json:
         typer.echo(RunDocument(run=record.run, steps=record.steps, systems=record.systems, record=None).model_dump_json(indent=1))
     elif record.steps and probes.get(name).prints_alone:
+        console = Console()
+        print_conclusion(record, console)
         for presenter, steps in presenters(record.steps):
-            presenter.print_tables(record, steps, Console())
+            presenter.print_tables(record, steps, console)
     else:
         print_summary(record, Console(), kept=False)

@@ -82,6 +82,10 @@ class Display:
         self.worst_ns = {}
         self.say(f"[{number + 1}/{len(self.steps)}] {self.title(key)}, {_span(sum(self.expected_s[number:]))} left")
 
+    def waits(self, reason: str) -> None:
+        """Another run holds a machine."""
+        self.say(f"waiting: {reason}")
+
     def phase(self, text: str) -> None:
         """Phases are not printed as lines."""
 

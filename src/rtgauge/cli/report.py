@@ -8,11 +8,12 @@ from typing import Annotated
 
 import typer
 
-from rtgauge.cli.options import Fraction, Marker
+from rtgauge.cli.options import Fraction, Marker, RecordArgument, Require
 
 
 def report(
-    record: Annotated[Path, typer.Argument(metavar="RECORD", help="Folder of a record, or latest.")],
+    record: RecordArgument,
+    require: Require = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE.html", help="Page to write; default: report.html in the record.")] = None,
     figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write every figure as PNG, SVG and PDF to this folder.")] = None,
     fraction: Fraction = "0.5",
@@ -20,23 +21,29 @@ def report(
 ) -> None:
     """Write the HTML page of a record.
 
-    One file that needs no network.
+    One file that needs no network. The first line printed is the conclusion.
 
     \b
     Examples:
-      rtgauge report rtgauge-runs/2026-11-21T10-03-22Z-pc-quick-7f3a \\
-          -o page.html --figures figures
+      rtgauge report latest
+      rtgauge report RECORD -o page.html --figures figures
+      rtgauge report RECORD --require "latency<=200us" -o strict.html
       rtgauge report RECORD --fraction 25% --marker "CAN frame=130us"
     """
+    from rich.console import Console
+
+    from rtgauge.cli.conclusion import judged
     from rtgauge.cli.options import timing
     from rtgauge.cli.record_argument import open_record
     from rtgauge.report.figures.save import save_figures
     from rtgauge.report.page import render
+    from rtgauge.report.terminal import print_conclusion
 
     timing_options = timing(fraction, marker)
-    opened = open_record(record)
+    opened = judged(open_record(record), require)
     page = out if out is not None else opened.path / "report.html"
     render(opened, page, timing_options)
+    print_conclusion(opened, Console())
     typer.echo(f"page     {page}")
     if figures is not None:
         for path in save_figures(opened, figures, timing=timing_options):

@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-LONGEST_WAIT_NS = 7 * 86400 * 10**9
+from rtgauge.cli.options import WaitForLock
 
+DIRECT = ("cpu", "interval", "policy", "priority")
+"""Parameters of the probes that are options of their own; others are given with --set."""
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rtgauge.plan.plan import Overrides
     from rtgauge.runner.schedule import RunOptions
 
@@ -30,6 +34,7 @@ def _overrides(
     require: str | None,
     cross_check: str | None,
     settings: list[str],
+    direct: Mapping[str, str | int | None],
     controller: bool,
     raised: list[str],
     targets: list[str] | None,
@@ -45,6 +50,11 @@ def _overrides(
         if not sign or not key:
             raise InputError(f"--set {setting}: write KEY=VALUE, for example --set interval=100us")
         parameters[key.strip()] = int(value) if value.strip().isdigit() else {"true": True, "false": False}.get(value.strip(), value.strip())
+    for name, value in direct.items():
+        if value is not None and name in parameters:
+            raise InputError(f"--{name} and --set {name}= together; give one of them")
+        if value is not None:
+            parameters[name] = value
     ways: dict[str | None, Literal["settings", "boot"] | None] = {None: None, "settings": "settings", "boot": "boot"}
     if deployments_by not in ways:
         raise InputError(f"--deployments-by {deployments_by}: give settings or boot (lab guests only)")
@@ -65,17 +75,14 @@ def _overrides(
     )
 
 
-def _wait_ns(text: str) -> int:
+def _hold_ns(text: str) -> int:
+    from rtgauge.cli.options import LONGEST_WAIT_NS, duration_option
     from rtgauge.errors import InputError
-    from rtgauge.units import parse_duration_ns
 
-    try:
-        wait_ns = parse_duration_ns(text)
-    except ValueError as error:
-        raise InputError(f"--wait {text}: {error}") from None
-    if not 0 < wait_ns <= LONGEST_WAIT_NS:
-        raise InputError(f"--wait {text}: give more than 0 and at most 7d")
-    return wait_ns
+    hold_ns = duration_option("--hold", text)
+    if not 0 < hold_ns <= LONGEST_WAIT_NS:
+        raise InputError(f"--hold {text}: give more than 0 and at most 7d")
+    return hold_ns
 
 
 def _refuse_with_resume(options: dict[str, object]) -> None:
@@ -92,12 +99,13 @@ def _resume(plan: str, options: RunOptions, *, as_json: bool) -> int:
     from rtgauge.cli.conclusion import finish
     from rtgauge.cli.progress_display import make_display
     from rtgauge.plan.study_state import newest_record
+    from rtgauge.record.finder import find_record
     from rtgauge.record.reader import Record
     from rtgauge.runner.interrupt import Interrupt
     from rtgauge.runner.run import find_partial, resume_run
     from rtgauge.study import registry
 
-    folder = newest_record(options.out, plan) if plan in registry.STUDIES else find_partial(options.out) if plan == DEFAULT_PLAN else Path(plan)
+    folder = newest_record(options.out, plan) if plan in registry.STUDIES else find_partial(options.out) if plan == DEFAULT_PLAN else find_record(Path(plan))
     record = Record.open(folder)
     study = registry.study_of_record(record.run)
     if study is not None and study.study.name == DELGADO2020:
@@ -135,9 +143,14 @@ def run(
     cross_check: Annotated[str | None, typer.Option(metavar="NAME", help="Also measure with another tool, in turn: cyclictest or rtla.")] = None,
     controller: Annotated[bool, typer.Option("--controller", help="Run rtgauge at FIFO 10, cap other real-time threads at 80; restored afterwards.")] = False,
     raised: Annotated[list[str] | None, typer.Option("--raise", metavar="DEVICE", help="Also raise the IRQ threads of this device to 99 (PREEMPT_RT).")] = None,
-    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set a probe parameter in every step.")] = None,
+    cpu: Annotated[str | None, typer.Option(metavar="CPUS", help="CPUs to measure, e.g. 1 or 2-3; default: all online ones.")] = None,
+    interval: Annotated[str | None, typer.Option(metavar="TIME", help="Time between two activations, e.g. 250us.")] = None,
+    policy: Annotated[str | None, typer.Option(metavar="NAME", help="Scheduling policy: fifo, rr, deadline or other.")] = None,
+    priority: Annotated[int | None, typer.Option(min=1, max=99, metavar="N", help="Real-time priority.")] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set any other parameter of the probes in every step.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of the random order, to reproduce it.")] = None,
-    wait: Annotated[
+    wait: WaitForLock = "0",
+    hold: Annotated[
         str,
         typer.Option(metavar="TIME", help="How long a remote machine that lost the connection waits for --resume, beyond its longest step."),
     ] = "15min",
@@ -173,7 +186,7 @@ def run(
           is this machine good enough?
       rtgauge run papers --duration 1min
           the papers' settings, shorter
-      rtgauge run --load idle,cpu --set interval=100us --set cpu=1
+      rtgauge run --load idle,cpu --interval 100us --cpu 1
           one CPU, idle and loaded, every 100 us
       rtgauge run --deployment M,MI,Single --repeats 3
           three deployments of the cores, in random order; restored afterwards
@@ -198,17 +211,20 @@ def run(
       130  interrupted
     """
     from rtgauge.cli.conclusion import finish
+    from rtgauge.cli.options import wait_s
     from rtgauge.cli.progress_display import make_display
     from rtgauge.plan.plan import load_plan
     from rtgauge.runner.interrupt import Interrupt
     from rtgauge.runner.run import start_run
     from rtgauge.runner.schedule import RunOptions
     from rtgauge.study import registry
+    from rtgauge.verdict.answerable import check_answerable
     from rtgauge.verdict.requirement import parse_requirement
 
     if require is not None:
         parse_requirement(require)
-    options = RunOptions(out=out, command=["rtgauge", *sys.argv[1:]], wait_ns=_wait_ns(wait))
+    options = RunOptions(out=out, command=["rtgauge", *sys.argv[1:]], hold_ns=_hold_ns(hold), wait_s=wait_s(wait))
+    direct: dict[str, str | int | None] = dict(zip(DIRECT, (cpu, interval, policy, priority), strict=True))
     overrides = _overrides(
         duration=duration,
         load=load,
@@ -218,13 +234,14 @@ def run(
         require=require,
         cross_check=cross_check,
         settings=settings or [],
+        direct=direct,
         controller=controller,
         raised=raised or [],
         targets=target,
         deployments_by=deployments_by,
     )
     if resume:
-        given = {
+        given: dict[str, object] = {
             "--duration": duration,
             "--repeats": repeats,
             "--load": load,
@@ -234,12 +251,21 @@ def run(
             "--target": target,
             "--deployments-by": deployments_by,
         }
-        _refuse_with_resume({**given, "--set": settings, "--seed": seed, "--controller": controller or None, "--raise": raised})
+        _refuse_with_resume(
+            {
+                **given,
+                **{f"--{name}": value for name, value in direct.items()},
+                "--set": settings,
+                "--seed": seed,
+                "--controller": controller or None,
+                "--raise": raised,
+            }
+        )
         raise typer.Exit(_resume(plan, options, as_json=json))
     study = registry.adaptive_study(plan, overrides) if plan in registry.STUDIES else None
     chosen = study.plan() if study is not None else load_plan(plan, overrides)
     if chosen.require is not None:
-        parse_requirement(chosen.require)
+        check_answerable(parse_requirement(chosen.require), chosen.steps, plan)
     if study is not None and plan == DELGADO2020:
         from rtgauge.cli.study import measure_study
 

@@ -63,15 +63,15 @@ def _analyse_file(file: Path, jitter_from: Path | None, execution_from: Path | N
 
     task_set, notes = read_task_set(file), list[str]()
     if jitter_from is not None:
-        from rtgauge.record.reader import Record
+        from rtgauge.cli.record_argument import open_record
         from rtgauge.schedulability.analysis.measured_parameters import jitter_from_record
 
-        task_set, notes = jitter_from_record(task_set, Record.open(jitter_from))
+        task_set, notes = jitter_from_record(task_set, open_record(jitter_from))
     if execution_from is not None:
-        from rtgauge.record.reader import Record
+        from rtgauge.cli.record_argument import open_record
         from rtgauge.schedulability.analysis.measured_parameters import execution_from_record
 
-        task_set, more = execution_from_record(task_set, Record.open(execution_from))
+        task_set, more = execution_from_record(task_set, open_record(execution_from))
         notes += more
     result = analyse(task_set)
     result.notes = notes

@@ -8,48 +8,58 @@ from typing import Annotated
 
 import typer
 
-from rtgauge.cli.options import Json
+from rtgauge.cli.options import Json, RecordArgument, Require
 
 
-def show(record: Annotated[Path, typer.Argument(metavar="RECORD", help="Folder of a record, or latest.")], json: Json = False) -> None:
-    """Print the summary of a record.
+def show(record: RecordArgument, require: Require = None, json: Json = False) -> None:
+    """Print the summary of a record, or check it against a requirement.
 
     \b
-    Example:
-      rtgauge show rtgauge-runs/2026-11-21T10-03-22Z-pc-quick-7f3a
+    Examples:
+      rtgauge show latest
+      rtgauge show 2026-11-21T10-03-22Z-pc-quick-7f3a
+      rtgauge show latest --require "latency<=200us"
+
+    Exit status: 0; with --require that of rtgauge run.
     """
     from rich.console import Console
 
+    from rtgauge.cli.conclusion import document, judged
     from rtgauge.cli.record_argument import open_record
-    from rtgauge.record.model import RunDocument
     from rtgauge.report.terminal import print_summary
+    from rtgauge.verdict.run_verdict import exit_status
 
-    opened = open_record(record)
+    opened = judged(open_record(record), require)
     if json:
-        typer.echo(RunDocument(run=opened.run, steps=opened.steps, systems=opened.systems, record=str(record)).model_dump_json(indent=1))
+        typer.echo(document(opened).model_dump_json(indent=1))
     else:
         print_summary(opened, Console())
+    if require is not None:
+        raise typer.Exit(exit_status(opened.run.verdicts, opened.steps))
 
 
 def list_records(out: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of records.")] = Path("rtgauge-runs"), json: Json = False) -> None:
-    """List the records in a folder.
+    """List the records in a folder, the oldest first.
 
     \b
-    Example:
-      rtgauge list rtgauge-runs
+    Examples:
+      rtgauge list
+      rtgauge show NAME
+          the first column is what every command takes as RECORD; latest: the last
     """
     from json import dumps
 
     from rich.console import Console
 
     from rtgauge.errors import InputError, RecordError
+    from rtgauge.record.finder import record_folders
     from rtgauge.record.reader import Record
     from rtgauge.report.terminal import print_list
 
     if not out.is_dir():
         raise InputError(f"there is no folder {out}; rtgauge run creates it")
     records: list[Record] = []
-    for folder in sorted(path.parent for path in out.glob("*/run.json")):
+    for folder in record_folders(out):
         try:
             records.append(Record.open(folder))
         except RecordError as error:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import ValidationError
 
-from rtgauge.errors import InputError, RecordError
+from rtgauge.errors import RecordError
 from rtgauge.record.files import check_name, clean_name
 from rtgauge.record.model import SCHEMA_VERSION, Model, Run, Step
 
@@ -69,7 +69,7 @@ class Record:
         """Read the folder `path`. Raises RecordError."""
         check_name(path.absolute())
         if not path.is_dir():
-            raise RecordError(f"{path} is not a record: there is no such folder")
+            raise RecordError(f"{path} is not a record: there is no such folder (rtgauge list shows the records; latest is the newest)")
         run = read_model(path / "run.json", Run)
         if len(set(run.steps)) < len(run.steps) or not all(STEP_ID.fullmatch(step_id) for step_id in run.steps):
             raise RecordError(f"{path / 'run.json'} has duplicate or invalid step names: the record is damaged")
@@ -111,16 +111,3 @@ class Record:
     def samples(self, step: Step) -> dict[int, Path]:
         """Series -> file of raw samples; empty if there are none."""
         return {int(file.stem.removeprefix("samples-")): file for file in sorted(self.folder(step).glob("samples-*.i64"))}
-
-
-def latest_record(folder: Path) -> Path:
-    """The record in `folder` that was begun last, finished or not. Raises InputError where there is none."""
-    begun: list[tuple[str, Path]] = []
-    for file in folder.glob("*/run.json"):
-        try:
-            begun.append((read_model(file, Run).created, file.parent))
-        except RecordError:
-            continue
-    if not begun:
-        raise InputError(f"there is no record in {folder}: measure first (rtgauge run), or name a record's folder")
-    return max(begun)[1]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rtgauge.errors import InputError, RecordError
 from rtgauge.record.files import below_descriptor, check_name, check_own, clean_name, clear_errors, shown, sync_folder, sync_tree, write_whole
+from rtgauge.record.finder import PARTIAL
 from rtgauge.record.model import Run, Step
 from rtgauge.record.reader import STEP_ID, Record, read_json, read_model
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-PARTIAL = ".partial"
 FOLDERS = ("steps", "targets")
 FOLDER_MODE = 0o775
 """At most: where the umask would let anyone write, only the group may."""

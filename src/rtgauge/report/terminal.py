@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from rtgauge.record.finder import RECORDS
 from rtgauge.record.model import Severity, VerdictWord
 from rtgauge.report.conclusion import conclude, cross_check_lines, repeat_lines
 from rtgauge.report.conditions import is_folded, ordered_steps, step_labels
@@ -107,7 +108,7 @@ def _table(record: Record, quantity: str, width: int) -> Table:
     return table
 
 
-def _conclusion(record: Record, console: Console) -> None:
+def print_conclusion(record: Record, console: Console) -> None:
     """One sentence, and below it what it is about and what to do next."""
     conclusion = conclude(record)
     text = printable(conclusion.text)
@@ -142,7 +143,7 @@ def _signals(record: Record) -> Iterable[Text]:
 
 def print_summary(record: Record, console: Console, *, kept: bool = True) -> None:
     """The conclusion, the system, a table a quantity by load and CPU, marks, what was left out, and where the record is (if it is kept)."""
-    _conclusion(record, console)
+    print_conclusion(record, console)
     console.print()
     for line in system_lines(record):
         console.print(Text(printable(line), style="dim"))
@@ -182,7 +183,7 @@ def _largest(steps: Iterable[Step]) -> str:
 
 
 def print_list(records: Iterable[Record], console: Console) -> None:
-    """A line a record, or two where the terminal is narrow: id, date, host, state, loads, and the largest latency of all (us)."""
+    """A line a record, or two where the terminal is narrow: what every command takes for it, date, host, state, loads, and the largest latency (us)."""
     rows = [_list_row(record) for record in records]
     if not rows:
         console.print("No record is here.")
@@ -207,4 +208,5 @@ def print_list(records: Iterable[Record], console: Console) -> None:
 def _list_row(record: Record) -> tuple[str, ...]:
     loads = ", ".join(dict.fromkeys(step.key.load for step in ordered_steps(record))) or "–"
     date = record.run.created.replace("T", " ")[:16]
-    return tuple(printable(cell) for cell in (record.run.id, date, ", ".join(hosts(record)), record.run.state, loads, _largest(record.steps)))
+    known = record.path.name if record.path.parent == RECORDS else str(record.path)
+    return tuple(printable(cell) for cell in (known, date, ", ".join(hosts(record)), record.run.state, loads, _largest(record.steps)))

@@ -53,6 +53,10 @@ class Progress(Protocol):
         """Step `number` (from 0) begins."""
         ...
 
+    def waits(self, reason: str) -> None:
+        """The run has not begun: another one holds a machine."""
+        ...
+
     def phase(self, text: str) -> None:
         """What the step does now: `load warms up`, `measuring`."""
         ...

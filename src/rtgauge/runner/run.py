@@ -35,7 +35,8 @@ from rtgauge.runner.step_loop import More, measure_run, saying_how_to_resume
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.facts import facts_by
 from rtgauge.target.address import LAB
-from rtgauge.target.factory import console, open_target
+from rtgauge.target.factory import console
+from rtgauge.target.opener import TargetOpener
 from rtgauge.target.ssh import SshTarget
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.target import Target
@@ -55,7 +56,7 @@ def start_run(
     identity, label = f"{plan.name}-{secrets.token_hex(4)}", shlex.join(options.command)
     lease_ns = lease_of(plan.steps, plan.load_warm_up_ns, options)
     unmeasured = partial(new_run, plan, options) if options.kept else None
-    with _NewRecord(options.out, plan.name, into, unmeasured) as new:
+    with _NewRecord(options.out, plan.name, into, unmeasured, opener=TargetOpener(options.wait_s, progress.waits)) as new:
         # All are held from the beginning: what cannot be measured is known before anything is.
         targets = {name: new.open(name, identity, label, lease_ns) for name in all_targets(plan)}
         contexts: dict[str, RunContext] = {}
@@ -114,13 +115,13 @@ def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt:
     lease_ns = lease_of(unfinished.planned, plan.load_warm_up_ns, options)
     label = shlex.join(options.command)
     locked = RecordWriter(folder, unfinished.id)
+    opener = TargetOpener(options.wait_s, progress.waits)
     with ExitStack() as stack:
         # The machine is locked before the record is touched: the run that is resumed may be going on.
         sessions = {name: locked.read_session(name) or {} for name in unfinished.targets}
         with _console_into(locked):
             targets = {
-                name: stack.enter_context(open_target(name, unfinished.id, label, lease_ns=lease_ns, session=sessions[name].get("session")))
-                for name in unfinished.targets
+                name: stack.enter_context(opener.open(name, unfinished.id, label, lease_ns, sessions[name].get("session"))) for name in unfinished.targets
             }
         writer = RecordWriter.open_partial(folder)
         record = writer.record()
@@ -174,6 +175,7 @@ class _NewRecord:
     name: str
     into: Path | None = None
     unmeasured: Callable[[str], Run] | None = None
+    opener: TargetOpener = field(default_factory=TargetOpener)
     stack: ExitStack = field(default_factory=ExitStack)
     _begun: bool = False
 
@@ -192,7 +194,7 @@ class _NewRecord:
 
     def open(self, target: str, run_id: str, label: str, lease_ns: int) -> Target:
         """Open and hold a target until the end. Raises InputError, MeasureError."""
-        return self.stack.enter_context(open_target(target, run_id, label, lease_ns=lease_ns))
+        return self.stack.enter_context(self.opener.open(target, run_id, label, lease_ns))
 
     def record(self, host: str) -> RecordWriter:
         """The record, without its run.json where it is a new one. Raises InputError, MeasureError."""

@@ -32,8 +32,10 @@ class RunOptions:
     out: Path
     command: Sequence[str]
     kept: bool = True
-    wait_ns: int = 15 * 60 * NS_PER_S
+    hold_ns: int = 15 * 60 * NS_PER_S
     """How long another machine goes on, beyond its longest step, after the connection broke and while nobody resumes."""
+    wait_s: float = 0.0
+    """How long to wait for a machine that another run holds."""
 
 
 def how_to_resume(record: Path) -> str:
@@ -71,7 +73,7 @@ def lease_of(steps: Sequence[StepKey], load_warm_up_ns: int, options: RunOptions
     """How long, in ns, a target goes on without a word from this run."""
     longest_s = max((expected_s(key, load_warm_up_ns) for key in steps), default=0.0)
     # A study may go on under load with a step as long as the longest idle one.
-    return round(longest_s * NS_PER_S) + load_warm_up_ns + options.wait_ns if options.kept else LEASE_NS
+    return round(longest_s * NS_PER_S) + load_warm_up_ns + options.hold_ns if options.kept else LEASE_NS
 
 
 def steps_on(name: str, steps: Sequence[StepKey]) -> list[StepKey]:

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, Self
 
 from rtgauge.errors import MeasureError
 from rtgauge.target.engine_path import engine_path
+from rtgauge.target.guard_error import guard_error
 from rtgauge.target.label import plain_label
 from rtgauge.target.lease import LEASE_NS, LeaseKeeper
 from rtgauge.target.target import Completed, ProgramPlace
@@ -149,7 +150,7 @@ class LocalTarget:
             if line.get("type") == "restore":
                 self.restored_before.append(line)
             if line.get("type") == "error":
-                raise MeasureError(str(line.get("message")))
+                raise guard_error(line)
             if line.get("type") == "guard":
                 return
         raise MeasureError(f"{engine_path()} does not answer like the engine that came with this rtgauge; install rtgauge again (pip install .)")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Self, cast
 from pydantic import Field, TypeAdapter, ValidationError
 
 from rtgauge.errors import MeasureError
+from rtgauge.target.guard_error import guard_error
 from rtgauge.target.label import plain_label
 from rtgauge.target.lease import LEASE_NS, LeaseKeeper
 from rtgauge.target.ssh_connection import Answer, SshConnection
@@ -150,7 +151,7 @@ class SshTarget:
             if line.get("type") == "restore":
                 self.restored_before.append(line)
             if line.get("type") == "error":
-                raise MeasureError(f"{self.name}: {line.get('message')}")
+                raise guard_error(line, self.name)
             if line.get("type") == "guard":
                 self._boot_id = self._read_boot_id(self._here)
                 about = json.dumps(asdict(Session(self.run_id, self._boot_id, self._lease_ns)))

@@ -9,6 +9,7 @@ import re
 import secrets
 import shlex
 import shutil
+import socket
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -28,8 +29,9 @@ ALIVE_S = 5
 PERSIST_S = 60
 """The shared connection ends by itself so long after its last use, also where this process was killed."""
 PATIENCE_S = 60.0
-LONGEST_CONTROL_PATH = 80
+LONGEST_CONTROL_PATH = 64
 """A Unix socket's path has 108 bytes, and ssh adds 17 for a moment."""
+CONTROL_PREFIX = "rtg-ssh-"
 
 # What a login shell's start-up files print comes before the mark on standard output, what is over is told by the mark
 # on standard error. LC_ALL: messages are read.
@@ -106,11 +108,32 @@ class Channel:
         self.finish()
 
 
+def _remove_stale(parent: Path) -> None:
+    """Remove this user's control folders that were left by killed processes, after which they are named, once their connection has ended too."""
+    for folder in parent.glob(f"{CONTROL_PREFIX}*-*"):
+        pid = folder.name.removeprefix(CONTROL_PREFIX).partition("-")[0]
+        with contextlib.suppress(OSError):
+            own = not folder.is_symlink() and folder.stat().st_uid == os.getuid()
+            if own and pid.isdecimal() and not Path("/proc", pid).exists() and not _answers(folder / "c"):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _answers(path: Path) -> bool:
+    """Whether a connection listens at this socket: a master outlives its rtgauge for a while (ControlPersist)."""
+    with socket.socket(socket.AF_UNIX) as client:
+        try:
+            client.connect(str(path))
+        except OSError:
+            return False
+    return True
+
+
 def _control_folder() -> Path:
-    """A private folder whose path is short enough for a socket."""
+    """A private folder whose path is short enough for a socket; those that killed processes left beside it are removed."""
     for parent in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"):  # noqa: S108 - mkdtemp makes a private folder in it
         if parent is not None and "%" not in parent and len(parent) < LONGEST_CONTROL_PATH and os.access(parent, os.W_OK):
-            return Path(tempfile.mkdtemp(prefix="rtg-ssh-", dir=parent))
+            _remove_stale(Path(parent))
+            return Path(tempfile.mkdtemp(prefix=f"{CONTROL_PREFIX}{os.getpid()}-", dir=parent))
     raise MeasureError("there is no folder with a short name for the ssh connection's socket: set TMPDIR to one, such as /tmp")
 
 

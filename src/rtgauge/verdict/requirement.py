@@ -25,7 +25,7 @@ NO_LIFE_SAFETY = (
 )
 """The refusal where lives or much property depend on a deadline."""
 
-_TERM = re.compile(r"\s*([A-Za-z_-]{1,40})\s*(<=|=<|>=|<|>|==|=|≤)\s*([^\s,;<>=≤]+)\s*[,;]?")
+_TERM = re.compile(r"\s*([A-Za-z_-]{1,40}|[pP][0-9]{1,3}(?:\.[0-9]{1,15})?)\s*(<=|=<|>=|<|>|==|=|≤)\s*([^\s,;<>=≤]+)\s*[,;]?")
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,8 @@ def parse_requirement(text: str) -> Requirement:
     """The requirement in `text`: `period=`, one bound such as `latency<=`, `hardness=` and `confidence=`, in any order.
 
     A bound or a period must be there. Without a bound it is `latency<=` half the period, as Brown and Martin judge (2010, tables 4 to 9). Without
-    `hardness` it is 100%, without `confidence` 95%. Raises InputError that says what is wrong and, for an unknown key, the nearest one.
+    `hardness` it is 100%, without `confidence` 95%. `p99.9<=TIME` is `latency<=TIME hardness=99.9%`.
+    Raises InputError that says what is wrong and, for an unknown key, the nearest one.
     """
     if len(text) > 1000:
         raise InputError(f"a requirement of {len(text)} characters; write it like {EXAMPLE}")
@@ -113,6 +114,11 @@ def parse_requirement(text: str) -> Requirement:
             raise _wrong(text, f"'{text[at:].strip()[:40]}' is not understood (a number and its unit are written together)")
         at = match.end()
         key, sign, value = match[1].lower(), match[2], match[3]
+        quantile = re.fullmatch(r"p([0-9.]+)", key)
+        if quantile is not None:
+            if "hardness" in values:
+                raise _wrong(text, f"p{quantile[1]} and hardness say the same; give latency{sign}{value} hardness={quantile[1]}%")
+            key, values["hardness"] = "latency", f"{quantile[1]}%"
         if key not in (*BOUNDS, *SETTINGS):
             raise _wrong(text, f"unknown key '{key}'{nearest(key, (*BOUNDS, *SETTINGS))}")
         if key in values:

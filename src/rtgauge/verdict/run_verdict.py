@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK
-from rtgauge.probe.registry import preset_of
+from rtgauge.probe.registry import PROBES, preset_of
 from rtgauge.record.model import Severity, Step, Verdict, VerdictWord
 from rtgauge.units import format_count, format_duration, format_share, format_time
 from rtgauge.verdict.coverage import condition_of, cpus_left_out, noun_of
@@ -152,8 +152,10 @@ def judge_run(requirement: Requirement, record: Record, names: Mapping[str, str]
 def measuring_command(requirement: Requirement) -> str:
     """The command that measures what the requirement bounds, and judges it."""
     known = preset_of(requirement.metric)
-    plan = f" {known[1]}" if known is not None else ""
-    return f'rtgauge run{plan} --require "{requirement}"'
+    if known is not None:
+        return f'rtgauge run {known[1]} --require "{requirement}"'
+    probe = next(probe for probe in PROBES.values() if (metric := probe.metric(requirement.metric)) is not None and metric.bound is not None)
+    return f'rtgauge probe {probe.name} --require "{requirement}"'
 
 
 def exit_status(verdicts: Sequence[Verdict], steps: Sequence[Step]) -> int:

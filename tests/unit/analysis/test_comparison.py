@@ -16,7 +16,7 @@ from rtgauge.analysis.comparison import Comparison, Options, QuantileDifference,
 from rtgauge.analysis.comparison_conclusion import conclude
 from rtgauge.analysis.sides import Side, pairs, record_names, sides_of
 from rtgauge.cli.main import main
-from rtgauge.cli.record_argument import open_records, record_folder
+from rtgauge.cli.record_argument import open_records
 from rtgauge.errors import InputError
 from rtgauge.record.reader import Record
 from rtgauge.record.windows import merge
@@ -267,17 +267,6 @@ def test_a_requirement_judges_every_record(tmp_path, monkeypatch, capsys):
     assert second.startswith("FAILS  slow: ")
     document = Comparison.model_validate_json(run(monkeypatch, capsys, *words, "--json")[1])
     assert {name: verdict.word for name, verdict in document.verdicts.items()} == {"quick": "holds", "slow": "fails"}
-
-
-def test_latest_is_the_record_begun_last(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match="no record in rtgauge-runs"):
-        record_folder(Path("latest"))
-    made(tmp_path / "rtgauge-runs", 1, "2026-11-21T10:00:00Z")
-    newest = made(tmp_path / "rtgauge-runs", 2, "2026-11-22T10:00:00Z").rename(tmp_path / "rtgauge-runs" / "a")
-    assert record_folder(Path("latest")).resolve() == newest.resolve()
-    Path("latest").mkdir()
-    assert record_folder(Path("latest")) == Path("latest")
 
 
 @pytest.mark.parametrize("label", ["before", "=x", "before="])

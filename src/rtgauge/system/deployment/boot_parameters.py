@@ -40,7 +40,7 @@ def _cores(deployment: Deployment, machine: Machine) -> list[str]:
     return [f"maxcpus={max(kept) + 1}"]
 
 
-def _isolation(deployment: Deployment, machine: Machine, *, xenomai: bool) -> list[str]:
+def _isolation(deployment: Deployment, machine: Machine, *, xenomai: bool, tickless: bool) -> list[str]:
     isolated = isolated_cpus(deployment, machine)
     others = [cpu for cpu in kept_cpus(deployment, machine) if cpu not in isolated]
     if not deployment.isolates:
@@ -48,16 +48,20 @@ def _isolation(deployment: Deployment, machine: Machine, *, xenomai: bool) -> li
     if not isolated or not others:
         raise InputError(f"{deployment.name} isolates CPUs, which needs at least two; this machine has {len(machine.online)}")
     cpus = format_cpu_list(isolated)
-    words = [f"isolcpus=managed_irq,domain,{cpus}", f"nohz_full={cpus}", f"rcu_nocbs={cpus}", f"irqaffinity={format_cpu_list(others)}"]
+    nohz_full = [f"nohz_full={cpus}"] if tickless else []
+    words = [f"isolcpus=managed_irq,domain,{cpus}", *nohz_full, f"rcu_nocbs={cpus}", f"irqaffinity={format_cpu_list(others)}"]
     return [*words, f"xenomai.supported_cpus=0x{format_cpu_mask(isolated).replace(',', '')}"] if xenomai else words
 
 
-def command_line(deployment: Deployment, machine: Machine, *, architecture: str, xenomai: bool = False) -> list[str]:
-    """The boot parameters of a deployment, in a fixed order; none for unchanged settings. Raises InputError if boot parameters cannot do it."""
+def command_line(deployment: Deployment, machine: Machine, *, architecture: str, xenomai: bool = False, tickless: bool = True) -> list[str]:
+    """The boot parameters of a deployment, in a fixed order; none for unchanged settings. `tickless`: the kernel knows nohz_full=.
+
+    Raises InputError if boot parameters cannot do it.
+    """
     words = _c_states(deployment, architecture)
     words += ["nosmt"] if deployment.smt == "off" else []
     words += _cores(deployment, machine)
-    words += _isolation(deployment, machine, xenomai=xenomai)
+    words += _isolation(deployment, machine, xenomai=xenomai, tickless=tickless)
     words += [f"cpufreq.default_governor={deployment.governor}"] if deployment.governor is not None else []
     return words
 
