@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -27,7 +28,9 @@ warm-up = "0s"
 
 
 def run(tree: Path, *command: str) -> Done:
-    return subprocess.run(command, cwd=tree, env=environment(PYTHONPATH=str(tree / "src")), capture_output=True, text=True, check=False, timeout=280)
+    # meson and ninja lie beside the interpreter.
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return subprocess.run(command, cwd=tree, env=environment(PYTHONPATH=str(tree / "src"), PATH=path), capture_output=True, text=True, check=False, timeout=280)
 
 
 @pytest.fixture(name="tree", scope="module")
