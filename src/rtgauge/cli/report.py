@@ -35,6 +35,7 @@ def report(
     from rtgauge.cli.conclusion import judged
     from rtgauge.cli.options import timing
     from rtgauge.cli.record_argument import open_record
+    from rtgauge.report.figures.collect import Drawn
     from rtgauge.report.figures.save import save_figures
     from rtgauge.report.page import render
     from rtgauge.report.terminal import print_conclusion
@@ -42,9 +43,10 @@ def report(
     timing_options = timing(fraction, marker)
     opened = judged(open_record(record), require)
     page = out if out is not None else opened.path / "report.html"
-    render(opened, page, timing_options)
+    drawn = Drawn.of(opened, timing_options)
+    render(opened, page, drawn=drawn)
     print_conclusion(opened, Console())
     typer.echo(f"page     {page}")
     if figures is not None:
-        for path in save_figures(opened, figures, timing=timing_options):
+        for path in save_figures(opened, figures, drawn=drawn):
             typer.echo(f"figure   {path}")

@@ -8,8 +8,6 @@ import shlex
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from rtgauge.analysis.frequency import gather
-from rtgauge.analysis.sustained import curves
 from rtgauge.probe.registry import plural_of, probe_of
 from rtgauge.record.files import clear_errors, write_whole
 from rtgauge.record.model import Severity
@@ -17,13 +15,10 @@ from rtgauge.report import frequency_tables, method, sustained_tables, tables
 from rtgauge.report.changes import change_tables
 from rtgauge.report.conditions import folded_marks, folded_probes, ordered_steps, representatives, step_labels, without_folded
 from rtgauge.report.deployment_table import deployment_table
+from rtgauge.report.drawing_code import drawing_code
 from rtgauge.report.fact_rows import all_rows, hosts, short_rows, system_lines
-from rtgauge.report.figures.collect import figures
-from rtgauge.report.figures.save import VEGALITE
-from rtgauge.report.figures.source import Source
-from rtgauge.report.figures.sustained import sustained_figure
+from rtgauge.report.figures.collect import Drawn
 from rtgauge.report.figures.theme import config
-from rtgauge.report.figures.timing import timing_figures
 from rtgauge.report.frequency_tables import Timing
 from rtgauge.report.page_model import (
     ChangesSection,
@@ -58,18 +53,10 @@ if TYPE_CHECKING:
     from rtgauge.record.model import Mark, Step
     from rtgauge.record.reader import Record
     from rtgauge.report.figures.figure import Figure
+    from rtgauge.report.figures.source import Source
     from rtgauge.report.presenter import Chapter
 
 _SEVERITY = [Severity.INVALID, Severity.DOUBTFUL, Severity.NOTE]
-
-
-@functools.cache
-def drawing_code() -> str:
-    """The JavaScript that draws: Vega, Vega-Lite and Vega-Embed, from the vl-convert package."""
-    import vl_convert
-
-    code = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGALITE)
-    return code.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
 def template_text(name: str) -> str:
@@ -226,13 +213,9 @@ def _method(record: Record, few: Record) -> MethodSection:
     )
 
 
-def page_of(record: Record, timing: Timing) -> Page:
+def page_of(record: Record, drawing: Drawn) -> Page:
     """Everything on the page. Raises RecordError for a damaged record."""
-    source = Source.of(record)
-    gathered = gather([record], timing.options)
-    searched = curves([record])
-    frequency = [figure for figure in (*timing_figures(gathered, timing.markers), sustained_figure(searched)) if figure is not None]
-    drawn = figures(source) | {figure.name: figure for figure in frequency}
+    source, gathered, searched, drawn = drawing.source, drawing.gathered, drawing.curves, drawing.figures
     # What shows each step by itself would show the same for each of the hundreds of steps of a folded probe.
     shown, few = without_folded(record), representatives(record)
     names, few_names = step_labels(shown), step_labels(few)
@@ -255,7 +238,7 @@ def page_of(record: Record, timing: Timing) -> Page:
         cpus=source.cpus,
         frequency=FrequencySection(
             [*frequency_tables.grids([table.table for table in gathered]), *frequency_grids([record]), *sustained_tables.grids(searched)],
-            [figure.name for figure in frequency],
+            [figure.name for figure in drawing.timing],
         ),
         chapters=[chapter for chapter in chapters if chapter.place != "first"],
         detail=_detail(steps, names),
@@ -271,12 +254,14 @@ def page_of(record: Record, timing: Timing) -> Page:
     )
 
 
-def html(record: Record, timing: Timing | None = None) -> str:
+def html(record: Record, timing: Timing | None = None, drawn: Drawn | None = None) -> str:
     """The page as text. All that comes from the record is escaped. `timing`: how frequencies are judged, and the markers of their figures.
+
+    `drawn`: the figures, where they are drawn already.
 
     Raises RecordError for a damaged record.
     """
-    page = page_of(record, timing or Timing())
+    page = page_of(record, drawn or Drawn.of(record, timing or Timing()))
     return (
         templates()
         .get_template("page.html.j2")
@@ -297,6 +282,6 @@ def write_page(text: str, out: Path) -> None:
         write_whole(out, text.encode(errors="replace"))
 
 
-def render(record: Record, out: Path, timing: Timing | None = None) -> None:
+def render(record: Record, out: Path, timing: Timing | None = None, drawn: Drawn | None = None) -> None:
     """Write the page of `record` to `out`; it is complete or not there. Raises InputError where `out` cannot be written, RecordError for a damaged record."""
-    write_page(html(record, timing), out)
+    write_page(html(record, timing, drawn), out)

@@ -8,14 +8,16 @@ import io
 import itertools
 from typing import TYPE_CHECKING
 
+import altair as alt
 import pytest
 
 from rtgauge.errors import InputError
 from rtgauge.record.reader import Record
-from rtgauge.report.figures.collect import figures
+from rtgauge.report.figures.collect import Drawn, figures
 from rtgauge.report.figures.save import save_figures
 from rtgauge.report.figures.source import Source
 from rtgauge.report.figures.theme import config, cpu_colours
+from rtgauge.report.frequency_tables import Timing
 from tests.support.records import Shape, write_record
 
 if TYPE_CHECKING:
@@ -106,3 +108,13 @@ def test_colours_stand_out_from_the_paper(theme: str, paper: str):
     for colour in (*look["range"]["category"], *look["range"]["ordinal"], look["axis"]["labelColor"], look["style"]["alarm"]["color"]):
         bright, dim = sorted((luminance(colour), luminance(paper)), reverse=True)
         assert (bright + 0.05) / (dim + 0.05) >= 3, colour
+
+
+def test_every_chart_is_valid_vega_lite(tmp_path):
+    """Charts are not checked while they are made, for the sake of time: they are here."""
+    record = Record.open(write_record(tmp_path, Shape(seconds=2, repeats=2)))
+    drawn = Drawn.of(record, Timing())
+    assert {"spread", "histogram", "exceedance", "course"} < set(drawn.figures)
+    for figure in drawn.figures.values():
+        for spec in figure.specs:
+            alt.LayerChart.from_dict(spec, validate=True)

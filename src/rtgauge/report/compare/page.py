@@ -6,9 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rtgauge.report.drawing_code import drawing_code
 from rtgauge.report.fact_rows import system_lines
 from rtgauge.report.figures.theme import config
-from rtgauge.report.page import drawing_code, template_text, templates, write_page
+from rtgauge.report.page import template_text, templates, write_page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

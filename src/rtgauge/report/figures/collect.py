@@ -3,17 +3,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rtgauge.analysis.frequency import Gathered, gather
+from rtgauge.analysis.sustained import Curve, curves
 from rtgauge.report.figures.course import course_figure
 from rtgauge.report.figures.exceedance import exceedance_figure
 from rtgauge.report.figures.histogram import histogram
+from rtgauge.report.figures.source import Source
 from rtgauge.report.figures.spread import spread_figure
+from rtgauge.report.figures.sustained import sustained_figure
+from rtgauge.report.figures.timing import timing_figures
 from rtgauge.report.presenter import presenters
 
 if TYPE_CHECKING:
+    from rtgauge.record.reader import Record
     from rtgauge.report.figures.figure import Figure
-    from rtgauge.report.figures.source import Source
+    from rtgauge.report.frequency_tables import Timing
 
 
 def figures(source: Source) -> dict[str, Figure]:
@@ -22,3 +29,24 @@ def figures(source: Source) -> dict[str, Figure]:
     for presenter, steps in presenters(source.whole.steps):
         drawn += presenter.figures(source.whole, steps)
     return {figure.name: figure for figure in drawn if figure is not None}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """All figures of a record by name, and what they were drawn from: the page and the files show the same."""
+
+    source: Source
+    gathered: list[Gathered]
+    curves: list[Curve]
+    timing: list[Figure]
+    """Those of frequencies and of searches over the period."""
+    figures: dict[str, Figure]
+    """All, in the page's order, those of `timing` last."""
+
+    @classmethod
+    def of(cls, record: Record, timing: Timing) -> Drawn:
+        """Draw them. Raises RecordError for a damaged record."""
+        source = Source.of(record)
+        gathered, searched = gather([record], timing.options), curves([record])
+        more = [figure for figure in (*timing_figures(gathered, timing.markers), sustained_figure(searched)) if figure is not None]
+        return cls(source, gathered, searched, more, figures(source) | {figure.name: figure for figure in more})

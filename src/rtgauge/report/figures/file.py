@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
 from rtgauge.record.files import clear_errors, write_whole
-from rtgauge.report.figures.figure import WIDTH, Figure
-from rtgauge.report.figures.save import FORMATS, VEGALITE, convert, whole
+from rtgauge.report.figures.figure import VEGALITE, WIDTH, Figure
+from rtgauge.report.figures.save import FORMATS, convert, whole
 from rtgauge.report.figures.theme import BACKGROUND, config
 
 if TYPE_CHECKING:
@@ -37,6 +37,6 @@ def write_figure(figure: Figure, path: Path, subtitle: str) -> None:
             {**spec, "width": spec.get("width", WIDTH)} if "vconcat" not in spec else spec, vl_version=VEGALITE, bundle=True, config=look
         ).encode()
     else:
-        content = convert(spec, form, "light", 1)
+        content = convert(spec, [form], "light", 1)[form]
     with clear_errors(path, option="--figure", kind="file"):
         write_whole(path, content)

@@ -5,19 +5,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import altair as alt
-
-from rtgauge.analysis.frequency import gather
-from rtgauge.analysis.sustained import curves
 from rtgauge.errors import InputError
 from rtgauge.record.files import clear_errors, open_folder, write_whole
 from rtgauge.report.fact_rows import system_lines
-from rtgauge.report.figures.collect import figures
-from rtgauge.report.figures.figure import WIDTH, Figure
-from rtgauge.report.figures.source import Source
-from rtgauge.report.figures.sustained import sustained_figure
+from rtgauge.report.figures.collect import Drawn
+from rtgauge.report.figures.figure import VEGALITE, WIDTH, Figure
 from rtgauge.report.figures.theme import BACKGROUND, Theme, config
-from rtgauge.report.figures.timing import timing_figures
 from rtgauge.report.frequency_tables import Timing
 
 if TYPE_CHECKING:
@@ -27,8 +20,6 @@ if TYPE_CHECKING:
     from rtgauge.record.reader import Record
 
 FORMATS = ("png", "svg", "pdf")
-VEGALITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-"""The Vega-Lite that altair writes for; vl-convert carries several."""
 
 
 def whole(figure: Figure, subtitle: str) -> dict[str, Any]:
@@ -48,16 +39,15 @@ def whole(figure: Figure, subtitle: str) -> dict[str, Any]:
     return {**shared, "title": heading, "vconcat": charts, "resolve": resolve, "spacing": 18}
 
 
-def convert(spec: dict[str, Any], form: str, theme: Theme, cpus: int) -> bytes:
-    """A Vega-Lite description as a file's bytes; `form` is one of `FORMATS`."""
+def convert(spec: dict[str, Any], forms: Sequence[str], theme: Theme, cpus: int) -> dict[str, bytes]:
+    """A Vega-Lite description as files: form -> its bytes; `forms` are of `FORMATS`. It is laid out once, as SVG, of which the others are made."""
     import vl_convert
 
     look = {**config(theme, cpus), "background": BACKGROUND[theme], "padding": 16}
-    if form == "svg":
-        return vl_convert.vegalite_to_svg(spec, vl_version=VEGALITE, config=look, allowed_base_urls=[]).encode()
-    if form == "pdf":
-        return vl_convert.vegalite_to_pdf(spec, vl_version=VEGALITE, config=look, allowed_base_urls=[])
-    return vl_convert.vegalite_to_png(spec, vl_version=VEGALITE, scale=2, config=look, allowed_base_urls=[])
+    svg = vl_convert.vegalite_to_svg(spec, vl_version=VEGALITE, config=look, allowed_base_urls=[])
+    made = {"svg": svg.encode}
+    made |= {"png": lambda: vl_convert.svg_to_png(svg, scale=2), "pdf": lambda: vl_convert.svg_to_pdf(svg)}
+    return {form: made[form]() for form in forms}
 
 
 def write_figures(
@@ -72,21 +62,22 @@ def write_figures(
         folder.mkdir(parents=True, exist_ok=True)
         with open_folder(folder) as opened:
             for figure in figures:
-                spec = whole(figure, subtitle)
-                for form in formats:
+                for form, data in convert(whole(figure, subtitle), formats, theme, cpus).items():
                     file = folder / f"{figure.name}.{form}"
-                    write_whole(file, convert(spec, form, theme, cpus), folder=opened)
+                    write_whole(file, data, folder=opened)
                     written.append(file)
     return written
 
 
-def save_figures(record: Record, folder: Path, formats: Sequence[str] = FORMATS, theme: Theme = "light", timing: Timing | None = None) -> list[Path]:
-    """Write every figure of the record into `folder`; the files written. Raises InputError for an unknown format, and as `write_figures` does."""
+def save_figures(
+    record: Record, folder: Path, formats: Sequence[str] = FORMATS, theme: Theme = "light", timing: Timing | None = None, drawn: Drawn | None = None
+) -> list[Path]:
+    """Write every figure of the record into `folder`; the files written. Raises InputError for an unknown format, and as `write_figures` does.
+
+    `drawn`: the figures, where they are drawn already.
+    """
     for form in formats:
         if form not in FORMATS:
             raise InputError(f"figures have no format '{form}'; there are {', '.join(FORMATS)}")
-    source = Source.of(record)
-    judged = gather([record], (timing or Timing()).options)
-    searched = sustained_figure(curves([record]))
-    more = [*timing_figures(judged, (timing or Timing()).markers), *([searched] if searched is not None else [])]
-    return write_figures([*figures(source).values(), *more], folder, "\n".join(system_lines(record)), formats, theme, len(source.cpus))
+    drawn = drawn or Drawn.of(record, timing or Timing())
+    return write_figures(drawn.figures.values(), folder, "\n".join(system_lines(record)), formats, theme, len(drawn.source.cpus))
