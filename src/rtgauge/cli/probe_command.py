@@ -248,7 +248,7 @@ def measure_probe(
             for file in export_samples(record.samples(record.steps[0]), samples):
                 display.say(f"samples {file}")
         if state is not None and record.steps:
-            export_state(record.folder(record.steps[0]) / STATE_FILE, state)
+            export_state(record.file(record.steps[0], STATE_FILE), state)
             display.say(f"state {state}")
     return status
 

@@ -15,6 +15,7 @@ from typing import Any, Literal, cast
 from pydantic import ValidationError
 
 from rtgauge.errors import InputError
+from rtgauge.input_file import read_toml
 from rtgauge.load import registry as loads
 from rtgauge.plan.plan_file import STEP_KEYS, PlanFile, plan_keys
 from rtgauge.probe import registry as probes
@@ -82,16 +83,11 @@ def _written(source: str) -> tuple[dict[str, Any], str]:
     path = Path(source)
     if "/" not in source and not source.endswith(".toml") and preset.is_file():
         return tomllib.loads(preset.read_text(encoding="utf-8")), f"preset {source}"
-    if not path.is_file():
+    if not path.exists():
         if source.endswith(".toml") or "/" in source:
             raise InputError(f"there is no plan file {source}")
         raise InputError(f"unknown plan '{source}'{nearest(source, presets())} (or the path of a TOML file)")
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8")), f"plan {source}"
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"plan {source} is not TOML: {error}") from None
-    except OSError as error:
-        raise InputError(f"plan {source} cannot be read: {error.strerror}") from None
+    return read_toml(path, f"plan {source}"), f"plan {source}"
 
 
 def _step_key(entry: dict[str, Any], place: str) -> StepKey:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import re
 import secrets
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from rtgauge.errors import InputError, MeasureError
+from rtgauge.input_file import open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -164,6 +166,12 @@ def clear_errors(path: Path, record: Path | None = None, option: str = "--out", 
         if number in {errno.ENOTDIR, errno.EEXIST} and kind == "folder":
             raise InputError(f"{path} is not a folder: choose another one with {option}") from None
         raise InputError(f"{path} cannot be written ({error.strerror or error}): choose another {kind} with {option}") from None
+
+
+def checksum(path: Path) -> str:
+    """SHA-256 of a regular file, hexadecimal. Raises OSError."""
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def clean_name(text: str) -> str:

@@ -289,6 +289,7 @@ class Step(Model):
     tasks: list[TaskCounts] = Field(default_factory=list[TaskCounts], description="taskset: a task each, in the set's order")
     segments: list[RunSegment] = Field(default_factory=list[RunSegment], description="taskset: who ran when over the first hyperperiods")
     changes: dict[str, Any] = Field(default_factory=dict, description="what changed over the step on the target: interrupts, softirqs, ...")
+    checksums: dict[str, str] = Field(default_factory=dict, description="file in the step's folder -> its SHA-256; empty in records of earlier versions")
 
     @property
     def main_series(self) -> list[SeriesSummary]:

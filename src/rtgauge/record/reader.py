@@ -3,40 +3,45 @@
 
 from __future__ import annotations
 
-import json
+import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import ValidationError
 
 from rtgauge.errors import RecordError
-from rtgauge.record.files import check_name, clean_name
+from rtgauge.input_file import MOST_JSON, parse_json, read_regular
+from rtgauge.record.files import check_name, checksum, clean_name
 from rtgauge.record.model import SCHEMA_VERSION, Model, Run, Step
 
 if TYPE_CHECKING:
     import polars as pl
 
 STEP_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,120}")
+WINDOWS = "windows.parquet"
+SAMPLES = re.compile(r"samples-([0-9]{1,9})\.i64")
 ModelT = TypeVar("ModelT", bound=Model)
 
 
 def read_json(path: Path) -> Any:
     """The JSON in `path`. Raises RecordError that names the file."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return parse_json(read_regular(path, MOST_JSON))
     except FileNotFoundError:
         raise RecordError(f"{path} is missing: not a record, or a damaged one") from None
-    except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise RecordError(f"{path} cannot be read ({error}): the record is damaged") from None
+    except (OSError, ValueError) as error:
+        raise RecordError(f"{path} cannot be read ({getattr(error, 'strerror', None) or error}): the record is damaged") from None
 
 
 def read_model(path: Path, model: type[ModelT]) -> ModelT:
     """The model stored in `path`. Raises RecordError with the file and the first error."""
     data = read_json(path)
     version = cast("dict[str, Any]", data).get("schema_version") if isinstance(data, dict) else None
-    if isinstance(version, int) and version > SCHEMA_VERSION:
+    if version is not None and (not isinstance(version, int) or isinstance(version, bool) or version < 1):
+        raise RecordError(f"{path} has a schema version that is no number: the record is damaged")
+    if version is not None and version > SCHEMA_VERSION:
         raise RecordError(f"{path} was written by a newer rtgauge (schema {version}, supported: {SCHEMA_VERSION}): update rtgauge")
     try:
         return model.model_validate(data)
@@ -44,6 +49,13 @@ def read_model(path: Path, model: type[ModelT]) -> ModelT:
         details = error.errors()[0]
         where = ".".join(str(part) for part in details["loc"]) or "the file"
         raise RecordError(f"{path} is not a file of a record ({where}: {details['msg']})") from None
+
+
+def _check_inside(record: Path, file: Path) -> Path:
+    """The file, if no part of its path within the record is a link: a record from elsewhere shows no file of this machine. Raises RecordError."""
+    if os.path.realpath(file) != os.path.join(os.path.realpath(record), file.relative_to(record)):  # noqa: PTH118 - pathlib would drop nothing, but resolve twice
+        raise RecordError(f"{file} is a link: the record is damaged")
+    return file
 
 
 def _facts(path: Path) -> dict[str, Any]:
@@ -63,6 +75,7 @@ class Record:
     systems: dict[str, dict[str, Any]]
     label: str | None = None
     """What the user calls it; None: nothing."""
+    _checked: set[object] = field(default_factory=set[object], compare=False, repr=False)
 
     @classmethod
     def open(cls, path: Path) -> Record:
@@ -70,16 +83,16 @@ class Record:
         check_name(path.absolute())
         if not path.is_dir():
             raise RecordError(f"{path} is not a record: there is no such folder (rtgauge list shows the records; latest is the newest)")
-        run = read_model(path / "run.json", Run)
+        run = read_model(_check_inside(path, path / "run.json"), Run)
         if len(set(run.steps)) < len(run.steps) or not all(STEP_ID.fullmatch(step_id) for step_id in run.steps):
             raise RecordError(f"{path / 'run.json'} has duplicate or invalid step names: the record is damaged")
-        steps = [read_model(path / "steps" / step_id / "step.json", Step) for step_id in run.steps]
+        steps = [read_model(_check_inside(path, path / "steps" / step_id / "step.json"), Step) for step_id in run.steps]
         for step, step_id in zip(steps, run.steps, strict=True):
             if step.id != step_id:
                 raise RecordError(f"{path / 'steps' / step_id / 'step.json'} belongs to another step ({step.id}): the record is damaged")
         order = [clean_name(target) for target in run.targets]
         files = sorted(path.glob("targets/*/system.json"), key=lambda file: (order.index(file.parent.name) if file.parent.name in order else len(order), file))
-        systems = {file.parent.name: _facts(file) for file in files}
+        systems = {file.parent.name: _facts(_check_inside(path, file)) for file in files}
         return cls(path, run, steps, systems)
 
     def system(self, target: str) -> dict[str, Any]:
@@ -90,24 +103,47 @@ class Record:
         """The folder of a step."""
         return self.path / "steps" / step.id
 
+    def file(self, step: Step, name: str) -> Path:
+        """A file of a step, if it has one checked against its checksum when it is first asked for. Raises RecordError for a link or a damaged file."""
+        path = _check_inside(self.path, self.folder(step) / name)
+        known = step.checksums.get(name)
+        if known is not None and path not in self._checked:
+            try:
+                actual = checksum(path)
+            except OSError as error:
+                raise RecordError(f"{path} cannot be read ({error.strerror}): the record is damaged") from None
+            if actual != known:
+                raise RecordError(f"{path} does not have the checksum in step.json: the record is damaged")
+            self._checked.add(path)
+        return path
+
     def windows(self, step: Step) -> pl.DataFrame:
         """The windows of a step, columns as in docs/formats/record.md. Raises RecordError."""
-        import polars as pl
+        from rtgauge.record.windows_file import check_windows, read_windows
 
-        from rtgauge.record.windows import SCHEMA
-
-        path = self.folder(step) / "windows.parquet"
-        try:
-            frame = pl.read_parquet(path, glob=False)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise RecordError(f"{path} cannot be read ({error}): the record is damaged") from None
-        if frame.schema.get("bins") == pl.List(pl.UInt32):
-            frame = frame.cast({"bins": SCHEMA["bins"]})  # written before there were signed series
-        wrong = [name for name, kind in SCHEMA.items() if frame.schema.get(name) != kind]
-        if wrong:
-            raise RecordError(f"{path} is not a table of windows (column {wrong[0]}): the record is damaged")
+        path = self.file(step, WINDOWS)
+        frame = read_windows(path)
+        if (path, "values") not in self._checked:
+            try:
+                check_windows(frame)
+                _check_counts(frame, step)
+            except ValueError as error:
+                raise RecordError(f"{path}: {error}: the record is damaged") from None
+            self._checked.add((path, "values"))
         return frame
 
     def samples(self, step: Step) -> dict[int, Path]:
-        """Series -> file of raw samples; empty if there are none."""
-        return {int(file.stem.removeprefix("samples-")): file for file in sorted(self.folder(step).glob("samples-*.i64"))}
+        """Series -> file of raw samples; empty if there are none. Raises RecordError."""
+        names = sorted(file.name for file in self.folder(step).glob("samples-*.i64"))
+        return {int(match[1]): self.file(step, name) for name in names if (match := SAMPLES.fullmatch(name))}
+
+
+def _check_counts(windows: pl.DataFrame, step: Step) -> None:
+    """The windows have as many values as the step says. Raises ValueError."""
+    import polars as pl
+
+    measured = windows.filter(pl.col("phase") == "measure").group_by("series").agg(pl.col("count").sum(), pl.col("missed").sum())
+    counts = {series: (count, missed) for series, count, missed in measured.iter_rows()}
+    for series in step.series:
+        if series.series is not None and counts.get(series.series, (0, 0)) != (series.count, series.missed):
+            raise ValueError(f"series {series.series} has another number of values than step.json says")

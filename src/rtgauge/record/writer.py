@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rtgauge.errors import InputError, RecordError
-from rtgauge.record.files import below_descriptor, check_name, check_own, clean_name, clear_errors, shown, sync_folder, sync_tree, write_whole
+from rtgauge.record.files import below_descriptor, check_name, check_own, checksum, clean_name, clear_errors, shown, sync_folder, sync_tree, write_whole
 from rtgauge.record.finder import PARTIAL
 from rtgauge.record.model import Run, Step
-from rtgauge.record.reader import STEP_ID, Record, read_json, read_model
+from rtgauge.record.reader import STEP_ID, WINDOWS, Record, read_json, read_model
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -221,7 +221,8 @@ class RecordWriter:
         windows.write_parquet(table)
         with clear_errors(temporary, self.path):
             temporary.mkdir(FOLDER_MODE, exist_ok=True)
-            (temporary / "windows.parquet").write_bytes(table.getvalue())
+            (temporary / WINDOWS).write_bytes(table.getvalue())
+            step.checksums = {file.name: checksum(file) for file in sorted(temporary.iterdir()) if file.name != "step.json"}
             (temporary / "step.json").write_bytes(_bytes(step))
             sync_tree(temporary)
             temporary.rename(folder)

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from importlib import resources
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from rtgauge.errors import InputError
+from rtgauge.input_file import MOST_TOML, read_regular, toml_of
 from rtgauge.validation import explain
 
 if TYPE_CHECKING:
@@ -118,10 +118,7 @@ RULE_KEYS = [_dashed(name) for name in Rule.model_fields]
 
 def parse_rules(text: str, source: str) -> list[Rule]:
     """The rules of a TOML text; `source` names it in errors. Raises InputError, which names the wrong rule."""
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{source} is not TOML: {error}") from None
+    document = toml_of(text, source)
     unknown = [key for key in document if key != "rule"]
     entries: Any = document.get("rule")
     if unknown:
@@ -148,7 +145,7 @@ def read_rules(path: Path | None = None) -> list[Rule]:
     if path is None:
         return parse_rules((resources.files("rtgauge.system") / "rules.toml").read_text(encoding="utf-8"), "rules.toml")
     try:
-        return parse_rules(path.read_text(encoding="utf-8"), str(path))
+        return parse_rules(read_regular(path, MOST_TOML).decode("utf-8"), str(path))
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8") from None
     except OSError as error:

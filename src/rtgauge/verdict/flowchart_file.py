@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from rtgauge.errors import InputError
+from rtgauge.input_file import MOST_TOML, read_regular, toml_of
 from rtgauge.suggest import nearest
 from rtgauge.validation import explain
 
@@ -158,13 +158,9 @@ def with_thresholds(given: Thresholds, *, black: float | None = None, marginal: 
 def parse_flowchart(text: str, what: str) -> Flowchart:
     """The flowchart in a TOML text; `what` names it in errors. Raises InputError."""
     try:
-        return Flowchart.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{what} is not TOML: {error}") from None
+        return Flowchart.model_validate(toml_of(text, what))
     except ValidationError as error:
         raise explain(error, what, []) from None
-    except RecursionError:
-        raise InputError(f"{what}: nested too deeply") from None
 
 
 def load_flowchart(source: str) -> tuple[Flowchart, Chart]:
@@ -173,7 +169,7 @@ def load_flowchart(source: str) -> tuple[Flowchart, Chart]:
         own = parse_flowchart((resources.files("rtgauge.verdict") / "flowchart.toml").read_text(encoding="utf-8"), "the flowchart")
         return own, own.named(source)
     try:
-        text = Path(source).read_text(encoding="utf-8")
+        text = read_regular(Path(source), MOST_TOML).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"--chart {source} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     found = parse_flowchart(text, f"--chart {source}")

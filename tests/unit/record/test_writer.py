@@ -48,11 +48,11 @@ def test_a_finished_record_reads_back(tmp_path):
 def test_a_folder_whose_name_is_a_pattern_is_that_folder_only(tmp_path, name):
     """The windows of the folder beside it, which the pattern would match, are not read."""
     one, windows = step([100, 200])
-    for folder, table in ((name, windows), ("xy", step([1])[1]), ("e1", step([1])[1])):
+    for folder, of, table in ((name, one, windows), ("xy", *step([1])), ("e1", *step([1]))):
         (tmp_path / folder).mkdir()
         writer = RecordWriter.create(tmp_path / folder, host="h", name="n", now=NOW)
         writer.write_run(run(writer.id))
-        writer.commit_step(one, table)
+        writer.commit_step(of, table)
         writer.finish("complete").rename(tmp_path / folder / "record")
     assert_frame_equal(Record.open(tmp_path / name / "record").windows(one), windows)
 

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rtgauge.errors import InputError
+from rtgauge.input_file import read_toml, toml_of
 from rtgauge.schedulability.model.task import HIGHEST_PRIORITY, Task, TaskSet
 from rtgauge.suggest import nearest
 from rtgauge.units import MAX_CPU, format_duration
@@ -18,7 +18,8 @@ from rtgauge.validation import DurationNs, between, explain
 if TYPE_CHECKING:
     from pathlib import Path
 
-MAX_BYTES = 1_000_000
+MOST_TASKS = 1_000
+"""The analysis takes time in their square."""
 LONGEST = "100000d"
 Positive = Annotated[DurationNs, between("1ns", LONGEST)]
 NotNegative = Annotated[DurationNs, between("0s", LONGEST)]
@@ -61,32 +62,14 @@ def read_task_set(path: Path) -> TaskSet:
 
 def read_written(path: Path) -> dict[str, Any]:
     """The file's TOML, not yet checked. Raises InputError."""
-    what = f"task set {path}"
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise InputError(f"{what} is larger than {MAX_BYTES} bytes; is it the right file?")
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(f"there is no task set {path}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{what} is not TOML: {error}") from None
-    except OSError as error:
-        raise InputError(f"{what} cannot be read: {error.strerror}") from None
-    return _toml(text, what)
+    if not path.exists():
+        raise InputError(f"there is no task set {path}")
+    return read_toml(path, f"task set {path}")
 
 
 def parse_task_set(text: str, what: str, name: str = "task set") -> TaskSet:
     """Check TOML text; `what` names it in errors, `name` is what to call a set that has no name. Raises InputError."""
-    return check_task_set(_toml(text, what), what, name)
-
-
-def _toml(text: str, what: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except RecursionError:
-        raise InputError(f"{what} is not a task set: it is nested too deeply") from None
-    except ValueError as error:  # TOMLDecodeError, and what Python says of a number with thousands of digits
-        raise InputError(f"{what} is not TOML: {_shown(str(error))}") from None
+    return check_task_set(toml_of(text, what), what, name)
 
 
 def check_task_set(written: dict[str, Any], what: str, name: str = "task set") -> TaskSet:
@@ -97,6 +80,8 @@ def check_task_set(written: dict[str, Any], what: str, name: str = "task set") -
         raise _one_line(explain(error, what, list(TaskFile.model_fields))) from None
     if not content.task:
         raise InputError(f"{what} has no task; give it a [[task]] with name, period and execution")
+    if len(content.task) > MOST_TASKS:
+        raise InputError(f"{what} has {len(content.task)} tasks; the most is {MOST_TASKS}")
     entries = [_entry(entry, f"{what}, task {number}") for number, entry in enumerate(content.task, 1)]
     _check_together(entries, what)
     return TaskSet(

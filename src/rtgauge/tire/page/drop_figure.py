@@ -70,7 +70,7 @@ def drop_of(record: Record) -> Drop | None:
         if is_tire(step) and isinstance(steps, int) and step.key.parameters.get("state") and (record.folder(step) / STATE_FILE).is_file():
             families.setdefault(_family(step), {})[steps] = step
     most = max(families.values(), key=len, default=dict[int, Step]())
-    states: list[tuple[Step, TireState]] = [(step, read_state(record.folder(step) / STATE_FILE)) for _, step in sorted(most.items())]
+    states: list[tuple[Step, TireState]] = [(step, read_state(record.file(step, STATE_FILE))) for _, step in sorted(most.items())]
     drawable = [(step, state) for step, state in states if len(state.nodes) <= MOST_NODES]
     if len(drawable) < LEAST_FRAMES:
         return None

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: MIT
+"""What a Parquet file says of itself, checked before it is decoded: a page of a few bytes can stand for a billion values.
+
+Read are the footer and the headers of the pages (the format's `parquet.thrift`, in Thrift's compact protocol), no values.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+MAGIC = b"PAR1"
+MOST_FOOTER = 64 << 20
+MOST_FIELDS = 1_000_000
+"""Numbers, texts and lists in the footer."""
+MOST_NESTED = 16
+PAGE_HEADER_BYTES = 1 << 16
+SPARE_VALUES, VALUES_A_BYTE = 1_000_000, 100
+"""A window has numbers that do not compress: real files have less than ten values a byte."""
+SPARE_BYTES, BYTES_A_BYTE = 64 << 20, 100
+TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
+DICTIONARY, DATA, DATA_V2 = 2, 0, 3
+
+
+class _Thrift:
+    """Decodes one struct of the compact protocol into a dict: number of a field -> value."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.at = 0
+        self._fields = 0
+
+    def _byte(self) -> int:
+        if self.at >= len(self._data):
+            raise ValueError("its description is cut short")
+        self.at += 1
+        return self._data[self.at - 1]
+
+    def _varint(self) -> int:
+        value = 0
+        for shift in range(0, 70, 7):
+            byte = self._byte()
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+        raise ValueError("a number in its description has more than 64 bits")
+
+    def _integer(self) -> int:
+        value = self._varint()
+        return (value >> 1) ^ -(value & 1)
+
+    def _skip(self, length: int) -> bytes:
+        if length > len(self._data) - self.at:
+            raise ValueError("its description is cut short")
+        self.at += length
+        return self._data[self.at - length : self.at]
+
+    def _value(self, kind: int, depth: int) -> Any:
+        self._fields += 1
+        if self._fields > MOST_FIELDS or depth > MOST_NESTED:
+            raise ValueError("its description is too large")
+        match kind:
+            case 1 | 2:
+                return kind == TRUE
+            case 3:
+                return self._byte()
+            case 4 | 5 | 6:
+                return self._integer()
+            case 7:
+                return self._skip(8)
+            case 8:
+                return self._skip(self._varint())
+            case 9 | 10:
+                head = self._byte()
+                length = head >> 4 if head >> 4 < 15 else self._varint()
+                if length > len(self._data) - self.at:
+                    raise ValueError("its description is cut short")
+                # In a list a boolean is a byte.
+                return [self._value(BYTE if head & 15 in {TRUE, FALSE} else head & 15, depth + 1) for _ in range(length)]
+            case 12:
+                return self.struct(depth + 1)
+            case _:
+                raise ValueError("its description has a field of an unknown kind")
+
+    def struct(self, depth: int = 0) -> dict[int, Any]:
+        fields: dict[int, Any] = {}
+        number = 0
+        while head := self._byte():
+            number = number + (head >> 4) if head >> 4 else self._integer()
+            fields[number] = self._value(head & 15, depth)
+        return fields
+
+
+def _number(fields: dict[int, Any], field: int) -> int:
+    value = fields.get(field)
+    if not isinstance(value, int) or not 0 <= value < 1 << 62:
+        raise ValueError("its description lacks a number")
+    return value
+
+
+def _structs(fields: dict[int, Any], field: int) -> list[dict[int, Any]]:
+    value = fields.get(field)
+    if not isinstance(value, list) or not all(isinstance(part, dict) for part in cast("list[Any]", value)):
+        raise ValueError("its description lacks a list")
+    return cast("list[dict[int, Any]]", value)
+
+
+def _struct(fields: dict[int, Any], field: int) -> dict[int, Any]:
+    value = fields.get(field)
+    if not isinstance(value, dict):
+        raise ValueError("its description lacks a part")
+    return cast("dict[int, Any]", value)
+
+
+def _pages(file: BinaryIO, column: dict[int, Any], end: int) -> tuple[int, int]:
+    """(values in its data pages, bytes of all its pages when decompressed) of a column chunk. Raises ValueError."""
+    offset, left = min(_number(column, field) for field in (9, 11) if field in column), _number(column, 7)
+    if offset + left > end:
+        raise ValueError("a column lies outside of it")
+    values = unpacked = 0
+    while left > 0:
+        file.seek(offset)
+        reader = _Thrift(file.read(min(left, PAGE_HEADER_BYTES)))
+        header = reader.struct()
+        size = reader.at + _number(header, 3)
+        match header.get(1):
+            case 0:
+                values += _number(_struct(header, 5), 1)
+            case 2:
+                _number(_struct(header, 7), 1)
+            case 3:
+                values += _number(_struct(header, 8), 1)
+            case _:
+                raise ValueError("it has a page of an unknown kind")
+        unpacked += _number(header, 2)
+        offset, left = offset + size, left - size
+    if left:
+        raise ValueError("its pages do not fit its columns")
+    return values, unpacked
+
+
+def check_parquet(file: BinaryIO, columns: Collection[str]) -> int:
+    """Check a Parquet file of these columns; gives the number of its rows.
+
+    Raises ValueError where its parts do not fit together, or where it would decode to far more than its size; OSError.
+    """
+    size = file.seek(0, 2)
+    file.seek(max(size - 8, 0))
+    tail = file.read(8)
+    length = int.from_bytes(tail[:4], "little")
+    if size < 12 or tail[4:] != MAGIC or length > min(size - 12, MOST_FOOTER):
+        raise ValueError("it is not Parquet, or cut short")
+    end = size - 8 - length
+    file.seek(end)
+    footer = _Thrift(file.read(length)).struct()
+    schema = _structs(footer, 2)
+    if len(schema) > 4 * len(columns) + 1 or _number(schema[0], 5) != len(columns):
+        raise ValueError("it has other columns")
+    rows = values = unpacked = 0
+    for group in _structs(footer, 4):
+        group_rows = _number(group, 3)
+        rows += group_rows
+        for chunk in _structs(group, 1):
+            column = _struct(chunk, 3)
+            path = column.get(3)
+            if chunk.get(1) is not None or not isinstance(path, list) or not path:
+                raise ValueError("a column lies outside of it")
+            column_values, column_unpacked = _pages(file, column, end)
+            nested = len(cast("list[Any]", path)) > 1
+            if column_values != _number(column, 5) or (column_values < group_rows if nested else column_values != group_rows):
+                raise ValueError("its columns have different lengths")
+            values += column_values
+            unpacked += column_unpacked
+    if rows != _number(footer, 3):
+        raise ValueError("its columns have different lengths")
+    if values > SPARE_VALUES + VALUES_A_BYTE * size or unpacked > SPARE_BYTES + BYTES_A_BYTE * size:
+        raise ValueError(f"its {size} bytes would become {values} values")
+    return rows

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: MIT
+"""Damaged and hostile records: bits that flipped, values that do not fit together, links, devices, and files that grow when they are read."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from rtgauge.errors import RecordError
+from rtgauge.input_file import MOST_DEPTH, parse_json, parse_toml, read_regular
+from rtgauge.record.files import checksum
+from rtgauge.record.histogram import signed_bin_of
+from rtgauge.record.reader import Record
+from rtgauge.record.windows import SCHEMA
+from rtgauge.record.windows_file import check_windows
+from rtgauge.record.writer import RecordWriter
+from tests.unit.records import run, step
+
+LATENCIES = [[1_000, 2_000, 3_000, 50_000], [5, 70_000]]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    writer = RecordWriter.create(tmp_path / "runs", host="h", name="n")
+    writer.write_run(run(writer.id))
+    one, windows = step(LATENCIES)
+    (writer.step_folder(one.id) / "stream.ndjson").write_text("{}\n")
+    writer.commit_step(one, windows)
+    writer.write_system("local", {"kernel": "6"})
+    return writer.finish("complete")
+
+
+def windows_of(path: Path) -> pl.DataFrame:
+    record = Record.open(path)
+    return record.windows(record.steps[0])
+
+
+def table(path: Path) -> Path:
+    return path / "steps/01-wakeup-idle/windows.parquet"
+
+
+def change(path: Path, file: str, **values: Any) -> None:
+    place = path / file
+    place.write_text(json.dumps({**json.loads(place.read_text()), **values}))
+
+
+def replace_windows(path: Path, frame: pl.DataFrame, *, with_checksum: bool) -> None:
+    """As somebody would who made the record; without a checksum as earlier versions wrote it."""
+    frame.write_parquet(table(path))
+    change(path, "steps/01-wakeup-idle/step.json", checksums={"windows.parquet": checksum(table(path))} if with_checksum else {})
+
+
+def test_every_file_of_a_step_has_its_checksum(path):
+    (one,) = Record.open(path).steps
+    folder = path / "steps" / one.id
+    assert one.checksums == {name: checksum(folder / name) for name in ("stream.ndjson", "windows.parquet")}
+
+
+def test_a_bit_that_flips_is_seen(path):
+    """Any of them: a checksum does not depend on which."""
+    good = table(path).read_bytes()
+    generator = random.Random(1)
+    for _ in range(200):
+        bit = generator.randrange(len(good) * 8)
+        bad = bytearray(good)
+        bad[bit // 8] ^= 1 << bit % 8
+        table(path).write_bytes(bad)
+        with pytest.raises(RecordError, match="checksum"):
+            windows_of(path)
+    table(path).write_bytes(good)
+    windows_of(path)
+
+
+def test_a_record_of_an_earlier_version_is_read(path):
+    windows = windows_of(path)
+    step_file = path / "steps/01-wakeup-idle/step.json"
+    written = json.loads(step_file.read_text())
+    del written["checksums"]
+    step_file.write_text(json.dumps(written))
+    assert_frame_equal(windows_of(path), windows)
+
+
+def test_a_bit_that_flips_without_a_checksum_is_an_error_or_a_table_that_fits_together(path, capfd):
+    replace_windows(path, windows_of(path), with_checksum=False)
+    good = table(path).read_bytes()
+    generator = random.Random(2)
+    seen = 0
+    for _ in range(300):
+        bit = generator.randrange(len(good) * 8)
+        bad = bytearray(good)
+        bad[bit // 8] ^= 1 << bit % 8
+        table(path).write_bytes(bad)
+        try:
+            check_windows(windows_of(path))
+        except RecordError:
+            seen += 1
+    assert seen > 100
+    assert "panicked" not in capfd.readouterr().err
+
+
+BINS = signed_bin_of([1_000, 2_000, 3_000, 50_000]).tolist()
+ROW = {
+    "series": 0, "phase": "measure", "index": 0, "start_ns": 0, "end_ns": 10**9, "count": 4, "missed": 0, "min_ns": 1_000, "max_ns": 50_000,
+    "sum_ns": 56_000, "m2_ns2": 1e9, "bins": BINS, "counts": [1, 1, 1, 1], "missed_bins": [], "missed_counts": [],
+}  # fmt: skip
+
+
+def frame(**values: Any) -> pl.DataFrame:
+    return pl.DataFrame([{**ROW, **values}], schema=SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"phase": "other"}, "unknown phase"),
+        ({"count": None}, "empty value"),
+        ({"bins": None}, "empty value"),
+        ({"bins": [BINS[0], None, *BINS[2:]]}, "empty bin"),
+        ({"start_ns": 2 * 10**9}, "times out of order"),
+        ({"end_ns": 2**62 + 1}, "times out of order"),
+        ({"count": 2**60}, "too large a count"),
+        ({"missed": 2**63}, "too large a count"),
+        ({"counts": [2**63, 2**63, 2, 2]}, "too large a count"),
+        ({"counts": [1, 1, 1]}, "bins without counts"),
+        ({"missed_bins": [3]}, "bins without counts"),
+        ({"bins": [BINS[1], BINS[0], *BINS[2:]]}, "bins out of order"),
+        ({"bins": [BINS[0], BINS[0], *BINS[2:]]}, "bins out of order"),
+        ({"bins": [*BINS[:3], 20_000]}, "bins out of range"),
+        ({"bins": [-20_000, *BINS[1:]]}, "bins out of range"),
+        ({"counts": [1, 1, 1, 2]}, "more values in bins"),
+        ({"min_ns": 60_000}, "extremes"),
+        ({"min_ns": None}, "extremes"),
+        ({"max_ns": 2**62 + 1}, "extremes"),
+        ({"min_ns": 2_000}, "outside of its extremes"),
+        ({"max_ns": 2_000, "sum_ns": 6_000}, "outside of its extremes"),
+        ({"sum_ns": 10**12}, "mean outside"),
+        ({"m2_ns2": float("nan")}, "deviation"),
+        ({"m2_ns2": -1.0}, "deviation"),
+    ],
+)
+def test_values_that_do_not_fit_together(values, says):
+    check_windows(frame())
+    with pytest.raises(ValueError, match=says):
+        check_windows(frame(**values))
+
+
+def test_windows_of_another_step_are_refused(path):
+    replace_windows(path, step([[1, 2], [3]])[1], with_checksum=True)
+    with pytest.raises(RecordError, match="another number of values"):
+        windows_of(path)
+
+
+@pytest.mark.parametrize("with_checksum", [True, False])
+@pytest.mark.parametrize("column", ["bins", "missed_bins"])
+def test_a_table_of_a_few_bytes_that_stands_for_a_billion_values_is_not_decoded(path, with_checksum, column):
+    """Values that are all the same take no room in Parquet."""
+    many = 30_000_000
+    counts = {"bins": "counts", "missed_bins": "missed_counts"}[column]
+    lists = {column: pl.zeros(many, dtype=pl.Int32, eager=True).implode(), counts: pl.zeros(many, dtype=pl.UInt64, eager=True).implode()}
+    bomb = frame().with_columns(**{name: values.cast(SCHEMA[name]) for name, values in lists.items()}).select(list(SCHEMA))
+    replace_windows(path, bomb, with_checksum=with_checksum)
+    assert table(path).stat().st_size < 200_000
+    started = time.process_time()
+    with pytest.raises(RecordError, match="would become"):
+        windows_of(path)
+    assert time.process_time() - started < 10
+
+
+def test_many_windows_that_are_all_the_same_are_not_decoded(path):
+    replace_windows(path, frame().select(pl.all().gather([0] * 400_000)), with_checksum=True)
+    with pytest.raises(RecordError, match="would become"):
+        windows_of(path)
+
+
+def test_other_columns_and_no_parquet(path):
+    for frame_ in (frame().drop("bins"), frame().with_columns(more=pl.lit(1)), frame().with_columns(pl.col("bins").cast(pl.List(pl.Float64)))):
+        replace_windows(path, frame_, with_checksum=True)
+        with pytest.raises(RecordError):
+            windows_of(path)
+    for data in (b"", b"PAR1", b"PAR1" + b"\xff" * 100 + b"PAR1", b"PAR1" + (2**31).to_bytes(4, "little") + b"PAR1"):
+        table(path).write_bytes(data)
+        change(path, "steps/01-wakeup-idle/step.json", checksums={})
+        with pytest.raises(RecordError):
+            windows_of(path)
+
+
+@pytest.mark.parametrize("name", ["run.json", "steps/01-wakeup-idle/step.json", "steps/01-wakeup-idle/windows.parquet", "targets/local/system.json"])
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "link", "link to a device"])
+def test_a_file_that_is_none(path, tmp_path, name, kind):
+    """A pipe would be waited for, a device has no end, a link shows a file of this machine."""
+    place = path / name
+    place.rename(tmp_path / "private")
+    match kind:
+        case "pipe":
+            os.mkfifo(place)
+        case "device":
+            pytest.skip("needs mknod: the link to a device stands for it") if os.geteuid() != 0 else os.mknod(place, 0o20666, os.makedev(1, 5))
+        case "folder":
+            place.mkdir()
+        case "link":
+            place.symlink_to(tmp_path / "private")
+        case _:
+            place.symlink_to("/dev/zero")
+    with pytest.raises(RecordError) as error:
+        windows_of(path)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("folder", ["steps", "steps/01-wakeup-idle", "targets", "targets/local"])
+def test_a_folder_that_is_a_link(path, tmp_path, folder):
+    (path / folder).rename(tmp_path / "private")
+    (path / folder).symlink_to(tmp_path / "private")
+    with pytest.raises(RecordError, match="is a link"):
+        windows_of(path)
+
+
+def test_a_record_that_is_linked_to_is_read(path, tmp_path):
+    (tmp_path / "link").symlink_to(path)
+    assert windows_of(tmp_path / "link").height == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 900 + "]" * 900,
+        '{"a":' * 900 + "1" + "}" * 900,
+        "[" * (MOST_DEPTH + 1) + "]" * (MOST_DEPTH + 1),
+        "[" + "[]," * 2_000_001 + "[]]",
+        '{"a": "\\ud800"}',
+        '{"\\udfff": 1}',
+        "9" * 5_000,
+        "[1e999]",
+        "[1e31]",
+        "NaN",
+        "[Infinity]",
+        str(2**64),
+        "\ufeff{}",
+        "{",
+        "",
+    ],
+    ids=lambda text: text[:12],
+)
+def test_json_that_is_refused(text):
+    with pytest.raises(ValueError, match=r".") as error:
+        parse_json(text.encode())
+    assert "\n" not in str(error.value)
+    assert not isinstance(error.value, UnicodeError)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ".".join("a" * 300_000) + " = 1",
+        "[" + ".".join("a" * 300_000) + "]",
+        "a = " + "[" * 5_000,
+        "a = " + "{a=" * 5_000,
+        f"a = {'9' * 5_000}",
+        f"a = 0x{'f' * 5_000}",
+        "a = nan",
+        "a = inf",
+        "#" * (2 << 20),
+    ],
+    ids=lambda text: text[:12],
+)
+def test_toml_that_is_refused(text):
+    started = time.process_time()
+    with pytest.raises(ValueError, match=r"."):
+        parse_toml(text)
+    assert time.process_time() - started < 10
+
+
+def test_the_longest_keys_do_not_take_long():
+    text = "\n".join(f"k{i}." + ".".join("a" * 63) + " = 1" for i in range(6_000))
+    started = time.process_time()
+    with pytest.raises(ValueError, match="64 deep"):
+        parse_toml(text)
+    assert time.process_time() - started < 10
+
+
+def test_only_as_much_is_read_as_was_allowed(tmp_path):
+    (tmp_path / "x").write_bytes(bytes(100))
+    assert len(read_regular(tmp_path / "x", 100)) == 100
+    with pytest.raises(OSError, match="larger than"):
+        read_regular(tmp_path / "x", 99)
+
+
+@pytest.mark.parametrize("version", ["2", "x", [], {}, 1.5, True, 0, -1, None, 2, 10**30])
+def test_the_version_of_the_schema_is_a_number(path, version):
+    change(path, "run.json", schema_version=version)
+    if version is None:
+        with pytest.raises(RecordError):
+            Record.open(path)
+        return
+    with pytest.raises(RecordError, match=r"schema|bits"):
+        Record.open(path)
