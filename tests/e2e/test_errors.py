@@ -71,7 +71,7 @@ CPUS = sorted(os.sched_getaffinity(0))
         ("list nowhere", "there is no folder nowhere"),
         ("report nowhere", "no such folder"),
         ("export nowhere", "no such folder"),
-        ("import cyclictest nowhere", "nowhere"),
+        ("import nowhere", "nowhere"),
     ],
 )
 def test_wrong_input(tmp_path: Path, words: str, says: str) -> None:

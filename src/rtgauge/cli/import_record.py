@@ -4,55 +4,92 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from rtgauge.cli.options import Json, Require
 
-HELP = """Import another tool's measurement as a record.
+HELP = """Import measurements of other tools as records.
+
+`rtgauge import FILE...` is `rtgauge import files FILE...`.
 
 \b
 Examples:
-  rtgauge import cyclictest old.txt
+  rtgauge import cyclictest.txt timerlat.txt summary.xml
+  rtgauge import --as list
   rtgauge import edges scope.csv --stimulus 1 --answer 2
 """
 
-app = typer.Typer(help=HELP)
+
+class Imports(TyperGroup):
+    """Whose first command is the default one: a file's name is no command."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The arguments, with the default command before them where they name none."""
+        if args and args[0] not in self.commands and args[0] not in {"-h", "--help"}:
+            args = ["files", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(help=HELP, cls=Imports, no_args_is_help=True)
 
 
 @app.callback()
 def _imports() -> None:  # pyright: ignore[reportUnusedFunction]
-    """Import another tool's measurement as a record."""
+    """Import measurements of other tools as records."""
 
 
-@app.command("cyclictest")
-def cyclictest(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Output of cyclictest: text of -h, -H or --histfile, or --json.")],
+@app.command("files")
+def files(
+    files: Annotated[list[Path] | None, typer.Argument(metavar="FILE...", help="Outputs of other tools; each becomes a record.")] = None,
+    form: Annotated[str | None, typer.Option("--as", metavar="FORMAT", help="Its format, where it is not recognised; 'list' prints all.")] = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")] = Path("rtgauge-runs"),
-    interval: Annotated[str | None, typer.Option(metavar="TIME", help="cyclictest's -i, if the file does not contain it, e.g. 200us.")] = None,
-    nanoseconds: Annotated[bool, typer.Option("--ns", help="Latencies in the file are in ns (cyclictest -N), not us.")] = False,
+    interval: Annotated[str | None, typer.Option(metavar="TIME", help="The tool's interval, if the file does not contain it, e.g. 200us.")] = None,
+    nanoseconds: Annotated[bool, typer.Option("--ns", help="Latencies in a text of cyclictest are in ns (-N), not us.")] = False,
     require: Require = None,
+    json: Json = False,
 ) -> None:
-    """Import a cyclictest measurement.
+    """Import files of other tools; their format is found from what is in them.
+
+    cyclictest and the other programs of rt-tests, rtla, hwlatdetect, jitterdebugger, rteval, Xenomai's latency, EVL's latmus, stress-ng --cyclic, LAVA.
+    What a tool leaves out or mixes up becomes a mark of the record.
 
     \b
-    Example:
+    Examples:
       cyclictest -m -p 98 -a -t -i 1000 -l 100000 -q -h 400 > old.txt
-      rtgauge import cyclictest old.txt --interval 1ms
+      rtgauge import old.txt --interval 1ms
+      rtgauge import timerlat.txt summary.xml oslat.json
+      rtgauge import --as list
     """
     from rtgauge.cli.conclusion import check_requirement, finish, with_requirement
     from rtgauge.cli.options import duration_option
     from rtgauge.errors import InputError
-    from rtgauge.importers.import_cyclictest import import_cyclictest
+    from rtgauge.importers.formats import BY_NAME
+    from rtgauge.importers.imported_record import import_file
     from rtgauge.record.reader import Record
 
+    if form == "list":
+        width = max(map(len, BY_NAME))
+        for importer in BY_NAME.values():
+            typer.echo(f"{importer.name:{width}}  {importer.help}")
+        return
+    if not files:
+        raise InputError("name a file to import, or --as list for the formats (see rtgauge import --help)")
     check_requirement(require)
     interval_ns = None if interval is None else duration_option("--interval", interval)
     if interval_ns == 0:
         raise InputError("--interval must be longer than 0, e.g. 1ms or 100us")
-    path = import_cyclictest(file, out, interval_ns=interval_ns, unit_ns=1 if nanoseconds else None)
-    raise typer.Exit(finish(path, with_requirement(Record.open(path).run, require), as_json=False))
+    if json and len(files) > 1:
+        raise InputError("--json prints one document: name one file")
+    status = 0
+    for file in files:
+        if str(file) in BY_NAME and not file.exists():
+            raise InputError(f"there is no file {file}; a format is given with --as {file}")
+        path = import_file(file, out, form=form, interval_ns=interval_ns, unit_ns=1 if nanoseconds else None)
+        status = max(status, finish(path, with_requirement(Record.open(path).run, require), as_json=json))
+    raise typer.Exit(status)
 
 
 @app.command("edges")

@@ -1,27 +1,28 @@
 # SPDX-License-Identifier: MIT
-"""Reads the output of cyclictest.
+"""Reads the text output of cyclictest and cyclicdeadline; their JSON is in rt_tests.py.
 
-Text (-h, -H, --histfile, and lines `T: 0 (...)`) differs between versions and options: the first separator of a row is a space and the others are
+Text (-h, -H, --histfile, -v, and lines `T: 0 (...)`) differs between versions and options: the first separator of a row is a space and the others are
 tabs, or all are spaces; -H adds a last column to the rows and to Total, Max and Overflows, not to Min and Avg, and only with two threads or more; rows
 without samples may be missing; `Total:` may be missing; a list of overflow cycles may end in `# 00128 others`; without -q the lines are repeated after
-cursor movements.
-
-JSON (--json, file_version 1): the keys `cmdline:` and `rt_test_version:` contain a colon; `resolution_in_ns` 0 means us; overflows are the cycles
-that are in no bin."""
+cursor movements. -v prints one line a sample: thread, cycle, latency."""
 
 from __future__ import annotations
 
-import json
 import re
-from datetime import UTC
-from email.utils import parsedate_to_datetime
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any, cast
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import InputError
-from rtgauge.importers.measurement import Measurement, Thread
+from rtgauge.importers.foreign_file import lines
+from rtgauge.importers.importer import Hints, Importer
+from rtgauge.importers.measurement import ImportedSeries, Measurement, doubt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from rtgauge.record.model import Mark
 
 DEFAULT_INTERVAL_US = 1000
 DEFAULT_DISTANCE_US = 500
@@ -57,19 +58,42 @@ def histogram_limit(command: str) -> int | None:
     return next((size for size in sizes if size), None)
 
 
-def priority(command: str) -> int | None:
-    """The priority; None if it is not in the command line."""
-    return _number(command, "p", "(?:priority|prio)")
+def scheduling(command: str) -> dict[str, Any]:
+    """What a command line of cyclictest says of scheduling: priority, policy, dma_latency_us; without -p it measures at SCHED_OTHER."""
+    priority = _number(command, "p", "(?:priority|prio)") or 0
+    policy = re.search(r"--policy[=\s]\s*([a-z]{1,10})", command)
+    free = re.search(r"(?:^|\s)--laptop(?=\s|$)", command) is not None
+    held = re.search(r"--latency[=\s]\s*([0-9]{1,9})", command)
+    return {
+        "priority": priority,
+        "policy": policy[1] if policy else "fifo" if priority else "other",
+        "dma_latency_us": "off" if free else int(held[1]) if held else 0,
+    }
 
 
-_CURSOR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _ROW = re.compile(r"([0-9]{1,12})((?:[ \t]+[0-9]{1,18})+)")
 _FIGURE = re.compile(r"#\s*(Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows)\s*:((?:\s*-?[0-9]{1,18}\b)*)")
 _CYCLES = re.compile(r"#\s*Thread\s+([0-9]{1,6})\s*:")
 _LIVE = re.compile(
-    r"T:\s*([0-9]{1,6})\s*\(\s*[0-9]+\)\s*P:\s*([0-9]{1,3})\s*I:\s*([0-9]{1,12})\s*C:\s*([0-9]{1,18})"
+    r"T:\s*([0-9]{1,6})\s*\(\s*[0-9]+\)\s*(?:P:\s*([0-9]{1,3})\s*)?I:\s*([0-9]{1,12})\s*C:\s*([0-9]{1,18})"
     r"\s*Min:\s*(-?[0-9]{1,18})\s*Act:\s*-?[0-9]{1,18}\s*Avg:\s*(-?[0-9]{1,18})\s*Max:\s*(-?[0-9]{1,18})"
 )
+_SAMPLE = re.compile(r"([0-9]{1,6}):\s*([0-9]{1,15}):\s*(-?[0-9]{1,12})")
+_DMA = re.compile(r"#\s*/dev/cpu_dma_latency set to ([0-9]{1,9})\s*us")
+_RECOGNISED = re.compile(
+    r"^[ \t]*(?:#[ \t]*(?:Histogram[ \t]*$|Total:|Min Latencies:|Max Latencies:|Histogram Overflows)|T:[ \t]*[0-9]+[ \t]*\([ \t]*[0-9]+\)[ \t]*[PI]:"
+    r"|[0-9]{1,6}:[ \t]+[0-9]{1,15}:[ \t]+-?[0-9]+[ \t]*$|[0-9]{6} [0-9]{6}(?:[ \t][0-9]{6,})*[ \t]*$)",
+    re.MULTILINE,
+)
+
+
+@dataclass
+class _Samples:
+    """What -v printed of one thread: latency -> samples, and the range of its cycles."""
+
+    histogram: dict[int, int]
+    first: int
+    last: int
 
 
 class _Text:
@@ -81,6 +105,10 @@ class _Text:
         self.figures: dict[str, list[int]] = {}
         self.cycle_lists: set[int] = set()
         self.live: dict[int, list[int]] = {}
+        self.samples: dict[int, _Samples] = {}
+        self.dma_latency_us: int | None = None
+        self.deadline = False
+        """Whether lines `T:` have no priority: those of cyclicdeadline."""
 
     def damaged(self, problem: str) -> InputError:
         return InputError(f"{self.name} is a damaged cyclictest file: {problem}")
@@ -98,9 +126,19 @@ class _Text:
         elif match := _CYCLES.match(line):
             self.cycle_lists.add(int(match[1]))
         elif match := _LIVE.search(line):
-            self.live[int(match[1])] = [int(part) for part in match.groups()[1:]]
+            self.deadline = self.deadline or match[2] is None
+            self.live[int(match[1])] = [int(part or 0) for part in match.groups()[1:]]
+        elif match := _SAMPLE.fullmatch(line):
+            self.sample(int(match[1]), int(match[2]), int(match[3]))
+        elif match := _DMA.match(line):
+            self.dma_latency_us = int(match[1])
         elif re.match(r"[0-9]", line):
             raise self.damaged(f"line {number} is not a row of a histogram: '{line[:40]}'")
+
+    def sample(self, thread: int, cycle: int, latency: int) -> None:
+        samples = self.samples.setdefault(thread, _Samples({}, cycle, cycle))
+        samples.histogram[latency] = samples.histogram.get(latency, 0) + 1
+        samples.first, samples.last = min(samples.first, cycle), max(samples.last, cycle)
 
     def thread_count(self) -> int:
         """The number of threads, from lines with one entry per thread, else from the rows, whose last column may be a sum."""
@@ -108,6 +146,8 @@ class _Text:
             return len(self.figures["Min Latencies"])
         if self.cycle_lists or self.live:
             return max(self.cycle_lists | set(self.live)) + 1
+        if not self.rows:
+            return len(next(iter(self.figures.values())))
         width = max(len(row) for row in self.rows.values())
         summed = all(len(row) < width or row[-1] == sum(row[:-1]) for row in self.rows.values())
         return width - 1 if width >= 3 and summed else width
@@ -134,172 +174,132 @@ def _histograms(text: _Text, threads: int) -> list[dict[int, int]]:
                 result[thread][value] = row[thread]
     totals = text.column("Total", threads)
     for thread, total in enumerate(totals or []):
-        if sum(result[thread].values()) != total:
+        if text.rows and sum(result[thread].values()) != total:
             raise text.damaged(f"thread {thread}: the rows hold {sum(result[thread].values())} samples and 'Total' says {total}")
     return result
 
 
-def _with_histogram(text: _Text) -> list[Thread]:
+def _with_histogram(text: _Text, unit_ns: int) -> list[ImportedSeries]:
+    """Of rows with their figures, or of the figures alone (the rows were left out: `grep '^#'`)."""
     threads = text.thread_count()
     minima, maxima = text.column("Min Latencies", threads), text.column("Max Latencies", threads)
     overflows, averages = text.column("Histogram Overflows", threads), text.column("Avg Latencies", threads)
+    totals = text.column("Total", threads)
     if maxima is None or overflows is None:
         absent = "Max Latencies" if maxima is None else "Histogram Overflows"
         raise text.damaged(f"the line '# {absent}:' is missing; is it cut short?")
-    limit = max(text.rows) + 1 if text.rows else None
-    result: list[Thread] = []
+    if not text.rows and totals is None:
+        raise text.damaged("it has neither the rows of a histogram nor '# Total:'")
+    limit = (max(text.rows) + 1) * unit_ns if text.rows else None
+    result: list[ImportedSeries] = []
     for number, histogram in enumerate(_histograms(text, threads)):
-        overflow = overflows[number]
-        cycles = sum(histogram.values()) + overflow
+        binned = sum(histogram.values())
+        overflow = overflows[number] + (0 if text.rows or totals is None else totals[number])
+        count = binned + overflow
         live = text.live.get(number)
         minimum = min(histogram, default=None) if minima is None else minima[number]
         result.append(
-            Thread(
-                number=number,
-                cpu=None,
-                histogram=histogram,
-                cycles=cycles,
+            ImportedSeries(
+                labels={"thread": number},
+                histogram={value * unit_ns: samples for value, samples in histogram.items()},
+                count=count,
                 overflow=overflow,
-                limit=limit,
-                minimum=minimum if cycles else None,
-                maximum=maxima[number] if cycles else None,
-                average=None if averages is None or not cycles else Fraction(averages[number]),
-                interval_us=None if live is None else live[1],
-                priority=None if live is None else live[0],
+                limit_ns=limit,
+                minimum_ns=minimum * unit_ns if count and minimum is not None else None,
+                maximum_ns=maxima[number] * unit_ns if count else None,
+                average_ns=None if averages is None or not count else Fraction(averages[number] * unit_ns),
+                interval_ns=None if live is None else live[1] * 1000,
             )
         )
     return result
 
 
-def _live_only(text: _Text) -> list[Thread]:
-    result: list[Thread] = []
-    for number, (prio, interval, cycles, minimum, average, maximum) in sorted(text.live.items()):
+def _live_only(text: _Text, unit_ns: int) -> list[ImportedSeries]:
+    result: list[ImportedSeries] = []
+    for number, (_, interval_us, cycles, minimum, average, maximum) in sorted(text.live.items()):
+        if cycles and minimum < 0:
+            raise text.damaged(f"thread {number}: a negative latency ({minimum})")
         known = cycles > 0
         result.append(
-            Thread(
-                number,
-                None,
-                {},
-                cycles,
-                cycles,
-                None,
-                minimum if known else None,
-                maximum if known else None,
-                Fraction(average) if known else None,
-                interval,
-                prio,
+            ImportedSeries(
+                labels={"thread": number},
+                count=cycles,
+                overflow=cycles,
+                minimum_ns=minimum * unit_ns if known else None,
+                maximum_ns=maximum * unit_ns if known else None,
+                average_ns=Fraction(average * unit_ns) if known else None,
+                interval_ns=interval_us * 1000,
             )
         )
     return result
 
 
-def parse_text(data: str, name: str, *, unit_ns: int | None = None) -> Measurement:
-    """The measurement in the text `data` of the file `name`.
+def _verbose(text: _Text, unit_ns: int) -> tuple[list[ImportedSeries], list[Mark]]:
+    series: list[ImportedSeries] = []
+    lost = 0
+    for number, samples in sorted(text.samples.items()):
+        count = sum(samples.histogram.values())
+        lost += max(samples.last - samples.first + 1 - count, 0)
+        if min(samples.histogram) < 0:
+            raise text.damaged(f"thread {number}: a negative latency ({min(samples.histogram)})")
+        series.append(
+            ImportedSeries(
+                labels={"thread": number},
+                histogram={value * unit_ns: samples.histogram[value] for value in sorted(samples.histogram)},
+                count=count,
+                minimum_ns=min(samples.histogram) * unit_ns,
+                maximum_ns=max(samples.histogram) * unit_ns,
+                interval_ns=text.live[number][1] * 1000 if number in text.live else None,
+            )
+        )
+    return series, [doubt("samples-lost", f"{lost} of the cycles that cyclictest -v numbered are not in the file")] if lost else []
+
+
+def parse_text(numbered: Iterable[tuple[int, str]], name: str, *, unit_ns: int | None = None) -> Measurement:
+    """The measurement in the lines of the file `name`.
 
     The text does not show whether -N was given: `unit_ns` (1 or 1000) comes from the user, by default 1000. Raises
     InputError if it is not cyclictest's output or damaged.
     """
     text = _Text(name)
-    for number, line in enumerate(_CURSOR.sub("\n", data).splitlines(), start=1):
+    for number, line in numbered:
         stripped = line.strip()
         if stripped:
             text.take(number, stripped)
+    unit = unit_ns or 1000
+    marks: list[Mark] = []
     if text.rows or "Histogram Overflows" in text.figures:
-        threads = _with_histogram(text)
+        series = _with_histogram(text, unit)
+    elif text.samples:
+        series, marks = _verbose(text, unit)
     elif text.live:
-        threads = _live_only(text)
+        series = _live_only(text, unit)
     else:
         raise InputError(f"{name} is not an output of cyclictest: it has neither a histogram (-h, -H, --histfile) nor lines 'T: 0 ...'")
-    return Measurement(threads=threads, unit_ns=unit_ns or 1000, source=name, unit_known=unit_ns is not None)
-
-
-Count = Annotated[int, Field(ge=0, lt=2**62, strict=True)]
-Key = Annotated[int, Field(ge=0, lt=2**62)]
-
-
-class _Thread(BaseModel):
-    histogram: dict[Key, Count] = Field(default_factory=dict[int, int])
-    cycles: Count
-    min: Annotated[int, Field(gt=-(2**62), lt=2**62, strict=True)]
-    max: Annotated[int, Field(gt=-(2**62), lt=2**62, strict=True)]
-    avg: Annotated[float, Field(allow_inf_nan=False, gt=-1e18, lt=1e18)]
-    cpu: int = -1
-
-
-class _File(BaseModel):
-    model_config = ConfigDict(populate_by_name=True)
-
-    file_version: Annotated[int, Field(strict=True)]
-    command: str = Field(default="", alias="cmdline:")
-    version: str | None = Field(default=None, alias="rt_test_version:")
-    command_right: str | None = Field(default=None, alias="cmdline")
-    version_right: str | None = Field(default=None, alias="rt_test_version")
-    start_time: str | None = None
-    end_time: str | None = None
-    sysinfo: dict[str, str | int] = Field(default_factory=dict[str, "str | int"])
-    resolution_in_ns: Annotated[int, Field(ge=0, le=1)]
-    thread: dict[Annotated[int, Field(ge=0, lt=100_000)], _Thread] = Field(min_length=1)
-
-
-def _time(text: str | None) -> str | None:
-    try:
-        return None if text is None else f"{parsedate_to_datetime(text).astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    except (ValueError, OverflowError):
-        return None
-
-
-def looks_like_json(data: str) -> bool:
-    """Whether a text looks like JSON."""
-    return data.lstrip().startswith("{")
-
-
-def parse_json(data: str, name: str) -> Measurement:
-    """The measurement in the JSON `data` of the file `name`. Raises InputError if it is not cyclictest's output or damaged."""
-    try:
-        raw: Any = json.loads(data)
-    except (ValueError, RecursionError):
-        raise InputError(f"{name} is not valid JSON, although it begins like it; is it cut short?") from None
-    version: Any = cast("dict[str, Any]", raw).get("file_version") if isinstance(raw, dict) else None
-    if version != 1:
-        raise InputError(f"{name} is not an output of cyclictest --json with file_version 1 (it has {version!r:.40})")
-    try:
-        file = _File.model_validate(raw)
-    except ValidationError as error:
-        details = error.errors()[0]
-        where = ".".join(str(part) for part in details["loc"])[:80]
-        raise InputError(f"{name} is a damaged output of cyclictest --json ({where}: {details['msg']})") from None
-    command = file.command or file.command_right or ""
-    limit = histogram_limit(command)
-    threads: list[Thread] = []
-    for number, thread in sorted(file.thread.items()):
-        binned = sum(thread.histogram.values())
-        if binned > thread.cycles:
-            raise InputError(f"{name} is a damaged output of cyclictest --json (thread {number}: {binned} samples in bins, {thread.cycles} cycles)")
-        known = thread.cycles > 0
-        threads.append(
-            Thread(
-                number=number,
-                cpu=thread.cpu if thread.cpu >= 0 else None,
-                histogram={value: count for value, count in sorted(thread.histogram.items()) if count},
-                cycles=thread.cycles,
-                overflow=thread.cycles - binned,
-                limit=limit if limit is not None else max(thread.histogram) + 1 if thread.histogram else None,
-                minimum=thread.min if known else None,
-                maximum=thread.max if known else None,
-                average=Fraction(str(thread.avg)) if known else None,
-                interval_us=interval_us(command, number) if command else None,
-                priority=priority(command),
-            )
-        )
+    parameters: dict[str, Any] = {} if text.dma_latency_us is None else {"dma_latency_us": text.dma_latency_us}
+    if text.deadline:
+        parameters["policy"] = "deadline"
+    elif text.live:
+        parameters["priority"] = min(figures[0] for figures in text.live.values())
     return Measurement(
-        threads=threads,
-        unit_ns=1 if file.resolution_in_ns == 1 else 1000,
+        tool="cyclicdeadline" if text.deadline else "cyclictest",
         source=name,
-        unit_known=True,
-        version=file.version or file.version_right,
-        command=command or None,
-        started=_time(file.start_time),
-        ended=_time(file.end_time),
-        system=file.sysinfo,
-        average_is_cut=False,
+        series=series,
+        resolution_ns=unit,
+        unit_known=unit_ns is not None,
+        parameters=parameters,
+        marks=marks,
+        average_is_cut=True,
+        releases=not text.deadline,
     )
+
+
+def _recognises(head: str) -> bool:
+    return _RECOGNISED.search(head) is not None
+
+
+def _read(path: Path, hints: Hints) -> list[Measurement]:
+    return [parse_text(lines(path), str(path), unit_ns=hints.unit_ns)]
+
+
+CYCLICTEST = Importer("cyclictest", "text of -h, -H, --histfile, -v, or the screen", _recognises, _read)

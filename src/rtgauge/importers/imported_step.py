@@ -3,9 +3,8 @@
 
 Its values are kept as they are: cyclictest truncates latencies to whole us, so 12 us means 12.000 to 12.999 us. The record has
 `resolution_ns` in the step's parameters and the mark `resolution-1us`; quantiles are whole us, and a verdict assumes that a
-value is up to 999 ns larger. Samples above cyclictest's histogram are counted, but in no bin (docs/formats/record.md); their maximum is
-known. Cyclictest does not report missed activations; they are derived from its latencies and its interval,
-if that is known.
+value is up to 999 ns larger. Samples above the tool's histogram are counted, but in no bin (docs/formats/record.md). Where a tool waits for absolute
+release times and reports no missed activations, they are derived from its latencies and its interval, if that is known.
 """
 
 from __future__ import annotations
@@ -16,56 +15,71 @@ import numpy as np
 import polars as pl
 
 from rtgauge.errors import InputError
+from rtgauge.importers.foreign_file import MAX_COUNT, MAX_VALUE_NS
+from rtgauge.importers.measurement import SHORT_NS, note, scheduling_marks
 from rtgauge.record.histogram import bin_of
-from rtgauge.record.model import LoadReport, Mark, Severity, Step, StepKey
+from rtgauge.record.model import LoadReport, Mark, Step, StepKey
 from rtgauge.record.summary import StepSummary, summarise_step
 from rtgauge.record.windows import SCHEMA, add_bins
+from rtgauge.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.importers.measurement import Measurement, Thread
+    from rtgauge.importers.measurement import ImportedSeries, Measurement
 
 MAX_MISSED = 10**7
+MAX_SUM_NS = 2**62
 
 
-def _check(thread: Thread, source: str) -> None:
-    """Raises InputError for contradictory values."""
+def _name(series: ImportedSeries) -> str:
+    return ", ".join(f"{label} {value}" for label, value in series.labels.items()) or series.metric
+
+
+def _check(series: ImportedSeries, resolution_ns: int, source: str) -> None:
+    """Raises InputError for contradictory or impossible values."""
 
     def wrong(problem: str) -> InputError:
-        return InputError(f"{source} is a damaged cyclictest file: thread {thread.number}: {problem}")
+        return InputError(f"{source} is damaged: {_name(series)}: {problem}")
 
-    low, high = thread.minimum, thread.maximum
-    if thread.cycles == 0:
+    low, high = series.minimum_ns, series.maximum_ns
+    if not 0 <= series.count <= MAX_COUNT or series.overflow < 0:
+        raise wrong(f"{series.count} samples")
+    if series.count == 0:
         return
-    if low is None or high is None or low > high:
-        raise wrong(f"minimum {low} and maximum {high}")
-    if low < 0:
-        raise wrong(f"a negative latency ({low})")
-    if thread.histogram and (min(thread.histogram) < low or max(thread.histogram) > high):
-        raise wrong(f"its histogram exceeds its minimum {low} or maximum {high}")
-    if thread.overflow and thread.limit is not None and high < thread.limit:
-        raise wrong(f"{thread.overflow} samples are above its histogram, which ends at {thread.limit}, but its maximum is {high}")
-    if thread.overflow == 0 and max(thread.histogram) != high:
-        raise wrong(f"its maximum {high} is neither in its histogram nor above it")
+    for value in (low, high, *(min(series.histogram, default=None), max(series.histogram, default=None))):
+        if value is not None and abs(value) > MAX_VALUE_NS:
+            raise wrong(f"a {series.metric} of {value} ns")
+    if low is not None and high is not None and low > high:
+        raise wrong(f"minimum {low} ns and maximum {high} ns")
+    if series.histogram and not series.absolute:
+        first, last = min(series.histogram), max(series.histogram)
+        if first < 0:
+            raise wrong(f"a negative {series.metric} ({first} ns)")
+        # A value stands for itself up to the resolution less 1; extremes may be finer.
+        if (low is not None and first < low - low % resolution_ns) or (high is not None and last > high):
+            raise wrong(f"its histogram, {first} to {last} ns, exceeds its minimum {low} or maximum {high} ns")
+        if high is not None and series.overflow == 0 and last != high - high % resolution_ns:
+            raise wrong(f"its maximum {high} ns is neither in its histogram nor above it")
+    if series.overflow and series.limit_ns is not None and high is not None and high < series.limit_ns:
+        raise wrong(f"{series.overflow} samples are above its histogram, which ends at {series.limit_ns} ns, but its maximum is {high} ns")
 
 
-def _known(thread: Thread) -> dict[int, int]:
-    """Value -> number of samples, for samples of known value: those in the histogram and the maximum."""
-    known = dict(thread.histogram)
-    if thread.overflow and thread.maximum is not None:
-        known[thread.maximum] = known.get(thread.maximum, 0) + 1
+def _known(series: ImportedSeries) -> dict[int, int]:
+    """Value (ns) -> number of samples, for samples of known value: those in the histogram and the maximum."""
+    known = dict(series.histogram)
+    if series.overflow and series.maximum_ns is not None:
+        known[series.maximum_ns] = known.get(series.maximum_ns, 0) + 1
     return known
 
 
-def _missed(thread: Thread, unit_ns: int, interval_ns: int) -> tuple[list[int], list[int]]:
+def _missed(series: ImportedSeries, resolution_ns: int, interval_ns: int) -> tuple[list[int], list[int]]:
     """(bins, counts) of the missed activations that follow from the samples of known value."""
     values: list[np.ndarray[Any, np.dtype[np.int64]]] = []
     counts: list[np.ndarray[Any, np.dtype[np.int64]]] = []
-    for value, count in _known(thread).items():
-        latency = value * unit_ns
+    for latency, count in _known(series).items():
         # A truncated latency is nearly always a little longer than printed.
-        runs = (latency + unit_ns - 2) // interval_ns if latency + unit_ns - 1 > interval_ns else 0
+        runs = (latency + resolution_ns - 2) // interval_ns if latency + resolution_ns - 1 > interval_ns else 0
         if runs > MAX_MISSED:
             raise InputError(f"a latency of {latency} ns at an interval of {interval_ns} ns: the file is damaged or has another unit")
         if runs:
@@ -77,73 +91,102 @@ def _missed(thread: Thread, unit_ns: int, interval_ns: int) -> tuple[list[int], 
     return bins.tolist(), sums.tolist()
 
 
-def _window(series: int, thread: Thread, unit_ns: int, interval_ns: int | None) -> dict[str, Any]:
-    values = np.array(list(thread.histogram), dtype=np.int64) * unit_ns
-    counts = np.array(list(thread.histogram.values()), dtype=np.int64)
-    bins, sums = add_bins(bin_of(values), counts)
+def _moments(series: ImportedSeries, resolution_ns: int) -> tuple[int | None, float | None]:
+    """Sum (ns) and sum of squared deviations (ns2): from the values where all are known, else the tool's own."""
     total: int | None = None
     m2: float | None = None
-    if thread.overflow <= 1:  # all values are known: exact at the tool's resolution
-        known = _known(thread)
-        total = sum(value * unit_ns * count for value, count in known.items())
-        mean = total / thread.cycles if thread.cycles else 0.0
-        m2 = float(sum((value * unit_ns - mean) ** 2 * count for value, count in known.items()))
-    elif thread.average is not None:
-        total = round(thread.average * unit_ns * thread.cycles)
-    missed_bins, missed_counts = ([], []) if interval_ns is None else _missed(thread, unit_ns, interval_ns)
-    missed = sum(missed_counts)
-    releases = thread.cycles + missed
+    wide = resolution_ns > 1000
+    complete = series.histogram and series.overflow <= (series.maximum_ns is not None) and not series.absolute
+    if complete and not (wide and series.average_ns is not None):
+        known = _known(series)
+        total = sum(value * count for value, count in known.items())
+        mean = total / series.count
+        # Of wide bins the mean is only a lower bound, and a deviation would be that of their edges.
+        m2 = float(sum((value - mean) ** 2 * count for value, count in known.items())) if not wide else None
+    elif series.average_ns is not None:
+        total = round(series.average_ns * series.count)
+        m2 = None if series.std_ns is None else series.std_ns**2 * max(series.count - 1, 0)
+    return total, m2
+
+
+def _row(number: int, index: int, **more: Any) -> dict[str, Any]:
     return {
-        "series": series, "phase": "measure", "index": 0, "start_ns": 0, "end_ns": releases * (interval_ns or 0), "count": thread.cycles, "missed": missed,
-        "min_ns": None if thread.minimum is None else thread.minimum * unit_ns, "max_ns": None if thread.maximum is None else thread.maximum * unit_ns,
-        "sum_ns": total, "m2_ns2": m2,
-        "bins": bins.tolist(), "counts": sums.tolist(), "missed_bins": missed_bins, "missed_counts": missed_counts,
+        "series": number, "phase": "measure", "index": index, "start_ns": 0, "end_ns": 0, "count": 0, "missed": 0, "min_ns": None, "max_ns": None,
+        "sum_ns": None, "m2_ns2": None, "bins": [], "counts": [], "missed_bins": [], "missed_counts": [], **more,
     }  # fmt: skip
 
 
-def _note(name: str, detail: str) -> Mark:
-    return Mark(name=name, severity=Severity.NOTE, detail=detail)
+def _windows(number: int, series: ImportedSeries, resolution_ns: int, interval_ns: int | None, *, releases: bool, source: str) -> list[dict[str, Any]]:
+    if series.seconds:
+        return [
+            _row(
+                number,
+                at,
+                start_ns=at * 10**9,
+                end_ns=(at + 1) * 10**9,
+                count=second.count,
+                min_ns=second.minimum_ns,
+                max_ns=second.maximum_ns,
+                sum_ns=round(second.average_ns * second.count),
+            )
+            for at, second in enumerate(series.seconds)
+        ]
+    bins, counts = add_bins(bin_of(np.array(list(series.histogram), dtype=np.int64)), np.array(list(series.histogram.values()), dtype=np.int64))
+    total, m2 = _moments(series, resolution_ns)
+    if total is not None and abs(total) >= MAX_SUM_NS:
+        raise InputError(f"{source} is damaged: {_name(series)}: its values add up to more than 146 years")
+    missed_bins, missed_counts = ([], []) if interval_ns is None or not releases else _missed(series, resolution_ns, interval_ns)
+    missed = sum(missed_counts)
+    if missed > MAX_COUNT:
+        raise InputError(f"{source} is damaged: {_name(series)}: {missed} missed activations follow from its latencies")
+    end_ns = min((series.count + missed) * (interval_ns or 0), MAX_SUM_NS)
+    row = _row(number, 0, end_ns=end_ns, count=series.count, missed=missed, min_ns=series.minimum_ns, max_ns=series.maximum_ns, sum_ns=total, m2_ns2=m2)
+    return [row | {"bins": bins.tolist(), "counts": counts.tolist(), "missed_bins": missed_bins, "missed_counts": missed_counts}]
 
 
-def _marks(measurement: Measurement, intervals: Sequence[int | None], missed: int, tool: str) -> list[Mark]:
+def _histogram_marks(measurement: Measurement) -> list[Mark]:
     marks: list[Mark] = []
-    if measurement.unit_ns == 1000:
-        marks.append(_note("resolution-1us", f"{tool} truncates to whole us: values may be up to 999 ns larger"))
-    if not measurement.unit_known:
-        marks.append(_note("unit-assumed", "the text does not show whether it is in us or ns (-N): us assumed"))
-    overflow = sum(thread.overflow for thread in measurement.threads)
-    if any(thread.histogram for thread in measurement.threads) and overflow:
-        detail = f"{overflow} samples are above {tool}'s histogram: each thread's largest is known, the others are at least the limit"
-        marks.append(_note("histogram-overflow", detail))
-    elif overflow:
-        marks.append(_note("no-histogram", "the file has only minimum, average and maximum: quantiles are at least the minimum"))
-    if any(thread.overflow > 1 for thread in measurement.threads):
-        precision = "truncated to whole units" if measurement.average_is_cut else "rounded to 1/100 of a unit"
-        marks.append(_note("mean-rounded", f"with an incomplete histogram the mean is {tool}'s own, {precision}, and there is no standard deviation"))
-    if any(interval is None for interval in intervals):
-        marks.append(_note("missed-unknown", f"{tool} does not report missed activations and its interval is unknown: none are counted"))
-    elif missed:
-        least = "at least " if any(thread.overflow > 1 for thread in measurement.threads) else ""
-        marks.append(_note("missed-derived", f"{tool} does not report missed activations; from its latencies and interval: {least}{missed}"))
-    if measurement.started is None:
-        marks.append(_note("time-unknown", "the file does not contain the time of the measurement: its modification time is used"))
+    overflow = sum(series.overflow for series in measurement.series if series.histogram)
+    if overflow:
+        detail = f"{overflow} samples are above {measurement.tool}'s histogram: each series' largest is known, the others are at least the limit"
+        marks.append(note("histogram-overflow", detail))
+    if any(not series.histogram and series.count for series in measurement.series):
+        marks.append(note("no-histogram", "the file has only minimum, average and maximum: quantiles are at least the minimum"))
+    if measurement.average_is_cut and any(series.overflow > 1 and series.average_ns is not None for series in measurement.series):
+        marks.append(note("mean-rounded", f"with an incomplete histogram the mean is {measurement.tool}'s own, truncated, and there is no standard deviation"))
     return marks
 
 
-def _labels(threads: Sequence[Thread]) -> list[dict[str, str | int]]:
-    """The CPU as label if every thread has its own, else the thread."""
-    cpus = [thread.cpu for thread in threads]
-    known = [cpu for cpu in cpus if cpu is not None]
-    if len(set(known)) == len(threads):
-        return [{"cpu": cpu} for cpu in known]
-    return [{"thread": thread.number} for thread in threads]
+def _marks(measurement: Measurement, intervals: Sequence[int | None], missed: int) -> list[Mark]:
+    tool, resolution = measurement.tool, measurement.resolution_ns
+    marks: list[Mark] = []
+    if measurement.series and resolution == 1000:
+        marks.append(note("resolution-1us", f"{tool} truncates to whole us: values may be up to 999 ns larger"))
+    elif measurement.series and resolution > 1:
+        marks.append(note("resolution", f"{tool} counted in bins of {format_duration(resolution)}: values may be up to {resolution - 1} ns larger"))
+    if not measurement.unit_known:
+        marks.append(note("unit-assumed", "the text does not show whether it is in us or ns (-N): us assumed"))
+    marks += _histogram_marks(measurement)
+    if measurement.releases and any(interval is None for interval in intervals):
+        marks.append(note("missed-unknown", f"{tool} does not report missed activations and its interval is unknown: none are counted"))
+    elif measurement.releases and missed:
+        least = "at least " if any(series.overflow > 1 for series in measurement.series) else ""
+        marks.append(note("missed-derived", f"{tool} does not report missed activations; from its latencies and interval: {least}{missed}"))
+    marks += scheduling_marks(tool, measurement.parameters.get("policy"), measurement.parameters.get("priority"))
+    duration = measurement.duration_ns or max(
+        (series.count * interval for series, interval in zip(measurement.series, intervals, strict=True) if interval is not None), default=0
+    )
+    if 0 < duration < SHORT_NS:
+        marks.append(note("short-measurement", f"{tool} measured for {format_duration(duration)}: what happens less often than that is not in it"))
+    return marks
 
 
 def _cut_means(summary: StepSummary, measurement: Measurement) -> None:
-    """Mark means that the tool truncated as lower bounds."""
-    if not measurement.average_is_cut:
-        return
-    truncated = {series for series, thread in enumerate(measurement.threads) if thread.overflow > 1}
+    """Mark means that the tool truncated, or that are those of wide bins, as lower bounds."""
+    wide = measurement.resolution_ns > 1000
+    truncated = {
+        number for number, series in enumerate(measurement.series) if (wide and series.histogram and series.average_ns is None) or (measurement.average_is_cut and series.overflow > 1)
+    }
     for series_summary in [*summary.series, *([summary.total] if summary.total else [])]:
         if series_summary.mean_ns is not None and (series_summary.series in truncated or (series_summary.series is None and truncated)):
             series_summary.lower_bounds.append("mean_ns")
@@ -160,51 +203,49 @@ def imported_step(
     ended: str,
     interval_ns: int | None = None,
     marks: Sequence[Mark] = (),
-    tool: str = "cyclictest",
 ) -> tuple[Step, pl.DataFrame]:
-    """The step and its windows (one per thread, for the whole measurement).
+    """The step and its windows: one a series for the whole measurement, or one a second where the tool prints a line a second.
 
-    `interval_ns`: of all threads; by default from the file. Raises InputError for contradictory values.
+    `interval_ns`: of all series; by default from the file. Raises InputError for contradictory values.
     """
-    unit = measurement.unit_ns
+    resolution = measurement.resolution_ns
     rows: list[dict[str, Any]] = []
     intervals: list[int | None] = []
-    for series, thread in enumerate(measurement.threads):
-        _check(thread, measurement.source)
-        interval = interval_ns if interval_ns is not None else None if not thread.interval_us else thread.interval_us * 1000
+    for number, series in enumerate(measurement.series):
+        _check(series, resolution, measurement.source)
+        interval = interval_ns if interval_ns is not None else series.interval_ns
         intervals.append(interval)
-        rows.append(_window(series, thread, unit, interval))
+        rows += _windows(number, series, resolution, interval, releases=measurement.releases, source=measurement.source)
     windows = pl.DataFrame(rows, schema=SCHEMA)
-    labels = _labels(measurement.threads)
-    limits = {series: thread.limit * unit for series, thread in enumerate(measurement.threads) if thread.limit is not None}
-    info = [{"series": series, "metric": "latency", "unit": "ns", "labels": label} for series, label in enumerate(labels)]
-    summary = summarise_step(windows, info, resolution_ns=unit, limits_ns=limits, unplaced_allowed=True)
+    limits = {number: series.limit_ns for number, series in enumerate(measurement.series) if series.limit_ns is not None}
+    info = [{"series": number, "metric": series.metric, "unit": "ns", "labels": series.labels} for number, series in enumerate(measurement.series)]
+    summary = summarise_step(windows, info, resolution_ns=resolution, limits_ns=limits, unplaced_allowed=True)
     _cut_means(summary, measurement)
     missed = sum(row["missed"] for row in rows)
-    first = measurement.threads[0]
     parameters: dict[str, Any] = {
+        **measurement.parameters,
         "interval_ns": intervals[0] if len(set(intervals)) == 1 else None,
         "intervals_ns": intervals,
-        "priority": first.priority,
-        "resolution_ns": unit,
+        "resolution_ns": resolution,
         "histogram_limits_ns": {str(series): limit for series, limit in limits.items()},
         "command": measurement.command,
     }
     step = Step(
         id=step_id,
         key=key,
-        tool=f"{tool} {measurement.version}" if measurement.version else tool,
+        tool=f"{measurement.tool} {measurement.version}" if measurement.version else measurement.tool,
         started=started,
         ended=ended,
         start_ns=None,
         end_ns=None,
         end_reason="imported",
         parameters=parameters,
-        cpus=[int(label["cpu"]) for label in labels if "cpu" in label],
+        cpus=sorted({int(series.labels["cpu"]) for series in measurement.series if "cpu" in series.labels}),
         load=load,
         series=summary.series,
         total=summary.total,
         outliers=[],
-        marks=[*marks, *_marks(measurement, intervals, missed, tool), *summary.marks],
+        results=measurement.results,
+        marks=[*marks, *measurement.marks, *_marks(measurement, intervals, missed), *summary.marks],
     )
     return step, windows

@@ -4,44 +4,92 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from fractions import Fraction
+from typing import Any
 
-if TYPE_CHECKING:
-    from fractions import Fraction
+from rtgauge.record.model import Mark, Result, Severity
+
+SHORT_NS = 3600 * 10**9
+"""Shorter measurements get a mark: what happens once an hour is not in them."""
+IRQ_THREAD_PRIORITY = 50
+"""The kernel's default for interrupt threads (kernel/irq/manage.c, sched_set_fifo)."""
 
 
-@dataclass(frozen=True)
-class Thread:
-    """One measuring thread. Values are whole numbers of the measurement's unit, truncated by the tool.
+@dataclass(frozen=True, kw_only=True)
+class Second:
+    """One line of a tool that prints a line a second: `count` samples and their extremes (ns)."""
 
-    `histogram`: value -> samples, empty if there is none; `overflow` samples are above it, at `limit` or more.
-    `average` as printed: truncated to whole units in text, rounded to 1/100 in JSON.
+    count: int
+    minimum_ns: int
+    maximum_ns: int
+    average_ns: Fraction
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportedSeries:
+    """One measured quantity. Values are ns; one of the histogram stands for itself up to the measurement's resolution less 1.
+
+    `histogram`: value -> samples, ascending, empty if there is none; `overflow` samples are above it, at `limit_ns` or more.
+    `seconds`: the course over time, for a tool without a histogram. `absolute`: the histogram has values without their sign.
     """
 
-    number: int
-    cpu: int | None
-    histogram: dict[int, int]
-    cycles: int
-    overflow: int
-    limit: int | None
-    minimum: int | None
-    maximum: int | None
-    average: Fraction | None
-    interval_us: int | None = None
-    priority: int | None = None
+    labels: dict[str, str | int]
+    count: int
+    minimum_ns: int | None
+    maximum_ns: int | None
+    metric: str = "latency"
+    histogram: dict[int, int] = field(default_factory=dict[int, int])
+    overflow: int = 0
+    limit_ns: int | None = None
+    average_ns: Fraction | None = None
+    std_ns: float | None = None
+    interval_ns: int | None = None
+    seconds: list[Second] = field(default_factory=list[Second])
+    absolute: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """The threads of a measurement. `unit_ns`: 1000, or 1 (cyclictest -N). Times are UTC, ISO 8601; None if unknown."""
+    """One measurement by one tool.
 
-    threads: list[Thread]
-    unit_ns: int
+    `probe`: that of rtgauge which measures the same, else the tool's name. `parameters`: how it was measured, as far as the file tells (policy, priority,
+    dma_latency_us, context, ...). `resolution_ns`: 1000 where the tool cuts to whole us. `average_is_cut`: its averages are truncated, not rounded.
+    `releases`: it waits for absolute release times and counts no missed activations, so that they follow from its latencies. Times are UTC, ISO 8601.
+    """
+
+    tool: str
     source: str
-    unit_known: bool
+    probe: str = "wakeup"
+    series: list[ImportedSeries]
+    resolution_ns: int
+    unit_known: bool = True
     version: str | None = None
     command: str | None = None
     started: str | None = None
     ended: str | None = None
+    duration_ns: int | None = None
     system: dict[str, str | int] = field(default_factory=dict[str, "str | int"])
-    average_is_cut: bool = True
+    parameters: dict[str, Any] = field(default_factory=dict[str, Any])
+    marks: list[Mark] = field(default_factory=list[Mark])
+    results: list[Result] = field(default_factory=list[Result])
+    average_is_cut: bool = False
+    releases: bool = False
+
+
+def note(name: str, detail: str) -> Mark:
+    """A mark that devalues nothing."""
+    return Mark(name=name, severity=Severity.NOTE, detail=detail)
+
+
+def doubt(name: str, detail: str) -> Mark:
+    """A mark that makes the measurement doubtful."""
+    return Mark(name=name, severity=Severity.DOUBTFUL, detail=detail)
+
+
+def scheduling_marks(tool: str, policy: str | None, priority: int | None) -> list[Mark]:
+    """Marks for a measuring thread without real-time priority, or below the kernel's interrupt threads."""
+    if policy in {"other", "normal", "batch", "idle"} or (policy != "deadline" and priority == 0):
+        return [doubt("no-real-time-priority", f"{tool} measured without real-time priority: its latencies are those of an ordinary program")]
+    if policy in {None, "fifo", "rr"} and priority is not None and priority < IRQ_THREAD_PRIORITY:
+        return [note("low-priority", f"{tool} measured at priority {priority}, below interrupt threads ({IRQ_THREAD_PRIORITY}): their work delays it")]
+    return []

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.importers.import_cyclictest import read_cyclictest
+from rtgauge.importers.foreign_file import json_document, lines
 from rtgauge.importers.imported_step import imported_step
 from rtgauge.importers.measurement import Measurement
+from rtgauge.importers.rt_tests import parse_json
 from rtgauge.importers.rtla import parse_rtla
 from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.record.model import LeftOut, LoadReport, Mark, Severity, Step, StepKey
@@ -100,10 +101,10 @@ def _run(key: StepKey, context: RunContext, folder: Path) -> Measurement:
     if context.interrupt.requested:
         raise Abandoned
     if status != 0:
-        lines = output.read_text(errors="replace").strip().splitlines()
-        raise MeasureError(f"{key.tool} ended with status {status}: {lines[-1] if lines else 'it printed nothing'}")
+        printed = output.read_text(errors="replace").strip().splitlines()
+        raise MeasureError(f"{key.tool} ended with status {status}: {printed[-1] if printed else 'it printed nothing'}")
     target.fetch(folder)
-    return read_cyclictest(result) if key.tool == "cyclictest" else parse_rtla(output.read_text(errors="replace"), str(output))
+    return parse_json(json_document(result), str(result)) if key.tool == "cyclictest" else parse_rtla(lines(output), str(output))
 
 
 def measure(step_id: str, key: StepKey, context: RunContext, folder: Path) -> tuple[Step, Any]:
@@ -134,6 +135,5 @@ def measure(step_id: str, key: StepKey, context: RunContext, folder: Path) -> tu
         ended=now_utc(),
         interval_ns=key.parameters["interval_ns"],
         marks=[note, *load_marks(report), *change_marks(changed, _cpus(key, context))],
-        tool=key.tool,
     )
     return step.model_copy(update={"end_reason": "count", "start_ns": begin_ns, "end_ns": end_ns, "changes": changed}), windows

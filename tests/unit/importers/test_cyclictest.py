@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
-from rtgauge.importers.cyclictest import histogram_limit, interval_us, parse_json, parse_text
-from rtgauge.importers.import_cyclictest import import_cyclictest, read_cyclictest
+from rtgauge.importers.cyclictest import histogram_limit, interval_us, parse_text
+from rtgauge.importers.imported_record import import_file
+from rtgauge.importers.rt_tests import parse_json
 from rtgauge.record.reader import Record
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.requirement import parse_requirement
@@ -21,7 +22,7 @@ DATA = Path(__file__).parents[2] / "data" / "cyclictest"
 
 
 def imported(source: Path, tmp_path: Path, **more) -> Record:
-    return Record.open(import_cyclictest(source, tmp_path / "runs", **more))
+    return Record.open(import_file(source, tmp_path / "runs", **more))
 
 
 def total(record: Record):
@@ -78,7 +79,7 @@ def test_json_knows_cpus_time_and_interval(tmp_path):
     # Cycles less the sum of the bins: 1000 - 852 and 1000 - 935.
     windows = record.windows(step)
     assert [row["count"] - sum(row["counts"]) for row in windows.iter_rows(named=True)] == [148, 65]
-    assert (step.tool, step.key.parameters) == ("cyclictest 2.40", {"interval_ns": 1_000_000, "priority": 80})
+    assert (step.tool, step.key.parameters) == ("cyclictest 2.40", {"interval_ns": 1_000_000, "priority": 80, "policy": "fifo", "dma_latency_us": 0})
     assert step.started == "2026-11-21T11:13:34Z"
     assert step.series[0].mean_ns == 17_540
     assert record.systems["machine"]["kernel"]["release"] == "6.12.0"
@@ -111,7 +112,7 @@ def test_without_a_histogram_only_the_extremes_are_known(tmp_path):
 def test_the_last_of_repeated_screens_counts(tmp_path):
     record = imported(DATA / "screen.txt", tmp_path)
     assert [s.count for s in record.steps[0].series] == [150, 150]
-    assert record.steps[0].key.parameters == {"interval_ns": 1_000_000, "priority": 80}
+    assert record.steps[0].key.parameters == {"interval_ns": 1_000_000, "priority": 80, "dma_latency_us": 0}
 
 
 def test_missed_activations_follow_from_the_interval(tmp_path):
@@ -181,7 +182,7 @@ def file_of(histograms, *, limit=100_000, interval=1000, overflow=None):
             "avg": round(sum(values) / len(values), 2) if values else 0.0, "cpu": n, "node": 0,
         }  # fmt: skip
     return {
-        "file_version": 1, "cmdline:": f"cyclictest -i{interval} -h {limit}", "rt_test_version:": "2.40", "start_time": "Sat, 21 Nov 2026 11:13:32 +0000",
+        "file_version": 1, "cmdline:": f"cyclictest -p80 -i{interval} -h {limit}", "rt_test_version:": "2.40", "start_time": "Sat, 21 Nov 2026 11:13:32 +0000",
         "return_code": 0, "sysinfo": {"nodename": "m", "realtime": 0}, "num_threads": len(histograms), "resolution_in_ns": 0, "thread": threads,
     }  # fmt: skip
 
@@ -230,13 +231,14 @@ measurements = st.integers(2, 40).flatmap(
 def test_text_and_json_of_the_same_measurement_read_the_same(made, summed, spaces, with_total, skip_empty):
     limit, threads = made
     histograms, overflow = [h for h, _ in threads], [o for _, o in threads]
-    by_text = parse_text(text_of(histograms, overflow, limit=limit, summed=summed, spaces=spaces, with_total=with_total, skip_empty=skip_empty), "x")
-    by_json = parse_json(json.dumps(file_of(histograms, limit=limit, overflow=overflow)), "x")
-    assert [t.histogram for t in by_text.threads] == [dict(sorted(h.items())) for h in histograms]
-    assert [t.overflow for t in by_text.threads] == [len(o) for o in overflow]
-    for text, js in zip(by_text.threads, by_json.threads, strict=True):
-        assert (text.histogram, text.cycles, text.overflow, text.limit, text.minimum, text.maximum) == (
-            js.histogram, js.cycles, js.overflow, js.limit, js.minimum, js.maximum,
+    printed = text_of(histograms, overflow, limit=limit, summed=summed, spaces=spaces, with_total=with_total, skip_empty=skip_empty)
+    by_text = parse_text(enumerate(printed.splitlines(), start=1), "x")
+    by_json = parse_json(file_of(histograms, limit=limit, overflow=overflow), "x")
+    assert [t.histogram for t in by_text.series] == [{value * 1000: count for value, count in sorted(h.items())} for h in histograms]
+    assert [t.overflow for t in by_text.series] == [len(o) for o in overflow]
+    for text, js in zip(by_text.series, by_json.series, strict=True):
+        assert (text.histogram, text.count, text.overflow, text.limit_ns, text.minimum_ns, text.maximum_ns) == (
+            js.histogram, js.count, js.overflow, js.limit_ns, js.minimum_ns, js.maximum_ns,
         )  # fmt: skip
 
 
@@ -249,14 +251,17 @@ GOOD_JSON = (DATA / "histogram.json").read_text()
     [
         ("", "is empty"),
         ("\n \n", "is empty"),
-        ("hello world\n", "not an output of cyclictest"),
-        (b"\xff\xfe\x00", "is not text"),
-        ("{", "is it cut short"),
-        ("{}", "file_version 1"),
+        ("hello world\n", "none of the formats"),
+        (b"\xff\xfe\x01", "none of the formats"),
+        ("{", "none of the formats"),
+        ("{}", "none of the formats"),
         ('{"file_version": 2}', "file_version 1"),
         ('{"file_version": 1}', "resolution_in_ns"),
-        ("[" * 100_000, "not an output of cyclictest"),
-        ('{"a":' * 100_000, "cut short"),
+        ('{"file_version": 1', "is it cut short"),
+        ("[" * 100_000, "none of the formats"),
+        ('{"file_version": 1, "a":' + '{"a":' * 100_000, "cut short"),
+        ('{"file_version": 1, "a":' + "[" * 900 + "]" * 900 + "}", "nested more than"),
+        ('{"file_version": 1, "a": "\\ud800"}', "not Unicode"),
         (GOOD[: GOOD.index("# Max")], "'# Max Latencies:' is missing"),
         (GOOD[: GOOD.index("# Histogram Over")], "'# Histogram Overflows:' is missing"),
         (GOOD.replace("000013 ", "00001x ", 1), "not a row"),
@@ -264,19 +269,21 @@ GOOD_JSON = (DATA / "histogram.json").read_text()
         (GOOD + GOOD, "comes after row|a second"),
         (GOOD.replace("000017 000023\t000031\t000054", "000017 000023\t000031\t000055"), "not the sum"),
         (GOOD.replace("000017 000023\t000031\t000054", "000017 000023"), "columns for 2 threads"),
-        (GOOD.replace("# Max Latencies: 05258", "# Max Latencies: 00098"), "its maximum is 98"),
-        (GOOD.replace("# Min Latencies: 00011", "# Min Latencies: 00090"), "exceeds its minimum"),
+        (GOOD.replace("# Max Latencies: 05258", "# Max Latencies: 00098"), "its maximum is 98000"),
+        (GOOD.replace("# Min Latencies: 00011", "# Min Latencies: 00090"), "exceeds its minimum|minimum .* maximum"),
         ("T: 0 ( 77) P:80 I:1000 C: 200 Min: -5 Act: 15 Avg: 16 Max: 38\n", "negative latency"),
         (GOOD_JSON.replace('"cycles": 2000', '"cycles": 3', 1), "3 cycles"),
         (GOOD_JSON.replace('"cycles": 2000', '"cycles": "many"', 1), "thread.0.cycles"),
         (GOOD_JSON.replace('"avg": 14.28', '"avg": NaN', 1), "thread.0.avg"),
+        (GOOD_JSON.replace('"cycles": 2000', '"cycles": 1000000000000000000', 1), "1000000000000000000 samples"),
+        (GOOD_JSON.replace('"max": 87', '"max": 4000000000000000000', 1), "a latency of"),
     ],
 )
 def test_foreign_and_damaged_files_end_in_one_line(content, words, tmp_path):
     source = tmp_path / "source"
     source.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(InputError, match=words) as error:
-        import_cyclictest(source, tmp_path / "runs")
+        import_file(source, tmp_path / "runs")
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 500
     assert error.value.status == 2
@@ -285,7 +292,7 @@ def test_foreign_and_damaged_files_end_in_one_line(content, words, tmp_path):
 
 def test_a_missing_file(tmp_path):
     with pytest.raises(InputError, match="cannot be read"):
-        read_cyclictest(tmp_path / "none")
+        import_file(tmp_path / "none", tmp_path)
 
 
 @settings(max_examples=200)
@@ -303,6 +310,63 @@ def test_hostile_bytes_are_a_record_or_an_input_error(data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("c")
     (folder / "source").write_bytes(data)
     try:
-        Record.open(import_cyclictest(folder / "source", folder))
+        Record.open(import_file(folder / "source", folder))
     except InputError as error:
         assert "\n" not in str(error)
+
+
+def test_the_lines_of_the_screen_with_many_samples(tmp_path):
+    """-v prints a line a sample; a cycle that is not there is a mark."""
+    source = tmp_path / "v.txt"
+    rows = [f"{thread:8d}:{cycle:8d}:{latency:8d}" for cycle, latency in enumerate((3, 4, 4, 90)) for thread in (0, 1)]
+    source.write_text("# /dev/cpu_dma_latency set to 0us\nMax CPUs = 2\n" + "\n".join(rows) + "\n")
+    record = imported(source, tmp_path)
+    assert [(s.count, s.min_ns, s.p50_ns, s.max_ns, s.lower_bounds) for s in record.steps[0].series] == [(4, 3000, 4000, 90_000, [])] * 2
+    assert "samples-lost" not in marks(record)
+    source.write_text("\n".join(rows[:2] + rows[4:]) + "\n")
+    assert "samples-lost" in marks(imported(source, tmp_path))
+
+
+def test_the_summary_alone_is_a_measurement_without_quantiles(tmp_path):
+    source = tmp_path / "summary.txt"
+    source.write_text("\n".join(line for line in (DATA / "h.txt").read_text().splitlines() if line.startswith("#")) + "\n")
+    record = imported(source, tmp_path)
+    assert [(s.count, s.min_ns, s.max_ns) for s in record.steps[0].series] == [(2000, 8000, 47_000), (2000, 8000, 79_000)]
+    assert all({"p50_ns", "p99_ns", "mean_ns"} <= set(s.lower_bounds) for s in record.steps[0].series)
+    assert "no-histogram" in marks(record)
+
+
+def test_cyclicdeadline_is_not_cyclictest(tmp_path):
+    screen = tmp_path / "deadline.txt"
+    screen.write_text("T: 0 ( 6549) I:1000 C:  10000 Min:      5 Act:    9 Avg:    8 Max:      40\n")
+    document = tmp_path / "deadline.json"
+    document.write_text(json.dumps(file_of([{5: 10, 9: 3}]) | {"cmdline:": "cyclicdeadline -D 10s -i 1000"}))
+    for record in (imported(screen, tmp_path), imported(document, tmp_path)):
+        step = record.steps[0]
+        assert (step.key.tool, step.key.parameters["policy"]) == ("cyclicdeadline", "deadline")
+        assert "no-real-time-priority" not in marks(record)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("-p 80 -i 200", set()),
+        ("-i 200", {"no-real-time-priority"}),
+        ("-p 80 --policy=other", {"no-real-time-priority"}),
+        ("-p 10", {"low-priority"}),
+    ],
+)
+def test_a_low_priority_is_a_mark(options, expected, tmp_path):
+    source = tmp_path / "x.json"
+    source.write_text(json.dumps(file_of([{5: 10}]) | {"cmdline:": f"cyclictest {options} -h 100"}))
+    record = imported(source, tmp_path)
+    assert marks(record) & {"no-real-time-priority", "low-priority"} == expected
+    assert "short-measurement" in marks(record)
+
+
+def test_a_command_line_that_is_not_escaped_is_read(tmp_path):
+    source = tmp_path / "x.json"
+    text = json.dumps(file_of([{5: 10}]), indent=2)
+    assert '"cyclictest -p80 -i1000 -h 100000"' in text
+    source.write_text(text.replace('"cyclictest -p80 -i1000 -h 100000"', '"cyclictest -p80 -i1000 -h 100000 --histfile="C:\\a b""'))
+    assert imported(source, tmp_path).steps[0].key.parameters["interval_ns"] == 1_000_000

@@ -32,26 +32,117 @@ max:          5       431        37       902
 
 
 def rtla(text: str):
-    return parse_rtla(text, "out.txt")
+    return parse_rtla(enumerate(text.splitlines(), start=1), "out.txt")
 
 
-def test_the_columns_of_threads_are_read():
-    first, second = rtla(OUTPUT).threads
-    assert (first.cpu, first.cycles, first.minimum, first.maximum, first.overflow) == (0, 12000, 1, 431, 1)
-    assert first.histogram == {1: 10, 5: 9000, 37: 2989}
-    assert (second.cpu, second.cycles, second.maximum, second.overflow, second.limit) == (1, 12000, 902, 4, 38)
+def threads(text: str):
+    """The series of thread latencies."""
+    return [series for series in rtla(text).series if "segment" not in series.labels]
+
+
+def test_every_column_is_a_series_and_threads_are_the_whole():
+    assert [series.labels for series in rtla(OUTPUT).series] == [{"cpu": 0, "segment": "irq"}, {"cpu": 0}, {"cpu": 1, "segment": "irq"}, {"cpu": 1}]
+    first, second = threads(OUTPUT)
+    assert (first.count, first.minimum_ns, first.maximum_ns, first.overflow) == (12000, 1000, 431_000, 1)
+    assert first.histogram == {1000: 10, 5000: 9000, 37_000: 2989}
+    assert (second.count, second.maximum_ns, second.overflow, second.limit_ns) == (12000, 902_000, 4, 38_000)
 
 
 def test_a_newer_rtla_adds_a_table_of_all_cpus_and_decimals():
     newer = OUTPUT.replace("avg:          0        12         0         7", "avg:          0.1     12.25      0.2       7.5") + (
         "ALL:          IRQ       Thr\ncount:      24000     24000\nmin:            0         1\n"
     )
-    assert [float(thread.average or 0) for thread in rtla(newer).threads] == [12.25, 7.5]
-    assert [thread.cycles for thread in rtla(newer).threads] == [12000, 12000]
+    assert [float(series.average_ns or 0) for series in threads(newer)] == [12_250, 7_500]
+    assert [series.count for series in threads(newer)] == [12000, 12000]
+
+
+def test_columns_of_the_return_to_user_space():
+    text = """# RTLA timerlat histogram
+# Time unit is microseconds (us)
+# Duration:   0 01:00:00
+Index   IRQ-003   Thr-003   Usr-003
+2            70         0         0
+7            30        99         0
+9             0         1       100
+over:         0         0         0
+count:      100       100       100
+min:          2         7         9
+avg:          3         7         9
+max:          7         9         9
+"""
+    measurement = rtla(text)
+    assert [series.labels.get("segment", "thread") for series in measurement.series] == ["irq", "thread", "user"]
+    assert measurement.duration_ns == 3600 * 10**9
+
+
+def test_wide_bins_are_seen_in_the_rows_and_said():
+    text = """# RTLA osnoise histogram
+# Time unit is microseconds (us)
+# Duration:   0 00:01:00
+Index   CPU-000   CPU-004
+0             5         0
+10            3         7
+40            1         0
+over:         0         2
+count:        9         9
+min:          0        10
+avg:          0        10
+max:         40        90
+"""
+    measurement = rtla(text)
+    assert (measurement.probe, measurement.resolution_ns, [mark.name for mark in measurement.marks]) == ("noise", 10_000, ["bins-assumed"])
+    assert [(series.metric, series.overflow, series.limit_ns) for series in measurement.series] == [("gap", 0, None), ("gap", 2, 50_000)]
+
+
+TOP = """                                     Timer Latency
+    0 00:00:12   |          IRQ Timer Latency (us)        |         Thread Timer Latency (us)
+  CPU COUNT      |      cur       min       avg       max |      cur       min       avg       max
+    1 #{count}     |        0         0         1        15 |       10         3         9        31
+    7 #12322     |        -         -         -         - |       10         3         9        23
+ALL #24644 e0 |             0         1        15 |                    3         9        31
+"""
+
+
+def test_the_last_of_repeated_tables_counts_and_the_analysis_is_kept():
+    text = (
+        "\x1bc"
+        + TOP.format(count=6000)
+        + TOP.format(count=12322)
+        + "rtla timerlat hit stop tracing\n## CPU 7 hit stop tracing, analyzing it ##\n  Blocking thread: 3 us\n"
+    )
+    measurement = rtla(text)
+    assert [(series.labels, series.count, series.minimum_ns, series.maximum_ns) for series in measurement.series] == [
+        ({"cpu": 1, "segment": "irq"}, 12322, 0, 15_000),
+        ({"cpu": 1}, 12322, 3000, 31_000),
+        ({"cpu": 7}, 12322, 3000, 23_000),
+    ]
+    assert "Blocking thread: 3 us" in measurement.results[0].values["text"]
+    assert "stopped-at-threshold" in [mark.name for mark in measurement.marks]
+
+
+def test_osnoise_top_is_results_by_cpu():
+    text = """                                          Operating System Noise
+duration:   0 00:01:00 | time is in us
+CPU Period       Runtime        Noise  % CPU Aval   Max Noise   Max Single          HW          NMI          IRQ      Softirq       Thread
+  0 #61         54900000       300000    99.45355        7000           55         540            0        53000         1600           14
+  2 #61         54900000            -    99.36282        8000           24         399            0        53130         1448           31
+"""
+    measurement = rtla(text)
+    assert measurement.series == []
+    first, second = measurement.results
+    assert (first.labels, first.values["noise_us"], first.values["available_percent"], first.values["irq"]) == ({"cpu": 0}, 300_000, 99.45355, 53_000)
+    assert second.values["noise_us"] is None
+
+
+def test_without_a_summary_what_lies_above_the_bins_is_unknown_and_said():
+    text = "\n".join(line for line in OUTPUT.splitlines() if not line.startswith(("over", "count", "min", "avg", "max")))
+    measurement = rtla(text)
+    assert [mark.name for mark in measurement.marks] == ["no-summary"]
+    assert [series.overflow for series in measurement.series] == [0] * 4
 
 
 def test_nanoseconds_are_said():
-    assert rtla(OUTPUT.replace("microseconds (us)", "nanoseconds (ns)")).unit_ns == 1
+    assert rtla(OUTPUT.replace("microseconds (us)", "nanoseconds (ns)")).resolution_ns == 1
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""The formats that can be imported, and which of them a file has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rtgauge.errors import InputError
+from rtgauge.importers.cyclictest import CYCLICTEST
+from rtgauge.importers.foreign_file import head
+from rtgauge.importers.hwlatdetect import HWLATDETECT
+from rtgauge.importers.jitterdebugger import JITTERDEBUGGER, JITTERDEBUGGER_CSV, JITTERDEBUGGER_RAW
+from rtgauge.importers.latmus import LATMUS, LATMUS_GNUPLOT
+from rtgauge.importers.lava import LAVA
+from rtgauge.importers.rt_tests import RT_TESTS
+from rtgauge.importers.rteval import RTEVAL
+from rtgauge.importers.rtla import RTLA
+from rtgauge.importers.stress_ng import STRESS_NG
+from rtgauge.importers.xenomai import XENOMAI, XENOMAI_GNUPLOT
+from rtgauge.suggest import nearest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rtgauge.importers.importer import Hints, Importer
+    from rtgauge.importers.measurement import Measurement
+
+# Those with a name of their own in the file before those that are known by the form of a line.
+IMPORTERS: tuple[Importer, ...] = (
+    JITTERDEBUGGER_RAW, RT_TESTS, JITTERDEBUGGER, RTEVAL, RTLA, LATMUS_GNUPLOT, LATMUS, XENOMAI_GNUPLOT, XENOMAI, STRESS_NG, LAVA, HWLATDETECT,
+    JITTERDEBUGGER_CSV, CYCLICTEST,
+)  # fmt: skip
+BY_NAME: dict[str, Importer] = {importer.name: importer for importer in sorted(IMPORTERS, key=lambda importer: importer.name)}
+
+
+def importer_of(path: Path, name: str | None = None) -> Importer:
+    """The importer of a file: by its beginning, or by `name`. Raises InputError where there is none."""
+    if name is not None:
+        if name not in BY_NAME:
+            raise InputError(f"unknown format '{name}'{nearest(name, BY_NAME)}")
+        return BY_NAME[name]
+    start = head(path).decode(errors="replace")
+    found = next((importer for importer in IMPORTERS if importer.recognises(start)), None)
+    if found is None:
+        raise InputError(f"{path} has none of the formats {', '.join(BY_NAME)}; --as FORMAT forces one")
+    return found
+
+
+def read_file(path: Path, hints: Hints, name: str | None = None) -> list[Measurement]:
+    """The measurements in a file. Raises InputError for a foreign or damaged one."""
+    if name is not None:
+        head(path)
+    return importer_of(path, name).read(path, hints)

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""Reads hwlatdetect's text: its summary and the samples above its threshold.
+
+A sample is `ts: S.NS, delta:D, inner:I, outer:O, cpu:C[, count]` (2.10), `ts: S.NS, inner:I, outer:O[, cpu:C]` (older), or three columns: time, inner,
+outer (oldest); us. The detector only looks for a part of the time (its width of each window): what happens beside that, it does not see."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from rtgauge.errors import InputError
+from rtgauge.importers.foreign_file import lines
+from rtgauge.importers.importer import Hints, Importer
+from rtgauge.importers.measurement import ImportedSeries, Measurement, doubt, note
+from rtgauge.record.model import Result
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from rtgauge.record.model import Mark
+
+_SAMPLE = re.compile(r"ts:\s*([0-9]{1,12})\.([0-9]{1,9}),\s*((?:[a-z]+:\s*-?[0-9]{1,12}(?:,\s*)?)+)")
+_FIELD = re.compile(r"([a-z]+):\s*(-?[0-9]{1,12})")
+_COLUMNS = re.compile(r"([0-9]{1,12})\.([0-9]{1,9})\s+([0-9]{1,12})\s+([0-9]{1,12})")
+_SETTING = re.compile(
+    r"(Latency threshold|Sample window|Sample width|Non-sampling period|Max Latency|Samples recorded|Samples exceeding threshold|SMIs during run)"
+    r":\s*(Below threshold|[0-9]{1,15})\s*(us)?"
+)
+_DURATION = re.compile(r"test duration ([0-9]{1,12}) seconds")
+
+
+def _cpu_labels(cpu: int | None) -> dict[str, str | int]:
+    return {} if cpu is None else {"cpu": cpu}
+
+
+def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
+    """The measurement in the lines of hwlatdetect. Raises InputError for foreign or damaged text."""
+    settings: dict[str, int] = {}
+    duration_s: int | None = None
+    gaps: dict[int | None, dict[int, int]] = {}
+    times: list[int] = []
+    known = False
+    for number, line in numbered:
+        text = line.strip()
+        if match := _DURATION.search(text):
+            duration_s, known = int(match[1]), True
+        elif match := _SETTING.match(text):
+            known = True
+            if match[2][0].isdigit():
+                settings[match[1]] = int(match[2])
+        elif (match := _SAMPLE.match(text)) or (match := _COLUMNS.fullmatch(text)):
+            named: list[tuple[str, str]] = _FIELD.findall(match[3]) if match.re is _SAMPLE else [("inner", match[3]), ("outer", match[4])]
+            values = {name: int(value) for name, value in named}
+            if "inner" not in values or "outer" not in values:
+                raise InputError(f"{source} is damaged: line {number} has no inner and outer latency")
+            gap = max(values["inner"], values["outer"])
+            histogram = gaps.setdefault(values.get("cpu"), {})
+            histogram[gap] = histogram.get(gap, 0) + 1
+            times.append(int(match[1]))
+        elif text.startswith("ts:"):
+            raise InputError(f"{source} is damaged: line {number} is not a sample of hwlatdetect")
+    if not known and not gaps:
+        raise InputError(f"{source} is not an output of hwlatdetect")
+    recorded = settings.get("Samples recorded")
+    found = sum(sum(histogram.values()) for histogram in gaps.values())
+    marks: list[Mark] = []
+    if recorded is not None and recorded != found:
+        marks.append(doubt("samples-missing", f"hwlatdetect recorded {recorded} samples, {found} are in the file"))
+    highest = settings.get("Max Latency")
+    if highest is not None and gaps and max(max(histogram) for histogram in gaps.values()) != highest:
+        marks.append(doubt("maximum-differs", f"hwlatdetect says that the largest is {highest} us; that of the samples is another"))
+    window, width = settings.get("Sample window"), settings.get("Sample width")
+    if window and width is not None and width < window:
+        share = width * 100 / window
+        marks.append(note("duty-cycle", f"the detector looked for {share:.0f} % of the time: what happened beside that is not in it"))
+    elif not window:
+        marks.append(note("duty-cycle", "how much of the time the detector looked is not in the file: by default half of it"))
+    threshold = settings.get("Latency threshold")
+    if threshold:
+        marks.append(note("threshold", f"gaps of up to {threshold} us are not recorded"))
+    series = [
+        ImportedSeries(
+            metric="gap",
+            labels=_cpu_labels(cpu),
+            histogram={value * 1000: histogram[value] for value in sorted(histogram)},
+            count=sum(histogram.values()),
+            minimum_ns=min(histogram) * 1000,
+            maximum_ns=max(histogram) * 1000,
+        )
+        for cpu, histogram in sorted(gaps.items(), key=lambda item: -1 if item[0] is None else item[0])
+    ]
+    parameters: dict[str, Any] = {name: value * 1000 for name, value in (("window_ns", window), ("width_ns", width), ("threshold_ns", threshold)) if value}
+    result = Result(
+        name="hwlatdetect",
+        values={"samples": found, "above_threshold": settings.get("Samples exceeding threshold"), "smi": settings.get("SMIs during run")},
+    )
+    return Measurement(
+        tool="hwlatdetect",
+        source=source,
+        probe="noise",
+        series=series,
+        resolution_ns=1000,
+        duration_ns=None if duration_s is None else duration_s * 10**9,
+        parameters=parameters,
+        marks=marks,
+        results=[result],
+        started=_utc(min(times, default=None)),
+        ended=_utc(max(times, default=None)),
+    )
+
+
+def _utc(seconds: int | None) -> str | None:
+    try:
+        return None if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _recognises(head: str) -> bool:
+    return re.search(r"^\s*hwlatdetect:|^\s*ts:\s*[0-9]+\.[0-9]+,|^\s*[0-9]{9,12}\.[0-9]{9}[ \t]+[0-9]+[ \t]+[0-9]+\s*$", head, re.MULTILINE) is not None
+
+
+def _read(path: Path, _hints: Hints) -> list[Measurement]:
+    return [parse_hwlatdetect(lines(path), str(path))]
+
+
+HWLATDETECT = Importer("hwlatdetect", "its report", _recognises, _read)

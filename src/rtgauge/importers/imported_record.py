@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""Makes a record of a file of another tool."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import rtgauge
+from rtgauge.importers.formats import importer_of, read_file
+from rtgauge.importers.imported_step import imported_step
+from rtgauge.importers.importer import Hints
+from rtgauge.importers.measurement import note
+from rtgauge.record.files import clean_name
+from rtgauge.record.model import LoadReport, Run, StepKey
+from rtgauge.record.writer import RecordWriter
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rtgauge.importers.measurement import Measurement
+
+KEY_PARAMETERS = ("priority", "policy", "dma_latency_us", "context", "c_states")
+"""Of what a file tells those that two measurements must have in common to be compared."""
+
+
+def _preemption(tool: str, system: dict[str, str | int]) -> dict[str, Any]:
+    realtime = system.get("realtime") == 1 or "PREEMPT_RT" in str(system.get("version", ""))
+    return {
+        "model": "PREEMPT_RT" if realtime else "unknown",
+        "sources": {f"{tool}'s sysinfo": {name: system[name] for name in ("version", "realtime") if name in system}},
+    }
+
+
+def _facts(measurement: Measurement) -> dict[str, Any]:
+    """The facts of the machine as far as the file contains them; "unknown" for the rest."""
+    system = measurement.system
+    return {
+        "host": system.get("nodename", "unknown"),
+        "kernel": {
+            "release": system.get("release", "unknown"),
+            "version": system.get("version", "unknown"),
+            "architecture": system.get("machine", "unknown"),
+            "preemption": _preemption(measurement.tool, system),
+        },
+        "machine": {"virtual": "unknown", "emulated": "unknown"},
+    }
+
+
+def _key(measurement: Measurement, host: str, interval_ns: int | None, repeat: int) -> StepKey:
+    intervals = {series.interval_ns for series in measurement.series}
+    first = measurement.series[0].interval_ns if measurement.series else None
+    parameters = {name: measurement.parameters[name] for name in KEY_PARAMETERS if measurement.parameters.get(name) is not None}
+    interval = interval_ns if interval_ns is not None else first if intervals else None
+    return StepKey(
+        probe=measurement.probe,
+        parameters={"interval_ns": interval, **parameters},
+        load="unknown",
+        deployment="unknown",
+        targets={"self": host},
+        repeat=repeat,
+        tool=measurement.tool,
+    )
+
+
+def import_file(source: Path, out: Path, *, form: str | None = None, interval_ns: int | None = None, unit_ns: int | None = None) -> Path:
+    """Make a record in the folder `out` of the file `source`, a step for each measurement in it; gives the record's folder.
+
+    `form`: the name of its format, by default found from its beginning. `interval_ns` and `unit_ns` (1 with cyclictest -N): for what the file does not
+    tell. Load and deployment are `unknown`. Raises InputError for a foreign or damaged file, and the errors of RecordWriter.
+    """
+    name = importer_of(source, form).name
+    measurements = read_file(source, Hints(unit_ns), name)
+    file_time = f"{datetime.fromtimestamp(source.stat().st_mtime, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    now = datetime.now(UTC)
+    host = str(measurements[0].system.get("nodename", "unknown"))[:100]
+    keys: list[StepKey] = []
+    for measurement in measurements:
+        key = _key(measurement, host, interval_ns, 0)
+        keys.append(key.model_copy(update={"repeat": sum(earlier == key for earlier in keys)}))
+    steps = [
+        imported_step(
+            measurement,
+            step_id=f"{number:02d}-{clean_name(measurement.probe)}-{clean_name(measurement.tool)}",
+            key=key,
+            load=LoadReport(name="unknown"),
+            started=measurement.started or file_time,
+            ended=measurement.ended or measurement.started or file_time,
+            interval_ns=interval_ns,
+            marks=[] if measurement.started else [note("time-unknown", "the file does not contain the time of the measurement: its modification time is used")],
+        )
+        for number, (measurement, key) in enumerate(zip(measurements, keys, strict=True), start=1)
+    ]
+    writer = RecordWriter.create(out, host=host, name=name, now=now)
+    writer.write_run(
+        Run(
+            id=writer.id,
+            created=f"{now:%Y-%m-%dT%H:%M:%SZ}",
+            state="partial",
+            rtgauge=rtgauge.__version__,
+            command=["rtgauge", "import", str(source), "--as", name],
+            plan={"name": name, "imported_from": source.name.encode(errors="surrogateescape").decode(errors="replace")},
+            targets=[host],
+            planned=keys,
+        )
+    )
+    writer.write_system(host, _facts(measurements[0]))
+    for step, windows in steps:
+        writer.commit_step(step, windows)
+    return writer.finish("complete")

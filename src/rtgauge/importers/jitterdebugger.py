@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: MIT
+"""Reads jitterdebugger's results.json (version 1 without a header, version 3), its samples.raw, and samples.csv of jittersamples.
+
+samples.raw is packed: CPU (32 bits), time (two numbers of the target's word size), latency (64 bits), little-endian as on nearly every target; whether the
+time has 8 or 16 bytes depends on the target and is found from the values."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from pydantic import BaseModel, Field, ValidationError
+
+from rtgauge.errors import InputError
+from rtgauge.importers.foreign_file import json_document, lines, open_file
+from rtgauge.importers.importer import Hints, Importer
+from rtgauge.importers.measurement import ImportedSeries, Measurement, note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+Count = Annotated[int, Field(ge=0, lt=2**62, strict=True)]
+
+
+class _Cpu(BaseModel):
+    histogram: dict[Annotated[int, Field(ge=0, lt=2**40)], Count]
+    count: Count
+    min: Count
+    max: Count
+    avg: Annotated[float, Field(allow_inf_nan=False, ge=0, lt=1e15)]
+
+
+class _Results(BaseModel):
+    version: int = 1
+    sysinfo: dict[str, str | int] = Field(default_factory=dict[str, "str | int"])
+    cpu: dict[Annotated[int, Field(ge=0, lt=100_000)], _Cpu] = Field(min_length=1)
+
+
+def _measurement(source: str, series: list[ImportedSeries], unit_ns: int, **more: Any) -> Measurement:
+    # It holds /dev/cpu_dma_latency at 0 while it runs.
+    return Measurement(
+        tool="jitterdebugger", source=source, series=series, resolution_ns=unit_ns, parameters={"policy": "fifo", "dma_latency_us": 0}, releases=True, **more
+    )
+
+
+def parse_results(raw: Mapping[str, Any], source: str) -> Measurement:
+    """The measurement in results.json. Raises InputError for a foreign or damaged one."""
+    try:
+        results = _Results.model_validate(raw)
+    except (ValidationError, RecursionError) as error:
+        details = error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": "too deep"}
+        where = ".".join(str(part) for part in details["loc"])[:80]
+        raise InputError(f"{source} is a damaged output of jitterdebugger ({where}: {details['msg']})") from None
+    resolution = results.sysinfo.get("resolution_in_ns")
+    unit = 1 if resolution == 1 else 1000
+    series: list[ImportedSeries] = []
+    for cpu, figures in sorted(results.cpu.items()):
+        binned = sum(figures.histogram.values())
+        if binned > figures.count:
+            raise InputError(f"{source} is a damaged output of jitterdebugger (CPU {cpu}: {binned} samples in bins, count {figures.count})")
+        overflow = figures.count - binned
+        series.append(
+            ImportedSeries(
+                labels={"cpu": cpu},
+                histogram={value * unit: count for value, count in sorted(figures.histogram.items()) if count},
+                count=figures.count,
+                overflow=overflow,
+                limit_ns=(max(figures.histogram, default=0) + 1) * unit if overflow else None,
+                minimum_ns=figures.min * unit if figures.count else None,
+                maximum_ns=figures.max * unit if figures.count else None,
+                average_ns=Fraction(str(figures.avg)) * unit if figures.count else None,
+            )
+        )
+    system = {name: value for name, value in results.sysinfo.items() if name != "resolution_in_ns"}
+    return _measurement(source, series, unit, system=system, unit_known=resolution is not None)
+
+
+def _samples(source: str, histograms: Mapping[int, Mapping[int, int]], span_ns: int) -> Measurement:
+    """One series a CPU, of its values (us)."""
+    if not histograms:
+        raise InputError(f"{source} has no sample")
+    series = [
+        ImportedSeries(
+            labels={"cpu": cpu},
+            histogram={value * 1000: histogram[value] for value in sorted(histogram)},
+            count=sum(histogram.values()),
+            minimum_ns=min(histogram) * 1000,
+            maximum_ns=max(histogram) * 1000,
+        )
+        for cpu, histogram in sorted(histograms.items())
+    ]
+    return _measurement(source, series, 1000, unit_known=False, duration_ns=span_ns or None)
+
+
+_CSV = re.compile(r"([0-9]{1,5});([0-9]{1,12})\.([0-9]{1,9});([0-9]{1,12})")
+
+
+def parse_csv(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
+    """The measurement in samples.csv: CPU;time;latency in us. Raises InputError for a foreign or damaged one."""
+    histograms: dict[int, dict[int, int]] = {}
+    first = last = None
+    for number, line in numbered:
+        if not line.strip():
+            continue
+        match = _CSV.fullmatch(line.strip())
+        if match is None:
+            raise InputError(f"{source} is damaged: line {number} is not CPU;time;latency")
+        cpu, second, latency = int(match[1]), int(match[2]), int(match[4])
+        first = second if first is None else min(first, second)
+        last = second if last is None else max(last, second)
+        histogram = histograms.setdefault(cpu, {})
+        histogram[latency] = histogram.get(latency, 0) + 1
+    return _samples(source, histograms, ((last or 0) - (first or 0)) * 10**9)
+
+
+def _layout(word: int) -> np.dtype[np.void]:
+    return np.dtype([("cpu", "<u4"), ("second", f"<i{word}"), ("ns", f"<i{word}"), ("latency", "<u8")])
+
+
+def _part(data: bytes, layout: np.dtype[np.void]) -> npt.NDArray[Any]:
+    """The whole samples in these bytes."""
+    return np.frombuffer(data, layout, count=len(data) // layout.itemsize)
+
+
+def _plausible(part: npt.NDArray[Any]) -> bool:
+    """Whether the samples read with this width of time are samples."""
+    ns, second = part["ns"], part["second"]
+    times = np.all((ns >= 0) & (ns < 10**9)) and np.all((second >= 0) & (second < 2**34))
+    return bool(len(part) and times and np.all(part["cpu"] < 65536) and np.all(part["latency"] < 10**10))
+
+
+CHUNK = 1 << 18
+
+
+def parse_raw(path: Path) -> Measurement:
+    """The measurement in samples.raw, read in pieces. Raises InputError for a foreign or damaged one."""
+    histograms: dict[int, dict[int, int]] = {}
+    with open_file(path) as file:
+        beginning = file.read(4096)
+        layouts = [layout for layout in (_layout(8), _layout(4)) if _plausible(_part(beginning, layout))]
+        if not layouts:
+            raise InputError(f"{path} is not jitterdebugger's samples.raw: its CPUs, times and latencies are none")
+        layout = layouts[0]
+        file.seek(0)
+        first, last, cut = None, 0, 0
+        while data := file.read(layout.itemsize * CHUNK):
+            cut = len(data) % layout.itemsize
+            part = _part(data, layout)
+            if len(part) and not _plausible(part):
+                raise InputError(f"{path} is damaged: not all of it are samples of jitterdebugger")
+            for cpu in np.unique(part["cpu"]).tolist():
+                values, counts = np.unique(part["latency"][part["cpu"] == cpu], return_counts=True)
+                histogram = histograms.setdefault(int(cpu), {})
+                for value, count in zip(values.tolist(), counts.tolist(), strict=True):
+                    histogram[value] = histogram.get(value, 0) + count
+            if len(part):
+                first = int(part["second"].min()) if first is None else min(first, int(part["second"].min()))
+                last = max(last, int(part["second"].max()))
+    measurement = _samples(str(path), histograms, (last - (first or 0)) * 10**9)
+    if cut:
+        measurement.marks.append(note("cut-short", "the last sample of the file is not whole: it is left out"))
+    return measurement
+
+
+def _recognises(head: str) -> bool:
+    start = head.lstrip()[:4096]
+    return start.startswith("{") and '"file_version"' not in head and re.search(r'"cpu"\s*:\s*\{\s*"[0-9]+"\s*:\s*\{', head) is not None
+
+
+def _read(path: Path, _hints: Hints) -> list[Measurement]:
+    return [parse_results(json_document(path), str(path))]
+
+
+def _recognises_csv(head: str) -> bool:
+    return _CSV.match(head) is not None
+
+
+def _read_csv(path: Path, _hints: Hints) -> list[Measurement]:
+    return [parse_csv(lines(path), str(path))]
+
+
+def _recognises_raw(head: str) -> bool:
+    return "\0" in head[:64]
+
+
+def _read_raw(path: Path, _hints: Hints) -> list[Measurement]:
+    return [parse_raw(path)]
+
+
+JITTERDEBUGGER = Importer("jitterdebugger", "results.json, version 1 and 3", _recognises, _read)
+JITTERDEBUGGER_CSV = Importer("jitterdebugger-csv", "samples.csv of jittersamples", _recognises_csv, _read_csv)
+JITTERDEBUGGER_RAW = Importer("jitterdebugger-raw", "samples.raw", _recognises_raw, _read_raw)

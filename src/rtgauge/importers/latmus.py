@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+"""Reads EVL's latmus: the screen, and the file for gnuplot (-g).
+
+The file of -g has lines `#` with what was measured, then cells of 1 us and their counts; the last one ends in `+` where the maximum lies above it."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from rtgauge.errors import InputError
+from rtgauge.importers.foreign_file import lines
+from rtgauge.importers.importer import Hints, Importer
+from rtgauge.importers.latency_table import read_table, table_series
+from rtgauge.importers.measurement import ImportedSeries, Measurement, doubt, note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from rtgauge.record.model import Mark
+
+_HEAD = re.compile(r"#\s*([A-Za-z][A-Za-z /().-]{0,40}?):\s*(.{0,400})")
+_CELL = re.compile(r"([0-9]{1,9})(\+?)[ \t]+([0-9]{1,15})")
+_US = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{1,6})?")
+
+
+def parse_screen(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
+    """The measurement in what latmus prints. Raises InputError for a foreign or damaged one."""
+    table = read_table(numbered, source)
+    series, resolution, marks = table_series(table, source, "latmus")
+    return Measurement(
+        tool="evl latmus",
+        source=source,
+        series=[series],
+        resolution_ns=resolution,
+        parameters={"context": table.context, **({} if table.priority is None else {"priority": table.priority})},
+        marks=marks,
+        duration_ns=table.duration_ns or len(table.seconds) * 10**9 or None,
+    )
+
+
+def _figure(heading: dict[str, str], name: str, source: str) -> Fraction:
+    match = _US.match(heading.get(name, ""))
+    if match is None:
+        raise InputError(f"{source} is damaged: the line '# {name}:' is missing or has no figure")
+    return Fraction(match[0])
+
+
+def _whole(text: str | None) -> int | None:
+    match = re.match(r"[0-9]{1,15}", text or "")
+    return int(match[0]) if match else None
+
+
+def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
+    """The measurement in a file of -g. Raises InputError for a foreign or damaged one."""
+    heading: dict[str, str] = {}
+    cells: dict[int, int] = {}
+    open_ended = restricted = False
+    kernel: list[str] = []
+    for number, line in numbered:
+        text = line.strip()
+        if text.startswith("#"):
+            restricted = restricted or "C-state restricted" in text
+            if text.startswith("# Linux version "):
+                kernel = text.split()[3:4]
+            if match := _HEAD.fullmatch(text):
+                heading.setdefault(match[1].strip(), match[2].strip())
+        elif match := _CELL.fullmatch(text):
+            if open_ended or (cells and int(match[1]) <= next(reversed(cells))):
+                raise InputError(f"{source} is damaged: line {number} comes after a larger or the last cell")
+            cells[int(match[1])] = int(match[3])
+            open_ended = match[2] == "+"
+        elif text:
+            raise InputError(f"{source} is damaged: line {number}: '{text[:40]}'")
+    low, average, high = (_figure(heading, f"{name} latency", source) * 1000 for name in ("min", "avg", "max"))
+    count, binned = _whole(heading.get("sample count")), sum(cells.values())
+    if count is None or count != binned:
+        raise InputError(f"{source} is damaged or cut short: its cells have {binned} samples, 'sample count' says {count}")
+    marks: list[Mark] = []
+    overflow, limit = 0, None
+    if open_ended:
+        limit, overflow = cells.popitem()
+        marks.append(note("last-bin-clipped", f"latmus' last cell has every larger latency too: its {overflow} samples count as {limit} us or more"))
+    if low < 0:
+        marks.append(note("early", f"some activations were early, down to {int(low)} ns"))
+    for name, words in (("OVERRUNS", "overruns: activations that were missed"), ("IN-BAND SWITCHES", "switches to Linux: then the task was not real-time")):
+        if number := _whole(heading.get(name)):
+            marks.append(doubt(name.lower().replace(" ", "-"), f"latmus reports {number} {words}"))
+    period, cpu = _whole(heading.get("sampling period")), re.match(r"CPU([0-9]{1,5})", heading.get("thread affinity", ""))
+    series = ImportedSeries(
+        labels={"cpu": int(cpu[1])} if cpu else {"thread": 0},
+        histogram={cell * 1000: samples for cell, samples in cells.items() if samples},
+        count=count,
+        overflow=overflow,
+        limit_ns=None if limit is None else limit * 1000,
+        minimum_ns=int(low) if count else None,
+        maximum_ns=int(high) if count else None,
+        average_ns=average if count else None,
+        interval_ns=period * 1000 if period else None,
+        absolute=low < 0,
+    )
+    parameters: dict[str, Any] = {"context": heading.get("context", "user")}
+    if (priority := _whole(heading.get("thread priority"))) is not None:
+        parameters["priority"] = priority
+    if restricted:
+        parameters["c_states"] = "restricted"
+    clock = re.match(r"([0-9]+):([0-9]{2}):([0-9]{2})", heading.get("duration (hhmmss)", ""))
+    return Measurement(
+        tool="evl latmus",
+        source=source,
+        series=[series],
+        resolution_ns=1000,
+        version=heading.get("libevl version"),
+        parameters=parameters,
+        marks=marks,
+        system={"release": kernel[0]} if kernel else {},
+        duration_ns=None if clock is None else ((int(clock[1]) * 60 + int(clock[2])) * 60 + int(clock[3])) * 10**9 or None,
+    )
+
+
+def _recognises(head: str) -> bool:
+    return "latmus" in head and re.search(r"^(RTD|RTT|RTS)\|", head, re.MULTILINE) is not None
+
+
+def _read(path: Path, _hints: Hints) -> list[Measurement]:
+    return [parse_screen(lines(path), str(path))]
+
+
+def _recognises_gnuplot(head: str) -> bool:
+    return "# libevl version" in head or ("# sampling period:" in head and "# sample count:" in head)
+
+
+def _read_gnuplot(path: Path, _hints: Hints) -> list[Measurement]:
+    return [parse_gnuplot(lines(path), str(path))]
+
+
+LATMUS = Importer("latmus", "the screen", _recognises, _read)
+LATMUS_GNUPLOT = Importer("latmus-gnuplot", "latmus -g", _recognises_gnuplot, _read_gnuplot)

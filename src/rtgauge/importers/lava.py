@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""Reads LAVA's results of cyclictest: lines `t0-max-latency pass 54 us`, and the signals `<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=t0-max-latency ...>`.
+
+They have minimum, average and maximum of a thread and no number of samples, so that they are results of the step and no series."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from rtgauge.errors import InputError
+from rtgauge.importers.foreign_file import lines
+from rtgauge.importers.importer import Hints, Importer
+from rtgauge.importers.measurement import Measurement, doubt, note
+from rtgauge.record.model import Result
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from rtgauge.record.model import Mark
+
+_CASE = r"t([0-9]{1,5})-(min|avg|max)-latency"
+_NUMBER = r"(-?[0-9]{1,12}(?:\.[0-9]{1,6})?)"
+_LINE = re.compile(rf"\s*{_CASE}\s+(pass|fail|skip|unknown)\s+{_NUMBER}\s+(us|ns)\s*")
+_SIGNAL = re.compile(rf"<LAVA_SIGNAL_TESTCASE TEST_CASE_ID={_CASE} RESULT=(\w+) UNITS=(us|ns) MEASUREMENT={_NUMBER}>")
+_SIGNAL_TURNED = re.compile(rf"<LAVA_SIGNAL_TESTCASE TEST_CASE_ID={_CASE} RESULT=(\w+) MEASUREMENT={_NUMBER} UNITS=(us|ns)>")
+_NAMES = ("min", "avg", "max")
+
+
+def _cases(line: str) -> tuple[int, str, str, float, str] | None:
+    """(thread, which, result, value, unit) of a line; None where it is none."""
+    if match := (_LINE.fullmatch(line) or _SIGNAL_TURNED.search(line)):
+        return int(match[1]), match[2], match[3], float(match[4]), match[5]
+    if match := _SIGNAL.search(line):
+        return int(match[1]), match[2], match[3], float(match[5]), match[4]
+    return None
+
+
+def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
+    """The results in these lines. Raises InputError where there are none, or where two contradict."""
+    threads: dict[int, dict[str, float]] = {}
+    units: set[str] = set()
+    failed = 0
+    for number, line in numbered:
+        case = _cases(line)
+        if case is None:
+            continue
+        thread, which, result, value, unit = case
+        figures = threads.setdefault(thread, {})
+        # A log has the line and the signal of each.
+        if figures.setdefault(which, value) != value:
+            raise InputError(f"{source}: line {number}: thread {thread} has two values of {which}-latency (two jobs in one file?)")
+        units.add(unit)
+        failed += result == "fail"
+    if not threads:
+        raise InputError(f"{source} has no line of LAVA as 't0-max-latency pass 54 us'")
+    if len(units) > 1:
+        raise InputError(f"{source} has latencies in us and in ns")
+    unit = units.pop()
+    marks: list[Mark] = [note("samples-unknown", "LAVA's lines do not say how many samples they are of: there is no distribution, and no verdict from them")]
+    for thread, figures in threads.items():
+        ordered = [figures[name] for name in _NAMES if name in figures]
+        if ordered != sorted(ordered):
+            listed = ", ".join(f"{value:g}" for value in ordered)
+            marks.append(doubt("figures-contradict", f"thread {thread}: minimum, average and maximum are {listed} {unit}"))
+    if len(threads) > 1 and any(all(figures.get(name) == thread for thread, figures in threads.items()) for name in _NAMES):
+        marks.append(doubt("thread-number", "one figure of each thread is the thread's number: the script that cut it out of the text took the wrong word"))
+    if failed:
+        marks.append(note("lava-failed", f"{failed} of these lines say fail"))
+    results = [
+        Result(name="latency", labels={"thread": thread}, values={f"{name}_{unit}": figures.get(name) for name in _NAMES})
+        for thread, figures in sorted(threads.items())
+    ]
+    return Measurement(tool="cyclictest (LAVA)", source=source, series=[], resolution_ns=1000 if unit == "us" else 1, marks=marks, results=results)
+
+
+def _recognises(head: str) -> bool:
+    return re.search(r"\bt[0-9]+-(?:min|avg|max)-latency\b", head) is not None
+
+
+def _read(path: Path, _hints: Hints) -> list[Measurement]:
+    return [parse_lava(lines(path), str(path))]
+
+
+LAVA = Importer("lava", "result lines of cyclictest (t0-max-latency ...)", _recognises, _read)

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: MIT
+"""Reads what the programs of rt-tests write with --json (file_version 1).
+
+The keys `cmdline:` and `rt_test_version:` contain a colon; `resolution_in_ns` 0 means us; overflows are the cycles that are in no bin and are not
+listed. Each program has its own fields below `thread`."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rtgauge.errors import InputError
+from rtgauge.importers.cyclictest import histogram_limit, interval_us, scheduling
+from rtgauge.importers.foreign_file import json_document, utc
+from rtgauge.importers.importer import Hints, Importer
+from rtgauge.importers.measurement import ImportedSeries, Measurement, note
+from rtgauge.record.model import Result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from rtgauge.record.model import Mark
+
+Count = Annotated[int, Field(ge=0, lt=2**62, strict=True)]
+Value = Annotated[int, Field(gt=-(2**62), lt=2**62, strict=True)]
+Number = Annotated[float, Field(allow_inf_nan=False, gt=-1e15, lt=1e15)]
+Index = Annotated[int, Field(ge=0, lt=100_000)]
+Decimal = Annotated[str, Field(pattern=r"^[0-9]{1,12}(\.[0-9]{1,6})?$")]
+
+
+class _Part(BaseModel):
+    """Unknown keys are ignored: newer versions add some."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+
+class _Cyclic(_Part):
+    histogram: dict[Annotated[int, Field(ge=0, lt=2**40)], Count] = Field(default_factory=dict[int, int])
+    cycles: Count
+    min: Value
+    max: Value
+    avg: Number
+    cpu: int = -1
+
+
+class _Oslat(_Part):
+    cpu: int = -1
+    min: Number
+    avg: Number
+    max: Number
+    duration: Number | None = None
+    histogram: dict[Decimal, Count]
+
+
+class _Receiver(_Part):
+    cpu: int = -1
+    priority: int | None = None
+    min: Value
+    avg: Number
+    max: Value
+
+
+class _Sender(_Part):
+    cpu: int = -1
+    priority: int | None = None
+    samples: Count
+    interval: Count | None = None
+
+
+class _Pair(_Part):
+    sender: _Sender
+    receiver: _Receiver
+
+
+class _Migrate(_Part):
+    prio: int | None = None
+    min: Number
+    avg: Number
+    max: Number
+    total: Number
+
+
+class _Header(_Part):
+    file_version: Annotated[int, Field(strict=True)]
+    command: str = Field(default="", alias="cmdline:")
+    version: str | None = Field(default=None, alias="rt_test_version:")
+    command_right: str | None = Field(default=None, alias="cmdline")
+    version_right: str | None = Field(default=None, alias="rt_test_version")
+    start_time: str | None = None
+    end_time: str | None = None
+    sysinfo: dict[str, str | int] = Field(default_factory=dict[str, "str | int"])
+    resolution_in_ns: Annotated[int, Field(ge=0, le=1)] | None = None
+
+
+class _CyclicFile(_Part):
+    resolution_in_ns: Annotated[int, Field(ge=0, le=1)]
+    thread: dict[Index, _Cyclic] = Field(min_length=1)
+
+
+class _SignalFile(_Part):
+    thread: dict[Index, _Cyclic] = Field(min_length=1)
+
+
+class _OslatFile(_Part):
+    thread: dict[Index, _Oslat] = Field(min_length=1)
+
+
+class _PairFile(_Part):
+    thread: dict[Index, _Pair] = Field(min_length=1)
+
+
+class _MigrateFile(_Part):
+    thread: dict[Index, _Migrate] = Field(min_length=1)
+
+
+class _PiStressFile(_Part):
+    inversion: Count
+
+
+File = TypeVar("File", bound=BaseModel)
+
+
+def _validated(model: type[File], raw: Mapping[str, Any], name: str, tool: str) -> File:
+    try:
+        return model.model_validate(raw)
+    except (ValidationError, RecursionError) as error:
+        details = error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": "too deep"}
+        where = ".".join(str(part) for part in details["loc"])[:80]
+        raise InputError(f"{name} is a damaged output of {tool} --json ({where}: {details['msg']})") from None
+
+
+def _labels(cpus: list[int], numbers: list[int]) -> list[dict[str, str | int]]:
+    """The CPU as label if every thread has its own, else the thread."""
+    if all(cpu >= 0 for cpu in cpus) and len(set(cpus)) == len(cpus):
+        return [{"cpu": cpu} for cpu in cpus]
+    return [{"thread": number} for number in numbers]
+
+
+def _exact(value: float) -> Fraction:
+    return Fraction(str(value))
+
+
+def _cyclic(raw: Mapping[str, Any], name: str, header: _Header, tool: str) -> dict[str, Any]:
+    model = _SignalFile if tool == "signaltest" else _CyclicFile
+    threads = dict(sorted(_validated(model, raw, name, tool).thread.items()))
+    command = header.command or header.command_right or ""
+    unit = 1 if header.resolution_in_ns == 1 else 1000
+    limit = histogram_limit(command)
+    series: list[ImportedSeries] = []
+    for (number, thread), labels in zip(threads.items(), _labels([thread.cpu for thread in threads.values()], list(threads)), strict=True):
+        binned = sum(thread.histogram.values())
+        if binned > thread.cycles:
+            raise InputError(f"{name} is a damaged output of {tool} --json (thread {number}: {binned} samples in bins, {thread.cycles} cycles)")
+        end = limit if limit is not None else max(thread.histogram) + 1 if thread.histogram else None
+        interval = interval_us(command, number) if command and tool == "cyclictest" else None
+        known = thread.cycles > 0
+        if known and thread.min < 0:
+            raise InputError(f"{name} is a damaged output of {tool} --json (thread {number}: a negative latency, {thread.min})")
+        series.append(
+            ImportedSeries(
+                labels=labels,
+                histogram={value * unit: count for value, count in sorted(thread.histogram.items()) if count},
+                count=thread.cycles,
+                overflow=thread.cycles - binned,
+                limit_ns=None if end is None else end * unit,
+                minimum_ns=thread.min * unit if known else None,
+                maximum_ns=thread.max * unit if known else None,
+                average_ns=_exact(thread.avg) * unit if known else None,
+                interval_ns=None if not interval else interval * 1000,
+            )
+        )
+    parameters: dict[str, Any] = {}
+    if command and tool == "cyclictest":
+        parameters = scheduling(command)
+    elif tool == "cyclicdeadline":
+        parameters = {"policy": "deadline"}
+    probe = "wakeup" if tool in {"cyclictest", "cyclicdeadline"} else tool
+    return {"series": series, "resolution_ns": unit, "parameters": parameters, "releases": tool == "cyclictest", "probe": probe}
+
+
+def _oslat(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> dict[str, Any]:
+    """oslat counts each round of its loop: the first bin is the loop itself, the last one has everything above it too."""
+    threads = dict(sorted(_validated(_OslatFile, raw, name, tool).thread.items()))
+    series: list[ImportedSeries] = []
+    marks: list[Mark] = []
+    clipped = 0
+    width = 1000
+    for thread, labels in zip(threads.values(), _labels([thread.cpu for thread in threads.values()], list(threads)), strict=True):
+        histogram = {int(Fraction(value) * 1000): count for value, count in thread.histogram.items() if count}
+        values = sorted(int(Fraction(value) * 1000) for value in thread.histogram)
+        width = min([width, *(after - before for before, after in pairwise(values))])
+        maximum = int(_exact(thread.max) * 1000)
+        count = sum(histogram.values())
+        last = max(histogram, default=0)
+        overflow = 0
+        if histogram and last == values[-1] and maximum > last + max(width, 1):
+            # Nobody knows how many of the last bin lie above it: all of them may.
+            overflow = histogram.pop(last)
+            clipped += overflow
+        series.append(
+            ImportedSeries(
+                metric="gap",
+                labels=labels,
+                histogram=dict(sorted(histogram.items())),
+                count=count,
+                overflow=overflow,
+                limit_ns=last if overflow else None,
+                minimum_ns=int(_exact(thread.min) * 1000) if count else None,
+                maximum_ns=maximum if count else None,
+                average_ns=_exact(thread.avg) * 1000 if count else None,
+            )
+        )
+    if clipped:
+        marks.append(note("last-bin-clipped", f"oslat's last bin has every longer gap too: its {clipped} samples count as that long or longer"))
+    marks.append(note("loop-in-first-bin", "oslat counts each round of its own loop, not only gaps: the first bin is the loop itself"))
+    longest = max((thread.duration or 0 for thread in threads.values()), default=0)
+    return {"series": series, "resolution_ns": max(width, 1), "probe": "noise", "marks": marks, "duration_ns": int(longest * 1e9) or None}
+
+
+def _pairs(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> dict[str, Any]:
+    threads = dict(sorted(_validated(_PairFile, raw, name, tool).thread.items()))
+    cpus = [pair.receiver.cpu for pair in threads.values()]
+    series: list[ImportedSeries] = []
+    for pair, labels in zip(threads.values(), _labels(cpus, list(threads)), strict=True):
+        count, receiver = pair.sender.samples, pair.receiver
+        if count and receiver.min < 0:
+            raise InputError(f"{name} is a damaged output of {tool} --json (a negative latency, {receiver.min})")
+        series.append(
+            ImportedSeries(
+                labels=labels,
+                count=count,
+                overflow=count,
+                minimum_ns=receiver.min * 1000 if count else None,
+                maximum_ns=receiver.max * 1000 if count else None,
+                average_ns=_exact(receiver.avg) * 1000 if count else None,
+                interval_ns=pair.sender.interval * 1000 if pair.sender.interval else None,
+            )
+        )
+    priorities = [pair.receiver.priority for pair in threads.values() if pair.receiver.priority is not None]
+    return {"series": series, "resolution_ns": 1000, "probe": tool, "parameters": {"priority": min(priorities)} if priorities else {}}
+
+
+def _migrate(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> dict[str, Any]:
+    threads = dict(sorted(_validated(_MigrateFile, raw, name, tool).thread.items()))
+    results = [
+        Result(
+            name="start latency",
+            labels={"thread": number, **({} if thread.prio is None else {"priority": thread.prio})},
+            values={"min_us": thread.min, "avg_us": thread.avg, "max_us": thread.max, "total_us": thread.total},
+        )
+        for number, thread in threads.items()
+    ]
+    return {"series": [], "resolution_ns": 1000, "probe": tool, "results": results}
+
+
+def _pi_stress(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> dict[str, Any]:
+    inversions = _validated(_PiStressFile, raw, name, tool).inversion
+    return {"series": [], "resolution_ns": 1, "probe": tool, "results": [Result(name="priority inheritance", values={"inversions": inversions})]}
+
+
+TOOLS: dict[str, Callable[[Mapping[str, Any], str, _Header, str], dict[str, Any]]] = {
+    "cyclictest": _cyclic,
+    "cyclicdeadline": _cyclic,
+    "signaltest": _cyclic,
+    "oslat": _oslat,
+    "pmqtest": _pairs,
+    "ptsematest": _pairs,
+    "sigwaittest": _pairs,
+    "svsematest": _pairs,
+    "rt-migrate-test": _migrate,
+    "pi_stress": _pi_stress,
+}
+
+
+def _tool(raw: Mapping[str, Any], command: str, name: str) -> str:
+    """The program: by its command line, else by the fields that only it writes. Raises InputError where that is none of them."""
+    words = command.split()
+    program = re.split(r"[/\\]", words[0])[-1] if words else ""
+    if program in TOOLS:
+        return program
+    threads: Any = raw.get("thread")
+    parts = list(cast("dict[str, Any]", threads).values()) if isinstance(threads, dict) else []
+    fields = set(cast("dict[str, Any]", parts[0])) if parts and isinstance(parts[0], dict) else set[str]()
+    if "inversion" in raw:
+        return "pi_stress"
+    if "freq" in fields or "duration" in fields:
+        return "oslat"
+    if "total" in fields:
+        return "rt-migrate-test"
+    if "sender" in fields:
+        raise InputError(f"{name}: which program of rt-tests wrote it is not in it (pmqtest, ptsematest, sigwaittest, svsematest?)")
+    return "cyclictest"
+
+
+def parse_json(raw: Mapping[str, Any], name: str) -> Measurement:
+    """The measurement in the document of the file `name`. Raises InputError if no program of rt-tests wrote it, or if it is damaged."""
+    version = raw.get("file_version")
+    if version != 1:
+        raise InputError(f"{name} is not an output of rt-tests' --json with file_version 1 (it has {str(version)[:40]!r})")
+    header = _validated(_Header, raw, name, "rt-tests")
+    command = header.command or header.command_right or ""
+    tool = _tool(raw, command, name)
+    return Measurement(
+        tool=tool,
+        source=name,
+        version=header.version or header.version_right,
+        command=command or None,
+        started=utc(header.start_time),
+        ended=utc(header.end_time),
+        system=header.sysinfo,
+        **TOOLS[tool](raw, name, header, tool),
+    )
+
+
+def _recognises(head: str) -> bool:
+    return head.lstrip().startswith("{") and '"file_version"' in head
+
+
+def _read(path: Path, _hints: Hints) -> list[Measurement]:
+    return [parse_json(json_document(path), str(path))]
+
+
+RT_TESTS = Importer("rt-tests", "--json of cyclictest, cyclicdeadline, oslat, pmqtest, signaltest, ...", _recognises, _read)

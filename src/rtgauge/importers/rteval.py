@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: MIT
+"""Reads rteval's summary.xml: its measurements cyclictest and timerlat, a series a core.
+
+rteval adds the counts that rtla timerlat has of interrupt, thread and user context into one histogram, and ignores what lies above rtla's bins."""
+
+from __future__ import annotations
+
+import io
+import re
+import xml.etree.ElementTree as ET
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from rtgauge.errors import InputError
+from rtgauge.importers.foreign_file import document
+from rtgauge.importers.importer import Hints, Importer
+from rtgauge.importers.measurement import ImportedSeries, Measurement, doubt
+from rtgauge.record.model import Result
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rtgauge.record.model import Mark
+
+TOOLS = ("cyclictest", "timerlat")
+MAX_DEPTH = 64
+
+
+def _root(data: bytes, source: str) -> ET.Element:
+    """The root of the document, built with a limit of depth. Raises InputError; also for a DTD, whose entities can be any size."""
+    if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
+        raise InputError(f"{source} has a document type definition: rteval writes none")
+    depth = 0
+    try:
+        root: ET.Element | None = None
+        for event, element in ET.iterparse(io.BytesIO(data), events=("start", "end")):  # noqa: S314 - without entities, bounded in size and depth
+            root = element if root is None else root
+            depth += 1 if event == "start" else -1
+            if depth > MAX_DEPTH:
+                raise InputError(f"{source} is nested more than {MAX_DEPTH} deep")
+        if root is None:
+            raise InputError(f"{source} is not valid XML")
+        return root
+    except (ET.ParseError, ValueError, LookupError) as error:
+        raise InputError(f"{source} is not valid XML ({error}); is it cut short?") from None
+
+
+def _number(element: ET.Element | None, name: str) -> Fraction | None:
+    part = None if element is None else element.find(name)
+    text = (part.text or "").strip() if part is not None else ""
+    return Fraction(text) if re.fullmatch(r"-?[0-9]{1,15}(?:\.[0-9]{1,12})?", text) else None
+
+
+def _series(part: ET.Element, labels: dict[str, str | int], source: str) -> ImportedSeries | None:
+    """The series of a core; None where it has no samples."""
+    statistics = part.find("statistics")
+    samples = _number(statistics, "samples")
+    buckets: dict[int, int] = {}
+    for bucket in part.iterfind("histogram/bucket"):
+        index, value = bucket.get("index", ""), bucket.get("value", "")
+        if not re.fullmatch(r"[0-9]{1,9}", index) or not re.fullmatch(r"[0-9]{1,18}", value):
+            raise InputError(f"{source} is damaged: a bucket has index '{index[:20]}' and value '{value[:20]}'")
+        buckets[int(index)] = buckets.get(int(index), 0) + int(value)
+    buckets = {index: buckets[index] for index in sorted(buckets) if buckets[index]}
+    binned = sum(buckets.values())
+    if samples is None and not binned:
+        return None
+    count = binned if samples is None else int(samples)
+    if count < binned:
+        raise InputError(f"{source} is damaged: a core has {count} samples and {binned} in its histogram")
+    if not count:
+        return None
+    low, high, mean, deviation = (_number(statistics, name) for name in ("minimum", "maximum", "mean", "standard_deviation"))
+    return ImportedSeries(
+        labels=labels,
+        histogram={index * 1000: samples_in for index, samples_in in buckets.items()},
+        count=count,
+        overflow=count - binned,
+        limit_ns=(max(buckets) + 1) * 1000 if buckets and count > binned else None,
+        minimum_ns=min(buckets, default=0) * 1000 if low is None else int(low * 1000),
+        maximum_ns=(max(buckets) * 1000 if buckets and count == binned else None) if high is None else int(high * 1000),
+        average_ns=None if mean is None else mean * 1000,
+        std_ns=None if deviation is None else float(deviation * 1000),
+    )
+
+
+def _cores(measured: ET.Element, source: str) -> list[ImportedSeries]:
+    """A series a core; the one of the whole system repeats them and counts where there is no core."""
+    series: list[ImportedSeries] = []
+    for core in measured.iterfind("core"):
+        identity = core.get("id", "")
+        if not re.fullmatch(r"[0-9]{1,5}", identity):
+            raise InputError(f"{source} is damaged: a core has the id '{identity[:20]}'")
+        if (of_core := _series(core, {"cpu": int(identity)}, source)) is not None:
+            series.append(of_core)
+    if not series and (system := measured.find("system")) is not None:
+        whole = _series(system, {}, source)
+        series = [] if whole is None else [whole]
+    return series
+
+
+def _text(root: ET.Element, *paths: str) -> str | None:
+    return next((text for path in paths if (text := (root.findtext(path) or "").strip())), None)
+
+
+def _facts(root: ET.Element) -> dict[str, str | int]:
+    facts = {"nodename": _text(root, "uname/node", "SystemInfo/uname/node"), "release": _text(root, "uname/kernel", "SystemInfo/uname/kernel")}
+    facts["machine"] = _text(root, "uname/arch", "SystemInfo/uname/arch")
+    kernel = next(root.iter("kernel"), None)
+    realtime = {} if kernel is None or kernel.get("is_RT") is None else {"realtime": 1 if kernel.get("is_RT") == "1" else 0}
+    return {name: value[:200] for name, value in facts.items() if value} | realtime
+
+
+def _duration_ns(root: ET.Element) -> int | None:
+    element = next(root.iter("run_info"), None)
+    if element is None:
+        return None
+    parts = [element.get(name, "") for name in ("days", "hours", "minutes", "seconds")]
+    if not all(re.fullmatch(r"[0-9]{1,9}", part) for part in parts):
+        return None
+    days, hours, minutes, seconds = (int(part) for part in parts)
+    return (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 10**9 or None
+
+
+def _priority(measured: ET.Element) -> dict[str, Any]:
+    values = {core.get("priority", "") for core in measured.iterfind("core")}
+    known = [int(value) for value in values if re.fullmatch(r"[0-9]{1,2}", value)]
+    return {"priority": min(known)} if known else {}
+
+
+def parse_summary(data: bytes, source: str) -> list[Measurement]:
+    """The measurements in summary.xml. Raises InputError for a foreign or damaged one."""
+    root = _root(data, source)
+    if root.tag != "rteval":
+        raise InputError(f"{source} is not rteval's summary.xml: its outermost element is {root.tag[:40]!r}")
+    result: list[Measurement] = []
+    for measured in (element for tool in TOOLS for element in root.iter(tool)):
+        series = _cores(measured, source)
+        if not series:
+            continue
+        marks: list[Mark] = []
+        results: list[Result] = []
+        if measured.tag == "timerlat":
+            marks.append(doubt("quantities-mixed", "rteval adds rtla's counts of interrupt, thread and user context into one histogram"))
+            marks.append(doubt("overflow-unknown", "rteval ignores what lies above rtla's bins: the maximum is at least what is shown"))
+            for report in measured.iter("stoptrace_report"):
+                text = "\n".join(part.strip() for part in report.itertext() if part.strip())
+                results.append(Result(name="explanation", labels={"cpu": report.get("CPU", "unknown")[:10]}, values={"text": text[:20_000]}))
+        result.append(
+            Measurement(
+                tool=f"rteval {measured.tag}",
+                source=source,
+                series=series,
+                resolution_ns=1000,
+                version=root.get("version"),
+                command=(measured.get("command_line") or "")[:1000] or None,
+                system=_facts(root),
+                duration_ns=_duration_ns(root),
+                parameters=_priority(measured),
+                marks=marks,
+                results=results,
+                releases=measured.tag == "cyclictest",
+            )
+        )
+    if not result:
+        raise InputError(f"{source} has no measurement of cyclictest or timerlat")
+    return result
+
+
+def _recognises(head: str) -> bool:
+    return "<rteval" in head
+
+
+def _read(path: Path, _hints: Hints) -> list[Measurement]:
+    return parse_summary(document(path), str(path))
+
+
+RTEVAL = Importer("rteval", "summary.xml", _recognises, _read)

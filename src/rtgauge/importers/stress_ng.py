@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""Reads what stress-ng --cyclic prints: samples, mean, extremes, standard deviation, percentiles, and with --cyclic-dist a histogram.
+
+Each line begins with `stress-ng: info:` and the name of the stressor. A histogram has as many cells as its heading says; samples above them are not
+printed, so that they are the samples less the sum of the cells."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from rtgauge.errors import InputError
+from rtgauge.importers.foreign_file import lines
+from rtgauge.importers.importer import Hints, Importer
+from rtgauge.importers.measurement import ImportedSeries, Measurement, note
+from rtgauge.record.model import Result
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from rtgauge.record.model import Mark
+
+_PREFIX = r"(?:.*\bcyclic:\s*)?"
+_SCHED = re.compile(_PREFIX + r"sched (?:SCHED_)?([A-Z]+): ([0-9]{1,15}) ns delay, ([0-9]{1,12}) samples")
+_MEAN = re.compile(_PREFIX + r"mean: (-?[0-9]{1,15}\.[0-9]{1,4}) ns, mode: (-?[0-9]{1,15}) ns")
+_RANGE = re.compile(_PREFIX + r"min: (-?[0-9]{1,15}) ns, max: (-?[0-9]{1,15}) ns, std\.dev\. ([0-9]{1,15}\.[0-9]{1,4})")
+_PERCENTILE = re.compile(_PREFIX + r"([0-9]{1,3}\.[0-9]{1,3})%:\s+(-?[0-9]{1,15}) ns")
+_WIDTH = re.compile(_PREFIX + r"latency distribution \(([0-9]{1,12}) ns intervals\)")
+_CELL = re.compile(_PREFIX + r"([0-9]{1,15})\s+([0-9]{1,12})")
+_HEADING = re.compile(_PREFIX + r"latency \(ns\)\s+frequency")
+
+
+def parse_stress_ng(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
+    """The measurement in what stress-ng prints. Raises InputError for a foreign or damaged one."""
+    found: dict[str, re.Match[str]] = {}
+    percentiles: dict[str, int] = {}
+    cells: dict[int, int] = {}
+    in_cells = False
+    version: str | None = None
+    for _, line in numbered:
+        text = line.strip()
+        if match := re.search(r"stress-ng(?:,)? (?:version )?([0-9]+\.[0-9]+(?:\.[0-9]+)?)\b", text):
+            version = version or match[1]
+        for name, pattern in (("sched", _SCHED), ("mean", _MEAN), ("range", _RANGE), ("width", _WIDTH)):
+            if match := pattern.fullmatch(text.rstrip(":")):
+                if name in found:
+                    raise InputError(f"{source} has two measurements of stress-ng --cyclic: keep one in the file")
+                found[name] = match
+        if match := _PERCENTILE.fullmatch(text):
+            percentiles[match[1]] = int(match[2])
+        elif _HEADING.fullmatch(text):
+            in_cells = True
+        elif in_cells and (match := _CELL.fullmatch(text)) and int(match[2]):
+            if cells and int(match[1]) <= next(reversed(cells)):
+                raise InputError(f"{source} is damaged: cell {match[1]} comes after cell {next(reversed(cells))}")
+            cells[int(match[1])] = int(match[2])
+    if not {"sched", "mean", "range"} <= found.keys():
+        raise InputError(f"{source} is not an output of stress-ng --cyclic, or it is cut short: its lines sched, mean and min are not all there")
+    count, low, high = int(found["sched"][3]), int(found["range"][1]), int(found["range"][2])
+    binned = sum(cells.values())
+    if binned > count:
+        raise InputError(f"{source} is damaged: its cells have {binned} samples of {count}")
+    width = int(found["width"][1]) if "width" in found and cells else 1
+    if width < 1:
+        raise InputError(f"{source} is damaged: cells of {width} ns")
+    marks: list[Mark] = []
+    if count == 10_000:
+        marks.append(note("samples-limited", "stress-ng keeps at most 10000 latencies, the first ones: the rest of its run is not in them"))
+    series = ImportedSeries(
+        labels={"thread": 0},
+        histogram=cells,
+        count=count,
+        overflow=count - binned,
+        limit_ns=max(cells) + width if cells and count > binned else None,
+        minimum_ns=low if count else None,
+        maximum_ns=high if count else None,
+        average_ns=Fraction(found["mean"][1]) if count else None,
+        std_ns=float(found["range"][3]) if count else None,
+        interval_ns=None,
+        absolute=low < 0,
+    )
+    policy = found["sched"][1].lower()
+    values: dict[str, bool | int | float | str | None] = {f"p{name}_ns": value for name, value in percentiles.items()}
+    return Measurement(
+        tool="stress-ng cyclic",
+        source=source,
+        series=[series],
+        resolution_ns=width,
+        version=version,
+        parameters={"policy": policy, "delay_ns": int(found["sched"][2])},
+        marks=marks,
+        results=[Result(name="percentiles", values={**values, "mode_ns": int(found["mean"][2])})],
+    )
+
+
+def _recognises(head: str) -> bool:
+    return re.search(r"ns delay, [0-9]+ samples", head) is not None
+
+
+def _read(path: Path, _hints: Hints) -> list[Measurement]:
+    return [parse_stress_ng(lines(path), str(path))]
+
+
+STRESS_NG = Importer("stress-ng", "what stress-ng --cyclic prints", _recognises, _read)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""Reads Xenomai's latency: the screen, its histogram (-h), and the file for gnuplot (-g).
+
+The file of -g has lines of a value in us (the middle of a cell) and its count plus one, so that gnuplot can draw it on a logarithmic scale; the first and
+the last line are edges of the histogram and no samples."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from rtgauge.errors import InputError
+from rtgauge.importers.foreign_file import lines
+from rtgauge.importers.importer import Hints, Importer
+from rtgauge.importers.latency_table import read_table, table_series
+from rtgauge.importers.measurement import ImportedSeries, Measurement, note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+_HEAD = re.compile(r"#\s*([0-9]+):([0-9]{2}):([0-9]{2}) \(([^,]{1,60}), ([0-9]{1,9}) us period(?:, priority ([0-9]{1,3}))?")
+_FIGURES = re.compile(r"#\s*(-?[0-9]{1,9}\.[0-9]{1,6})\|\s*(-?[0-9]{1,9}\.[0-9]{1,6})\|\s*(-?[0-9]{1,9}\.[0-9]{1,6})\|\s*([0-9]{1,15})\|")
+_CELL = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?) ([0-9]{1,15})")
+
+
+def parse_screen(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
+    """The measurement in what latency prints. Raises InputError for a foreign or damaged one."""
+    table = read_table(numbered, source)
+    series, resolution, marks = table_series(table, source, "latency")
+    return Measurement(
+        tool="xenomai latency",
+        source=source,
+        series=[series],
+        resolution_ns=resolution,
+        parameters={"context": table.context, **({} if table.priority is None else {"priority": table.priority})},
+        marks=marks,
+        duration_ns=table.duration_ns or len(table.seconds) * 10**9 or None,
+    )
+
+
+def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
+    """The measurement in a file of -g. Raises InputError for a foreign or damaged one."""
+    cells: list[tuple[Fraction, int]] = []
+    head: re.Match[str] | None = None
+    figures: re.Match[str] | None = None
+    for number, line in numbered:
+        text = line.strip()
+        if match := _CELL.fullmatch(text):
+            cells.append((Fraction(match[1]), int(match[2])))
+        elif match := _HEAD.match(text):
+            head = match
+        elif match := _FIGURES.match(text):
+            figures = match
+        elif text and not text.startswith("#"):
+            raise InputError(f"{source} is damaged: line {number}: '{text[:40]}'")
+    values = [value for value, _ in cells]
+    if len(cells) < 3 or values != sorted(set(values)) or cells[0][1] != 1 or cells[-1][1] != 1:
+        raise InputError(f"{source} is not a file of latency -g: its first and last line are the edges of the histogram, with count 1")
+    width = cells[-1][0] - cells[-2][0]
+    width_ns = round(width * 2000)
+    if width_ns <= 0 or any(count < 1 for _, count in cells):
+        raise InputError(f"{source} is damaged: its cells are not as latency -g writes them")
+    histogram = {round(value * 1000) - width_ns // 2: count - 1 for value, count in cells[1:-1] if count > 1}
+    low = high = None
+    marks = [note("counts-plus-one", "latency -g writes each count plus one: one is taken off")]
+    overflow, limit = 0, None
+    if figures:
+        low, high = round(Fraction(figures[1]) * 1000), round(Fraction(figures[3]) * 1000)
+        last = max(histogram, default=0)
+        if histogram and high >= last + width_ns:
+            overflow, limit = histogram.pop(last), last
+            marks.append(note("last-bin-clipped", f"latency's last cell has every larger latency too: its {overflow} samples count as {last} ns or more"))
+    period = int(head[5]) * 1000 if head else None
+    series = ImportedSeries(
+        labels={"thread": 0},
+        histogram=histogram,
+        count=sum(histogram.values()) + overflow,
+        overflow=overflow,
+        limit_ns=limit,
+        minimum_ns=min(histogram, default=None) if low is None else low,
+        maximum_ns=max(histogram, default=None) if high is None else high,
+        interval_ns=period,
+        absolute=True,
+    )
+    duration = None if head is None else ((int(head[1]) * 60 + int(head[2])) * 60 + int(head[3])) * 10**9
+    parameters = {} if head is None else {"context": head[4].strip(), **({"priority": int(head[6])} if head[6] else {})}
+    return Measurement(
+        tool="xenomai latency", source=source, series=[series], resolution_ns=width_ns, parameters=parameters, marks=marks, duration_ns=duration or None
+    )
+
+
+def _recognises(head: str) -> bool:
+    return re.search(r"^(RTD|RTT|RTS|HSD)\|", head, re.MULTILINE) is not None and "latmus" not in head
+
+
+def _read(path: Path, _hints: Hints) -> list[Measurement]:
+    return [parse_screen(lines(path), str(path))]
+
+
+def _recognises_gnuplot(head: str) -> bool:
+    return _HEAD.search(head) is not None and "libevl" not in head
+
+
+def _read_gnuplot(path: Path, _hints: Hints) -> list[Measurement]:
+    return [parse_gnuplot(lines(path), str(path))]
+
+
+XENOMAI = Importer("xenomai", "latency: the screen and its histogram (-h)", _recognises, _read)
+XENOMAI_GNUPLOT = Importer("xenomai-gnuplot", "latency -g", _recognises_gnuplot, _read_gnuplot)
