@@ -28,12 +28,12 @@ class Imports(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """The arguments, with the default command before them where they name none."""
-        if args and args[0] not in self.commands and args[0] not in {"-h", "--help"}:
+        if not args or (args[0] not in self.commands and args[0] not in {"-h", "--help"}):
             args = ["files", *args]
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(help=HELP, cls=Imports, no_args_is_help=True)
+app = typer.Typer(help=HELP, cls=Imports)
 
 
 @app.callback()

@@ -185,7 +185,9 @@ def _cut_means(summary: StepSummary, measurement: Measurement) -> None:
     """Mark means that the tool truncated, or that are those of wide bins, as lower bounds."""
     wide = measurement.resolution_ns > 1000
     truncated = {
-        number for number, series in enumerate(measurement.series) if (wide and series.histogram and series.average_ns is None) or (measurement.average_is_cut and series.overflow > 1)
+        number
+        for number, series in enumerate(measurement.series)
+        if (wide and series.histogram and series.average_ns is None) or (measurement.average_is_cut and series.overflow > 1)
     }
     for series_summary in [*summary.series, *([summary.total] if summary.total else [])]:
         if series_summary.mean_ns is not None and (series_summary.series in truncated or (series_summary.series is None and truncated)):
