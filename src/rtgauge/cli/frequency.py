@@ -39,7 +39,7 @@ def frequency(
     from rtgauge.cli.options import timing
     from rtgauge.cli.record_argument import open_record
     from rtgauge.errors import InputError
-    from rtgauge.report.frequency_tables import grids
+    from rtgauge.report.frequency_tables import conclusion, grids
 
     timing_options = timing(fraction, marker, confidence)
     opened = [open_record(record) for record in records]
@@ -51,12 +51,18 @@ def frequency(
         typer.echo(FrequencyDocument(tables=[entry.table for entry in frequencies], sustained=searched).model_dump_json(indent=1))
     else:
         from rich.console import Console
+        from rich.text import Text
 
         from rtgauge.report import sustained_tables
         from rtgauge.report.compare.terminal import print_grids
         from rtgauge.report.presenter import frequency_grids
+        from rtgauge.report.text import printable
 
         console = Console()
+        for sentence in (*map(sustained_tables.sustained_sentence, searched), conclusion([entry.table for entry in frequencies])):
+            if sentence is not None:
+                console.print(Text(printable(f"{sentence}."), style="bold"))
+        console.print()
         print_grids(
             [*grids([entry.table for entry in frequencies]), *frequency_grids(opened, console.width), *sustained_tables.grids(searched)],
             console,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rtgauge.probe.registry import probe_of
 from rtgauge.record.model import Severity, VerdictWord
 from rtgauge.report.conditions import conditions, ordered_steps, step_labels
 from rtgauge.report.marks import gathered_marks
@@ -18,6 +19,10 @@ from rtgauge.verdict.coverage import cpus_left_out, noun_of
 if TYPE_CHECKING:
     from rtgauge.record.model import Step
     from rtgauge.record.reader import Record
+
+
+FEWEST_PERIODS = 3
+"""With fewer there is no curve."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +66,20 @@ def _largest(record: Record, quantity: str) -> str | None:
     return f"largest {quantity} {bound}{format_time(value)}{under}{place}, of {format_count(count)}{among}{tail}"
 
 
+def _searches(record: Record) -> list[str]:
+    """The answer of each search over the period."""
+    periods = {step.key.parameters.get(pace.period) for step in record.steps if (pace := probe_of(step).pace) is not None}
+    if len(periods) < FEWEST_PERIODS:
+        return []
+    from rtgauge.analysis.sustained import curves  # needs numpy, which a summary does without
+    from rtgauge.report.sustained_tables import sustained_sentence
+
+    return [sustained_sentence(curve) for curve in curves([record])]
+
+
 def _measured(record: Record) -> str:
-    parts = [text for quantity in quantities(record.steps) if (text := _largest(record, quantity)) is not None]
+    parts = _searches(record)
+    parts += [text for quantity in quantities(record.steps) if (text := _largest(record, quantity)) is not None]
     parts += [text for presenter, steps in presenters(ordered_steps(record)) if (text := presenter.conclusion(record, steps)) is not None]
     if not parts:
         return "no step was finished" if not record.steps else f"measured: {', '.join(dict.fromkeys(step.key.probe for step in record.steps))}"

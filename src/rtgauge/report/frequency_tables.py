@@ -134,6 +134,24 @@ def frequency_grid(table: Table, *, first: bool = True) -> Grid:
     return Grid(f"{table.title}: highest frequency for which {table.metric} stays within {part_of_period(table.fraction)}", columns, rows, notes)
 
 
+def conclusion(tables: Sequence[Table]) -> str | None:
+    """The answer in one sentence: of each quantity the condition that allows least. None where there is no table."""
+    clauses: list[str] = []
+    for table in tables:
+
+        def highest(line: Line) -> float:
+            hz = line.limit(HARDNESS[1]).hz
+            return float("inf") if hz is None else hz
+
+        worst = min(table.lines, key=highest)
+        at95, at100 = ("at no frequency" if hz == 0 else f"up to {format_hz(hz)}" for hz in (worst.limit(share).hz for share in HARDNESS))
+        among = f", the worst of {len(table.lines)} ({worst.label})" if len(table.lines) > 1 else ""
+        quantity = table.title[:1].lower() + table.title[1:]
+        samples = f"all {whole(worst.samples)} samples" if worst.samples > 1 else "the only sample"
+        clauses.append(f"{quantity} {at100} by {samples}, {at95} by 95 % of them{among}")
+    return f"Within {part_of_period(tables[0].fraction)}: {'; '.join(clauses)}" if clauses else None
+
+
 def lower_hz(jitter: float | None, lateness: float | None) -> tuple[float | None, str]:
     """The lower of two frequencies, and what limits it; None for "any"."""
     if jitter is None and lateness is None:

@@ -29,6 +29,22 @@ def _fails(curve: Curve) -> str:
     return format_time(max(failing)) if failing else NONE
 
 
+def sustained_sentence(curve: Curve) -> str:
+    """The answer of one search: "response, idle: 11.9 kHz sustained (every 84.1 us) in all 3 repeats, 84.1 us to 88.0 us; lost cycles at 77.1 us"."""
+    repeats = len(curve.found)
+    if curve.sustained_ns is None:
+        failed = sum(result.sustained_ns is None for result in curve.found)
+        where = f" in {failed} of {repeats} repeats" if repeats > 1 else ""
+        return f"{curve.label}: no period is sustained: cycles were lost at all that were measured{where}"
+    least = "at least " if curve.no_end else ""
+    spread = f", {_spread(curve)}" if curve.spread_ns is not None and curve.spread_ns[0] != curve.spread_ns[1] else ""
+    among = f" in all {repeats} repeats{spread}" if repeats > 1 else ""
+    failing = _fails(curve)
+    ends = "; nothing was lost at the shortest period" if curve.no_end else f"; lost cycles at {failing}" if failing != NONE else ""
+    doubt = "; the search is not over" if any(not result.complete for result in curve.found) else ""
+    return f"{curve.label}: {least}{format_hz(curve.sustained_hz)} sustained (every {format_time(curve.sustained_ns)}){among}{ends}{doubt}"
+
+
 def result_grid(curves: Sequence[Curve]) -> Grid | None:
     """One line a search: the shortest period that every repeat sustained; None where there is none."""
     if not curves:
