@@ -57,6 +57,13 @@ def visit(chrome: Chrome, page: Path, width: int = 1280, theme: str = "light") -
     WebDriverWait(chrome, 120).until(lambda c: c.execute_script("return document.documentElement.dataset.ready"))
 
 
+def unfold(chrome: Chrome) -> None:
+    """Open every folded part, and wait until its figures have the width of the page."""
+    chrome.execute_script("for (const details of document.querySelectorAll('details')) details.open = true")
+    fits = "return [...document.querySelectorAll('.chart svg')].every((svg) => svg.getBoundingClientRect().width <= svg.closest('.chart').clientWidth + 1)"
+    WebDriverWait(chrome, 120).until(lambda c: c.execute_script(fits))
+
+
 def wait_drawn(chrome: Chrome, state: str) -> None:
     script = "return [...document.querySelectorAll('.chart')].every((chart) => chart.dataset.drawn === arguments[0])"
     WebDriverWait(chrome, 120).until(lambda c: c.execute_script(script, state))
@@ -70,6 +77,7 @@ def test_figures_are_drawn_without_a_complaint_and_nothing_overflows(chrome: Chr
     assert console(chrome) == []
     charts = chrome.find_elements(By.CSS_SELECTOR, ".chart")
     assert len(charts) >= 5
+    unfold(chrome)
     for chart in charts:
         drawing = chart.find_element(By.TAG_NAME, "svg")
         assert drawing.size["width"] > 200
@@ -102,6 +110,25 @@ def test_the_cpu_switch_changes_the_figures(chrome: Chrome, pages: dict[str, Pat
     assert console(chrome) == []
 
 
+def test_what_is_for_the_expert_is_folded_and_opens(chrome: Chrome, pages: dict[str, Path]):
+    visit(chrome, pages["plain"])
+    height = "return document.documentElement.scrollHeight"
+    folded = chrome.execute_script(height)
+    assert chrome.execute_script("return document.querySelectorAll('details.fold:not([open])').length") >= 8
+    unfold(chrome)
+    assert folded * 2 <= chrome.execute_script(height)
+    assert chrome.execute_script("return document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert console(chrome) == []
+
+
+@pytest.mark.parametrize("name", ["plain", "short"])
+def test_no_digit_of_the_first_table_is_cut_on_a_phone(chrome: Chrome, pages: dict[str, Path], name: str):
+    visit(chrome, pages[name], 390)
+    cut = """return [...document.querySelectorAll('#numbers .latencies :is(td, th)')].filter((cell) => cell.offsetWidth &&
+        (cell.getBoundingClientRect().right > document.documentElement.clientWidth || cell.scrollWidth > cell.clientWidth)).map((cell) => cell.textContent)"""
+    assert chrome.execute_script(cut) == []
+
+
 def test_many_cpus_are_chosen_from_a_list(chrome: Chrome, pages: dict[str, Path]):
     visit(chrome, pages["many"])
     assert len(chrome.execute_script(LINES.format("histogram"))) == 32
@@ -111,6 +138,7 @@ def test_many_cpus_are_chosen_from_a_list(chrome: Chrome, pages: dict[str, Path]
 
 def test_the_axis_switch_redraws_the_histogram_and_keeps_the_cpu(chrome: Chrome, pages: dict[str, Path]):
     visit(chrome, pages["plain"])
+    unfold(chrome)
     pressed = "return document.querySelector('[data-switch=axis] button[aria-pressed=true]').value"
     assert chrome.execute_script(pressed) == "log"
     chrome.find_element(By.CSS_SELECTOR, "[data-switch=cpu] button[value='0']").click()

@@ -11,13 +11,14 @@ from rtgauge.record.model import Severity, VerdictWord
 from rtgauge.report.conditions import conditions, ordered_steps, step_labels
 from rtgauge.report.marks import gathered_marks
 from rtgauge.report.presenter import presenters
-from rtgauge.report.quantity import has_distribution, quantities, quantity_of
+from rtgauge.report.quantity import has_distribution, has_releases, quantities, quantity_of
 from rtgauge.report.tables import missed_known, series_name
+from rtgauge.report.text import NONE
 from rtgauge.units import format_count, format_time, plural
 from rtgauge.verdict.coverage import cpus_left_out, noun_of
 
 if TYPE_CHECKING:
-    from rtgauge.record.model import Step
+    from rtgauge.record.model import Step, Verdict
     from rtgauge.record.reader import Record
 
 
@@ -27,12 +28,12 @@ FEWEST_PERIODS = 3
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one condition did: its verdict and its largest value, for the list of passes and failures."""
+    """How one step did: its verdict, its largest value and how many broke the bound."""
 
     name: str
     word: VerdictWord
     largest: str
-    reason: str
+    violations: str
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,9 @@ def _largest(record: Record, quantity: str) -> str | None:
     among = f" ({plural(len(groups), noun_of([step.key for step, _ in measured]))})" if len(groups) > 1 else ""
     missed = sum(total.missed for _, total in measured)
     tail = f"; {format_count(missed)} missed" if missed else "" if all(missed_known(step) for step, _ in measured) else "; how many were missed is not known"
+    what = "activation" if all(has_releases(step) for step, _ in measured) else "sample"
     bound = "≥" if any("max_ns" in total.lower_bounds for step, total in measured if step is worst) else ""
-    return f"largest {quantity} {bound}{format_time(value)}{under}{place}, of {format_count(count)}{among}{tail}"
+    return f"largest {quantity} {bound}{format_time(value)}{under}{place}, of {plural(count, what)}{among}{tail}"
 
 
 def _searches(record: Record) -> list[str]:
@@ -101,6 +103,14 @@ def conclude(record: Record) -> Conclusion:
     return Conclusion(None, text[:1].upper() + text[1:], None, None, _doubts(record))
 
 
+def _violations(verdict: Verdict) -> str:
+    """ "57 of 20,000 late"; the reason where nothing could be counted."""
+    certain, activations = verdict.evidence.get("violations_certain"), verdict.evidence.get("activations")
+    if verdict.word == VerdictWord.CANNOT_TELL or not isinstance(certain, int) or not isinstance(activations, int):
+        return verdict.reason
+    return f"{format_count(certain) if certain else 'none'} of {format_count(activations)} late"
+
+
 def outcomes(record: Record) -> list[Outcome]:
     """How each step did, in the conditions' order; empty without a requirement."""
     names = step_labels(record)
@@ -110,7 +120,8 @@ def outcomes(record: Record) -> list[Outcome]:
         verdict = judged.get(step.id)
         if verdict is not None:
             largest = verdict.evidence.get("max_ns")
-            found.append(Outcome(names[step.id], verdict.word, format_time(largest) if isinstance(largest, int) else "–", verdict.reason))
+            shown = format_time(largest) if isinstance(largest, int) else NONE
+            found.append(Outcome(names[step.id], verdict.word, shown, _violations(verdict)))
     return found
 
 

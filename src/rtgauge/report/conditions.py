@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING
 from rtgauge.probe.registry import probe_of
 from rtgauge.record.model import Severity, Step, StepKey, worst_severity
 from rtgauge.report.text import quantity
-from rtgauge.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.record.model import Mark
     from rtgauge.record.reader import Record
 
 
@@ -165,17 +163,3 @@ def representatives(record: Record) -> Record:
         if folds(step):
             seen.add(place)
     return replace(record, steps=[step for step in record.steps if step.id in kept])
-
-
-def folded_marks(record: Record) -> list[tuple[str, Mark]]:
-    """(where, mark) of the steps of folded probes: a mark that many of them have once, with how many and the first one's words."""
-    rows: list[tuple[str, Mark]] = []
-    for probe in dict.fromkeys(step.key.probe for step in record.steps if folds(step)):
-        steps = [step for step in record.steps if step.key.probe == probe]
-        counts = Counter((mark.severity, mark.name) for step in steps for mark in {(m.severity, m.name): m for m in step.marks}.values())
-        first = {(mark.severity, mark.name): (step.id, mark) for step in reversed(steps) for mark in reversed(step.marks)}
-        for key, count in counts.items():
-            step_id, mark = first[key]
-            where = step_id if count == 1 else f"{count} of {plural(len(steps), 'step')} of {probe}, first {step_id}"
-            rows.append((where, mark))
-    return rows

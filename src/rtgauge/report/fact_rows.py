@@ -13,8 +13,8 @@ from rtgauge.units import parse_cpu_list, plural
 if TYPE_CHECKING:
     from rtgauge.record.reader import Record
 
-ELSEWHERE = {"calibrations"}
-"""Stands in the facts of a target and has a table of its own on the page."""
+ELSEWHERE = {"calibrations", "audit"}
+"""They are in the facts of a target and have a table of their own on the page."""
 
 
 def host(name: str, facts: Mapping[str, Any]) -> str:

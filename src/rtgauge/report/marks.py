@@ -29,10 +29,15 @@ class GatheredMark:
     details: list[tuple[str, str]]
 
     @property
+    def several(self) -> bool:
+        """Whether the steps saw different things."""
+        return len({seen for _, seen in self.details}) > 1
+
+    @property
     def detail(self) -> str:
         """What was seen, with the place of the first where the others saw something else."""
         place, text = self.details[0]
-        return text if len({seen for _, seen in self.details}) == 1 else f"{place}: {text}"
+        return f"{place}: {text}" if self.several else text
 
 
 def _place(step: Step, mark: Mark, names: dict[str, str]) -> str:

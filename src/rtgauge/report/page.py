@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING
 
 from rtgauge.probe.registry import plural_of, probe_of
 from rtgauge.record.files import clear_errors, write_whole
-from rtgauge.record.model import Severity
 from rtgauge.report import frequency_tables, method, sustained_tables, tables
 from rtgauge.report.changes import change_tables
-from rtgauge.report.conditions import folded_marks, folded_probes, ordered_steps, representatives, step_labels, without_folded
+from rtgauge.report.conclusion import conclude, cross_check_lines, outcomes, repeat_lines
+from rtgauge.report.conditions import folded_probes, ordered_steps, representatives, step_labels, without_folded
 from rtgauge.report.deployment_table import deployment_table
 from rtgauge.report.drawing_code import drawing_code
 from rtgauge.report.fact_rows import all_rows, hosts, short_rows, system_lines
 from rtgauge.report.figures.collect import Drawn
 from rtgauge.report.figures.theme import config
 from rtgauge.report.frequency_tables import Timing
+from rtgauge.report.marks import gathered_marks
 from rtgauge.report.page_model import (
     ChangesSection,
     Chart,
@@ -33,15 +34,15 @@ from rtgauge.report.page_model import (
     LoadOfStep,
     LoadProgram,
     LoadTable,
-    MarkRow,
     MethodSection,
     NumbersSection,
     Page,
     VerdictSection,
 )
 from rtgauge.report.presenter import frequency_grids, presenter_lines, presenters
-from rtgauge.report.quantity import LATENCY, SEVERAL, capital, common_quantity, example_requirement, quantity_of
-from rtgauge.report.text import quantity, us, whole
+from rtgauge.report.quantity import LATENCY, capital, common_quantity, example_requirement, quantity_of
+from rtgauge.report.text import quantity, whole
+from rtgauge.system.audit import audit_summary_of
 from rtgauge.units import plural
 
 if TYPE_CHECKING:
@@ -55,8 +56,6 @@ if TYPE_CHECKING:
     from rtgauge.report.figures.figure import Figure
     from rtgauge.report.figures.source import Source
     from rtgauge.report.presenter import Chapter
-
-_SEVERITY = [Severity.INVALID, Severity.DOUBTFUL, Severity.NOTE]
 
 
 def template_text(name: str) -> str:
@@ -83,55 +82,21 @@ def _example(steps: Sequence[Step]) -> str | None:
     return f'rtgauge {command} --require "{requirement}"'
 
 
-def _mark_rows(record: Record) -> list[MarkRow]:
-    shown = without_folded(record)
-    names = step_labels(shown)
-    rows = [MarkRow("the whole run", "", mark.name, mark.severity.value, mark.detail) for mark in record.run.marks]
-    rows += [MarkRow(where, "", mark.name, mark.severity.value, mark.detail) for where, mark in folded_marks(record)]
-    for step in ordered_steps(shown):
-        series = {summary.series: tables.series_name(summary) for summary in step.series}
-        for mark in step.marks:
-            place = "" if mark.series is None else series.get(mark.series, f"series {mark.series}")
-            rows.append(MarkRow(names[step.id], place, mark.name, mark.severity.value, mark.detail))
-    return sorted(rows, key=lambda row: [severity.value for severity in _SEVERITY].index(row.severity))
-
-
-def _marks_in_short(marks: list[MarkRow]) -> str:
-    """How many marks of each severity: "1 doubtful, 4 notes"."""
-    counts = {severity: sum(mark.severity == severity.value for mark in marks) for severity in _SEVERITY}
-    return ", ".join(plural(n, "note") if severity is Severity.NOTE else f"{n} {severity.value}" for severity, n in counts.items() if n)
-
-
-def _largest(record: Record) -> str | None:
-    """A sentence about the largest latency of the run; None where nothing was measured."""
-    names = step_labels(record)
-    steps = [step for step in record.steps if step.total is not None and step.total.metric == LATENCY and not step.tasks]
-    totals = [(step.total.max_ns, step) for step in steps if step.total is not None and step.total.max_ns is not None]
-    if not totals:
-        return None
-    value, step = max(totals, key=lambda pair: pair[0])
-    series = [summary for summary in step.series if summary.max_ns == value]
-    where = f" on {tables.series_name(series[0])}" if series else ""
-    missed = sum(step.total.missed for step in steps if step.total is not None)
-    count = sum(step.total.count for step in steps if step.total is not None)
-    nothing = " None was missed." if all(tables.missed_known(step) for step in steps) else " How many were missed is not known."
-    tail = f" {whole(missed)} more were missed." if missed else nothing
-    return f"The largest of {whole(count)} latencies is {us(value)} us{where}, under {names[step.id]}.{tail}"
-
-
-def _verdict(record: Record, shown: Record, marks: list[MarkRow]) -> VerdictSection:
-    names = step_labels(shown)
+def _verdict(record: Record, shown: Record) -> VerdictSection:
     run = record.run
-    overall = [verdict for verdict in run.verdicts if verdict.step is None]
     return VerdictSection(
-        overall=overall or run.verdicts,
-        each=[(names.get(verdict.step, verdict.step), verdict) for verdict in run.verdicts if verdict.step is not None] if overall else [],
-        example=_example(ordered_steps(shown)),
-        largest=_largest(shown),
+        conclusion=conclude(record),
+        outcomes=outcomes(record),
+        example=None if run.verdicts else _example(ordered_steps(shown)),
         unfinished=None if run.state == "complete" else f"{len(run.steps)} of {plural(len(run.planned), 'planned step')} are here.",
-        marks=_marks_in_short(marks),
+        marks=gathered_marks(record),
         left_out=run.left_out,
     )
+
+
+def _when(created: str) -> str:
+    """2026-11-21T10:03:22Z -> "2026-11-21 10:03 UTC"."""
+    return f"{created[:16].replace('T', ' ')} UTC"
 
 
 def _load_tables(shown: Record) -> list[LoadTable]:
@@ -148,7 +113,8 @@ def _numbers(record: Record, shown: Record, chapters: list[Chapter]) -> NumbersS
     names = step_labels(shown)
     lines = [f"{names[step.id]}, {line}" for step in ordered_steps(shown) for line in presenter_lines(step)]
     elsewhere = next(((chapter.id, chapter.measured) for chapter in chapters), None) if record.steps else None
-    return NumbersSection(_load_tables(shown), lines, elsewhere)
+    loads = {step.key.load for step in shown.steps}
+    return NumbersSection(_load_tables(shown), "idle" in loads and len(loads) > 1, [*repeat_lines(shown), *cross_check_lines(shown), *lines], elsewhere)
 
 
 def _marks_of(source: Source, label: str) -> list[Mark]:
@@ -221,8 +187,7 @@ def page_of(record: Record, drawing: Drawn) -> Page:
     names, few_names = step_labels(shown), step_labels(few)
     steps, few_steps = ordered_steps(shown), ordered_steps(few)
     chapters = [chapter for presenter, own in presenters(ordered_steps(record)) if (chapter := presenter.chapter(record, own, drawn)) is not None]
-    marks = _mark_rows(record)
-    subject = common_quantity(steps)
+    verdict = _verdict(record, shown)
     data: dict[str, object] = {
         "figures": {name: figure.specs for name, figure in drawn.items()},
         "config": {theme: config(theme, len(source.cpus)) for theme in ("light", "dark")},
@@ -230,8 +195,8 @@ def page_of(record: Record, drawing: Drawn) -> Page:
     for chapter in chapters:
         data |= chapter.data
     return Page(
-        header=Header(record.run, hosts(record), "measurements" if subject == SEVERAL else subject, system_lines(record)),
-        verdict=_verdict(record, shown, marks),
+        header=Header(record.run, hosts(record), _when(record.run.created), str(record.run.plan.get("name", "run")), system_lines(record)),
+        verdict=verdict,
         first_chapters=[chapter for chapter in chapters if chapter.place == "first"],
         numbers=_numbers(record, shown, chapters),
         figures={name: _figure(figure, source) for name, figure in drawn.items()},
@@ -245,9 +210,9 @@ def page_of(record: Record, drawing: Drawn) -> Page:
         largest=_largest_of(steps, names),
         loads=[_load(step, few_names[step.id]) for step in few_steps],
         deployments=[(few_names[step.id], deployment_table(step.deployment)) for step in few_steps if step.deployment is not None],
-        marks=marks,
+        marks=verdict.marks,
         changes=ChangesSection(folded_probes(record), [(few_names[step.id], change_tables(step)) for step in few_steps]),
-        facts=[Facts(name, short_rows(facts), all_rows(facts)) for name, facts in record.systems.items()],
+        facts=[Facts(name, short_rows(facts), all_rows(facts), audit_summary_of(facts)) for name, facts in record.systems.items()],
         method=_method(record, few),
         headings=list(tables.FIGURES.values()),
         data=data,

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rtgauge.record.model import Calibration, LeftOut, Mark, Run, Step, Verdict
+    from rtgauge.record.model import Calibration, LeftOut, Mark, Run, Step
     from rtgauge.report.changes import Changes
     from rtgauge.report.compare.tables import Grid
+    from rtgauge.report.conclusion import Conclusion, Outcome
     from rtgauge.report.deployment_table import DeploymentTable
+    from rtgauge.report.marks import GatheredMark
     from rtgauge.report.presenter import Chapter
     from rtgauge.report.tables import Late, Row, ThreadRow
+    from rtgauge.system.audit import AuditSummary
 
 Pairs = list[tuple[str, str]]
 """(name, value) of each line of a table."""
@@ -20,24 +23,24 @@ Pairs = list[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Header:
-    """The machines and the run. `subject`: the quantity that was measured, or "measurements"; `system`: the machines in lines."""
+    """The machines and the run. `when`: its beginning in UTC, for people; `plan`: what was run; `system`: the machines in lines."""
 
     run: Run
     hosts: list[str]
-    subject: str
+    when: str
+    plan: str
     system: list[str]
 
 
 @dataclass(frozen=True)
 class VerdictSection:
-    """The answer. `example`: a command that would give a verdict, where no requirement was given."""
+    """The answer. `outcomes`: how each load did; `example`: a command that would give a verdict, where no requirement was given."""
 
-    overall: list[Verdict]
-    each: list[tuple[str, Verdict]]
+    conclusion: Conclusion
+    outcomes: list[Outcome]
     example: str | None
-    largest: str | None
     unfinished: str | None
-    marks: str
+    marks: list[GatheredMark]
     left_out: list[LeftOut]
 
 
@@ -53,9 +56,11 @@ class LoadTable:
 
 @dataclass(frozen=True)
 class NumbersSection:
-    """Idle beside loaded. `elsewhere`: (id of a chapter, what the run measured), where no quantity has a line here."""
+    """Idle beside loaded. `lines`: of repeats, a cross-check, and what was counted; `elsewhere`: (id of a chapter, what the run measured), where no
+    quantity has a line here. `compares`: both idle and a load were measured."""
 
     tables: list[LoadTable]
+    compares: bool
     lines: list[str]
     elsewhere: tuple[str, str] | None
 
@@ -139,17 +144,6 @@ class LoadOfStep:
 
 
 @dataclass(frozen=True)
-class MarkRow:
-    """A mark with where it is: the step and, where it is about one series, that."""
-
-    step: str
-    series: str
-    name: str
-    severity: str
-    detail: str
-
-
-@dataclass(frozen=True)
 class ChangesSection:
     """What changed over each step. `folded`: (probe, number of its steps) of which only one of each load and deployment is here."""
 
@@ -159,11 +153,12 @@ class ChangesSection:
 
 @dataclass(frozen=True)
 class Facts:
-    """One machine: the facts in short, and all of them."""
+    """One machine: the facts in short, all of them, and what the audit found when it was measured, None where that is not known."""
 
     name: str
     short: Pairs
     all: Pairs
+    audit: AuditSummary | None
 
 
 @dataclass(frozen=True)
@@ -194,7 +189,7 @@ class Page:
     largest: LargestSection
     loads: list[LoadOfStep]
     deployments: list[tuple[str, DeploymentTable]]
-    marks: list[MarkRow]
+    marks: list[GatheredMark]
     changes: ChangesSection
     facts: list[Facts]
     method: MethodSection

@@ -32,8 +32,10 @@ from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.resume_state import StepState, program_folders, read_step_state
 from rtgauge.runner.schedule import RunOptions, all_targets, how_to_resume, lease_of, new_run, plan_of, remaining_steps, steps_on
 from rtgauge.runner.step_loop import More, measure_run, saying_how_to_resume
+from rtgauge.system.audit import AUDIT, audit, summarise
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.facts import facts_by
+from rtgauge.system.rules import read_rules, rule_paths
 from rtgauge.target.address import LAB
 from rtgauge.target.factory import console
 from rtgauge.target.opener import TargetOpener
@@ -263,7 +265,9 @@ def _context(
         facts: Mapping[str, Any] = {fact: value for fact, value in known.items() if fact != "calibrations"}
         calibrations = [Calibration.model_validate(written) for written in known.get("calibrations", [])]
     else:
-        facts = facts_by(target.read, target.machine)[0]
+        rules = read_rules()
+        machine_facts, files = facts_by(target.read, target.machine, rule_paths(rules))
+        facts = {**machine_facts, AUDIT: summarise(audit(rules, machine_facts, files)).model_dump()}
         calibrations = _calibrate(target, emulated=is_emulated(facts))
     return RunContext(target, targets, facts, calibrations, progress, interrupt, plan.load_warm_up_ns / NS_PER_S, plan.controller, deployments)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from rtgauge.errors import EXIT_FAILS, EXIT_OK
 from rtgauge.system.checks import CheckResult, Machine, Result, as_text, carry_out, combine
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from rtgauge.system.rules import Check, Rule
 
+AUDIT = "audit"
+"""Where in the facts of a record's target its AuditSummary is."""
 ARCHITECTURES: dict[str, Architecture] = {"x86_64": "x86-64", "aarch64": "arm64", "arm64": "arm64", "arm": "armhf", "armv7l": "armhf", "armv8l": "armhf"}
 
 
@@ -170,6 +172,34 @@ def audit(rules: list[Rule], facts: Mapping[str, Any], files: Mapping[str, Any],
         counts=counts,
         findings=findings,
     )
+
+
+class AuditSummary(Model):
+    """What an audit found, in short: the titles of what differs by severity, and how many rules were right or unknown. A part of a target's facts."""
+
+    purpose: Purpose
+    serious: list[str]
+    moderate: list[str]
+    minor: list[str]
+    unknown: int
+    ok: int
+
+
+def summarise(document: AuditDocument) -> AuditSummary:
+    """The audit in short."""
+    titles: dict[str, list[str]] = {"serious": [], "moderate": [], "minor": []}
+    for finding in document.findings:
+        if finding.result == "differs":
+            titles[finding.severity].append(finding.title)
+    return AuditSummary(purpose=document.purpose, **titles, unknown=document.counts["unknown"], ok=document.counts["ok"])
+
+
+def audit_summary_of(facts: Mapping[str, Any]) -> AuditSummary | None:
+    """The audit in a target's facts; None where there is none that can be read."""
+    try:
+        return AuditSummary.model_validate(facts.get(AUDIT))
+    except ValidationError:
+        return None
 
 
 def exit_status(document: AuditDocument) -> int:

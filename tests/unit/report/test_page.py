@@ -14,7 +14,10 @@ import pytest
 from rtgauge.errors import InputError
 from rtgauge.record.model import LeftOut, Mark, Severity, VerdictWord
 from rtgauge.record.reader import Record
+from rtgauge.report.conditions import step_labels
 from rtgauge.report.page import html, render
+from rtgauge.verdict.requirement import parse_requirement
+from rtgauge.verdict.run_verdict import judge_run
 from tests.support.records import Shape, write_record
 
 if TYPE_CHECKING:
@@ -59,17 +62,9 @@ def read(folder: Path, shape: Shape | None = None) -> Reader:
 
 def test_the_verdict_comes_first_and_all_parts_are_there(tmp_path: Path):
     text = read(tmp_path).text
-    parts = [
-        "Fails",
-        "try a kernel with PREEMPT_RT",
-        "Idle beside loaded",
-        "Latency histogram",
-        "Exceedance",
-        "Course of maxima",
-        "Per CPU",
-        "The largest latencies",
-    ]
-    parts += ["Loads", "Marks", "What changed over each step", "The system", "How it was measured", "Parameters", "CLOCK_TAI"]
+    parts = ["Fails", "try a kernel with PREEMPT_RT", "load network was left out", "the hypervisor took", "Idle beside loaded"]
+    parts += ["Exceedance", "Course of maxima", "Latency histogram", "Per CPU", "The largest latencies"]
+    parts += ["Loads", "What changed over each step", "The system", "How it was measured", "Parameters", "CLOCK_TAI"]
     places = [text.index(part) for part in parts]
     assert places == sorted(places)
 
@@ -84,6 +79,7 @@ def test_every_verdict_is_in_words(tmp_path: Path, word: VerdictWord):
 
 def test_without_a_requirement_it_says_how_to_ask(tmp_path: Path):
     text = read(tmp_path, Shape(verdict=None)).text
+    assert "Largest latency 3.79 ms under memory on CPU 0" in text
     assert "No requirement was given" in text
     assert 'rtgauge run --require "period=1ms latency<=200us hardness=100%"' in text
 
@@ -109,13 +105,13 @@ def test_lower_bounds_are_shown_as_such(tmp_path: Path):
     assert "<td>≥" not in html(record)
 
 
-def test_marks_stand_with_their_detail_and_beside_the_numbers(tmp_path: Path):
-    page = html(Record.open(write_record(tmp_path)))
-    assert "was preempted 41 times" in Reader(page).text
-    assert "Marked: 1 doubtful, 1 note." in Reader(page).text
+def test_a_mark_is_said_once_with_its_detail_and_points_to_its_numbers(tmp_path: Path):
+    page = html(Record.open(write_record(tmp_path, Shape(repeats=2))))
+    assert Reader(page).text.count("was preempted 41 times") == 1
+    assert "throttled on 2 of 6 steps" in Reader(page).text
     table = page[page.index('id="numbers"') : page.index('id="figures"')]
-    assert "doubtful: throttled" in table
-    assert "None: nothing was seen" in read(tmp_path, Shape(seed=2, marks=False)).text
+    assert table.count('<span title="throttled">*</span>') == 2
+    assert "throttled" not in read(tmp_path, Shape(seed=2, marks=False)).text
 
 
 def test_what_was_left_out_is_said_with_its_remedy(tmp_path: Path):
@@ -124,13 +120,40 @@ def test_what_was_left_out_is_said_with_its_remedy(tmp_path: Path):
     assert "apt-get install iperf3" in text
 
 
-def test_the_system_stands_beside_every_table_and_figure(tmp_path: Path):
+def test_the_system_is_at_the_top_and_beside_every_figure(tmp_path: Path):
     page = html(Record.open(write_record(tmp_path)))
     captions = re.findall(r"<figcaption>.*?</figcaption>", page, re.DOTALL)
     assert len(captions) == 6
     line = "board-7 · Linux 6.1.0-18-amd64 · preemption dynamic · 2 CPUs of AMD EPYC 7763 64-Core Processor · virtual machine (kvm)"
     assert all(line in caption for caption in captions)
-    assert page.count(line) >= 8
+    assert page.count(line) == 7
+
+
+def test_the_title_says_which_machine_and_when(tmp_path: Path):
+    assert "<title>board-7: quick, 2026-11-21 10:03 UTC</title>" in html(Record.open(write_record(tmp_path)))
+
+
+def test_passes_and_failures_are_at_the_top_by_load(tmp_path: Path):
+    record = Record.open(write_record(tmp_path))
+    record.run.verdicts = judge_run(parse_requirement("latency<=200us"), record, step_labels(record))
+    top = Reader(html(record).partition('id="numbers"')[0]).text
+    assert "2 of 3 loads fail; worst: memory, 3.79 ms on CPU 0" in top
+    for load, word in (("idle", "fails"), ("cpu", "marginal"), ("memory", "fails")):
+        assert re.search(rf"{load}\s*{word}", top)
+
+
+def test_a_single_condition_has_no_figure_of_one_bar(tmp_path: Path):
+    page = html(Record.open(write_record(tmp_path, Shape(loads=("idle",)))))
+    assert 'id="figure-spread"' not in page
+    assert "Idle beside loaded" not in page
+    assert 'id="figure-exceedance"' in page
+
+
+def test_what_the_audit_found_is_there_in_short(tmp_path: Path):
+    audit = {"purpose": "stock", "serious": ["CPUs stay out of deep C-states"], "moderate": [], "minor": [], "unknown": 2, "ok": 40}
+    text = " ".join(read(tmp_path, Shape(system={"audit": audit})).text.split())
+    assert "Audit for stock: 1 serious (CPUs stay out of deep C-states), 0 moderate, 0 minor, 2 unknown, 40 as wanted" in text
+    assert "Audit for" not in read(tmp_path, Shape(seed=2, system={"audit": {"serious": "<b>"}})).text
 
 
 def test_unknown_facts_are_said_to_be_unknown(tmp_path: Path):
@@ -197,9 +220,8 @@ def test_what_a_foreign_tool_did_not_count_is_not_called_none(tmp_path: Path):
     step = record.steps[0]
     unknown = Mark(name="missed-unknown", severity=Severity.NOTE, detail="cyclictest skips activations that it slept through")
     foreign = step.model_copy(update={"marks": [unknown], "tool": "cyclictest 2.40", "key": step.key.model_copy(update={"tool": "cyclictest"})})
-    text = Reader(html(replace(record, steps=[foreign]))).text
-    assert "None was missed" not in text
-    assert "How many were missed is not known" in text
+    text = Reader(html(replace(record, run=record.run.model_copy(update={"verdicts": []}), steps=[foreign]))).text
+    assert "how many were missed is not known" in text
     assert "?: not known" in text
     assert "Steps measured by cyclictest 2.40 have the figures that it printed" in text
-    assert "None was missed" in Reader(html(record)).text
+    assert "how many were missed" not in Reader(html(replace(record, run=record.run.model_copy(update={"verdicts": []})))).text

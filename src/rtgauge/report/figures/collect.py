@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 def figures(source: Source) -> dict[str, Figure]:
     """Name -> figure, in the page's order; those that the record has nothing for are absent."""
-    drawn = [spread_figure(source), histogram(source), exceedance_figure(source), course_figure(source)]
+    several = len(source.conditions) > 1  # of a single one it would be one bar
+    drawn = [spread_figure(source) if several else None, histogram(source), exceedance_figure(source), course_figure(source)]
     for presenter, steps in presenters(source.whole.steps):
         drawn += presenter.figures(source.whole, steps)
     return {figure.name: figure for figure in drawn if figure is not None}

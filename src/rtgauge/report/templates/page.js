@@ -7,7 +7,7 @@ const charts = [...document.querySelectorAll(".chart")].map((node) => ({ node, t
 const chosen = { cpu: "all", axis: null };
 const LEGEND_ENTRY_PX = { histogram: 155 };
 
-const columnsFor = (node) => Math.max(1, Math.floor(node.clientWidth / (LEGEND_ENTRY_PX[node.dataset.figure] || 105)));
+const columnsFor = (node) => Math.max(1, Math.floor((node.clientWidth || document.querySelector("main").clientWidth) / (LEGEND_ENTRY_PX[node.dataset.figure] || 105)));
 
 function histogramAxis(spec) {
   const x = spec.layer[0].encoding.x;
@@ -23,11 +23,13 @@ async function draw(chart) {
   const spec = structuredClone(report.figures[node.dataset.figure][Number(node.dataset.index)]);
   if (spec.usermeta && spec.usermeta.x) histogramAxis(spec);
   delete spec.usermeta;
-  spec.width = "container";
+  // In a closed part nothing has a width: it is drawn as wide as the page, and again when it is opened.
+  spec.width = node.clientWidth ? "container" : document.querySelector("main").clientWidth;
   spec.autosize = { type: "fit-x", contains: "padding" };
   for (const param of spec.params || []) if (param.name === "cpu") param.value = chosen.cpu;
   const config = structuredClone(report.config[dark.matches ? "dark" : "light"]);
   chart.columns = columnsFor(node);
+  chart.hidden = !node.clientWidth;
   config.legend.columns = chart.columns;
   if (node.clientWidth < 500) config.axisY = { labelLimit: 100 };
   try {
@@ -141,8 +143,17 @@ if (report.drop) makeDrop(report.drop);
 let waiting = 0;
 window.addEventListener("resize", () => {
   clearTimeout(waiting);
-  waiting = setTimeout(() => charts.filter((chart) => columnsFor(chart.node) !== chart.columns).forEach(draw), 200);
+  waiting = setTimeout(() => charts.filter((chart) => chart.node.clientWidth && columnsFor(chart.node) !== chart.columns).forEach(draw), 200);
 });
+
+for (const details of document.querySelectorAll("details")) {
+  details.addEventListener("toggle", () => charts.filter((chart) => chart.hidden && chart.node.clientWidth).forEach(draw));
+}
+for (const link of document.querySelectorAll('a[href^="#"]')) {
+  link.addEventListener("click", () => {
+    for (const details of document.querySelectorAll(`${link.getAttribute("href")} > details`)) details.open = true;
+  });
+}
 
 let closed = [];
 window.addEventListener("beforeprint", () => {
