@@ -131,6 +131,11 @@ bool cpuset_present(struct cpuset *set)
 	return read_list("/sys/devices/system/cpu/present", set);
 }
 
+bool cpuset_isolated(struct cpuset *set)
+{
+	return read_list("/sys/devices/system/cpu/isolated", set);
+}
+
 bool cpuset_allowed(struct cpuset *set)
 {
 	long size;

@@ -27,9 +27,11 @@ bool cpuset_parse(struct cpuset *set, const char *text);
 /* The inverse; what does not fit into size is left out from the first such part on. Returns text. */
 char *cpuset_format(const struct cpuset *set, char *text, size_t size);
 
-/* CPUs that are online, and those that this process may use (affinity). false: cannot be read. */
+/* CPUs that are online, that are there, that the machine was booted to isolate, and those that this process
+ * may use (affinity). false: cannot be read. */
 bool cpuset_online(struct cpuset *set);
 bool cpuset_present(struct cpuset *set);
+bool cpuset_isolated(struct cpuset *set);
 bool cpuset_allowed(struct cpuset *set);
 
 /* Lets the calling thread run on these CPUs only. 0 or an errno. */

@@ -6,32 +6,49 @@
 
 #include "base/error.h"
 
-/* A CPU outside of the affinity may be used where the cpuset lets us go there. */
-static bool may_use(int cpu, const struct cpuset *allowed)
+static void find_reachable(struct probe_cpus *cpus)
 {
 	struct cpuset one;
-	bool may;
 
-	if (cpuset_has(allowed, (unsigned int)cpu))
-		return true;
-	cpuset_clear(&one);
-	cpuset_add(&one, (unsigned int)cpu);
-	may = !cpuset_pin(&one);
-	return !cpuset_pin(allowed) && may;
+	cpuset_clear(&cpus->reachable);
+	for (int cpu = cpuset_next(&cpus->online, 0); cpu >= 0;
+	     cpu = cpuset_next(&cpus->online, (unsigned int)cpu + 1)) {
+		cpuset_clear(&one);
+		cpuset_add(&one, (unsigned int)cpu);
+		if (cpuset_has(&cpus->affinity, (unsigned int)cpu) || !cpuset_pin(&one))
+			cpuset_add(&cpus->reachable, (unsigned int)cpu);
+	}
+	cpuset_pin(&cpus->affinity);
+}
+
+void probe_cpus_allow(struct probe_cpus *cpus, const struct cpuset *isolated)
+{
+	bool narrowed = false;
+
+	for (size_t i = 0; i < CPUSET_MAX / 64; i++)
+		narrowed |= (cpus->reachable.word[i] & ~cpus->affinity.word[i] & ~isolated->word[i]) != 0;
+	for (size_t i = 0; i < CPUSET_MAX / 64; i++)
+		cpus->allowed.word[i] =
+			cpus->reachable.word[i] & (narrowed ? cpus->affinity.word[i] : UINT64_MAX);
 }
 
 int probe_cpus_choose(const struct cpuset *asked, struct probe_cpus *cpus)
 {
-	struct cpuset *measured = &cpus->measured, *allowed = &cpus->allowed, *online = &cpus->online;
-	struct cpuset *present = &cpus->present;
+	struct cpuset *measured = &cpus->measured, *online = &cpus->online, *present = &cpus->present;
+	struct cpuset isolated;
 
-	if (!cpuset_allowed(allowed))
+	if (!cpuset_allowed(&cpus->affinity))
 		return error_line(STATUS_CANNOT_MEASURE, "internal", "the CPU affinity cannot be read");
 	if (!cpuset_online(online))
-		*online = *allowed;
+		*online = cpus->affinity;
 	if (!cpuset_present(present))
 		*present = *online;
-	*measured = cpuset_count(asked) ? *asked : *allowed;
+	if (!cpuset_isolated(&isolated))
+		cpuset_clear(&isolated);
+	find_reachable(cpus);
+	probe_cpus_allow(cpus, &isolated);
+	cpus->named = cpuset_count(asked) > 0;
+	*measured = cpus->named ? *asked : cpus->allowed;
 	for (int cpu = cpuset_next(measured, 0); cpu >= 0;
 	     cpu = cpuset_next(measured, (unsigned int)cpu + 1)) {
 		char text[256];
@@ -45,15 +62,27 @@ int probe_cpus_choose(const struct cpuset *asked, struct probe_cpus *cpus)
 				STATUS_USAGE, "cpu-offline",
 				"CPU %d is offline; online are %s (echo 1 > /sys/devices/system/cpu/cpu%d/online brings it back)",
 				cpu, cpuset_format(online, text, sizeof(text)), cpu);
-		if (!may_use(cpu, allowed))
+		if (!cpuset_has(&cpus->reachable, (unsigned int)cpu))
 			return error_line(
 				STATUS_USAGE, "cpu-not-allowed",
 				"CPU %d is not allowed to this process by its cpuset; allowed are %s", cpu,
-				cpuset_format(allowed, text, sizeof(text)));
+				cpuset_format(&cpus->reachable, text, sizeof(text)));
 	}
 	if (cpuset_count(measured) > PROBE_CPUS_MAX)
 		return usage_error("more than %d CPUs at once are not measured; give --cpu", PROBE_CPUS_MAX);
 	return 0;
+}
+
+/* Why a CPU is not measured. */
+static const char *left_out(const struct probe_cpus *cpus, unsigned int cpu)
+{
+	if (!cpuset_has(&cpus->online, cpu))
+		return "offline";
+	if (cpus->named)
+		return "not-asked";
+	if (!cpuset_has(&cpus->reachable, cpu))
+		return "cpuset";
+	return cpuset_has(&cpus->allowed, cpu) ? "not-asked" : "affinity";
 }
 
 void probe_cpus_json(const struct probe_cpus *cpus, struct json *j)
@@ -70,10 +99,7 @@ void probe_cpus_json(const struct probe_cpus *cpus, struct json *j)
 			continue;
 		json_open(j, NULL, '{');
 		json_int(j, "cpu", cpu);
-		json_str(j, "reason",
-			 !cpuset_has(&cpus->online, (unsigned int)cpu)	  ? "offline"
-			 : !cpuset_has(&cpus->allowed, (unsigned int)cpu) ? "not-allowed"
-									  : "not-asked");
+		json_str(j, "reason", left_out(cpus, (unsigned int)cpu));
 		json_close(j, '}');
 	}
 	json_close(j, ']');
@@ -81,7 +107,7 @@ void probe_cpus_json(const struct probe_cpus *cpus, struct json *j)
 
 void probe_cpus_leave(const struct probe_cpus *cpus)
 {
-	struct cpuset others = cpus->allowed;
+	struct cpuset others = cpus->affinity;
 
 	for (size_t i = 0; i < CPUSET_MAX / 64; i++)
 		others.word[i] &= ~cpus->measured.word[i];

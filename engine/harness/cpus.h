@@ -9,14 +9,26 @@
 #define PROBE_CPUS_MAX 1024
 
 struct probe_cpus {
-	struct cpuset measured, allowed, online, present;
+	struct cpuset measured;
+	struct cpuset allowed;	 /* may be measured where nobody says which: see probe_cpus_allow */
+	struct cpuset affinity;	 /* that the process was started with */
+	struct cpuset reachable; /* online, and the cpuset lets us go there */
+	struct cpuset online, present;
+	bool named; /* the measured ones were asked for by number */
 };
 
 /*
- * asked: an empty set means all that may be used. 0, or the exit status after an `error` line: a CPU is
- * missing, offline or not allowed, or there are more than PROBE_CPUS_MAX.
+ * asked: an empty set means all that are allowed. 0, or the exit status after an `error` line: a CPU is
+ * missing, offline or not in the cpuset, or there are more than PROBE_CPUS_MAX.
  */
 int probe_cpus_choose(const struct cpuset *asked, struct probe_cpus *cpus);
+
+/*
+ * Sets `allowed`, from `affinity`, `reachable` and the CPUs that the machine was booted to isolate: all that
+ * are reachable, the isolated ones too, which no process inherits in its affinity. Where the affinity lacks
+ * another one than those it was narrowed on purpose, as by taskset: then it is obeyed.
+ */
+void probe_cpus_allow(struct probe_cpus *cpus, const struct cpuset *isolated);
 
 /* Writes `cpus` and `cpus_not_measured` of the hello. */
 void probe_cpus_json(const struct probe_cpus *cpus, struct json *j);

@@ -45,7 +45,7 @@ extern const char *const harness_on_off[];
 #define HARNESS_OPTION_CPU                                                                                   \
 	{                                                                                                    \
 		.name = "cpu", .kind = OPTION_CPUS, .value = &harness_options.cpus,                          \
-		.help = "CPUs to measure: 0-3,6; default all allowed"                                        \
+		.help = "CPUs to measure: 0-3,6; default all online"                                         \
 	}
 #define HARNESS_OPTION_POLICY                                                                                \
 	{                                                                                                    \

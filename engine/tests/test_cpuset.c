@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/cpuset.h"
+#include "harness/cpus.h"
 #include "tests/check.h"
 #include "tests/cm.h"
 
@@ -145,6 +146,34 @@ static void this_machine_has_cpus(void **state)
 	assert_int_not_equal(cpuset_pin(&present), 0);
 }
 
+static void check_allowed(const char *affinity, const char *reachable, const char *isolated,
+			  const char *expected)
+{
+	struct probe_cpus cpus = {0};
+	struct cpuset aside;
+	char text[64];
+
+	assert_true(cpuset_parse(&cpus.affinity, affinity));
+	assert_true(cpuset_parse(&cpus.reachable, reachable));
+	assert_true(cpuset_parse(&aside, isolated));
+	probe_cpus_allow(&cpus, &aside);
+	assert_string_equal(cpuset_format(&cpus.allowed, text, sizeof(text)), expected);
+}
+
+static void isolated_cpus_are_measured_and_taskset_is_obeyed(void **state)
+{
+	(void)state;
+	check_allowed("0-3", "0-3", "", "0-3");
+	check_allowed("0-2", "0-3", "3", "0-3");	  /* isolcpus=3 */
+	check_allowed("0,62", "0-63", "1-61,63", "0-63"); /* most are isolated */
+	check_allowed("0-1", "0-3", "", "0-1");		  /* taskset -c 0-1 */
+	check_allowed("0-1", "0-3", "3", "0-1");	  /* the same beside isolcpus=3 */
+	check_allowed("3", "0-3", "3", "3");		  /* taskset -c 3 */
+	check_allowed("0-2", "0-2", "3", "0-2");	  /* a cpuset without the isolated one */
+	check_allowed("0-1", "0-1,3", "3", "0-1,3");	  /* a cpuset without CPU 2 */
+	check_allowed("0-1,5", "0-1", "", "0-1");	  /* CPU 5 went offline */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -154,6 +183,7 @@ int main(void)
 		cmocka_unit_test(text_that_is_too_short_holds_whole_parts_only),
 		cmocka_unit_test(numbers_beyond_the_set_are_not_in_it),
 		cmocka_unit_test(this_machine_has_cpus),
+		cmocka_unit_test(isolated_cpus_are_measured_and_taskset_is_obeyed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -243,7 +243,7 @@ class TestGroups:
         assert re.search(rf"allowed are {CPUS[0]}$", message)
         hello = wakeup(engine, "--count=20", prefix=inside(group)).one("hello")
         assert hello["cpus"] == CPUS[:1]
-        assert {"cpu": CPUS[1], "reason": "not-allowed"} in hello["cpus_not_measured"]
+        assert {"cpu": CPUS[1], "reason": "cpuset"} in hello["cpus_not_measured"]
 
 
 class TestFullDisk:
