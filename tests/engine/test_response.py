@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.engine
 LOOPS = ["loop:eventfd", "loop:pipe", "loop:socketpair", "loop:udp"]
 MARK = b"rtgauge1"
+MASTER_PRIORITY = 98
+PPOLL = 271
 
 
 def response(engine: Path, *words: str, policy: str = POLICY, **options: Any) -> Stream:
@@ -82,6 +84,40 @@ def checked(stream: Stream) -> dict[str, Any]:
     assert said["stimuli"] == said["answers"] + said["lost"]
     assert summary["impossible"] == 0
     return said
+
+
+def test_every_stimulus_of_a_fixed_interval_is_accounted_for(engine: Path) -> None:
+    stream = response(engine, "--interval-ns=100000", "--warm-up-ns=100000000", "--duration-ns=500000000")
+    said = checked(stream)
+    # one may be due at the end of the warm-up, and made after it
+    assert abs(said["stimuli"] + said["skipped"] + said["not-made"] - 5000) <= 1
+    assert (said["not-made"] > 0) == bool([mark for mark in stream.all("mark") if mark["name"] == "master-late"])
+
+
+def waits_for_its_time(process: int) -> bool:
+    """The master sleeps in ppoll until the next stimulus is due; for an answer it would wait in read."""
+    masters = [task for task in Path(f"/proc/{process}/task").iterdir() if os.sched_getparam(int(task.name)).sched_priority == MASTER_PRIORITY]
+    return (masters[0] / "syscall").read_text().startswith(f"{PPOLL} ")
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64" or os.geteuid() != 0 or not REAL_TIME, reason="needs root, real-time scheduling and x86-64's system calls")
+def test_a_master_that_is_held_up_loses_no_answers(engine: Path) -> None:
+    with Live(engine, "response", f"--policy={POLICY}", "--interval-ns=200000000", "--warm-up-ns=0", "--path=loop:pipe", "--timeout-ns=60000000000") as live:
+        live.read_until("armed")
+        live.say("go\n")
+        live.read_until("started")
+        while not waits_for_its_time(live.process.pid):
+            time.sleep(0.01)
+        live.process.send_signal(signal.SIGSTOP)
+        time.sleep(1.1)  # five stimuli become due, or more
+        live.process.send_signal(signal.SIGCONT)
+        live.say("stop\n")
+        stream = live.finish()
+    said = checked(stream)
+    assert said["lost"] == 0
+    assert said["not-made"] >= 4
+    assert said["late-by-max-ns"] > 4 * 200_000_000
+    assert [mark["severity"] for mark in stream.all("mark") if mark["name"] == "master-late"] == ["doubtful"]
 
 
 @pytest.mark.parametrize("path", LOOPS)

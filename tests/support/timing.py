@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from rtgauge.record.histogram import bin_of, signed_bin_of
-from rtgauge.record.model import LoadReport, Mark, Run, Step, StepKey
+from rtgauge.record.model import LoadReport, Mark, Result, Run, Step, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.summary import summarise_step
 from rtgauge.record.windows import SCHEMA
@@ -51,6 +51,7 @@ class Drawn:
     repeat: int = 1
     marks: list[Mark] = field(default_factory=list)
     deployment: str = "as-is"
+    results: list[Result] = field(default_factory=list)
 
 
 def _window(number: int, index: int, values: np.ndarray, one: Series) -> dict[str, Any]:
@@ -83,6 +84,7 @@ def _step(number: int, drawn: Drawn) -> tuple[Step, pl.DataFrame]:
         ),
         tool="rtgauge-engine 0.1.0", started="2026-11-21T10:03:22Z", ended="2026-11-21T10:03:32Z", start_ns=0, end_ns=10**10, end_reason="duration",
         parameters=drawn.parameters, cpus=[0], load=LoadReport(name=drawn.load), series=summary.series, total=summary.total, outliers=[], marks=drawn.marks,
+        results=drawn.results,
     )  # fmt: skip
     return step, frame
 

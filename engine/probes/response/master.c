@@ -149,28 +149,10 @@ static void begin_measuring(struct master *m)
 	m->measuring = true;
 }
 
-/* How many of the skipped stimuli were due before this time. */
-static int64_t skipped_before(const struct master *m, const struct stimulus *stimulus, int64_t time_ns)
+static void note_late(struct master_counts *c, int64_t by_ns)
 {
-	if (time_ns <= stimulus->first_skipped_ns)
-		return 0;
-	if (time_ns >= stimulus->first_skipped_ns + stimulus->skipped * m->interval_ns)
-		return stimulus->skipped;
-	return (time_ns - stimulus->first_skipped_ns - 1) / m->interval_ns + 1;
-}
-
-/* The stimuli of a fixed interval whose time passed before this one was over; each is of the phase that it
- * was due in. */
-static void skip(struct master *m, struct stimulus *stimulus, int64_t *due_ns, int64_t now_ns)
-{
-	int64_t in_warm_up;
-
-	stimulus->first_skipped_ns = *due_ns;
-	stimulus->skipped = now_ns > *due_ns ? (now_ns - *due_ns - 1) / m->interval_ns + 1 : 0;
-	*due_ns += stimulus->skipped * m->interval_ns;
-	in_warm_up = skipped_before(m, stimulus, m->measured_ns);
-	m->counts[0].skipped += in_warm_up;
-	m->counts[1].skipped += skipped_before(m, stimulus, m->end_ns) - in_warm_up;
+	if (by_ns > c->late_by_max_ns)
+		c->late_by_max_ns = by_ns;
 }
 
 static void drive(struct harness_thread *thread)
@@ -183,15 +165,22 @@ static void drive(struct harness_thread *thread)
 		struct master_counts *c;
 		int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
 
-		if (!m->measuring && now_ns >= m->measured_ns)
+		if (!m->measuring && now_ns >= m->due.measured_ns)
 			begin_measuring(m);
-		if (now_ns >= m->end_ns ||
-		    (harness_options.count && m->counts[1].stimuli == harness_options.count))
+		if (now_ns >= m->due.end_ns) {
+			if (due_ns < m->due.end_ns)
+				note_late(&m->counts[1], now_ns - due_ns);
+			if (m->due.interval_ns)
+				due_end(&m->due, &due_ns, now_ns, m->counts);
+			break;
+		}
+		if (harness_options.count && m->counts[1].stimuli == harness_options.count)
 			break;
 		stimulus.back_ns = stimulate(m, &stimulus.sent_ns);
-		if (stimulus.back_ns == STOPPED || stimulus.sent_ns >= m->end_ns)
+		if (stimulus.back_ns == STOPPED || stimulus.sent_ns >= m->due.end_ns)
 			break;
-		c = &m->counts[stimulus.sent_ns >= m->measured_ns];
+		c = &m->counts[stimulus.sent_ns >= m->due.measured_ns];
+		note_late(c, stimulus.sent_ns - due_ns);
 		now_ns = stimulus.back_ns;
 		c->stimuli++;
 		if (stimulus.back_ns == MASTER_LOST) {
@@ -204,9 +193,9 @@ static void drive(struct harness_thread *thread)
 			c->answers++;
 			m->answered = m->number;
 		}
-		if (m->interval_ns) {
-			due_ns += m->interval_ns;
-			skip(m, &stimulus, &due_ns, now_ns);
+		if (m->due.interval_ns) {
+			due_ns += m->due.interval_ns;
+			due_pass(&m->due, &stimulus, &due_ns, now_ns, m->counts);
 		} else {
 			due_ns = now_ns + draw_interval(m);
 		}

@@ -9,19 +9,10 @@
 
 #include "base/ring.h"
 #include "harness/harness.h"
+#include "probes/response/due.h"
 #include "signal/path.h"
 
 #define MASTER_LOST INT64_C(-1)
-
-/* What a stimulus leaves. */
-struct stimulus {
-	int64_t sent_ns, back_ns;	   /* back_ns MASTER_LOST: no answer came */
-	int64_t skipped, first_skipped_ns; /* those of a fixed interval that were due meanwhile */
-};
-
-struct master_counts {
-	int64_t stimuli, answers, lost, skipped, early, doubled, late;
-};
 
 struct master {
 	/* its own while it measures */
@@ -42,9 +33,9 @@ struct master {
 	_Atomic int64_t given_up_ns;
 
 	/* constant */
-	int64_t interval_ns;			  /* from one stimulus to the next; 0: drawn from the next */
 	int64_t interval_min_ns, interval_max_ns; /* from an answer to the next stimulus */
-	int64_t start_ns, measured_ns, end_ns;
+	int64_t start_ns;
+	struct due due; /* interval 0: intervals are drawn from the next */
 	struct path_end *end;
 	bool tells_over;	      /* at its end it says so to the other engine */
 	struct harness_thread thread; /* what it does is set by master_make */

@@ -147,6 +147,8 @@ static void write_counts(struct json *j, const char *role)
 	json_int(j, "answers", c->answers);
 	json_int(j, "lost", c->lost);
 	json_int(j, "skipped", c->skipped);
+	json_int(j, "not-made", c->not_made);
+	json_int(j, "late-by-max-ns", c->late_by_max_ns);
 	json_int(j, "early-answer", c->early);
 	json_int(j, "double-edge", c->doubled);
 	json_int(j, "late-answer", c->late);
@@ -178,6 +180,14 @@ static void conclude(struct json *j)
 	if (peer.died[0])
 		stream_mark(j, "slave-died", SEVERITY_INVALID, -1, "the slave %s while it was needed",
 			    peer.died);
+	if (master.counts[1].not_made)
+		stream_mark(
+			j, "master-late",
+			master.counts[1].not_made > master.counts[1].stimuli / 100 ? SEVERITY_DOUBTFUL
+										   : SEVERITY_NOTE,
+			0,
+			"%lld stimuli were not made: the master itself came too late for them, by up to %lld ns; the slave has not lost them, and was not tested by them",
+			(long long)master.counts[1].not_made, (long long)master.counts[1].late_by_max_ns);
 	if (master.counts[1].early || master.counts[1].doubled)
 		stream_mark(
 			j, "noise", SEVERITY_DOUBTFUL, 0,
@@ -220,7 +230,7 @@ static int make_slave(int cpu)
 static bool make_master(void)
 {
 	master.random = (uint64_t)options.seed;
-	master.interval_ns = options.interval_ns;
+	master.due.interval_ns = options.interval_ns;
 	master.interval_min_ns = options.interval_min_ns;
 	master.interval_max_ns = options.interval_max_ns;
 	master.end = &ends[PATH_MASTER];
@@ -298,9 +308,9 @@ static int run(struct harness *h)
 	int64_t pause_ns = options.timeout_ns / 4 < DRAIN_MAX_NS ? options.timeout_ns / 4 : DRAIN_MAX_NS;
 
 	master.start_ns = clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS;
-	master.measured_ns = master.start_ns + harness_options.warm_up_ns;
-	end_ns = measured_ns == INT64_MAX ? INT64_MAX : master.measured_ns + measured_ns;
-	master.end_ns = end_ns;
+	master.due.measured_ns = master.start_ns + harness_options.warm_up_ns;
+	end_ns = measured_ns == INT64_MAX ? INT64_MAX : master.due.measured_ns + measured_ns;
+	master.due.end_ns = end_ns;
 	for (unsigned int i = 0; i < h->series_count; i++)
 		series_timed(all_series[i], master.start_ns, harness_options.warm_up_ns, measured_ns);
 	harness_go(h);

@@ -8,14 +8,14 @@
 static void feed(struct responses *r, const struct master *master, const struct stimulus *stimulus,
 		 int64_t timeout_ns, struct json *j)
 {
-	int64_t over_ns = stimulus->first_skipped_ns + stimulus->skipped * master->interval_ns;
+	int64_t over_ns = stimulus->first_skipped_ns + stimulus->skipped * master->due.interval_ns;
 
 	if (stimulus->back_ns == MASTER_LOST)
 		series_miss_timed(r->series, stimulus->sent_ns, timeout_ns, j);
 	else
 		series_feed_timed(r->series, stimulus->sent_ns, stimulus->back_ns - stimulus->sent_ns, j);
 	for (int64_t i = 0; i < stimulus->skipped; i++) {
-		int64_t due_ns = stimulus->first_skipped_ns + i * master->interval_ns;
+		int64_t due_ns = stimulus->first_skipped_ns + i * master->due.interval_ns;
 
 		series_miss_timed(r->series, due_ns, over_ns - due_ns, j);
 	}

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The highest frequency that is sustained (Adam et al. 2021, sec. 7.1 to 7.3): the shortest period at which no cycle is lost, repeated."""
+"""The highest frequency that is sustained (Adam et al. 2021, sec. 7.1 to 7.3): the shortest period at which no cycle is lost, repeated.
+
+A period at which the master of `response` itself was late is not sustained either, since it tested the slave by fewer stimuli; that it was the master is said.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +43,7 @@ class Point(Model):
     period_ns: int = Field(description="from one activation to the next")
     cycles: int = Field(description="measured and lost")
     lost: int = Field(description="activations missed, or stimuli without an answer")
+    not_made: int = Field(default=0, description="response: stimuli that the master came too late to make; the slave was not tested by them, and has not lost them")
     over_half: int = Field(description="later than half a period, the lost ones included")
     long: int = Field(description="later than 1 ms, answers that never came included")
     max_ns: int | None
@@ -50,8 +54,11 @@ class RepeatResult(Model):
     """The result of one repeat."""
 
     repeat: int
-    sustained_ns: int | None = Field(description="the shortest period at which, and above which, nothing was lost; None: none of those measured")
-    failing_ns: int | None = Field(description="the next shorter period, at which something was lost; None: none was measured")
+    sustained_ns: int | None = Field(
+        description="the shortest period at which, and above which, every stimulus was made and nothing was lost; None: none of those measured"
+    )
+    failing_ns: int | None = Field(description="the next shorter period, at which something was lost or not made; None: none was measured")
+    by_master: bool = Field(default=False, description="at that period only the master was late: nothing was lost, and the slave may sustain it")
 
     @property
     def complete(self) -> bool:
@@ -90,6 +97,12 @@ def period_of(step: Step) -> int | None:
     return value // pace.activations if isinstance(value, int) and value > 0 else None
 
 
+def not_made(step: Step) -> int:
+    """The stimuli that a late master did not make; 0 for other probes. Records from before it was told apart have them in what was missed."""
+    counts = (result.values.get("not-made") for result in step.results if result.name == "signal")
+    return sum(count for count in counts if isinstance(count, int))
+
+
 def point_of(record: Record, step: Step) -> Point | None:
     """The point of one step; None where it has no period, no samples, or is invalid."""
     period = period_of(step)
@@ -108,6 +121,7 @@ def point_of(record: Record, step: Step) -> Point | None:
         period_ns=period,
         cycles=values.count,
         lost=merged.missed,
+        not_made=not_made(step),
         # A missed activation is later than its own period, whatever latency is filled in for it.
         over_half=max(values.later_than(period // 2), merged.missed),
         long=values.later_than(LONG_NS),
@@ -117,15 +131,17 @@ def point_of(record: Record, step: Step) -> Point | None:
 
 
 def repeat_result(points: Sequence[Point], repeat: int) -> RepeatResult:
-    """The result of one repeat: from the longest period down, until something is lost."""
+    """The result of one repeat: from the longest period down, until something is lost, or the master cannot make every stimulus."""
     lost: dict[int, int] = {}
+    unmade: dict[int, int] = {}
     for point in points:
         if point.repeat == repeat:
             lost[point.period_ns] = lost.get(point.period_ns, 0) + point.lost
+            unmade[point.period_ns] = unmade.get(point.period_ns, 0) + point.not_made
     sustained: int | None = None
     for period in sorted(lost, reverse=True):
-        if lost[period]:
-            return RepeatResult(repeat=repeat, sustained_ns=sustained, failing_ns=period)
+        if lost[period] or unmade[period]:
+            return RepeatResult(repeat=repeat, sustained_ns=sustained, failing_ns=period, by_master=not lost[period])
         sustained = period
     return RepeatResult(repeat=repeat, sustained_ns=sustained, failing_ns=None)
 

@@ -87,7 +87,7 @@ A master makes the stimuli and measures, a slave answers: two processes on this 
         "A master reads the clock, makes an edge on a line and waits; a slave that waits for that edge answers at once with an edge of its own; the master "
         "reads the clock again. The response is the difference, by the master's clock. The time from one stimulus to the next is drawn at random, or fixed. "
         "A stimulus that is not answered within the timeout is lost, and one whose time passed while the one before was not answered is skipped: "
-        "both are counted as missed."
+        "both are counted as missed. One that the master itself was too late to make is counted apart, and is no loss of the slave's."
     ),
     metrics=(Metric(name="response", plural="responses", unit="ns", signed=False, bound=Bound(example="response<=500us hardness=99.9%", preset="brown2010")),),
     missed="stimuli that were not answered in time, or that were skipped because the answer before was still missing",

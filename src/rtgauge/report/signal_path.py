@@ -39,6 +39,8 @@ MOST = 24
 ALWAYS = ("stimuli", "answers", "edges", "lost")
 """Shown even where they are 0."""
 WORDS = {
+    "not-made": "not made, as the master was late",
+    "late-by-max-ns": "ns that the master was late at most",
     "early-answer": "before their stimulus",
     "double-edge": "more than one edge at once",
     "late-answer": "after their timeout",

@@ -25,8 +25,8 @@ def _spread(curve: Curve) -> str:
 
 
 def _fails(curve: Curve) -> str:
-    failing = [result.failing_ns for result in curve.found if result.failing_ns is not None]
-    return format_time(max(failing)) if failing else NONE
+    failing = max((result for result in curve.found if result.failing_ns is not None), key=lambda result: result.failing_ns or 0, default=None)
+    return NONE if failing is None else f"{format_time(failing.failing_ns)}{' (master)' if failing.by_master else ''}"
 
 
 def sustained_sentence(curve: Curve) -> str:
@@ -53,7 +53,7 @@ def result_grid(curves: Sequence[Curve]) -> Grid | None:
     near = f"periods nearer than {RESOLUTION - 1:.0%} are not distinguished"
     notes = [
         f"sustained: the shortest period at which, and above which, no cycle was lost in any repeat; {near}.",
-        "loses: the longest period at which something was lost.",
+        "loses: the longest period at which something was lost, or (master) at which only the master was late.",
     ]
     for curve in curves:
         hz = format_hz(curve.sustained_hz) if curve.sustained_hz is not None else "none"
@@ -68,6 +68,8 @@ def result_grid(curves: Sequence[Curve]) -> Grid | None:
             notes.append(
                 f"{curve.label}: at {format_time(curve.sustained_ns)}, at 95 % confidence fewer than {share} cycles are lost; more cycles would say more."
             )
+        if any(result.by_master for result in curve.found):
+            notes.append(f"{curve.label}: below, the master was late and the slave lost nothing: its limit may be higher; a master on another machine tells.")
         if curve.no_end:
             notes.append(f"{curve.label}: nothing was lost at the shortest period either, so a shorter one may be sustained.")
         unfinished = [str(result.repeat) for result in curve.found if not result.complete]
@@ -86,13 +88,18 @@ def curve_grid(curve: Curve) -> Grid:
     for point in curve.points:
         periods.setdefault(point.period_ns, []).append(point)
     rows: list[list[str]] = []
+    columns = {"lost": "lost", "not_made": "not made", "over_half": "over half", "long": "over 1 ms"}
+    notes = ["over half: later than half of the period, what was lost included."]
+    if any(point.not_made for point in curve.points):
+        notes.insert(0, "not made: stimuli that the master itself was too late for.")
+    else:
+        del columns["not_made"]
     for period, points in periods.items():
         cycles = sum(point.cycles for point in points)
         largest = max((point.max_ns for point in points if point.max_ns is not None), default=None)
-        shares = [_share(sum(count), cycles) for count in zip(*((p.lost, p.over_half, p.long) for p in points), strict=True)]
+        shares = [_share(sum(getattr(point, name) for point in points), cycles) for name in columns]
         rows.append([format_time(period), format_hz(1e9 / period), whole(cycles), *shares, us(largest)])
-    columns = ["period", "frequency", "cycles", "lost", "over half", "over 1 ms", "max (us)"]
-    return Grid(f"Losses and long delays: {curve.label}", columns, rows, ["over half: later than half of the period, what was lost included."])
+    return Grid(f"Losses and long delays: {curve.label}", ["period", "frequency", "cycles", *columns.values(), "max (us)"], rows, notes)
 
 
 def grids(curves: Sequence[Curve]) -> list[Grid]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rtgauge.analysis.sustained import Point, RepeatResult, curves, next_period, period_series, repeat_result, without_searches
 from rtgauge.errors import InputError
 from rtgauge.plan.plan import Overrides, load_plan
-from rtgauge.record.model import Mark, Severity
+from rtgauge.record.model import Mark, Result, Severity
 from rtgauge.report.figures.sustained import sustained_figure
 from rtgauge.report.sustained_tables import grids
 from rtgauge.study import adam2021, registry
@@ -30,6 +30,24 @@ PERIODS = [parse_duration_ns(text) for text in GRID]
 
 def point(period_ns: int, lost: int, repeat: int = 1) -> Point:
     return Point(step="s", repeat=repeat, period_ns=period_ns, cycles=1_000, lost=lost, over_half=lost, long=0, max_ns=1, worst_mark=None)
+
+
+def test_a_master_that_is_late_ends_it_too_and_is_named(tmp_path: Path):
+    def drawn(period_ns: int, lost: int, not_made: int) -> Drawn:
+        counts = Result(name="signal", labels={"role": "master"}, values={"stimuli": 100, "not-made": not_made})
+        series = Series([10_000] * 100, "response", {"role": "master"}, lost=lost)
+        return Drawn([series], "response", {"interval_ns": period_ns}, results=[counts])
+
+    (by_master,) = curves([record(tmp_path / "master", [drawn(10_000_000, 0, 0), drawn(5_000_000, 0, 7), drawn(1_000_000, 3, 90)])])
+    assert [(p.cycles, p.lost, p.not_made) for p in by_master.points] == [(100, 0, 0), (100, 0, 7), (103, 3, 90)]
+    assert by_master.found == [RepeatResult(repeat=1, sustained_ns=10_000_000, failing_ns=5_000_000, by_master=True)]
+    result, points = grids([by_master])
+    assert result.rows[0][4] == "5.00 ms (master)"
+    assert any("the slave lost nothing" in note for note in result.notes)
+    assert points.columns[4] == "not made"
+    assert points.rows[1][3:5] == ["0", "7 %"]
+    (by_slave,) = curves([record(tmp_path / "slave", [drawn(10_000_000, 0, 0), drawn(5_000_000, 1, 7), drawn(1_000_000, 0, 0)])])
+    assert not by_slave.found[0].by_master
 
 
 @settings(max_examples=100)
