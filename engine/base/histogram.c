@@ -2,6 +2,7 @@
 #include "base/histogram.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct segment {
@@ -55,19 +56,35 @@ int64_t histogram_upper(uint32_t bin)
 
 void histogram_clear(struct histogram *h)
 {
-	if (h->low <= h->high)
-		memset(h->count + h->low, 0, (h->high - h->low + 1) * sizeof(h->count[0]));
+	for (uint32_t page = h->low / HISTOGRAM_PAGE; page <= h->high / HISTOGRAM_PAGE && h->low <= h->high;
+	     page++) {
+		if (h->page[page])
+			memset(h->page[page], 0, HISTOGRAM_PAGE * sizeof(*h->page[page]));
+	}
 	h->low = HISTOGRAM_BINS;
 	h->high = 0;
 }
 
-void histogram_add(struct histogram *h, int64_t value_ns)
+void histogram_free(struct histogram *h)
+{
+	for (size_t page = 0; page < HISTOGRAM_PAGES; page++)
+		free(h->page[page]);
+	memset(h, 0, sizeof(*h));
+}
+
+bool histogram_add(struct histogram *h, int64_t value_ns)
 {
 	uint32_t bin = histogram_bin(value_ns);
+	uint32_t **page = &h->page[bin / HISTOGRAM_PAGE];
 
-	h->count[bin]++;
+	if (!*page)
+		*page = calloc(HISTOGRAM_PAGE, sizeof(**page));
+	if (!*page)
+		return false;
+	(*page)[bin % HISTOGRAM_PAGE]++;
 	if (bin < h->low)
 		h->low = bin;
 	if (bin > h->high)
 		h->high = bin;
+	return true;
 }

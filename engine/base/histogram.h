@@ -4,12 +4,17 @@
 #ifndef RTGAUGE_HISTOGRAM_H
 #define RTGAUGE_HISTOGRAM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define HISTOGRAM_BINS 12101 /* the last one counts what is 10 s or more */
 
+#define HISTOGRAM_PAGE 128
+#define HISTOGRAM_PAGES ((HISTOGRAM_BINS + HISTOGRAM_PAGE - 1) / HISTOGRAM_PAGE)
+
+/* Latencies of a second lie in few places: only pages of bins that were ever counted in have memory. */
 struct histogram {
-	uint32_t count[HISTOGRAM_BINS];
+	uint32_t *page[HISTOGRAM_PAGES];
 	uint32_t low, high; /* bins outside of low..high are empty; low > high: all are */
 };
 
@@ -19,8 +24,19 @@ uint32_t histogram_bin(int64_t value_ns);
 /* The largest value that a bin holds (ns); INT64_MAX for the last one. */
 int64_t histogram_upper(uint32_t bin);
 
-/* A histogram must be cleared before its first use, with low = 0 and high = the last bin, or all zero. */
+/* A histogram must be all zero, and cleared, before its first use. Its memory stays with it until it is
+ * freed. */
 void histogram_clear(struct histogram *h);
-void histogram_add(struct histogram *h, int64_t value_ns);
+void histogram_free(struct histogram *h);
+
+/* false: there is no memory, and the value is not counted. Not for measuring threads. */
+bool histogram_add(struct histogram *h, int64_t value_ns);
+
+static inline uint32_t histogram_count(const struct histogram *h, uint32_t bin)
+{
+	const uint32_t *page = h->page[bin / HISTOGRAM_PAGE];
+
+	return page ? page[bin % HISTOGRAM_PAGE] : 0;
+}
 
 #endif

@@ -139,6 +139,28 @@ void json_strn(struct json *j, const char *key, const char *text, size_t len)
 	write_text(j->out, text, len);
 }
 
+void json_vlq_open(struct json *j, const char *key)
+{
+	begin(j, key);
+	putc('"', j->out);
+}
+
+/* The sign is the lowest bit; then five bits a digit, the lowest first, and the sixth where more follow. */
+void json_vlq(struct json *j, int64_t value)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	uint64_t rest = value < 0 ? (uint64_t)-value << 1 | 1 : (uint64_t)value << 1;
+
+	for (; rest > 31; rest >>= 5)
+		putc(digits[32 | (rest & 31)], j->out);
+	putc(digits[rest], j->out);
+}
+
+void json_vlq_close(struct json *j)
+{
+	putc('"', j->out);
+}
+
 void json_str(struct json *j, const char *key, const char *text)
 {
 	if (text)

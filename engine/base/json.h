@@ -26,6 +26,10 @@ void json_real(struct json *j, const char *key, double value);
 void json_bool(struct json *j, const char *key, bool value);
 void json_null(struct json *j, const char *key);
 void json_str(struct json *j, const char *key, const char *text);
+/* A text of numbers in Base64 VLQ, as source maps have them (docs/formats/stream.md): json_vlq a number. */
+void json_vlq_open(struct json *j, const char *key);
+void json_vlq(struct json *j, int64_t value);
+void json_vlq_close(struct json *j);
 void json_strn(struct json *j, const char *key, const char *text, size_t len);
 
 /* Ends the line and flushes it, so that a reader sees whole lines only; false: it could not be written

@@ -69,26 +69,30 @@ static void total_merge(struct moments *total, const struct window *w, int64_t s
 		total->max_ns = w->max_ns;
 }
 
-static void write_bin(int64_t bin, uint32_t count, struct json *j)
-{
-	if (!count)
-		return;
-	json_open(j, NULL, '[');
-	json_int(j, NULL, bin);
-	json_uint(j, NULL, count);
-	json_close(j, ']');
-}
-
-/* In rising order of the values: bin -b has the negatives of those of bin b. */
+/* In rising order of the values, where bin -b has the negatives of those of bin b: how far each is from the
+ * one before it, the first from 0, and its count. */
 static void write_bins(const struct histogram *negatives, const struct histogram *h, const char *key,
 		       struct json *j)
 {
-	json_open(j, key, '[');
-	for (uint32_t bin = negatives ? negatives->high : 0; negatives && bin && bin >= negatives->low; bin--)
-		write_bin(-(int64_t)bin, negatives->count[bin], j);
-	for (uint32_t bin = h->low; bin <= h->high; bin++)
-		write_bin(bin, h->count[bin], j);
-	json_close(j, ']');
+	int64_t before = 0;
+
+	json_vlq_open(j, key);
+	for (uint32_t bin = negatives ? negatives->high : 0; negatives && bin && bin >= negatives->low;
+	     bin--) {
+		if (!histogram_count(negatives, bin))
+			continue;
+		json_vlq(j, -(int64_t)bin - before);
+		json_vlq(j, histogram_count(negatives, bin));
+		before = -(int64_t)bin;
+	}
+	for (uint32_t bin = h->low; bin <= h->high; bin++) {
+		if (!histogram_count(h, bin))
+			continue;
+		json_vlq(j, bin - before);
+		json_vlq(j, histogram_count(h, bin));
+		before = bin;
+	}
+	json_vlq_close(j);
 }
 
 static void window_close(struct series *s, struct json *j)
@@ -171,6 +175,10 @@ static void take_sample(struct series *s, int64_t value)
 	struct window *w = &s->window;
 	double d;
 
+	if (value < 0 ? !histogram_add(s->negatives, -value) : !histogram_add(&w->plain, value)) {
+		s->lost++;
+		return;
+	}
 	if (!w->count) {
 		w->first_ns = value;
 		w->min_ns = value;
@@ -184,12 +192,16 @@ static void take_sample(struct series *s, int64_t value)
 	d = (double)(value - w->first_ns);
 	w->sum_d += d;
 	w->sum_d2 += d * d;
-	if (value < 0)
-		histogram_add(s->negatives, -value);
-	else
-		histogram_add(&w->plain, value);
 	if (s->measuring)
 		keep_outlier(s, value, release_ns(s, s->position));
+}
+
+static void take_missed(struct series *s, int64_t would_have_been_ns)
+{
+	if (histogram_add(&s->window.missed_ones, would_have_been_ns))
+		s->window.missed++;
+	else
+		s->lost++;
 }
 
 /* To the windows a timed series is one with a release each ns. */
@@ -224,12 +236,6 @@ void series_begin(struct series *s)
 {
 	s->measuring = s->warm_up_count == 0;
 	s->warm_up_max_ns = INT64_MIN;
-	s->window.plain.low = s->window.missed_ones.low = 0;
-	s->window.plain.high = s->window.missed_ones.high = HISTOGRAM_BINS - 1;
-	if (s->negatives) {
-		s->negatives->low = 0;
-		s->negatives->high = HISTOGRAM_BINS - 1;
-	}
 	window_open(s, 0);
 }
 
@@ -255,8 +261,7 @@ void series_feed(struct series *s, int64_t value, struct json *j)
 	missed = series_missed_after(value, s->interval_ns);
 	for (int64_t m = 1; m <= missed && s->position < s->total_count; m++) {
 		roll(s, s->position, j);
-		s->window.missed++;
-		histogram_add(&s->window.missed_ones, value - m * s->interval_ns);
+		take_missed(s, value - m * s->interval_ns);
 		s->position++;
 	}
 }
@@ -296,8 +301,7 @@ void series_miss_timed(struct series *s, int64_t time_ns, int64_t at_least_ns, s
 {
 	if (!reach_time(s, time_ns, j))
 		return;
-	s->window.missed++;
-	histogram_add(&s->window.missed_ones, at_least_ns > 0 ? at_least_ns : 0);
+	take_missed(s, at_least_ns > 0 ? at_least_ns : 0);
 }
 
 /* A timed series ends after its last sample, and not before the time until which it was measured. */

@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "base/options.h"
 
-#define STREAM_VERSION 1
+#define STREAM_VERSION 2
 
 enum severity { SEVERITY_NOTE, SEVERITY_DOUBTFUL, SEVERITY_INVALID };
 

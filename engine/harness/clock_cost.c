@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 #include "rt/clock.h"
 
@@ -14,7 +15,7 @@ int clock_cost_measure(clockid_t clock, int64_t count, int64_t limit_ns, struct 
 	cost->resolution_ns = 0;
 	cost->count = cost->sum_ns = cost->backwards = cost->max_ns = cost->smallest_step_ns = 0;
 	cost->min_ns = INT64_MAX;
-	histogram_clear(&cost->histogram);
+	memset(cost->bins, 0, sizeof(cost->bins));
 	if (clock_getres(clock, &resolution) || clock_gettime(clock, &reading))
 		return errno;
 	cost->resolution_ns = timespec_ns(&resolution);
@@ -37,7 +38,7 @@ int clock_cost_measure(clockid_t clock, int64_t count, int64_t limit_ns, struct 
 			cost->max_ns = difference;
 		if (difference && (!cost->smallest_step_ns || difference < cost->smallest_step_ns))
 			cost->smallest_step_ns = difference;
-		histogram_add(&cost->histogram, difference);
+		cost->bins[histogram_bin(difference)]++;
 	}
 	return 0;
 }
@@ -46,10 +47,10 @@ int64_t clock_cost_quantile(const struct clock_cost *cost, double share)
 {
 	int64_t rank = (int64_t)ceil(share * (double)cost->count), seen = 0;
 
-	for (uint32_t bin = cost->histogram.low; bin <= cost->histogram.high; bin++) {
+	for (uint32_t bin = 0; bin < HISTOGRAM_BINS; bin++) {
 		int64_t upper;
 
-		seen += cost->histogram.count[bin];
+		seen += cost->bins[bin];
 		if (seen < rank)
 			continue;
 		upper = histogram_upper(bin);

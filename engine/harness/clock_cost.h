@@ -14,13 +14,13 @@ struct clock_cost {
 	int64_t count, min_ns, max_ns, sum_ns;
 	int64_t smallest_step_ns; /* the smallest difference that is not 0; 0: the clock did not move */
 	int64_t backwards;	  /* readings that were before the one before them */
-	struct histogram histogram;
+	uint32_t bins[HISTOGRAM_BINS];
 };
 
 /* Reads the clock count times, but not for longer than limit_ns of it. 0 or an errno: no such clock. */
 int clock_cost_measure(clockid_t clock, int64_t count, int64_t limit_ns, struct clock_cost *cost);
 
-/* Nearest rank from the histogram: the largest value of its bin, at most max_ns. count must not be 0. */
+/* Nearest rank from the bins: the largest value of its bin, at most max_ns. count must not be 0. */
 int64_t clock_cost_quantile(const struct clock_cost *cost, double share);
 
 /* Measures CLOCK_MONOTONIC for a moment and writes `clock` of the hello. */

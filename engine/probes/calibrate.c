@@ -52,12 +52,12 @@ static void write_calibration(struct json *j, const char *name, int error)
 			json_null(j, "smallest_step_ns");
 	}
 	json_open(j, "bins", '[');
-	for (uint32_t bin = cost.histogram.low; !error && bin <= cost.histogram.high; bin++) {
-		if (!cost.histogram.count[bin])
+	for (uint32_t bin = 0; !error && bin < HISTOGRAM_BINS; bin++) {
+		if (!cost.bins[bin])
 			continue;
 		json_open(j, NULL, '[');
 		json_uint(j, NULL, bin);
-		json_uint(j, NULL, cost.histogram.count[bin]);
+		json_uint(j, NULL, cost.bins[bin]);
 		json_close(j, ']');
 	}
 	json_close(j, ']');

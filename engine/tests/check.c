@@ -154,6 +154,24 @@ bool field_is(const char *line, const char *key, const char *value)
 	return at && !strncmp(at, value, strlen(value)) && strchr(",}]", at[strlen(value)]);
 }
 
+int64_t read_vlq(const char **text)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	int64_t value = 0, digit;
+	int shift = 0;
+
+	do {
+		const char *at = strchr(digits, **text);
+
+		assert_true(**text && at && shift < 60);
+		digit = at - digits;
+		value |= (digit & 31) << shift;
+		shift += 5;
+		(*text)++;
+	} while (digit & 32);
+	return value & 1 ? -(value >> 1) : value >> 1;
+}
+
 static int real_stdout = -1;
 static FILE *captured;
 

@@ -18,6 +18,9 @@ double field_real(const char *line, const char *key);
 /* Whether the line has "key":value, value as it stands there. */
 bool field_is(const char *line, const char *key, const char *value);
 
+/* A number in Base64 VLQ; *text moves behind it. */
+int64_t read_vlq(const char **text);
+
 /* Sends standard output into a file until capture_end, which gives its text (to be freed). */
 void capture_begin(void);
 char *capture_end(void);

@@ -65,6 +65,28 @@ static void values_stand_where_they_belong(void **state)
 	expect("{\"a\":-9223372036854775808,\"b\":18446744073709551615,\"c\":[],\"d\":[1,[true,false],null],\"e\":null,\"f\":\"\",\"g\":\"ab\"}");
 }
 
+static void numbers_in_base64_vlq_come_back(void **state)
+{
+	static const int64_t numbers[] = {
+		0, 1, -1, 15, 16, -16, 1300, 12100, -12100, UINT32_MAX, INT64_C(1) << 55};
+	const char *at;
+
+	(void)state;
+	begin();
+	json_vlq_open(&j, NULL);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		json_vlq(&j, numbers[i]);
+	json_vlq_close(&j);
+	fclose(j.out);
+	assert_true(check_json(text));
+	assert_true(!strncmp(text, "\"ACDegBhB", 9)); /* as source maps write them */
+	at = text + 1;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		assert_true(read_vlq(&at) == numbers[i]);
+	assert_string_equal(at, "\"");
+	free(text);
+}
+
 static void a_real_comes_back_and_what_is_no_number_is_null(void **state)
 {
 	static const double reals[] = {0, 0.1, -1.5e300, 5e-324, 1.7976931348623157e308, 144277975668.94873};
@@ -170,6 +192,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_checker_knows_json),
 		cmocka_unit_test(values_stand_where_they_belong),
+		cmocka_unit_test(numbers_in_base64_vlq_come_back),
 		cmocka_unit_test(a_real_comes_back_and_what_is_no_number_is_null),
 		cmocka_unit_test(text_is_escaped),
 		cmocka_unit_test(wrong_bytes_are_replaced_one_by_one),

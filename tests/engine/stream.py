@@ -13,7 +13,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 from jsonschema import Draft202012Validator
+
+from rtgauge.record.vlq import decode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +54,15 @@ def check_line(text: str) -> dict[str, Any]:
     assert not errors, (errors, text[:500])
     unknown = set(line) - set(SCHEMA["$defs"][kind]["properties"])
     assert not unknown, (unknown, text[:500])
+    if kind == "Window":
+        line |= {name: pairs(line[name]) for name in ("bins", "missed_bins")}
     return line
+
+
+def pairs(text: str) -> list[tuple[int, int]]:
+    """The bins of a window with their counts."""
+    values, _ = decode([text])
+    return list(zip(np.cumsum(values[0::2]).tolist(), values[1::2].tolist(), strict=True))
 
 
 class Stream:

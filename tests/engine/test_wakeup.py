@@ -98,7 +98,7 @@ def test_the_stream_has_its_order(engine: Path) -> None:
     kinds = [kind for kind, _ in itertools.groupby(line["type"] for line in stream.lines if line["type"] not in {"mark", "window", "outlier"})]
     assert kinds == ["hello", "series", "armed", "started", "summary", "end"]
     hello = stream.one("hello")
-    assert (hello["version"], hello["probe"], hello["clock"]["name"]) == (1, "wakeup", "CLOCK_MONOTONIC")
+    assert (hello["version"], hello["probe"], hello["clock"]["name"]) == (2, "wakeup", "CLOCK_MONOTONIC")
     assert {"wakeup", "calibrate", "read", "set", "restore", "guard"} <= set(hello["capabilities"])
     assert hello["boot_id"] == open("/proc/sys/kernel/random/boot_id").read().strip()  # noqa: PTH123, SIM115
     assert (

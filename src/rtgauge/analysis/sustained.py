@@ -43,7 +43,9 @@ class Point(Model):
     period_ns: int = Field(description="from one activation to the next")
     cycles: int = Field(description="measured and lost")
     lost: int = Field(description="activations missed, or stimuli without an answer")
-    not_made: int = Field(default=0, description="response: stimuli that the master came too late to make; the slave was not tested by them, and has not lost them")
+    not_made: int = Field(
+        default=0, description="response: stimuli that the master came too late to make; the slave was not tested by them, and has not lost them"
+    )
     over_half: int = Field(description="later than half a period, the lost ones included")
     long: int = Field(description="later than 1 ms, answers that never came included")
     max_ns: int | None

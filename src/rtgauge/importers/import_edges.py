@@ -15,7 +15,7 @@ from rtgauge.instrument.messages import Answer, Edges
 from rtgauge.record.model import LoadReport, Mark, Run, Severity, Step, StepKey
 from rtgauge.record.summary import summarise_step
 from rtgauge.record.window_builder import WindowBuilder, summary_line
-from rtgauge.record.windows import WindowTable
+from rtgauge.record.window_table import WindowTable
 from rtgauge.record.writer import RecordWriter
 
 if TYPE_CHECKING:

@@ -19,8 +19,9 @@ from rtgauge.record.model import SCHEMA_VERSION, Model, Run, Step
 if TYPE_CHECKING:
     import polars as pl
 
+WINDOWS, BLOCKS, PARTS = "windows.parquet", "blocks.parquet", "windows-*.parquet"
+"""The windows of a step; of a long one its blocks (windows merged in time), and the part files with its windows."""
 STEP_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,120}")
-WINDOWS = "windows.parquet"
 SAMPLES = re.compile(r"samples-([0-9]{1,9})\.i64")
 ModelT = TypeVar("ModelT", bound=Model)
 
@@ -63,6 +64,23 @@ def _facts(path: Path) -> dict[str, Any]:
     if not isinstance(facts, dict):
         raise RecordError(f"{path} contains no facts: the record is damaged")
     return cast("dict[str, Any]", facts)
+
+
+def _read_windows(path: Path) -> pl.DataFrame:
+    import polars as pl
+
+    from rtgauge.record.windows import SCHEMA
+
+    try:
+        frame = pl.read_parquet(path, glob=False)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise RecordError(f"{path} cannot be read ({error}): the record is damaged") from None
+    if frame.schema.get("bins") == pl.List(pl.UInt32):
+        frame = frame.cast({"bins": SCHEMA["bins"]})  # written before there were signed series
+    wrong = [name for name, kind in SCHEMA.items() if frame.schema.get(name) != kind]
+    if wrong:
+        raise RecordError(f"{path} is not a table of windows (column {wrong[0]}): the record is damaged")
+    return frame
 
 
 @dataclass(frozen=True)
@@ -118,10 +136,10 @@ class Record:
         return path
 
     def windows(self, step: Step) -> pl.DataFrame:
-        """The windows of a step, columns as in docs/formats/record.md. Raises RecordError."""
+        """The windows of a step, columns as in docs/formats/record.md; of a long one its blocks: windows of more than a second, merged. Raises RecordError."""
         from rtgauge.record.windows_file import check_windows, read_windows
 
-        path = self.file(step, WINDOWS)
+        path = self.file(step, BLOCKS if (self.folder(step) / BLOCKS).exists() else WINDOWS)
         frame = read_windows(path)
         if (path, "values") not in self._checked:
             try:
@@ -131,6 +149,13 @@ class Record:
                 raise RecordError(f"{path}: {error}: the record is damaged") from None
             self._checked.add((path, "values"))
         return frame
+
+    def all_windows(self, step: Step) -> pl.LazyFrame:
+        """Every window of a step, one second each, as they came; of a long one they need not fit into memory. Raises RecordError."""
+        from rtgauge.record.windows_file import scan_windows
+
+        parts = [self.file(step, path.name) for path in sorted(self.folder(step).glob(PARTS))]
+        return scan_windows(parts) if parts else self.windows(step).lazy()
 
     def samples(self, step: Step) -> dict[int, Path]:
         """Series -> file of raw samples; empty if there are none. Raises RecordError."""

@@ -17,8 +17,8 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def stream_schema() -> dict[str, Any]:
-    """Schema of one line of the engine's stream, version 1."""
-    return {"$schema": DIALECT, "title": "One line of the engine's stream, version 1"} | LINE.json_schema()
+    """Schema of one line of the engine's stream, version 2."""
+    return {"$schema": DIALECT, "title": "One line of the engine's stream, version 2"} | LINE.json_schema()
 
 
 def record_schema() -> dict[str, Any]:

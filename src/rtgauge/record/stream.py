@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The engine's stream, version 1 (docs/formats/stream.md): a model for each type of line, and the reader."""
+"""The engine's stream, version 2 (docs/formats/stream.md): a model for each type of line, and the reader, which takes version 1 too."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from rtgauge.errors import RecordError
 from rtgauge.record.model import Calibration, Mark, Outlier, Result, ThreadCounts, WarmUp
 
-STREAM_VERSION = 1
+STREAM_VERSION = 2
+VERSIONS = (1, STREAM_VERSION)
+
+Bins = Annotated[str, Field(pattern="^[A-Za-z0-9+/]*$")] | list[tuple[int, int]]
+"""Base64 VLQ: how far a bin is from the one before, and its count, and so on (`record.vlq`); in version 1 pairs of bin and count."""
 
 
 class Line(BaseModel):
@@ -79,8 +83,8 @@ class Window(Line):
     max_ns: int | None
     sum_ns: int
     m2_ns2: float
-    bins: list[tuple[int, int]]
-    missed_bins: list[tuple[int, int]]
+    bins: Bins
+    missed_bins: Bins
 
 
 class OutlierLine(Outlier):
@@ -172,7 +176,7 @@ def parse_line(text: str | bytes) -> AnyLine:
         details = error.errors()[0]
         start = text[:60].decode("utf-8", "replace") if isinstance(text, bytes) else text[:60]
         raise RecordError(f"not a line of the engine's stream ({details['msg']}): {start!r}") from None
-    if isinstance(line, Hello) and line.version != STREAM_VERSION:
+    if isinstance(line, Hello) and line.version not in VERSIONS:
         raise RecordError(f"the engine has stream version {line.version}, this rtgauge {STREAM_VERSION}: use the engine that belongs to it")
     return line
 
@@ -219,4 +223,4 @@ class StreamResult:
             case ErrorLine():
                 self.error = line
             case Armed() | Window():
-                pass  # WindowTable collects the windows
+                pass  # a WindowTable collects the windows

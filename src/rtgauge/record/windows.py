@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""The windows of a step (docs/formats/record.md): their table in windows.parquet, and merging them into one histogram, count, mean and deviation."""
+"""The windows of a step (docs/formats/record.md): the columns of their table, and merging them into one histogram, count, mean and deviation."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-
-from rtgauge.record.stream import Window
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,48 +31,6 @@ SCHEMA = {
     "missed_bins": pl.List(pl.UInt32),
     "missed_counts": pl.List(pl.UInt64),
 }
-
-
-PACK_EVERY = 256
-"""Windows kept as objects before they are packed into a frame: a day of windows then takes megabytes, not gigabytes."""
-
-
-class WindowTable:
-    """Collects the windows of a step."""
-
-    def __init__(self) -> None:
-        self._packed: list[pl.DataFrame] = []
-        self._unpacked: list[Window] = []
-
-    def add(self, window: Window) -> None:
-        """Add a window."""
-        self._unpacked.append(window)
-        if len(self._unpacked) >= PACK_EVERY:
-            self._pack()
-
-    def frame(self) -> pl.DataFrame:
-        """All windows, in order of arrival."""
-        self._pack()
-        return pl.concat(self._packed)
-
-    def _pack(self) -> None:
-        self._packed.append(windows_frame(self._unpacked))
-        self._unpacked = []
-
-
-def windows_frame(windows: Sequence[Window]) -> pl.DataFrame:
-    """One row per window, in the given order."""
-    rows = [
-        {
-            **window.model_dump(exclude={"type", "bins", "missed_bins"}),
-            "bins": [at for at, _ in window.bins],
-            "counts": [count for _, count in window.bins],
-            "missed_bins": [at for at, _ in window.missed_bins],
-            "missed_counts": [count for _, count in window.missed_bins],
-        }
-        for window in windows
-    ]
-    return pl.DataFrame(rows, schema=SCHEMA)
 
 
 @dataclass(frozen=True)

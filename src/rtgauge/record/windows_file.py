@@ -17,7 +17,7 @@ from rtgauge.record.parquet_check import check_parquet
 from rtgauge.record.windows import SCHEMA
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
     from pathlib import Path
 
 MOST_COUNT = 1 << 48
@@ -55,6 +55,17 @@ def read_windows(path: Path) -> pl.DataFrame:
     if wrong:
         raise RecordError(f"{path} is not a table of windows (column {wrong[0]}): the record is damaged")
     return frame
+
+
+def scan_windows(paths: Sequence[Path]) -> pl.LazyFrame:
+    """The tables of windows in the part files of a long step, one after the other, to be read when they are needed. Raises RecordError."""
+    for path in paths:
+        try:
+            with open_regular(path) as file:
+                check_parquet(file, SCHEMA)
+        except (OSError, ValueError) as error:
+            raise RecordError(f"{path} cannot be read ({getattr(error, 'strerror', None) or error}): the record is damaged") from None
+    return pl.scan_parquet(list(paths), glob=False)
 
 
 def _rules() -> dict[str, pl.Expr]:

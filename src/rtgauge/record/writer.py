@@ -17,7 +17,7 @@ from rtgauge.errors import InputError, RecordError
 from rtgauge.record.files import below_descriptor, check_name, check_own, checksum, clean_name, clear_errors, shown, sync_folder, sync_tree, write_whole
 from rtgauge.record.finder import PARTIAL
 from rtgauge.record.model import Run, Step
-from rtgauge.record.reader import STEP_ID, WINDOWS, Record, read_json, read_model
+from rtgauge.record.reader import BLOCKS, PARTS, STEP_ID, WINDOWS, Record, read_json, read_model
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -214,6 +214,8 @@ class RecordWriter:
     def commit_step(self, step: Step, windows: pl.DataFrame) -> Path:
         """Write step.json and windows.parquet, rename the folder and list the step in run.json; gives the folder.
 
+        Of a long step, whose windows are in part files in its folder already, `windows` are its blocks, for blocks.parquet.
+
         Raises InputError or MeasureError; the step is then absent and the record otherwise unchanged.
         """
         temporary, folder = self._temporary(step.id), self._place / "steps" / step.id
@@ -221,7 +223,7 @@ class RecordWriter:
         windows.write_parquet(table)
         with clear_errors(temporary, self.path):
             temporary.mkdir(FOLDER_MODE, exist_ok=True)
-            (temporary / WINDOWS).write_bytes(table.getvalue())
+            (temporary / (BLOCKS if any(temporary.glob(PARTS)) else WINDOWS)).write_bytes(table.getvalue())
             step.checksums = {file.name: checksum(file) for file in sorted(temporary.iterdir()) if file.name != "step.json"}
             (temporary / "step.json").write_bytes(_bytes(step))
             sync_tree(temporary)

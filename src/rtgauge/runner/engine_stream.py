@@ -7,16 +7,15 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 import polars as pl
 
 from rtgauge.errors import EXIT_INPUT, InputError, MeasureError, RecordError
 from rtgauge.load.lifecycle import RunningLoad
-from rtgauge.record.files import clear_errors
+from rtgauge.record.files import clear_errors, write_whole
 from rtgauge.record.model import PeerReport
 from rtgauge.record.stream import AnyLine, Armed, ErrorLine, StreamResult, Window, parse_line
-from rtgauge.record.windows import WindowTable
+from rtgauge.record.window_table import WindowTable
 from rtgauge.runner.context import NotHere, RunContext
 from rtgauge.runner.refusal import explain
 from rtgauge.target.target import Guarded, Target
@@ -24,6 +23,8 @@ from rtgauge.target.target import Guarded, Target
 LAST_WORDS_S = 1.0
 """Between a program's last line and its end."""
 LOAD_CHECK_S = 1.0
+WINDOW = b'{"type":"window",'
+"""How the engine's lines of windows begin."""
 NOT_HERE = ("placement", "method")
 """The engine's codes for what this machine lacks (docs/formats/stream.md)."""
 
@@ -36,30 +37,58 @@ def as_exception(error: ErrorLine, target: Target) -> MeasureError | InputError:
     return InputError(message) if error.status == EXIT_INPUT else MeasureError(message)
 
 
+class StreamLog:
+    """The step's copy of a stream (docs/formats/record.md): of a long one, the windows that are in part files are no longer in it."""
+
+    def __init__(self, path: Path) -> None:
+        """Begin it. Raises OSError."""
+        self._path = path
+        self._file = path.open("wb")
+        self._others: list[bytes] = []
+
+    def write(self, text: bytes) -> None:
+        """Add a line. Raises OSError."""
+        self._file.write(text)
+        if not text.startswith(WINDOW):
+            self._others.append(text)
+
+    def drop_windows(self) -> None:
+        """Every window so far is in a file of its own. Raises OSError."""
+        self._file.close()
+        write_whole(self._path, b"".join(self._others))
+        self._file = self._path.open("ab")
+
+    def close(self) -> None:
+        """Raises OSError."""
+        self._file.close()
+
+
 class EngineStream:
     """A stream as far as it was read."""
 
-    def __init__(self) -> None:
+    def __init__(self, log: Path | None = None, table: str = "windows") -> None:
+        """`log`: the file that gets a copy, beside which windows go that are too many for memory, into files named `table`-*.parquet."""
         self.result = StreamResult()
-        self._table = WindowTable()
+        self._log = StreamLog(log) if log is not None else None
+        self.table = WindowTable(log.parent, table, self._log.drop_windows) if log is not None and self._log is not None else WindowTable()
 
-    def lines(self, program: Guarded, copy: BinaryIO | None) -> Iterator[AnyLine]:
-        """Every line as it comes; each is kept here, and its text in `copy`. Raises RecordError for a line that is none of a stream."""
-        for text in program.lines():
-            if copy is not None:
-                copy.write(text)
-            if not text.endswith(b"\n"):
-                return  # the engine was killed in the middle of a line
-            line = parse_line(text)
-            if isinstance(line, Window):
-                self._table.add(line)
-            else:
-                self.result.take(line)
-            yield line
-
-    def windows(self) -> pl.DataFrame:
-        """Its windows."""
-        return self._table.frame()
+    def lines(self, program: Guarded) -> Iterator[AnyLine]:
+        """Every line as it comes; each is kept here. Raises RecordError for a line that is none of a stream, OSError where the copy cannot be written."""
+        try:
+            for text in program.lines():
+                if self._log is not None:
+                    self._log.write(text)
+                if not text.endswith(b"\n"):
+                    return  # the engine was killed in the middle of a line
+                line = parse_line(text)
+                if isinstance(line, Window):
+                    self.table.add(line)
+                else:
+                    self.result.take(line)
+                yield line
+        finally:
+            if self._log is not None:
+                self._log.close()
 
 
 @dataclass(frozen=True)
@@ -80,22 +109,23 @@ class Measured:
         return set(self.peer.series) if self.peer.role == "master" else numbers - set(self.peer.series)
 
 
-def follow(program: Guarded, context: RunContext, load: RunningLoad | None, log: Path, *, begin: Callable[[], None] | None = None) -> EngineStream:
-    """Read a probe's stream to its end: `go` when it is armed, `stop` when the user says so. `begin` is called before `go` (None: the load has begun).
+def follow(program: Guarded, context: RunContext, load: RunningLoad | None, log: Path, *, begin: Callable[[EngineStream], None] | None = None) -> EngineStream:
+    """Read a probe's stream to its end: `go` when it is armed, `stop` when the user says so.
 
-    `log` gets a copy of it. Its last line may be an error. Raises MeasureError where it is not a stream.
+    `begin` is called with what was read by then, before `go` (None: the load has begun). `log` gets a copy of the stream. Its last line may
+    be an error. Raises MeasureError where it is not a stream.
     """
-    stream = EngineStream()
     checked_s = time.monotonic()
-    with clear_errors(log, log.parent.parent.parent), log.open("wb") as copy:
+    with clear_errors(log, log.parent.parent.parent):
+        stream = EngineStream(log)
         context.interrupt.stop_by(lambda: program.say("stop"))
         try:
-            for line in stream.lines(program, copy):
+            for line in stream.lines(program):
                 if isinstance(line, Window):
                     context.progress.window(line)
                 if isinstance(line, Armed):
                     if begin is not None:
-                        begin()
+                        begin(stream)
                     program.say("go")
                     context.progress.phase("measuring")
                 if load is not None and time.monotonic() - checked_s > LOAD_CHECK_S:
@@ -112,7 +142,7 @@ def follow(program: Guarded, context: RunContext, load: RunningLoad | None, log:
 def arm_and_stop(program: Guarded, target: Target) -> tuple[MeasureError | InputError | None, int | None]:
     """Stop an engine as soon as it is armed. Gives what it refused (None: nothing) and its exit status."""
     stream = EngineStream()
-    for line in stream.lines(program, None):
+    for line in stream.lines(program):
         if isinstance(line, Armed):
             program.say("stop")
     status = program.wait(LAST_WORDS_S)

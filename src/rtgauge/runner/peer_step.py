@@ -67,21 +67,20 @@ class Slave:
     """The slave's engine, which is listened to in a thread: the master is, in this one."""
 
     def __init__(self, end: End, log: Path) -> None:
-        self.stream = EngineStream()
+        self.stream = EngineStream(log, "windows-slave")
         self._target = end.target
         self.program = end.start()
         self.ended = threading.Event()
         self._armed = threading.Event()
         self._failure: Exception | None = None
         self._gone: Callable[[], object] | None = None
-        threading.Thread(target=self._listen, args=(log,), name="slave", daemon=True).start()
+        threading.Thread(target=self._listen, name="slave", daemon=True).start()
 
-    def _listen(self, log: Path) -> None:
+    def _listen(self) -> None:
         try:
-            with log.open("wb") as copy:
-                for line in self.stream.lines(self.program, copy):
-                    if isinstance(line, Armed):
-                        self._armed.set()
+            for line in self.stream.lines(self.program):
+                if isinstance(line, Armed):
+                    self._armed.set()
         except Exception as error:  # noqa: BLE001 - it is raised where it is waited for
             self._failure = error
         self.ended.set()
@@ -142,8 +141,11 @@ def measure(key: StepKey, context: RunContext, load: RunningLoad | None, folder:
         slave.wait_armed(context)
         master = both["master"].start()
 
-        def both_begin() -> None:
+        def both_begin(stream: EngineStream) -> None:
             begin()
+            # before either sends a window
+            stream.table.place(0, _added_ns("master", key, offset))
+            slave.stream.table.place(_behind(stream), _added_ns("slave", key, offset))
             slave.program.say("go")
             slave.when_it_dies(lambda: master.say("stop"))
 
@@ -194,19 +196,28 @@ def _why_no_answer(key: StepKey, context: RunContext, slave: Slave, *, died: boo
     return f"no stimulus came to the slave on {where} over {path}: is that its address (or line), and does nothing block the way between the two machines?"
 
 
+def _added_ns(role: Role, key: StepKey, offset: tuple[int, int]) -> int:
+    """What places the times of this end on the target's clock."""
+    return offset[0] if role == _peer_role(key) else 0
+
+
+def _behind(master: EngineStream) -> int:
+    """The first number for the slave's series."""
+    return 1 + max((line.series for line in master.result.series), default=-1)
+
+
 def _merge(key: StepKey, master: EngineStream, slave: EngineStream, offset: tuple[int, int]) -> tuple[StreamResult, pl.DataFrame, PeerReport]:
     """One result of two. The peer's times are placed on the target's clock."""
     peer_role = _peer_role(key)
-    after = 1 + max((line.series for line in master.result.series), default=-1)
-    added = {"master": offset[0] if peer_role == "master" else 0, "slave": offset[0] if peer_role == "slave" else 0}
-    windows = [
-        _shifted(master.windows(), 0, added["master"]),
-        _shifted(slave.windows(), after, added["slave"]),
-    ]
+    after = _behind(master)
+    count = master.table.count + slave.table.count
+    windows = [master.table.frame(count), slave.table.frame(count)]
     own_end, peer_end = (slave, master) if peer_role == "master" else (master, slave)
     result = StreamResult()
     result.hello, result.end = own_end.result.hello, master.result.end
-    for stream, first, added_ns in ((master, 0, added["master"]), (slave, after, added["slave"])):
+    ends_in_order: tuple[tuple[EngineStream, int, Role], ...] = ((master, 0, "master"), (slave, after, "slave"))
+    for stream, first, role in ends_in_order:
+        added_ns = _added_ns(role, key, offset)
         end_result = stream.result
         machine = {"machine": key.targets["self" if stream is own_end else peer_role]}
         result.series += [line.model_copy(update={"series": line.series + first, "labels": line.labels | machine}) for line in end_result.series]
@@ -229,8 +240,3 @@ def _merge(key: StepKey, master: EngineStream, slave: EngineStream, offset: tupl
         clock_uncertainty_ns=offset[1],
     )
     return result, pl.concat(windows), report
-
-
-def _shifted(windows: pl.DataFrame, first: int, added_ns: int) -> pl.DataFrame:
-    moved = [(pl.col("series") + first).cast(windows.schema["series"]), pl.col("start_ns") + added_ns, pl.col("end_ns") + added_ns]
-    return windows.with_columns(moved)

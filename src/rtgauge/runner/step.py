@@ -21,7 +21,7 @@ from rtgauge.record.summary import summarise_step
 from rtgauge.record.windows import merge
 from rtgauge.runner import peer_step
 from rtgauge.runner.context import Abandoned, LoadFailed, RunContext, abandon, is_emulated, now_utc
-from rtgauge.runner.engine_stream import Measured, as_exception, follow
+from rtgauge.runner.engine_stream import EngineStream, Measured, as_exception, follow
 from rtgauge.runner.resume_state import StepInProgress
 from rtgauge.system.changes import CHANGE_PATHS, changes
 from rtgauge.system.changes import marks as change_marks
@@ -125,7 +125,7 @@ def _measure_one_end(step: StepInProgress, context: RunContext, folder: Path) ->
     files = _files_folder(step.key, target, folder)
     program = step.picked_up or target.engine(*probes.get(step.key.probe).arguments(step.key.parameters, files), group=context.group)
 
-    def begin() -> None:
+    def begin(_: EngineStream) -> None:
         _begin_beside(context, step.load)
         state = step.state(program, files)
         if state is not None:
@@ -134,7 +134,7 @@ def _measure_one_end(step: StepInProgress, context: RunContext, folder: Path) ->
     stream = follow(program, context, step.load, folder / STREAM, begin=None if step.picked_up is not None else begin)
     if stream.result.error is not None:
         raise as_exception(stream.result.error, target)
-    return Measured(stream.result, stream.windows(), (program,))
+    return Measured(stream.result, stream.table.frame(), (program,))
 
 
 def _measure_two_ends(step: StepInProgress, context: RunContext, folder: Path) -> Measured:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rtgauge.record.histogram import signed_bin_of
 from rtgauge.record.summary import summarise_step
 from rtgauge.record.window_builder import WindowBuilder, summary_line
-from rtgauge.record.windows import WindowTable
+from rtgauge.record.window_table import WindowTable
 
 SECOND = 10**9
 SAMPLES = st.lists(st.tuples(st.integers(0, 5 * SECOND - 1), st.integers(-(10**10), 10**10), st.booleans()), min_size=1, max_size=60)

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""The table of windows: both forms of the stream, part files, and long steps merged in time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from rtgauge.errors import RecordError
+from rtgauge.record import window_table
+from rtgauge.record.blocks import MOST_BLOCKS, Blocks, block_span
+from rtgauge.record.histogram import OVERFLOW_BIN, bin_of
+from rtgauge.record.stream import Window, parse_line
+from rtgauge.record.vlq import encode
+from rtgauge.record.window_table import WindowTable, windows_frame
+from rtgauge.record.windows import SCHEMA, merge
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAIRS = st.dictionaries(st.integers(-OVERFLOW_BIN, OVERFLOW_BIN), st.integers(1, 2**32 - 1), max_size=20).map(lambda pairs: sorted(pairs.items()))
+
+
+def gaps(pairs: list[tuple[int, int]]) -> str:
+    before, numbers = 0, []
+    for at, count in pairs:
+        numbers += [at - before, count]
+        before = at
+    return encode(numbers)
+
+
+def window(series: int, index: int, values: list[int], phase: str = "measure") -> Window:
+    bins, counts = np.unique(bin_of(values), return_counts=True)
+    array = np.asarray(values, dtype=np.int64)
+    return Window(
+        type="window", series=series, phase="measure" if phase == "measure" else "warm-up", index=index, start_ns=index * 10**9, end_ns=(index + 1) * 10**9,
+        count=len(values), missed=index % 2, min_ns=min(values, default=None), max_ns=max(values, default=None), sum_ns=sum(values),
+        m2_ns2=float(((array - array.mean()) ** 2).sum()) if values else 0.0,
+        bins=gaps(list(zip(bins.tolist(), counts.tolist(), strict=True))), missed_bins=encode([700, 1]) if index % 2 else "",
+    )  # fmt: skip
+
+
+@given(st.lists(st.tuples(PAIRS, PAIRS), min_size=1, max_size=8))
+def test_both_forms_of_bins_give_the_same_table(rows: list[tuple[list[tuple[int, int]], list[tuple[int, int]]]]):
+    empty = window(0, 0, [])
+    old = [empty.model_copy(update={"bins": plain, "missed_bins": [(abs(at), n) for at, n in missed[-1:]]}) for plain, missed in rows]
+    new = [one.model_copy(update={"bins": gaps(one.bins), "missed_bins": gaps(one.missed_bins)}) for one in old]
+    frame = windows_frame(new)
+    assert_frame_equal(frame, windows_frame(old))
+    assert frame.schema == pl.Schema(SCHEMA)
+    assert [list(zip(bins, counts, strict=True)) for bins, counts in frame.select("bins", "counts").rows()] == [plain for plain, _ in rows]
+    mixed = [old[number] if number % 2 else new[number] for number in range(len(rows))]
+    assert_frame_equal(frame, windows_frame(mixed))
+
+
+@pytest.mark.parametrize("bins", [encode([5]), encode([5, 1, 0, 1]), encode([5, 1, -2, 1]), encode([5, 0]), encode([OVERFLOW_BIN + 1, 1]), [(5, 1), (4, 1)]])
+def test_bins_that_are_none_are_refused(bins: object):
+    with pytest.raises(RecordError):
+        windows_frame([window(0, 0, [1, 2, 3]), window(0, 0, []).model_copy(update={"bins": bins})])
+
+
+def test_a_count_that_no_column_holds_is_refused():
+    line = window(0, 0, []).model_copy(update={"count": 2**70})
+    with pytest.raises(RecordError, match="not windows"):
+        windows_frame([line])
+
+
+def test_the_line_of_version_1_is_read():
+    figures = '"count":4,"missed":0,"min_ns":1,"max_ns":9,"sum_ns":5000,"m2_ns2":12.5,"bins":[[1300,4]],"missed_bins":[]}'
+    text = '{"type":"window","series":0,"phase":"measure","index":0,"start_ns":1,"end_ns":2,' + figures
+    line = parse_line(text)
+    assert isinstance(line, Window)
+    assert windows_frame([line]).select("bins", "counts").row(0) == ([1300], [4])
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts and long steps of a few windows."""
+    for name, value in (("PACK_EVERY", 8), ("FIRST_PART", 16), ("MOST_PART", 32), ("MOST_WINDOWS", 100)):
+        monkeypatch.setattr(window_table, name, value)
+
+
+def fill(table: WindowTable, seconds: int, series: int = 2) -> pl.DataFrame:
+    rng = np.random.default_rng(1)
+    windows = [window(number, index, rng.integers(0, 20_000_000, rng.integers(0, 30)).tolist()) for index in range(seconds) for number in range(series)]
+    for one in windows:
+        table.add(one)
+    return windows_frame(windows)
+
+
+@pytest.mark.usefixtures("small")
+def test_what_went_to_files_comes_back_where_the_step_is_not_long(tmp_path: Path):
+    written: list[int] = []
+    table = WindowTable(tmp_path, written=lambda: written.append(1))
+    expected = fill(table, 45)
+    assert len(list(tmp_path.glob("windows-*.parquet"))) == len(written) == 3
+    assert_frame_equal(table.frame(), expected)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("small")
+def test_a_long_step_is_in_part_files_and_its_blocks_are_the_same_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("rtgauge.record.blocks.MOST_BLOCKS", 20)
+    monkeypatch.setattr("rtgauge.record.blocks.SLICE", 7)
+    table = WindowTable(tmp_path)
+    expected = fill(table, 83)
+    blocks = table.frame()
+    parts = [pl.read_parquet(path) for path in sorted(tmp_path.glob("windows-*.parquet"))]
+    assert_frame_equal(pl.concat(parts), expected)
+    assert all(len(part) <= 40 for part in parts)
+    assert blocks.schema == expected.schema
+    assert len(blocks) == 2 * -(-83 // 10)
+    assert blocks.filter(pl.col("series") == 1)["index"].to_list() == list(range(9))
+    assert blocks.row(0, named=True)["end_ns"] == 10 * 10**9
+    for series in (0, 1, None):
+        whole, merged = merge(expected, series), merge(blocks, series)
+        for name in ("bins", "counts", "missed_bins", "missed_counts"):
+            assert getattr(whole, name).tolist() == getattr(merged, name).tolist()
+        assert (whole.count, whole.missed, whole.min_ns, whole.max_ns, whole.sum_ns) == (
+            merged.count,
+            merged.missed,
+            merged.min_ns,
+            merged.max_ns,
+            merged.sum_ns,
+        )
+        assert merged.m2_ns2 == pytest.approx(whole.m2_ns2, rel=1e-12)
+
+
+@pytest.mark.usefixtures("small")
+def test_the_other_end_of_a_step_has_series_of_its_own_on_the_target_s_clock(tmp_path: Path):
+    table = WindowTable(tmp_path, "windows-slave")
+    table.place(3, 500)
+    fill(table, 20)
+    frame = table.frame(whole_step=1_000)
+    assert next(path.name for path in tmp_path.iterdir()).startswith("windows-slave-")
+    assert set(frame["series"]) == {3, 4}
+    assert frame["start_ns"].min() == 500
+
+
+def test_warm_up_and_measured_windows_are_apart():
+    rows = [window(0, index, [index + 1], phase) for phase in ("warm-up", "measure") for index in range(4)]
+    blocks = Blocks(3)
+    blocks.add(windows_frame(rows))
+    assert blocks.frame().select("phase", "index", "count", "max_ns").sort("phase", "index").rows() == [
+        ("measure", 0, 3, 3), ("measure", 1, 1, 4), ("warm-up", 0, 3, 3), ("warm-up", 1, 1, 4),
+    ]  # fmt: skip
+
+
+@given(st.integers(1, 7 * 10**8))
+def test_the_blocks_of_a_step_are_few(windows: int):
+    assert windows <= block_span(windows) * MOST_BLOCKS
