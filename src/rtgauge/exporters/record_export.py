@@ -7,8 +7,8 @@ import io
 import json
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from rtgauge.errors import InputError
-from rtgauge.record.files import clear_errors, write_whole
+from rtgauge.errors import InputError, RecordError
+from rtgauge.record.files import clear_errors, whole_file, write_whole
 from rtgauge.record.model import Distribution, RunDocument, SeriesSummary, ThreadCounts, WarmUp
 
 if TYPE_CHECKING:
@@ -85,12 +85,24 @@ def table(record: Record) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=_columns())
 
 
-def windows_table(record: Record) -> pl.DataFrame:
+def windows_table(record: Record) -> pl.LazyFrame:
     """The windows of all steps, with the step as first column. Raises RecordError."""
     import polars as pl
 
-    frames = [record.windows(step).select(pl.lit(step.id).alias("step"), pl.all()) for step in record.steps]
-    return pl.concat(frames, how="vertical") if frames else pl.DataFrame({"step": pl.Series([], dtype=pl.String)})
+    frames = [record.all_windows(step).select(pl.lit(step.id).alias("step"), pl.all()) for step in record.steps]
+    return pl.concat(frames, how="vertical") if frames else pl.LazyFrame({"step": pl.Series([], dtype=pl.String)})
+
+
+def _write_windows(record: Record, out: Path) -> None:
+    """Raises RecordError, OSError."""
+    import polars as pl
+
+    with whole_file(out) as file:
+        try:
+            # by its descriptor, since the file has no name that could be told
+            windows_table(record).sink_parquet(f"/proc/self/fd/{file.fileno()}")
+        except pl.exceptions.PolarsError as error:
+            raise RecordError(f"the windows of {record.path} cannot be read ({error}): the record is damaged") from None
 
 
 def document(record: Record) -> RunDocument:
@@ -108,8 +120,12 @@ def export(record: Record, fmt: Format, out: Path | None, *, windows: bool = Fal
     if fmt == "parquet":
         if out is None:
             raise InputError("Parquet is binary: give a file with -o FILE")
+        if windows:
+            with clear_errors(out, option="-o", kind="file"):
+                _write_windows(record, out)
+            return None
         buffer = io.BytesIO()
-        (windows_table(record) if windows else table(record)).write_parquet(buffer)
+        table(record).write_parquet(buffer)
         data = buffer.getvalue()
     elif fmt == "csv":
         data = table(record).write_csv().encode()
