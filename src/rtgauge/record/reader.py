@@ -66,23 +66,6 @@ def _facts(path: Path) -> dict[str, Any]:
     return cast("dict[str, Any]", facts)
 
 
-def _read_windows(path: Path) -> pl.DataFrame:
-    import polars as pl
-
-    from rtgauge.record.windows import SCHEMA
-
-    try:
-        frame = pl.read_parquet(path, glob=False)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise RecordError(f"{path} cannot be read ({error}): the record is damaged") from None
-    if frame.schema.get("bins") == pl.List(pl.UInt32):
-        frame = frame.cast({"bins": SCHEMA["bins"]})  # written before there were signed series
-    wrong = [name for name, kind in SCHEMA.items() if frame.schema.get(name) != kind]
-    if wrong:
-        raise RecordError(f"{path} is not a table of windows (column {wrong[0]}): the record is damaged")
-    return frame
-
-
 @dataclass(frozen=True)
 class Record:
     """A record: its run, finished steps and the facts of its targets."""
