@@ -179,11 +179,11 @@ def test_the_reader_may_go(real_record: Path, words: tuple[str, ...]) -> None:
 
 def test_an_import_takes_what_the_file_does_not_say(tmp_path: Path) -> None:
     source = DATA / "h.txt"
-    good(rtgauge("import", "cyclictest", source, "--out", tmp_path / "runs", "--interval", "1ms"))
+    good(rtgauge("import", source, "--out", tmp_path / "runs", "--interval", "1ms"))
     (record,) = (tmp_path / "runs").iterdir()
     (step,) = document(good(rtgauge("show", record, "--json")).stdout)["steps"]
     assert step["parameters"]["interval_ns"] == 1_000_000
-    good(rtgauge("import", "cyclictest", DATA / "ns.txt", "--out", tmp_path / "ns", "--ns"))
+    good(rtgauge("import", DATA / "ns.txt", "--out", tmp_path / "ns", "--ns"))
     (record,) = (tmp_path / "ns").iterdir()
     (step,) = document(good(rtgauge("show", record, "--json")).stdout)["steps"]
     assert all(series["max_ns"] % 1000 for series in step["series"])
@@ -191,6 +191,6 @@ def test_an_import_takes_what_the_file_does_not_say(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("interval", ["0s", "-1ms", "5", "soon"])
 def test_an_import_refuses_what_is_no_interval(tmp_path: Path, interval: str) -> None:
-    done = rtgauge("import", "cyclictest", DATA / "h.txt", "--out", tmp_path / "runs", f"--interval={interval}")
+    done = rtgauge("import", DATA / "h.txt", "--out", tmp_path / "runs", f"--interval={interval}")
     assert "--interval" in error_line(done, 2)
     assert not (tmp_path / "runs").exists()

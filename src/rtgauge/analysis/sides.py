@@ -293,7 +293,7 @@ def _check_emulated(sides: Mapping[str, Mapping[str, str]]) -> None:
 
 
 def check_comparable(steps: Sequence[tuple[str, Step]]) -> None:
-    """Raises InputError that names the first difference of probe, quantity, unit or interval, and the two sides that differ in it."""
+    """Raises InputError that names the first difference of probe, quantity, unit, interval or context (user, kernel), and the two sides that differ in it."""
 
     def interval(step: Step) -> str:
         value = _parameters(step).get("interval_ns")
@@ -305,6 +305,11 @@ def check_comparable(steps: Sequence[tuple[str, Step]]) -> None:
     def metric(step: Step) -> str:
         return step.total.metric if step.total is not None else "none"
 
+    def contexts(first: Step, other: Step) -> tuple[str, str]:
+        """Of imported ones; where only one tells it, nothing follows."""
+        both = (first.parameters.get("context"), other.parameters.get("context"))
+        return ("", "") if None in both else (str(both[0]), str(both[1]))
+
     first_label, first = steps[0]
     for label, step in steps[1:]:
         for name, of_first, of_other in (
@@ -312,6 +317,7 @@ def check_comparable(steps: Sequence[tuple[str, Step]]) -> None:
             ("quantity", metric(first), metric(step)),
             ("unit", unit(first), unit(step)),
             ("interval", interval(first), interval(step)),
+            ("context", *contexts(first, step)),
         ):
             if of_first != of_other:
                 raise InputError(

@@ -17,10 +17,11 @@ import polars as pl
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import MAX_COUNT, MAX_VALUE_NS
 from rtgauge.importers.measurement import SHORT_NS, note, scheduling_marks
-from rtgauge.record.histogram import bin_of
+from rtgauge.record.histogram import bin_of, signed_bin_of
 from rtgauge.record.model import LoadReport, Mark, Step, StepKey
 from rtgauge.record.summary import StepSummary, summarise_step
 from rtgauge.record.windows import SCHEMA, add_bins
+from rtgauge.record.windows_file import check_windows
 from rtgauge.units import format_duration
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def _check(series: ImportedSeries, resolution_ns: int, source: str) -> None:
 
 def _known(series: ImportedSeries) -> dict[int, int]:
     """Value (ns) -> number of samples, for samples of known value: those in the histogram and the maximum."""
-    known = dict(series.histogram)
+    known = _placed(series)
     if series.overflow and series.maximum_ns is not None:
         known[series.maximum_ns] = known.get(series.maximum_ns, 0) + 1
     return known
@@ -78,6 +79,8 @@ def _missed(series: ImportedSeries, resolution_ns: int, interval_ns: int) -> tup
     values: list[np.ndarray[Any, np.dtype[np.int64]]] = []
     counts: list[np.ndarray[Any, np.dtype[np.int64]]] = []
     for latency, count in _known(series).items():
+        if latency < 0:
+            continue
         # A truncated latency is nearly always a little longer than printed.
         runs = (latency + resolution_ns - 2) // interval_ns if latency + resolution_ns - 1 > interval_ns else 0
         if runs > MAX_MISSED:
@@ -89,6 +92,15 @@ def _missed(series: ImportedSeries, resolution_ns: int, interval_ns: int) -> tup
         return [], []
     bins, sums = add_bins(bin_of(np.concatenate(values)), np.concatenate(counts))
     return bins.tolist(), sums.tolist()
+
+
+def _placed(series: ImportedSeries) -> dict[int, int]:
+    """Value (ns) -> samples, where they lie: none is below the minimum, and one without its sign that exceeds the maximum was negative."""
+    if not series.absolute:
+        low = series.minimum_ns or 0
+        return {max(value, low): count for value, count in series.histogram.items()}
+    high = series.maximum_ns
+    return {-value if high is not None and value > high else value: count for value, count in series.histogram.items()}
 
 
 def _moments(series: ImportedSeries, resolution_ns: int) -> tuple[int | None, float | None]:
@@ -131,7 +143,8 @@ def _windows(number: int, series: ImportedSeries, resolution_ns: int, interval_n
             )
             for at, second in enumerate(series.seconds)
         ]
-    bins, counts = add_bins(bin_of(np.array(list(series.histogram), dtype=np.int64)), np.array(list(series.histogram.values()), dtype=np.int64))
+    placed = _placed(series)
+    bins, counts = add_bins(signed_bin_of(np.array(list(placed), dtype=np.int64)), np.array(list(placed.values()), dtype=np.int64))
     total, m2 = _moments(series, resolution_ns)
     if total is not None and abs(total) >= MAX_SUM_NS:
         raise InputError(f"{source} is damaged: {_name(series)}: its values add up to more than 146 years")
@@ -219,6 +232,10 @@ def imported_step(
         intervals.append(interval)
         rows += _windows(number, series, resolution, interval, releases=measurement.releases, source=measurement.source)
     windows = pl.DataFrame(rows, schema=SCHEMA)
+    try:
+        check_windows(windows)
+    except ValueError as error:
+        raise InputError(f"{measurement.source} is damaged: {error}") from None
     limits = {number: series.limit_ns for number, series in enumerate(measurement.series) if series.limit_ns is not None}
     info = [{"series": number, "metric": series.metric, "unit": "ns", "labels": series.labels} for number, series in enumerate(measurement.series)]
     summary = summarise_step(windows, info, resolution_ns=resolution, limits_ns=limits, unplaced_allowed=True)

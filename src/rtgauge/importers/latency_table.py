@@ -35,7 +35,8 @@ CELLS = 200
 class LatencyTable:
     """What was read. `histogram`: cell (us) -> samples, of the series "avg", which has every sample."""
 
-    context: str = "periodic user-mode task"
+    context: str = "user"
+    """user, kernel or irq."""
     period_us: int | None = None
     priority: int | None = None
     cpu: int | None = None
@@ -53,13 +54,18 @@ def _ns(text: str) -> int:
     return round(Fraction(text) * 1000)
 
 
+def context_of(words: str) -> str:
+    """In what a tool measured, in one word: "periodic user-mode task" and "user" are the same."""
+    return next((context for part, context in (("user", "user"), ("irq", "irq"), ("kernel", "kernel")) if part in words.lower()), words.strip())
+
+
 def read_table(numbered: Iterable[tuple[int, str]], source: str) -> LatencyTable:
     """The table in these lines. Raises InputError for a damaged one."""
     table = LatencyTable()
     for number, line in numbered:
         text = line.strip()
         if match := _RTT.match(text):
-            table.context, table.period_us = match[2].strip(), int(match[3]) or None
+            table.context, table.period_us = context_of(match[2]), int(match[3]) or None
             table.priority = int(match[4]) if match[4] else None
             table.cpu = int(match[5]) if match[5] else None
         elif match := _RTD.match(text):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import lines
 from rtgauge.importers.importer import Hints, Importer
-from rtgauge.importers.latency_table import read_table, table_series
+from rtgauge.importers.latency_table import context_of, read_table, table_series
 from rtgauge.importers.measurement import ImportedSeries, Measurement, doubt, note
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         interval_ns=period * 1000 if period else None,
         absolute=low < 0,
     )
-    parameters: dict[str, Any] = {"context": heading.get("context", "user")}
+    parameters: dict[str, Any] = {"context": context_of(heading.get("context", "user"))}
     if (priority := _whole(heading.get("thread priority"))) is not None:
         parameters["priority"] = priority
     if restricted:

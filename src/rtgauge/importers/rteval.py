@@ -71,14 +71,18 @@ def _series(part: ET.Element, labels: dict[str, str | int], source: str) -> Impo
     if not count:
         return None
     low, high, mean, deviation = (_number(statistics, name) for name in ("minimum", "maximum", "mean", "standard_deviation"))
+    if high is None and count > binned:
+        low = None
+    else:
+        low, high = Fraction(min(buckets, default=0)) if low is None else low, Fraction(max(buckets, default=0)) if high is None else high
     return ImportedSeries(
         labels=labels,
         histogram={index * 1000: samples_in for index, samples_in in buckets.items()},
         count=count,
         overflow=count - binned,
         limit_ns=(max(buckets) + 1) * 1000 if buckets and count > binned else None,
-        minimum_ns=min(buckets, default=0) * 1000 if low is None else int(low * 1000),
-        maximum_ns=(max(buckets) * 1000 if buckets and count == binned else None) if high is None else int(high * 1000),
+        minimum_ns=None if low is None else int(low * 1000),
+        maximum_ns=None if high is None else int(high * 1000),
         average_ns=None if mean is None else mean * 1000,
         std_ns=None if deviation is None else float(deviation * 1000),
     )

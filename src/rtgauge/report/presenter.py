@@ -80,8 +80,24 @@ def presenters(steps: Sequence[Step]) -> list[tuple[Presenter, list[Step]]]:
     return [(load_presenter(path), mine) for path, mine in own.items() if mine]
 
 
+def _imported_lines(step: Step) -> list[str]:
+    """The results of another tool, a line each; a text keeps its lines."""
+    lines: list[str] = []
+    for result in step.results:
+        where = "".join(f", {label} {value}" for label, value in result.labels.items())
+        text = result.values.get("text")
+        if isinstance(text, str):
+            lines += [f"{result.name}{where}: {line}" for line in text.splitlines() if line.strip()]
+        else:
+            known = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in result.values.items() if value is not None)
+            lines.append(f"{result.name}{where}: {known}")
+    return lines
+
+
 def presenter_lines(step: Step) -> list[str]:
-    """What the presenter of a step's probe says of it in lines; nothing where it has none."""
+    """What the presenter of a step's probe says of it in lines, or another tool that measured it; nothing where it has none."""
+    if step.end_reason == "imported":
+        return _imported_lines(step)
     path = probe_of(step).presenter
     return [] if path is None else load_presenter(path).lines(step)
 

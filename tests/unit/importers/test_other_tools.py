@@ -12,12 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rtgauge.analysis.comparison import Options, compare
+from rtgauge.analysis.sides import pairs, sides_of
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import MAX_LINE_BYTES
 from rtgauge.importers.formats import BY_NAME, importer_of
 from rtgauge.importers.imported_record import import_file
 from rtgauge.record.reader import Record
+from rtgauge.report.compare.tables import figures_grid
 from rtgauge.report.page import html
+from rtgauge.report.presenter import presenter_lines
 from tests.unit.importers.foreign_files import FILES
 
 CYCLICTEST = Path(__file__).parents[2] / "data" / "cyclictest"
@@ -108,7 +112,7 @@ def test_xenomai_has_a_window_a_second(tmp_path):
     assert (windows["count"].to_list(), windows["max_ns"].to_list(), windows["min_ns"].to_list()) == ([10_000] * 3, [8_500, 21_250, 9_000], [-120, 300, 310])
     assert windows["sum_ns"].to_list() == [21_000_000, 25_000_000, 20_000_000]
     assert {"overruns", "early", "no-histogram"} <= marks(record)
-    assert step.key.parameters == {"interval_ns": 100_000, "priority": 99, "context": "in-kernel periodic task"}
+    assert step.key.parameters == {"interval_ns": 100_000, "priority": 99, "context": "kernel"}
 
 
 def test_the_last_cell_of_xenomai_is_clipped(tmp_path):
@@ -195,10 +199,26 @@ def test_signaltest(tmp_path):
     assert figures(imported("rt-tests+signaltest.json", tmp_path)) == [({"cpu": 0}, "latency", 300, 4000, 70_000)]
 
 
+def test_what_another_tool_found_is_in_the_lines_of_its_step(tmp_path):
+    assert presenter_lines(imported("lava.txt", tmp_path).steps[0])[0] == "latency, thread 0: min us 3.0, avg us 6.0, max us 54.0"
+    assert "explanation, cpu 0: worker" in presenter_lines(imported("rteval.xml", tmp_path).steps[1])
+
+
+def test_what_was_measured_in_other_ways_is_refused_or_said(tmp_path):
+    first = imported("xenomai-gnuplot.txt", tmp_path)
+    kernel = imported("xenomai-gnuplot.txt", tmp_path, FILES["xenomai-gnuplot.txt"].replace("user-mode", "in-kernel"))
+    with pytest.raises(InputError, match="context"):
+        sides_of([first, kernel])
+    lower = imported("xenomai-gnuplot.txt", tmp_path, FILES["xenomai-gnuplot.txt"].replace("priority 99", "priority 20"))
+    sides = sides_of([first, lower])
+    result = compare(sides, pairs(sides, None), Options(intervals=False, tails=False))
+    assert any("priority: 99" in note and "20 (" in note for note in figures_grid(result).notes)
+
+
 def test_what_is_no_regular_file_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):
-        with pytest.raises(InputError, match="not a regular file"):
+        with pytest.raises(InputError, match=r"not a regular file|Is a directory"):
             import_file(path, tmp_path / "runs")
 
 

@@ -54,6 +54,19 @@ def _figures(figures: Distribution) -> list[str]:
     return [_fine(getattr(figures, f"{key}_ns"), lower_bound=f"{key}_ns" in figures.lower_bounds) for key in ("mean", "max", "min", "std")]
 
 
+MEASURED_BY = {"priority": "priority", "policy": "policy", "dma_latency_us": "C-states (dma latency, us)", "c_states": "C-states"}
+"""Parameters of which a difference is a difference of the measurement, not of what was measured -> what people call them."""
+
+
+def measured_differently(result: Comparison) -> list[str]:
+    """A note for each way in which the sides were not measured alike."""
+    return [
+        f"Not measured in the same way: {name}: {', '.join(f'{value} ({side.label})' for value, side in zip(values, result.sides, strict=True))}."
+        for parameter, name in MEASURED_BY.items()
+        if (values := result.settings.get(f"parameter.{parameter}")) is not None
+    ]
+
+
 def figures_grid(result: Comparison) -> Grid:
     """The papers' table: average, maximum, minimum, standard deviation."""
     rows: list[list[str]] = []
@@ -66,6 +79,7 @@ def figures_grid(result: Comparison) -> Grid:
     if any(side.missed for side in result.sides):
         notes.append("Missed activations are filled in with the latency they would have had, here in the second line of a side and in all that follows.")
     notes += [f"* {side.label} is marked {side.worst_mark.value}: see rtgauge show {side.record}" for side in result.sides if side.worst_mark is not None]
+    notes += measured_differently(result)
     empty = [side.label for side in result.sides if not side.filled.count]
     notes += [f"{label} is empty: nothing was measured, and there is nothing to compare." for label in empty]
     equal = [side for side in result.sides if side.filled.count and side.filled.min_ns == side.filled.max_ns]
