@@ -15,16 +15,8 @@ from rich.text import Text
 
 from rtgauge.record.model import LeftOut, Step, StepKey
 from rtgauge.record.stream import Window
-from rtgauge.units import format_time
-
-
-def _title(key: StepKey, *, several: bool = False) -> str:
-    """`several`: the run has several machines, so the step's machine is named."""
-    where = f" on {key.targets['self']}" if several else ""
-    tool = "" if key.tool == "rtgauge" else f" by {key.tool}"
-    repeat = f" #{key.repeat}" if key.repeat > 1 else ""
-    deployment = f" {key.deployment}" if key.deployment != "as-is" else ""
-    return f"{key.probe} {key.load}{deployment}{tool}{repeat}{where}"
+from rtgauge.report.conditions import key_labels
+from rtgauge.units import format_time, plural
 
 
 def _span(seconds: float) -> str:
@@ -43,6 +35,14 @@ class Display:
         self.expected_s: list[float] = []
         self.number = 0
         self.worst_ns: dict[int, int] = {}
+        self.labels: dict[str, str] = {}
+        self.more_follow = False
+        """Whether a study chooses more steps after those that are known."""
+        self.before = 0
+        """Steps of the earlier rounds of a study."""
+        self.began_s = time.monotonic()
+        self.late_s: list[float] = []
+        """By how much each finished step took longer than expected."""
 
     def __enter__(self) -> Self:
         return self
@@ -64,13 +64,22 @@ class Display:
         yield
 
     def run_begins(self, steps: list[StepKey], expected_s: list[float]) -> None:
-        """Print the number of steps and the expected time."""
+        """Print the number of steps and the expected time; each later round of a study goes on counting."""
+        self.before += len(self.steps)
         self.steps, self.expected_s = steps, expected_s
-        self.say(f"{len(steps)} step{'s' if len(steps) != 1 else ''}, about {_span(sum(expected_s))}")
+        self.labels = key_labels(steps)
+        more = ", then those that the study chooses from them" if self.more_follow and not self.before else ""
+        also = "more " if self.before else ""
+        self.say(f"{plural(len(steps), f'{also}step')}, about {_span(self.left_s(0))}{more}")
 
     def title(self, key: StepKey) -> str:
-        """The title of a step."""
-        return _title(key, several=len({step.targets["self"] for step in self.steps}) > 1)
+        """What tells the step from the others of the run."""
+        return self.labels.get(key.model_dump_json(), key.load)
+
+    def left_s(self, number: int) -> float:
+        """About how long the steps from `number` on take, by how late the finished ones were."""
+        late_s = sum(self.late_s) / len(self.late_s) if self.late_s else 0.0
+        return max(0.0, sum(self.expected_s[number:]) + late_s * len(self.expected_s[number:]))
 
     def left_out(self, what: LeftOut) -> None:
         """Print what cannot be measured and why."""
@@ -80,7 +89,8 @@ class Display:
         """Print the step's number, title and the time left."""
         self.number = number
         self.worst_ns = {}
-        self.say(f"[{number + 1}/{len(self.steps)}] {self.title(key)}, {_span(sum(self.expected_s[number:]))} left")
+        self.began_s = time.monotonic()
+        self.say(f"[{self.before + number + 1}/{self.before + len(self.steps)}] {self.title(key)}, {_span(self.left_s(number))} left")
 
     def waits(self, reason: str) -> None:
         """Another run holds a machine."""
@@ -96,6 +106,7 @@ class Display:
 
     def step_ends(self, step: Step) -> None:
         """Print the step's minimum, mean, maximum and marks."""
+        self.late_s.append(time.monotonic() - self.began_s - self.expected_s[self.number])
         if step.total is not None and step.total.count:
             marks = ", ".join(sorted({mark.name for mark in step.marks if mark.severity != "note"}))
             self.say(
@@ -120,7 +131,8 @@ class LiveDisplay(Display):
             auto_refresh=False,  # drawn once a second with the windows: a refresh thread would disturb the measurement
         )
         self.task: TaskID | None = None
-        self.started_s = time.monotonic()
+        self.done_s = 0.0
+        """What the finished steps were expected to take: the length of the bar up to the present step."""
         self.phase_text = ""
 
     def __enter__(self) -> Self:
@@ -141,14 +153,25 @@ class LiveDisplay(Display):
         """Print a line above the bar."""
         self.bar.console.print(Text(text), soft_wrap=True)
 
+    def run_begins(self, steps: list[StepKey], expected_s: list[float]) -> None:
+        """One bar for the whole run, which grows with each round of a study."""
+        super().run_begins(steps, expected_s)
+        if self.task is None:
+            self.task = self.bar.add_task("", total=sum(expected_s), left="", worst="")
+        else:
+            self.bar.update(self.task, total=self.done_s + sum(expected_s))
+
     def step_begins(self, number: int, key: StepKey) -> None:
-        """Begin a new bar."""
+        """Name the step at the bar."""
         super().step_begins(number, key)
         if self.task is not None:
-            self.bar.remove_task(self.task)
-        self.started_s = time.monotonic()
-        self.task = self.bar.add_task(self.title(key), total=self.expected_s[number], left="", worst="")
+            self.bar.update(self.task, description=f"{self.before + number + 1}/{self.before + len(self.steps)} {self.title(key)}")
         self._update()
+
+    def step_ends(self, step: Step) -> None:
+        """Fill the bar up to the end of the step."""
+        super().step_ends(step)
+        self.done_s += self.expected_s[self.number]
 
     def phase(self, text: str) -> None:
         """Show the phase beside the bar until the first latency."""
@@ -163,21 +186,23 @@ class LiveDisplay(Display):
     def _update(self) -> None:
         if self.task is None:
             return
-        elapsed_s = min(time.monotonic() - self.started_s, self.expected_s[self.number])
+        elapsed_s = time.monotonic() - self.began_s
         worst = max(self.worst_ns.values(), default=None)
         self.bar.update(
             self.task,
-            completed=elapsed_s,
-            left=f"{_span(sum(self.expected_s[self.number :]) - elapsed_s)} left",
+            completed=self.done_s + min(elapsed_s, self.expected_s[self.number]),
+            left=f"{_span(max(self.left_s(self.number) - elapsed_s, self.left_s(self.number + 1)))} left",
             worst=self.phase_text if worst is None else f"max {format_time(worst)}",
             refresh=True,
         )
 
 
-def make_display() -> Display:
-    """A live display if standard error is a terminal, else plain lines."""
+def make_display(*, more_follow: bool = False) -> Display:
+    """A live display if standard error is a terminal, else plain lines. `more_follow`: a study chooses more steps after the first."""
     console = Console(stderr=True)
-    return LiveDisplay(console) if sys.stderr.isatty() and not console.is_dumb_terminal else Display(console)
+    display = LiveDisplay(console) if sys.stderr.isatty() and not console.is_dumb_terminal else Display(console)
+    display.more_follow = more_follow
+    return display
 
 
 @contextmanager

@@ -112,7 +112,7 @@ def _resume(plan: str, options: RunOptions, *, as_json: bool) -> int:
         from rtgauge.cli.study import measure_study
 
         return measure_study(study, lambda display, interrupt, more: resume_run(folder, options, display, interrupt, more), record, as_json=as_json)
-    display = make_display()
+    display = make_display(more_follow=study is not None)
     with Interrupt(display.stopping) as interrupt, display:
         path, result, _ = resume_run(folder, options, display, interrupt, study)
     return finish(path, result, as_json=as_json)
@@ -271,7 +271,7 @@ def run(
 
         measured = measure_study(study, lambda display, interrupt, more: start_run(chosen, options, display, interrupt, more), None, as_json=json)
         raise typer.Exit(measured)
-    display = make_display()
+    display = make_display(more_follow=study is not None)
     with Interrupt(display.stopping) as interrupt, display:
         path, result, _ = start_run(chosen, options, display, interrupt, study)
     raise typer.Exit(finish(path, result, as_json=json))

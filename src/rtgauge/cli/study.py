@@ -63,7 +63,7 @@ def measure_study(
     study: AdaptiveStudy, measure: Callable[[Progress, Interrupt, More], tuple[Path, Run, list[Step]]], resumed: Record | None, *, as_json: bool
 ) -> int:
     """Measure the study delgado2020, or what is left of it where `resumed` is its record. Gives the exit status. Raises InputError, MeasureError."""
-    display = make_display()
+    display = make_display(more_follow=True)
 
     def next_steps(record: Record) -> Sequence[StepKey]:
         steps = study(record)

@@ -107,6 +107,17 @@ def conditions(record: Record) -> list[Condition]:
     return sorted(labelled, key=lambda c: (c.steps[0].key.load != "idle", c.label))
 
 
+def key_labels(keys: Sequence[StepKey]) -> dict[str, str]:
+    """Step key as JSON -> what tells the planned step from the others: the probe, the load, and what else differs, with the repeat where there is one."""
+    conditions_of = {_identity(key): key for key in keys}
+    differences = _differences(list(conditions_of.values()))
+    machines = {target: target for key in keys for target in key.targets.values()}
+    repeated = any(key.repeat > 1 for key in keys)
+    return {
+        key.model_dump_json(): f"{key.probe} {_label(key, replace(differences, probes=False), machines)}{f' #{key.repeat}' if repeated else ''}" for key in keys
+    }
+
+
 def step_labels(record: Record) -> dict[str, str]:
     """Step id -> what to call it: the condition's label, and the repeat where there is more than one."""
     labels: dict[str, str] = {}
