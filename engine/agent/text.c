@@ -27,15 +27,33 @@ bool text_is_utf8(const char *text, size_t len)
 	return true;
 }
 
+/* C0 and C1 controls, and what reorders or hides text (U+061C, U+200B..F, U+2028..E, U+2060..F, U+FEFF). */
+static bool commands_a_terminal(const unsigned char *c)
+{
+	if (c[0] < 0x20 || c[0] == 0x7f)
+		return true;
+	if (c[0] == 0xc2)
+		return c[1] < 0xa0;
+	if (c[0] == 0xd8)
+		return c[1] == 0x9c;
+	if (c[0] == 0xe2 && c[1] == 0x80)
+		return (c[2] >= 0x8b && c[2] <= 0x8f) || (c[2] >= 0xa8 && c[2] <= 0xae);
+	if (c[0] == 0xe2 && c[1] == 0x81)
+		return c[2] >= 0xa0 && c[2] <= 0xaf;
+	return c[0] == 0xef && c[1] == 0xbb && c[2] == 0xbf;
+}
+
 bool text_is_plain(const char *text, size_t max_len)
 {
 	size_t len = strlen(text);
 
-	for (const char *c = text; *c; c++) {
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+	if (len > max_len || !text_is_utf8(text, len))
+		return false;
+	for (const char *c = text; *c; c += json_utf8(c, len - (size_t)(c - text))) {
+		if (commands_a_terminal((const unsigned char *)c))
 			return false;
 	}
-	return len <= max_len && text_is_utf8(text, len);
+	return true;
 }
 
 void scan_literal(struct scan *scan, const char *text)

@@ -31,6 +31,15 @@ static void ids_and_labels(void **state)
 	assert_false(text_is_plain("a\nb", 9));
 	assert_false(text_is_plain("\xff", 9));
 	assert_false(text_is_plain("\x7f", 9));
+	assert_true(text_is_plain("\xc2\xa0 \xe2\x80\x93 \xe2\x82\xac \xd8\x9b \xef\xbb\xb0", 20));
+	assert_false(text_is_plain("a\xc2\x9b"
+				   "31m",
+				   9));
+	assert_false(text_is_plain("\xe2\x80\xae", 9));
+	assert_false(text_is_plain("\xe2\x80\x8b", 9));
+	assert_false(text_is_plain("\xe2\x81\xa6", 9));
+	assert_false(text_is_plain("\xd8\x9c", 9));
+	assert_false(text_is_plain("\xef\xbb\xbf", 9));
 }
 
 static void a_process_is_read_whatever_its_name(void **state)

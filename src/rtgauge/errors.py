@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from rtgauge.escape import one_line
+
 EXIT_OK = 0
 EXIT_FAILS = 1
 EXIT_INPUT = 2
@@ -12,12 +14,12 @@ EXIT_INTERRUPTED = 130
 
 
 class RtgaugeError(Exception):
-    """A one-line message: what is wrong and what to do. `status` is the exit status."""
+    """A one-line message, escaped: what is wrong and what to do. `status` is the exit status."""
 
     status = EXIT_CANNOT_MEASURE
 
     def __init__(self, message: str, status: int | None = None) -> None:
-        super().__init__(message)
+        super().__init__(one_line(message))
         if status is not None:
             self.status = status
 

@@ -81,17 +81,12 @@ def _message(details: Mapping[str, Any]) -> str:
             return str(details["msg"]).removeprefix("Value error, ")
 
 
-def one_line(text: str) -> str:
-    """The text with unprintable characters replaced, for a one-line error."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-
-
 def explain(error: ValidationError, subject: str, known: list[str]) -> InputError:
     """The first validation error as an InputError: `subject` is e.g. `plan x.toml, step 2`, `known` its keys."""
     details = error.errors()[0]
     where = ".".join(str(part) for part in details["loc"])
     if details["type"] == "extra_forbidden":
         key = str(details["loc"][-1])
-        return InputError(one_line(f"{subject}: unknown key '{key}'{nearest(key, known)}"))
+        return InputError(f"{subject}: unknown key '{key}'{nearest(key, known)}")
     message = _message(details)
-    return InputError(one_line(f"{subject}: {where}: {message}" if where else f"{subject}: {message}"))
+    return InputError(f"{subject}: {where}: {message}" if where else f"{subject}: {message}")

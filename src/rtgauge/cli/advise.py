@@ -61,8 +61,7 @@ def advise(
     if json:
         typer.echo(advice.model_dump_json(indent=1))
     else:
-        from rich.console import Console
-
+        from rtgauge.cli.console import Console
         from rtgauge.report.advice import print_advice
 
         print_advice(advice, Console())

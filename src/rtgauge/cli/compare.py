@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 def _progress() -> tuple[Callable[[str, int, int], None] | None, Callable[[], None]]:
     """(progress callback or None, function that removes the bar); only a terminal gets a bar."""
-    from rich.console import Console
     from rich.progress import Progress
+
+    from rtgauge.cli.console import Console
 
     console = Console(stderr=True)
     if not console.is_terminal:
@@ -48,8 +49,7 @@ def _operations(
     if as_json:
         typer.echo(benchmarks.model_dump_json(indent=1))
     else:
-        from rich.console import Console
-
+        from rtgauge.cli.console import Console
         from rtgauge.report.compare.terminal import print_grids
         from rtgauge.report.microbenchmark_tables import terminal_grids
 
@@ -184,9 +184,9 @@ def compare(
 
 def _print_verdicts(verdicts: Mapping[str, Verdict], *, as_json: bool) -> None:
     """What each record's verdict is; beside a JSON document on standard error."""
-    from rich.console import Console
     from rich.text import Text
 
+    from rtgauge.cli.console import Console
     from rtgauge.report.terminal import STYLE
     from rtgauge.report.text import printable
 
@@ -203,9 +203,9 @@ def _status(verdicts: Mapping[str, Verdict]) -> int:
 
 
 def _print(compared: Sequence[tuple[Scope, Comparison, list[Side], list[tuple[Side, Side]]]], *, details: bool) -> None:
-    from rich.console import Console
     from rich.text import Text
 
+    from rtgauge.cli.console import Console
     from rtgauge.report.compare.chapters import comparison_grids
     from rtgauge.report.compare.tables import folded_notes
     from rtgauge.report.compare.terminal import print_grids

@@ -7,8 +7,8 @@ import shlex
 from pathlib import Path
 
 import typer
-from rich.console import Console
 
+from rtgauge.cli.console import Console
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeError
 from rtgauge.record.model import Run, RunDocument
 from rtgauge.record.reader import Record

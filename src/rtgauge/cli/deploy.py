@@ -74,8 +74,7 @@ def show(
       rtgauge deploy show
       rtgauge deploy show MI
     """
-    from rich.console import Console
-
+    from rtgauge.cli.console import Console
     from rtgauge.report.deployment import print_deployments, print_settings
     from rtgauge.system.deployment.ability import why_not
     from rtgauge.system.deployment.definition import NAMED, parse_deployment
@@ -102,8 +101,7 @@ def apply(name: Name, target: Target = "local") -> None:
       rtgauge deploy apply c-states=off,isolate=1
       rtgauge deploy apply MI --target ssh://root@board
     """
-    from rich.console import Console
-
+    from rtgauge.cli.console import Console
     from rtgauge.errors import InputError, MeasureError
     from rtgauge.report.deployment import print_applied
     from rtgauge.system.deployment.ability import why_not
@@ -132,8 +130,7 @@ def apply(name: Name, target: Target = "local") -> None:
 
 def _put_back(target: str, *options: str) -> None:
     """Restore stale settings and those that the options select; print the outcome of each."""
-    from rich.console import Console
-
+    from rtgauge.cli.console import Console
     from rtgauge.errors import EXIT_CANNOT_MEASURE
     from rtgauge.report.deployment import print_put_back
     from rtgauge.system.deployment.current import read_held

@@ -50,9 +50,9 @@ def frequency(
     if json:
         typer.echo(FrequencyDocument(tables=[entry.table for entry in frequencies], sustained=searched).model_dump_json(indent=1))
     else:
-        from rich.console import Console
         from rich.text import Text
 
+        from rtgauge.cli.console import Console
         from rtgauge.report import sustained_tables
         from rtgauge.report.compare.terminal import print_grids
         from rtgauge.report.presenter import frequency_grids

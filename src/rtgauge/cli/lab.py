@@ -66,8 +66,9 @@ def list_guests(json: Json = False) -> None:
         ]
         typer.echo(dumps(listed, indent=1))
         return
-    from rich.console import Console
     from rich.table import Table
+
+    from rtgauge.cli.console import Console
 
     table = Table("name", "description", "kernel", "state", box=None, pad_edge=False)
     for guest, image, running in rows:

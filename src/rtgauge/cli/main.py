@@ -12,6 +12,7 @@ import typer
 from rtgauge.cli import advise, compare, deploy, export, frequency, import_record, lab, probe, report, run, sched, show, system
 from rtgauge.cli.stdio import make_patient
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INPUT, EXIT_INTERRUPTED, RtgaugeError
+from rtgauge.escape import one_line
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 """What typer raises for a wrong command line; which module it is from depends on typer's version."""
@@ -79,7 +80,7 @@ app.add_typer(lab.app, name="lab")
 
 def _fail(message: str, status: int) -> int:
     """Print an error; gives the exit status."""
-    typer.echo(f"rtgauge: {message}", err=True)
+    typer.echo(f"rtgauge: {one_line(message)}", err=True)
     return status
 
 

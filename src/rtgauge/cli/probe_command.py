@@ -254,8 +254,7 @@ def measure_probe(
 
 
 def _print(record: Record, name: str, *, as_json: bool) -> None:
-    from rich.console import Console
-
+    from rtgauge.cli.console import Console
     from rtgauge.probe import registry as probes
     from rtgauge.record.model import RunDocument
     from rtgauge.report.presenter import presenters

@@ -9,10 +9,10 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Self
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from rtgauge.cli.console import Console
 from rtgauge.record.model import LeftOut, Step, StepKey
 from rtgauge.record.stream import Window
 from rtgauge.report.conditions import key_labels

@@ -30,9 +30,8 @@ def report(
       rtgauge report RECORD --require "latency<=200us" -o strict.html
       rtgauge report RECORD --fraction 25% --marker "CAN frame=130us"
     """
-    from rich.console import Console
-
     from rtgauge.cli.conclusion import judged
+    from rtgauge.cli.console import Console
     from rtgauge.cli.options import timing
     from rtgauge.cli.record_argument import open_record
     from rtgauge.report.figures.collect import Drawn

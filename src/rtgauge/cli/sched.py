@@ -78,8 +78,7 @@ def _analyse_file(file: Path, jitter_from: Path | None, execution_from: Path | N
     if as_json:
         typer.echo(result.model_dump_json(indent=1))
     else:
-        from rich.console import Console
-
+        from rtgauge.cli.console import Console
         from rtgauge.schedulability.page.analysis_terminal import print_set
 
         print_set(result, Console())
@@ -103,9 +102,9 @@ def _status(result: SetResult) -> int:
 
 
 def _analyse_random(sets: int, tasks: int, utilisation: str, periods: str, seed: int, figure: Path | None, *, growth: bool, as_json: bool) -> None:
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+    from rtgauge.cli.console import Console
     from rtgauge.schedulability.analysis.acceptance_ratio import schedulability_ratio
     from rtgauge.schedulability.analysis.random_sets import parse_periods, parse_utilisations
     from rtgauge.schedulability.page.analysis_terminal import print_ratio

@@ -22,9 +22,8 @@ def show(record: RecordArgument, require: Require = None, json: Json = False) ->
 
     Exit status: 0; with --require that of rtgauge run.
     """
-    from rich.console import Console
-
     from rtgauge.cli.conclusion import document, judged
+    from rtgauge.cli.console import Console
     from rtgauge.cli.record_argument import open_record
     from rtgauge.report.terminal import print_summary
     from rtgauge.verdict.run_verdict import exit_status
@@ -49,8 +48,7 @@ def list_records(out: Annotated[Path, typer.Argument(metavar="DIR", help="Folder
     """
     from json import dumps
 
-    from rich.console import Console
-
+    from rtgauge.cli.console import Console
     from rtgauge.errors import InputError, RecordError
     from rtgauge.record.finder import record_folders
     from rtgauge.record.reader import Record

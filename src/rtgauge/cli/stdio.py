@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Standard output and error whose reader may go away: `| head -1` or a closed terminal must not end a measurement."""
+"""Standard output and error: their reader may go away (`| head -1` or a closed terminal must not end a measurement), and all text is escaped."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import errno
 import io
 import os
 import sys
-from typing import TextIO
+from typing import Any, TextIO
+
+from rtgauge.escape import escaped
 
 GONE = (errno.EPIPE, errno.EIO)
 """The errors of a pipe without a reader and of a closed terminal."""
@@ -30,14 +32,31 @@ class _Patient(io.FileIO):
             return memoryview(data).nbytes  # pyright: ignore[reportArgumentType]
 
 
+class Escaping(io.TextIOWrapper):
+    """Text for standard output or error; what could command a terminal in it is escaped. `unescaped` is for who does that himself (cli/console.py)."""
+
+    unescaped: TextIO
+
+    def write(self, text: str, /) -> int:
+        """Like TextIOWrapper.write."""
+        super().write(escaped(text))
+        return len(text)
+
+
 def _patient(stream: TextIO) -> TextIO:
-    raw = _Patient(stream.fileno(), "w", closefd=False)
+    buffer = io.BufferedWriter(_Patient(stream.fileno(), "w", closefd=False))
     # Characters that the terminal's encoding lacks are shown as `?`.
-    return io.TextIOWrapper(io.BufferedWriter(raw), encoding=stream.encoding, errors="replace", line_buffering=True)
+    options: Any = {"encoding": stream.encoding, "errors": "replace", "line_buffering": True}
+    output = Escaping(buffer, **options)
+    output.unescaped = io.TextIOWrapper(buffer, **options)
+    return output
 
 
 def make_patient() -> None:
-    """Replace sys.stdout and sys.stderr; descriptors 0 to 2 that are closed become /dev/null, so that no file opened later gets their number."""
+    """Replace sys.stdout and sys.stderr; all that is printed is escaped from then on.
+
+    Descriptors 0 to 2 that are closed become /dev/null, so that no file opened later gets their number.
+    """
     for descriptor in range(3):
         try:
             os.fstat(descriptor)

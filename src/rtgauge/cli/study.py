@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import typer
 from pydantic import BaseModel
-from rich.console import Console
 
 from rtgauge.analysis.comparison import Comparison
 from rtgauge.analysis.deployment_choice import IDLE, Choice, ComparedDeployments, choose_deployment
 from rtgauge.cli.conclusion import document, settle, status
+from rtgauge.cli.console import Console
 from rtgauge.cli.progress_display import make_display
 from rtgauge.errors import MeasureError
 from rtgauge.record.model import Run, RunDocument

@@ -29,8 +29,7 @@ def system(target: Target = "local", json: Json = False) -> None:
 
         typer.echo(dumps(facts, indent=1, ensure_ascii=False))
         return
-    from rich.console import Console
-
+    from rtgauge.cli.console import Console
     from rtgauge.report.machine_terminal import print_facts
 
     print_facts(facts, Console())
@@ -63,8 +62,7 @@ def audit(
     if json:
         typer.echo(document.model_dump_json(indent=1))
     else:
-        from rich.console import Console
-
+        from rtgauge.cli.console import Console
         from rtgauge.report.audit import print_audit
 
         print_audit(document, Console(), everything=show_all)

@@ -9,8 +9,8 @@ from typing import Any
 
 import typer
 from pydantic import BaseModel
-from rich.console import Console
 
+from rtgauge.cli.console import Console
 from rtgauge.cli.progress_display import make_display
 from rtgauge.errors import EXIT_INTERRUPTED, InputError
 from rtgauge.plan.plan import Overrides

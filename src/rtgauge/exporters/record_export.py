@@ -8,6 +8,7 @@ import json
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from rtgauge.errors import InputError, RecordError
+from rtgauge.escape import escaped
 from rtgauge.record.files import clear_errors, whole_file, write_whole
 from rtgauge.record.model import Distribution, RunDocument, SeriesSummary, ThreadCounts, WarmUp
 
@@ -128,7 +129,7 @@ def export(record: Record, fmt: Format, out: Path | None, *, windows: bool = Fal
         table(record).write_parquet(buffer)
         data = buffer.getvalue()
     elif fmt == "csv":
-        data = table(record).write_csv().encode()
+        data = escaped(table(record).write_csv()).encode()
     else:
         data = (document(record).model_dump_json(indent=1) + "\n").encode()
     if out is None:

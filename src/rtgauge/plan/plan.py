@@ -27,7 +27,7 @@ from rtgauge.suggest import nearest
 from rtgauge.system.deployment.definition import AS_IS, Deployment, parse_deployment
 from rtgauge.system.priorities import Controller
 from rtgauge.target.address import LAB, LOCAL, target_name
-from rtgauge.validation import explain, one_line
+from rtgauge.validation import explain
 
 DMA_LATENCY = "dma-latency"
 SELF = "self"
@@ -101,7 +101,7 @@ def _step_key(entry: dict[str, Any], place: str) -> StepKey:
     written = {name: value for name, value in entry.items() if name not in STEP_KEYS}
     for name in written:
         if name not in key_names(probe):
-            raise InputError(one_line(f"{place}: unknown key '{name}'{nearest(name, [*STEP_KEYS, *key_names(probe)])}"))
+            raise InputError(f"{place}: unknown key '{name}'{nearest(name, [*STEP_KEYS, *key_names(probe)])}")
     _keep_c_states(deployment, written, probe, place)
     parameters = normalise(probe, written, place)
     return StepKey(probe=probe.name, parameters=parameters, load=load, deployment=deployment.name, targets={SELF: LOCAL, **_peer(parameters)}, repeat=1)

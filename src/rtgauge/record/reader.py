@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import ValidationError
 
-from rtgauge.errors import RecordError
+from rtgauge.errors import InputError, RecordError
 from rtgauge.input_file import MOST_JSON, parse_json, read_regular
 from rtgauge.record.files import check_name, checksum, clean_name
 from rtgauge.record.model import SCHEMA_VERSION, Model, Run, Step
@@ -81,7 +81,10 @@ class Record:
     @classmethod
     def open(cls, path: Path) -> Record:
         """Read the folder `path`. Raises RecordError."""
-        check_name(path.absolute())
+        try:
+            check_name(path.absolute())
+        except InputError as error:
+            raise RecordError(str(error)) from None
         if not path.is_dir():
             raise RecordError(f"{path} is not a record: there is no such folder (rtgauge list shows the records; latest is the newest)")
         run = read_model(_check_inside(path, path / "run.json"), Run)

@@ -8,6 +8,7 @@ import shlex
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from rtgauge.escape import escaped
 from rtgauge.probe.registry import plural_of, probe_of
 from rtgauge.record.files import clear_errors, write_whole
 from rtgauge.report import frequency_tables, method, sustained_tables, tables
@@ -64,13 +65,18 @@ def template_text(name: str) -> str:
     return (resources.files(package or "rtgauge.report") / "templates" / file).read_text(encoding="utf-8")
 
 
+def _shown(value: object) -> object:
+    """What a template shows; text of ours (markup) stays as it is."""
+    return escaped(value) if type(value) is str else value
+
+
 @functools.cache
 def templates() -> jinja2.Environment:
     """The templates of this package by file, and those of presenters by `package/file`; all that they show is escaped."""
     import jinja2
 
     loader = jinja2.FunctionLoader(template_text)
-    return jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return jinja2.Environment(loader=loader, autoescape=True, finalize=_shown, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
 def _example(steps: Sequence[Step]) -> str | None:

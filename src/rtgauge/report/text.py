@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
+from rtgauge.escape import one_line
 from rtgauge.units import format_count, format_duration
 
 NONE = "–"
@@ -27,8 +28,8 @@ def whole(number: int | None) -> str:
 
 
 def printable(text: str) -> str:
-    """Text from a record or a machine without control characters, which could command a terminal."""
-    return "".join(c if c.isprintable() else "�" for c in text)
+    """Text from a record or a machine on one line."""
+    return one_line(text)
 
 
 def words(key: str) -> str:

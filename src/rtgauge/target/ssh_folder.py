@@ -146,5 +146,5 @@ def install(connection: SshConnection) -> Installed:
 
 
 def _plain(lines: list[str]) -> str:
-    """The last line, without what could disturb a terminal."""
-    return "".join(c if c.isprintable() else "?" for c in lines[-1])[-160:] if lines else "no message"
+    """The last line, or its end."""
+    return lines[-1][-160:] if lines else "no message"

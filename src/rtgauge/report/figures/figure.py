@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import altair as alt
 from altair.utils.schemapi import disable_debug_mode
+
+from rtgauge.escape import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -35,6 +37,19 @@ class Figure:
     """A title a chart, where there is more than one."""
     notes: list[str] = field(default_factory=list[str])
     """What a reader has to know to read it honestly, for the caption."""
+
+    def __post_init__(self) -> None:
+        """Names in a record may hold characters that Vega's parser, SVG and the page do not take."""
+        object.__setattr__(self, "specs", [drawable(spec) for spec in self.specs])
+
+
+def drawable(spec: Any) -> Any:
+    """A description, or a part of one, with all its text escaped."""
+    if isinstance(spec, str):
+        return escaped(spec)
+    if isinstance(spec, dict):
+        return {escaped(str(key)): drawable(part) for key, part in cast("dict[str, Any]", spec).items()}
+    return [drawable(part) for part in cast("list[Any]", spec)] if isinstance(spec, list) else spec
 
 
 def csv(columns: dict[str, str], rows: Iterable[Iterable[object]]) -> alt.InlineData:

@@ -9,7 +9,7 @@ from rtgauge.errors import InputError
 from rtgauge.record.files import clear_errors, open_folder, write_whole
 from rtgauge.report.fact_rows import system_lines
 from rtgauge.report.figures.collect import Drawn
-from rtgauge.report.figures.figure import VEGALITE, WIDTH, Figure
+from rtgauge.report.figures.figure import VEGALITE, WIDTH, Figure, drawable
 from rtgauge.report.figures.theme import BACKGROUND, Theme, config
 from rtgauge.report.frequency_tables import Timing
 
@@ -26,7 +26,7 @@ def whole(figure: Figure, subtitle: str) -> dict[str, Any]:
     """The figure as one Vega-Lite description of fixed width, with its title and the system beneath it: what a file shows."""
     heading = {"text": figure.title, "subtitle": subtitle.split("\n")}
     if len(figure.specs) == 1:
-        return {**figure.specs[0], "width": WIDTH, "title": heading}
+        return drawable({**figure.specs[0], "width": WIDTH, "title": heading})
     once = ("$schema", "params", "usermeta", "datasets")
     charts = [
         {**{key: part for key, part in spec.items() if key not in once}, "width": WIDTH, "title": {"text": title, "fontSize": 12, "offset": 6}}
@@ -36,7 +36,7 @@ def whole(figure: Figure, subtitle: str) -> dict[str, Any]:
     first = figure.specs[0]
     datasets = {name: data for spec in figure.specs for name, data in spec["datasets"].items()}
     shared = {"$schema": first["$schema"], "params": first["params"], "datasets": datasets}
-    return {**shared, "title": heading, "vconcat": charts, "resolve": resolve, "spacing": 18}
+    return drawable({**shared, "title": heading, "vconcat": charts, "resolve": resolve, "spacing": 18})
 
 
 def convert(spec: dict[str, Any], forms: Sequence[str], theme: Theme, cpus: int) -> dict[str, bytes]:

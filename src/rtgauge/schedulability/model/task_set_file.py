@@ -77,7 +77,7 @@ def check_task_set(written: dict[str, Any], what: str, name: str = "task set") -
     try:
         content = TaskFile.model_validate(written)
     except ValidationError as error:
-        raise _one_line(explain(error, what, list(TaskFile.model_fields))) from None
+        raise explain(error, what, list(TaskFile.model_fields)) from None
     if not content.task:
         raise InputError(f"{what} has no task; give it a [[task]] with name, period and execution")
     if len(content.task) > MOST_TASKS:
@@ -90,15 +90,6 @@ def check_task_set(written: dict[str, Any], what: str, name: str = "task set") -
         rate_monotonic=all(entry.priority is None for entry in entries),
         jitter_given=frozenset(entry.name for entry in entries if entry.jitter_ns is not None),
     )
-
-
-def _shown(text: str) -> str:
-    """The text with unprintable characters, which could control a terminal, as escapes."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
-
-
-def _one_line(error: InputError) -> InputError:
-    return InputError(_shown(str(error)))
 
 
 def _printable(name: str, what: str) -> str:
@@ -120,7 +111,7 @@ def _entry(written: dict[str, Any], what: str) -> TaskEntry:
     try:
         entry = TaskEntry.model_validate(written)
     except ValidationError as error:
-        raise _one_line(explain(error, what, KEYS)) from None
+        raise explain(error, what, KEYS) from None
     if not entry.name.strip() or not entry.name.isprintable():
         raise InputError(f"{what}: name {entry.name!a} is empty or has characters that cannot be shown")
     deadline_ns = entry.deadline_ns or entry.period_ns

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+"""The console that tables and progress are printed to: its own colours reach the terminal, escape sequences in the text do not."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import rich.console
+from rich.segment import Segment
+
+from rtgauge.escape import escaped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Console(rich.console.Console):
+    """A console on standard output, or on standard error."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        stream = sys.stderr if stderr else sys.stdout
+        super().__init__(file=getattr(stream, "unescaped", stream), stderr=stderr)
+
+    def render(self, renderable: rich.console.RenderableType, options: rich.console.ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Like rich.console.Console.render, which everything that is printed goes through."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(escaped(segment.text), segment.style)
