@@ -38,7 +38,9 @@ def system(target: Target = "local", json: Json = False) -> None:
 def audit(
     for_: Annotated[str | None, typer.Option("--for", metavar="KERNEL", help="xenomai, preempt-rt or stock; default: the running kernel.")] = None,
     rules: Annotated[Path | None, typer.Option(metavar="FILE", help="Your own rules, instead of rtgauge's.")] = None,
+    details: Annotated[bool, typer.Option("--details", help="Show each difference with its reasons and its remedy.")] = False,
     show_all: Annotated[bool, typer.Option("--all", help="Show every rule, also those that pass or do not apply.")] = False,
+    script: Annotated[bool, typer.Option("--script", help="Print the remedies as a shell script, to read and to run.")] = False,
     target: Target = "local",
     json: Json = False,
 ) -> None:
@@ -54,6 +56,8 @@ def audit(
     from rtgauge.system.facts import read_machine
     from rtgauge.system.rules import read_rules, rule_paths
 
+    if script and (json or show_all or details):
+        raise InputError("--script prints commands alone; leave out --json, --all and --details")
     if for_ is not None and for_ not in PURPOSES:
         raise InputError(f"unknown kernel '{for_}' for --for{nearest(for_, PURPOSES)}")
     chosen = read_rules(rules)
@@ -61,9 +65,13 @@ def audit(
     document = check_rules(chosen, facts, files, for_, version=__version__)
     if json:
         typer.echo(document.model_dump_json(indent=1))
+    elif script:
+        from rtgauge.report.audit import mend_script
+
+        typer.echo(mend_script(document), nl=False)
     else:
         from rtgauge.cli.console import Console
         from rtgauge.report.audit import print_audit
 
-        print_audit(document, Console(), everything=show_all)
+        print_audit(document, Console(), details=details, everything=show_all)
     raise typer.Exit(exit_status(document))

@@ -42,6 +42,8 @@ class Finding(Model):
     source: str
     how_much: str
     mend: str
+    commands: list[str]
+    boot: str | None
 
 
 class AuditDocument(Model):
@@ -144,6 +146,8 @@ def judge(rule: Rule, purpose: Purpose, machine: Machine) -> Finding:
         source=rule.source,
         how_much=rule.how_much,
         mend=rule.mend,
+        commands=rule.commands,
+        boot=rule.boot,
     )
 
 

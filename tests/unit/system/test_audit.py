@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: MIT
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 from rtgauge.errors import InputError
+from rtgauge.report.audit import mend_script, print_audit
 from rtgauge.system import kernel_parameters
 from rtgauge.system.audit import AuditDocument, audit, exit_status
 from rtgauge.system.facts import FACT_PATHS, facts
@@ -381,6 +384,34 @@ def test_audit_of_this_machine() -> None:
         assert shown.returncode == done.returncode
         assert max(len(line) for line in shown.stdout.splitlines()) <= columns
         assert all(rule in shown.stdout for rule in BY_ID)
+
+
+def test_it_is_short_and_the_conclusion_is_first() -> None:
+    document = audit(RULES, {}, {}, "stock").model_copy(deep=True)
+    for finding, severity in zip(document.findings, ("serious", "moderate", "moderate", "minor"), strict=False):
+        finding.result, finding.severity = "differs", cast("Any", severity)
+    for width in (80, 140):
+        out = io.StringIO()
+        print_audit(document, Console(file=out, width=width))
+        text = out.getvalue()
+        assert text.startswith("1 serious, 2 moderate, 1 minor differences from what stock needs; ")
+        assert max(map(len, text.splitlines())) <= width
+        assert document.findings[0].title.split()[0] in text
+        assert document.findings[0].why not in text
+        assert document.findings[3].rule in text
+
+
+def test_the_script_of_all_mends_is_a_script(tmp_path: Path) -> None:
+    document = audit(RULES, {"host": "a\nreboot #\x1b"}, {}, "stock")
+    for finding in document.findings:
+        finding.result = "differs"
+    script = tmp_path / "mend.sh"
+    script.write_text(mend_script(document))
+    assert subprocess.run(["sh", "-n", script], check=False, capture_output=True).stderr == b""
+    commands = [line for line in script.read_text().splitlines() if line and not line.startswith("#")]
+    assert len(commands) == len(set(commands)) >= 12
+    assert all(line.startswith(("sysctl -w ", "echo ", "for file in ", "swapoff")) for line in commands)
+    assert "threadirqs" in script.read_text()
 
 
 @pytest.mark.engine
