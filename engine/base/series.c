@@ -31,11 +31,11 @@ static int64_t phase_end_ns(const struct series *s)
 static void window_open(struct series *s, int64_t index)
 {
 	struct window *w = &s->window;
-	int64_t end = phase_end_ns(s);
+	int64_t end = phase_end_ns(s), length = s->window_ns ? s->window_ns : SERIES_WINDOW_NS;
 
 	w->index = index;
-	w->start_ns = phase_start_ns(s) + index * SERIES_WINDOW_NS;
-	w->end_ns = w->start_ns + SERIES_WINDOW_NS < end ? w->start_ns + SERIES_WINDOW_NS : end;
+	w->start_ns = phase_start_ns(s) + index * length;
+	w->end_ns = w->start_ns + length < end ? w->start_ns + length : end;
 	w->count = 0;
 	w->missed = 0;
 	w->sum_d = 0;

@@ -18,7 +18,7 @@
 
 #define SERIES_OUTLIERS 20
 #define SERIES_LABELS 4
-#define SERIES_WINDOW_NS INT64_C(1000000000)
+#define SERIES_WINDOW_NS INT64_C(1000000000) /* length of a window where none is set */
 
 /* What a measuring thread pushes: a latency >= 0, or one of these. */
 #define SAMPLE_IMPOSSIBLE INT64_C(-1)
@@ -53,6 +53,7 @@ struct series {
 	struct label labels[SERIES_LABELS]; /* beside the CPU; name NULL: none */
 
 	/* set before the first sample; of a timed one by series_timed */
+	int64_t window_ns; /* length of a window; 0: SERIES_WINDOW_NS */
 	int64_t interval_ns, start_ns;
 	int64_t warm_up_count;	     /* activations */
 	int64_t total_count;	     /* warm-up and measured activations; INT64_MAX: until stopped */

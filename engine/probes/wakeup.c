@@ -36,9 +36,9 @@ static const char *const phase_names[] = {"random", "fixed", NULL};
 
 /* The options that no other probe has. */
 static struct {
-	int64_t interval_ns, stop_at_ns;
+	int64_t interval_ns, stop_at_ns, window_ns;
 	int timer, phase;
-} options = {.interval_ns = 1000000};
+} options = {.interval_ns = 1000000, .window_ns = SERIES_WINDOW_NS};
 
 static const struct option_entry table[] = {
 	HARNESS_OPTION_CPU,
@@ -69,6 +69,12 @@ static const struct option_entry table[] = {
 	 .min = 0,
 	 .max = INT64_MAX / 4,
 	 .help = "end when a latency is larger; 0: never"},
+	{.name = "window-ns",
+	 .kind = OPTION_INT,
+	 .value = &options.window_ns,
+	 .min = NS_PER_S / 100,
+	 .max = 3600 * NS_PER_S,
+	 .help = "length of a window of the stream (1000000000)"},
 	HARNESS_OPTIONS_MACHINE,
 };
 
@@ -294,6 +300,7 @@ static struct task *make_task(unsigned int id, int cpu)
 	t->thread.measure = measure_all;
 	t->series.id = id;
 	t->series.cpu = cpu;
+	t->series.window_ns = options.window_ns;
 	t->series.interval_ns = options.interval_ns;
 	t->series.warm_up_count = t->warm_up_count;
 	t->series.total_count = t->total_count;

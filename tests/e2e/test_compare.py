@@ -41,7 +41,15 @@ def change_step(record: Path, change, number: int = 0) -> None:
 
 def replace_windows(record: Path, number: int, rows: list[dict]) -> None:
     sorted(record.glob("steps/*"))[number].joinpath("windows.parquet").unlink()
-    pl.DataFrame(rows, schema=WINDOW_SCHEMA).write_parquet(sorted(record.glob("steps/*"))[number] / "windows.parquet")
+    windows = pl.DataFrame(rows, schema=WINDOW_SCHEMA)
+    windows.write_parquet(sorted(record.glob("steps/*"))[number] / "windows.parquet")
+
+    def count(step) -> None:
+        for series in step["series"]:
+            own = windows.filter(pl.col("series") == series["series"])
+            series.update(count=int(own["count"].sum()), missed=int(own["missed"].sum()))
+
+    change_step(record, count, number)
 
 
 def deployments(record: Path, names: list[str]) -> Path:

@@ -40,7 +40,7 @@ def check_windows(stream: Stream, series: int) -> None:
         for index, window in enumerate(windows):
             assert window["index"] == index
             assert window["start_ns"] == at
-            assert at < window["end_ns"] <= at + SECOND
+            assert at < window["end_ns"] <= at + hello["parameters"]["window_ns"]
             at = window["end_ns"]
             releases = -(-(window["end_ns"] - start) // interval) - -(-(window["start_ns"] - start) // interval)
             assert window["count"] + window["missed"] == releases
@@ -82,6 +82,15 @@ def test_count_and_missed_are_the_activations_that_the_duration_holds(engine: Pa
         check_windows(stream, series)
         windows = stream.windows(series)
         assert windows[-1]["end_ns"] - windows[0]["start_ns"] == duration_ns
+
+
+@pytest.mark.parametrize(("window_ns", "windows"), [(10 * MS, 30), (250 * MS, 2), (70 * MS, 5), (3600 * SECOND, 1)])
+def test_windows_may_be_shorter_and_longer(engine: Path, window_ns: int, windows: int) -> None:
+    stream = wakeup(engine, f"--window-ns={window_ns}", "--duration-ns=300000000")
+    for series in range(len(CPUS)):
+        assert activations(stream, series) == 300
+        check_windows(stream, series)
+        assert len(stream.windows(series)) == windows
 
 
 @pytest.mark.parametrize("count", [1, 999, 1000, 2500])

@@ -234,13 +234,17 @@ def _row(side: Side, baseline: Side, quantile: str, options: Options) -> Quantil
     side_ns, baseline_ns = getattr(side.filled, name), getattr(baseline.filled, name)
     open_side, open_baseline = name in side.filled.lower_bounds, name in baseline.filled.lower_bounds
     share = bootstrap.QUANTILES[quantile]
-    reasons = [f"{each.label}: {why}" for each in (side, baseline) if (why := bootstrap.why_no_interval(each.stretches, share)) is not None]
-    reasons += [f"{each.label}: overflows its histogram" for each, is_open in ((side, open_side), (baseline, open_baseline)) if is_open]
+    reasons: dict[str, list[str]] = {}
+    for each, is_open in ((side, open_side), (baseline, open_baseline)):
+        why = "it overflows its histogram" if is_open else bootstrap.why_no_interval(each.stretches, share)
+        if why is not None:
+            reasons.setdefault(why, []).append(each.label)
+    texts = [why if len(labels) > 1 else f"{labels[0]}: {why}" for why, labels in reasons.items()]
     return QuantileDifference(
         side=side.label, baseline=baseline.label, quantile=quantile, side_ns=side_ns, side_is_at_least=open_side, baseline_ns=baseline_ns,
         baseline_is_at_least=open_baseline, difference_ns=None if open_side or open_baseline else side_ns - baseline_ns,
         bin_ns=max(_bin_width(side, side_ns), _bin_width(baseline, baseline_ns)),
-        no_interval="intervals are not wanted" if not options.intervals else "; ".join(reasons) or None, says=f"no interval at {quantile}",
+        no_interval="intervals are not wanted" if not options.intervals else "; ".join(texts) or None, says=f"no interval at {quantile}",
     )  # fmt: skip
 
 

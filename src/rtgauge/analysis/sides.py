@@ -183,7 +183,7 @@ def _identity(step: Step) -> str:
 def _different(steps: Sequence[Step]) -> set[tuple[str, ...]]:
     """The parameters, by their path of names, that are not the same in all steps."""
     leaves = [_leaves(step.key.parameters) for step in steps]
-    paths = {path for of_step in leaves for path in of_step} - {("space",)}
+    paths = {path for of_step in leaves for path in of_step} - {("space",), ("window_ns",)}  # how the record is cut is no difference in what was measured
     return {path for path in paths if len({json.dumps(of_step.get(path), sort_keys=True) for of_step in leaves}) > 1}
 
 

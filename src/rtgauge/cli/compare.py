@@ -207,7 +207,7 @@ def _print(compared: Sequence[tuple[Scope, Comparison, list[Side], list[tuple[Si
 
     from rtgauge.cli.console import Console
     from rtgauge.report.compare.chapters import comparison_grids
-    from rtgauge.report.compare.tables import folded_notes
+    from rtgauge.report.compare.tables import doubtful_sides, folded_notes
     from rtgauge.report.compare.terminal import print_grids
     from rtgauge.report.text import printable
 
@@ -218,6 +218,8 @@ def _print(compared: Sequence[tuple[Scope, Comparison, list[Side], list[tuple[Si
         if part.title:
             console.print(Text(printable(part.title), style="bold reverse"))
         console.print(Text(printable(result.conclusion), style="bold"))
+        if (doubt := doubtful_sides(result)) is not None:
+            console.print(Text(doubt, style="yellow"))
         console.print()
         tables = comparison_grids(result, sides, console.width)
         print_grids([grid for grid in tables if details or not grid.folded], console)

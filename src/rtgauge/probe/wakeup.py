@@ -30,6 +30,9 @@ class WakeupParameters(Parameters):
     warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
         default=500_000_000, alias="warm-up", description="time at the beginning that is counted apart"
     )
+    window_ns: Annotated[DurationNs, between("10ms", "1h")] = Field(
+        default=1_000_000_000, alias="window", description="length of a window of the record; comparing needs at least 20 windows"
+    )
     stop_at_ns: Annotated[DurationNs, between("1ns", LONGEST)] | None = Field(
         default=None, alias="stop-at", description="end when a latency is larger, e.g. 200us"
     )
@@ -69,6 +72,7 @@ class Wakeup(Probe):
             "duration-ns": None if parameters["count"] else parameters["duration_ns"],
             "count": parameters["count"],
             "warm-up-ns": parameters["warm_up_ns"],
+            "window-ns": parameters.get("window_ns"),  # a record begun before there was one goes on without
             "stop-at-ns": parameters["stop_at_ns"],
             "dma-latency-us": parameters["dma_latency_us"],
             "memory-lock": "on" if parameters["memory_lock"] else "off",

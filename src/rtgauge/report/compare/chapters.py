@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rtgauge.report.compare.tables import PAGE_WIDTH, Grid, emulated_note, grids
+from rtgauge.report.compare.tables import PAGE_WIDTH, Grid, doubtful_sides, emulated_note, grids
 from rtgauge.report.microbenchmark_tables import grids as microbenchmark_grids
 from rtgauge.report.text import NONE, whole
 
@@ -49,7 +49,7 @@ def chapter_of(result: Comparison, sides: Sequence[Side], pairs: Sequence[tuple[
 
     figures = [of_part(figure, title) for figure in comparison_figures(sides, pairs).values()]
     baselines = list(dict.fromkeys(pair.baseline for pair in result.pairs))
-    return Chapter(title, baselines, comparison_grids(result, sides), figures, emulated_note(result), result.conclusion)
+    return Chapter(title, baselines, comparison_grids(result, sides), figures, emulated_note(result), result.conclusion, doubtful_sides(result))
 
 
 def operation_chapters(benchmarks: Microbenchmarks, parts: Sequence[tuple[Scope, list[Side], list[tuple[Side, Side]]]]) -> list[Chapter]:

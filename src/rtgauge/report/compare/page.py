@@ -32,6 +32,8 @@ class Chapter:
     """What has to be known before anything is read."""
     conclusion: str = ""
     """What is shown, in one sentence."""
+    doubt: str | None = None
+    """What makes it doubtful."""
 
 
 def html(chapters: Sequence[Chapter], records: Sequence[Record]) -> str:

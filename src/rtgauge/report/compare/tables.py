@@ -6,8 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rtgauge.analysis.bootstrap import QUANTILES
 from rtgauge.analysis.chi_square import Convention
+from rtgauge.analysis.comparison_conclusion import Finding, finding
 from rtgauge.probe.registry import plural_of
+from rtgauge.record.model import Severity
 from rtgauge.report.quantity import capital
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_count, format_time
@@ -39,11 +42,11 @@ def natural_width(grid: Grid) -> int:
 
 def _fine(ns: float | None, *, lower_bound: bool = False) -> str:
     """us with the three decimals that the papers print."""
-    return NONE if ns is None else f"{'≥' if lower_bound else ''}{ns / 1_000:.3f}"
+    return NONE if ns is None else f"{'≥' if lower_bound else ''}{ns / 1_000:,.3f}"
 
 
 def _signed(ns: float) -> str:
-    return f"{ns / 1_000:+.1f}"
+    return f"{ns / 1_000:+,.1f}"
 
 
 def _probability(p: float | None) -> str:
@@ -78,8 +81,11 @@ def figures_grid(result: Comparison) -> Grid:
             rows.append(["  missed filled in", whole(side.filled.count), "", *_figures(side.filled)])
     if any(side.missed for side in result.sides):
         notes.append("Missed activations are filled in with the latency they would have had, here in the second line of a side and in all that follows.")
-    notes += [f"* {side.label} is marked {side.worst_mark.value}: see rtgauge show {side.record}" for side in result.sides if side.worst_mark is not None]
-    notes += measured_differently(result)
+    by_record: dict[tuple[str, str], list[str]] = {}
+    for side in result.sides:
+        if side.worst_mark is not None:
+            by_record.setdefault((side.worst_mark.value, side.record), []).append(side.label)
+    notes += [f"* {severity}: {'; '.join(labels)} (rtgauge show {record})" for (severity, record), labels in by_record.items()]
     empty = [side.label for side in result.sides if not side.filled.count]
     notes += [f"{label} is empty: nothing was measured, and there is nothing to compare." for label in empty]
     equal = [side for side in result.sides if side.filled.count and side.filled.min_ns == side.filled.max_ns]
@@ -280,13 +286,24 @@ def selection_grid(result: Comparison) -> Grid:
     return Grid(SELECTION, columns, rows, list(dict.fromkeys(notes)), folded=True)
 
 
+def doubtful_sides(result: Comparison) -> str | None:
+    """How many sides are marked doubtful or worse; None: none is."""
+    doubtful = sum(side.worst_mark in {Severity.DOUBTFUL, Severity.INVALID} for side in result.sides)
+    return f"{doubtful} of {len(result.sides)} sides are marked doubtful or invalid: what differs may be the measurement." if doubtful else None
+
+
 def folded_notes(result: Comparison) -> list[str]:
     """The folded tables in a line each."""
-    names = list(result.settings)
+    names = [name for name in result.settings if name not in CONDITION]
     more = f" and {len(names) - SETTINGS_NAMED} more" if len(names) > SETTINGS_NAMED else ""
-    settings = f"{SETTINGS}: {', '.join(names[:SETTINGS_NAMED])}{more}." if names else "No setting differs."
+    settings = f"{SETTINGS}: {', '.join(names[:SETTINGS_NAMED])}{more}." if names else "No setting differs but what the sides are named by."
     chosen = [selection for selection in result.selections if selection.convention is Convention.PAPER]
-    return [settings, *(f"{SELECTION}: {note[:1].lower()}{note[1:]}" for note in selection_notes(chosen, result.pairs))]
+    if len(chosen) == 1:
+        return [settings, *(f"{SELECTION}: {note[:1].lower()}{note[1:]}" for note in selection_notes(chosen, result.pairs))]
+    rejected = [pair.side for pair in result.pairs if pair.paper.rejected]
+    tested = sum(pair.paper.cannot is None for pair in result.pairs)
+    whose = f": {'; '.join(rejected)}" if rejected else ""
+    return [settings, f"{SELECTION}: by the paper's convention {len(rejected)} of {tested} sides are rejected against their baselines{whose}."]
 
 
 def effect_grid(result: Comparison) -> Grid:
@@ -311,6 +328,31 @@ def _interval(row: QuantileDifference) -> str:
     return f"{low} … {high}"
 
 
+def _shows(row: QuantileDifference, result: Comparison) -> str:
+    """What one quantile shows, in few words."""
+    shown, within = finding(row, alpha=result.alpha), f"{result.within_ns / 1_000:g} us"
+    if shown is Finding.UNKNOWN:
+        return "no interval"
+    if shown is Finding.NOT_SHOWN:
+        return "nothing shown"
+    if shown is Finding.SAME:
+        return f"the same within {within}"
+    return f"{shown.value} by more than {within}" if row.p_not_beyond is not None and row.p_not_beyond < result.alpha else shown.value
+
+
+def _missing(quantiles: Sequence[QuantileDifference]) -> list[str]:
+    """Why there are no intervals, a line each reason."""
+    sides: dict[tuple[str, str], list[str]] = {}
+    for row in quantiles:
+        if row.no_interval is not None:
+            sides.setdefault((row.quantile, row.no_interval), []).append(row.side)
+    every = len({row.side for row in quantiles})
+    places: dict[tuple[str, str], list[str]] = {}
+    for (quantile, why), labels in sides.items():
+        places.setdefault((why, "" if len(labels) == every else f" for {'; '.join(labels)}"), []).append(quantile)
+    return [f"No interval{whose} at {', '.join(names)}: {why}." for (why, whose), names in places.items()]
+
+
 def quantile_grid(result: Comparison) -> Grid:
     """Differences of quantiles with intervals, and what they show."""
     confidence = f"{(1 - result.alpha) * 100:g} % interval"
@@ -319,12 +361,8 @@ def quantile_grid(result: Comparison) -> Grid:
     for row in result.quantiles:
         figures = [us(row.side_ns, lower_bound=row.side_is_at_least), us(row.baseline_ns, lower_bound=row.baseline_is_at_least)]
         difference = NONE if row.difference_ns is None else _signed(row.difference_ns)
-        rows.append([row.side, row.quantile, *figures, difference, _interval(row), _probability(row.p_different), row.says.replace(f" at {row.quantile}", "")])
-    missing: dict[tuple[str, str], list[str]] = {}
-    for row in result.quantiles:
-        if row.no_interval is not None:
-            missing.setdefault((row.side, row.no_interval), []).append(row.quantile)
-    notes += [f"No interval for {side} at {', '.join(quantiles)}: {why}." for (side, why), quantiles in missing.items()]
+        rows.append([row.side, row.quantile, *figures, difference, _interval(row), _probability(row.p_different), _shows(row, result)])
+    notes += _missing(result.quantiles)
     tested = [row for row in result.quantiles if row.p_different is not None]
     if tested:
         notes.append(
@@ -333,9 +371,11 @@ def quantile_grid(result: Comparison) -> Grid:
         )
     wide = [row for row in tested if row.bin_ns > result.within_ns]
     if wide:
-        where = ", ".join(dict.fromkeys(row.quantile for row in wide))
+        where = ", ".join(quantile for quantile in QUANTILES if any(row.quantile == quantile for row in wide))
         widest = format_time(max(row.bin_ns for row in wide))
         notes.append(f"At {where} bins are up to {widest} wide: nothing there can be shown to be the same within {result.within_ns / 1_000:g} us.")
+    if any(finding(row, alpha=result.alpha) is Finding.NOT_SHOWN for row in tested):
+        notes.append(f"nothing shown: neither a difference, nor that it is within {result.within_ns / 1_000:g} us; a longer or repeated run may show it.")
     if any(row.side_is_at_least or row.baseline_is_at_least for row in result.quantiles):
         notes.append("≥: the sample overflows its histogram there; the value is at least this.")
     return Grid("Differences of quantiles", ["", "quantile", "side", "baseline", "difference", confidence, "p", "what it shows"], rows, notes)
@@ -357,6 +397,7 @@ def tail_grid(result: Comparison) -> Grid:
     columns = sorted({level.activations for tail in result.tails for level in tail.levels})
     rows: list[list[str]] = []
     notes: list[str] = []
+    cannot: dict[str, list[str]] = {}
     for tail in result.tails:
         if columns:
             shape = NONE if tail.shape is None or tail.cannot is not None else f"{tail.shape:+.2f}"
@@ -364,13 +405,16 @@ def tail_grid(result: Comparison) -> Grid:
         if tail.peak_levels and tail.peaks_shape is not None:
             rows.append(["  peaks over a threshold", f"{tail.peaks_shape:+.2f}", *_tail_cells(tail.peak_levels, columns)])
         if tail.cannot is not None:
-            notes.append(f"{tail.side}: cannot be estimated from this sample: {tail.cannot}.")
+            cannot.setdefault(tail.cannot, []).append(tail.side)
         else:
             tests = ", ".join(f"{test.name} p = {test.p_value:.2f}" for test in tail.assumptions)
             notes.append(f"{tail.side}: {tail.blocks} blocks of about {format_count(round(tail.activations_a_block))} activations; {tests}.")
         if tail.disagree:
             at = ", ".join(f"10^{len(str(n)) - 1}" for n in tail.disagree)
             notes.append(f"{tail.side}: the two estimates disagree at {at}: rely on neither, or take the larger one, and measure longer.")
+    for why, labels in cannot.items():
+        whose = "" if len(labels) == len(result.tails) > 1 else f"{'; '.join(labels)}: "
+        notes.append(f"{whose}cannot be estimated from {'this sample' if len(labels) == 1 else 'these samples'}: {why}.")
     confidence = f"{(1 - result.alpha) * 100:g} %"
     if columns:
         notes.append(
