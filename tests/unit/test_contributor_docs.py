@@ -25,3 +25,10 @@ def test_every_named_file_is_there(page: str) -> None:
     names = set(NAMED.findall((ROOT / page).read_text(encoding="utf-8")))
     assert len(names) > 10
     assert {name for name in names if "NAME" not in name and "TOOL" not in name and not any((ROOT / place / name).exists() for place in PLACES)} <= {"site/"}
+
+
+def test_the_index_links_every_page():
+    docs = ROOT / "docs"
+    linked = set(re.findall(r"\]\(([a-z0-9/-]+\.md)", (docs / "index.md").read_text()))
+    pages = {str(path.relative_to(docs)) for path in docs.rglob("*.md")} - {"index.md"}
+    assert pages <= linked

@@ -253,9 +253,9 @@ def test_a_run_that_holds_names_the_step_nearest_to_the_bound(tmp_path):
 
 def test_a_cpu_that_no_step_could_measure_is_named(tmp_path):
     one, windows = step([50_000] * ENOUGH)
-    one.cpus_not_measured = [{"cpu": 2, "reason": "offline"}, {"cpu": 3, "reason": "forbidden by the affinity of rtgauge"}]
+    one.cpus_not_measured = [{"cpu": cpu, "reason": reason} for cpu, reason in enumerate(["offline", "not-asked", "cpuset", "affinity", "cpuset"])]
     whole = judge_run(parse_requirement(HARD), make(tmp_path, (one, windows)))[0]
-    assert whole.reason.endswith("; not measured: CPU 3: forbidden by the affinity of rtgauge")
+    assert whole.reason.endswith("; not measured: CPU 3 (forbidden by the affinity, as taskset sets it); CPU 2,4 (a cpuset forbids it)")
 
 
 def test_advice_does_not_repeat_what_the_run_did(tmp_path):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rtgauge.probe.registry import PROBES
 from rtgauge.report.conditions import ordered_steps, step_labels
 from rtgauge.report.text import quantity, value, words
+from rtgauge.verdict.coverage import FORBIDDEN
 
 if TYPE_CHECKING:
     from rtgauge.record.model import Calibration, Step
@@ -59,7 +60,7 @@ def cpu_rows(record: Record) -> list[tuple[str, str]]:
     left = {(str(entry.get("cpu", "?")), str(entry.get("reason", "unknown"))) for step in record.steps for entry in step.cpus_not_measured}
     rows = [("CPUs measured", format_cpu_list(measured) if measured else "unknown")]
     if left:
-        rows.append(("CPUs not measured", ", ".join(f"{cpu} ({reason})" for cpu, reason in sorted(left))))
+        rows.append(("CPUs not measured", ", ".join(f"{cpu} ({FORBIDDEN.get(reason, reason.replace('-', ' '))})" for cpu, reason in sorted(left))))
     return rows
 
 

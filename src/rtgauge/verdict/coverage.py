@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from rtgauge.record.model import Step, StepKey
 
-OFFLINE = "offline"
-"""The engine's reason for a CPU that nothing can be measured on, which is no gap."""
+FORBIDDEN = {"cpuset": "a cpuset forbids it", "affinity": "forbidden by the affinity, as taskset sets it", "not-allowed": "a cpuset or the affinity forbids it"}
+"""The engine's reasons for a CPU that should have been measured (docs/formats/stream.md). An offline one, or one that was not named, is no gap."""
 
 
 def condition_of(key: StepKey) -> str:
@@ -31,11 +31,11 @@ def noun_of(keys: Sequence[StepKey]) -> str:
 
 
 def cpus_left_out(steps: Sequence[Step]) -> list[str]:
-    """Which online CPUs some step did not measure although it measured every CPU it could, and why: "CPU 3: isolated"."""
+    """Which online CPUs some step was not allowed to measure, and why: "CPU 3 (a cpuset forbids it)"."""
     reasons: dict[str, set[int]] = {}
     for step in steps:
         for entry in step.cpus_not_measured:
-            reason, cpu = str(entry.get("reason", "unknown")), entry.get("cpu")
-            if reason != OFFLINE and isinstance(cpu, int) and step.key.parameters.get("cpu") in (None, ""):
+            reason, cpu = str(entry.get("reason")), entry.get("cpu")
+            if reason in FORBIDDEN and isinstance(cpu, int):
                 reasons.setdefault(reason, set()).add(cpu)
-    return [f"CPU {format_cpu_list(sorted(cpus))}: {reason}" for reason, cpus in sorted(reasons.items())]
+    return [f"CPU {format_cpu_list(sorted(cpus))} ({FORBIDDEN[reason]})" for reason, cpus in sorted(reasons.items())]
