@@ -72,7 +72,7 @@ def scheduling(command: str) -> dict[str, Any]:
 
 
 _ROW = re.compile(r"([0-9]{1,12})((?:[ \t]+[0-9]{1,18})+)")
-_FIGURE = re.compile(r"#\s*(Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows)\s*:((?:\s*-?[0-9]{1,18}\b)*)")
+_FIGURE = re.compile(r"#\s*(Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows)\s*:((?:\s+-?[0-9]{1,18})*)$")
 _CYCLES = re.compile(r"#\s*Thread\s+([0-9]{1,6})\s*:")
 _LIVE = re.compile(
     r"T:\s*([0-9]{1,6})\s*\(\s*[0-9]+\)\s*(?:P:\s*([0-9]{1,3})\s*)?I:\s*([0-9]{1,12})\s*C:\s*([0-9]{1,18})"

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import rtgauge
-from rtgauge.importers.formats import importer_of, read_file
+from rtgauge.importers.registry import importer_of, read_file
 from rtgauge.importers.imported_step import imported_step
 from rtgauge.importers.importer import Hints
 from rtgauge.importers.measurement import note
