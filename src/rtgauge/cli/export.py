@@ -3,29 +3,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from rtgauge.exporters.record_export import Format
 
 
 def export(
     record: Annotated[Path, typer.Argument(metavar="RECORD", help="A record's folder.")],
-    form: Annotated[str, typer.Option("--format", metavar="NAME", help="csv, parquet or json.")] = "csv",
+    form: Annotated[
+        str, typer.Option("--format", metavar="NAME", help="csv, json, parquet, cyclictest, hdr, junit, kcidb, latex, lava, markdown, openmetrics or tap.")
+    ] = "csv",
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="File to write; default: standard output (not for parquet).")] = None,
+    step: Annotated[str | None, typer.Option("--step", metavar="ID", help="Only this step, e.g. 01-wakeup-idle.")] = None,
     windows: Annotated[bool, typer.Option("--windows", help="Export the one-second windows with their histograms (parquet only).")] = False,
 ) -> None:
     """Export the statistics of a record for other tools.
 
-    One row per step and CPU: what was measured, how, and all statistics.
+    csv, parquet: one row per step and CPU, with what was measured, how, and all statistics. json: the whole document. hdr: an HdrHistogram log. junit,
+    tap: a test case a step. openmetrics: for node_exporter's textfile collector. markdown, latex: tables. kcidb, lava: results for a test lab.
+    cyclictest: the histogram that its scripts read.
 
     \b
     Examples:
       rtgauge export RECORD > statistics.csv
       rtgauge export RECORD --format json
+      rtgauge export RECORD --format junit -o rtgauge.xml
+      rtgauge export RECORD --format cyclictest --step 01-wakeup-idle
       rtgauge export RECORD --format parquet --windows -o windows.parquet
     """
     from rtgauge.cli.record_argument import open_record
@@ -36,6 +41,12 @@ def export(
 
     if form not in FORMATS:
         raise InputError(f"unknown format '{form}'{nearest(form, FORMATS)}")
-    text = write(open_record(record), cast("Format", form), out, windows=windows)
+    source = open_record(record)
+    if step is not None:
+        names = [known.id for known in source.steps]
+        if step not in names:
+            raise InputError(f"--step {step} is none of {', '.join(names)}{nearest(step, names)}")
+        source = replace(source, steps=[known for known in source.steps if known.id == step])
+    text = write(source, form, out, windows=windows)
     if text is not None:
         typer.echo(text, nl=False)

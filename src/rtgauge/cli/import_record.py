@@ -66,8 +66,8 @@ def files(
     from rtgauge.cli.conclusion import check_requirement, finish, with_requirement
     from rtgauge.cli.options import duration_option
     from rtgauge.errors import InputError
-    from rtgauge.importers.registry import BY_NAME
     from rtgauge.importers.imported_record import import_file
+    from rtgauge.importers.registry import BY_NAME
     from rtgauge.record.reader import Record
 
     if form == "list":

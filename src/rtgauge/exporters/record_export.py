@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""Exports a record for other programs: a tidy table (CSV, Parquet) or the whole document (JSON)."""
+"""Exports a record for other programs: a tidy table (CSV, Parquet), the whole document (JSON), or one of the formats of registry.py."""
 
 from __future__ import annotations
 
 import io
 import json
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import InputError, RecordError
 from rtgauge.escape import escaped
+from rtgauge.exporters.registry import TEXTS
 from rtgauge.record.files import clear_errors, whole_file, write_whole
 from rtgauge.record.model import Distribution, RunDocument, SeriesSummary, ThreadCounts, WarmUp
 
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from rtgauge.record.model import Step
     from rtgauge.record.reader import Record
 
-Format = Literal["csv", "parquet", "json"]
-FORMATS = get_args(Format)
+FORMATS = ("csv", "parquet", "json", *TEXTS)
 
 _NESTED = {"filled", "warm_up", "thread", "labels", "lower_bounds"}
 
@@ -111,8 +111,8 @@ def document(record: Record) -> RunDocument:
     return RunDocument(run=record.run, steps=record.steps, systems=record.systems, record=str(record.path))
 
 
-def export(record: Record, fmt: Format, out: Path | None, *, windows: bool = False) -> str | None:
-    """Write the record to `out`; with None, return the text (CSV and JSON only).
+def export(record: Record, fmt: str, out: Path | None, *, windows: bool = False) -> str | None:
+    """Write the record in one of FORMATS to `out`; with None, return the text (not of Parquet).
 
     `windows` (Parquet only): export the windows instead of the statistics. Raises InputError, MeasureError or RecordError.
     """
@@ -130,6 +130,8 @@ def export(record: Record, fmt: Format, out: Path | None, *, windows: bool = Fal
         data = buffer.getvalue()
     elif fmt == "csv":
         data = escaped(table(record).write_csv()).encode()
+    elif fmt in TEXTS:
+        data = TEXTS[fmt](record)
     else:
         data = (document(record).model_dump_json(indent=1) + "\n").encode()
     if out is None:

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import rtgauge
-from rtgauge.importers.registry import importer_of, read_file
 from rtgauge.importers.imported_step import imported_step
 from rtgauge.importers.importer import Hints
 from rtgauge.importers.measurement import note
+from rtgauge.importers.registry import importer_of, read_file
 from rtgauge.record.files import clean_name
 from rtgauge.record.model import LoadReport, Run, StepKey
 from rtgauge.record.writer import RecordWriter

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""Tables for documents: GitHub's Markdown for a pull request, and LaTeX with booktabs as papers have them; one a quantity, times in us."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rtgauge.exporters.step_figures import one_line, series_name, step_name, verdict_of
+
+if TYPE_CHECKING:
+    from rtgauge.record.model import SeriesSummary
+    from rtgauge.record.reader import Record
+
+HEADINGS = ("", "count", "missed", "min", "mean", "std", "p99", "p99.9", "max")
+_FIGURES = ("min_ns", "mean_ns", "std_ns", "p99_ns", "p99_9_ns", "max_ns")
+_LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Row:
+    """A step, or one of its series (`part`)."""
+
+    name: str
+    part: bool
+    cells: list[tuple[str, bool]]
+    """Text and whether it is a lower bound; count and missed first."""
+
+
+def _cells(series: SeriesSummary) -> list[tuple[str, bool]]:
+    values = [(getattr(series, name), name in series.lower_bounds) for name in _FIGURES]
+    return [
+        (str(series.count), False),
+        (str(series.missed), False),
+        *(("", False) if value is None else (f"{value / 1000:.1f}", bound) for value, bound in values),
+    ]
+
+
+def _tables(record: Record) -> dict[str, list[Row]]:
+    """Quantity -> its rows: a step, and its series below it."""
+    tables: dict[str, list[Row]] = {}
+    for step in record.steps:
+        if step.total is None:
+            continue
+        rows = tables.setdefault(step.total.metric, [])
+        mark = "" if step.worst is None else "*"
+        rows.append(Row(step_name(step) + mark, part=False, cells=_cells(step.total)))
+        if len(step.series) > 1:
+            rows += [Row(series_name(series), part=True, cells=_cells(series)) for series in step.series if series.metric == step.total.metric]
+    return tables
+
+
+def _markdown_text(text: str) -> str:
+    """Text that Markdown leaves as it is."""
+    return re.sub(r"([\\`*_{}\[\]<>()#+!|~@&-])", r"\\\1", one_line(text))
+
+
+def markdown(record: Record) -> bytes:
+    """The tables, the verdicts before them and the marks below."""
+    lines: list[str] = [f"### rtgauge: {_markdown_text(record.run.id)}", ""]
+    for step in record.steps:
+        if (verdict := verdict_of(record, step)) is not None:
+            what = ": ".join(_markdown_text(part) for part in (step_name(step), verdict.requirement, verdict.reason))
+            lines += [f"- **{verdict.word.value}**: {what}"]
+    for quantity, rows in _tables(record).items():
+        lines += ["", f"| {_markdown_text(quantity)}, us | " + " | ".join(HEADINGS[1:]) + " |", "|---" + "|---:" * (len(HEADINGS) - 1) + "|"]
+        for row in rows:
+            name = f"&nbsp;&nbsp;{_markdown_text(row.name)}" if row.part else f"**{_markdown_text(row.name)}**"
+            lines.append(f"| {name} | " + " | ".join(f"≥{text}" if bound else text for text, bound in row.cells) + " |")
+    marks = {f"{mark.severity.value}: {mark.name}: {mark.detail}" for step in record.steps for mark in step.marks}
+    lines += ["", *(f"- {_markdown_text(mark)}" for mark in sorted(marks))]
+    return ("\n".join(lines).rstrip() + "\n").encode()
+
+
+def _latex_text(text: str) -> str:
+    """Text as LaTeX prints it; what its fonts may not have becomes a question mark."""
+    return "".join(_LATEX.get(character, character if character.isascii() else "?") for character in one_line(text))
+
+
+def latex(record: Record) -> bytes:
+    """The tables, for a document with `\\usepackage{booktabs}`."""
+    lines = [f"% rtgauge: {_latex_text(record.run.id)}", r"% needs \usepackage{booktabs}"]
+    for quantity, rows in _tables(record).items():
+        lines += [r"\begin{table}", r"\centering", rf"\caption{{{_latex_text(quantity[:1].upper() + quantity[1:])} in $\mu$s}}"]
+        lines += [rf"\begin{{tabular}}{{l{'r' * (len(HEADINGS) - 1)}}}", r"\toprule", " & ".join(HEADINGS) + r" \\", r"\midrule"]
+        for row in rows:
+            name = rf"\quad {_latex_text(row.name)}" if row.part else _latex_text(row.name)
+            lines.append(" & ".join([name, *(rf"$\geq${text}" if bound else text for text, bound in row.cells)]) + r" \\")
+        lines += [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+    return ("\n".join(lines) + "\n").encode()

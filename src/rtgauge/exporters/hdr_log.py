@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+"""A log of HdrHistogram (format 1.2 of the log, V2 of the histograms): a line for each window of each series, with a tag each; values in ns.
+
+A bin of a record counts as its largest value, as in its quantiles, at most the window's maximum. The format has no place for values below 0 (early
+activations are in series with the tag `early`, without their sign), for samples above an imported histogram (only the largest is in the log) and for
+missed activations: comments give their numbers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, cast
+
+from rtgauge.exporters.step_figures import series_name, step_name
+from rtgauge.record.files import clean_name
+from rtgauge.record.histogram import upper_ns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rtgauge.record.reader import Record
+
+DIGITS = 3
+"""Significant figures: 0.1 %, finer than the bins of a record."""
+
+
+def _tag(step_id: str, series: int | None, *, early: bool) -> str:
+    return f"{clean_name(step_id)}-{series}" + ("-early" if early else "")
+
+
+def _line(tag: str, start_s: float, length_s: float, values: Iterable[tuple[int, int]]) -> str | None:
+    """A line of the log; None where there is no value."""
+    from hdrh.histogram import HdrHistogram
+
+    known = [(value, count) for value, count in values if count]
+    if not known:
+        return None
+    largest = max(value for value, _ in known)
+    histogram: Any = HdrHistogram(1, max(largest, 2), DIGITS)
+    for value, count in known:
+        histogram.record_value(value, count)
+    payload = cast("bytes", histogram.encode()).decode()
+    return f"Tag={tag},{start_s:.3f},{length_s:.3f},{largest / 1e6:.6f},{payload}"
+
+
+def hdr_log(record: Record) -> bytes:
+    """The log of all steps."""
+    lines = ["#[Histogram log format version 1.2]"]
+    body: list[str] = []
+    first: float | None = None
+    for step in record.steps:
+        try:
+            began = datetime.fromisoformat(step.started).timestamp()
+        except ValueError:
+            began = 0.0
+        first = began if first is None else min(first, began)
+        windows = record.windows(step)
+        windows = windows.filter(windows["phase"] == "measure")
+        start_ns = int(cast("Any", windows["start_ns"].min()) or 0) if windows.height else 0
+        lines += [
+            f"#{_tag(step.id, series.series, early=False)}: {step_name(step)}: {series.metric}: {series_name(series)}: missed {series.missed}"
+            for series in step.series
+        ]
+        outside = 0
+        for row in windows.iter_rows(named=True):
+            values = [(int(value), count) for value, count in zip(upper_ns(row["bins"]).tolist(), row["counts"], strict=True)]
+            most = row["max_ns"]
+            late = [(value if most is None else min(value, most), count) for value, count in values if value >= 0]
+            early = [(-value if row["min_ns"] is None else min(-value, -row["min_ns"]), count) for value, count in values if value < 0]
+            absent = row["count"] - sum(row["counts"])
+            if absent and most is not None and most >= 0:
+                late.append((most, 1))
+                absent -= 1
+            outside += absent
+            at, length = (row["start_ns"] - start_ns) / 1e9, (row["end_ns"] - row["start_ns"]) / 1e9
+            written = (_line(_tag(step.id, row["series"], early=is_early), at, length, part) for part, is_early in ((late, False), (early, True)))
+            body += [line for line in written if line is not None]
+        if outside:
+            lines.append(f"#{clean_name(step.id)}: {outside} samples of unknown value are not in the log")
+    began_at = datetime.fromtimestamp(first or 0).astimezone()
+    lines += [
+        f"#[StartTime: {first or 0:.3f} (seconds since epoch), {began_at:%Y-%m-%d %H:%M:%S}]",
+        '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"',
+    ]
+    return ("\n".join([*lines, *body]) + "\n").encode()

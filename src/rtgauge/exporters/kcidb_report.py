@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""A report for KCIDB (kernel CI's database): a test for each figure of each step, with its number in seconds, and one for the step's verdict.
+
+The origin is `rtgauge`, the build the kernel's release: who submits it puts their own in place of them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, cast
+
+from rtgauge.exporters.step_figures import failure_of, one_line, series_name, shown_series, step_name, verdict_of
+from rtgauge.record.files import clean_name
+
+if TYPE_CHECKING:
+    from rtgauge.record.model import Step
+    from rtgauge.record.reader import Record
+
+ORIGIN = "rtgauge"
+VERSION = {"major": 5, "minor": 3}
+FIGURES = ("min_ns", "mean_ns", "p99_ns", "p99_9_ns", "max_ns")
+
+
+def _build(record: Record, step: Step) -> str:
+    kernel = cast("dict[str, Any]", record.system(next(iter(step.key.targets.values()), "local")).get("kernel") or {})
+    release: Any = kernel.get("release", "unknown")
+    value: Any = cast("dict[str, Any]", release).get("value", "unknown") if isinstance(release, dict) else release
+    return f"{ORIGIN}:{one_line(str(value))}"
+
+
+def kcidb(record: Record) -> bytes:
+    """The report as JSON."""
+    tests: list[dict[str, Any]] = []
+    for step in record.steps:
+        path = f"rtgauge.{clean_name(step.key.probe)}.{clean_name(step.key.load)}".replace(" ", "-")
+        about = {"build_id": _build(record, step), "origin": ORIGIN, "start_time": step.started, "comment": step_name(step)}
+        misc = {"deployment": one_line(step.key.deployment), "marks": [one_line(f"{mark.severity.value}: {mark.name}: {mark.detail}") for mark in step.marks]}
+        verdict = verdict_of(record, step)
+        status = "DONE" if verdict is None else "FAIL" if failure_of(record, step) is not None else "PASS"
+        tests.append({**about, "id": f"{ORIGIN}:{record.run.id}/{step.id}", "path": path, "status": status, "misc": misc})
+        for series in shown_series(step):
+            for figure in FIGURES:
+                value: float | None = getattr(series, figure)
+                if value is None:
+                    continue
+                name = figure.removesuffix("_ns").replace("_", "-")
+                bound = {"bound": "lower"} if figure in series.lower_bounds else {}
+                tests.append(
+                    {
+                        **about,
+                        "id": f"{ORIGIN}:{record.run.id}/{step.id}/{series.series}/{name}",
+                        "path": f"{path}.{clean_name(series.metric)}.{name}",
+                        "status": "DONE",
+                        "number": {"value": value / 1e9, "unit": "s", "prefix": "metric"},
+                        "misc": {"series": series_name(series), "count": series.count, "missed": series.missed, **bound},
+                    }
+                )
+    return (json.dumps({"version": VERSION, "tests": tests}, indent=1) + "\n").encode()

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+"""The Test Anything Protocol, version 13: a test a step; what cannot be judged or was left out is skipped."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from rtgauge.exporters.step_figures import failure_of, microseconds, one_line, series_name, shown_series, step_name, undecided
+
+if TYPE_CHECKING:
+    from rtgauge.record.reader import Record
+
+
+def _text(text: str) -> str:
+    """A description: `#` would begin a directive."""
+    return one_line(text).replace("#", "no.")
+
+
+def tap(record: Record) -> bytes:
+    """The lines. Figures are YAML blocks below each test (of JSON values, which YAML includes)."""
+    lines = ["TAP version 13", f"1..{len(record.steps) + len(record.run.left_out)}"]
+    number = 0
+    for number, step in enumerate(record.steps, start=1):
+        failure, unknown = failure_of(record, step), undecided(record, step)
+        result = "not ok" if failure is not None else "ok"
+        directive = f" # SKIP {_text(unknown)}" if unknown is not None and failure is None else ""
+        lines += [f"{result} {number} - {_text(step.id)}: {_text(step_name(step))}{directive}", "  ---"]
+        if failure is not None:
+            lines.append(f"  message: {json.dumps(failure)}")
+        lines += [
+            f"  {json.dumps(series_name(series))}: {{count: {series.count}, missed: {series.missed}, max_us: {json.dumps(microseconds(series.max_ns))}}}"
+            for series in shown_series(step)
+        ]
+        lines += [f"  {json.dumps(one_line(mark.name))}: {json.dumps(one_line(mark.detail))}" for mark in {mark.name: mark for mark in step.marks}.values()]
+        lines.append("  ...")
+    lines += [f"ok {at} - {_text(item.what)} # SKIP {_text(item.reason)}" for at, item in enumerate(record.run.left_out, start=number + 1)]
+    return ("\n".join(lines) + "\n").encode()
