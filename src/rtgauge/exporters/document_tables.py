@@ -7,7 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rtgauge.exporters.step_figures import one_line, series_name, step_name, verdict_of
+from rtgauge.escape import one_line
+from rtgauge.exporters.step_figures import series_name, step_name, verdict_of
 
 if TYPE_CHECKING:
     from rtgauge.record.model import SeriesSummary

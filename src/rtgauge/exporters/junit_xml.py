@@ -7,7 +7,8 @@ import xml.etree.ElementTree as ET
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from rtgauge.exporters.step_figures import failure_of, microseconds, one_line, series_name, shown_series, step_name, undecided
+from rtgauge.escape import one_line
+from rtgauge.exporters.step_figures import failure_of, microseconds, series_name, shown_series, step_name, undecided
 
 if TYPE_CHECKING:
     from rtgauge.record.model import Step

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, cast
 
-from rtgauge.exporters.step_figures import failure_of, one_line, series_name, shown_series, step_name, verdict_of
+from rtgauge.escape import one_line
+from rtgauge.exporters.step_figures import failure_of, series_name, shown_series, step_name, verdict_of
 from rtgauge.record.files import clean_name
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from rtgauge.exporters.step_figures import QUANTILES, failure_of, one_line, shown_series, verdict_of
+from rtgauge.escape import one_line
+from rtgauge.exporters.step_figures import QUANTILES, failure_of, shown_series, verdict_of
 
 if TYPE_CHECKING:
     from rtgauge.record.model import SeriesSummary, Step

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
+from rtgauge.escape import one_line
 from rtgauge.record.model import Severity, VerdictWord
 
 if TYPE_CHECKING:
@@ -13,12 +13,6 @@ if TYPE_CHECKING:
     from rtgauge.record.reader import Record
 
 QUANTILES = {"p50_ns": "0.5", "p95_ns": "0.95", "p99_ns": "0.99", "p99_9_ns": "0.999", "p99_99_ns": "0.9999"}
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
-
-
-def one_line(text: str) -> str:
-    """Text of a record as part of a line in any format: what moves a cursor, turns the direction of writing or is no character becomes U+FFFD."""
-    return _CONTROL.sub("\ufffd", text)
 
 
 def step_name(step: Step) -> str:

@@ -6,7 +6,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from rtgauge.exporters.step_figures import failure_of, microseconds, one_line, series_name, shown_series, step_name, undecided
+from rtgauge.escape import one_line
+from rtgauge.exporters.step_figures import failure_of, microseconds, series_name, shown_series, step_name, undecided
 
 if TYPE_CHECKING:
     from rtgauge.record.reader import Record

@@ -16,8 +16,8 @@ from rtgauge.analysis.comparison import Options, compare
 from rtgauge.analysis.sides import pairs, sides_of
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import MAX_LINE_BYTES
-from rtgauge.importers.registry import BY_NAME, importer_of
 from rtgauge.importers.imported_record import import_file
+from rtgauge.importers.registry import BY_NAME, importer_of
 from rtgauge.record.reader import Record
 from rtgauge.report.compare.tables import figures_grid
 from rtgauge.report.page import html
