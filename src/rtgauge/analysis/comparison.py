@@ -70,7 +70,7 @@ class Pair(Model):
     baseline: str
     paper: Test
     textbook: Test
-    wasserstein_us: float | None
+    wasserstein_us: float | None = Field(description="None: a side is empty, or has values above its histogram")
     cramers_v: float | None
 
 
@@ -179,9 +179,11 @@ def _pair(side: Side, baseline: Side, options: Options) -> Pair:
     paper = _test(lambda: chi_square.paper_test(side_us, baseline_us, alpha=options.alpha, scale=options.scale), chi_square.Convention.PAPER, options.scale)
     textbook = _test(lambda: chi_square.textbook_test(side_us, baseline_us, alpha=options.alpha), chi_square.Convention.TEXTBOOK, chi_square.Scale.COUNTS)
     distance = v = None
+    overflows = any(each.filled.lower_bounds or each.merged.unplaced for each in (side, baseline))  # then nobody knows how far some values are apart
     if len(side_us[0]) and len(baseline_us[0]):
         (bins, counts), (base_bins, base_counts) = side.histogram, baseline.histogram
-        distance = wasserstein(side.values_ns(bins), counts, baseline.values_ns(base_bins), base_counts) / 1_000
+        if not overflows:
+            distance = wasserstein(side.values_ns(bins), counts, baseline.values_ns(base_bins), base_counts) / 1_000
         if textbook.statistic is not None and textbook.bins is not None:
             v = cramers_v(textbook.statistic, int(counts.sum() + base_counts.sum()), 2, textbook.bins)
     return Pair(side=side.label, baseline=baseline.label, paper=paper, textbook=textbook, wasserstein_us=distance, cramers_v=v)

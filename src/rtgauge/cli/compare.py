@@ -38,7 +38,15 @@ def _progress() -> tuple[Callable[[str, int, int], None] | None, Callable[[], No
 
 
 def _operations(
-    records: Sequence[Record], baseline: str | None, timing: Timing, *, force: bool, as_json: bool, page: Path | None, figures: Path | None
+    records: Sequence[Record],
+    baseline: str | None,
+    timing: Timing,
+    verdicts: Mapping[str, Verdict],
+    *,
+    force: bool,
+    as_json: bool,
+    page: Path | None,
+    figures: Path | None,
 ) -> None:
     """Records of several operations, which have no common scale: a table of the cost of each on each system, and its figures."""
     from rtgauge.analysis.comparison_scope import scopes_of
@@ -49,11 +57,17 @@ def _operations(
     if as_json:
         typer.echo(benchmarks.model_dump_json(indent=1))
     else:
+        from rich.text import Text
+
         from rtgauge.cli.console import Console
         from rtgauge.report.compare.terminal import print_grids
-        from rtgauge.report.microbenchmark_tables import terminal_grids
+        from rtgauge.report.microbenchmark_tables import conclusion, terminal_grids
+        from rtgauge.report.text import printable
 
         console = Console()
+        if (sentence := conclusion(benchmarks)) is not None:
+            console.print(Text(printable(sentence), style="bold"))
+            console.print()
         print_grids(terminal_grids(benchmarks, console.width), console)
     if page is None and figures is None:
         return
@@ -63,7 +77,7 @@ def _operations(
     sides = [(part, sides_of(records, part, force=force)) for part in scopes_of(records, None)]
     drawn = [(part, group, pairs(group, baseline) if len(group) > 1 else []) for part, group in sides]
     chapters = [*operation_chapters(benchmarks, drawn), *_timing(records, timing)]
-    write(chapters, records, page=page, figures=figures, say=lambda line: typer.echo(line, err=as_json))
+    write(chapters, records, verdicts, page=page, figures=figures, say=lambda line: typer.echo(line, err=as_json))
 
 
 def _timing(records: Sequence[Record], timing: Timing) -> list[Chapter]:
@@ -151,7 +165,7 @@ def compare(
     )
     if has_several_operations(opened):
         _print_verdicts(verdicts, as_json=json)
-        _operations(opened, baseline, timing_options, force=force, as_json=json, page=out, figures=figures)
+        _operations(opened, baseline, timing_options, verdicts, force=force, as_json=json, page=out, figures=figures)
         raise typer.Exit(_status(verdicts))
     compared: list[tuple[Scope, Comparison, list[Side], list[tuple[Side, Side]]]] = []
     progress, end = _progress()
@@ -178,7 +192,7 @@ def compare(
         from rtgauge.report.compare.files import write
 
         chapters = [chapter_of(result, sides, chosen, part.title) for part, result, sides, chosen in compared]
-        write([*chapters, *_timing(opened, timing_options)], opened, page=out, figures=figures, say=lambda line: typer.echo(line, err=json))
+        write([*chapters, *_timing(opened, timing_options)], opened, verdicts, page=out, figures=figures, say=lambda line: typer.echo(line, err=json))
     raise typer.Exit(_status(verdicts))
 
 

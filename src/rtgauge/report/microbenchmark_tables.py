@@ -11,7 +11,7 @@ from rtgauge.probe.registry import PROBES
 from rtgauge.report.compare.tables import Grid, natural_width
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.text import NONE, whole
-from rtgauge.units import format_duration, format_time
+from rtgauge.units import format_duration, format_time, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
@@ -84,6 +84,29 @@ def long_cost_grid(results: Microbenchmarks) -> Grid:
         for number, cost in enumerate(sorted(system.costs, key=lambda cost: results.operations.index(cost.operation)))
     ]
     return Grid("Cost (ns)", ["", "operation", "worst", "average", "99 %"], rows, cost_grids(results)[0].notes)
+
+
+def conclusion(results: Microbenchmarks) -> str | None:
+    """Which system has the lowest worst case of how many operations; of a single one its largest. None where no cost was measured."""
+    worst: dict[str, dict[str, int]] = {}
+    for name, system in zip(_names(results), results.systems, strict=True):
+        for cost in system.costs:
+            worst.setdefault(cost.operation, {})[name] = cost.max_ns
+    if not worst:
+        return None
+    compared = {operation: systems for operation, systems in worst.items() if len(systems) > 1}
+    if not compared:
+        operation, systems = max(worst.items(), key=lambda item: max(item[1].values()))
+        name = max(systems, key=lambda system: systems[system])
+        return f"Largest worst case of {plural(len(worst), 'operation')}: {operation}, {format_time(systems[name])} on {name}."
+    lowest: dict[str, list[str]] = {}
+    for operation, systems in compared.items():
+        lowest.setdefault(min(systems, key=lambda system: systems[system]), []).append(operation)
+    clauses = [
+        f"{name} at {len(operations)} of {len(compared)} ({', '.join(operations)})"
+        for name, operations in sorted(lowest.items(), key=lambda item: -len(item[1]))
+    ]
+    return f"Lowest worst case: {'; '.join(clauses)}. A maximum has no interval: repeat the runs before choosing by it."
 
 
 CAUSES = ("task", "interrupt", "below", "not-told")

@@ -100,6 +100,7 @@ def test_a_lower_bound_is_no_figure(record):
     cells = {line[1]: line for line in quantile_grid(result).rows}
     assert cells["p99"][2:5] == ["≥400.0", "5.0", "–"]
     assert "p99 unknown" in result.conclusion
+    assert result.pairs[0].wasserstein_us is None
 
 
 # --- the selection

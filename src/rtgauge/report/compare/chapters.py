@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rtgauge.report.compare.tables import PAGE_WIDTH, Grid, doubtful_sides, emulated_note, grids
+from rtgauge.report.microbenchmark_tables import conclusion as microbenchmark_conclusion
 from rtgauge.report.microbenchmark_tables import grids as microbenchmark_grids
 from rtgauge.report.text import NONE, whole
 
@@ -57,7 +58,7 @@ def operation_chapters(benchmarks: Microbenchmarks, parts: Sequence[tuple[Scope,
     from rtgauge.report.compare.figures import comparison_figures, of_part
     from rtgauge.report.compare.page import Chapter
 
-    chapters = [Chapter("", [], microbenchmark_grids(benchmarks), [])]
+    chapters = [Chapter("", [], microbenchmark_grids(benchmarks), [], conclusion=microbenchmark_conclusion(benchmarks) or "")]
     for part, sides, pairs in parts:
         figures = [of_part(figure, part.title) for figure in comparison_figures(sides, pairs).values()]
         chapters.append(Chapter(part.title, list(dict.fromkeys(baseline.label for _, baseline in pairs)), [], figures))
@@ -76,4 +77,6 @@ def timing_chapter(records: Sequence[Record], gathered: Sequence[Gathered], mark
     searched = curves(records)
     tables = [*frequency_tables.grids([quantity.table for quantity in gathered]), *frequency_grids(records), *sustained_tables.grids(searched)]
     figure = sustained_figure(searched)
-    return Chapter("How often", [], tables, [*timing_figures(gathered, markers), *([figure] if figure is not None else [])])
+    sentences = [*map(sustained_tables.sustained_sentence, searched), frequency_tables.conclusion([quantity.table for quantity in gathered])]
+    conclusion = " ".join(f"{sentence}." for sentence in sentences if sentence is not None)
+    return Chapter("How often", [], tables, [*timing_figures(gathered, markers), *([figure] if figure is not None else [])], conclusion=conclusion)

@@ -12,9 +12,10 @@ from rtgauge.report.figures.theme import config
 from rtgauge.report.page import template_text, templates, write_page
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from rtgauge.record.model import Verdict
     from rtgauge.record.reader import Record
     from rtgauge.report.compare.tables import Grid
     from rtgauge.report.figures.figure import Figure
@@ -36,8 +37,8 @@ class Chapter:
     """What makes it doubtful."""
 
 
-def html(chapters: Sequence[Chapter], records: Sequence[Record]) -> str:
-    """The page as text. All that comes from the records is escaped."""
+def html(chapters: Sequence[Chapter], records: Sequence[Record], verdicts: Mapping[str, Verdict] | None = None) -> str:
+    """The page as text. All that comes from the records is escaped. `verdicts`: of each record by its name, where a requirement was given."""
     import rtgauge
 
     drawn = {figure.name: figure for chapter in chapters for figure in chapter.figures}
@@ -47,6 +48,7 @@ def html(chapters: Sequence[Chapter], records: Sequence[Record]) -> str:
         .render(
             version=rtgauge.__version__,
             chapters=chapters,
+            verdicts=verdicts or {},
             baselines=list(dict.fromkeys(name for chapter in chapters for name in chapter.baselines)),
             records=list(dict.fromkeys(str(record.path) for record in records)),
             system_lines=list(dict.fromkeys(line for record in records for line in system_lines(record))),
@@ -59,6 +61,6 @@ def html(chapters: Sequence[Chapter], records: Sequence[Record]) -> str:
     )
 
 
-def render(chapters: Sequence[Chapter], records: Sequence[Record], out: Path) -> None:
+def render(chapters: Sequence[Chapter], records: Sequence[Record], out: Path, verdicts: Mapping[str, Verdict] | None = None) -> None:
     """Write the page to `out`; it is complete or not there. Raises InputError where `out` cannot be written."""
-    write_page(html(chapters, records), out)
+    write_page(html(chapters, records, verdicts), out)

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT
+"""The sentence with which a comparison of microbenchmarks begins."""
+
+from __future__ import annotations
+
+from rtgauge.analysis.microbenchmarks import Cost, Microbenchmarks, System
+from rtgauge.report.microbenchmark_tables import conclusion
+
+
+def system(name: str, **worst_ns: int) -> System:
+    costs = [Cost(operation=operation, steps=[], count=10, mean_ns=1.0, p99_ns=2, max_ns=ns, worst_mark=None) for operation, ns in worst_ns.items()]
+    return System(record=name, name=name, policy="fifo", load="idle", clock_cost_ns=None, costs=costs)
+
+
+def test_the_system_with_most_of_the_lowest_worst_cases_comes_first():
+    results = Microbenchmarks(
+        systems=[system("stock", switch=900, preempt=5_000, semaphore=7), system("rt", switch=800, preempt=4_000, semaphore=9)], inversion=[]
+    )
+    assert conclusion(results) == (
+        "Lowest worst case: rt, fifo at 2 of 3 (switch, preempt); stock, fifo at 1 of 3 (semaphore). "
+        "A maximum has no interval: repeat the runs before choosing by it."
+    )
+
+
+def test_of_one_system_the_largest_is_named_and_of_none_nothing():
+    assert conclusion(Microbenchmarks(systems=[system("rt", switch=800, preempt=4_000)], inversion=[])) == (
+        "Largest worst case of 2 operations: preempt, 4.00 us on rt, fifo."
+    )
+    assert conclusion(Microbenchmarks(systems=[], inversion=[])) is None
