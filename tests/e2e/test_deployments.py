@@ -168,7 +168,7 @@ def test_what_is_held_stays_until_it_is_taken_back(tmp_path: Path, unchanged: di
     steps, run = steps_of(tmp_path / "out")
     assert "deployment-held" in [mark["name"] for mark in run["marks"]]
     assert 0 not in steps["as-is"]["cpus"]
-    good(rtgauge("restore"))
+    assert "MI is still applied" in good(rtgauge("restore")).stdout
     assert state() == held
     assert "restored" in good(rtgauge("deploy", "restore")).stdout
     assert state() == unchanged

@@ -66,7 +66,7 @@ def test_the_papers_table_6(file, tmp_path):
 def test_the_exit_status_is_the_answer(file, text, status, word):
     done = sched(file(text))
     assert done.returncode == status, done.stderr
-    assert done.stdout.splitlines()[-1].startswith(word)
+    assert done.stdout.splitlines()[0].startswith(f"{word}  ")
     assert done.stderr == ""
 
 

@@ -50,7 +50,7 @@ def test_the_table_for_people() -> None:
     for width in (80, 160):
         done = good(rtgauge("probe", "tire", *SHORT, "--steps", 500, env={"COLUMNS": str(width)}))
         assert all(len(line) <= width for line in done.stdout.splitlines())
-        assert "Tire: halo, 4 000 nodes, 1 thread" in done.stdout
+        assert "Tire: halo, 4,000 nodes, 1 thread" in done.stdout
         assert "node-steps a second" in done.stdout
     done = good(rtgauge("probe", "tire", *SHORT, "--period", "2ms", "--duration", "200ms", env={"COLUMNS": "100"}))
     assert "of 100" in next(line for line in done.stdout.splitlines() if line.startswith("deadlines missed"))

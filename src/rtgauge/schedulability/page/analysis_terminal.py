@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from rtgauge.report.text import printable
 from rtgauge.schedulability.analysis.analysis_document import Answer
 from rtgauge.schedulability.page.timeline_text import timeline_lines
-from rtgauge.units import format_duration
+from rtgauge.units import format_duration, plural
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,12 +35,32 @@ def exact_time(ns: int | None) -> str:
 
 
 def print_set(result: SetResult, console: Console) -> None:
-    """Every CPU with its tasks, bounds, growth and timeline, then the answer."""
+    """The answer, then every CPU with its tasks, bounds, growth and timeline."""
+    console.print(Text.assemble((result.answer.value.upper(), STYLE[result.answer]), f"  {printable(result.name)}: {printable(_conclusion(result))}"))
+    console.print()
     for cpu in result.cpus:
         _print_cpu(cpu, console)
     for note in result.notes:
         console.print(Text(f"note: {note}"))
-    console.print(Text.assemble((result.answer.value.upper(), STYLE[result.answer]), f"  {result.name}"))
+
+
+def _conclusion(result: SetResult) -> str:
+    """How many tasks miss their deadlines and the worst of them, or how much is left to the one that is nearest."""
+    tasks = [task for cpu in result.cpus for task in cpu.tasks]
+    bounded = [(task.late_by_ns, task) for task in tasks if task.late_by_ns is not None]
+    late = [task for task in tasks if task.answer is Answer.NOT_SCHEDULABLE]
+    if late:
+        worst = max(late, key=lambda task: task.late_by_ns if task.late_by_ns is not None else float("inf"))
+        return f"{len(late)} of {plural(len(tasks), 'task')} can miss a deadline; worst: {worst.name}, {_why(worst) or 'its response has no bound'}"
+    unknown = [task for task in tasks if task.answer is Answer.CANNOT_TELL]
+    if unknown:
+        return f"{len(unknown)} of {plural(len(tasks), 'task')} cannot be told; {unknown[0].name}: {_why(unknown[0])}"
+    kept = "the task meets its deadline" if len(tasks) == 1 else f"all {plural(len(tasks), 'task')} meet their deadlines"
+    if not bounded:
+        return kept
+    left_ns, nearest = max(bounded, key=lambda pair: pair[0])
+    what = f"{exact_time(-left_ns)} left of {exact_time(nearest.deadline_ns)}"
+    return f"{kept}; nearest: {nearest.name}, {what}"
 
 
 def _print_cpu(cpu: CpuResult, console: Console) -> None:
