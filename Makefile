@@ -24,7 +24,7 @@ run: $(VENV)/.installed
 
 install: $(VENV)/.installed
 
-$(VENV)/.ready:
+$(VENV)/.ready: tools/locks/run.txt
 	@sh tools/packages.sh run
 	@sh tools/venv.sh $(PYTHON) $(VENV)
 	@touch $@
@@ -32,13 +32,13 @@ $(VENV)/.ready:
 # Built again only when a source has changed, so that a second `make run` measures at once.
 $(VENV)/.installed: $(VENV)/.ready $(SOURCES)
 	@echo '--- install rtgauge into $(VENV)'
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation .
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps .
 	@touch $@
 
-$(VENV)/.tools: $(VENV)/.ready pyproject.toml
+$(VENV)/.tools: $(VENV)/.ready tools/locks/test.txt
 	@echo '--- install the tools for tests, lint and docs'
 	@sh tools/packages.sh test
-	@$(BIN)/python tools/groups.py test lint docs | xargs $(BIN)/pip install --quiet --disable-pip-version-check
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement tools/locks/test.txt
 	@touch $@
 
 # Parts that measure run alone, one after the other; the others run beside each other. Each prints how long it took.

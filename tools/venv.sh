@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Makes the virtual environment with what the build needs. Arguments: the Python, the folder.
+# Makes the virtual environment with what the build and rtgauge need, in the versions and with the hashes of tools/locks/run.txt.
+# Arguments: the Python, the folder.
 set -eu
 python=$1
 venv=$2
@@ -14,13 +15,15 @@ if ! command -v "${CC:-cc}" >/dev/null 2>&1; then
 	exit 1
 fi
 echo "--- make the virtual environment $venv"
+made=yes
+[ ! -e "$venv" ] || made=no
 if ! "$python" -m venv "$venv"; then
 	echo "The module venv does not work: sudo apt-get install python3-venv" >&2
 	exit 1
 fi
 echo "--- install the libraries"
-"$venv/bin/pip" install --quiet --disable-pip-version-check "meson-python>=0.17" "meson>=1.3" ninja || {
+"$venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes --requirement "$(dirname "$0")/locks/run.txt" || {
 	echo "The libraries could not be installed: is there a network?" >&2
-	rm -rf "$venv"
+	[ $made = no ] || rm -rf "$venv"
 	exit 1
 }

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from rtgauge.errors import MeasureError
 from rtgauge.lab import paths
 from rtgauge.lab.guest import SUITE
-from rtgauge.lab.packages import DEBIAN, KEYRING, MIRROR
+from rtgauge.lab.packages import DEBIAN, MIRROR, mmdebstrap
 from rtgauge.lab.qemu import same_architecture
 
 if TYPE_CHECKING:
@@ -69,8 +69,7 @@ class HeadersTree:
 
 def unpack(packages: Sequence[str], suite: str, architecture: Architecture, place: Path) -> None:
     """Unpack packages of a Debian release and their dependencies into the folder `place`, over its present files. Raises MeasureError."""
-    command = ["mmdebstrap", "--variant=extract", f"--architectures={DEBIAN[architecture]}", f"--include={','.join(packages)}"]
-    command += [f"--keyring={KEYRING}"] if os.path.exists(KEYRING) else []  # noqa: PTH110 - a name, not a path of ours
+    command = mmdebstrap(packages, architecture)
     with tempfile.TemporaryDirectory(dir=place.parent) as folder:
         archive = f"{folder}/packages.tar"
         command += [suite, archive, os.environ.get("RTGAUGE_LAB_MIRROR", MIRROR)]

@@ -9,6 +9,7 @@ import pwd
 import shutil
 import subprocess
 import tarfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import MeasureError
@@ -16,7 +17,6 @@ from rtgauge.lab.guest import SUITE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from rtgauge.lab.kernel_image import Architecture
 
@@ -35,14 +35,20 @@ def _has_subordinate_ids() -> bool:
     return False
 
 
-def fetch(packages: Sequence[str], architecture: Architecture, folder: Path, say: Callable[[str], None]) -> Path:
-    """Unpack the packages and their dependencies into a new folder in `folder`. Raises MeasureError."""
+def mmdebstrap(packages: Sequence[str], architecture: Architecture) -> list[str]:
+    """The command line that extracts packages, without suite, archive and mirror; only what Debian has signed is taken. Raises MeasureError."""
     if shutil.which("mmdebstrap") is None:
         raise MeasureError("mmdebstrap, which fetches Debian packages, is not installed: apt-get install mmdebstrap debian-archive-keyring")
+    if not Path(KEYRING).is_file():
+        raise MeasureError(f"Debian's keyring {KEYRING} is missing, so that its packages cannot be verified: apt-get install debian-archive-keyring")
+    return ["mmdebstrap", "--variant=extract", f"--architectures={DEBIAN[architecture]}", f"--include={','.join(packages)}", f"--keyring={KEYRING}"]
+
+
+def fetch(packages: Sequence[str], architecture: Architecture, folder: Path, say: Callable[[str], None]) -> Path:
+    """Unpack the packages and their dependencies into a new folder in `folder`. Raises MeasureError."""
+    command = mmdebstrap(packages, architecture)
     archive, tree = folder / "packages.tar", folder / "tree"
     mirror = os.environ.get("RTGAUGE_LAB_MIRROR", MIRROR)
-    command = ["mmdebstrap", "--variant=extract", f"--architectures={DEBIAN[architecture]}", f"--include={','.join(packages)}"]
-    command += [f"--keyring={KEYRING}"] if os.path.exists(KEYRING) else []  # noqa: PTH110 - a name, not a path of ours
     command += [SUITE, str(archive), mirror]
     messages: list[str] = []
     environment = {**os.environ, "TMPDIR": str(folder), "LC_ALL": "C.UTF-8"}
