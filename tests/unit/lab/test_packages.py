@@ -23,13 +23,18 @@ def test_the_keyring_is_named(tmp_path, monkeypatch):
     assert f"--keyring={keyring}" in packages.mmdebstrap(["busybox"], "x86_64")
 
 
-@pytest.mark.parametrize(
-    "fetch",
-    [lambda folder: packages.fetch(["busybox"], "x86_64", folder, print), lambda folder: headers.unpack(["busybox"], "bookworm", "x86_64", folder / "new")],
-)
-def test_without_it_nothing_is_fetched(tmp_path, monkeypatch, fetch):
+def fetch(folder):
+    packages.fetch(["busybox"], "x86_64", folder, print)
+
+
+def unpack(folder):
+    headers.unpack(["busybox"], "bookworm", "x86_64", folder / "new")
+
+
+@pytest.mark.parametrize("take", [fetch, unpack])
+def test_without_it_nothing_is_fetched(tmp_path, monkeypatch, take):
     monkeypatch.setattr(packages, "KEYRING", str(tmp_path / "none"))
     monkeypatch.setenv("PATH", "")
     with pytest.raises(MeasureError, match="apt-get install debian-archive-keyring"):
-        fetch(tmp_path)
+        take(tmp_path)
     assert list(tmp_path.iterdir()) == []
