@@ -24,6 +24,7 @@ First steps:
   rtgauge run                        measure this machine, about a minute
   rtgauge run --require "period=1ms latency<=200us"
                                      is this machine good enough?
+  rtgauge show latest                the last record again
   rtgauge probe wakeup --cpu 1       one quick measurement, not recorded
   rtgauge sched SET.toml             is a task set schedulable?
   rtgauge advise --require "latency<=200us" RECORD

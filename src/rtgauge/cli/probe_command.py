@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The command of a probe, made from the probe's descriptor: one option per parameter, a run of one step, no record kept."""
+"""The command of a probe, made from the probe's descriptor: one option per parameter, a run of one step; its record is kept with --save."""
 
 from __future__ import annotations
 

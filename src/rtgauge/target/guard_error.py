@@ -16,6 +16,6 @@ def guard_error(line: Mapping[str, Any], name: str | None = None) -> MeasureErro
     message = str(line.get("message")) if name is None else f"{name}: {line.get('message')}"
     if line.get("code") != "locked":
         return MeasureError(message)
-    error = LockedError(f"{message} (--wait TIME waits for it)")
+    error = LockedError(message)
     error.run = str(line["run"]) if line.get("run") is not None else None
     return error

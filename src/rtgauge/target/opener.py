@@ -40,7 +40,8 @@ class TargetOpener:
                 if error.run == run_id and self._opened:
                     raise InputError(f"{name} and {' or '.join(self._opened)} are the same machine: name it once") from None
                 if time.monotonic() >= deadline:
-                    raise
+                    hint = "" if told else " (--wait TIME waits for it)"
+                    raise LockedError(f"{error}{hint}") from None
                 if not told:
                     self.waits(str(error))
                 told = True
