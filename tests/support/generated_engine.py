@@ -2,6 +2,7 @@
 """Stands in for the engine where a measurement would take days: the stream of `wakeup` on many CPUs, as fast as the host reads it.
 
 Called as the engine is. What is not `wakeup` goes to the engine that $RTGAUGE_REAL_ENGINE names. The CPUs are $RTGAUGE_GENERATED_CPUS (64).
+After $RTGAUGE_GENERATED_HOLD seconds of the stream it waits to be stopped.
 Each window has 1,000 latencies of a quiet machine: 2.5 us and more, log-normal, and two late ones.
 """
 
@@ -62,7 +63,8 @@ def wakeup(options: dict[str, str]) -> None:
     said(
         type="hello", version=2, engine="0.1.0", probe="wakeup", pid=os.getpid(), boot_id="generated", kernel="6.12.0", machine="x86_64",
         capabilities=["wakeup"], parameters={"interval_ns": NS // SAMPLES, "duration_ns": seconds * NS, "policy": "fifo", "priority": 98},
-        cpus=list(range(cpus)), cpus_not_measured=[],
+        cpus=sorted(os.sched_getaffinity(0)),  # those that are here: one that is not would be told to have gone offline
+        cpus_not_measured=[],
         clock={"name": "CLOCK_MONOTONIC", "resolution_ns": 1}, dma_latency={"wanted_us": 0, "state": "set"},
     )  # fmt: skip
     for cpu in range(cpus):
@@ -74,10 +76,15 @@ def wakeup(options: dict[str, str]) -> None:
         return
     for cpu in range(cpus):
         said(type="started", series=cpu, start_ns=START_NS)
-    done, reason = 0, "duration"
+    done, reason, hold = 0, "duration", int(os.environ.get("RTGAUGE_GENERATED_HOLD", "-1"))
     orders: list[list[int]] = [np.random.default_rng(cpu).permutation(VARIANTS).tolist() for cpu in range(cpus)]
     heads = [f'{{"type":"window","series":{cpu},"phase":"measure","index":' for cpu in range(cpus)]
     for second in range(seconds):
+        if second == hold:
+            sys.stdout.flush()
+            os.read(0, 4096)
+            reason = "stopped"
+            break
         if second % LOOK_EVERY == 0 and asked_to_stop():
             reason = "stopped"
             break

@@ -43,7 +43,7 @@ class StreamLog:
     def __init__(self, path: Path) -> None:
         """Begin it. Raises OSError."""
         self._path = path
-        self._file = path.open("wb")
+        self._file = path.open("wb", buffering=0)  # a line that came is there, whatever happens
         self._others: list[bytes] = []
 
     def write(self, text: bytes) -> None:
@@ -54,9 +54,11 @@ class StreamLog:
 
     def drop_windows(self) -> None:
         """Every window so far is in a file of its own. Raises OSError."""
+        ended = self._file.closed
         self._file.close()
         write_whole(self._path, b"".join(self._others))
-        self._file = self._path.open("ab")
+        if not ended:
+            self._file = self._path.open("ab", buffering=0)
 
     def close(self) -> None:
         """Raises OSError."""
