@@ -14,6 +14,8 @@ import pytest
 from rich.console import Console
 
 from rtgauge.record.reader import Record
+from rtgauge.report.compare.tables import Grid
+from rtgauge.report.compare.terminal import print_grids
 from rtgauge.report.conditions import step_labels
 from rtgauge.report.terminal import print_list, print_summary
 from rtgauge.study import registry
@@ -176,3 +178,9 @@ def test_the_terminal_needs_nothing_heavy():
     code = "import sys, rtgauge.report.terminal; print(sorted({'altair', 'polars', 'vl_convert', 'numpy', 'jinja2'} & set(sys.modules)))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"
+
+
+def test_a_table_of_one_number_is_a_line():
+    out = io.StringIO()
+    print_grids([Grid("Cost (ns)", ["", "task switch"], [["board, fifo", "1,234"]], ["One reading of the clock is in it."])], Console(file=out, width=80))
+    assert out.getvalue() == "Cost (ns), board, fifo, task switch: 1,234\nOne reading of the clock is in it.\n"

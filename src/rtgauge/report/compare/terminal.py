@@ -81,14 +81,24 @@ def _settings(grid: Grid) -> tuple[Grid, int]:
     return type(grid)(grid.title, grid.columns, rows, grid.notes), max(0, len(grid.rows) - MOST_SETTINGS)
 
 
+def _line(grid: Grid) -> Text | None:
+    """A table of one number as a line; None for a larger one."""
+    if len(grid.rows) != 1 or len(grid.columns) != 2:
+        return None
+    (name, value), heading = grid.rows[0][:2], grid.columns[1]
+    what = ", ".join(part for part in (grid.title, name, heading) if part)
+    return Text.assemble((printable(what), "bold"), f": {printable(value)}")
+
+
 def print_grids(tables: Sequence[Grid], console: Console) -> None:
     """Tables one after the other, each with its title and its notes."""
     for i, grid in enumerate(tables):
         shown, more = _settings(grid) if grid.title.startswith("Settings") else (grid, 0)
         if i:
             console.print()
-        console.print(Text(printable(shown.title), style="bold underline"))
-        if shown.rows:
+        line = _line(shown)
+        console.print(line or Text(printable(shown.title), style="bold underline"))
+        if shown.rows and line is None:
             # A terminal that is too narrow for this breaks the lines itself.
             table, least = _table(shown), _least_width(shown)
             table.width = least if least > console.width else None

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""The commands that a verdict advises can be given as they are: every option of them exists."""
+
+from __future__ import annotations
+
+import functools
+import shlex
+
+import pytest
+import typer
+
+from rtgauge.cli.main import app
+from rtgauge.probe.descriptor import key_names
+from rtgauge.probe.registry import PROBES
+from rtgauge.record.model import Severity
+from rtgauge.verdict import next_step
+from rtgauge.verdict.next_step import Done
+from rtgauge.verdict.requirement import parse_requirement
+
+from .records import mark, run, step
+
+JUDGED = [probe.name for probe in PROBES.values() if probe.takes_requirement]
+
+
+@functools.cache
+def options_of(*words):
+    """The options of `rtgauge WORDS`."""
+    command = typer.main.get_command(app)
+    for word in words:
+        command = command.get_command(None, word)
+    return {name for parameter in command.params for name in parameter.opts}
+
+
+def check(advice, probe):
+    for command in advice.split("rtgauge ")[1:]:
+        words = shlex.split(command.split("; ")[0].split(", then")[0])
+        if words[0] not in ("run", "probe"):
+            continue
+        known = options_of(*words[:1] if words[0] == "run" else words[:2])
+        for at, word in enumerate(words):
+            if word == "--set":
+                assert words[at + 1].partition("=")[0] in key_names(PROBES[probe]), advice
+            elif word.startswith("--"):
+                assert word in known, advice
+
+
+@pytest.mark.parametrize("name", JUDGED)
+@pytest.mark.parametrize("verb", ["run", "probe"])
+def test_every_option_of_an_advice_exists(name, verb):
+    probe = PROBES[name]
+    requirement = parse_requirement(next(metric.bound.example for metric in probe.metrics if metric.bound is not None))
+    for parameters in ({"policy": "other"}, {"policy": "fifo", "dma_latency_us": -1}, {"policy": "fifo", "dma_latency_us": 0}):
+        for load in ("idle", "cpu"):
+            one, _ = step([5], load=load, parameters=parameters)
+            one = one.model_copy(update={"key": one.key.model_copy(update={"probe": name})})
+            command = ["rtgauge", "run", "plan.toml"] if verb == "run" else ["rtgauge", "probe", name]
+            done = Done.of_run(run().model_copy(update={"command": command}), [one])
+            for facts in ({}, {"kernel": {"preemption": {"model": "voluntary"}}}, {"kernel": {"preemption": {"model": "PREEMPT_RT"}}}):
+                check(next_step.next_for_failure(done, one, requirement, facts), name)
+            for advice in (
+                next_step.next_with_more(done, one, requirement, 10**12),
+                next_step.next_with_more(done, one, requirement, None),
+                next_step.next_when_close(done, one, requirement),
+                next_step.next_when_held(done, one, requirement),
+            ):
+                check(advice, name)
+
+
+def test_a_note_is_no_reason_to_doubt():
+    one, _ = step([5], marks=[mark("steal", Severity.NOTE)])
+    done = Done.of_step(one)
+    assert "isolate" in next_step.next_for_failure(done, one, parse_requirement("latency<=1us"), {"kernel": {"preemption": {"model": "PREEMPT_RT"}}})
