@@ -10,6 +10,7 @@ from typing import Any, cast
 import typer
 
 from rtgauge.cli import advise, compare, deploy, export, frequency, import_record, lab, probe, report, run, sched, show, system
+from rtgauge.cli.live import with_addresses
 from rtgauge.cli.stdio import make_patient
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INPUT, EXIT_INTERRUPTED, RtgaugeError
 from rtgauge.escape import one_line
@@ -120,7 +121,7 @@ def main() -> None:
     make_patient()
     try:
         # As a library typer returns the status in place of ending the process, and lets errors through.
-        status: int | None = app(sys.argv[1:] or ["--help"], prog_name="rtgauge", standalone_mode=False)
+        status: int | None = app(with_addresses(sys.argv[1:]) or ["--help"], prog_name="rtgauge", standalone_mode=False)
         sys.stdout.flush()
     except RtgaugeError as error:
         status = _fail(str(error), error.status)

@@ -14,6 +14,7 @@ import typer
 from annotated_types import Ge, Le
 from pydantic_core import PydanticUndefined
 
+from rtgauge.cli.live import Live, LiveAt, listening, where_live
 from rtgauge.cli.options import WaitForLock
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError
 from rtgauge.load.registry import LOADS
@@ -123,6 +124,8 @@ def _common(probe: Probe) -> dict[str, tuple[Any, Any]]:
     options["save"] = Annotated[bool, typer.Option("--save", help="Keep the record, as rtgauge run does.")], False
     options["out"] = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the record of --save.")], RECORDS
     options["wait"] = WaitForLock, "0"
+    options["live"] = Live, False
+    options["live_at"] = LiveAt, None
     options["target"] = Annotated[str, typer.Option("--target", metavar="NAME", help=TARGET_HELP)], "local"
     options["json"] = Annotated[bool, typer.Option("--json", help=JSON_HELP)], False
     return options
@@ -163,6 +166,7 @@ def make_command(probe: Probe) -> Callable[..., None]:
             required=values if probe.argument is not None else None,
             save=given["out"] if given["save"] else None,
             wait=given["wait"],
+            live_at=where_live(live=given["live"], live_at=given["live_at"]),
         )
         raise typer.Exit(status)
 
@@ -194,11 +198,12 @@ def measure_probe(
     state: Path | None = None,
     save: Path | None = None,
     wait: str = "0",
+    live_at: str | None = None,
 ) -> int:
     """Measure, print, and return the exit status.
 
     `parameters`: as in a plan; `required`: those without which the step is invalid; `samples`, `state`: files to write; `save`: where to keep the
-    record, None: it is not kept; `wait`: for a machine that another run holds.
+    record, None: it is not kept; `wait`: for a machine that another run holds; `live_at`: address of the live page, None: there is none.
     """
     from rtgauge.cli.conclusion import finish, judged
     from rtgauge.cli.options import wait_s
@@ -232,8 +237,8 @@ def measure_probe(
             beside = next((path.parent for path in (samples, state) if path is not None), None)
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=".rtgauge-", dir=beside)))
         options = RunOptions(folder, ["rtgauge", *sys.argv[1:]], kept=save is not None, wait_s=wait_s(wait))
-        with Interrupt(display.stopping) as interrupt, display:
-            path, run, _ = start_run(plan, options, display, interrupt)
+        with Interrupt(display.stopping) as interrupt, display, listening(display, live_at) as progress:
+            path, run, _ = start_run(plan, options, progress, interrupt)
         record = Record.open(path)
         if run.left_out:
             raise MeasureError(f"{run.left_out[0].reason}; {run.left_out[0].remedy}")

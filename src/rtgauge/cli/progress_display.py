@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Self
 
@@ -14,7 +14,7 @@ from rich.text import Text
 
 from rtgauge.cli.console import Console
 from rtgauge.record.model import LeftOut, Step, StepKey
-from rtgauge.record.stream import Window
+from rtgauge.record.stream import SeriesLine, Window
 from rtgauge.report.conditions import key_labels
 from rtgauge.units import format_time, plural
 
@@ -98,6 +98,9 @@ class Display:
 
     def phase(self, text: str) -> None:
         """Phases are not printed as lines."""
+
+    def series(self, lines: Sequence[SeriesLine]) -> None:
+        """The bar has no room for names of series."""
 
     def window(self, window: Window) -> None:
         """Keep the largest latency of each series."""

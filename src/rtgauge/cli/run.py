@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from rtgauge.cli.live import Live, LiveAt, listening, where_live
 from rtgauge.cli.options import WaitForLock
 
 DIRECT = ("cpu", "interval", "policy", "priority")
@@ -94,7 +95,7 @@ def _refuse_with_resume(options: dict[str, object]) -> None:
             raise InputError(f"{name} cannot be combined with --resume: the record already has its plan; leave it out, or start a new run")
 
 
-def _resume(plan: str, options: RunOptions, *, as_json: bool) -> int:
+def _resume(plan: str, options: RunOptions, *, as_json: bool, live_at: str | None) -> int:
     """Continue the record named, the newest one of a study, or the newest unfinished one. Gives the exit status."""
     from rtgauge.cli.conclusion import finish
     from rtgauge.cli.progress_display import make_display
@@ -111,10 +112,12 @@ def _resume(plan: str, options: RunOptions, *, as_json: bool) -> int:
     if study is not None and study.study.name == DELGADO2020:
         from rtgauge.cli.study import measure_study
 
-        return measure_study(study, lambda display, interrupt, more: resume_run(folder, options, display, interrupt, more), record, as_json=as_json)
+        return measure_study(
+            study, lambda progress, interrupt, more: resume_run(folder, options, progress, interrupt, more), record, as_json=as_json, live_at=live_at
+        )
     display = make_display(more_follow=study is not None)
-    with Interrupt(display.stopping) as interrupt, display:
-        path, result, _ = resume_run(folder, options, display, interrupt, study)
+    with Interrupt(display.stopping) as interrupt, display, listening(display, live_at) as progress:
+        path, result, _ = resume_run(folder, options, progress, interrupt, study)
     return finish(path, result, as_json=as_json)
 
 
@@ -157,6 +160,8 @@ def run(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue PLAN (a .partial record or a study), by default the newest unfinished record in --out.")
     ] = False,
+    live: Live = False,
+    live_at: LiveAt = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document; everything else goes to standard error.")] = False,
 ) -> None:
     """Measure a plan: each probe under each load. Ends with a summary, a page and, with --require, a verdict.
@@ -198,6 +203,8 @@ def run(
           your own plan, three times, in random order
       rtgauge run --target ssh://root@board --target local
           another machine, then this one
+      rtgauge run standard --live
+          watch it in a browser
       rtgauge run --resume
           continue an interrupted run
 
@@ -223,6 +230,7 @@ def run(
 
     if require is not None:
         parse_requirement(require)
+    live_address = where_live(live=live, live_at=live_at)
     options = RunOptions(out=out, command=["rtgauge", *sys.argv[1:]], hold_ns=_hold_ns(hold), wait_s=wait_s(wait))
     direct: dict[str, str | int | None] = dict(zip(DIRECT, (cpu, interval, policy, priority), strict=True))
     overrides = _overrides(
@@ -261,7 +269,7 @@ def run(
                 "--raise": raised,
             }
         )
-        raise typer.Exit(_resume(plan, options, as_json=json))
+        raise typer.Exit(_resume(plan, options, as_json=json, live_at=live_address))
     study = registry.adaptive_study(plan, overrides) if plan in registry.STUDIES else None
     chosen = study.plan() if study is not None else load_plan(plan, overrides)
     if chosen.require is not None:
@@ -269,9 +277,11 @@ def run(
     if study is not None and plan == DELGADO2020:
         from rtgauge.cli.study import measure_study
 
-        measured = measure_study(study, lambda display, interrupt, more: start_run(chosen, options, display, interrupt, more), None, as_json=json)
+        measured = measure_study(
+            study, lambda progress, interrupt, more: start_run(chosen, options, progress, interrupt, more), None, as_json=json, live_at=live_address
+        )
         raise typer.Exit(measured)
     display = make_display(more_follow=study is not None)
-    with Interrupt(display.stopping) as interrupt, display:
-        path, result, _ = start_run(chosen, options, display, interrupt, study)
+    with Interrupt(display.stopping) as interrupt, display, listening(display, live_address) as progress:
+        path, result, _ = start_run(chosen, options, progress, interrupt, study)
     raise typer.Exit(finish(path, result, as_json=json))

@@ -12,6 +12,7 @@ from rtgauge.analysis.comparison import Comparison
 from rtgauge.analysis.deployment_choice import IDLE, Choice, ComparedDeployments, choose_deployment
 from rtgauge.cli.conclusion import document, settle, status
 from rtgauge.cli.console import Console
+from rtgauge.cli.live import listening
 from rtgauge.cli.progress_display import make_display
 from rtgauge.errors import MeasureError
 from rtgauge.record.model import Run, RunDocument
@@ -60,7 +61,12 @@ def _tell_choice(compared: ComparedDeployments, display: Display, *, as_json: bo
 
 
 def measure_study(
-    study: AdaptiveStudy, measure: Callable[[Progress, Interrupt, More], tuple[Path, Run, list[Step]]], resumed: Record | None, *, as_json: bool
+    study: AdaptiveStudy,
+    measure: Callable[[Progress, Interrupt, More], tuple[Path, Run, list[Step]]],
+    resumed: Record | None,
+    *,
+    as_json: bool,
+    live_at: str | None = None,
 ) -> int:
     """Measure the study delgado2020, or what is left of it where `resumed` is its record. Gives the exit status. Raises InputError, MeasureError."""
     display = make_display(more_follow=True)
@@ -71,10 +77,10 @@ def measure_study(
             _tell_choice(choose_deployment(record), display, as_json=as_json)
         return steps
 
-    with Interrupt(display.stopping) as interrupt, display:
+    with Interrupt(display.stopping) as interrupt, display, listening(display, live_at) as progress:
         if resumed is not None and _is_chosen(resumed.run):
             _tell_choice(choose_deployment(resumed), display, as_json=as_json)
-        path, run, _ = measure(display, interrupt, next_steps)
+        path, run, _ = measure(progress, interrupt, next_steps)
     record, problem = settle(path, run)
     compared: ComparedDeployments | None = None
     no_choice: MeasureError | None = None

@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast
 
 from rtgauge.errors import MeasureError
 from rtgauge.record.model import Calibration, LeftOut, Step, StepKey
-from rtgauge.record.stream import Window
+from rtgauge.record.stream import SeriesLine, Window
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.resume_state import StepState
 from rtgauge.system.deployment.apply import Applied
@@ -59,6 +59,10 @@ class Progress(Protocol):
 
     def phase(self, text: str) -> None:
         """What the step does now: `load warms up`, `measuring`."""
+        ...
+
+    def series(self, lines: Sequence[SeriesLine]) -> None:
+        """What the step measures, known when the probe is armed."""
         ...
 
     def window(self, window: Window) -> None:

@@ -126,6 +126,7 @@ def follow(program: Guarded, context: RunContext, load: RunningLoad | None, log:
                 if isinstance(line, Window):
                     context.progress.window(line)
                 if isinstance(line, Armed):
+                    context.progress.series(stream.result.series)
                     if begin is not None:
                         begin(stream)
                     program.say("go")

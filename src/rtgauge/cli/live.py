@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""`--live`: the runner's progress goes to the terminal and to the live page."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+    from rtgauge.cli.progress_display import Display
+    from rtgauge.live.live_state import LiveState
+    from rtgauge.record.model import LeftOut, Step, StepKey
+    from rtgauge.record.stream import SeriesLine, Window
+    from rtgauge.runner.context import Progress
+
+ADDRESS = re.compile(r"[0-9]{1,5}|(?:[0-9.]+|localhost|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
+Live = Annotated[bool, typer.Option("--live", help="Serve a page that shows the measurement as it goes; ADDRESS:PORT may follow.")]
+LiveAt = Annotated[
+    str | None, typer.Option("--live-at", metavar="ADDRESS:PORT", help="The same at this address; one that others reach, e.g. 0.0.0.0:8377, has a token.")
+]
+
+
+class Both:
+    """Tells the display and the live page."""
+
+    def __init__(self, display: Display, state: LiveState) -> None:
+        self._listeners: tuple[Progress, Progress] = (display, state)
+
+    def run_begins(self, steps: list[StepKey], expected_s: list[float]) -> None:
+        """The steps that will be measured."""
+        for listener in self._listeners:
+            listener.run_begins(steps, expected_s)
+
+    def left_out(self, what: LeftOut) -> None:
+        """A part of the plan that cannot be measured here."""
+        for listener in self._listeners:
+            listener.left_out(what)
+
+    def step_begins(self, number: int, key: StepKey) -> None:
+        """A step begins."""
+        for listener in self._listeners:
+            listener.step_begins(number, key)
+
+    def waits(self, reason: str) -> None:
+        """The run has not begun."""
+        for listener in self._listeners:
+            listener.waits(reason)
+
+    def phase(self, text: str) -> None:
+        """What the step does now."""
+        for listener in self._listeners:
+            listener.phase(text)
+
+    def series(self, lines: Sequence[SeriesLine]) -> None:
+        """What the step measures."""
+        for listener in self._listeners:
+            listener.series(lines)
+
+    def window(self, window: Window) -> None:
+        """One second of one series was measured."""
+        for listener in self._listeners:
+            listener.window(window)
+
+    def step_ends(self, step: Step) -> None:
+        """The step is in the record."""
+        for listener in self._listeners:
+            listener.step_ends(step)
+
+
+def where_live(*, live: bool, live_at: str | None) -> str | None:
+    """The address of both options together; None: there is no live page."""
+    return live_at if live_at is not None else "" if live else None
+
+
+def with_addresses(arguments: Sequence[str]) -> list[str]:
+    """The command line with `--live ADDRESS:PORT` as `--live-at`, since an option takes either a value or none: `--live quick` is a plan."""
+    result: list[str] = []
+    for argument in arguments:
+        if result and result[-1] == "--live" and ADDRESS.fullmatch(argument):
+            result[-1] = "--live-at"
+        result.append(argument)
+    return result
+
+
+@contextmanager
+def listening(display: Display, live_at: str | None) -> Generator[Progress]:
+    """What the runner tells its progress to: the display, and with an address (empty: the default one) the live page too, while this is entered.
+
+    Raises InputError where the address is wrong or taken.
+    """
+    if live_at is None:
+        yield display
+        return
+    from rtgauge.live.live_server import LiveServer, parse_address
+    from rtgauge.live.live_state import LiveState
+
+    state = LiveState(display.title)
+    with LiveServer(state, parse_address(live_at)) as server:
+        display.say(f"live  {server.url}")
+        yield Both(display, state)

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: MIT
+"""What is known of a run while it goes on, as one document for the browsers.
+
+The runner's thread only puts windows on a list; they are counted when a document is made, which happens in the server's thread and only while a
+browser looks."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN
+from rtgauge.record.window_table import windows_frame
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy.typing as npt
+
+    from rtgauge.record.model import LeftOut, Step, StepKey
+    from rtgauge.record.stream import SeriesLine, Window
+
+COLUMNS_NS: npt.NDArray[np.int64] = np.unique(np.round(np.logspace(2, 10, 8 * 16 + 1)).astype(np.int64))
+"""Lower edges of the histogram's columns: 16 a decade from 100 ns to 10 s; what is below is in the first, what is above in the last."""
+_COLUMN_OF_BIN = np.clip(np.searchsorted(COLUMNS_NS, EDGES_NS, side="right") - 1, 0, len(COLUMNS_NS) - 1)
+MOST_MAXIMA = 600
+"""Points of the course over time: of more, two become one."""
+MOST_WAITING = 100_000
+"""Windows that wait for a browser to look: more are counted at once."""
+
+
+class LiveState:
+    """Listens to a run as the runner's `Progress` does, and gives documents. `title` names a step."""
+
+    def __init__(self, title: Callable[[StepKey], str]) -> None:
+        self._lock = threading.Lock()
+        self._title = title
+        self._steps: list[dict[str, Any]] = []
+        self._before = 0
+        self._expected_s: list[float] = []
+        self._number = 0
+        self._phase = ""
+        self._began_s = time.monotonic()
+        self._left_out: list[str] = []
+        self._ended = False
+        self._waiting: list[Window] = []
+        self._begin_step()
+
+    def _begin_step(self) -> None:
+        self._waiting = []
+        self._names: dict[int, str] = {}
+        self._metric = "latency"
+        self._columns = np.zeros(len(COLUMNS_NS), dtype=np.int64)
+        self._series: dict[int, dict[str, int | None]] = {}
+        self._maxima: list[tuple[int, int]] = []
+        self._together = 1
+        """Windows' seconds that one point of the course stands for."""
+
+    def run_begins(self, steps: list[StepKey], expected_s: list[float]) -> None:
+        """The steps that will be measured; each later round of a study adds some."""
+        with self._lock:
+            self._before = len(self._steps)
+            self._steps += [{"title": self._title(key), "state": "waits", "marks": []} for key in steps]
+            self._expected_s = expected_s
+
+    def left_out(self, what: LeftOut) -> None:
+        """A part of the plan that cannot be measured."""
+        with self._lock:
+            self._left_out.append(f"{what.what}: {what.reason}")
+
+    def step_begins(self, number: int, key: StepKey) -> None:  # noqa: ARG002 - the runner tells it
+        """A step begins."""
+        with self._lock:
+            self._begin_step()
+            self._number = number
+            self._began_s = time.monotonic()
+            self._steps[self._before + number]["state"] = "runs"
+
+    def waits(self, reason: str) -> None:
+        """The run has not begun."""
+        self.phase(f"waits: {reason}")
+
+    def phase(self, text: str) -> None:
+        """What the step does now."""
+        with self._lock:
+            self._phase = text
+
+    def series(self, lines: Sequence[SeriesLine]) -> None:
+        """What the step measures."""
+        names = {line.series: ", ".join(f"{'CPU' if name == 'cpu' else name} {value}" for name, value in line.labels.items()) for line in lines}
+        with self._lock:
+            self._names = names
+            self._metric = lines[0].metric if lines else self._metric
+
+    def window(self, window: Window) -> None:
+        """One second of one series was measured."""
+        with self._lock:
+            self._waiting.append(window)
+            if len(self._waiting) >= MOST_WAITING:
+                self._count()
+
+    def step_ends(self, step: Step) -> None:
+        """The step is in the record."""
+        with self._lock:
+            about = self._steps[self._before + self._number]
+            about |= {
+                "state": "done",
+                "max_ns": None if step.total is None else step.total.max_ns,
+                "count": None if step.total is None else step.total.count,
+                "missed": None if step.total is None else step.total.missed,
+                "marks": [{"severity": mark.severity.value, "name": mark.name, "detail": mark.detail} for mark in step.marks],
+            }
+            self._phase = ""
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more follows."""
+        return self._ended
+
+    def run_ends(self) -> None:
+        """Nothing more follows."""
+        with self._lock:
+            self._ended = True
+
+    def _count(self) -> None:
+        """Count the windows that wait; with the lock."""
+        waiting, self._waiting = [window for window in self._waiting if window.phase == "measure"], []
+        if waiting:
+            frame = windows_frame(waiting)
+            bins, counts = (frame[name].explode().drop_nulls().cast(pl.Int64).to_numpy() for name in ("bins", "counts"))
+            np.add.at(self._columns, _COLUMN_OF_BIN[np.minimum(np.abs(bins), OVERFLOW_BIN)], counts)
+        for window in waiting:
+            figures = self._series.setdefault(window.series, {"count": 0, "missed": 0, "min_ns": None, "max_ns": None})
+            figures["count"] = (figures["count"] or 0) + window.count
+            figures["missed"] = (figures["missed"] or 0) + window.missed
+            if window.max_ns is not None and window.min_ns is not None:
+                figures["max_ns"] = max(window.max_ns, window.max_ns if figures["max_ns"] is None else figures["max_ns"])
+                figures["min_ns"] = min(window.min_ns, window.min_ns if figures["min_ns"] is None else figures["min_ns"])
+                self._note_maximum(window.index // self._together, max(window.max_ns, -window.min_ns))
+
+    def _note_maximum(self, at: int, value_ns: int) -> None:
+        """The largest of each second, all series together."""
+        if self._maxima and self._maxima[-1][0] >= at:
+            place = next((place for place in range(len(self._maxima) - 1, -1, -1) if self._maxima[place][0] <= at), 0)
+            self._maxima[place] = (self._maxima[place][0], max(self._maxima[place][1], value_ns))
+            return
+        self._maxima.append((at, value_ns))
+        if len(self._maxima) > MOST_MAXIMA:
+            self._together *= 2
+            merged: dict[int, int] = {}
+            for second, value in self._maxima:
+                merged[second // 2] = max(value, merged.get(second // 2, 0))
+            self._maxima = list(merged.items())
+
+    def document(self) -> bytes:
+        """The state as JSON."""
+        with self._lock:
+            self._count()
+            elapsed_s = time.monotonic() - self._began_s
+            left_s = max(sum(self._expected_s[self._number :]) - elapsed_s, sum(self._expected_s[self._number + 1 :]))
+            filled = np.flatnonzero(self._columns)
+            first, last = (int(filled[0]), int(filled[-1]) + 1) if len(filled) else (0, 0)
+            document = {
+                "steps": self._steps,
+                "number": self._before + self._number,
+                "phase": self._phase,
+                "left_s": 0 if self._ended else round(left_s, 1),
+                "left_out": self._left_out,
+                "metric": self._metric,
+                "series": [{"name": self._names.get(number, f"series {number}"), **figures} for number, figures in sorted(self._series.items())],
+                "histogram": {"edges_ns": COLUMNS_NS[first : last + 1].tolist(), "counts": self._columns[first:last].tolist()},
+                "maxima": [[second * self._together, value] for second, value in self._maxima],
+                "ended": self._ended,
+            }
+        return json.dumps(document).encode()
