@@ -29,12 +29,13 @@ def test_responses_from_the_instrument_to_arrays_in_ns():
         assert session.identity.tick_ns == 8
         session.configure(Configuration(Mode.RESPONSE, period_min_ns=50_000, period_max_ns=200_000, limit_ns=5_000_000, count=500))
         session.start()
-        follower = ResponseFollower(session.identity.tick_ns)
+        follower = ResponseFollower(session.identity.tick_ns, 5_000_000)
         arrivals = list(session.arrivals())
         responses = [follower.add(arrival) for arrival in arrivals if isinstance(arrival, Events)]
         response_ns = np.concatenate([block.response_ns for block in responses])
         expected_ns = [8 * delay for delay in itertools.islice(itertools.cycle(delays), 500)]
         assert response_ns.tolist() == expected_ns
+        assert sum(len(block.missed_ns) for block in responses) == 0
         stimulus_ns = np.concatenate([block.stimulus_ns for block in responses])
         assert (np.diff(stimulus_ns) >= 50_000).all()
         last = arrivals[-1]
@@ -56,9 +57,12 @@ def test_missed_stimuli_and_a_fixed_period():
             Configuration(Mode.RESPONSE, edges=Edges.RISING, timing=Timing.FIXED, period_min_ns=1_000_000, period_max_ns=1_000_000, limit_ns=400_000, count=70)
         )
         session.start()
-        for _ in session.arrivals():
-            pass
+        follower = ResponseFollower(session.identity.tick_ns, 400_000, Edges.RISING)
+        blocks = [follower.add(arrival) for arrival in session.arrivals() if isinstance(arrival, Events)]
         state = session.current_state()
+        blocks += [follower.last_missed()] if state.missed > sum(len(block.missed_ns) for block in blocks) else []
+        assert sum(len(block.response_ns) for block in blocks) == state.answers
+        assert sum(len(block.missed_ns) for block in blocks) == state.missed
         assert state.stimuli == 70
         assert state.answers + state.missed == 70
         assert state.missed > 0

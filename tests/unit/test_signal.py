@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.registry import PROBES
-from rtgauge.probe.signal_parameters import check_path, resolved
+from rtgauge.probe.signal_parameters import SignalProbe, check_path, resolved
 
 GOOD = [
     "loop:eventfd", "loop:pipe", "loop:socketpair", "loop:udp", "udp:board:7000", "udp:10.0.0.1:1", "udp:[fe80::1%eth0]:65535", "udp:[::1]:7000",
@@ -89,3 +89,39 @@ def test_how_long_it_takes() -> None:
     assert periodic.expected_ns(normalise(periodic, {"cycles": 1000, "period": "2ms", "warm-up": "0s"}, "x")) == 10**9
     assert response.expected_ns(normalise(response, {"cycles": 100, "interval": "10ms", "warm-up": "0s"}, "x")) == 10**9
     assert response.expected_ns(normalise(response, {"duration": "2h", "warm-up": "1s"}, "x")) == 7201 * 10**9
+
+
+@pytest.mark.parametrize(
+    ("probe", "written", "words"),
+    [
+        ("response", {"instrument": "serial:/dev/ttyACM0"}, "a line that leaves it"),
+        ("response", {"instrument": "ttyACM0", "path": "gpio:x:1,2"}, "write it like"),
+        ("response", {"instrument": "serial:", "path": "gpio:x:1,2", "role": "master"}, "is the slave"),
+        ("periodic", {"instrument": "serial:", "path": "gpio:x:1", "role": "slave"}, "is the master"),
+        ("periodic", {"instrument": "latmon:board", "path": "gpio:x:1"}, "for the probe response"),
+        ("response", {"instrument": "latmon:board", "path": "gpio:x:1,2"}, "give interval"),
+        ("response", {"instrument": "latmon:board", "path": "gpio:x:1,2", "interval": "1500ns"}, "whole us"),
+        ("response", {"instrument": "serial:", "path": "udp:a:1", "peer": "local"}, "instrument, or peer"),
+        ("response", {"instrument": "serial:", "path": "gpio:x:1,2", "interval-max": "20s"}, "interval-max of 20s does not fit"),
+        ("response", {"instrument": "serial:", "path": "gpio:x:1,2", "timeout": "1min"}, "timeout of 1min does not fit"),
+        ("periodic", {"instrument": "serial:", "path": "gpio:x:1", "period": "1min"}, "half of the period"),
+        ("response", {"wire-offset": "8ns"}, "name it with instrument"),
+    ],
+)
+def test_an_instrument_and_what_does_not_go_with_it(probe: str, written: dict[str, str], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        normalise(PROBES[probe], written, "x")
+
+
+def test_with_an_instrument_the_target_has_the_role_of_the_task_in_question() -> None:
+    response = normalise(PROBES["response"], {"instrument": "serial:", "path": "gpio:x:1,2", "interval": "10ms", "cycles": 7}, "x")
+    assert response["role"] == "slave"
+    probe = PROBES["response"]
+    assert isinstance(probe, SignalProbe)
+    words = probe.beside_instrument(response, "/s")
+    assert not [word for word in words if "instrument" in word or "samples" in word or word == "--count=7"]
+    configuration = probe.instrument_configuration(response)
+    assert (configuration.count, configuration.period_min_ns) == (7, 10_000_000)
+    assert configuration.limit_ns < configuration.period_min_ns  # the firmware wants it so
+    configuration.encode(125_000_000)
+    assert normalise(PROBES["periodic"], {"instrument": "serial:E660", "path": "gpio:x:1"}, "x")["role"] == "master"

@@ -16,12 +16,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from rtgauge.errors import InputError, MeasureError
+from rtgauge.instrument.address import latmon_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PORT = 2306
-SCHEME = "latmon:"
 MAX_PERIOD_US = 1_000_000
 MAX_CELLS = 1_000
 REQUEST = struct.Struct(">II")
@@ -55,20 +54,6 @@ class Cells:
         return bool(self.counts) and self.counts[-1] > 0
 
 
-def parse_address(address: str) -> tuple[str, int]:
-    """`latmon:HOST`, `latmon:HOST:PORT`, `latmon:[2001:db8::1]:2306` -> (host, port). Raises InputError."""
-    name = address.removeprefix(SCHEME)
-    host, port = name, str(PORT)
-    if name.startswith("[") and "]" in name:
-        host, _, rest = name[1:].partition("]")
-        port = rest.removeprefix(":") or port
-    elif name.count(":") == 1:
-        host, port = name.split(":")
-    if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
-        raise InputError(f"'{address}' is no latmon; write it like latmon:192.168.1.7 or latmon:board:2306")
-    return host, int(port)
-
-
 class LatmonSession:
     """A monitor that measures for us. Raises MeasureError where it is gone or sends what none can send."""
 
@@ -87,7 +72,7 @@ class LatmonSession:
     @classmethod
     def open(cls, address: str, period_us: int, cells: int = MAX_CELLS, silence_s: float = SILENCE_S) -> LatmonSession:
         """Connects to `latmon:HOST[:PORT]` and starts it."""
-        host, port = parse_address(address)
+        host, port = latmon_address(address)
         try:
             connection = socket.create_connection((host, port), CONNECT_TIMEOUT_S)
         except OSError as error:

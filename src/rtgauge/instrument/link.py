@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,10 +10,10 @@ import serial
 from serial.tools import list_ports
 
 from rtgauge.errors import InputError, MeasureError
+from rtgauge.instrument.address import SERIAL, check_address
 
 VENDOR, PRODUCT = 0x1209, 0x0001
 PRODUCT_TEXT = "rtgauge instrument"
-SCHEME = "serial:"
 
 
 @dataclass(frozen=True)
@@ -42,13 +41,11 @@ def resolve(address: str) -> str:
 
     Raises InputError, with what there is.
     """
-    name = address.removeprefix(SCHEME)
+    name = check_address(address).removeprefix(SERIAL)
     if name.startswith("/"):
         return name
     ports = list_instruments()
     there = ", ".join(f"{port.path} ({port.unique_id})" for port in ports) or "none"
-    if name and not re.fullmatch(r"[0-9A-Fa-f]{4,16}", name):
-        raise InputError(f"'{address}' is no instrument; write it like serial:/dev/ttyACM0 or serial:E6605838831F2B27; plugged in: {there}")
     fitting = [port for port in ports if port.unique_id.startswith(name.upper())]
     if len(fitting) == 1:
         return fitting[0].path

@@ -17,9 +17,9 @@ from rtgauge.instrument.messages import Configuration, Events, Histogram, Identi
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ANSWER_TIMEOUT_S = 2.0
+ANSWER_TIMEOUT_S = 10.0
 # It says how it is ten times a second while it runs.
-SILENCE_S = 5.0
+SILENCE_S = 10.0
 
 
 class Link(Protocol):

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from rtgauge.probe.descriptor import Bound, Metric, Pace
-from rtgauge.probe.signal_parameters import Role, SignalParameters, SignalProbe
+from rtgauge.probe.signal_parameters import Role, SignalParameters, SignalProbe, check_instrument_time
 from rtgauge.validation import DurationNs, between
+
+if TYPE_CHECKING:
+    from rtgauge.instrument.messages import Configuration
 
 
 class PeriodicParameters(SignalParameters):
@@ -26,11 +29,19 @@ class PeriodicParameters(SignalParameters):
     def _check_period(self) -> Self:
         if self.period_ns % 2:
             raise ValueError(f"a period of {self.period_ns}ns has no half in whole ns; give an even number")
+        if self.instrument is not None:
+            check_instrument_time("half of the period", self.period_ns // 2)
         return self
 
 
 class Periodic(SignalProbe):
     """A line that is toggled each half-period."""
+
+    def instrument_configuration(self, parameters: dict[str, Any]) -> Configuration:
+        """The distances of the edges, against a half-period."""
+        from rtgauge.instrument.messages import Configuration, Mode, Pull
+
+        return Configuration(Mode.PERIODIC, nominal_ns=self.cycle_ns(parameters), pull=Pull.DOWN)
 
     def cycle_ns(self, parameters: dict[str, Any]) -> int:
         """A half-period."""
@@ -45,12 +56,17 @@ PROBE = Periodic(
     about="""Periodic: a task toggles a line at a fixed period; how late is each edge, how even are the half-periods?
 
 Measured by the task itself, by the other end of the line, or by both.""",
-    examples=("--period 1ms --duration 10s", "--path gpio:/dev/gpiochip0:17 --role master --timer timerfd --period 30ms"),
+    examples=(
+        "--period 1ms --duration 10s",
+        "--path gpio:/dev/gpiochip0:17 --role master --timer timerfd --period 30ms",
+        "--path gpio:/dev/gpiochip0:17 --period 30ms --instrument serial:/dev/ttyACM0",
+    ),
     parameters=PeriodicParameters,
     method=(
         "A task sleeps until an absolute time, toggles a line, and does so each half-period. Latency is from the time at which an edge was due to the edge; "
         "jitter is the actual half-period minus the nominal one, signed. The task itself reads the clock right after it has toggled the line; "
-        "an observer at the other end, where there is one, reads it when the edge comes in, or takes the kernel's time stamp of it. "
+        "an observer at the other end, where there is one, reads it when the edge comes in, or takes the kernel's time stamp of it; "
+        "an instrument there stamps it by a clock of its own. "
         "An edge whose time passed before the task came back to wait is counted as missed."
     ),
     metrics=(
@@ -61,7 +77,8 @@ Measured by the task itself, by the other end of the line, or by both.""",
     pooled=True,
     pace=Pace(period="period_ns", activations=2, count="cycles"),
     frequency=("jitter", "latency"),
-    roles={"self": "by itself", "observer": "observed"},
+    roles={"self": "by itself", "observer": "observed", "instrument": "from outside"},
+    instrument_metric="jitter",
     microbenchmark=False,
     presenter="rtgauge.report.signal_path:SIGNAL_PATH",
 )

@@ -3,16 +3,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
+from rtgauge.instrument.address import is_latmon
 from rtgauge.probe.descriptor import Bound, Metric, Pace
-from rtgauge.probe.signal_parameters import Role, SignalParameters, SignalProbe
+from rtgauge.probe.signal_parameters import Role, SignalParameters, SignalProbe, check_instrument_time
+from rtgauge.units import NS_PER_S
 from rtgauge.validation import DurationNs, between
+
+if TYPE_CHECKING:
+    from rtgauge.instrument.messages import Configuration
 
 TRACE_INSTANCE = "rtgauge"
 """The folder of tracefs that the tracepoints are recorded in; the runner has it made and removed."""
+BEFORE_THE_NEXT_NS = 64
+"""An instrument with a fixed interval stops waiting for an answer so long before the next stimulus."""
 ANSWER_NS = 20_000
 """About how long an answer takes; for the time that is left only."""
 
@@ -41,13 +48,44 @@ class ResponseParameters(SignalParameters):
             raise ValueError("give interval, or interval-min and interval-max")
         if self.interval_min_ns > self.interval_max_ns:
             raise ValueError("interval-min is longer than interval-max")
+        if self.instrument is not None:
+            self._check_instrument_times(self.instrument)
         if self.trace_parts and self.role == "master":
             raise ValueError("trace-parts is of the slave: with role slave or both")
         return self
 
+    def _check_instrument_times(self, instrument: str) -> None:
+        if is_latmon(instrument):
+            if self.interval_ns is None or self.interval_ns % 1_000 or self.interval_ns > NS_PER_S:
+                raise ValueError("a latmon makes a stimulus at a fixed interval of whole us: give interval, 1us to 1s")
+            return
+        check_instrument_time("timeout", self.timeout_ns)
+        if self.interval_ns is not None:
+            check_instrument_time("interval", self.interval_ns)
+        else:
+            check_instrument_time("interval-min", self.interval_min_ns)
+            check_instrument_time("interval-max", self.interval_max_ns)
+
 
 class Response(SignalProbe):
     """A stimulus and its answer, again and again."""
+
+    def instrument_configuration(self, parameters: dict[str, Any]) -> Configuration:
+        """Stimuli as a master makes them. At a fixed interval a stimulus is missed where the next one is due: the instrument waits no longer."""
+        from rtgauge.instrument.messages import Configuration, Mode, Pull, Timing
+
+        interval: int | None = parameters["interval_ns"]
+        fixed = interval is not None
+        return Configuration(
+            Mode.RESPONSE,
+            timing=Timing.FIXED if fixed else Timing.RANDOM,
+            period_min_ns=interval if fixed else parameters["interval_min_ns"],
+            period_max_ns=interval if fixed else parameters["interval_max_ns"],
+            limit_ns=min(parameters["timeout_ns"], interval - BEFORE_THE_NEXT_NS) if fixed else parameters["timeout_ns"],
+            pull=Pull.DOWN,
+            count=parameters["cycles"] or 0,
+            seed=parameters["seed"] or 0,
+        )
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
         """The engine's command line."""
@@ -81,20 +119,24 @@ A master makes the stimuli and measures, a slave answers: two processes on this 
         "--path gpio:/dev/gpiochip0:17,27 --role master",
         "--path udp:192.168.1.5:7000 --role slave --duration 1h",
         "--path udp:192.168.1.5:7000 --target ssh://board --peer local --load cpu",
+        "--path gpio:gpiochip0:27,17 --instrument serial:/dev/ttyACM0 --interval 10ms",
     ),
     parameters=ResponseParameters,
     method=(
         "A master reads the clock, makes an edge on a line and waits; a slave that waits for that edge answers at once with an edge of its own; the master "
         "reads the clock again. The response is the difference, by the master's clock. The time from one stimulus to the next is drawn at random, or fixed. "
         "A stimulus that is not answered within the timeout is lost, and one whose time passed while the one before was not answered is skipped: "
-        "both are counted as missed. One that the master itself was too late to make is counted apart, and is no loss of the slave's."
+        "both are counted as missed. One that the master itself was too late to make is counted apart, and is no loss of the slave's. "
+        "Where an instrument is the master, it makes the stimulus and stamps both edges by a clock of its own, in steps of 8 ns; "
+        "what the slave measures of itself is then the inner view."
     ),
     metrics=(Metric(name="response", plural="responses", unit="ns", signed=False, bound=Bound(example="response<=500us hardness=99.9%", preset="brown2010")),),
     missed="stimuli that were not answered in time, or that were skipped because the answer before was still missing",
     pooled=True,
     pace=Pace(period="interval_ns", activations=1, count="cycles"),
     frequency=("response",),
-    roles={"master": "by the master", "slave": "by the slave"},
+    roles={"master": "by the master", "slave": "by the slave", "instrument": "from outside"},
+    instrument_metric="response",
     microbenchmark=False,
     presenter="rtgauge.report.signal_path:SIGNAL_PATH",
     alternatives=(frozenset({"duration", "cycles"}), frozenset({"interval", "interval-min"}), frozenset({"interval", "interval-max"})),

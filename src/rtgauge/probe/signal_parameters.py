@@ -8,16 +8,20 @@ import re
 import socket
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 
 from pydantic import AfterValidator, Field, model_validator
 
 from rtgauge.errors import InputError, MeasureError
+from rtgauge.instrument.address import check_address, is_latmon
 from rtgauge.probe.common_parameters import LONGEST, SPACE, MachineParameters, Space
 from rtgauge.probe.descriptor import Probe
 from rtgauge.target.address import target_name
-from rtgauge.units import MAX_CPU, parse_duration_ns
+from rtgauge.units import MAX_CPU, format_duration, parse_duration_ns
 from rtgauge.validation import CpuList, DurationNs, between
+
+if TYPE_CHECKING:
+    from rtgauge.instrument.messages import Configuration
 
 LOOPS = ("loop:eventfd", "loop:pipe", "loop:socketpair", "loop:udp")
 UDP = re.compile(r"udp:(?:\[([^\]\s]{1,80})\]|([^:\[\]\s]{1,253})):([0-9]{1,5})")
@@ -72,6 +76,25 @@ def check_peer(text: str) -> str:
         raise ValueError(str(error)) from None
 
 
+def check_instrument(text: str) -> str:
+    """The address of an instrument as written. Raises ValueError with the notation."""
+    try:
+        return check_address(text)
+    except InputError as error:
+        raise ValueError(str(error)) from None
+
+
+INSTRUMENT_NS = (128, 17_000_000_000)
+"""Shortest and longest time that the instrument's 31 bits of ticks hold."""
+
+
+def check_instrument_time(name: str, time_ns: int) -> None:
+    """Raises ValueError for a time that the instrument cannot be set to."""
+    shortest, longest = INSTRUMENT_NS
+    if not shortest <= time_ns <= longest:
+        raise ValueError(f"{name} of {format_duration(time_ns)} does not fit the instrument: {format_duration(shortest)} to {format_duration(longest)}")
+
+
 Role = Literal["master", "slave"]
 
 
@@ -106,6 +129,12 @@ class SignalParameters(MachineParameters):
         default=None, alias="peer-path", description="the path as it is named on the peer, where that differs"
     )
     peer_cpu: CpuList | None = Field(default=None, alias="peer-cpu", description="CPU of the other role on the peer")
+    instrument: Annotated[str, AfterValidator(check_instrument)] | None = Field(
+        default=None, alias="instrument", description="an instrument measures from outside: serial:/dev/ttyACM0, serial:ID or latmon:HOST"
+    )
+    wire_offset_ns: Annotated[DurationNs, between("0s", "1ms")] | None = Field(
+        default=None, alias="wire-offset", description="what `rtgauge instrument selftest --wire` found; shown beside the figures, never subtracted"
+    )
     policy: Literal["fifo", "rr", "other"] = Field(default="fifo", alias="policy", description="scheduling policy of both roles")
     priority: int = Field(default=98, alias="priority", ge=1, le=99, description="real-time priority of both roles")
     cycles: int | None = Field(default=None, alias="cycles", ge=1, le=2**60, description="edges of the master to measure, in place of a duration")
@@ -117,8 +146,8 @@ class SignalParameters(MachineParameters):
     @model_validator(mode="before")
     @classmethod
     def _with_role(cls, written: Any) -> Any:
-        """With a peer, the target plays the role that the probe is about."""
-        if not isinstance(written, dict) or "peer" not in written:
+        """With a peer or an instrument, the target plays the role that the probe is about."""
+        if not isinstance(written, dict) or not {"peer", "instrument"} & cast("dict[str, Any]", written).keys():
             return cast("Any", written)
         return {"role": cls.measured_role, **cast("dict[str, Any]", written)}
 
@@ -143,6 +172,22 @@ class SignalParameters(MachineParameters):
         return self
 
     @model_validator(mode="after")
+    def _check_instrument(self) -> Self:
+        if self.instrument is None:
+            if self.wire_offset_ns is not None:
+                raise ValueError("wire-offset is of the wires of an instrument; name it with instrument")
+            return self
+        if self.peer is not None:
+            raise ValueError("the instrument plays the other role: give instrument, or peer")
+        if self.role != self.measured_role:
+            raise ValueError(f"with an instrument this target is the {self.measured_role}; leave role out")
+        if self.path in LOOPS:
+            raise ValueError(f"{self.path} is within the machine: an instrument needs a line that leaves it, such as path gpio:/dev/gpiochip0:17,27")
+        if is_latmon(self.instrument) and self.measured_role == "master":
+            raise ValueError("a latmon makes stimuli and waits for answers: it is for the probe response")
+        return self
+
+    @model_validator(mode="after")
     def _check_signal(self) -> Self:
         if self.cycles is not None and "duration_ns" in self.model_fields_set:
             raise ValueError("give duration or cycles, not both")
@@ -153,11 +198,28 @@ class SignalParameters(MachineParameters):
         return self
 
 
+NOT_THE_ENGINES = frozenset({"samples", "space", "peer_path", "peer_cpu", "instrument", "wire_offset_ns"})
+"""Parameters that the engine is not told."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SignalProbe(Probe):
     """A probe with the parameters above and more; the engine has an option of the same name for each but `cycles`, its `count`."""
 
+    instrument_metric: str
+    """What an instrument at the line measures: the metric of its series, which has the role `instrument`."""
+
     alternatives: tuple[frozenset[str], ...] = (frozenset({"duration", "cycles"}),)
+
+    @abstractmethod
+    def instrument_configuration(self, parameters: dict[str, Any]) -> Configuration:
+        """What an instrument at the line has to measure."""
+
+    def beside_instrument(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
+        """The engine's command line where an instrument plays the other role. A slave goes on until it is stopped, and keeps no samples."""
+        if parameters["role"] == "master":
+            return self.arguments(parameters, samples_dir)
+        return self.arguments({**parameters, "cycles": None, "duration_ns": parse_duration_ns(LONGEST)}, None)
 
     def both_ends(self, parameters: dict[str, Any], samples_dir: str | None) -> dict[Role, list[str]]:
         """The engine's command line for each role, of a step whose peer plays the other one.
@@ -176,7 +238,7 @@ class SignalProbe(Probe):
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
         """The engine's command line."""
-        given = {name: value for name, value in parameters.items() if value is not None and name not in ("samples", "space", "peer_path", "peer_cpu")}
+        given = {name: value for name, value in parameters.items() if value is not None and name not in NOT_THE_ENGINES}
         given["path"] = resolved(given["path"])
         if "cycles" in given:
             given["count"] = given.pop("cycles")

@@ -259,6 +259,45 @@ class PeerReport(Model):
     clock_uncertainty_ns: int = Field(description="half the time that asking the three clocks took: the offset is not known better")
 
 
+class ClockDriftReport(Model):
+    """How much faster the clock of the machine that runs rtgauge went than the instrument's. No time is corrected by it."""
+
+    ppm: float
+    low_ppm: float = Field(description="95 % interval")
+    high_ppm: float
+    seconds: float = Field(description="over which it was estimated")
+
+
+class ExactFigures(Model):
+    """What the instrument itself added up of every value, also of those that its stream did not bring. None: it does not know."""
+
+    count: int
+    min_ns: float | None
+    mean_ns: float | None
+    std_ns: float | None
+    max_ns: float | None
+
+
+class InstrumentReport(Model):
+    """The instrument that measured a step from outside, by its own clock."""
+
+    address: str = Field(description="as given: serial:/dev/ttyACM0, latmon:board")
+    id: str = Field(description="unique id of its flash chip; of a latmon host and port")
+    firmware: str
+    resolution_ns: float
+    configuration: dict[str, Any] = Field(description="what it was set to")
+    series: list[int] = Field(description="of the step's series those that it measured")
+    loopback_ns: tuple[float, float] | None = Field(
+        default=None, description="least and largest latency of itself, right before the step, without wires; None: not measured"
+    )
+    wire_offset_ns: int | None = Field(default=None, description="of the wires, as given with wire-offset; subtracted from nothing")
+    counters: dict[str, int] = Field(description="what it counted in the measured phase")
+    exact: ExactFigures | None = None
+    drift: ClockDriftReport | None = Field(default=None, description="None: too short to estimate")
+    clock_offset_ns: int = Field(description="the target's CLOCK_MONOTONIC when its time was 0; it only places windows and outliers")
+    clock_uncertainty_ns: int = Field(description="half the time that starting it and asking the clocks took")
+
+
 class Step(Model):
     """step.json: one probe with its parameters under one load in one deployment."""
 
@@ -279,6 +318,7 @@ class Step(Model):
     load: LoadReport
     deployment: DeploymentReport | None = Field(default=None, description="what was set for the step; None: nothing was")
     peer: PeerReport | None = Field(default=None, description="the machine that played the other role; None: there was none")
+    instrument: InstrumentReport | None = Field(default=None, description="the instrument that measured from outside; None: there was none")
     series: list[SeriesSummary]
     total: SeriesSummary | None = Field(
         description="all series of the main metric (latency, else that of the first series) together; None for a probe without series"

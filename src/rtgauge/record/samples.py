@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -142,3 +142,26 @@ def write_samples(path: Path, header: SamplesHeader, samples: npt.ArrayLike) -> 
     with path.open("wb") as file:
         file.write(header.pack())
         file.write(np.asarray(samples, dtype=SAMPLE).tobytes())
+
+
+class SamplesFile:
+    """A file of timed samples that is written while they come. Use as a context. Raises OSError."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb")
+        self._file.write(bytes(HEADER.size))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def append(self, rows: npt.NDArray[np.int64]) -> None:
+        """Rows of (time, value), ns; shape (n, 2)."""
+        self._file.write(np.ascontiguousarray(rows, dtype=SAMPLE).tobytes())
+
+    def finish(self, header: SamplesHeader) -> None:
+        """Write the header: only then is it a file of samples."""
+        self._file.seek(0)
+        self._file.write(header.pack())

@@ -15,7 +15,7 @@ from rtgauge.record.model import Distribution, Mark, SeriesSummary, Severity, Th
 from rtgauge.record.windows import Merged, add_bins, merge
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     import numpy.typing as npt
     import polars as pl
@@ -234,13 +234,14 @@ def summarise_step(
     resolution_ns: int = 1,
     limits_ns: Mapping[int, int] | None = None,
     unplaced_allowed: bool = False,
+    without_summary: Collection[int] = (),
 ) -> StepSummary:
     """Every series of a step, and all series of its main metric together: latency, else the metric of the first series.
 
     `windows`: columns as in docs/formats/record.md. `series_info`: the engine's `series` lines (series, metric, unit, labels).
     `summaries`: its `summary` lines, none for an import or a killed engine. If windows, bins and summaries
     disagree, the windows' values are used and a mark `windows-disagree` (invalid) says what differs. A series without
-    summary while others have one is marked `summary-missing` (doubtful).
+    summary while others have one is marked `summary-missing` (doubtful), but for those of which none is to be had (`without_summary`).
     """
     import polars as pl
 
@@ -250,9 +251,9 @@ def summarise_step(
     for info in series_info:
         number = info["series"]
         line = by_series.get(number)
-        if line is None and summaries:
+        if line is None and summaries and number not in without_summary:
             marks.append(Mark(name="summary-missing", severity=Severity.DOUBTFUL, detail="the engine wrote no summary for this series", series=number))
-        marks += _disagreements(windows, number, line, unplaced_allowed=unplaced_allowed)
+        marks += _disagreements(windows, number, line, unplaced_allowed=unplaced_allowed or number in without_summary)
         result.append(
             summarise(
                 windows, number, metric=info["metric"], unit=info["unit"], labels=info["labels"], engine=line, resolution_ns=resolution_ns, limits_ns=limits_ns

@@ -13,15 +13,19 @@ from rtgauge.analysis.sustained import without_searches
 from rtgauge.probe.response import PROBE as RESPONSE
 from rtgauge.probe.signal_parameters import other_role
 from rtgauge.report.compare.tables import Grid
-from rtgauge.report.presenter import Presenter
+from rtgauge.report.outer_view import WIDE_VIEWS, instrument_grids, instrument_line, views_grid, without_middle
+from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.system.fact_summary import brief
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
+
+    from rich.console import Console
 
     from rtgauge.record.model import Result, SeriesSummary, Step
     from rtgauge.record.reader import Record
+    from rtgauge.report.figures.figure import Figure
 
 PARTS = {
     "interrupt-latency": "interrupt latency",
@@ -125,6 +129,8 @@ def signal_lines(step: Step) -> list[str]:
         own = other_role(step.peer.role)
         target = step.key.targets["self"]
         lines.append(f"{own} on {target}, with the load and the deployment; {step.peer.role} on {step.peer.target}; each by its own clock")
+    outside = instrument_line(step)
+    lines += [] if outside is None else [outside]
     for result in step.results:
         if result.name == "signal":
             lines.append(f"{result.labels.get('role')}: {_counts(result)}")
@@ -140,6 +146,36 @@ def _upright(grid: Grid) -> Grid:
 
 class SignalPath(Presenter):
     """Of periodic and response."""
+
+    def figures(self, record: Record, steps: Sequence[Step]) -> list[Figure]:
+        """Both views, where an instrument measured."""
+        from rtgauge.report.figures.views import views_figure
+
+        figure = views_figure(record, steps)
+        return [] if figure is None else [figure]
+
+    def chapter(self, record: Record, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
+        """Both views side by side, and the instrument; None where there was none."""
+        compared = views_grid(record, steps)
+        if compared is None:
+            return None
+        return Chapter(
+            id="outer-view",
+            heading="From outside",
+            template="rtgauge.report/outer-view.html.j2",
+            content=[compared, *instrument_grids(record, steps)],
+            place="first",
+            measured="what an instrument at the line saw",
+        )
+
+    def print_tables(self, record: Record, steps: Sequence[Step], console: Console) -> None:
+        """Both views, where an instrument measured."""
+        grid = views_grid(record, steps)
+        if grid is not None:
+            from rtgauge.report.compare.terminal import print_grids
+
+            print_grids([grid if console.width >= WIDE_VIEWS else without_middle(grid)], console)
+            console.print()
 
     def frequency_grids(self, records: Sequence[Record], width: int | None = None) -> list[Grid]:
         """Both tables, as far as there is something in them; where a terminal is too narrow for the paper's table, a line a figure."""

@@ -17,7 +17,7 @@ from rtgauge.system.deployment.apply import Applied
 from rtgauge.system.priorities import Controller
 from rtgauge.target.target import Target
 
-STOPPED_EARLY = ("stopped", "died")
+STOPPED_EARLY = ("stopped", "died", "instrument-died")
 """End reasons of a step that is not finished: it is measured again when the run is resumed."""
 
 

@@ -13,7 +13,7 @@ import polars as pl
 from rtgauge.errors import EXIT_INPUT, InputError, MeasureError, RecordError
 from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.record.files import clear_errors, write_whole
-from rtgauge.record.model import PeerReport
+from rtgauge.record.model import InstrumentReport, PeerReport
 from rtgauge.record.stream import AnyLine, Armed, ErrorLine, StreamResult, Window, parse_line
 from rtgauge.record.window_table import WindowTable
 from rtgauge.runner.context import NotHere, RunContext
@@ -101,11 +101,21 @@ class Measured:
     windows: pl.DataFrame
     programs: tuple[Guarded, ...]
     peer: PeerReport | None = None
+    instrument: InstrumentReport | None = None
+    outer_samples: bool = False
+    """Whether the raw samples are the instrument's: of the engine is a slave, which keeps none."""
+    from_histogram: bool = False
+    """Whether the instrument gave a histogram and not samples: some may be in no bin, and it has no totals to compare the windows with."""
+    end_reason: str | None = None
+    """Where it is not the engine that ends the step."""
 
     @property
     def sampled(self) -> set[int]:
         """The series of which raw samples may be kept: the master's, where there are two ends."""
         numbers = {line.series for line in self.result.series}
+        if self.instrument is not None:
+            outer = set(self.instrument.series)
+            return outer if self.outer_samples else numbers - outer
         if self.peer is None:
             return numbers
         return set(self.peer.series) if self.peer.role == "master" else numbers - set(self.peer.series)

@@ -9,7 +9,7 @@ from rtgauge.errors import MeasureError, RtgaugeError
 from rtgauge.load import registry as loads
 from rtgauge.probe import registry as probes
 from rtgauge.record.model import LeftOut, StepKey
-from rtgauge.runner import cross_check, peer_step
+from rtgauge.runner import cross_check, instrument_step, peer_step
 from rtgauge.runner.context import DeploymentStrategy, NotHere, RunContext
 from rtgauge.runner.deploy_live import TRACE_PARTS
 from rtgauge.runner.engine_stream import arm_and_stop
@@ -56,6 +56,9 @@ def _arm_and_stop(key: StepKey, context: RunContext) -> None:
     """Raises InputError or MeasureError for what the engine refuses."""
     if key.peer is not None:
         peer_step.arm_and_stop_both(key, context)
+        return
+    if instrument_step.instrument_of(key) is not None:
+        instrument_step.check_instrument_and_arm(key, context)
         return
     # the tracefs instance is made for the step itself
     parameters = {name: False if name == TRACE_PARTS else value for name, value in key.parameters.items()}

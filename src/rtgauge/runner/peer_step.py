@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,14 +15,12 @@ from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.probe import registry as probes
 from rtgauge.probe.signal_parameters import Role, SignalProbe, other_role
 from rtgauge.record.model import Mark, PeerReport, Severity, StepKey
-from rtgauge.record.stream import Armed, StreamResult
-from rtgauge.runner.context import Abandoned, RunContext
+from rtgauge.record.stream import StreamResult
+from rtgauge.runner.background_engine import BackgroundEngine
+from rtgauge.runner.context import RunContext
 from rtgauge.runner.engine_stream import EngineStream, Measured, arm_and_stop, as_exception, follow
 from rtgauge.target.target import Guarded, Target
 
-LOOK_EVERY_S = 0.1
-END_S = 10.0
-"""How long a slave that was told to stop may take."""
 STREAM, SLAVE_STREAM = "stream.ndjson", "stream-slave.ndjson"
 
 
@@ -63,70 +60,11 @@ def clock_offset(target: Target, peer: Target) -> tuple[int, int]:
     return (before_ns + after_ns) // 2 - between_ns, (after_ns - before_ns) // 2
 
 
-class Slave:
-    """The slave's engine, which is listened to in a thread: the master is, in this one."""
+class Slave(BackgroundEngine):
+    """The slave's engine: the master's is listened to in the foreground."""
 
     def __init__(self, end: End, log: Path) -> None:
-        self.stream = EngineStream(log, "windows-slave")
-        self._target = end.target
-        self.program = end.start()
-        self.ended = threading.Event()
-        self._armed = threading.Event()
-        self._failure: Exception | None = None
-        self._gone: Callable[[], object] | None = None
-        threading.Thread(target=self._listen, name="slave", daemon=True).start()
-
-    def _listen(self) -> None:
-        try:
-            for line in self.stream.lines(self.program):
-                if isinstance(line, Armed):
-                    self._armed.set()
-        except Exception as error:  # noqa: BLE001 - it is raised where it is waited for
-            self._failure = error
-        self.ended.set()
-        if self._gone is not None and self.died:
-            self._gone()
-
-    @property
-    def died(self) -> bool:
-        """It ended by itself while it was needed. Over UDP it also ends by the master's word."""
-        return self.ended.is_set() and (self.stream.result.end is None or self.stream.result.end.reason != "count")
-
-    def why(self) -> str:
-        """Why it ended."""
-        result = self.stream.result
-        if result.error is not None:
-            return str(as_exception(result.error, self._target))
-        return str(self._failure) if self._failure is not None else "its engine was ended"
-
-    def wait_armed(self, context: RunContext) -> None:
-        """Raises what its engine refuses, Abandoned where the user ends the run."""
-        while not self._armed.wait(LOOK_EVERY_S):
-            if context.interrupt.requested:
-                raise Abandoned
-            if self.ended.is_set():
-                self.check()
-                raise MeasureError("the slave's engine ended at once")
-
-    def check(self) -> None:
-        """Raises what its engine has refused, or why its stream could not be read."""
-        if self.stream.result.error is not None:
-            raise as_exception(self.stream.result.error, self._target)
-        if self._failure is not None:
-            raise self._failure
-
-    def when_it_dies(self, gone: Callable[[], object]) -> None:
-        """Call `gone` then; at once, where it has died already."""
-        self._gone = gone
-        if self.died:
-            gone()
-
-    def end(self) -> None:
-        """Tell it to stop, and wait for the end of its stream."""
-        self.program.say("stop")
-        if not self.ended.wait(END_S):
-            self.program.stop()
-            self.ended.wait(END_S)
+        super().__init__(end.start(), end.target, "slave", EngineStream(log, "windows-slave"))
 
 
 def measure(key: StepKey, context: RunContext, load: RunningLoad | None, folder: Path, begin: Callable[[], None], samples_dir: str | None) -> Measured:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
@@ -19,7 +19,7 @@ from rtgauge.record.samples_summary import summarise_samples, with_samples
 from rtgauge.record.stream import StreamResult
 from rtgauge.record.summary import summarise_step
 from rtgauge.record.windows import merge
-from rtgauge.runner import peer_step
+from rtgauge.runner import instrument_step, peer_step
 from rtgauge.runner.context import Abandoned, LoadFailed, RunContext, abandon, is_emulated, now_utc
 from rtgauge.runner.engine_stream import EngineStream, Measured, as_exception, follow
 from rtgauge.runner.resume_state import StepInProgress
@@ -42,7 +42,11 @@ def load_marks(report: LoadReport) -> list[Mark]:
     ]
 
 
-def _end_marks(result: StreamResult, key: StepKey, requested: bool) -> list[Mark]:
+def _end_marks(measured: Measured, key: StepKey, requested: bool) -> list[Mark]:
+    result = measured.result
+    if measured.end_reason is not None:  # the instrument's word, which stopped the engine
+        requested = requested and measured.end_reason == "stopped"
+        return [Mark(name="stopped", severity=Severity.NOTE, detail="ended by the user before its time")] if requested else []
     if result.end is None:
         return [Mark(name="engine-died", severity=Severity.INVALID, detail="the engine ended before its time; what it had measured by then is kept")]
     if result.end.reason == "stopped" and not requested:
@@ -137,6 +141,23 @@ def _measure_one_end(step: StepInProgress, context: RunContext, folder: Path) ->
     return Measured(stream.result, stream.table.frame(), (program,))
 
 
+def _measure_with_instrument(step: StepInProgress, context: RunContext, folder: Path) -> Measured:
+    """By an engine on the target and an instrument at this machine."""
+    files = _files_folder(step.key, context.target, folder)
+    return instrument_step.measure(step.key, context, step.load, folder, begin=lambda: _begin_beside(context, step.load), samples_dir=files)
+
+
+def _measurement(key: StepKey) -> Callable[[StepInProgress, RunContext, Path], Measured]:
+    if key.peer is not None:
+        return _measure_two_ends
+    return _measure_one_end if instrument_step.instrument_of(key) is None else _measure_with_instrument
+
+
+def _goes_on_alone(key: StepKey) -> bool:
+    """Whether the step goes on on its target when the connection to that breaks."""
+    return _measurement(key) is _measure_one_end
+
+
 def _measure_two_ends(step: StepInProgress, context: RunContext, folder: Path) -> Measured:
     """By one engine on the target and one on its peer."""
     files = _files_folder(step.key, peer_step.target_of("master", step.key, context), folder)
@@ -162,10 +183,10 @@ def measure_step(step_id: str, key: StepKey, context: RunContext, folder: Path) 
     try:
         if context.interrupt.requested:
             raise Abandoned
-        measured = (_measure_one_end if key.peer is None else _measure_two_ends)(step, context, folder)
+        measured = _measurement(key)(step, context, folder)
     except BaseException as error:
         # What is measured by one machine goes on there when its connection broke, and is picked up: the load is left to it.
-        if step.load is not None and not (isinstance(error, ConnectionBroken) and key.peer is None):
+        if step.load is not None and not (isinstance(error, ConnectionBroken) and _goes_on_alone(key)):
             with suppress(ConnectionBroken):
                 step.load.stop()
         raise
@@ -189,12 +210,13 @@ def measure_step(step_id: str, key: StepKey, context: RunContext, folder: Path) 
 def _put_together(step_id: str, begun: StepInProgress, context: RunContext, measured: Measured, report: LoadReport, changed: dict[str, Any]) -> Step:
     """The record's step. Raises MeasureError where the engine said nothing."""
     key, result, windows = begun.key, measured.result, measured.windows
-    summary = summarise_step(windows, [line.model_dump() for line in result.series], [line.model_dump() for line in result.summaries])
+    outer = measured.instrument.series if measured.instrument is not None and measured.from_histogram else []
+    summary = summarise_step(windows, [line.model_dump() for line in result.series], [line.model_dump() for line in result.summaries], without_summary=outer)
     hello = result.hello
     if hello is None:
         raise MeasureError("the engine said nothing; is it the one that came with this rtgauge?")
     measuring = windows.filter(pl.col("phase") == "measure")
-    marks = [*result.marks, *summary.marks, *_end_marks(result, key, context.interrupt.requested), *load_marks(report)]
+    marks = [*result.marks, *summary.marks, *_end_marks(measured, key, context.interrupt.requested), *load_marks(report)]
     step = Step(
         id=step_id,
         key=key,
@@ -203,7 +225,7 @@ def _put_together(step_id: str, begun: StepInProgress, context: RunContext, meas
         ended=now_utc(),
         start_ns=cast("int | None", measuring["start_ns"].min()),
         end_ns=cast("int | None", measuring["end_ns"].max()),
-        end_reason=result.end.reason if result.end is not None else "died",
+        end_reason=measured.end_reason or (result.end.reason if result.end is not None else "died"),
         parameters=hello.parameters | ({"space": key.space} if "space" in key.parameters else {}),
         cpus=hello.cpus,
         cpus_not_measured=hello.cpus_not_measured,
@@ -211,6 +233,7 @@ def _put_together(step_id: str, begun: StepInProgress, context: RunContext, meas
         calibrations=result.calibrations or context.calibrations,
         load=report,
         peer=measured.peer,
+        instrument=measured.instrument,
         series=summary.series,
         total=summary.total,
         outliers=result.outliers,
@@ -230,7 +253,7 @@ def _put_together(step_id: str, begun: StepInProgress, context: RunContext, meas
 def _throttle_marks(step: Step, facts: Mapping[str, Any]) -> list[Mark]:
     policy = str(step.parameters.get("policy", "other"))
     marks: list[Mark | None] = []
-    elsewhere = set(step.peer.series) if step.peer is not None else set[int]()
+    elsewhere = set(step.peer.series if step.peer is not None else ()) | set(step.instrument.series if step.instrument is not None else ())
     for series in highest(step):
         if series.series in elsewhere:
             continue

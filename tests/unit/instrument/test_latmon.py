@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.instrument.latmon import LatmonSession, parse_address
+from rtgauge.instrument.address import latmon_address
+from rtgauge.instrument.latmon import LatmonSession
 from tests.unit.instrument.latmon_stand_in import latmon
 
 SECONDS = [[1_500, 2_700, 999], [40_000, 1_000], [5_000_000_000 // 2, 3_000]]
@@ -52,13 +53,13 @@ def test_numbers_that_no_latmon_takes(period_us, cells):
 
 
 def test_addresses():
-    assert parse_address("latmon:board") == ("board", 2306)
-    assert parse_address("latmon:10.0.0.7:99") == ("10.0.0.7", 99)
-    assert parse_address("latmon:[fe80::1]:99") == ("fe80::1", 99)
-    assert parse_address("latmon:fe80::1") == ("fe80::1", 2306)
+    assert latmon_address("latmon:board") == ("board", 2306)
+    assert latmon_address("latmon:10.0.0.7:99") == ("10.0.0.7", 99)
+    assert latmon_address("latmon:[fe80::1]:99") == ("fe80::1", 99)
+    assert latmon_address("latmon:fe80::1") == ("fe80::1", 2306)
     for wrong in ("latmon:", "latmon:a:b", "latmon:a:0", "latmon:a:65536", "latmon::5"):
         with pytest.raises(InputError, match="write it like"):
-            parse_address(wrong)
+            latmon_address(wrong)
 
 
 def test_a_latmon_that_is_not_there_goes_away_or_is_silent():

@@ -11,7 +11,7 @@ from rtgauge.report.signal_path import signal_lines
 
 def step(*results: Result, peer: PeerReport | None = None, metric: str = "response") -> Any:
     key = SimpleNamespace(targets={"self": "ssh://board"}, probe="response")
-    return cast("Any", SimpleNamespace(results=list(results), peer=peer, key=key, total=SimpleNamespace(metric=metric)))
+    return cast("Any", SimpleNamespace(results=list(results), peer=peer, instrument=None, key=key, total=SimpleNamespace(metric=metric)))
 
 
 def test_zeros_are_told_only_where_they_say_something() -> None:

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: MIT
+"""What an instrument saw from outside beside what the machine saw of itself: tables, a line for the terminal, and the figure's curves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rtgauge.analysis.comparison_scope import SEGMENT
+from rtgauge.probe.registry import plural_of, probe_of
+from rtgauge.report.compare.tables import Grid
+from rtgauge.report.conditions import step_labels
+from rtgauge.report.figure_data import Counts, Curve, exceedance, measured
+from rtgauge.report.quantity import capital
+from rtgauge.report.text import NONE, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.record.model import ClockDriftReport, InstrumentReport, SeriesSummary, Step
+    from rtgauge.record.reader import Record
+
+OUTER = "from outside"
+DIFFERENCE = "outside less inside"
+FIGURES = {"min_ns": "min", "mean_ns": "mean", "std_ns": "std", "p50_ns": "p50", "p99_ns": "p99", "p99_9_ns": "p99.9", "max_ns": "max"}
+WIDE_VIEWS = 120
+"""Columns of a terminal that has room for all figures."""
+MIDDLE = ("std", "p50", "p99")
+
+
+@dataclass(frozen=True)
+class Views:
+    """The outer series of a step, and the inner one of the same quantity; None where the machine measured nothing of it."""
+
+    step: Step
+    report: InstrumentReport
+    outer: SeriesSummary
+    inner: SeriesSummary | None
+
+    @property
+    def inner_name(self) -> str:
+        """Whose view the inner one is."""
+        if self.inner is None:
+            return NONE
+        role = str(self.inner.labels.get("role", ""))
+        return probe_of(self.step).roles.get(role, role)
+
+
+def views(steps: Sequence[Step]) -> list[Views]:
+    """Of the steps that an instrument measured."""
+    both: list[Views] = []
+    for step in steps:
+        report = step.instrument
+        outer = None if report is None else next((series for series in step.series if series.series in report.series), None)
+        if report is None or outer is None:
+            continue
+        others = (series for series in step.series if series.metric == outer.metric and series.series not in report.series)
+        both.append(Views(step, report, outer, next((series for series in others if SEGMENT not in series.labels), None)))
+    return both
+
+
+def _us(value_ns: float | None, *, lower_bound: bool = False) -> str:
+    """With the three decimals that ns have: the instrument's steps are 8 ns."""
+    return NONE if value_ns is None else f"{'≥' if lower_bound else ''}{value_ns / 1_000:.3f}"
+
+
+def _cells(series: SeriesSummary) -> list[str]:
+    return [_us(getattr(series, name), lower_bound=name in series.lower_bounds) for name in FIGURES]
+
+
+def _difference(outer: SeriesSummary, inner: SeriesSummary) -> list[str]:
+    cells: list[str] = []
+    for name in FIGURES:
+        here, there = getattr(outer, name), getattr(inner, name)
+        bounded = name in outer.lower_bounds or name in inner.lower_bounds
+        cells.append(NONE if here is None or there is None or bounded else f"{(here - there) / 1_000:+.3f}")
+    return cells
+
+
+def views_grid(record: Record, steps: Sequence[Step]) -> Grid | None:
+    """Both views of each step, and their difference figure by figure; None where no instrument measured."""
+    both = views(steps)
+    if not both:
+        return None
+    names = step_labels(record)
+    rows: list[list[str]] = []
+    for each in both:
+        begin = f"{names[each.step.id]}, " if len(both) > 1 else ""
+        rows.append([f"{begin}{OUTER}", whole(each.outer.count), whole(each.outer.missed), *_cells(each.outer)])
+        if each.inner is not None:
+            rows.append([f"{begin}{each.inner_name}", whole(each.inner.count), whole(each.inner.missed), *_cells(each.inner)])
+            rows.append([f"{begin}{DIFFERENCE}", "", "", *_difference(each.outer, each.inner)])
+    what = " and ".join(dict.fromkeys(plural_of(each.outer.metric) for each in both))
+    notes = [
+        (
+            "In us. The difference is of figures, not of single samples: what the machine's own clock does not see. That of the means is also the mean of the "
+            "differences, as far as both counted the same. Both clocks count as they are: no offset and no drift is subtracted."
+        )
+    ]
+    return Grid(f"{capital(what)}, from outside and inside", ["view", "count", "missed", *FIGURES.values()], rows, notes)
+
+
+def _drift(drift: ClockDriftReport | None) -> str:
+    if drift is None:
+        return "not estimated: too short"
+    return f"{drift.ppm:+.1f} ppm ({drift.low_ppm:+.1f} to {drift.high_ppm:+.1f}, 95 %) over {drift.seconds:.0f} s"
+
+
+def _loopback(report: InstrumentReport) -> str:
+    if report.loopback_ns is None:
+        return "not measured"
+    low, high = report.loopback_ns
+    return f"{low:g} ns" if low == high else f"{low:g} to {high:g} ns"
+
+
+def _wires(report: InstrumentReport) -> str:
+    return "not given (rtgauge instrument selftest --wire)" if report.wire_offset_ns is None else f"{report.wire_offset_ns} ns, as given"
+
+
+def _counted(report: InstrumentReport) -> str:
+    kept = ("edges",) if report.configuration.get("mode") == "periodic" else ("stimuli", "answers", "missed")
+    return ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in report.counters.items() if value or name in kept)
+
+
+def instrument_grids(record: Record, steps: Sequence[Step]) -> list[Grid]:
+    """A table a step of its instrument: what it is, its own offset, its clock, what it counted."""
+    both = views(steps)
+    names = step_labels(record)
+    return [_instrument_grid(each, f", {names[each.step.id]}" if len(both) > 1 else "") for each in both]
+
+
+def _instrument_grid(each: Views, of_step: str) -> Grid:
+    report, exact = each.report, each.report.exact
+    rows = [
+        ["instrument", f"{report.firmware}, {report.id}"],
+        ["steps of its clock", f"{report.resolution_ns:g} ns"],
+        ["its own loopback", _loopback(report)],
+        ["loopback of the wires", _wires(report)],
+        ["drift of this machine's clock", _drift(report.drift)],
+        ["counted", _counted(report)],
+    ]
+    if exact is not None:
+        figures = f"min {_us(exact.min_ns)}, mean {_us(exact.mean_ns)}, max {_us(exact.max_ns)}, std {_us(exact.std_ns)}"
+        rows.append(["its own figures (us)", f"{exact.count} values: {figures}"])
+    notes = ["The loopback is shown and not subtracted. The drift is that of the machine that runs rtgauge against the instrument: 1 ppm is 1 ns in 1 ms."]
+    return Grid(f"The instrument{of_step}", ["", "value"], rows, notes)
+
+
+def instrument_line(step: Step) -> str | None:
+    """ "instrument E6605838831F2B27: 200 stimuli, 199 answers, 1 missed; loopback 0 ns"; None where there was none."""
+    report = step.instrument
+    if report is None:
+        return None
+    return f"instrument {report.id}: {_counted(report)}; loopback {_loopback(report)}, of the wires {_wires(report)}; clock drift {_drift(report.drift)}"
+
+
+def view_curves(record: Record, each: Views) -> dict[str, Curve]:
+    """View -> exceedance curve; of a quantity with a sign that of its magnitudes."""
+    named = {each.outer.series: OUTER, **({} if each.inner is None else {each.inner.series: each.inner_name})}
+    parts = measured(record.windows(each.step), {series: name for series, name in named.items() if series is not None})
+    curves: dict[str, Curve] = {}
+    for series in (each.outer, each.inner):
+        if series is None or not series.count:
+            continue
+        counts = parts[named[series.series]].plain
+        bins = np.abs(counts.bins)
+        magnitudes = Counts(bins[:0], counts.counts[:0]).plus(Counts(bins, counts.counts))
+        largest = max((abs(value) for value in (series.min_ns, series.max_ns) if value is not None), default=None)
+        curves[named[series.series]] = exceedance(magnitudes, largest)
+    return curves
+
+
+def without_middle(grid: Grid) -> Grid:
+    """The table with fewer figures, for a terminal that has no room for all."""
+    kept = [at for at, column in enumerate(grid.columns) if column not in MIDDLE]
+    return Grid(grid.title, [grid.columns[at] for at in kept], [[row[at] for at in kept] for row in grid.rows], grid.notes)

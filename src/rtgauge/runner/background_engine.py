@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+"""An engine that is listened to in a thread, while the foreground listens to what measures with it: another engine, or an instrument."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from rtgauge.errors import MeasureError
+from rtgauge.record.stream import Armed
+from rtgauge.runner.context import Abandoned, RunContext
+from rtgauge.runner.engine_stream import EngineStream, as_exception
+from rtgauge.target.target import Guarded, Target
+
+LOOK_EVERY_S = 0.1
+END_S = 10.0
+"""How long an engine that was told to stop may take."""
+
+
+class BackgroundEngine:
+    """The engine of a role, from its start on; `stream` reads it."""
+
+    def __init__(self, program: Guarded, target: Target, role: str, stream: EngineStream) -> None:
+        self.stream = stream
+        self.program = program
+        self.ended = threading.Event()
+        self._target = target
+        self._role = role
+        self._armed = threading.Event()
+        self._failure: Exception | None = None
+        self._gone: Callable[[], object] | None = None
+        threading.Thread(target=self._listen, name=role, daemon=True).start()
+
+    def _listen(self) -> None:
+        try:
+            for line in self.stream.lines(self.program):
+                if isinstance(line, Armed):
+                    self._armed.set()
+        except Exception as error:  # noqa: BLE001 - it is raised where it is waited for
+            self._failure = error
+        self.ended.set()
+        if self._gone is not None and self.died:
+            self._gone()
+
+    @property
+    def died(self) -> bool:
+        """A slave ended by itself while it was needed. Over UDP it also ends by the master's word."""
+        return self.ended.is_set() and (self.stream.result.end is None or self.stream.result.end.reason != "count")
+
+    def why(self) -> str:
+        """Why it ended."""
+        result = self.stream.result
+        if result.error is not None:
+            return str(as_exception(result.error, self._target))
+        return str(self._failure) if self._failure is not None else "its engine was ended"
+
+    def wait_armed(self, context: RunContext) -> None:
+        """Raises what its engine refuses, Abandoned where the user ends the run."""
+        while not self._armed.wait(LOOK_EVERY_S):
+            if context.interrupt.requested:
+                raise Abandoned
+            if self.ended.is_set():
+                self.check()
+                raise MeasureError(f"the {self._role}'s engine ended at once")
+
+    def check(self) -> None:
+        """Raises what its engine has refused, or why its stream could not be read."""
+        if self.stream.result.error is not None:
+            raise as_exception(self.stream.result.error, self._target)
+        if self._failure is not None:
+            raise self._failure
+
+    def when_it_dies(self, gone: Callable[[], object]) -> None:
+        """Call `gone` then; at once, where it has died already."""
+        self._gone = gone
+        if self.died:
+            gone()
+
+    def end(self) -> None:
+        """Tell it to stop, and wait for the end of its stream."""
+        self.program.say("stop")
+        if not self.ended.wait(END_S):
+            self.program.stop()
+            self.ended.wait(END_S)

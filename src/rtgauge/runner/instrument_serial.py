@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: MIT
+"""The outer view by rtgauge's own instrument: its loopback, a run for the warm-up, a run that is measured, and what it added up itself."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from typing import cast
+
+import numpy as np
+
+from rtgauge.errors import MeasureError
+from rtgauge.instrument.edges import DistanceFollower, ResponseFollower, Times
+from rtgauge.instrument.messages import Configuration, Events, Histogram, Mode, State
+from rtgauge.instrument.self_test import Loopback
+from rtgauge.instrument.session import Session
+from rtgauge.probe import registry as probes
+from rtgauge.probe.signal_parameters import SignalProbe
+from rtgauge.record.model import ClockDriftReport, ExactFigures, InstrumentReport, Mark, Severity, StepKey
+from rtgauge.record.samples import SamplesFile, SamplesHeader
+from rtgauge.record.stream import Summary
+from rtgauge.record.window_builder import Phase, PhaseTotals, WindowBuilder, summary_line
+from rtgauge.record.window_table import WindowTable
+from rtgauge.runner.instrument_step import DIED, OUTER_TABLE, Beside, OuterView, lost_mark
+from rtgauge.target.target import Target
+from rtgauge.units import NS_PER_S
+
+LOOPBACK_COUNT = 1_000
+"""Stimuli of the loopback before each step: some 30 ms."""
+WARM = "warm"
+"""Why the run of the warm-up ended, where the measured phase follows."""
+NO_ANSWER_AFTER = 10
+"""Stimuli without any answer, after which nobody is taken to answer; of a line that is toggled, edges that should have come."""
+
+
+def _place(target: Target) -> tuple[int, int]:
+    """What to add to this machine's CLOCK_MONOTONIC for the target's, and how far off that may be (ns)."""
+    before_ns, target_ns, after_ns = time.monotonic_ns(), target.monotonic_ns(), time.monotonic_ns()
+    return target_ns - (before_ns + after_ns) // 2, (after_ns - before_ns) // 2
+
+
+class _Recorder:
+    """Takes what the instrument streams into windows, and into a file of samples where one is wanted."""
+
+    def __init__(self, beside: Beside, session: Session, configuration: Configuration, samples: SamplesFile | None) -> None:
+        self._beside = beside
+        self._session = session
+        self._configuration = configuration
+        self._samples = samples
+        self._tick_ns = session.identity.tick_ns
+        self._offset_ns, self._uncertainty_ns = _place(beside.context.target)
+        self._responses: ResponseFollower | None = None
+        self._distances: DistanceFollower | None = None
+        self._start_ns = 0
+        self._missed_before = 0
+        self._phase: Phase = "measure"
+        self.builder = WindowBuilder(beside.series, 0)
+        self.table = WindowTable(beside.folder, OUTER_TABLE)
+        self.measured_from_ns = 0
+        self.clock_uncertainty_ns = 0
+        self.orphans = 0
+
+    def start(self, phase: Phase, configuration: Configuration) -> None:
+        """Start the instrument; its time 0 is placed on the target's clock."""
+        self._session.configure(configuration)
+        before_ns = time.monotonic_ns()
+        self._session.start()
+        after_ns = time.monotonic_ns()
+        self._start_ns = (before_ns + after_ns) // 2 + self._offset_ns
+        self.clock_uncertainty_ns = (after_ns - before_ns) // 2 + self._uncertainty_ns
+        if phase == "measure":
+            self.measured_from_ns = self._start_ns
+        self._phase = phase
+        if configuration.mode is Mode.PERIODIC:
+            self._distances = DistanceFollower(self._tick_ns, configuration.edges)
+        else:
+            self._responses = ResponseFollower(self._tick_ns, configuration.limit_ns, configuration.edges)
+        self.builder.begin(phase, self._start_ns)
+        self._missed_before = self.builder.totals(phase).missed
+
+    def listen(self, *, for_ns: float | None) -> str:
+        """Take what comes until it is over; gives why. `for_ns`: of a warm-up."""
+        reason: str | None = None
+        for arrival in self._session.arrivals():
+            if isinstance(arrival, Events):
+                self._take(arrival)
+                continue
+            if reason is not None:
+                continue
+            elapsed_ns = arrival.now * self._tick_ns
+            reason = self._beside.over(0 if self._phase == "warm-up" else elapsed_ns) or (WARM if for_ns is not None and elapsed_ns >= for_ns else None)
+            if reason is not None:
+                self._session.stop()
+            else:
+                self._check(arrival)
+        return reason or "count"
+
+    def close(self, state: State | None) -> None:
+        """The phase is over."""
+        if self._responses is not None:
+            if state is not None and state.missed > self.builder.totals(self._phase).missed - self._missed_before:
+                last = self._responses.last_missed()
+                self._add(last.stimulus_ns, last.response_ns, last.missed_ns, last.unanswered_ns)
+            self.orphans += self._responses.orphans
+        end_ns = None if state is None else self._start_ns + round(state.now * self._tick_ns)
+        for window in self.builder.close(end_ns):
+            self._beside.context.progress.window(window)
+            self.table.add(window)
+
+    def _take(self, events: Events) -> None:
+        if self._responses is not None:
+            responses = self._responses.add(events)
+            self._add(responses.stimulus_ns, responses.response_ns, responses.missed_ns, responses.unanswered_ns)
+        elif self._distances is not None:
+            times_ns, distances_ns = self._distances.add(events)
+            self._add(times_ns, distances_ns - self._configuration.nominal_ns)
+
+    def _add(self, times_ns: Times, values_ns: Times, *missed: Times) -> None:
+        placed_ns = times_ns + self._start_ns
+        if missed:
+            missed = (missed[0] + self._start_ns, missed[1])
+        for window in self.builder.add(placed_ns, values_ns, *missed):
+            self._beside.context.progress.window(window)
+            self.table.add(window)
+        if self._samples is not None and len(values_ns):
+            self._samples.append(np.stack([placed_ns, values_ns], axis=1))
+
+    def _check(self, state: State) -> None:
+        """Raises MeasureError where nobody is at the other end of the wires."""
+        if self._responses is not None and state.answers == 0 and state.missed >= NO_ANSWER_AFTER:
+            heard = f"{state.edges} edges came, none of which fits" if state.edges else "no edge came"
+            raise MeasureError(
+                f"nobody answers the instrument: of {state.stimuli} stimuli none had an answer ({heard}); "
+                "look at the wires (GND, stimulus, answer), at the levels and at --path"
+            )
+        expected_ns = NO_ANSWER_AFTER * self._configuration.nominal_ns + NS_PER_S
+        if self._distances is not None and state.edges == 0 and state.now * self._tick_ns > expected_ns:
+            raise MeasureError("the instrument sees no edge of the line that is toggled; look at the wires (GND, answer pin), at the levels and at --path")
+
+
+def measure_with_session(beside: Beside, session: Session, address: str, loopback: Loopback) -> OuterView:
+    """Measure until it is over. Raises MeasureError where the instrument refuses, or is lost before anything was measured."""
+    parameters = beside.key.parameters
+    configuration = cast("SignalProbe", probes.get(beside.key.probe)).instrument_configuration(parameters)
+    if parameters.get("seed") is None:
+        configuration = replace(configuration, seed=secrets.randbelow(2**32))
+    with ExitStack() as stack:
+        samples = None
+        if parameters["samples"] and beside.makes_stimuli:
+            samples = stack.enter_context(SamplesFile(beside.folder / f"samples-{beside.series}.i64"))
+        recorder = _Recorder(beside, session, configuration, samples)
+        reason, state, histogram, lost = _run(recorder, session, beside, configuration)
+        if samples is not None:
+            start_ns = recorder.measured_from_ns - int(parameters["warm_up_ns"])
+            lasts_ns = 0 if parameters["cycles"] else int(parameters["duration_ns"])
+            samples.finish(SamplesHeader(beside.series, None, 0, max(0, start_ns), int(parameters["warm_up_ns"]), duration_ns=lasts_ns))
+    totals = recorder.builder.totals()
+    exact = None if histogram is None else _exact(histogram, session, configuration)
+    summary = _summary(beside.series, recorder, state, histogram, exact, session)
+    drift = session.clock.drift()
+    report = InstrumentReport(
+        address=address,
+        id=session.identity.unique_id,
+        firmware=session.identity.text,
+        resolution_ns=session.identity.tick_ns,
+        configuration=_written(configuration),
+        series=[beside.series],
+        loopback_ns=loopback.offset_ns,
+        wire_offset_ns=parameters.get("wire_offset_ns"),
+        counters={} if state is None else _counters(state),
+        exact=exact,
+        drift=None if drift is None else ClockDriftReport(**asdict(drift)),
+        clock_offset_ns=recorder.measured_from_ns,
+        clock_uncertainty_ns=recorder.clock_uncertainty_ns,
+    )
+    marks = [*([] if lost is None else [lost_mark(lost)]), *_marks(state, totals, histogram)]
+    return OuterView(recorder.table, summary, recorder.builder.outliers, marks, report, reason)
+
+
+def _warm_up_stimuli(key: StepKey) -> int:
+    """A number of stimuli that take about as long as the warm-up, so that it ends by itself with the last answer and not with one on its way.
+
+    An even one: the line is then low, and giving it up is no edge.
+    """
+    cycle_ns = cast("SignalProbe", probes.get(key.probe)).cycle_ns(key.parameters)
+    return 2 * max(1, round(int(key.parameters["warm_up_ns"]) / cycle_ns / 2))
+
+
+def _run(
+    recorder: _Recorder, session: Session, beside: Beside, configuration: Configuration
+) -> tuple[str, State | None, Histogram | None, MeasureError | None]:
+    """Warm-up and measured phase: (why it ended, last counters, the instrument's histogram, how it was lost)."""
+    warm_up_ns = int(beside.key.parameters["warm_up_ns"])
+    first: Phase = "warm-up" if warm_up_ns else "measure"
+    if beside.makes_stimuli:
+        beside.begin()
+        recorder.start(first, replace(configuration, count=_warm_up_stimuli(beside.key)) if warm_up_ns else configuration)
+    else:
+        # The line is watched before its first edge.
+        recorder.start(first, configuration)
+        beside.begin()
+    if warm_up_ns:
+        reason = recorder.listen(for_ns=None if beside.makes_stimuli else warm_up_ns)
+        recorder.close(session.state)
+        if reason not in (WARM, "count"):
+            return reason, None, None, None
+        recorder.start("measure", configuration)
+    try:
+        reason = recorder.listen(for_ns=None)
+        state = session.current_state()
+        recorder.close(state)
+        return reason, state, session.histogram(), None
+    except MeasureError as error:
+        if recorder.builder.totals().count == 0:
+            raise
+        state = session.state
+        recorder.close(None)
+        return DIED, state, None, error
+
+
+def _written(configuration: Configuration) -> dict[str, object]:
+    """The configuration, with the words of the format's description."""
+    written = asdict(configuration)
+    return {name: value.name.lower() if name in ("mode", "edges", "answer", "timing", "pull") else value for name, value in written.items()}
+
+
+def _counters(state: State) -> dict[str, int]:
+    named = asdict(state)
+    return {name: int(value) for name, value in named.items() if name not in ("run", "mode", "now")}
+
+
+def _ticks_to_ns(session: Session, configuration: Configuration) -> tuple[float, float]:
+    """(length of a tick, what a value's nominal time in whole ticks differs from the one in ns)."""
+    ticks = session.identity.ticks_per_second
+    nominal = configuration.nominal_ns * ticks // NS_PER_S * session.identity.tick_ns - configuration.nominal_ns
+    return session.identity.tick_ns, nominal if configuration.mode is Mode.PERIODIC else 0.0
+
+
+def _exact(histogram: Histogram, session: Session, configuration: Configuration) -> ExactFigures:
+    tick_ns, added_ns = _ticks_to_ns(session, configuration)
+
+    def of(ticks: float | None) -> float | None:
+        return None if ticks is None else ticks * tick_ns + added_ns
+
+    std = histogram.standard_deviation
+    return ExactFigures(
+        count=histogram.count,
+        min_ns=of(histogram.minimum),
+        mean_ns=of(histogram.mean),
+        std_ns=None if std is None else std * tick_ns,
+        max_ns=of(histogram.maximum),
+    )
+
+
+def _summary(series: int, recorder: _Recorder, state: State | None, histogram: Histogram | None, exact: ExactFigures | None, session: Session) -> Summary:
+    """The instrument's own figures where its stream brought every event: then the windows have to agree with them. Else those of the windows."""
+    totals, warm_up = recorder.builder.totals(), recorder.builder.warm_up()
+    if state is None or histogram is None or exact is None:
+        return summary_line(series, totals, warm_up)
+    complete = not (state.events_dropped or state.edges_lost or recorder.orphans or session.frames_missing or session.frames_damaged)
+    if not complete or exact.min_ns is None or exact.max_ns is None or exact.mean_ns is None:
+        return summary_line(series, totals, warm_up, lost=max(0, histogram.count - totals.count))
+    own = PhaseTotals(histogram.count, state.missed, round(exact.min_ns), round(exact.max_ns), round(exact.mean_ns * histogram.count), totals.m2_ns2)
+    return summary_line(series, own, warm_up)
+
+
+def _marks(state: State | None, totals: PhaseTotals, histogram: Histogram | None) -> list[Mark]:
+    if state is None:
+        return []
+    marks: list[Mark] = []
+    if state.edges_lost:
+        detail = (
+            f"more edges came than the instrument takes: at least {state.edges_lost} are lost, and {state.voided} stimuli that were under way count for nothing"
+        )
+        marks.append(Mark(name="edges-lost", severity=Severity.INVALID, detail=detail))
+    if histogram is not None and histogram.count != totals.count and not state.edges_lost:
+        detail = f"this machine read too slowly: {histogram.count - totals.count} of {histogram.count} values are in the instrument's own figures alone"
+        marks.append(Mark(name="stream-gaps", severity=Severity.DOUBTFUL, detail=detail))
+    if state.extra:
+        detail = f"{state.extra} edges answer no stimulus: noise on the line, or another user of it"
+        marks.append(Mark(name="noise", severity=Severity.DOUBTFUL, detail=detail))
+    if state.glitches:
+        detail = f"{state.glitches} edges of pulses as short as a tick of the instrument: look at the wires and their ground"
+        marks.append(Mark(name="glitches", severity=Severity.DOUBTFUL, detail=detail))
+    return marks

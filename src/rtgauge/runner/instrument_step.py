@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: MIT
+"""A signal probe with an instrument at the other end of the line: the target's engine gives the inner view, the instrument the outer one.
+
+Each measures by its own clock, and no time of one is subtracted from a time of the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import polars as pl
+
+from rtgauge.errors import MeasureError
+from rtgauge.instrument.address import is_latmon, latmon_address
+from rtgauge.instrument.self_test import self_test
+from rtgauge.instrument.session import Session
+from rtgauge.load.lifecycle import RunningLoad
+from rtgauge.probe import registry as probes
+from rtgauge.probe.signal_parameters import SignalProbe
+from rtgauge.record.files import whole_file
+from rtgauge.record.model import InstrumentReport, Mark, Outlier, Severity, StepKey
+from rtgauge.record.stream import SeriesLine, StreamResult, Summary
+from rtgauge.record.window_table import MOST_WINDOWS, WindowTable
+from rtgauge.runner.background_engine import BackgroundEngine
+from rtgauge.runner.context import RunContext
+from rtgauge.runner.engine_stream import EngineStream, Measured, arm_and_stop, as_exception
+
+STREAM = "stream.ndjson"
+OUTER_TABLE = "windows-outer"
+"""Of a long step the begin of the names of the files with the instrument's windows."""
+DIED = "instrument-died"
+"""End reason where the instrument was lost in the middle."""
+
+
+def instrument_of(key: StepKey) -> str | None:
+    """The address of the instrument of a step; None where it has none."""
+    address: str | None = key.parameters.get("instrument")
+    return address
+
+
+@dataclass(frozen=True)
+class OuterView:
+    """What an instrument measured, as a series with the number that it was given."""
+
+    windows: WindowTable | pl.DataFrame
+    summary: Summary | None
+    """None: the instrument gives no figures that the windows could be compared with."""
+    outliers: list[Outlier]
+    marks: list[Mark]
+    report: InstrumentReport
+    end_reason: str
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What an instrument is told of the step: when to stop, whom to tell of progress."""
+
+    key: StepKey
+    context: RunContext
+    engine: BackgroundEngine
+    load: RunningLoad | None
+    folder: Path
+    series: int
+    begin: Callable[[], None]
+    """Starts the load's phase and the engine's."""
+
+    @property
+    def makes_stimuli(self) -> bool:
+        """Whether the engine answers, and the instrument says how long it takes; else the engine toggles, and ends by itself."""
+        return self.key.parameters["role"] == "slave"
+
+    def over(self, elapsed_ns: float) -> str | None:
+        """Why the measuring is over, so long after it began; None: it is not. Raises MeasureError where the load died."""
+        if self.load is not None:
+            self.load.check()
+        if self.context.interrupt.requested:
+            return "stopped"
+        if self.engine.ended.is_set():
+            end = self.engine.stream.result.end
+            return "died" if end is None or self.makes_stimuli else end.reason
+        parameters = self.key.parameters
+        if self.makes_stimuli and not parameters["cycles"] and elapsed_ns >= parameters["duration_ns"]:
+            return "duration"
+        return None
+
+    def series_line(self) -> SeriesLine:
+        """Of the instrument's series."""
+        metric = cast("SignalProbe", probes.get(self.key.probe)).instrument_metric
+        return SeriesLine(type="series", series=self.series, metric=metric, unit="ns", labels={"role": "instrument"})
+
+
+def lost_mark(error: MeasureError) -> Mark:
+    """Of an instrument that was lost in the middle."""
+    detail = f"the instrument was lost in the middle: {error}; what it had sent until then is kept"
+    return Mark(name="instrument-lost", severity=Severity.INVALID, detail=detail)
+
+
+def _engine(key: StepKey, context: RunContext, samples_dir: str | None, log: Path) -> BackgroundEngine:
+    arguments = cast("SignalProbe", probes.get(key.probe)).beside_instrument(key.parameters, samples_dir)
+    return BackgroundEngine(context.target.engine(*arguments, group=context.group), context.target, key.parameters["role"], EngineStream(log))
+
+
+def measure(key: StepKey, context: RunContext, load: RunningLoad | None, folder: Path, begin: Callable[[], None], samples_dir: str | None) -> Measured:
+    """Measure with an engine on the target and an instrument at this machine. `begin` is called when both are ready.
+
+    Raises InputError or MeasureError for what either refuses. An instrument that is lost in the middle ends the step, which keeps what was measured.
+    """
+    from rtgauge.runner.instrument_latmon import measure_with_latmon
+    from rtgauge.runner.instrument_serial import LOOPBACK_COUNT, measure_with_session
+
+    address = str(instrument_of(key))
+    context.progress.phase("the instrument is prepared")
+    session = None if is_latmon(address) else Session.open(address)
+    try:
+        # Before there is an engine: the edges of this are on the line, too.
+        loopback = None if session is None else self_test(session, inside=True, count=LOOPBACK_COUNT)
+        engine = _engine(key, context, samples_dir, folder / STREAM)
+        try:
+            engine.wait_armed(context)
+
+            def both_begin() -> None:
+                begin()
+                engine.program.say("go")
+                context.progress.phase("measuring")
+
+            slave = key.parameters["role"] == "slave"
+            engine.stream.table.place(1 if slave else 0, 0)
+            series = 0 if slave else 1 + max((line.series for line in engine.stream.result.series), default=-1)
+            beside = Beside(key, context, engine, load, folder, series, both_begin)
+            # The first Ctrl-C only sets a flag, which is looked at ten times a second.
+            outer = measure_with_latmon(beside, address) if session is None or loopback is None else measure_with_session(beside, session, address, loopback)
+            died = engine.ended.is_set() and slave
+            engine.end()
+        except BaseException:
+            engine.program.stop()
+            raise
+    finally:
+        if session is not None:
+            session.close()
+    if engine.stream.result.error is not None:
+        raise as_exception(engine.stream.result.error, context.target)
+    return _merge(key, beside, outer, died=died)
+
+
+def _merge(key: StepKey, beside: Beside, outer: OuterView, *, died: bool) -> Measured:
+    """One result of the two: of a slave the outer series comes first, of a master its own."""
+    stream = beside.engine.stream
+    first = 1 if beside.makes_stimuli else 0
+    inner = StreamResult()
+    inner.hello, inner.end = stream.result.hello, stream.result.end
+    inner.calibrations, inner.results = stream.result.calibrations, stream.result.results
+    machine = {"machine": key.targets["self"]}
+    own = [line.model_copy(update={"series": line.series + first, "labels": line.labels | machine}) for line in stream.result.series]
+    summaries = [line.model_copy(update={"series": line.series + first}) for line in stream.result.summaries]
+    outliers = [line.model_copy(update={"series": line.series + first}) for line in stream.result.outliers]
+    inner.series = [beside.series_line(), *own] if beside.makes_stimuli else [*own, beside.series_line()]
+    inner.summaries = summaries if outer.summary is None else [outer.summary, *summaries]
+    inner.outliers = [*outer.outliers, *outliers]
+    inner.marks = [mark.model_copy(update={"series": None if mark.series is None else mark.series + first}) for mark in stream.result.marks]
+    inner.marks += outer.marks
+    if died:
+        detail = f"the slave on {beside.context.target.name} ended while it was needed: {beside.engine.why()}"
+        inner.marks.append(Mark(name="slave-died", severity=Severity.INVALID, detail=detail))
+    windows = _windows(beside, outer)
+    reason = outer.end_reason if beside.makes_stimuli or outer.end_reason == DIED else None
+    return Measured(
+        inner,
+        pl.concat(windows if beside.makes_stimuli else windows[::-1]),
+        (beside.engine.program,),
+        instrument=outer.report,
+        outer_samples=beside.makes_stimuli,
+        from_histogram=outer.summary is None,
+        end_reason="slave-died" if died else reason,
+    )
+
+
+def _windows(beside: Beside, outer: OuterView) -> list[pl.DataFrame]:
+    """Those of the instrument, and those of the engine; of a long step merged in time."""
+    own, table = beside.engine.stream.table, outer.windows
+    if isinstance(table, WindowTable):
+        count = own.count + table.count
+        return [table.frame(count), own.frame(count)]
+    if own.count > MOST_WINDOWS:
+        with whole_file(beside.folder / f"{OUTER_TABLE}-00000.parquet") as file:
+            table.write_parquet(file)
+    return [table, own.frame()]
+
+
+def check_instrument_and_arm(key: StepKey, context: RunContext) -> None:
+    """Look whether the instrument answers, and arm the engine and stop it again. Raises InputError or MeasureError for what either refuses."""
+    address = str(instrument_of(key))
+    if is_latmon(address):
+        latmon_address(address)  # a latmon serves one connection, and begins to measure with it
+    else:
+        Session.open(address).close()
+    arguments = cast("SignalProbe", probes.get(key.probe)).beside_instrument(
+        {**key.parameters, "trace_parts": False} if "trace_parts" in key.parameters else key.parameters, None
+    )
+    refused, status = arm_and_stop(context.target.engine(*arguments, group=context.group), context.target)
+    if refused is not None:
+        raise refused
+    if status:
+        raise MeasureError(f"the engine ended at once with status {status}; run `rtgauge probe {key.probe}` to see why")
