@@ -29,7 +29,10 @@ def latmon(seconds: Sequence[Sequence[int]], *, piece: int = 1 << 20, raw: bytes
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
-        connection, _ = listener.accept()
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return
         with connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -69,6 +72,8 @@ def latmon(seconds: Sequence[Sequence[int]], *, piece: int = 1 << 20, raw: bytes
     thread.start()
     try:
         yield f"latmon:127.0.0.1:{listener.getsockname()[1]}", requests
+        with contextlib.suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)  # where nobody came
         thread.join()
     finally:
         listener.close()
