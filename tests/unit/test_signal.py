@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.errors import InputError, MeasureError
+from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.registry import PROBES
 from rtgauge.probe.signal_parameters import SignalProbe, check_path, resolved
@@ -125,3 +126,9 @@ def test_with_an_instrument_the_target_has_the_role_of_the_task_in_question() ->
     assert configuration.limit_ns < configuration.period_min_ns  # the firmware wants it so
     configuration.encode(125_000_000)
     assert normalise(PROBES["periodic"], {"instrument": "serial:E660", "path": "gpio:x:1"}, "x")["role"] == "master"
+
+
+def test_the_quick_plan_takes_another_probe_without_what_it_sets_for_its_own() -> None:
+    plan = load_plan("quick", Overrides(parameters={"probe": "response", "path": "udp:board:7000", "instrument": "serial:"}, loads=["idle"]))
+    assert [step.probe for step in plan.steps] == ["response"]
+    assert "window" not in plan.steps[0].parameters

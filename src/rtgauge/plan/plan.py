@@ -132,6 +132,8 @@ def _checked(entry: dict[str, Any], place: str, parameters: dict[str, Any], entr
     """A step of the plan with what the command line says over it; an error names the one that is wrong."""
     key = _step_key(entry, place)
     fitting = _fitting(parameters, entry, entries)
+    if "probe" in fitting:  # what the plan sets for a probe that is replaced may be unknown to the other
+        entry = {name: value for name, value in entry.items() if name in _names({"probe": fitting["probe"]})}
     return _step_key(_over(entry, fitting), COMMAND_LINE) if fitting else key
 
 
