@@ -17,27 +17,44 @@ if TYPE_CHECKING:
 
 SEVERITIES = (Severity.INVALID, Severity.DOUBTFUL, Severity.NOTE)
 """The worst first."""
+SHOWN = 4
+"""So many steps are named where not all have the mark in its severest form."""
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """A mark at one place: the step (and CPU), how severe it was there, and what was seen."""
+
+    place: str
+    severity: Severity
+    detail: str
+    step: str | None
 
 
 @dataclass(frozen=True)
 class GatheredMark:
-    """One mark of any number of steps. `where`: "on 5 of 5 steps", "under cpu, CPU 1", or "" for the whole run; `details`: (place, what was seen)."""
+    """One mark of any number of steps, by its severest sighting. `where`: "on 5 of 5 steps", "under cpu, CPU 1", or "" for the whole run."""
 
     name: str
-    severity: Severity
     where: str
-    details: list[tuple[str, str]]
+    sightings: list[Sighting]
+    """The severest first."""
+
+    @property
+    def severity(self) -> Severity:
+        """That of the severest sighting."""
+        return self.sightings[0].severity
 
     @property
     def several(self) -> bool:
-        """Whether the steps saw different things."""
-        return len({seen for _, seen in self.details}) > 1
+        """Whether different things were seen."""
+        return len({sighting.detail for sighting in self.sightings}) > 1
 
     @property
     def detail(self) -> str:
-        """What was seen, with the place of the first where the others saw something else."""
-        place, text = self.details[0]
-        return f"{place}: {text}" if self.several else text
+        """What was seen, with the place of the severest where elsewhere something else was seen."""
+        first = self.sightings[0]
+        return f"{first.place}: {first.detail}" if self.several and not self.where.endswith(first.place) else first.detail
 
 
 def _place(step: Step, mark: Mark, names: dict[str, str]) -> str:
@@ -47,23 +64,28 @@ def _place(step: Step, mark: Mark, names: dict[str, str]) -> str:
     return f"{names[step.id]}, {series}"
 
 
+def _where(sightings: list[Sighting], steps: int, names: dict[str, str]) -> str:
+    seen = list(dict.fromkeys(sighting.step for sighting in sightings if sighting.step is not None))
+    if not seen or steps == 1:
+        return ""
+    if len(sightings) == 1:
+        return f"under {sightings[0].place}"
+    worst = sightings[0].severity
+    worst_steps = list(dict.fromkeys(sighting.step for sighting in sightings if sighting.severity is worst and sighting.step is not None))
+    of_these = f", {worst.value} under {', '.join(names[step] for step in worst_steps[:SHOWN])}" if len(worst_steps) < len(seen) else ""
+    return f"on {len(seen)} of {plural(steps, 'step')}{of_these}{', ...' if of_these and len(worst_steps) > SHOWN else ''}"
+
+
 def gathered_marks(record: Record) -> list[GatheredMark]:
     """Every mark of the record once, the severest first."""
     names = step_labels(record)
-    places: dict[tuple[Severity, str], list[tuple[str, str, str]]] = {}
+    by_name: dict[str, list[Sighting]] = {}
     for mark in record.run.marks:
-        places.setdefault((mark.severity, mark.name), []).append(("", "the whole run", mark.detail))
+        by_name.setdefault(mark.name, []).append(Sighting("the whole run", mark.severity, mark.detail, None))
     for step in ordered_steps(record):
         for mark in step.marks:
-            places.setdefault((mark.severity, mark.name), []).append((step.id, _place(step, mark, names), mark.detail))
-    gathered: list[GatheredMark] = []
-    for (severity, name), seen in places.items():
-        steps = {step for step, _, _ in seen} - {""}
-        if not steps:
-            where = ""
-        elif len(seen) == 1 and len(record.steps) > 1:
-            where = f"under {seen[0][1]}"
-        else:
-            where = f"on {len(steps)} of {plural(len(record.steps), 'step')}" if len(record.steps) > 1 else ""
-        gathered.append(GatheredMark(name, severity, where, [(place, detail) for _, place, detail in seen]))
+            by_name.setdefault(mark.name, []).append(Sighting(_place(step, mark, names), mark.severity, mark.detail, step.id))
+    for sightings in by_name.values():
+        sightings.sort(key=lambda sighting: SEVERITIES.index(sighting.severity))
+    gathered = [GatheredMark(name, _where(sightings, len(record.steps), names), sightings) for name, sightings in by_name.items()]
     return sorted(gathered, key=lambda mark: SEVERITIES.index(mark.severity))

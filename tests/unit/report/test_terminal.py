@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
+from rtgauge.record.model import Mark, Severity
 from rtgauge.record.reader import Record
 from rtgauge.report.compare.tables import Grid
 from rtgauge.report.compare.terminal import print_grids
@@ -88,6 +89,14 @@ def test_a_mark_of_several_steps_is_said_once(tmp_path: Path):
     text = summary(Record.open(write_record(tmp_path, Shape(repeats=3))), 160)
     assert text.count("steal") == 1
     assert "note: steal on 3 of 9 steps: the hypervisor took 0.3 % of the time" in text
+
+
+def test_a_mark_of_two_severities_is_said_once_by_the_worse(record: Record):
+    steal = Mark(name="steal", severity=Severity.DOUBTFUL, detail="the hypervisor took 5 % of the time")
+    steps = [record.steps[0].model_copy(update={"marks": [steal]}), *record.steps[1:]]
+    text = summary(replace(record, steps=steps), 160)
+    assert "doubtful: steal on 2 of 3 steps, doubtful under idle: the hypervisor took 5 % of the time" in text
+    assert text.count("steal") == 1
 
 
 def test_repeats_have_their_median_and_spread(tmp_path: Path):
