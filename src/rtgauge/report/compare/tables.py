@@ -13,7 +13,7 @@ from rtgauge.probe.registry import plural_of
 from rtgauge.record.model import Severity
 from rtgauge.report.quantity import capital
 from rtgauge.report.text import NONE, us, whole
-from rtgauge.units import format_count, format_time
+from rtgauge.units import format_count, format_time, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -254,7 +254,8 @@ def selection_notes(selections: Sequence[Selection], pairs: Sequence[Pair]) -> l
         if least is None:
             nearest = f"nothing could be tested against {chosen.baseline}"
         elif chosen.best is None:
-            nearest = f"every side is rejected against {chosen.baseline}" + (f", nearest is {least}" if len(statistics) > 1 else "")
+            several = len(statistics) > 1
+            nearest = f"every side is rejected against {chosen.baseline}, nearest is {least}" if several else f"{least} is rejected against {chosen.baseline}"
         else:
             nearest = f"nearest to {chosen.baseline} is {chosen.best}" if len(statistics) > 1 else f"{chosen.best} is not rejected against {chosen.baseline}"
         lower = f"; rejected, but lower at every quantile: {', '.join(chosen.rejected_but_lower)}" if chosen.rejected_but_lower else ""
@@ -274,7 +275,7 @@ def selection_grid(result: Comparison) -> Grid:
     for pair in result.pairs:
         notes += [f"{pair.side}: {test.convention.value}: {test.cannot}." for test in (pair.paper, pair.textbook) if test.cannot is not None]
         if pair.paper.empty_bins_merged:
-            notes.append(f"{pair.side}: {pair.paper.empty_bins_merged} empty bins of the baseline were merged with the filled bin below them.")
+            notes.append(f"{pair.side}: {plural(pair.paper.empty_bins_merged, 'empty bin')} of the baseline merged with the filled bin below.")
     notes += selection_notes(result.selections, result.pairs)
     notes.append(
         "paper: 1 us bins, reshaped to the baseline's range, as many degrees of freedom as bins. "

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 MOST_SETTINGS = 24
 LONGEST = 100
-LEAST_TEXT = 8
+LONGEST_WORD = 24
+"""Longer words of a text are broken."""
 NUMBERS = {
     "count",
     "missed",
@@ -63,16 +64,24 @@ def _table(grid: Grid) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_header=any(grid.columns))
     for i, column in enumerate(grid.columns):
         numeric = _is_numeric(grid, i)
-        table.add_column(Text(printable(column)), justify="right" if numeric else "left", no_wrap=numeric, style="bold" if i == 0 else "", overflow="fold")
+        style, justify = "bold" if i == 0 else "", "right" if numeric else "left"
+        table.add_column(Text(printable(column)), justify=justify, no_wrap=numeric, style=style, overflow="fold", min_width=_least_column(grid, i))
     for row in grid.rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
     return table
 
 
+def _least_column(grid: Grid, at: int) -> int:
+    """The narrowest that a column can be: numbers are neither cut nor broken, nor are words."""
+    cells = [line[at] for line in (grid.columns, *grid.rows)]
+    if _is_numeric(grid, at):
+        return max(map(len, cells))
+    return min(LONGEST_WORD, max((len(word) for cell in cells for word in cell.split()), default=0))
+
+
 def _least_width(grid: Grid) -> int:
-    """The narrowest that the table can be: numbers are neither cut nor broken, and of the rest something is left."""
-    widths = [max(len(line[i]) for line in (grid.columns, *grid.rows)) for i in range(len(grid.columns))]
-    return sum((width if _is_numeric(grid, i) else min(width, LEAST_TEXT)) + 2 for i, width in enumerate(widths))
+    """The narrowest that the table can be."""
+    return sum(_least_column(grid, i) + 2 for i in range(len(grid.columns)))
 
 
 def _settings(grid: Grid) -> tuple[Grid, int]:
