@@ -128,6 +128,6 @@ def test_the_ratio_as_a_table():
     out = io.StringIO()
     print_ratio(schedulability_ratio(50, 3, [0.5, 1.0], periods_ns=(MS, 9 * MS), seed=1, growth=True), Console(file=out, width=100))
     rows = [line.split() for line in out.getvalue().splitlines()]
-    assert rows[2][:2] == ["0.500", "100.00%"]
-    assert rows[3][0] == "1.000"
-    assert "growth" in rows[1]
+    assert rows[3][:2] == ["0.500", "100.00%"]
+    assert rows[4][0] == "1.000"
+    assert "growth" in rows[2]

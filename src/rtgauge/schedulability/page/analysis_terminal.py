@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 from rich.table import Table
@@ -139,8 +140,19 @@ def _growth(growth: GrowthResult) -> str:
     return f"growth: execution times would have to shrink by a factor of {growth.factor:.6f}; the limit is {growth.limited_by}"
 
 
+def _ratio_conclusion(result: RatioResult) -> str:
+    """Up to which utilisation every set is schedulable, and from which on fewer than half are."""
+    points = sorted(result.points, key=lambda point: point.utilisation)
+    whole = [point.utilisation for point in itertools.takewhile(lambda point: point.exact == point.sets, points)]
+    fewer = next((point.utilisation for point in points if point.exact * 2 < point.sets), None)
+    parts = [f"every set is schedulable up to a utilisation of {whole[-1]:.3g}" if whole else "not every set is schedulable at any of these utilisations"]
+    parts.append(f"fewer than half are from {fewer:.3g} on" if fewer is not None else "at least half are at each")
+    return "; ".join(parts)[:1].upper() + "; ".join(parts)[1:]
+
+
 def print_ratio(result: RatioResult, console: Console) -> None:
-    """A row a utilisation."""
+    """The conclusion, then a row a utilisation."""
+    console.print(Text(_ratio_conclusion(result), style="bold"))
     low, high = (format_duration(period) for period in result.periods_ns)
     console.print(Text(f"{result.sets} random sets of {result.tasks} tasks at each utilisation, periods {low} ... {high}, seed {result.seed}"))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
