@@ -168,8 +168,8 @@ def parse_raw(path: Path) -> Measurement:
 
 
 def _recognises(head: str) -> bool:
-    start = head.lstrip()[:4096]
-    return start.startswith("{") and '"file_version"' not in head and re.search(r'"cpu"\s*:\s*\{\s*"[0-9]+"\s*:\s*\{', head) is not None
+    # Lines of the screen (-v) may be before it.
+    return '"file_version"' not in head and re.search(r'"cpu"\s*:\s*\{\s*"[0-9]+"\s*:\s*\{', head) is not None
 
 
 def _read(path: Path, _hints: Hints) -> list[Measurement]:

@@ -94,6 +94,12 @@ def test_jitterdebugger(tmp_path):
     assert record.systems["board"]["kernel"]["release"] == "6.1.0-rt"
 
 
+def test_jitterdebugger_behind_the_lines_of_its_screen(tmp_path):
+    screen = "affinity: 0,2 = 2 [0x5]\nT: 0 (  614) A: 0 C:       100 Min:         3 Avg:    3.46 Max:        40\n"
+    record = imported("jitterdebugger.json", tmp_path, screen + FILES["jitterdebugger.json"])
+    assert figures(record) == figures(imported("jitterdebugger.json", tmp_path))
+
+
 @pytest.mark.parametrize("word", [4, 8])
 def test_samples_of_targets_of_either_word_size(word, tmp_path):
     time = "ii" if word == 4 else "qq"
