@@ -278,7 +278,7 @@ def test_the_study_chooses_and_measures_the_choice_under_load(tmp_path: Path, un
     steps = [document(path.read_text()) for path in sorted(record.glob("steps/*/step.json"))]
     assert sorted(step["key"]["deployment"] for step in steps[:2]) == ["M", "Single"]
     assert [(step["key"]["deployment"], step["key"]["load"]) for step in steps[2:]] == [(chosen[1], "cpu")]
-    assert done.stdout.index("Selection against Single") < done.stdout.index("chosen ")
+    assert done.stdout.index("Selection (chi-square)") < done.stdout.index("chosen ")
     assert f"compared {record / 'compare.html'}" in done.stdout
     assert (record / "compare.html").is_file()
     assert state() == unchanged

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 from pydantic import BaseModel
+from rich.text import Text
 
 from rtgauge.analysis.comparison import Comparison
 from rtgauge.analysis.deployment_choice import IDLE, Choice, ComparedDeployments, choose_deployment
@@ -23,6 +24,7 @@ from rtgauge.report.compare.page import html
 from rtgauge.report.compare.tables import grids
 from rtgauge.report.compare.terminal import print_grids
 from rtgauge.report.terminal import print_summary
+from rtgauge.report.text import printable
 from rtgauge.runner.interrupt import Interrupt
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ def _tell_choice(compared: ComparedDeployments, display: Display, *, as_json: bo
     with display.paused():
         if compared.comparison is not None and not as_json:
             console = Console()
+            console.print(Text(printable(compared.comparison.conclusion), style="bold"))
             print_grids(grids(compared.comparison, console.width), console)
         typer.echo(f"chosen   {compared.choice.deployment}: {compared.choice.reason}", err=as_json)
 
