@@ -39,8 +39,13 @@ class TirePresenter(Presenter):
         from rtgauge.tire.page.prose import search_words
         from rtgauge.tire.page.step_table import steps_in_short
 
-        found = [text.removesuffix(".") for results in results_of(record) for text in search_words(results)]
-        return found[0] if found else steps_in_short(steps)
+        searched = [(results, row, row.searched.nodes) for results in results_of(record) for row in results.frontiers if row.searched is not None]
+        held = [(nodes, results, row) for results, row, nodes in searched if nodes is not None]
+        if not held:
+            return steps_in_short(steps)
+        _, results, row = max(held, key=lambda triple: triple[0])
+        (text,) = search_words(results.model_copy(update={"frontiers": [row]}))
+        return f"the largest tire that keeps every deadline: {text.removesuffix('.')}"
 
     def figures(self, record: Record, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - of every presenter
         """Those of every system."""
