@@ -91,7 +91,7 @@ def _timing(records: Sequence[Record], timing: Timing) -> list[Chapter]:
 
 def compare(
     records: Annotated[
-        list[Path] | None, typer.Argument(metavar="[RECORD]...", help="Record folders, or latest; one is enough if it has several loads or deployments.")
+        list[Path] | None, typer.Argument(metavar="RECORD", help="Record folders, or latest; one is enough if it has several loads or deployments.")
     ] = None,
     label: Annotated[list[str] | None, typer.Option(metavar="NAME=RECORD", help="A record, and what to call it; may be repeated.")] = None,
     baseline: Annotated[
