@@ -27,7 +27,7 @@ MOST_TOML = MIB
 MOST_VALUES = 2_000_000
 """Values in one JSON file: an empty list of two bytes takes 64 in memory."""
 MOST_DEPTH = 64
-MOST_INTEGER = 1 << 64
+MOST_INTEGER = 1 << 63
 MOST_FLOAT = 1e30
 MOST_TEXT = 4 * MIB
 MOST_DOTS = 64
@@ -71,8 +71,8 @@ def _check_values(document: object) -> None:
             elif isinstance(value, list):
                 inner += cast("list[object]", value)
             elif isinstance(value, int):
-                if abs(value) >= MOST_INTEGER:
-                    raise ValueError("an integer has more than 64 bits")
+                if not -MOST_INTEGER <= value < MOST_INTEGER:
+                    raise ValueError("an integer has more than 64 bits (with its sign)")
             elif isinstance(value, float):
                 if not abs(value) <= MOST_FLOAT:
                     raise ValueError("a number is not finite, or above 1e30")

@@ -128,10 +128,10 @@ def _over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in below.items() if key not in replaced} | above
 
 
-def _checked(entry: dict[str, Any], place: str, parameters: dict[str, Any], entries: list[dict[str, Any]]) -> StepKey:
+def _checked(entry: dict[str, Any], place: str, parameters: dict[str, Any], known: set[str]) -> StepKey:
     """A step of the plan with what the command line says over it; an error names the one that is wrong."""
     key = _step_key(entry, place)
-    fitting = _fitting(parameters, entry, entries)
+    fitting = _fitting(parameters, entry, known)
     if "probe" in fitting:  # what the plan sets for a probe that is replaced may be unknown to the other
         entry = {name: value for name, value in entry.items() if name in _names({"probe": fitting["probe"]})}
     return _step_key(_over(entry, fitting), COMMAND_LINE) if fitting else key
@@ -142,9 +142,15 @@ def _names(entry: dict[str, Any]) -> set[str]:
     return {*STEP_KEYS, *(key_names(probe) if probe is not None else ())}
 
 
-def _fitting(parameters: dict[str, Any], entry: dict[str, Any], entries: list[dict[str, Any]]) -> dict[str, Any]:
-    """Of what is said for every step, what this one's probe knows; a key that no step of the plan knows stays, to be refused."""
-    elsewhere = set[str]().union(*(_names(other) for other in entries)) - _names(entry)
+def _known(entries: list[dict[str, Any]]) -> set[str]:
+    """The keys that any step of a plan knows."""
+    probes_named = {str(entry.get("probe", probes.DEFAULT)) for entry in entries}
+    return set[str]().union(*(_names({"probe": name}) for name in probes_named))
+
+
+def _fitting(parameters: dict[str, Any], entry: dict[str, Any], known: set[str]) -> dict[str, Any]:
+    """Of what is said for every step, what this one's probe knows; a key that no step of the plan knows (`known`) stays, to be refused."""
+    elsewhere = known - _names(entry)
     return {key: value for key, value in parameters.items() if key not in elsewhere}
 
 
@@ -240,7 +246,8 @@ def make_plan(written: dict[str, Any], source_name: str, overrides: Overrides) -
     ]
     # Which probe a step has may be said by the defaults alone.
     own_entries = [{"probe": plan.defaults.get("probe", probes.DEFAULT), **entry} for entry, _ in bare]
-    entries = [(_over(_fitting(plan.defaults, own, own_entries), entry), place) for own, (entry, place) in zip(own_entries, bare, strict=True)]
+    known = _known(own_entries)
+    entries = [(_over(_fitting(plan.defaults, own, known), entry), place) for own, (entry, place) in zip(own_entries, bare, strict=True)]
     if overrides.loads is not None:
         entries = [({**entry, "load": load}, place) for entry, place in _but_for_the_load(entries) for load in overrides.loads]
     if overrides.deployments is not None:
@@ -256,8 +263,8 @@ def make_plan(written: dict[str, Any], source_name: str, overrides: Overrides) -
         _check_bootable(targets, source_name)
     seed = overrides.seed if overrides.seed is not None else plan.seed if plan.seed is not None else secrets.randbelow(2**32)
     generator = random.Random(seed)  # noqa: S311 - an order to be told again, not a secret
-    written_entries = [entry for entry, _ in entries]
-    keys = [_checked(entry, place, overrides.parameters, written_entries) for entry, place in entries]
+    known = _known([entry for entry, _ in entries])
+    keys = [_checked(entry, place, overrides.parameters, known) for entry, place in entries]
     _check_peers(keys, targets, source_name)
     ordered = [step for target in targets for step in _ordered(keys, target, repeats, generator if plan.order == "random" else None)]
     raised = [*plan.raised, *overrides.raised]

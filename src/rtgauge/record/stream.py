@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from rtgauge.errors import RecordError
 from rtgauge.record.model import Calibration, Mark, Outlier, Result, ThreadCounts, WarmUp
 
+MOST_LINES = 500_000
+"""Lines of a stream that are kept in memory as they are."""
 STREAM_VERSION = 2
 VERSIONS = (1, STREAM_VERSION)
 
@@ -194,11 +196,15 @@ class StreamResult:
         self.calibrations: list[Calibration] = []
         self.segments: list[SegmentLine] = []
         self.results: list[Result] = []
+        self._lines = 0
         self.end: End | None = None
         self.error: ErrorLine | None = None
 
     def take(self, line: AnyLine) -> None:
-        """Add one line."""
+        """Add one line. Raises RecordError where there are more than any probe prints."""
+        self._lines += not isinstance(line, Window)
+        if self._lines > MOST_LINES:
+            raise RecordError(f"the engine's stream has more than {MOST_LINES} lines that are no windows: it is none of this engine")
         match line:
             case Hello():
                 self.hello = line

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Self, cast
 from pydantic import Field, TypeAdapter, ValidationError
 
 from rtgauge.errors import MeasureError
+from rtgauge.input_file import parse_json
 from rtgauge.target.guard_error import guard_error
 from rtgauge.target.label import plain_label
 from rtgauge.target.lease import LEASE_NS, LeaseKeeper
@@ -45,6 +46,7 @@ GIVE = 'exec cat -- "$1"'
 MAKE = 'umask 077; mkdir "$1"'
 FILES_TIMEOUT_S = 24 * 3600.0
 SET_UP_FAILED = 127
+FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 KEEP = 'umask 077; cat >"$1"'
 SESSION, ABOUT = "session", "about"
 PROGRAM, FILES = "program", "files"
@@ -84,7 +86,7 @@ def read_files(connection: SshConnection, engine: str, paths: Iterable[str]) -> 
     """The answer of the engine's verb `read` on the target. Raises MeasureError."""
     answer = connection.run(READ, [engine], "\0".join([*paths, ""]).encode(errors="surrogateescape"))
     try:
-        read: dict[str, Any] = json.loads(answer.stdout)
+        read: dict[str, Any] = parse_json(answer.stdout)
         if not isinstance(read["files"], dict) or not isinstance(read["time_ns"], int):
             raise ValueError
     except (ValueError, KeyError, TypeError):
@@ -241,7 +243,11 @@ class SshTarget:
         # Its standard input stays open, since its end would end the command; the lease is its time limit.
         assert channel.process.stdout is not None  # noqa: S101 - Popen was asked for a pipe
         marked = channel.skip_to_mark()
-        output = channel.process.stdout.read() if marked else b""
+        try:
+            output = channel.read_all() if marked else b""
+        except MeasureError:
+            channel.kill()
+            raise
         status, _ = channel.finish()
         return Completed(SET_UP_FAILED if status is None else status, output.decode(errors="replace"))
 
@@ -306,9 +312,9 @@ class SshTarget:
             return
         names = self.read([place]).get(place, {}).get("directory", [])
         for name in names:
-            if "/" in name or name in {".", ".."}:
-                raise MeasureError(f"{self.name}: the target names a file '{name[:100]!r}', which no folder holds")
-            with (folder / name).open("wb") as file:
+            if not isinstance(name, str) or not FILE_NAME.fullmatch(name) or (folder / name).exists():
+                raise MeasureError(f"{self.name}: the target names a file '{str(name)[:100]}', which it should not have made")
+            with (folder / name).open("xb") as file:
                 channel = self._connection.channel(GIVE, [f"{place}/{name}"])
                 assert channel.process.stdout is not None  # noqa: S101 - Popen was asked for a pipe
                 if channel.skip_to_mark():

@@ -7,20 +7,24 @@ import contextlib
 import os
 import re
 import secrets
+import select
 import shlex
 import shutil
 import socket
 import subprocess
 import tempfile
+import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, cast
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.target.ssh_errors import ConnectionBroken, explain_ssh
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from io import BufferedReader
 
     from rtgauge.target.address import SshAddress
 
@@ -38,6 +42,11 @@ CONTROL_PREFIX = "rtg-ssh-"
 WRAPPER = 'echo "$0"; export LC_ALL=C; ( {body}\n); echo "$0 $?" >&2'
 
 
+MOST_ANSWER = 64 << 20
+"""Bytes of the answer to one command: /proc of a large machine has less than a tenth."""
+PIECE = 1 << 20
+MOST_BEFORE = 1 << 20
+"""Bytes that a login shell prints before a command's own output begins, and of standard error that are looked at (its end)."""
 # Said where two commands begin at once after a break: one shares the other's connection, or has its own.
 NOISE = re.compile(r"^ControlSocket .* already exists, disabling multiplexing\r?\n", re.MULTILINE)
 
@@ -83,8 +92,28 @@ class Channel:
     def skip_to_mark(self) -> bool:
         """Read standard output up to where the command's own begins; False: it ended before."""
         assert self.process.stdout is not None  # noqa: S101 - Popen was asked for a pipe
-        mark = self.mark.encode() + b"\n"
-        return any(line.endswith(mark) for line in self.process.stdout)
+        mark, skipped = self.mark.encode() + b"\n", 0
+        while (line := self.process.stdout.readline(MOST_BEFORE)) and skipped < MOST_BEFORE:
+            if line.endswith(mark):
+                return True
+            skipped += len(line)
+        return False
+
+    def read_all(self, timeout_s: float | None = None) -> bytes:
+        """The rest of standard output. Raises MeasureError where it is more than any answer, TimeoutError where it does not end in time."""
+        stdout = cast("BufferedReader", self.process.stdout)
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        ready = select.poll()
+        ready.register(stdout, select.POLLIN)
+        output = bytearray()
+        while deadline is None or ready.poll(max(0, deadline - time.monotonic()) * 1_000):
+            piece = stdout.read1(PIECE)
+            if not piece:
+                return bytes(output)
+            output += piece
+            if len(output) > MOST_ANSWER:
+                raise MeasureError(f"the target sends more than {MOST_ANSWER >> 20} MiB in answer to one command")
+        raise TimeoutError
 
     def finish(self) -> tuple[int | None, str]:
         """After its end: exit status (None: the connection ended before the command did) and what stands on standard error."""
@@ -96,7 +125,8 @@ class Channel:
         if self._errors.closed:
             return None, ""
         self._errors.seek(0)
-        stderr = self._errors.read().decode(errors="replace")
+        self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - MOST_BEFORE))
+        stderr = self._errors.read(MOST_BEFORE).decode(errors="replace")
         self._errors.close()
         stderr = NOISE.sub("", stderr)
         match = re.search(rf"{self.mark} ([0-9]{{1,3}})\n", stderr)
@@ -135,6 +165,15 @@ def _control_folder() -> Path:
             _remove_stale(Path(parent))
             return Path(tempfile.mkdtemp(prefix=f"{CONTROL_PREFIX}{os.getpid()}-", dir=parent))
     raise MeasureError("there is no folder with a short name for the ssh connection's socket: set TMPDIR to one, such as /tmp")
+
+
+def _feed(process: subprocess.Popen[bytes], data: bytes) -> None:
+    """Write all standard input and close it, beside the reading of the output."""
+    assert process.stdin is not None  # noqa: S101 - Popen was asked for a pipe
+    with contextlib.suppress(OSError, ValueError):
+        process.stdin.write(data)
+    with contextlib.suppress(OSError, ValueError):
+        process.stdin.close()
 
 
 class SshConnection:
@@ -181,8 +220,10 @@ class SshConnection:
         given = send if not isinstance(send, bytes) else subprocess.PIPE
         channel = self.channel(body, words, given)
         try:
-            output, _ = channel.process.communicate(send if isinstance(send, bytes) else None, timeout=timeout_s)
-        except subprocess.TimeoutExpired:
+            if isinstance(send, bytes):
+                threading.Thread(target=_feed, args=(channel.process, send), daemon=True).start()
+            output = channel.read_all(timeout_s)
+        except TimeoutError:
             channel.kill()
             raise ConnectionBroken.to(self.address.name, f"{self.address.name} does not answer (waited {timeout_s:g} s)") from None
         except BaseException:

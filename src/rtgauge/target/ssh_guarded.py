@@ -27,6 +27,8 @@ GONE = "rtgauge-gone"
 FULL = "No space left on device"
 END_PATIENCE_S = 10.0
 RECONNECT_S = 30.0
+MOST_LINE = 4 << 20
+"""Bytes of a line of output; those of the engine's stream have less than a tenth."""
 RETRY_S = 1.0
 
 # The guard is not the connection's child in any way that its end could reach: files for what it reads and writes, a
@@ -129,8 +131,8 @@ class SshGuarded:
         """Read what a channel says first; gives the guard's process id. Raises MeasureError, ConnectionBroken where trying again may help."""
         name = self._connection.address.name
         assert channel.process.stdin is not None and channel.process.stdout is not None  # noqa: S101 - Popen was asked for pipes
-        first = channel.process.stdout.readline().strip() if channel.skip_to_mark() else b""
-        answer = channel.process.stdout.readline() if first.isdigit() else b""
+        first = channel.process.stdout.readline(MOST_LINE).strip()[:10] if channel.skip_to_mark() else b""
+        answer = channel.process.stdout.readline(MOST_LINE) if first.isdigit() else b""
         if first.isdigit() and answer == ATTACHED:
             self._keeper.add(channel.process.stdin.fileno())
             return int(first)
@@ -192,8 +194,10 @@ class SshGuarded:
         while self._status is None:
             assert self._channel.process.stdout is not None  # noqa: S101 - Popen was asked for a pipe
             rest = b""
-            for line in self._channel.process.stdout:
+            while line := self._channel.process.stdout.readline(MOST_LINE):
                 if not line.endswith(b"\n"):
+                    if len(line) == MOST_LINE:
+                        raise MeasureError(f"{self._connection.address.name}: the target sends a line of more than {MOST_LINE >> 20} MiB")
                     rest = line
                     break
                 self._taken += len(line)

@@ -241,7 +241,8 @@ def test_a_record_that_is_linked_to_is_read(path, tmp_path):
         "[1e31]",
         "NaN",
         "[Infinity]",
-        str(2**64),
+        str(2**63),
+        str(-(2**63) - 1),
         "\ufeff{}",
         "{",
         "",
@@ -278,7 +279,7 @@ def test_toml_that_is_refused(text):
 
 
 def test_the_longest_keys_do_not_take_long():
-    text = "\n".join(f"k{i}." + ".".join("a" * 63) + " = 1" for i in range(6_000))
+    text = "\n".join(f"k{i}." + ".".join("a" * 63) + " = 1" for i in range(2_000))
     started = time.process_time()
     with pytest.raises(ValueError, match="64 deep"):
         parse_toml(text)

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""A record in which anything was changed, by accident or on purpose, is shown, or refused in one line with status 2, soon and in little memory."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rtgauge.cli.main import main
+from rtgauge.record.files import checksum
+from rtgauge.record.samples import SamplesHeader, write_samples
+from rtgauge.record.writer import RecordWriter
+from tests.unit.records import mark, run, step
+
+EXAMPLES = 5_000 if os.environ.get("RTGAUGE_NIGHTLY") else 100
+LONGEST_S, MOST_BYTES = 10.0, 1 << 30
+STEP = "steps/01-wakeup-idle"
+COMMANDS = (("show",), ("show", "--json"), ("report",), ("export",), ("export", "--format", "json"), ("frequency",), ("compare", "--resamples", "0"), ("list",))
+JSON_FILES = ("run.json", f"{STEP}/step.json", "steps/02-wakeup-cpu/step.json", "targets/local/system.json")
+HOSTILE = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**65), 2**65),
+    st.sampled_from([0, -1, 1, 2**31, 2**32, 2**53, 2**62, 2**63 - 1, 2**63, 2**64 - 1, 10**18, -(2**63), 10**400]),
+    st.floats(),
+    st.text(max_size=12),
+    st.sampled_from(["\x1b[2J", "\0", "\ufffe", "\u2028", "\u202e", "<script>", "../../etc/passwd", "[red]", "{{ 7 }}", "a" * 100_000, "\ud800", "nan", "-"]),
+    st.sampled_from([[], {}, [[]], [None], {"": None}, [[[[[[[[[[1]]]]]]]]]], [{}] * 500, {"a": {"b": {"c": [1, "x", None]}}}]),
+)
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    writer = RecordWriter.create(tmp_path_factory.mktemp("record"), host="h", name="n")
+    plan = {"name": "quick", "description": "", "step": [{"load": "idle"}]}
+    writer.write_run(run(writer.id).model_copy(update={"plan": plan, "requirement": "period=1ms latency<=200us"}))
+    for one, windows in (
+        step([[1_000, 2_000, 3_000, 250_000] * 20, [5, 70_000] * 40], missed=(2,), marks=[mark()]),
+        step([900, 1_000_000] * 30, name="02-wakeup-cpu", load="cpu"),
+    ):
+        folder = writer.step_folder(one.id)
+        write_samples(folder / "samples-0.i64", SamplesHeader(series=0, cpu=0, start_ns=0, interval_ns=1_000_000, warm_up_ns=0), [1_000, 2_000])
+        writer.commit_step(one, windows)
+    writer.write_system("local", {"host": "h", "kernel": {"release": "6.1", "preempt": "rt"}, "cpus": [{"id": 0, "mhz": 1000.5}], "audit": None})
+    return writer.finish("complete")
+
+
+def places(document: Any, where: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inner = document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    return [where, *(place for key, value in inner for place in places(value, (*where, key)))]
+
+
+def changed(document: Any, place: tuple[Any, ...], value: Any, how: str) -> Any:
+    if not place:
+        return value
+    document = copy.deepcopy(document)
+    inner = document
+    for key in place[:-1]:
+        inner = inner[key]
+    match how:
+        case "remove":
+            del inner[place[-1]]
+        case "add" if isinstance(inner, dict):
+            inner["added"] = value
+        case "repeat" if isinstance(inner, list):
+            inner *= 2
+        case _:
+            inner[place[-1]] = value
+    return document
+
+
+def mutate_json(file: Path, data: st.DataObject) -> None:
+    document = json.loads(file.read_text())
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.sampled_from(places(document)))
+        document = changed(document, place, data.draw(HOSTILE), data.draw(st.sampled_from(["set", "set", "set", "remove", "add", "repeat"])))
+    try:
+        file.write_text(json.dumps(document))
+    except ValueError:  # a number with more digits than Python writes
+        file.write_text("[" + "9" * 5_000 + "]")
+
+
+def mutate_bytes(file: Path, data: st.DataObject) -> None:
+    content = bytearray(file.read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, max(len(content) - 1, 0)))
+        match data.draw(st.sampled_from(["flip", "cut", "insert", "delete"])):
+            case "flip" if content:
+                content[at] ^= 1 << data.draw(st.integers(0, 7))
+            case "cut":
+                del content[at:]
+            case "insert":
+                content[at:at] = data.draw(st.binary(max_size=40))
+            case _:
+                del content[at : at + data.draw(st.integers(1, 100))]
+    file.write_bytes(content)
+
+
+def mutate_values(file: Path, data: st.DataObject) -> None:
+    """Another table of windows, as the format has it."""
+    frame = pl.read_parquet(file, glob=False)
+    rows = frame.to_dicts()
+    for _ in range(data.draw(st.integers(1, 3))):
+        row, column = data.draw(st.sampled_from(rows)), data.draw(st.sampled_from(frame.columns))
+        old = row[column]
+        if isinstance(old, list):
+            row[column] = data.draw(st.sampled_from([[], None, old * 2, old[::-1], old[:-1], [0] * 30, [-1], [2**31 - 1], [2**64 - 1], [None]]))
+        elif isinstance(old, str):
+            row[column] = data.draw(st.sampled_from(["", "warm-up", "\0", None, "x" * 10_000]))
+        else:
+            row[column] = data.draw(st.sampled_from([None, 0, 1, -1, 2**31, 2**62, 2**63 - 1, 2**64 - 1, -(2**63), float("nan"), float("inf")]))
+    if data.draw(st.booleans()):
+        rows *= data.draw(st.integers(0, 50))
+    try:
+        pl.DataFrame(rows, schema=frame.schema, strict=False).write_parquet(file)
+    except (pl.exceptions.PolarsError, OverflowError, TypeError):
+        file.write_bytes(b"")
+
+
+def forget_peak() -> None:
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_bytes() -> int:
+    (line,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:")]
+    return int(line.split()[1]) * 1024
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_mutated_record(record: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], data: st.DataObject) -> None:
+    shutil.rmtree(tmp_path)
+    place = tmp_path / "runs" / "record"
+    shutil.copytree(record, place)
+    name = data.draw(st.sampled_from([*JSON_FILES, *JSON_FILES, f"{STEP}/windows.parquet", f"{STEP}/windows.parquet", f"{STEP}/samples-0.i64"]))
+    file = place / name
+    ways = [mutate_bytes, *([mutate_json] * 4 if name.endswith(".json") else [mutate_values] if name.endswith(".parquet") else [])]
+    data.draw(st.sampled_from(ways))(file, data)
+    if not name.endswith(".json") and data.draw(st.booleans()):
+        written = json.loads((place / STEP / "step.json").read_text())
+        written["checksums"][file.name] = checksum(file)
+        (place / STEP / "step.json").write_text(json.dumps(written))
+    command, *options = data.draw(st.sampled_from(COMMANDS))
+    if command == "report":
+        options = ["-o", str(tmp_path / "page.html")]
+    capfd.readouterr()
+    forget_peak()
+    before, started = peak_bytes(), time.process_time()
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(sys, "argv", ["rtgauge", command, str(place if command != "list" else place.parent), *options])
+        monkeypatch.setattr(sys, "stdout", sys.stdout)
+        monkeypatch.setattr(sys, "stderr", sys.stderr)
+        with pytest.raises(SystemExit) as end:
+            main()
+        sys.stdout.flush()
+    took_s, took_bytes = time.process_time() - started, peak_bytes() - before
+    errors = capfd.readouterr().err
+    lines = [line for line in errors.splitlines() if not line.startswith("left out: ")]
+    assert end.value.code in ({None, 0} if command == "list" else {None, 0, 1, 2, 4})
+    assert len(lines) <= 1
+    assert "Traceback" not in errors
+    assert end.value.code != 2 or errors.startswith("rtgauge: ")
+    assert took_s < LONGEST_S
+    assert took_bytes < MOST_BYTES
