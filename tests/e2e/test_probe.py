@@ -41,6 +41,14 @@ def test_it_leaves_nothing_behind(tmp_path: Path) -> None:
     assert "/tmp" not in done.stdout
 
 
+def test_a_saved_one_is_a_record_like_any_other(tmp_path: Path) -> None:
+    good(rtgauge("probe", "wakeup", "--cpu", CPU, *SHORT, "--save", cwd=tmp_path))
+    (record,) = (tmp_path / "rtgauge-runs").iterdir()
+    assert record.name in good(rtgauge("list", cwd=tmp_path)).stdout
+    assert good(rtgauge("show", "latest", "--require", "p50<=1ns", cwd=tmp_path), 1).stdout.startswith("FAILS  idle: ")
+    assert good(rtgauge("report", record.name, "--require", "p50<=10s", "-o", "page.html", cwd=tmp_path)).stdout.splitlines()[-1] == "page     page.html"
+
+
 @pytest.mark.parametrize(("option", "value", "key"), [("policy", "rr", "policy"), ("timer", "timerfd", "timer"), ("phase", "fixed", "phase")])
 def test_other_ways_to_measure(option: str, value: str, key: str) -> None:
     (step,) = document(good(rtgauge("probe", "wakeup", *SHORT, f"--{option}", value, "--json")).stdout)["steps"]

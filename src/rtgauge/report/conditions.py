@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from rtgauge.record.reader import Record
 
 
+UNKNOWN = "unknown"
+"""The load and the deployment of an imported step whose file does not say them."""
+
+
 @dataclass(frozen=True)
 class Condition:
     """Steps that differ in nothing but the repeat. `label` names what tells them from the record's other conditions."""
@@ -78,8 +82,8 @@ def _differences(keys: Sequence[StepKey]) -> _Differences:
 
 
 def _label(key: StepKey, differences: _Differences, machines: dict[str, str]) -> str:
-    parts = [key.load]
-    if key.deployment != "as-is" or differences.deployments:
+    parts = [key.load] if key.load != UNKNOWN else []
+    if key.deployment not in ("as-is", UNKNOWN) or differences.deployments:
         parts.append(key.deployment)
     if differences.probes:
         parts.append(key.probe)
@@ -92,6 +96,8 @@ def _label(key: StepKey, differences: _Differences, machines: dict[str, str]) ->
     parts += [f"{name[:1].lower()}{name[1:]} {shown}" for name, shown in different]
     if key.tool != "rtgauge":
         parts.append(key.tool)
+    if not parts:
+        parts.append("unknown load")
     return ", ".join(parts)
 
 

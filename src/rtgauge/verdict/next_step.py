@@ -113,7 +113,11 @@ def _again(done: Done, step: Step, requirement: Requirement, options: Mapping[st
 
 
 def _measured_ns(step: Step) -> int:
-    return (step.end_ns or 0) - (step.start_ns or 0)
+    """How long it measured; of an imported step, which has no times, by its activations."""
+    if step.start_ns is not None and step.end_ns is not None:
+        return step.end_ns - step.start_ns
+    interval = step.parameters.get("interval_ns")
+    return step.total.count * interval // max(1, len(step.series)) if step.total is not None and isinstance(interval, int) else 0
 
 
 def _longer(step: Step) -> str | None:
