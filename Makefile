@@ -104,7 +104,7 @@ test-firmware: $(VENV)/.tools $(VENV)/.installed build-firmware/rtgauge-instrume
 # Fetches some hundred MB once.
 guests: $(VENV)/.installed
 	@sh tools/packages.sh lab
-	@$(PART) 'build the guests of the lab' sh -c 'for guest in debian debian-rt debian-arm64 debian-rt-arm64; do $(BIN)/rtgauge lab build $$guest || exit; done'
+	@$(PART) 'build the guests of the lab' sh -c 'for guest in debian debian-rt debian-arm64 debian-rt-arm64; do $(BIN)/rtgauge lab build $$guest || exit; done; for machine in x86_64 aarch64; do $(BIN)/python -m rtgauge.lab.headers $$machine || exit; done'
 
 # Boots emulated machines.
 test-lab-main: guests $(VENV)/.tools

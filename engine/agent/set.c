@@ -140,7 +140,7 @@ static int check_items(int argc, char **argv, bool note)
 	for (int i = 0; i < argc; i += note ? 1 : 2) {
 		if (!setting_is_name(argv[i]) || !text_is_plain(argv[i], PATH_MAX - 1))
 			return usage_error(
-				"'%.100s' is not a path; it begins with / (or is a setting of a thread or a group) and is UTF-8 without control characters, at most %d bytes",
+				"'%.100s' is not a path; it begins with / (or names a setting of a thread, a group, a trace instance or a module) and is UTF-8 without control characters, at most %d bytes",
 				argv[i], PATH_MAX - 1);
 		if (!note && !text_is_plain(argv[i + 1], SETTING_MAX_LEN - 1))
 			return usage_error(

@@ -15,12 +15,14 @@
 #include "agent/file.h"
 #include "agent/setting_group.h"
 #include "base/cpuset.h"
+#include "agent/setting_module.h"
 #include "agent/setting_thread.h"
 #include "agent/setting_trace.h"
 
 bool setting_is_name(const char *path)
 {
-	return path[0] == '/' || setting_thread_is(path) || setting_group_is(path) || setting_trace_is(path);
+	return path[0] == '/' || setting_thread_is(path) || setting_group_is(path) ||
+	       setting_trace_is(path) || setting_module_is(path);
 }
 
 bool setting_is_volatile(const char *path)
@@ -61,9 +63,10 @@ const char *setting_read(const char *path, bool is_volatile, char **value)
 
 	*value = NULL;
 	if (path[0] != '/') {
-		error = setting_thread_is(path)	 ? setting_thread_read(path, value)
-			: setting_trace_is(path) ? setting_trace_read(path, value)
-						 : setting_group_read(path, value);
+		error = setting_thread_is(path)	  ? setting_thread_read(path, value)
+			: setting_trace_is(path)  ? setting_trace_read(path, value)
+			: setting_module_is(path) ? setting_module_read(path, value)
+						  : setting_group_read(path, value);
 		return error ? errname(error) : NULL;
 	}
 	error = file_read(path, SETTING_MAX_LEN, &bytes);
@@ -105,9 +108,10 @@ const char *setting_write(const char *path, bool is_volatile, const char *value)
 	int fd;
 
 	if (path[0] != '/') {
-		error = setting_thread_is(path)	 ? setting_thread_write(path, value)
-			: setting_trace_is(path) ? setting_trace_write(path, value)
-						 : setting_group_write(path, value);
+		error = setting_thread_is(path)	  ? setting_thread_write(path, value)
+			: setting_trace_is(path)  ? setting_trace_write(path, value)
+			: setting_module_is(path) ? setting_module_write(path, value)
+						  : setting_group_write(path, value);
 		return error ? errname(error) : NULL;
 	}
 	if (stat(path, &st))

@@ -73,6 +73,7 @@ const char *errname(int error)
 		NAME(EINVAL);
 		NAME(EIO);
 		NAME(EISDIR);
+		NAME(EKEYREJECTED);
 		NAME(ELOOP);
 		NAME(EMFILE);
 		NAME(ENAMETOOLONG);
@@ -81,6 +82,7 @@ const char *errname(int error)
 		NAME(ENODEV);
 		NAME(ENOENT);
 		NAME(ENOEXEC);
+		NAME(ENOKEY);
 		NAME(ENOMEM);
 		NAME(ENOSPC);
 		NAME(ENOSYS);

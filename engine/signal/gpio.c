@@ -24,6 +24,7 @@ struct chip {
 	const char *text; /* of --path, for messages */
 	int fd;
 	unsigned int lines;
+	char label[GPIO_MAX_NAME_SIZE];
 };
 
 /* A request is an unsigned long in glibc and an int in musl, which is no matter to the kernel. */
@@ -53,6 +54,7 @@ static int open_chip(struct chip *chip)
 		return error_line(STATUS_CANNOT_MEASURE, "path", "%s is not a GPIO chip (%s)", path,
 				  strerror(errno));
 	chip->lines = info.lines;
+	memcpy(chip->label, info.label, sizeof(chip->label));
 	return 0;
 }
 
@@ -162,7 +164,25 @@ static const char *wanted_lines(enum path_role role, bool both_ways)
 				 : "OUT,IN";
 }
 
-static int open_lines(const char *rest, enum path_role role, bool both_ways, struct path_end *ends)
+/* The line as a kernel module requests it. 0 or the exit status. */
+static int name_for_kernel(const struct chip *chip, const char *name, bool input, struct rtgauge_line *line)
+{
+	static const uint32_t biases[] = {
+		[GPIO_BIAS_PULL_UP] = RTGAUGE_LINE_PULL_UP,
+		[GPIO_BIAS_PULL_DOWN] = RTGAUGE_LINE_PULL_DOWN,
+	};
+	int status = find_line(chip, name, &line->offset);
+
+	snprintf(line->chip, sizeof(line->chip), "%.*s", (int)sizeof(chip->label), chip->label);
+	if (chip->spec->active_low)
+		line->flags |= RTGAUGE_LINE_ACTIVE_LOW;
+	if (input && chip->spec->bias)
+		line->flags |= biases[chip->spec->bias];
+	return status;
+}
+
+int gpio_open_lines(const char *rest, enum path_role role, bool both_ways, struct path_kernel_end *kernel,
+		    struct path_end *ends)
 {
 	struct line_use use[GPIO_LINES];
 	unsigned int count = uses(role, both_ways, use);
@@ -180,6 +200,11 @@ static int open_lines(const char *rest, enum path_role role, bool both_ways, str
 	for (unsigned int i = 0; i < count && !status; i++) {
 		struct path_end *end = &ends[use[i].end];
 
+		if (kernel && use[i].end == kernel->task) {
+			status = name_for_kernel(&chip, spec.lines[i], use[i].input,
+						 use[i].input ? &kernel->in : &kernel->out);
+			continue;
+		}
 		status = request(&chip, spec.lines[i],
 				 use[i].end == PATH_SLAVE ? PATH_SLAVE_NAME : PATH_MASTER_NAME, use[i].input,
 				 use[i].input ? &end->in : &end->out);
@@ -187,6 +212,11 @@ static int open_lines(const char *rest, enum path_role role, bool both_ways, str
 	if (chip.fd >= 0)
 		close(chip.fd);
 	return status;
+}
+
+static int open_lines(const char *rest, enum path_role role, bool both_ways, struct path_end *ends)
+{
+	return gpio_open_lines(rest, role, both_ways, NULL, ends);
 }
 
 static int send_edge(struct path_end *end, int64_t number)

@@ -6,11 +6,13 @@
 #include "base/error.h"
 #include "harness/cpus.h"
 #include "harness/harness.h"
+#include "signal/wire.h"
 
 const char *const path_role_names[] = {"master", "slave", "both", NULL};
+const char *const path_space_names[] = {"user", "kernel", NULL};
 
-static const struct path_kind *const kinds[] = {&path_eventfd,	&path_pipe, &path_socketpair,
-						&path_loop_udp, &path_udp,  &path_gpio};
+static const struct path_kind *const kinds[] = {&path_eventfd, &path_pipe, &path_socketpair, &path_loop_udp,
+						&path_udp,     &path_gpio, &path_wire};
 
 /* The kind that the text begins with; *rest is what follows it. */
 static const struct path_kind *kind_of(const char *text, const char **rest)
@@ -38,11 +40,37 @@ int path_open(const char *text, enum path_role role, bool both_ways, struct path
 	if (!kind)
 		return error_line(
 			STATUS_USAGE, "path",
-			"--path %.100s: there are loop:eventfd, loop:pipe, loop:socketpair, loop:udp, udp:HOST:PORT and gpio:CHIP:LINES",
+			"--path %.100s: there are loop:eventfd, loop:pipe, loop:socketpair, loop:udp, udp:HOST:PORT, gpio:CHIP:LINES and wire",
 			text);
 	ends[PATH_MASTER] = ends[PATH_SLAVE] = (struct path_end){.kind = kind, .in = -1, .out = -1};
 	ends[PATH_SLAVE].slave = true;
 	return kind->open(rest, role, both_ways, ends);
+}
+
+int path_open_for_kernel(const char *text, enum path_role role, bool both_ways,
+			 struct path_kernel_end *kernel, struct path_end *ends)
+{
+	const char *rest = "";
+	const struct path_kind *kind = kind_of(text, &rest);
+	int status;
+
+	ends[PATH_MASTER] = ends[PATH_SLAVE] = (struct path_end){.kind = &path_gpio, .in = -1, .out = -1};
+	ends[PATH_SLAVE].slave = true;
+	if (role != PATH_BOTH && role != kernel->task)
+		return error_line(STATUS_USAGE, "path", "--space kernel is of the %s: --role %s or both",
+				  path_role_names[kernel->task], path_role_names[kernel->task]);
+	if (kind == &path_gpio)
+		return gpio_open_lines(rest, role, both_ways, kernel, ends);
+	if (kind == &path_wire && role == PATH_BOTH && !*rest) {
+		status = wire_open(both_ways);
+		return status ? status : wire_open_lines(role, both_ways, kernel, ends);
+	}
+	if (!strcmp(text, "none") && !both_ways && role == kernel->task)
+		return 0;
+	return error_line(
+		STATUS_USAGE, "path",
+		"--path %.100s with --space kernel: there are wire (--role both), gpio:CHIP:LINES and, of a periodic task that is only time-stamped, none (--role master)",
+		text);
 }
 
 struct role_options role_options = {.path = "loop:eventfd", .role = PATH_BOTH, .slave_cpu = -1};

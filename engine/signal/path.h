@@ -10,12 +10,13 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "../kmod/rtgauge_kmod.h"
 #include "base/options.h"
 #include "harness/cpus.h"
 
 enum path_role { PATH_MASTER, PATH_SLAVE, PATH_BOTH };
 
-extern const char *const path_role_names[];
+extern const char *const path_role_names[], *const path_space_names[];
 
 /* Of gpio, what the kernel calls their lines, the lines' interrupts and the interrupts' threads. */
 #define PATH_MASTER_NAME "rtgauge-master"
@@ -61,14 +62,37 @@ struct path_end {
 	uint32_t line_number; /* gpio: of the last edge that was taken */
 };
 
+/* The end of a path that a task in the kernel holds: what it requests of the lines. */
+struct path_kernel_end {
+	enum path_role task;
+	struct rtgauge_line out, in; /* without a label: none */
+};
+
 /* Opens --path. 0, or the exit status after an `error` line. */
 int path_open(const char *text, enum path_role role, bool both_ways, struct path_end *ends);
 
-extern const struct path_kind path_eventfd, path_pipe, path_socketpair, path_loop_udp, path_udp, path_gpio;
+/*
+ * Opens it for a task in the kernel, whose lines are only looked up, for its module to request them; what
+ * remains of the role is opened. gpio:..., wire, and for one that is only time-stamped none. 0, or the exit
+ * status after an `error` line.
+ */
+int path_open_for_kernel(const char *text, enum path_role role, bool both_ways,
+			 struct path_kernel_end *kernel, struct path_end *ends);
+
+/* The lines of gpio:REST; those of the kernel's task, if there is one, are looked up and not opened. */
+int gpio_open_lines(const char *rest, enum path_role role, bool both_ways, struct path_kernel_end *kernel,
+		    struct path_end *ends);
+
+extern const struct path_kind path_eventfd, path_pipe, path_socketpair, path_loop_udp, path_udp, path_gpio,
+	path_wire;
+
+enum space { SPACE_USER, SPACE_KERNEL };
 
 struct role_options {
 	const char *path;
-	int role; /* enum path_role */
+	int role;    /* enum path_role */
+	int space;   /* enum space, of the task that is measured */
+	int context; /* enum rtgauge_context, in the kernel */
 	int64_t slave_cpu;
 };
 
@@ -78,7 +102,7 @@ extern struct role_options role_options;
 #define ROLES_OPTION_PATH                                                                                    \
 	{                                                                                                    \
 		.name = "path", .kind = OPTION_TEXT, .value = &role_options.path,                            \
-		.help = "loop:KIND, udp:ADDRESS:PORT or gpio:CHIP:LINES"                                     \
+		.help = "loop:KIND, udp:ADDRESS:PORT, gpio:CHIP:LINES or wire"                               \
 	}
 #define ROLES_OPTION_ROLE(what)                                                                              \
 	{                                                                                                    \
@@ -89,6 +113,16 @@ extern struct role_options role_options;
 	{                                                                                                    \
 		.name = "slave-cpu", .kind = OPTION_INT, .value = &role_options.slave_cpu, .min = -1,        \
 		.max = CPUSET_MAX - 1, .help = "with --role both; -1: one beside the master's"               \
+	}
+#define ROLES_OPTION_SPACE                                                                                   \
+	{                                                                                                    \
+		.name = "space", .kind = OPTION_CHOICE, .value = &role_options.space,                        \
+		.choices = path_space_names, .help = "of the task that is measured"                          \
+	}
+#define ROLES_OPTION_CONTEXT(names)                                                                          \
+	{                                                                                                    \
+		.name = "context", .kind = OPTION_CHOICE, .value = &role_options.context,                    \
+		.choices = (names), .help = "with --space kernel: who does the work"                         \
 	}
 
 /*

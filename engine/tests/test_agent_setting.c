@@ -109,23 +109,37 @@ static void kernel_files_are_volatile(void **state)
 
 static void threads_and_groups_have_names(void **state)
 {
-	static const char *const names[] = {"/proc/x", "thread:1:0:policy", "thread:77:123:affinity",
-					    "group:/sys/fs/cgroup/a", "controller:cpuset:/sys/fs/cgroup"};
-	static const char *const others[] = {"",
-					     "proc/x",
-					     "thread:",
-					     "thread:0:1:policy",
-					     "thread:1:policy",
-					     "thread:1:2:nice",
-					     "thread:1:2:policy:",
-					     "thread:-1:2:policy",
-					     "thread:99999999999:2:policy",
-					     "thread:1:99999999999999999999:policy",
-					     "group:",
-					     "group:a/b",
-					     "controller:/sys",
-					     "controller:CPU:/sys",
-					     "controller:cpuset:sys"};
+	static const char *const names[] = {"/proc/x",
+					    "thread:1:0:policy",
+					    "thread:77:123:affinity",
+					    "group:/sys/fs/cgroup/a",
+					    "controller:cpuset:/sys/fs/cgroup",
+					    "module:/tmp/a b/x_1.ko",
+					    "module:/lib/a-b.ko.xz"};
+	static const char *const others[] = {
+		"",
+		"proc/x",
+		"thread:",
+		"thread:0:1:policy",
+		"thread:1:policy",
+		"thread:1:2:nice",
+		"thread:1:2:policy:",
+		"thread:-1:2:policy",
+		"thread:99999999999:2:policy",
+		"thread:1:99999999999999999999:policy",
+		"group:",
+		"group:a/b",
+		"controller:/sys",
+		"controller:CPU:/sys",
+		"controller:cpuset:sys",
+		"module:",
+		"module:x.ko",
+		"module:/tmp/.ko",
+		"module:/tmp/x",
+		"module:/tmp/x.ko/",
+		"module:/tmp/x.ko.bz2",
+		"module:/tmp/x y.ko",
+		"module:/tmp/x1234567890123456789012345678901234567890123456789012345.ko"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -134,6 +148,7 @@ static void threads_and_groups_have_names(void **state)
 		assert_false(setting_is_name(others[i]));
 	assert_true(setting_is_volatile("thread:1:0:policy"));
 	assert_true(setting_is_volatile("group:/sys/fs/cgroup/a"));
+	assert_true(setting_is_volatile("module:/tmp/x.ko"));
 }
 
 static void several_lines_of_a_kernel_file_are_refused(void **state)

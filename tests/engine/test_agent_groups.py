@@ -99,6 +99,16 @@ def test_every_policy_is_read_back_as_it_was_written(agent: Agent, sleeper: subp
     assert policy(sleeper.pid) == (os.SCHED_OTHER, 0)
 
 
+def test_what_is_no_module_is_not_inserted_and_leaves_nothing(agent: Agent, tmp_path: Path) -> None:
+    """That one is inserted and removed is for the lab."""
+    file = tmp_path / "rtgauge_no_such.ko"
+    file.write_text("no module")
+    status, said = agent.set(f"module:{file}", "present")
+    assert (status, said[0]["ok"]) == (3, False)
+    assert said[0]["error"] in ({"ENOEXEC", "EPERM", "EKEYREJECTED"} if Path("/proc/modules").exists() else {"ENOSYS"})
+    assert agent.restore("--run", "r1")[0] == 0
+
+
 @pytest.mark.parametrize("words", ["fifo", "fifo 0", "fifo 100", "fifo -1", "other 5", "deadline", "", "fifo 5x", "FIFO 5"])
 def test_no_policy_of_these_is_set(agent: Agent, sleeper: subprocess.Popen[bytes], words: str) -> None:
     status, said = agent.set(setting(sleeper, "policy"), words)

@@ -5,15 +5,13 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.engine.stream import CPUS, POLICY, Live, Stream, children, refused, run
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.engine
 PATHS = ["loop:eventfd", "loop:pipe", "loop:socketpair", "loop:udp"]
@@ -126,7 +124,20 @@ def test_foreign_signals_and_a_stop(engine: Path) -> None:
         ("path", 2, ["--path=loop:x"], "loop:eventfd"),
         ("path", 2, ["--path=gpio:gpiochip0:1", "--role=both"], "OUT,IN"),
         ("path", 3, ["--path=gpio:gpiochip99:1", "--role=master"], "no GPIO chip"),
+        ("path", 2, ["--path=wire:0"], "joins its own"),
+        ("path", 2, ["--path=wire", "--role=master"], "--role both"),
+        ("path", 2, ["--path=loop:pipe", "--space=kernel"], "there are wire"),
+        ("path", 2, ["--path=wire", "--space=kernel", "--role=slave"], "of the master"),
+        ("path", 2, ["--path=none", "--space=kernel"], "--role master"),
+        ("usage", 2, ["--path=wire", "--space=kernel", "--timer=timerfd"], "in user space"),
+        ("usage", 2, ["--path=wire", "--space=kernel", "--context=irq-thread"], "irq-thread"),
     ],
 )
 def test_what_is_refused(engine: Path, code: str, status: int, words: list[str], said: str) -> None:
     assert said in refused(engine, code, status, "periodic", "--go", f"--policy={POLICY}", *words)
+
+
+@pytest.mark.parametrize(("words", "module"), [(["--path=wire"], "wire"), (["--path=none", "--space=kernel", "--role=master"], "periodic")])
+@pytest.mark.skipif(Path("/dev/rtgauge_wire").exists() or Path("/dev/rtgauge_periodic").exists(), reason="the kernel modules are loaded here")
+def test_a_module_that_is_not_loaded_is_named(engine: Path, words: list[str], module: str) -> None:
+    assert f"rtgauge_{module} is not loaded" in refused(engine, "kernel-module", 3, "periodic", "--go", f"--policy={POLICY}", *words)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.cli import error_line, good, rtgauge
+from tests.e2e.cli import end, error_line, good, rtgauge, start, wait_until
 from tests.support.lab import stock_kernel
 
 if TYPE_CHECKING:
@@ -61,6 +61,102 @@ def test_wakeup_idle_and_loaded(lab: Lab, measured: Measured, name: str) -> None
     assert not document["run"]["left_out"]
     assert "rtgauge-lab: ready" in (record / f"targets/lab-{name}/console.log").read_text()
     assert {verdict["word"] for verdict in document["run"]["verdicts"]} == {"cannot tell"}
+
+
+WIRE_PLAN = """
+name = "both-spaces"
+order = "as-written"
+[defaults]
+path = "wire"
+duration = "1500ms"
+warm-up = "100ms"
+[[step]]
+probe = "periodic"
+period = "40ms"
+[[step]]
+probe = "periodic"
+period = "40ms"
+space = "kernel"
+context = "thread"
+[[step]]
+probe = "response"
+interval = "20ms"
+timeout = "2s"
+[[step]]
+probe = "response"
+interval = "20ms"
+timeout = "2s"
+space = "kernel"
+"""
+STEPS_IN_KERNEL = {"periodic": ["interrupt-latency", "thread-latency", "service-time"], "response": ["interrupt-latency", "service-time"]}
+
+
+def loaded_modules(lab: Lab) -> list[str]:
+    return [line.split()[0] for line in lab.run_in("cat /proc/modules").splitlines() if line.startswith("rtgauge")]
+
+
+def by_role(step: dict[str, Any], metric: str) -> dict[str, dict[str, Any]]:
+    return {series["labels"]["role"]: series for series in step["series"] if series["metric"] == metric and "role" in series["labels"]}
+
+
+@pytest.mark.ci
+def test_tasks_in_user_and_in_kernel_space_over_the_wire(lab: Lab, measured: Measured, name: str, tmp_path: Path) -> None:
+    """The modules are built for this kernel, loaded, and gone again; the wire's own time stamps fit the probes' figures."""
+    lab.boot(name)
+    (tmp_path / "plan.toml").write_text(WIRE_PLAN)
+    document, _ = measured(tmp_path / "plan.toml")
+    assert not document["run"]["left_out"]
+    assert [(step["key"]["probe"], step["key"]["parameters"]["space"]) for step in document["steps"]] == [
+        (probe, space) for probe in ("periodic", "response") for space in ("user", "kernel")
+    ]
+    for step in document["steps"]:
+        probe, in_kernel = step["key"]["probe"], step["key"]["parameters"]["space"] == "kernel"
+        assert {mark["name"] for mark in step["marks"] if mark["severity"] == "invalid"} == set()
+        segments = [series for series in step["series"] if "segment" in series["labels"]]
+        assert [series["labels"]["segment"] for series in segments] == (STEPS_IN_KERNEL[probe] if in_kernel else [])
+        assert all(series["count"] and series["min_ns"] >= 0 for series in segments)
+        modules = [setting for setting in step["deployment"]["settings"] if setting["path"].startswith("module:")]
+        assert [setting["path"].rpartition("/")[2] for setting in modules] == [
+            "rtgauge_core.ko", "rtgauge_wire.ko", *([f"rtgauge_{probe}.ko"] if in_kernel else []),
+        ]  # fmt: skip
+        assert {setting["put_back"] for setting in modules} == {"restored"}
+        values = {result["name"]: result["values"] for result in step["results"]}
+        assert (values["wire"]["not_compared"], values["wire"]["lost"]) == (0, 0)
+        check_reference(step, "self" if probe == "periodic" else "master", "latency" if probe == "periodic" else "response")
+    assert loaded_modules(lab) == []
+
+
+def check_reference(step: dict[str, Any], role: str, metric: str) -> None:
+    """The wire saw every edge that the task tells of, before the task read its clock."""
+    told, difference = by_role(step, metric), by_role(step, "difference")[role]
+    assert told[role]["count"] == told["wire"]["count"] == difference["count"] > 10
+    assert difference["min_ns"] >= 0
+    assert told[role]["sum_ns" if "sum_ns" in told[role] else "mean_ns"] >= told["wire"]["sum_ns" if "sum_ns" in told["wire"] else "mean_ns"]
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("name", ["debian-rt"], indirect=True)
+def test_kill_9_in_the_middle_leaves_no_module_behind(lab: Lab, name: str, tmp_path: Path) -> None:
+    """Of the engine: rtgauge puts it back. Of rtgauge itself: the session's guard does, when its lease is over."""
+    lab.boot(name)
+    command = ("probe", "response", "--space", "kernel", "--duration", "60s", "--timeout", "2s", "--target", f"lab:{name}")
+    for victim in ("engine", "rtgauge"):
+        process = start(*command, env=lab.env, log=tmp_path / "log")
+        try:
+            wait_until(lambda: "measuring" in (tmp_path / "log").read_text(), "the measurement", 120)
+            assert "rtgauge_response" in loaded_modules(lab)
+            if victim == "engine":
+                lab.run_in(
+                    "for pid in $(pidof engine); do if grep -q response /proc/$pid/cmdline && ! grep -q guard /proc/$pid/cmdline; then kill -9 $pid; fi; done"
+                )
+                process.wait(120)
+            else:
+                process.kill()
+                process.wait()
+            wait_until(lambda: loaded_modules(lab) == [], f"the modules to be removed after kill -9 of the {victim}", 120)
+        finally:
+            end(process)
+        assert "rtgauge" not in lab.run_in("cat /sys/kernel/debug/gpio")
 
 
 def test_the_network_and_scheduler_loads_run_in_a_guest(lab: Lab, measured: Measured) -> None:

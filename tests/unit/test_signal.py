@@ -78,6 +78,17 @@ def test_the_engine_gets_a_fixed_interval_or_two_bounds() -> None:
         ("periodic", {"period": "2001ns"}, "even number"),
         ("periodic", {"period": "1us"}, "too short"),
         ("response", {"timeout": "1us"}, "too short"),
+        ("response", {"context": "irq"}, "add space kernel"),
+        ("response", {"space": "kernel", "path": "loop:pipe"}, "does not reach into the kernel"),
+        ("response", {"space": "kernel", "path": "none"}, "of a periodic task"),
+        ("response", {"space": "kernel", "role": "master", "path": "gpio:c:1,2"}, "is of the slave"),
+        ("periodic", {"space": "kernel", "role": "slave", "path": "gpio:c:1"}, "is of the master"),
+        ("periodic", {"space": "kernel", "policy": "other"}, "policy fifo"),
+        ("periodic", {"space": "kernel", "context": "irq-thread"}, "context"),
+        ("periodic", {"space": "kernel", "period": "10us"}, "from 20us to 20s"),
+        ("periodic", {"path": "none"}, "in kernel space"),
+        ("periodic", {"path": "wire", "role": "master"}, "role both"),
+        ("response", {"path": "wire", "peer": "local"}, "without a peer"),
     ],
 )
 def test_what_does_not_go_together(name: str, written: dict[str, object], said: str) -> None:
@@ -132,3 +143,30 @@ def test_the_quick_plan_takes_another_probe_without_what_it_sets_for_its_own() -
     plan = load_plan("quick", Overrides(parameters={"probe": "response", "path": "udp:board:7000", "instrument": "serial:"}, loads=["idle"]))
     assert [step.probe for step in plan.steps] == ["response"]
     assert "window" not in plan.steps[0].parameters
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "path", "role", "modules"),
+    [
+        ("periodic", {}, "loop:eventfd", "both", ()),
+        ("periodic", {"path": "wire"}, "wire", "both", ("rtgauge_core", "rtgauge_wire")),
+        ("periodic", {"space": "kernel"}, "wire", "both", ("rtgauge_core", "rtgauge_wire", "rtgauge_periodic")),
+        ("periodic", {"space": "kernel", "path": "none", "timer": "timerfd"}, "none", "master", ("rtgauge_core", "rtgauge_periodic")),
+        ("response", {"space": "kernel", "context": "thread"}, "wire", "both", ("rtgauge_core", "rtgauge_wire", "rtgauge_response")),
+        ("response", {"space": "kernel", "path": "gpio:c:1,2", "peer": "local"}, "gpio:c:1,2", "slave", ("rtgauge_core", "rtgauge_response")),
+    ],
+)
+def test_the_line_and_the_modules_follow_from_the_space(name: str, written: dict[str, object], path: str, role: str, modules: tuple[str, ...]) -> None:
+    probe = PROBES[name]
+    parameters = normalise(probe, written, "x")
+    assert (parameters["path"], parameters["role"], probe.modules(parameters)) == (path, role, modules)
+    assert (parameters["context"] is not None) == (parameters["space"] == "kernel")
+
+
+def test_the_peer_of_a_task_in_the_kernel_is_in_user_space() -> None:
+    probe = PROBES["response"]
+    parameters = normalise(probe, {"space": "kernel", "path": "gpio:c:1,2", "peer": "local"}, "x")
+    ends = probe.both_ends(parameters, None)  # type: ignore[attr-defined] - of a SignalProbe
+    assert {"--space=kernel", "--context=irq"} <= set(ends["slave"])
+    assert "--space=user" in ends["master"]
+    assert not any(word.startswith("--context") for word in ends["master"])

@@ -12,7 +12,7 @@ bool edges_make(struct edges *e)
 	return e->series && e->releases;
 }
 
-static void feed_toggle(struct edges *e, const struct toggle *toggle, struct json *j)
+void edges_feed_toggle(struct edges *e, const struct toggle *toggle, struct json *j)
 {
 	int64_t release_ns = e->start_ns + toggle->release * e->half_ns;
 	int64_t latency_ns = toggle->toggled_ns - release_ns;
@@ -29,6 +29,11 @@ static void feed_toggle(struct edges *e, const struct toggle *toggle, struct jso
 		e->releases[++e->last_edge % RELEASES] = 0;
 	e->last_edge = toggle->edge;
 	e->releases[e->last_edge % RELEASES] = release_ns;
+	if (e->reference)
+		edge_reference_made(e->reference,
+				    &(struct referenced_edge){.number = toggle->edge,
+							      .release_ns = release_ns,
+							      .toggled_ns = toggle->toggled_ns});
 }
 
 /* Of edges that were taken at once, or after one that was lost, no half-period is known. */
@@ -41,6 +46,8 @@ static void feed_sight(struct edges *e, const struct sight *sight, struct json *
 
 	if (known)
 		series_feed_timed(&e->series[OTHER_LATENCY], time_ns, sight->seen_ns - time_ns, j);
+	if (known && e->reference)
+		edge_reference_seen(e->reference, sight->edges, sight->seen_ns);
 	if (e->seen && between == 1)
 		series_feed_timed(&e->series[OTHER_JITTER], time_ns,
 				  sight->seen_ns - e->last.seen_ns - e->half_ns, j);
@@ -56,7 +63,7 @@ void edges_take_toggles(struct edges *e, struct toggler *toggler, struct json *j
 	size_t slot;
 
 	while (slot_ring_pop(&toggler->ring, &slot))
-		feed_toggle(e, &toggler->slots[slot], j);
+		edges_feed_toggle(e, &toggler->slots[slot], j);
 }
 
 void edges_take_sights(struct edges *e, struct observer *observer, struct json *j)

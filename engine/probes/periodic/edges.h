@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/series.h"
+#include "probes/periodic/edge_reference.h"
 #include "probes/periodic/tasks.h"
 
 enum edges_series { SELF_LATENCY, SELF_JITTER, OTHER_LATENCY, OTHER_JITTER, EDGES_SERIES };
@@ -17,6 +18,7 @@ enum edges_series { SELF_LATENCY, SELF_JITTER, OTHER_LATENCY, OTHER_JITTER, EDGE
 struct edges {
 	struct series *series; /* EDGES_SERIES of them */
 	int64_t start_ns, half_ns;
+	struct edge_reference *reference; /* what the wire says of them; NULL: there is none */
 	bool both; /* who makes them is known too: its releases are those of what is seen */
 
 	/* made */
@@ -33,6 +35,7 @@ struct edges {
 bool edges_make(struct edges *e);
 
 /* Feeds the series with what came since. */
+void edges_feed_toggle(struct edges *e, const struct toggle *toggle, struct json *j);
 void edges_take_toggles(struct edges *e, struct toggler *toggler, struct json *j);
 void edges_take_sights(struct edges *e, struct observer *observer, struct json *j);
 

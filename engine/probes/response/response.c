@@ -14,8 +14,11 @@
 #include "harness/harness.h"
 #include "harness/peer_process.h"
 #include "signal/path.h"
+#include "signal/wire.h"
+#include "probes/response/kernel_slave.h"
 #include "probes/response/master.h"
 #include "probes/response/parts.h"
+#include "probes/response/response_reference.h"
 #include "probes/response/responses.h"
 #include "probes/response/slave.h"
 #include "rt/clock.h"
@@ -35,9 +38,14 @@ static struct {
 	.seed = -1,
 };
 
+/* As enum rtgauge_context. */
+static const char *const context_names[] = {"irq", "thread", "irq-thread", "irq-default", NULL};
+
 static const struct option_entry table[] = {
 	ROLES_OPTION_PATH,
 	ROLES_OPTION_ROLE("of this engine"),
+	ROLES_OPTION_SPACE,
+	ROLES_OPTION_CONTEXT(context_names),
 	{.name = "interval-ns",
 	 .kind = OPTION_INT,
 	 .value = &options.interval_ns,
@@ -79,15 +87,17 @@ static const struct option_entry table[] = {
 
 static struct master master;
 static struct slave *slave;
+static struct kernel_slave kernel_slave; /* who answers, where that is in the kernel */
+static struct response_reference reference;
 static struct parts parts;
 static struct responses responses;
 static struct harness_thread answering; /* the slave, where this engine is nothing else */
 static struct path_end ends[2];
 static struct peer_process peer;
 static int64_t end_ns;
-static struct series *all_series[1 + PARTS];
+static struct series *all_series[1 + PARTS + KERNEL_STEPS + RESPONSE_REFERENCE_SERIES];
 static struct harness_thread *threads[1];
-static struct harness_thread *measurers[1 + PARTS];
+static struct harness_thread *measurers[1 + PARTS + KERNEL_STEPS + RESPONSE_REFERENCE_SERIES];
 static struct harness harness;
 
 static void answer(struct harness_thread *thread)
@@ -103,10 +113,14 @@ static bool take_master(struct json *j)
 	bool done = atomic_load(&threads[0]->done);
 
 	responses_take_stimuli(&responses, &master, slave, options.timeout_ns, j);
+	if (role_options.space == SPACE_KERNEL)
+		kernel_slave_take(&kernel_slave, NULL, j);
+	if (responses.reference)
+		response_reference_take(&reference, false, j);
 	if (responses.parts)
 		parts_take(responses.parts, done, j);
 	master_give_up(&master, options.timeout_ns);
-	if (role_options.role == PATH_BOTH && !peer_process_lives(&peer))
+	if (role_options.role == PATH_BOTH && role_options.space == SPACE_USER && !peer_process_lives(&peer))
 		harness_end_by(&harness, "slave-died");
 	return !done;
 }
@@ -116,6 +130,23 @@ static int64_t measured_samples(void)
 	const struct series *s = responses.series;
 
 	return s->total.count + (s->measuring ? s->window.count : 0);
+}
+
+/* The slave in the kernel, alone: it goes on until the time or the count is over. */
+static bool take_kernel_slave(struct json *j)
+{
+	bool goes_on = !atomic_load(&harness_shared.stop);
+	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
+
+	if (!goes_on)
+		kernel_slave_stop(&kernel_slave);
+	kernel_slave_take(&kernel_slave, responses.series, j);
+	responses.series->reached_ns = now_ns;
+	if (goes_on && now_ns >= end_ns)
+		harness_end_by(&harness, "duration");
+	else if (goes_on && harness_options.count && measured_samples() >= harness_options.count)
+		harness_end_by(&harness, "count");
+	return goes_on;
 }
 
 static bool take_slave(struct json *j)
@@ -159,15 +190,21 @@ static void conclude(struct json *j)
 {
 	if (options.trace_instance)
 		parts_conclude(&parts, j);
+	if (role_options.space == SPACE_KERNEL)
+		kernel_slave_conclude(&kernel_slave, j);
+	if (responses.reference)
+		response_reference_conclude(&reference, j);
 	if (role_options.role == PATH_SLAVE) {
-		int64_t answers = atomic_load(&slave->answers);
+		int64_t answers = slave ? atomic_load(&slave->answers) : (int64_t)kernel_slave.status.samples;
+		int64_t doubled =
+			slave ? atomic_load(&slave->double_edges) : (int64_t)kernel_slave.status.missed;
 
 		stream_result(j, "signal");
 		json_str(j, "role", "slave");
 		json_close(j, '}');
 		json_open(j, "values", '{');
 		json_int(j, "answers", answers);
-		json_int(j, "double-edge", atomic_load(&slave->double_edges));
+		json_int(j, "double-edge", doubled);
 		stream_result_end(j);
 		if (!answers)
 			stream_mark(
@@ -203,6 +240,9 @@ static int check(void)
 				  (long long)options.interval_min_ns, (long long)options.interval_max_ns);
 	if (options.trace_instance && role_options.role == PATH_MASTER)
 		return usage_error("--trace-instance is of the slave: --role slave or both");
+	if (options.trace_instance && role_options.space == SPACE_KERNEL)
+		return usage_error(
+			"--trace-instance is of a slave in user space; in the kernel each step is time-stamped anyway");
 	if (options.trace_instance && !tracefs_is_name(options.trace_instance))
 		return usage_error("--trace-instance %.80s: letters, digits, - and _, at most 64",
 				   options.trace_instance);
@@ -219,7 +259,7 @@ static int check(void)
 /* The slave where this engine has that role, and the peer that it then is. */
 static int make_slave(int cpu)
 {
-	if (role_options.role == PATH_MASTER)
+	if (role_options.role == PATH_MASTER || role_options.space == SPACE_KERNEL)
 		return 0;
 	slave = slave_new(&ends[PATH_SLAVE], role_options.role == PATH_SLAVE || options.trace_instance);
 	if (!slave)
@@ -250,7 +290,13 @@ static void make_thread(const int cpu[2])
 	threads[0] = measurers[0] = t;
 }
 
-static bool make_series(void)
+static void show(struct harness *h, struct series *s)
+{
+	s->id = h->series_count;
+	all_series[h->series_count++] = s;
+}
+
+static bool make_series(struct harness *h, int own_cpu)
 {
 	bool alone = role_options.role == PATH_SLAVE;
 	struct series *s = memory_get(sizeof(*s));
@@ -258,27 +304,64 @@ static bool make_series(void)
 	if (!s)
 		return false;
 	s->metric = "response";
-	s->cpu = threads[0]->cpu;
+	s->cpu = alone && role_options.space == SPACE_KERNEL ? kernel_slave.cpu : own_cpu;
 	s->labels[0] = (struct label){"role", alone ? "slave" : "master"};
 	if (alone)
-		s->labels[1] = (struct label){"from", ends[PATH_SLAVE].kind->stamped ? "kernel-time-stamp"
-										     : "wake-up"};
-	all_series[0] = responses.series = s;
+		s->labels[1] = (struct label){"from", role_options.space == SPACE_KERNEL ? "interrupt"
+						      : ends[PATH_SLAVE].kind->stamped	 ? "kernel-time-stamp"
+											 : "wake-up"};
+	responses.series = s;
+	show(h, s);
+	for (int i = 0; i < KERNEL_STEPS; i++) {
+		if (kernel_slave.known[i])
+			show(h, &kernel_slave.steps[i]);
+	}
+	for (int i = 0; responses.reference && i < RESPONSE_REFERENCE_SERIES; i++)
+		show(h, &reference.series[i]);
 	return true;
+}
+
+/* The path, and in the kernel the slave. */
+static int open_path(int slave_cpu)
+{
+	struct path_kernel_end end = {.task = PATH_SLAVE};
+	enum path_role role = (enum path_role)role_options.role;
+	int status;
+
+	if (role_options.space == SPACE_USER)
+		return path_open(role_options.path, role, true, ends);
+	status = path_open_for_kernel(role_options.path, role, true, &end, ends);
+	return status ? status : kernel_slave_open(&kernel_slave, &end, slave_cpu, wire_is_open());
+}
+
+static bool make_reference(int cpu)
+{
+	if (!wire_is_open())
+		return true;
+	responses.reference = &reference;
+	reference.timeout_ns = options.timeout_ns;
+	reference.interval_ns = options.interval_ns;
+	reference.slave = role_options.space == SPACE_KERNEL ? &kernel_slave : NULL;
+	return response_reference_make(&reference, cpu);
 }
 
 static int make(struct harness *h)
 {
 	int cpu[2], status = roles_cpus(h->cpus, cpu);
 
+	int own_cpu = cpu[role_options.role == PATH_SLAVE ? PATH_SLAVE : PATH_MASTER];
+
 	if (!status)
-		status = path_open(role_options.path, (enum path_role)role_options.role, true, ends);
+		status = open_path(cpu[PATH_SLAVE]);
 	if (!status)
 		status = make_slave(cpu[PATH_SLAVE]);
 	if (status)
 		return status;
-	make_thread(cpu);
-	return make_master() && make_series() ? 0 : harness_no_memory();
+	if (role_options.role == PATH_SLAVE && role_options.space == SPACE_KERNEL)
+		h->thread_count = 0;
+	else
+		make_thread(cpu);
+	return make_master() && make_reference(own_cpu) && make_series(h, own_cpu) ? 0 : harness_no_memory();
 }
 
 /* The slave is traced from before it is armed, so that nothing changes while it is measured. */
@@ -306,7 +389,12 @@ static int run(struct harness *h)
 {
 	int64_t measured_ns = harness_options.duration_ns ? harness_options.duration_ns : INT64_MAX;
 	int64_t pause_ns = options.timeout_ns / 4 < DRAIN_MAX_NS ? options.timeout_ns / 4 : DRAIN_MAX_NS;
+	int status = responses.reference ? wire_begin() : 0;
 
+	if (!status && role_options.space == SPACE_KERNEL)
+		status = kernel_slave_start(&kernel_slave);
+	if (status)
+		return status;
 	master.start_ns = clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS;
 	master.due.measured_ns = master.start_ns + harness_options.warm_up_ns;
 	end_ns = measured_ns == INT64_MAX ? INT64_MAX : master.due.measured_ns + measured_ns;
@@ -314,11 +402,31 @@ static int run(struct harness *h)
 	for (unsigned int i = 0; i < h->series_count; i++)
 		series_timed(all_series[i], master.start_ns, harness_options.warm_up_ns, measured_ns);
 	harness_go(h);
-	harness_watch(h, measured_ns == INT64_MAX ? INT64_MAX : harness_options.warm_up_ns + measured_ns);
-	harness_drain(h, role_options.role == PATH_SLAVE ? take_slave : take_master, pause_ns);
+	if (h->thread_count)
+		harness_watch(h, measured_ns == INT64_MAX ? INT64_MAX
+							  : harness_options.warm_up_ns + measured_ns);
+	harness_drain(h,
+		      role_options.role != PATH_SLAVE	   ? take_master
+		      : role_options.space == SPACE_KERNEL ? take_kernel_slave
+							   : take_slave,
+		      pause_ns);
+	if (role_options.space == SPACE_KERNEL) {
+		kernel_slave_stop(&kernel_slave);
+		kernel_slave_take(&kernel_slave, role_options.role == PATH_SLAVE ? responses.series : NULL,
+				  &h->j);
+	}
+	if (responses.reference) {
+		wire_end();
+		response_reference_take(&reference, true, &h->j);
+	}
 	peer_process_end(&peer);
 	if (options.trace_instance)
 		trace_close();
+	if (master.nobody && role_options.role == PATH_BOTH && role_options.space == SPACE_KERNEL)
+		return error_line(
+			STATUS_CANNOT_MEASURE, "no-answer",
+			"the kernel module never answered on %.100s: the lines are not wired together, or something of a higher priority takes its CPU",
+			role_options.path);
 	if (master.nobody && role_options.role == PATH_BOTH)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "no-answer",
@@ -333,8 +441,10 @@ static int run(struct harness *h)
 		return error_line(STATUS_CANNOT_MEASURE, "path", "%s failed while it was measured: %s",
 				  role_options.path,
 				  strerror(master.error ? master.error : atomic_load(&slave->error)));
-	responses.series->lost =
-		master.not_kept + (role_options.role == PATH_SLAVE ? atomic_load(&slave->not_kept) : 0);
+	responses.series->lost = master.not_kept;
+	if (role_options.role == PATH_SLAVE)
+		responses.series->lost +=
+			slave ? atomic_load(&slave->not_kept) : (int64_t)kernel_slave.status.lost;
 	return harness_finish(h, harness_options.count ? "count" : "duration");
 }
 
@@ -349,7 +459,6 @@ static struct harness harness = {
 	.threads = threads,
 	.thread_count = 1,
 	.series = all_series,
-	.series_count = 1,
 	.measurers = measurers,
 };
 

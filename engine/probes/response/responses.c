@@ -1,24 +1,33 @@
 // SPDX-License-Identifier: MIT
 #include "probes/response/responses.h"
 
+#include "probes/response/response_reference.h"
 #include "rt/clock.h"
 
 #define NOTE_TRIES 20
 
+void responses_feed_skipped(struct series *series, const struct stimulus *stimulus, int64_t interval_ns,
+			    struct json *j)
+{
+	int64_t over_ns = stimulus->first_skipped_ns + stimulus->skipped * interval_ns;
+
+	for (int64_t i = 0; i < stimulus->skipped; i++) {
+		int64_t due_ns = stimulus->first_skipped_ns + i * interval_ns;
+
+		series_miss_timed(series, due_ns, over_ns - due_ns, j);
+	}
+}
+
 static void feed(struct responses *r, const struct master *master, const struct stimulus *stimulus,
 		 int64_t timeout_ns, struct json *j)
 {
-	int64_t over_ns = stimulus->first_skipped_ns + stimulus->skipped * master->due.interval_ns;
-
 	if (stimulus->back_ns == MASTER_LOST)
 		series_miss_timed(r->series, stimulus->sent_ns, timeout_ns, j);
 	else
 		series_feed_timed(r->series, stimulus->sent_ns, stimulus->back_ns - stimulus->sent_ns, j);
-	for (int64_t i = 0; i < stimulus->skipped; i++) {
-		int64_t due_ns = stimulus->first_skipped_ns + i * master->due.interval_ns;
-
-		series_miss_timed(r->series, due_ns, over_ns - due_ns, j);
-	}
+	responses_feed_skipped(r->series, stimulus, master->due.interval_ns, j);
+	if (r->reference)
+		response_reference_add(r->reference, stimulus, j);
 }
 
 /* The slave's note of its answer to this stimulus is then held. It writes it after the answer, so that it may

@@ -10,16 +10,23 @@
 #include "probes/response/parts.h"
 #include "probes/response/slave.h"
 
+struct response_reference;
+
 struct responses {
 	struct series *series;
-	struct parts *parts; /* NULL: they are not taken apart */
-	struct answer held;  /* of the slave's notes the last that was taken */
+	struct response_reference *reference; /* NULL: there is none */
+	struct parts *parts;		      /* NULL: they are not taken apart */
+	struct answer held;		      /* of the slave's notes the last that was taken */
 };
 
 /* Feeds the series with what came since: from the stimulus to the answer. slave: which notes its answers,
  * where they are taken apart. timeout_ns: what a lost answer took at least. */
 void responses_take_stimuli(struct responses *r, struct master *master, struct slave *slave,
 			    int64_t timeout_ns, struct json *j);
+
+/* The stimuli of a fixed interval that were due while this one was not over: missed. */
+void responses_feed_skipped(struct series *series, const struct stimulus *stimulus, int64_t interval_ns,
+			    struct json *j);
 
 /* The same for a slave alone: from the edge that it saw to its answer. */
 void responses_take_answers(struct responses *r, struct slave *slave, struct json *j);

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from rtgauge.errors import MeasureError
 from rtgauge.lab import paths
@@ -122,3 +122,10 @@ def headers_tree(architecture: Architecture, say: Callable[[str], None], *, suit
             shutil.rmtree(place, ignore_errors=True)
             new.rename(place)
     return HeadersTree(place, architecture)
+
+
+if __name__ == "__main__":
+    # For the tests: fetch the tree of an architecture (x86_64, aarch64) before it is needed.
+    import sys
+
+    headers_tree(cast("Architecture", sys.argv[1]), print)

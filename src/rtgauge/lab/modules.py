@@ -80,12 +80,16 @@ def module_content(path: Path) -> bytes:
     raise MeasureError(f"{path}: unknown compression; unpack the modules to .ko and give that folder")
 
 
-def module_needs(content: bytes) -> list[str]:
-    """Names of the modules that this one depends on."""
+def module_information(content: bytes) -> dict[str, str]:
+    """What modinfo shows of a module: key -> value, of several the last. Raises ELFError."""
     section = _elf(content).get_section_by_name(".modinfo")
     words: list[bytes] = section.data().split(b"\0") if section is not None else []
-    lists = [word.removeprefix(b"depends=").decode() for word in words if word.startswith(b"depends=")]
-    return [name for names in lists for name in names.split(",") if name]
+    return {key: value for key, sign, value in (word.decode(errors="replace").partition("=") for word in words) if sign}
+
+
+def module_needs(content: bytes) -> list[str]:
+    """Names of the modules that this one depends on. Raises ELFError."""
+    return [name for name in module_information(content).get("depends", "").split(",") if name]
 
 
 def module_name(path: Path) -> str:

@@ -137,6 +137,18 @@ def _checked(entry: dict[str, Any], place: str, parameters: dict[str, Any], know
     return _step_key(_over(entry, fitting), COMMAND_LINE) if fitting else key
 
 
+def _only_for_others(entry: dict[str, Any], place: str, overrides: Overrides, known: set[str]) -> bool:
+    """Whether a step of the plan in kernel space cannot take what the command line says for all steps, such as a path within user space."""
+    if entry.get("space") != "kernel" or "space" in overrides.parameters:
+        return False
+    _step_key(entry, place)
+    try:
+        _checked(entry, place, overrides.parameters, known)
+    except InputError:
+        return True
+    return False
+
+
 def _names(entry: dict[str, Any]) -> set[str]:
     probe = probes.PROBES.get(str(entry.get("probe", probes.DEFAULT)))
     return {*STEP_KEYS, *(key_names(probe) if probe is not None else ())}
@@ -264,6 +276,8 @@ def make_plan(written: dict[str, Any], source_name: str, overrides: Overrides) -
     seed = overrides.seed if overrides.seed is not None else plan.seed if plan.seed is not None else secrets.randbelow(2**32)
     generator = random.Random(seed)  # noqa: S311 - an order to be told again, not a secret
     known = _known([entry for entry, _ in entries])
+    if any(entry.get("space") != "kernel" for entry, _ in entries):
+        entries = [(entry, place) for entry, place in entries if not _only_for_others(entry, place, overrides, known)]
     keys = [_checked(entry, place, overrides.parameters, known) for entry, place in entries]
     _check_peers(keys, targets, source_name)
     ordered = [step for target in targets for step in _ordered(keys, target, repeats, generator if plan.order == "random" else None)]

@@ -155,6 +155,10 @@ class Probe(ABC):
         """The metric of that name; None where it has no such."""
         return next((metric for metric in self.metrics if metric.name == name), None)
 
+    def modules(self, parameters: dict[str, Any]) -> tuple[str, ...]:  # noqa: ARG002 - of those that need some
+        """The kernel modules (kmod/) that a step with these parameters needs on its target, in the order of loading."""
+        return ()
+
     @abstractmethod
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
         """The engine's command line: verb and options, for parameters as `normalise` gives them."""

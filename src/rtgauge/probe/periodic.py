@@ -8,25 +8,35 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from rtgauge.probe.descriptor import Bound, Metric, Pace
-from rtgauge.probe.signal_parameters import Role, SignalParameters, SignalProbe, check_instrument_time
+from rtgauge.probe.signal_parameters import DIFFERENCE, Role, SignalParameters, SignalProbe, check_context, check_instrument_time
 from rtgauge.validation import DurationNs, between
 
 if TYPE_CHECKING:
     from rtgauge.instrument.messages import Configuration
+
+KERNEL_PERIODS_NS = (20_000, 20_000_000_000)
+"""What the kernel module takes."""
 
 
 class PeriodicParameters(SignalParameters):
     """Parameters of `periodic`."""
 
     measured_role: ClassVar[Role] = "master"
+    of_user_space: ClassVar[frozenset[str]] = frozenset({"timer"})
 
     period_ns: Annotated[DurationNs, between("2us", "1h")] = Field(
         default=7_071_000, alias="period", description="period of the signal; the line is toggled each half of it"
     )
-    timer: Literal["nanosleep", "timerfd"] = Field(default="nanosleep", alias="timer", description="how the task waits; timerfd as in the papers")
+    context: Literal["irq", "thread"] | None = Field(
+        default=None, alias="context", description="in kernel space, who toggles: irq (the timer's handler), or a thread that it wakes; irq if not given"
+    )
+    timer: Literal["nanosleep", "timerfd"] = Field(default="nanosleep", alias="timer", description="how the task waits in user space; timerfd as in the papers")
 
     @model_validator(mode="after")
     def _check_period(self) -> Self:
+        check_context(self.space, self.context)
+        if self.space == "kernel" and not KERNEL_PERIODS_NS[0] <= self.period_ns <= KERNEL_PERIODS_NS[1]:
+            raise ValueError("in kernel space a period is from 20us to 20s")
         if self.period_ns % 2:
             raise ValueError(f"a period of {self.period_ns}ns has no half in whole ns; give an even number")
         if self.instrument is not None:
@@ -58,6 +68,7 @@ PROBE = Periodic(
 Measured by the task itself, by the other end of the line, or by both.""",
     examples=(
         "--period 1ms --duration 10s",
+        "--space kernel --context thread --period 1ms",
         "--path gpio:/dev/gpiochip0:17 --role master --timer timerfd --period 30ms",
         "--path gpio:/dev/gpiochip0:17 --period 30ms --instrument serial:/dev/ttyACM0",
     ),
@@ -69,15 +80,22 @@ Measured by the task itself, by the other end of the line, or by both.""",
         "an instrument there stamps it by a clock of its own. "
         "An edge whose time passed before the task came back to wait is counted as missed."
     ),
+    kernel_method=(
+        "Periodic in kernel space: a kernel module's high-resolution timer expires at each half-period. Its handler, in hard-irq context also on "
+        "PREEMPT_RT, toggles the line (context irq) or wakes a FIFO kernel thread that does (context thread). Each step is time-stamped in the kernel: "
+        "the handler's entry, the thread, the toggled line. Latency and jitter are those of the toggled line."
+    ),
+    kernel_module="rtgauge_periodic",
     metrics=(
         Metric(name="latency", plural="latencies", unit="ns", signed=True, bound=Bound(example="period=1ms latency<=200us hardness=100%", preset=None)),
         Metric(name="jitter", plural="jitters", unit="ns", signed=True, bound=Bound(example="jitter<=200us hardness=99.9%", preset="brown2010")),
+        DIFFERENCE,
     ),
     missed="edges whose time passed before the task came back to wait",
     pooled=True,
     pace=Pace(period="period_ns", activations=2, count="cycles"),
     frequency=("jitter", "latency"),
-    roles={"self": "by itself", "observer": "observed", "instrument": "from outside"},
+    roles={"self": "by itself", "observer": "observed", "wire": "on the wire", "instrument": "from outside"},
     instrument_metric="jitter",
     microbenchmark=False,
     presenter="rtgauge.report.signal_path:SIGNAL_PATH",

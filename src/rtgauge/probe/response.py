@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from rtgauge.instrument.address import is_latmon
 from rtgauge.probe.descriptor import Bound, Metric, Pace
-from rtgauge.probe.signal_parameters import Role, SignalParameters, SignalProbe, check_instrument_time
+from rtgauge.probe.signal_parameters import DIFFERENCE, Role, SignalParameters, SignalProbe, check_context, check_instrument_time
 from rtgauge.units import NS_PER_S
 from rtgauge.validation import DurationNs, between
 
@@ -28,7 +28,14 @@ class ResponseParameters(SignalParameters):
     """Parameters of `response`."""
 
     measured_role: ClassVar[Role] = "slave"
+    of_user_space: ClassVar[frozenset[str]] = frozenset({"trace-parts"})
 
+    context: Literal["irq", "irq-thread", "thread", "irq-default"] | None = Field(
+        default=None,
+        alias="context",
+        description="in kernel space, who answers: irq (the top half), irq-thread (its threaded handler), thread (a FIFO kernel thread that it wakes), "
+        "irq-default (what the kernel makes of a plain handler); irq if not given",
+    )
     interval_ns: Annotated[DurationNs, between("1us", "1h")] | None = Field(
         default=None, alias="interval", description="fixed time from one stimulus to the next, e.g. 10ms, in place of one that is drawn"
     )
@@ -40,10 +47,13 @@ class ResponseParameters(SignalParameters):
     )
     timeout_ns: Annotated[DurationNs, between("1ms", "1h")] = Field(default=100_000_000, alias="timeout", description="time after which an answer is lost")
     seed: int | None = Field(default=None, alias="seed", ge=0, lt=2**63, description="draw the same intervals as the run with this seed")
-    trace_parts: bool = Field(default=False, alias="trace-parts", description="take the response apart by the kernel's irq, softirq and sched tracepoints")
+    trace_parts: bool = Field(
+        default=False, alias="trace-parts", description="take the response of a task in user space apart by the kernel's irq, softirq and sched tracepoints"
+    )
 
     @model_validator(mode="after")
     def _check_intervals(self) -> Self:
+        check_context(self.space, self.context)
         if self.interval_ns is not None and self.model_fields_set & {"interval_min_ns", "interval_max_ns"}:
             raise ValueError("give interval, or interval-min and interval-max")
         if self.interval_min_ns > self.interval_max_ns:
@@ -98,7 +108,7 @@ class Response(SignalProbe):
 
     def of_peer(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """Traced is the target."""
-        return {**parameters, "trace_parts": False}
+        return {**super().of_peer(parameters), "trace_parts": False}
 
     def cycle_ns(self, parameters: dict[str, Any]) -> int:
         """The fixed interval, or the mean of those drawn and an answer."""
@@ -116,6 +126,7 @@ A master makes the stimuli and measures, a slave answers: two processes on this 
     examples=(
         "--cycles 100000",
         "--path loop:pipe --interval 10ms --load network",
+        "--space kernel --context irq-thread --load cpu",
         "--path gpio:/dev/gpiochip0:17,27 --role master",
         "--path udp:192.168.1.5:7000 --role slave --duration 1h",
         "--path udp:192.168.1.5:7000 --target ssh://board --peer local --load cpu",
@@ -130,12 +141,21 @@ A master makes the stimuli and measures, a slave answers: two processes on this 
         "Where an instrument is the master, it makes the stimulus and stamps both edges by a clock of its own, in steps of 8 ns; "
         "what the slave measures of itself is then the inner view."
     ),
-    metrics=(Metric(name="response", plural="responses", unit="ns", signed=False, bound=Bound(example="response<=500us hardness=99.9%", preset="brown2010")),),
+    kernel_method=(
+        "Response in kernel space: the slave is a kernel module. The interrupt of its input is answered by the top half (context irq), by its threaded handler "
+        "(irq-thread), by a FIFO kernel thread that it wakes (thread), or by a plain handler, which PREEMPT_RT runs in a thread (irq-default); each step is "
+        "time-stamped in the kernel. The master is the one in user space: its own share is in the response that it measures, and not in the one on the wire."
+    ),
+    kernel_module="rtgauge_response",
+    metrics=(
+        Metric(name="response", plural="responses", unit="ns", signed=False, bound=Bound(example="response<=500us hardness=99.9%", preset="brown2010")),
+        DIFFERENCE,
+    ),
     missed="stimuli that were not answered in time, or that were skipped because the answer before was still missing",
     pooled=True,
     pace=Pace(period="interval_ns", activations=1, count="cycles"),
     frequency=("response",),
-    roles={"master": "by the master", "slave": "by the slave", "instrument": "from outside"},
+    roles={"master": "by the master", "slave": "by the slave", "wire": "on the wire", "instrument": "from outside"},
     instrument_metric="response",
     microbenchmark=False,
     presenter="rtgauge.report.signal_path:SIGNAL_PATH",

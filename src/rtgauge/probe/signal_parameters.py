@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field, model_validator
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.instrument.address import check_address, is_latmon
 from rtgauge.probe.common_parameters import LONGEST, SPACE, MachineParameters, Space
-from rtgauge.probe.descriptor import Probe
+from rtgauge.probe.descriptor import Metric, Probe
 from rtgauge.target.address import target_name
 from rtgauge.units import MAX_CPU, format_duration, parse_duration_ns
 from rtgauge.validation import CpuList, DurationNs, between
@@ -27,6 +27,14 @@ LOOPS = ("loop:eventfd", "loop:pipe", "loop:socketpair", "loop:udp")
 UDP = re.compile(r"udp:(?:\[([^\]\s]{1,80})\]|([^:\[\]\s]{1,253})):([0-9]{1,5})")
 GPIO_OPTIONS = ("bias-as-is", "bias-disabled", "pull-up", "pull-down", "active-low")
 GPIO = re.compile(r"gpio:([^:,]{1,63}):([^:,]{1,63}(?:,[^:,]{1,63}){0,3})(?::([a-z,-]{1,100}))?")
+
+
+WIRE = "wire"
+"""Lines of the kernel module rtgauge_wire, joined: a GPIO line of a machine that has none."""
+DIFFERENCE = Metric(name="difference", plural="differences", unit="ns", signed=True, bound=None, is_delay=False)
+"""Of a step over the wire: what a task says of itself, minus what the wire's time stamps say."""
+NO_LINE = "none"
+"""A task in the kernel that only takes time stamps."""
 
 
 def check_path(text: str) -> str:
@@ -45,8 +53,8 @@ def check_path(text: str) -> str:
         for option in match[3].split(",") if match[3] else ():
             if option not in GPIO_OPTIONS:
                 raise ValueError(f"'{text[:100]}': the options of lines are {', '.join(GPIO_OPTIONS)}")
-    elif text not in LOOPS:
-        raise ValueError(f"'{text[:100]}' is no signal path; there are {', '.join(LOOPS)}, udp:HOST:PORT and gpio:CHIP:LINES")
+    elif text not in (*LOOPS, WIRE, NO_LINE):
+        raise ValueError(f"'{text[:100]}' is no signal path; there are {', '.join(LOOPS)}, udp:HOST:PORT, gpio:CHIP:LINES and {WIRE}")
     return text
 
 
@@ -108,11 +116,13 @@ class SignalParameters(MachineParameters):
 
     measured_role: ClassVar[Role]
     """Of the task that the probe is about: the role of the target where its peer plays the other one."""
+    of_user_space: ClassVar[frozenset[str]]
+    """Keys that mean nothing in kernel space, where they are not looked at."""
 
     cpu: CpuList | None = Field(default=None, alias="cpu", description="CPU of the master, or of the slave where it is alone")
     space: Space = SPACE
     path: Annotated[str, AfterValidator(check_path)] = Field(
-        default="loop:eventfd", alias="path", description="the line: loop:KIND, udp:HOST:PORT, gpio:CHIP:LINES"
+        default="loop:eventfd", alias="path", description="the line: loop:KIND, udp:HOST:PORT, gpio:CHIP:LINES, wire (of kernel modules)"
     )
     role: Literal["both", "master", "slave"] = Field(
         default="both",
@@ -146,10 +156,15 @@ class SignalParameters(MachineParameters):
     @model_validator(mode="before")
     @classmethod
     def _with_role(cls, written: Any) -> Any:
-        """With a peer or an instrument, the target plays the role that the probe is about."""
-        if not isinstance(written, dict) or not {"peer", "instrument"} & cast("dict[str, Any]", written).keys():
-            return cast("Any", written)
-        return {"role": cls.measured_role, **cast("dict[str, Any]", written)}
+        """With a peer or an instrument, the target plays the role that the probe is about. In kernel space, the line is the wire."""
+        if not isinstance(written, dict):
+            return written
+        given = cast("dict[str, Any]", written)
+        if given.get("space") == "kernel":
+            given = {"path": WIRE, "context": "irq", **{name: value for name, value in given.items() if name not in cls.of_user_space}}
+            if given["path"] == NO_LINE:
+                given = {"role": cls.measured_role, **given}
+        return {"role": cls.measured_role, **given} if {"peer", "instrument"} & given.keys() else given
 
     @model_validator(mode="after")
     def _check_peer(self) -> Self:
@@ -167,8 +182,22 @@ class SignalParameters(MachineParameters):
 
     @model_validator(mode="after")
     def _check_space(self) -> Self:
-        if self.space == "kernel":
-            raise ValueError("this probe does not measure in kernel space yet")
+        if self.space == "user" and self.path == NO_LINE:
+            raise ValueError("path none is of a periodic task in kernel space, which then only takes time stamps")
+        if self.path == WIRE and (self.role != "both" or self.peer is not None):
+            raise ValueError("the wire is within one machine: use role both, without a peer")
+        if self.peer_path in (WIRE, NO_LINE):
+            raise ValueError(f"peer-path {self.peer_path} is within one machine: two machines have a path udp:HOST:PORT or gpio:CHIP:LINES between them")
+        if self.space == "user":
+            return self
+        if self.role not in (self.measured_role, "both"):
+            raise ValueError(f"space kernel is of the {self.measured_role}: with role {self.measured_role} or both")
+        if self.policy != "fifo":
+            raise ValueError(f"a thread in the kernel has policy fifo, not {self.policy}")
+        if self.path in LOOPS or self.path.startswith("udp:"):
+            raise ValueError(f"path {self.path} does not reach into the kernel: with space kernel give wire or gpio:CHIP:LINES")
+        if self.path == NO_LINE and (self.measured_role != "master" or self.role != "master"):
+            raise ValueError("path none is of a periodic task in kernel space with role master, which then only takes time stamps")
         return self
 
     @model_validator(mode="after")
@@ -181,7 +210,7 @@ class SignalParameters(MachineParameters):
             raise ValueError("the instrument plays the other role: give instrument, or peer")
         if self.role != self.measured_role:
             raise ValueError(f"with an instrument this target is the {self.measured_role}; leave role out")
-        if self.path in LOOPS:
+        if self.path in (*LOOPS, WIRE):
             raise ValueError(f"{self.path} is within the machine: an instrument needs a line that leaves it, such as path gpio:/dev/gpiochip0:17,27")
         if is_latmon(self.instrument) and self.measured_role == "master":
             raise ValueError("a latmon makes stimuli and waits for answers: it is for the probe response")
@@ -198,8 +227,14 @@ class SignalParameters(MachineParameters):
         return self
 
 
-NOT_THE_ENGINES = frozenset({"samples", "space", "peer_path", "peer_cpu", "instrument", "wire_offset_ns"})
+NOT_THE_ENGINES = frozenset({"samples", "peer_path", "peer_cpu", "instrument", "wire_offset_ns"})
 """Parameters that the engine is not told."""
+
+
+def check_context(space: Space, context: str | None) -> None:
+    """Raises ValueError for a context of a task in user space."""
+    if space == "user" and context is not None:
+        raise ValueError("context is of kernel space: add space kernel")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -209,6 +244,8 @@ class SignalProbe(Probe):
     instrument_metric: str
     """What an instrument at the line measures: the metric of its series, which has the role `instrument`."""
 
+    kernel_module: str
+    """Of its task in kernel space."""
     alternatives: tuple[frozenset[str], ...] = (frozenset({"duration", "cycles"}),)
 
     @abstractmethod
@@ -234,7 +271,13 @@ class SignalProbe(Probe):
 
     def of_peer(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """Without the parameters of the target alone."""
-        return parameters
+        return {**parameters, "space": "user", "context": None}
+
+    def modules(self, parameters: dict[str, Any]) -> tuple[str, ...]:
+        """The wire where it is the path, and in kernel space the task; both need what they share."""
+        wire = ("rtgauge_wire",) if parameters["path"] == WIRE else ()
+        task = (self.kernel_module,) if parameters["space"] == "kernel" else ()
+        return ("rtgauge_core", *wire, *task) if wire or task else ()
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
         """The engine's command line."""

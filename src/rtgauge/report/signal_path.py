@@ -32,15 +32,17 @@ PARTS = {
     "service-time": "service time",
     "scheduling-latency": "scheduling latency",
     "scheduling-duration": "scheduling duration",
+    "thread-latency": "thread latency",
 }
-"""The paper's four parts, in the order in which they come."""
+"""The paper's four parts, in the order in which they come, and in kernel space the wake-up of a kernel thread."""
 OVERALL = "Overall response latency"
-WIDE = 150
+WIDE = 180
 MOST = 24
 """A search over the period has more steps than this; the table is of a measurement, not of a search."""
 
 
-ALWAYS = ("stimuli", "answers", "edges", "lost")
+ALWAYS = ("stimuli", "answers", "edges", "lost", "compared")
+NEVER = ("abi",)
 """Shown even where they are 0."""
 WORDS = {
     "not-made": "not made, as the master was late",
@@ -48,6 +50,8 @@ WORDS = {
     "early-answer": "before their stimulus",
     "double-edge": "more than one edge at once",
     "late-answer": "after their timeout",
+    "compared": "time stamps of the wire compared",
+    "not_compared": "without one",
     "told_apart": "taken apart",
     "not_told_apart": "not taken apart",
 }
@@ -71,6 +75,18 @@ def _other_tool(record: Record, load: str) -> SeriesSummary | None:
     return next((step.total for step in record.steps if step.key.tool == "cyclictest" and step.key.load == load and step.total is not None), None)
 
 
+def _on_the_wire(step: Step) -> str:
+    """The smallest and largest of what the wire's time stamps say."""
+    wire = next((series for series in step.series if series.metric == "response" and series.labels.get("role") == "wire"), None)
+    return NONE if wire is None else f"{us(wire.min_ns)}/{us(wire.max_ns)}"
+
+
+def _place(step: Step) -> str:
+    """Space, and in the kernel who answers."""
+    context = step.key.parameters.get("context")
+    return f"{step.key.space} space" + ("" if context is None else f", {context}")
+
+
 def _variance(total: SeriesSummary) -> str:
     return NONE if total.std_ns is None else f"{(total.std_ns / 1_000) ** 2:.0f}"
 
@@ -90,12 +106,13 @@ def response_grid(records: Sequence[Record]) -> Grid | None:
         path = str(step.key.parameters.get("path", NONE))
         figures = [us(total.min_ns), us(total.mean_ns), us(total.max_ns), us(total.std_ns), _variance(total)]
         cyclictest = NONE if other is None else f"{us(other.min_ns)}/{us(other.max_ns)}"
-        rows.append([f"{host}, {kernel}", step.key.load, path, rt, whole(total.count), whole(total.missed), *figures, cyclictest])
+        samples = [whole(total.count), whole(total.missed)]
+        rows.append([f"{host}, {kernel}", step.key.load, _place(step), path, rt, *samples, *figures, _on_the_wire(step), cyclictest])
     notes = [
-        "In us, the variance in us². User space: rtgauge has no probe in the kernel yet, and the column of the oscilloscope needs one.",
+        "In us, the variance in us². On the wire: min/max between the two edges by the time stamps of the wire's kernel module, as an oscilloscope shows it.",
         "cyclictest: min/max of wake-ups in the same record under the same load, where the plan has it; it measures no line and no answer.",
     ]
-    columns = ["system", "load", "path", "PREEMPT_RT", "samples", "lost", "min", "mean", "max", "std", "variance", "cyclictest"]
+    columns = ["system", "load", "space", "path", "PREEMPT_RT", "samples", "lost", "min", "mean", "max", "std", "variance", "on the wire", "cyclictest"]
     return Grid(OVERALL, columns, rows, notes)
 
 
@@ -107,18 +124,23 @@ def parts_grid(records: Sequence[Record]) -> Grid | None:
             for name, words in PARTS.items():
                 segment = next((series for series in step.series if series.labels.get(SEGMENT) == name), None)
                 if segment is not None and segment.count:
-                    where = f"{step.key.load}, {step.key.parameters.get('path', '')}"
+                    where = f"{step.key.load}, {_place(step)}, {step.key.parameters.get('path', '')}"
                     rows.append([words, where, whole(segment.count), us(segment.min_ns), us(segment.mean_ns), us(segment.p99_ns), us(segment.max_ns)])
     if not rows:
         return None
     notes = [
-        "In us, from the kernel's tracepoints. The four come one after the other; what the running task then needs for its answer is the rest of the response."
+        "In us. In user space from the kernel's tracepoints: the four come one after the other; what the running task then needs for its answer is the rest.",
+        "In kernel space from the module's time stamps: from the stimulus to the top half, to the thread that answers, and from its entry to the answer.",
     ]
-    return Grid("Parts of a response", ["part", "load, path", "samples", "min", "mean", "99 %", "max"], rows, notes)
+    return Grid("Parts of a response", ["part", "load, space, path", "samples", "min", "mean", "99 %", "max"], rows, notes)
 
 
 def _counts(result: Result) -> str:
-    counts = [f"{value} {WORDS.get(name, name)}" for name, value in result.values.items() if isinstance(value, int) and (value or name in ALWAYS)]
+    counts = [
+        f"{value} {WORDS.get(name, name)}"
+        for name, value in result.values.items()
+        if isinstance(value, int) and name not in NEVER and (value or name in ALWAYS)
+    ]
     return ", ".join(counts)
 
 
@@ -134,6 +156,8 @@ def signal_lines(step: Step) -> list[str]:
     for result in step.results:
         if result.name == "signal":
             lines.append(f"{result.labels.get('role')}: {_counts(result)}")
+        elif result.name in ("wire", "kernel-module"):
+            lines.append(f"{result.values.get('module') or result.name}: {_counts(result)}")
         elif result.name == "parts":
             lines.append(f"parts, interrupt: {result.values.get('interrupt')}: {_counts(result)}")
     return lines

@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from rtgauge.errors import MeasureError
+from rtgauge.probe import registry as probes
 from rtgauge.probe.response import TRACE_INSTANCE
-from rtgauge.record.model import LeftOut, Mark, Severity, Step, StepKey
+from rtgauge.record.model import DeploymentReport, LeftOut, Mark, Severity, Step, StepKey
 from rtgauge.runner.context import RunContext
 from rtgauge.system.deployment.ability import Cannot, isolated_cpus, kept_cpus, why_not
 from rtgauge.system.deployment.apply import Applied, Refused, apply, apply_actions, put_back, read_machine
@@ -19,6 +20,7 @@ from rtgauge.system.deployment.definition import AS_IS, Deployment, parse_deploy
 from rtgauge.system.deployment.machine_state import Machine
 from rtgauge.system.deployment.stages import Setting, Write
 from rtgauge.system.file_batch import cpu_list
+from rtgauge.system.kernel_modules import Kernel, NoModules, modules_for, refusal
 from rtgauge.system.priorities import CONTROLLER_PATHS, LINE_NAMES, controller_actions, line_actions
 from rtgauge.target.factory import console
 from rtgauge.target.ssh_errors import ConnectionBroken
@@ -37,6 +39,8 @@ class NoTracepoints(Refused):
 
 def left_out(name: str, cause: Cannot | Refused) -> LeftOut:
     """The deployment `name`, or what else a step needs to be set, that this machine cannot take."""
+    if isinstance(cause, NoModules):
+        return LeftOut(what="kernel modules", reason=cause.reason, remedy=cause.remedy)
     if isinstance(cause, NoTracepoints):
         return LeftOut(what="trace-parts", reason=str(cause), remedy=cause.remedy)
     return LeftOut(what=f"deployment {name}", reason=cause.reason if isinstance(cause, Cannot) else str(cause), remedy=cause.remedy)
@@ -146,6 +150,33 @@ def _make_trace_instance(applied: Applied, target: Target) -> None:
         raise NoTracepoints(f"the kernel's tracepoints cannot be recorded here: {error}") from None
 
 
+def _insert_modules(names: Sequence[str], context: RunContext, applied: Applied) -> None:
+    """Load the kernel modules of the step, which `restore` removes. Raises NoModules."""
+    target = context.target
+    files = modules_for(target, names, context.progress.phase)
+    context.progress.phase("kernel modules are loaded")
+    try:
+        apply_actions([Write(tuple(Setting(f"module:{file}", "present") for file in files))], applied, target)
+    except Refused:
+        refused = next(made for made in applied.report.settings if made.error is not None and made.path.startswith("module:"))
+        raise refusal(refused.error or "", refused.path, Kernel.of(target)) from None
+
+
+@contextmanager
+def with_modules(key: StepKey, context: RunContext) -> Generator[None]:
+    """The kernel modules of a step are loaded while this is entered. Raises NoModules."""
+    names = probes.get(key.probe).modules(key.parameters)
+    if not names:
+        yield
+        return
+    applied = Applied(parse_deployment(AS_IS), DeploymentReport(name=AS_IS, words=""))
+    try:
+        _insert_modules(names, context, applied)
+        yield
+    finally:
+        put_back(applied, context.target)
+
+
 def _put_back(key: StepKey, context: RunContext, applied: Applied) -> None:
     context.progress.phase(f"deployment {key.deployment} is put back")
     put_back(applied, context.target)
@@ -159,7 +190,8 @@ def in_deployment(key: StepKey, context: RunContext) -> Generator[tuple[RunConte
     Raises Refused where the machine refuses it after all.
     """
     traced = bool(key.parameters.get(TRACE_PARTS))
-    if key.deployment == AS_IS and context.controller is None and not context.deployments.sets_as_is and not traced:
+    modules = probes.get(key.probe).modules(key.parameters)
+    if key.deployment == AS_IS and context.controller is None and not context.deployments.sets_as_is and not traced and not modules:
         yield context, None
         return
     context.progress.phase(f"deployment {key.deployment}")
@@ -171,6 +203,8 @@ def in_deployment(key: StepKey, context: RunContext) -> Generator[tuple[RunConte
         _set_controller(key, context, applied)
         if traced:
             _make_trace_instance(applied, context.target)
+        if modules:
+            _insert_modules(modules, context, applied)
         if context.controller is not None and str(key.parameters.get("path", "")).startswith("gpio:"):
             own = replace(own, at_armed=lambda: _raise_lines(context.target, applied))
         yield own, applied

@@ -11,8 +11,9 @@ from rtgauge.probe import registry as probes
 from rtgauge.record.model import LeftOut, StepKey
 from rtgauge.runner import cross_check, instrument_step, peer_step
 from rtgauge.runner.context import DeploymentStrategy, NotHere, RunContext
-from rtgauge.runner.deploy_live import TRACE_PARTS
+from rtgauge.runner.deploy_live import TRACE_PARTS, left_out, with_modules
 from rtgauge.runner.engine_stream import arm_and_stop
+from rtgauge.system.kernel_modules import NoModules
 from rtgauge.target.address import LOCAL
 from rtgauge.target.target import Target
 
@@ -20,7 +21,7 @@ from rtgauge.target.target import Target
 def possible_steps(steps: Sequence[StepKey], target: Target, deployments: DeploymentStrategy) -> tuple[list[StepKey], list[LeftOut]]:
     """The steps whose deployment, load and tool this target can take, and what is left out and why."""
     in_deployments, missing_deployments = deployments.possible(steps)
-    left_out = {missing.what: missing for missing in missing_deployments}
+    known_missing = {missing.what: missing for missing in missing_deployments}
     missing_loads = {name: loads.left_out(loads.get(name), target) for name in dict.fromkeys(key.load for key in in_deployments)}
     tools = dict.fromkeys(key.tool for key in in_deployments if key.tool != "rtgauge" and missing_loads[key.load] is None)
     missing_tools = {tool: cross_check.left_out(tool, target) for tool in tools}
@@ -30,8 +31,8 @@ def possible_steps(steps: Sequence[StepKey], target: Target, deployments: Deploy
         if missing is None:
             possible.append(key)
         else:
-            left_out[missing.what] = missing
-    return possible, list(left_out.values())
+            known_missing[missing.what] = missing
+    return possible, list(known_missing.values())
 
 
 def accepted_steps(steps: Sequence[StepKey], context: RunContext) -> tuple[list[StepKey], list[LeftOut]]:
@@ -42,14 +43,17 @@ def accepted_steps(steps: Sequence[StepKey], context: RunContext) -> tuple[list[
         if kind not in refused and key.tool == "rtgauge":
             refused[kind] = None
             try:
-                _arm_and_stop(key, context)
+                with with_modules(key, context):
+                    _arm_and_stop(key, context)
+            except NoModules as error:
+                refused[kind] = left_out(key.deployment, error)
             except NotHere as error:
                 reason, _, remedy = str(error).partition("; ")
                 refused[kind] = LeftOut(what=f"{key.probe}, {reason.partition(':')[0]}", reason=reason.partition(": ")[2] or reason, remedy=remedy)
             except RtgaugeError as error:
                 raise _naming_target(error, context.target.name) from None
     accepted = [key for key in steps if refused.get(f"{key.probe} {key.parameters}") is None]
-    return accepted, [missing for missing in refused.values() if missing is not None]
+    return accepted, list({missing.what: missing for missing in refused.values() if missing is not None}.values())
 
 
 def _arm_and_stop(key: StepKey, context: RunContext) -> None:

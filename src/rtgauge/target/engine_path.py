@@ -74,6 +74,7 @@ def _fingerprint(source: Path) -> str:
     files = [
         source / "meson.build",
         source / "meson.options",
+        source / "kmod" / "rtgauge_kmod.h",
         *(path for path in (source / "engine").rglob("*") if path.suffix in {".c", ".h", ".build", ".ini"}),
     ]
     for path in sorted(files):

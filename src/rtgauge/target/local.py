@@ -233,6 +233,10 @@ class LocalTarget:
         """Nothing outlives rtgauge here. Raises MeasureError."""
         raise MeasureError("nothing that an earlier rtgauge had started on this machine still runs")
 
+    def put(self, file: Path) -> str:
+        """It is here."""
+        return str(file.resolve())
+
     def files_folder(self, folder: Path) -> str:
         """The folder itself."""
         return str(folder)

@@ -44,6 +44,7 @@ exit 1
 RUN = 'cd / && engine=$1 run=$2 lease=$3 && shift 3 && exec "$engine" guard --run "$run" --lease-ns "$lease" -- "$@"'
 GIVE = 'exec cat -- "$1"'
 MAKE = 'umask 077; mkdir "$1"'
+TAKE = 'umask 077; mkdir "$1" && cat >"$1/$2"'
 FILES_TIMEOUT_S = 24 * 3600.0
 SET_UP_FAILED = 127
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -110,6 +111,7 @@ class SshTarget:
         self._label = label
         self._lease_ns = lease_ns
         self._running: list[SshGuarded] = []
+        self._put: dict[Path, str] = {}
         self._folders: dict[Path, str] = {}
         self._boot_id = ""
         self._open(address, session)
@@ -292,6 +294,15 @@ class SshTarget:
         program = attach(self._connection, self._here.engine, f"{self._here.folder}/{kept['name']}", keeper=self._keeper, log=log)
         self._running.append(program)
         return program
+
+    def put(self, file: Path) -> str:
+        """A copy of the file in the session's folder, made once."""
+        if file not in self._put or not self._put[file].startswith(f"{self._here.folder}/"):
+            place = f"{self._here.folder}/{_new_name('put')}"
+            with file.open("rb") as content:
+                self._checked(self._connection.run(TAKE, [place, file.name], content))
+            self._put[file] = f"{place}/{file.name}"
+        return self._put[file]
 
     def files_folder(self, folder: Path) -> str:
         """A folder on the target for files that belong into `folder`."""

@@ -130,6 +130,10 @@ class Target(Protocol):
         """Follow a program that another process had started (`Guarded.kept`), from the beginning of its output. Raises MeasureError."""
         ...
 
+    def put(self, file: Path) -> str:
+        """Where a file of the host is on the target, under the same name; it goes with the session. Raises MeasureError where it cannot be copied."""
+        ...
+
     def files_folder(self, folder: Path) -> str:
         """A folder on the target for files that belong into the host's `folder`; `fetch` brings them."""
         ...

@@ -75,6 +75,7 @@ class Advice(Model):
 
 
 PAPER = "brown2010"
+NOT_MEASURED = "not measured"
 NO_SOFTWARE = "no software on this machine is left to try"
 
 
@@ -118,7 +119,7 @@ def _sorted_out(
         for step in record.steps:
             facts = record.system(step.key.targets.get("self", next(iter(step.key.targets.values()), "local")))
             kernel = kernel_of(facts)
-            ways = [way.id for way in flowchart.way if way.kernel == kernel and way.space == step.key.space]
+            ways = flowchart.measured_by(kernel or "", step.key.space)
             why = _why_not(step, requirement, facts)
             if why is None and not ways:
                 why = f"the chart has no way in {step.key.space} space on the kernel {kernel}"
@@ -137,7 +138,7 @@ def _says(worst: Evidence) -> str:
 def _stage(case: _Case, way: Way) -> Stage:
     worst = case.worst(way.id)
     if worst is None:
-        return Stage(way=way.id, name=way.name, margin=None, why="not measured", leads_to=None)
+        return Stage(way=way.id, name=way.name, margin=None, why=NOT_MEASURED, leads_to=None)
     leads = case.chart.after(case.hardness, way.id, worst.margin.value) if worst.margin in {Margin.MARGINAL, Margin.TROUBLE, Margin.OFF} else None
     return Stage(way=way.id, name=way.name, margin=worst.margin, why=_says(worst), leads_to=leads, evidence=case.by_way[way.id])
 
@@ -150,12 +151,27 @@ def _walk(case: _Case) -> list[Stage]:
         if way.kernel == "none":
             stages.append(Stage(way=way.id, name=way.name, margin=None, why=NO_SOFTWARE, leads_to=None))
             break
-        stages.append(_stage(case, way))
-        at = stages[-1].leads_to
+        stage = _stage(case, way)
+        if stages and stage.margin is None and _reached_from(case, at):
+            after = case.chart.after(case.hardness, at, Margin.TROUBLE.value)
+            stage = stage.model_copy(update={"why": f"{NOT_MEASURED}; a way after it was, and is good enough", "leads_to": after})
+        stages.append(stage)
+        at = stage.leads_to
     return stages
 
 
-def _answer(last: Stage, requirement: Requirement, *, loaded: bool) -> str:
+def _reached_from(case: _Case, at: str) -> bool:
+    """Whether the chart leads on from `at`, of which nothing was measured, to a way that was measured and is clearly in the black."""
+    while case.flowchart.of(at).kernel != "none":
+        at = case.chart.after(case.hardness, at, Margin.TROUBLE.value)
+        worst = case.worst(at)
+        if worst is not None:
+            return worst.margin is Margin.BLACK
+    return False
+
+
+def _answer(walk: Sequence[Stage], requirement: Requirement, *, loaded: bool) -> str:
+    last = walk[-1]
     share = "every activation" if requirement.allowed == 0 else f"{format_percent(requirement.hardness)} of the activations"
     if last.why == NO_SOFTWARE:
         return f"Use {last.name}: {last.why}."
@@ -163,9 +179,11 @@ def _answer(last: Stage, requirement: Requirement, *, loaded: bool) -> str:
         return f"Try {last.name} next: nothing was measured of it, so this comes from the chart and not from a measurement."
     if last.margin is Margin.CANNOT_TELL:
         return f"It is not known yet whether {last.name} is good enough: {last.why}."
+    skipped = " and ".join(stage.name for stage in walk if stage.margin is None)
+    before = f" The chart asks for {skipped} before it, of which nothing was measured." if skipped else ""
     if not loaded:
-        return f"Use {last.name}, provided that it holds under load: {share} measured keep the bound, and only idle was measured."
-    return f"Use {last.name}: it is clearly in the black for {share} measured."
+        return f"Use {last.name}, provided that it holds under load: {share} measured keep the bound, and only idle was measured.{before}"
+    return f"Use {last.name}: it is clearly in the black for {share} measured.{before}"
 
 
 def advise(requirement: Requirement, records: Sequence[Record], flowchart: Flowchart, chart: Chart, thresholds: Thresholds | None = None) -> Advice:
@@ -196,7 +214,7 @@ def advise(requirement: Requirement, records: Sequence[Record], flowchart: Flowc
         use=last.way if settled else None,
         use_name=last.name if settled else None,
         measured=good and loaded,
-        answer=_answer(last, requirement, loaded=loaded),
+        answer=_answer(walk, requirement, loaded=loaded),
         walk=walk,
         costs=list(way.costs) if settled else [],
         today=list(way.today) if settled else [],
@@ -219,7 +237,9 @@ def _next(case: _Case, last: Stage, opens: Sequence[OpenQuestion], *, loaded: bo
 
 def _unmeasured(case: _Case, way: Way) -> OpenQuestion:
     """The way itself, where the walk ended at one of which nothing was measured."""
-    command = way.instead or measure_command(case.requirement)
+    # The other quantities' presets have the kernel-space rows.
+    in_kernel = ("--set space=kernel",) if way.space == "kernel" and case.requirement.metric == "latency" else ()
+    command = way.instead or measure_command(case.requirement, *in_kernel)
     about = f" ({way.about_instead})" if way.instead and way.about_instead else ""
     before = f"{way.get}, then: " if way.get else ""
     return OpenQuestion(what=way.name, changes="the chart goes on from it, or ends there, by what is measured", command=f"{before}{command}{about}")

@@ -49,7 +49,7 @@ class Way(Strict):
 
     id: Id
     name: Line
-    kernel: Literal["stock", "preempt-rt", "xenomai", "none"]
+    kernel: Literal["stock", "preempt-rt", "linux", "xenomai", "none"]
     space: Literal["user", "kernel", "none"]
     costs: list[Line]
     today: list[Line] = Field(default_factory=list)
@@ -125,6 +125,10 @@ class Flowchart(Strict):
     def of(self, way: str) -> Way:
         """The way of that id."""
         return next(known for known in self.way if known.id == way)
+
+    def measured_by(self, kernel: str, space: str) -> list[str]:
+        """The ways for which a step on this kernel (stock or preempt-rt), in this space, is evidence."""
+        return [way.id for way in self.way if way.kernel in (kernel, "linux") and way.space == space]
 
     def named(self, chart: str) -> Chart:
         """The chart of that id. Raises InputError."""

@@ -23,6 +23,7 @@ from tests.support.timing import Drawn, Series, record
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rtgauge.record.model import StepKey
     from rtgauge.record.reader import Record
 
 PERIODS = [parse_duration_ns(text) for text in GRID]
@@ -203,9 +204,40 @@ def test_no_later_step_is_longer_than_the_longest_of_the_first(tmp_path: Path):
 def test_brown2010_has_both_tnext_keys_idle_and_loaded_also_under_other_loads():
     """Sec. 4.3 and 4.4: stimuli at random from 3 us to 7071 us, a period of 7071 us by timerfd, FIFO 99."""
     plan = load_plan("brown2010", Overrides())
-    assert [(step.probe, step.load) for step in plan.steps] == [(probe, load) for probe in ("response", "periodic") for load in ("idle", "brown2010")]
+    places = [("user", "loop:eventfd"), ("user", "wire"), ("kernel", "wire")]
+    rows = [(probe, load, *place) for probe in ("response", "periodic") for load in ("idle", "brown2010") for place in places]
+    assert [row_of(step) for step in plan.steps] == rows
     assert {step.parameters["priority"] for step in plan.steps} == {99}
-    assert (plan.steps[0].parameters["interval_min_ns"], plan.steps[0].parameters["interval_max_ns"]) == (3_000, 7_071_000)
-    assert (plan.steps[2].parameters["period_ns"], plan.steps[2].parameters["timer"]) == (7_071_000, "timerfd")
+    responses, periodics = plan.steps[:6], plan.steps[6:]
+    assert {(step.parameters["interval_min_ns"], step.parameters["interval_max_ns"]) for step in responses} == {(3_000, 7_071_000)}
+    assert {step.parameters["period_ns"] for step in periodics} == {7_071_000}
+    assert {step.parameters["timer"] for step in periodics if step.space == "user"} == {"timerfd"}
     other = load_plan("brown2010", Overrides(loads=["cpu"]))
-    assert [(step.probe, step.load) for step in other.steps] == [("response", "cpu"), ("periodic", "cpu")]
+    assert [row_of(step) for step in other.steps] == [(probe, "cpu", *place) for probe in ("response", "periodic") for place in places]
+
+
+def row_of(step: StepKey) -> tuple[str, ...]:
+    return step.probe, step.load, step.space, step.parameters["path"]
+
+
+@pytest.mark.parametrize(
+    ("words", "rows"),
+    [
+        # a path within user space: the rows in the kernel are none of this run
+        ({"path": "loop:pipe"}, {("user", "loop:pipe")}),
+        ({"path": "udp:192.0.2.1:7000", "role": "master"}, {("user", "udp:192.0.2.1:7000")}),
+        # lines of a board: both spaces over the same ones
+        ({"path": "gpio:gpiochip0:1,2,3,4"}, {("user", "gpio:gpiochip0:1,2,3,4"), ("kernel", "gpio:gpiochip0:1,2,3,4")}),
+        ({"trace-parts": True}, {("user", "loop:eventfd"), ("user", "wire"), ("kernel", "wire")}),
+    ],
+)
+@pytest.mark.parametrize("source", ["brown2010", "adam2021"])
+def test_what_is_said_for_all_steps_is_said_for_those_in_the_kernel_that_can_take_it(source: str, words: dict[str, Any], rows: set[tuple[str, str]]):
+    overrides = Overrides(parameters=dict(words))
+    plan = registry.adaptive_study(source, overrides).plan() if source in registry.STUDIES else load_plan(source, overrides)
+    assert {row_of(step)[2:] for step in plan.steps if step.probe == "response"} == rows
+
+
+def test_all_rows_can_be_in_kernel_space():
+    plan = load_plan("brown2010", Overrides(parameters={"space": "kernel"}))
+    assert {row_of(step)[2:] for step in plan.steps} == {("kernel", "wire")}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The edges of the probe periodic as the wire's kernel module time-stamped them (signal/wire.h): latency and
+ * jitter by these times, and how far the times of the task and of the observer are from them.
+ */
+#ifndef RTGAUGE_PERIODIC_EDGE_REFERENCE_H
+#define RTGAUGE_PERIODIC_EDGE_REFERENCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/series.h"
+
+enum edge_reference_series {
+	WIRE_LATENCY,
+	WIRE_JITTER,
+	SELF_DIFFERENCE,
+	OTHER_DIFFERENCE,
+	EDGE_REFERENCE_SERIES
+};
+
+struct referenced_edge {
+	int64_t number, release_ns, toggled_ns, seen_ns; /* seen_ns 0: nobody has seen it */
+};
+
+struct edge_reference {
+	struct series *series; /* EDGE_REFERENCE_SERIES of them */
+	int64_t half_ns;
+	bool observed; /* there is an observer */
+
+	struct referenced_edge *waiting; /* for the wire to have recorded them, by number */
+	int64_t first, after;		 /* numbers: the oldest that waits, and one more than the newest */
+	int64_t last_toggled_ns, last_out_ns, last_number;
+	int64_t matched, unmatched;
+};
+
+/* false: there is not the memory. */
+bool edge_reference_make(struct edge_reference *r);
+
+/* An edge was made, and one was seen; the first one's number is 1. */
+void edge_reference_made(struct edge_reference *r, const struct referenced_edge *edge);
+void edge_reference_seen(struct edge_reference *r, int64_t number, int64_t seen_ns);
+
+/* Compares what the wire has recorded by now; at the last all of it. */
+void edge_reference_take(struct edge_reference *r, bool last, struct json *j);
+
+/* A result and marks. */
+void edge_reference_conclude(const struct edge_reference *r, struct json *j);
+
+#endif

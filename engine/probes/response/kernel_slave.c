@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+#include "probes/response/kernel_slave.h"
+
+#include "base/error.h"
+#include "base/stream.h"
+#include "harness/harness.h"
+#include "rt/memory.h"
+
+#define ENTRIES 65536
+
+int kernel_slave_open(struct kernel_slave *slave, const struct path_kernel_end *end, int cpu, bool from_wire)
+{
+	enum rtgauge_context context = (enum rtgauge_context)role_options.context;
+	bool own_thread = context == RTGAUGE_CONTEXT_THREAD;
+	/* The interrupts of many chips cannot be moved: where nobody chose a CPU it stays where it is. */
+	bool chosen = from_wire || role_options.slave_cpu >= 0 || cpuset_count(&harness_options.cpus);
+	int status = kmod_open(&slave->device, "rtgauge_response");
+
+	if (status)
+		return status;
+	slave->parameters = (struct rtgauge_response){
+		.abi = RTGAUGE_KMOD_ABI,
+		.context = context,
+		.cpu = own_thread ? cpu : RTGAUGE_ANY_CPU,
+		.irq_cpu = chosen ? cpu : RTGAUGE_ANY_CPU,
+		.priority = own_thread ? (uint32_t)harness_options.priority : 0,
+		.in = end->in,
+		.out = end->out,
+	};
+	slave->cpu = chosen || own_thread ? cpu : -1;
+	slave->steps = memory_get(KERNEL_STEPS * sizeof(*slave->steps));
+	slave->entries = memory_get(ENTRIES * sizeof(*slave->entries));
+	if (!slave->steps || !slave->entries)
+		return harness_no_memory();
+	slave->known[STEP_INTERRUPT] = from_wire;
+	slave->known[STEP_THREAD] = own_thread || context == RTGAUGE_CONTEXT_IRQ_THREAD;
+	slave->known[STEP_WORK] = true;
+	for (int i = 0; i < KERNEL_STEPS; i++) {
+		slave->steps[i].metric = "response";
+		slave->steps[i].cpu = slave->cpu;
+		slave->steps[i].labels[0] = (struct label){"segment", kernel_step_names[i]};
+	}
+	return 0;
+}
+
+int kernel_slave_start(struct kernel_slave *slave)
+{
+	int status = kmod_start(&slave->device, RTGAUGE_IOC_START_RESPONSE, &slave->parameters);
+
+	slave->started = !status;
+	return status;
+}
+
+void kernel_slave_take(struct kernel_slave *slave, struct series *answers, struct json *j)
+{
+	const struct rtgauge_sample *sample;
+
+	kmod_look(&slave->device);
+	while ((sample = kmod_next(&slave->device))) {
+		int64_t irq_ns = sample->time_ns[RTGAUGE_RESPONSE_IRQ];
+		int64_t thread_ns = sample->time_ns[RTGAUGE_RESPONSE_THREAD];
+		int64_t done_ns = sample->time_ns[RTGAUGE_RESPONSE_DONE];
+		int64_t entry_ns = irq_ns ? irq_ns : thread_ns;
+
+		if (irq_ns && thread_ns)
+			series_feed_timed(&slave->steps[STEP_THREAD], irq_ns, thread_ns - irq_ns, j);
+		series_feed_timed(&slave->steps[STEP_WORK], entry_ns,
+				  done_ns - (thread_ns ? thread_ns : irq_ns), j);
+		if (answers)
+			series_feed_timed(answers, entry_ns, done_ns - entry_ns, j);
+		if (slave->entries_put - slave->entries_taken == ENTRIES)
+			slave->entries_taken++;
+		slave->entries[slave->entries_put++ % ENTRIES] = entry_ns;
+	}
+}
+
+int64_t kernel_slave_entry(struct kernel_slave *slave, int64_t after_ns, int64_t until_ns)
+{
+	while (slave->entries_taken != slave->entries_put) {
+		int64_t time_ns = slave->entries[slave->entries_taken % ENTRIES];
+
+		if (time_ns > until_ns)
+			break;
+		slave->entries_taken++;
+		if (time_ns > after_ns)
+			return time_ns;
+	}
+	return 0;
+}
+
+void kernel_slave_stop(struct kernel_slave *slave)
+{
+	if (slave->started)
+		kmod_stop(&slave->device);
+	if (!kmod_status(&slave->device, &slave->status))
+		slave->status = (struct rtgauge_status){0};
+}
+
+void kernel_slave_conclude(const struct kernel_slave *slave, struct json *j)
+{
+	stream_result(j, "kernel-module");
+	json_close(j, '}');
+	json_open(j, "values", '{');
+	json_str(j, "module", slave->device.name);
+	json_int(j, "abi", RTGAUGE_KMOD_ABI);
+	json_uint(j, "samples", slave->status.samples);
+	json_uint(j, "missed", slave->status.missed);
+	json_uint(j, "lost", slave->status.lost);
+	stream_result_end(j);
+	if (slave->status.lost)
+		stream_mark(
+			j, "samples-lost", SEVERITY_INVALID, (int)slave->steps[STEP_WORK].id,
+			"%llu samples of the kernel module were measured and could not be kept: they are not in its steps",
+			(unsigned long long)slave->status.lost);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The path `wire`: two or four lines of the GPIO chip of the kernel module rtgauge_wire, joined. It is used
+ * like any GPIO lines; the module's own time stamps of the edges, taken in the kernel when an output changes,
+ * are the reference for what the probes say of themselves.
+ */
+#ifndef RTGAUGE_WIRE_H
+#define RTGAUGE_WIRE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kmod/device.h"
+#include "signal/path.h"
+
+/* The chip's label, and its lines: the master's output is joined to the slave's input, and back. */
+#define WIRE_LABEL "rtgauge_wire"
+enum wire_line { WIRE_MASTER_OUT, WIRE_MASTER_IN, WIRE_SLAVE_OUT, WIRE_SLAVE_IN, WIRE_LINES };
+
+/* Opens the module's device and joins the lines. 0, or the exit status after an `error` line. */
+int wire_open(bool both_ways);
+
+/* Whether the path is the wire. */
+bool wire_is_open(void);
+
+/* Opens the lines of a role on the wire, as gpio_open_lines. 0, or the exit status after an `error` line. */
+int wire_open_lines(enum path_role role, bool both_ways, struct path_kernel_end *kernel,
+		    struct path_end *ends);
+
+/* The recording begins, and ends. 0, or the exit status after an `error` line. */
+int wire_begin(void);
+void wire_end(void);
+
+/* Takes the edges that were recorded since. */
+void wire_look(void);
+
+/* The edges of a time that is longer ago than this have been recorded, as far as they ever are. */
+#define WIRE_SETTLE_NS INT64_C(200000000)
+
+/*
+ * When an output of the wire changed for the first time after one time, and not after another; 0: it did not,
+ * or this is not known. Edges of that line up to there are forgotten: calls for a line come in order of time.
+ */
+int64_t wire_edge(enum wire_line output, int64_t after_ns, int64_t until_ns);
+
+/* Edges that the wire could not record. */
+int64_t wire_lost(void);
+
+#endif

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: MIT
+"""rtgauge's kernel modules (kmod/) for the kernel of a target: found there, or built, and brought to it. Inserting them is the runner's."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import shutil
+import tarfile
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rtgauge.errors import MeasureError
+from rtgauge.lab.modules import module_content, module_information
+from rtgauge.system.deployment.apply import Refused
+from rtgauge.target.address import LAB
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from rtgauge.target.target import Target
+
+PACKAGE = Path(__file__).resolve().parent.parent
+ABI = "1"
+"""RTGAUGE_KMOD_ABI of kmod/rtgauge_kmod.h; the engine compares it with the loaded module's, too."""
+CORE, WIRE = "rtgauge_core", "rtgauge_wire"
+MODULES = (CORE, WIRE, "rtgauge_periodic", "rtgauge_response")
+OWN = "RTGAUGE_KMOD"
+"""A folder of modules that somebody has built, and signed where that is needed."""
+BUILD_S = 300.0
+
+RELEASE = "/proc/sys/kernel/osrelease"
+VERSION = "/proc/version"
+LIST = "/proc/modules"
+DISABLED = "/proc/sys/kernel/modules_disabled"
+ENFORCED = "/sys/module/module/parameters/sig_enforce"
+LOCKDOWN = "/sys/kernel/security/lockdown"
+INSTALLED = ("updates/dkms", "updates", "extra")
+"""Folders of /lib/modules/RELEASE that DKMS and `make modules_install` use."""
+
+BUILD = """
+folder=$(mktemp -d) && cd "$folder" && tar -xf "$1" && make -C "$2" M="$folder" modules 2>&1 && cp ./*.ko "$3"
+status=$?
+rm -rf "$folder"
+exit $status
+"""
+
+
+class NoModules(Refused):
+    """This kernel does not get the modules: why, and the way out."""
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        super().__init__(f"{reason}; {remedy}")
+        self.reason = reason
+        self.remedy = remedy
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What of a target's kernel decides about modules."""
+
+    release: str
+    version: str
+    machine: str
+    signed_only: bool
+
+    @classmethod
+    def of(cls, target: Target) -> Kernel:
+        """Raises NoModules where it takes none whatever they are."""
+        files = target.read([RELEASE, VERSION, LIST, DISABLED, ENFORCED, LOCKDOWN])
+        if "error" in files[LIST]:
+            raise NoModules("this kernel takes no modules", "measure in user space, or boot a kernel with CONFIG_MODULES")
+        if _text(files, DISABLED) == "1":
+            raise NoModules("kernel.modules_disabled is 1: no module can be loaded until the next boot", "reboot, and load them before it is set")
+        locked_down = any(word in _text(files, LOCKDOWN) for word in ("[integrity]", "[confidentiality]"))
+        return cls(_text(files, RELEASE), _text(files, VERSION), target.machine, signed_only=locked_down or _text(files, ENFORCED) == "Y")
+
+
+def _text(files: Mapping[str, dict[str, Any]], path: str) -> str:
+    return str(files.get(path, {}).get("text", "")).strip()
+
+
+def modules_for(target: Target, names: Sequence[str], say: Callable[[str], None]) -> list[str]:
+    """The files, on the target, of these modules for its kernel. They are, in this order, those in the folder $RTGAUGE_KMOD, those that are
+    installed there (DKMS), those that were built before, or built now: with the headers on the target, or for a guest of the lab with Debian's.
+
+    Raises NoModules where there are none, with the reason and the way out.
+    """
+    kernel = Kernel.of(target)
+    given = os.environ.get(OWN)
+    if given:
+        own = _own(Path(given), kernel)
+        return [target.put(own[name]) for name in names]
+    installed = _installed(target, kernel)
+    if installed is not None:
+        return [installed[name] for name in names]
+    sources = source_folder()
+    place = _cache() / f"{kernel.release[:64]}-{_fingerprint(sources, kernel)}"
+    if not all((place / f"{name}.ko").is_file() for name in MODULES):
+        say(f"kernel modules for {kernel.release} are built")
+        _build(target, kernel, sources, place, say)
+    return [target.put(place / f"{name}.ko") for name in names]
+
+
+def _own(folder: Path, kernel: Kernel) -> dict[str, Path]:
+    """The modules of a folder, compared with the kernel. Raises NoModules."""
+    again = f"build them for this kernel: make -C kmod KDIR=HEADERS, with the headers of {kernel.release}"
+    files = {name: folder / f"{name}.ko" for name in MODULES}
+    for path in files.values():
+        if not path.is_file():
+            raise NoModules(f"{OWN} names {folder}, where there is no {path.name}", again)
+        words = module_information(module_content(path))
+        built_for, abi = words.get("vermagic", "").partition(" ")[0], words.get("rtgauge_abi", "")
+        if abi != ABI:
+            raise NoModules(f"{path} has ABI {abi or '(none)'}, and this rtgauge needs ABI {ABI}", again)
+        if built_for != kernel.release:
+            raise NoModules(f"{path} was built for the kernel {built_for} (vermagic), and this is {kernel.release}", again)
+    return files
+
+
+def _installed(target: Target, kernel: Kernel) -> dict[str, str] | None:
+    """Those below /lib/modules, where all are there and of this ABI."""
+    for folder in (f"/lib/modules/{kernel.release}/{name}" for name in INSTALLED):
+        names = target.read([folder]).get(folder, {}).get("directory", [])
+        for ending in (".ko", ".ko.xz", ".ko.zst", ".ko.gz"):
+            files = {name: f"{folder}/{name}{ending}" for name in MODULES}
+            if all(f"{name}{ending}" in names for name in MODULES) and _abi(target, files[CORE]) == ABI:
+                return files
+    return None
+
+
+def _abi(target: Target, path: str) -> str:
+    modinfo = target.which("modinfo")
+    return target.run([modinfo, "-F", "rtgauge_abi", path], 10.0).stdout.strip() if modinfo is not None else ""
+
+
+def source_folder() -> Path:
+    """The modules' sources: installed with the package, or the checkout. Raises NoModules."""
+    for folder in (PACKAGE / "source" / "kmod", PACKAGE.parent.parent / "kmod"):
+        if (folder / "Kbuild").is_file():
+            return folder
+    raise NoModules("the package holds no sources of the kernel modules", "install rtgauge again (pip install .)")
+
+
+def _cache() -> Path:
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(given) if given.startswith("/") else Path.home() / ".cache") / "rtgauge" / "kmod"
+
+
+def _sources(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.suffix in {".c", ".h"} or path.name in {"Kbuild", "Makefile"})
+
+
+def _fingerprint(sources: Path, kernel: Kernel) -> str:
+    """Of the sources and of the kernel: either one changed, they are built again."""
+    digest = hashlib.sha256(f"{kernel.release}\0{kernel.version}\0{kernel.machine}\0".encode())
+    for path in _sources(sources):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def _build(target: Target, kernel: Kernel, sources: Path, place: Path, say: Callable[[str], None]) -> None:
+    """Build into the folder `place`, which is there only when it is whole. Raises NoModules."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place.parent, prefix=".build-") as name:
+        folder = Path(name)
+        headers = f"/lib/modules/{kernel.release}/build"
+        if "text" in target.read([f"{headers}/Makefile"])[f"{headers}/Makefile"]:
+            _build_there(target, headers, sources, folder)
+        elif target.name.startswith(LAB):
+            _build_for_guest(target, kernel, sources, folder, say)
+        else:
+            raise NoModules(f"there are no headers of the kernel {kernel.release} on {target.name}", f"apt-get install linux-headers-{kernel.release} make gcc")
+        built = folder / "built"
+        built.mkdir()
+        for path in folder.glob("*.ko"):
+            path.rename(built / path.name)
+        shutil.rmtree(place, ignore_errors=True)
+        built.rename(place)
+
+
+def _build_there(target: Target, headers: str, sources: Path, folder: Path) -> None:
+    """On the target, with the headers that it has. The modules come into `folder`."""
+    for program in ("make", "tar"):
+        if target.which(program) is None:
+            raise NoModules(f"{target.name} has no {program} to build the kernel modules with", "apt-get install make gcc tar")
+    archive = folder / "rtgauge-kmod.tar"
+    archive.write_bytes(_archive(sources))
+    done = target.run(["sh", "-c", BUILD, "sh", target.put(archive), headers, target.files_folder(folder)], BUILD_S)
+    if done.returncode:
+        lines = [line for line in done.stdout.splitlines() if "error" in line.lower()] or done.stdout.splitlines()[-1:] or ["no message"]
+        raise NoModules(
+            f"the kernel modules could not be built on {target.name} ({lines[0].strip()[:200]})",
+            "see the whole of it: make -C kmod; for the kernels that they were built for see docs/kmod.md",
+        )
+    target.fetch(folder)
+
+
+def _archive(sources: Path) -> bytes:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        for path in _sources(sources):
+            archive.add(path, path.name)
+    return content.getvalue()
+
+
+def _build_for_guest(target: Target, kernel: Kernel, sources: Path, folder: Path, say: Callable[[str], None]) -> None:
+    """On this machine, with Debian's headers. The modules come into `folder`."""
+    from rtgauge.lab.guest import find_guest
+    from rtgauge.lab.headers import headers_tree
+
+    name = target.name.removeprefix(LAB)
+    architecture = find_guest(name).architecture
+    try:
+        tree = headers_tree(architecture, say)
+        if kernel.release not in tree.releases():
+            tree = headers_tree(architecture, say, fresh=True)
+        if kernel.release not in tree.releases():
+            raise NoModules(
+                f"Debian has no headers any more, or none at all, for the kernel {kernel.release} of {target.name}",
+                f"rebuild the guest with Debian's newest kernel: rtgauge lab build {name} --fresh; of a kernel of your own name the modules' folder: {OWN}=DIR",
+            )
+        modules, _ = tree.make(kernel.release, sources)
+    except NoModules:
+        raise
+    except MeasureError as error:
+        raise NoModules("the kernel modules for the guest could not be built", str(error)) from None
+    for path in modules:
+        shutil.copyfile(path, folder / path.name)
+
+
+def refusal(error: str, file: str, kernel: Kernel) -> NoModules:
+    """Why the kernel refused a module: the name of an errno that finit_module(2) gave."""
+    name = file.rpartition("/")[2].partition(".")[0]
+    sign = f"sign the modules with a key that is enrolled there and name their folder: {OWN}=DIR (docs/kmod.md), or switch Secure Boot off"
+    if error in ("EKEYREJECTED", "ENOKEY") or (error == "EPERM" and kernel.signed_only):
+        return NoModules("the kernel loads only modules that are signed (Secure Boot, lockdown)", sign)
+    if error in ("EPERM", "EACCES"):
+        return NoModules("kernel modules cannot be loaded: not allowed", "run as root, outside of a container")
+    if error == "ENOEXEC":
+        reason = f"the kernel refuses {name}: it was built for another kernel than {kernel.release} (vermagic)"
+        return NoModules(reason, "build it again for this one: docs/kmod.md")
+    if error == "ENOENT":
+        return NoModules(f"the kernel refuses {name}: it lacks a function that the module needs", "the kernel's log names it: dmesg; see docs/kmod.md")
+    return NoModules(f"the kernel refuses {name} ({error})", "the reason is in the kernel's log: dmesg")

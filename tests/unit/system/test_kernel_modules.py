@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: MIT
+"""Where a target's kernel modules come from, and what is said where there are none. No module is loaded: that is for the lab."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rtgauge.system import kernel_modules
+from rtgauge.system.kernel_modules import ABI, MODULES, Kernel, NoModules, modules_for, refusal
+from rtgauge.target.target import Completed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+RELEASE = "6.12.1-test"
+HEADERS = f"/lib/modules/{RELEASE}/build"
+PLAIN = {
+    "/proc/sys/kernel/osrelease": RELEASE + "\n",
+    "/proc/version": "Linux version 6.12.1-test\n",
+    "/proc/modules": "",
+    "/proc/sys/kernel/modules_disabled": "0\n",
+    "/sys/module/module/parameters/sig_enforce": "N\n",
+    "/sys/kernel/security/lockdown": "[none] integrity confidentiality\n",
+}
+KERNEL = Kernel(RELEASE, "", "x86_64", signed_only=False)
+
+
+class Board:
+    """A target with these files and folders; what runs on it runs here."""
+
+    def __init__(self, files: dict[str, str | None], folders: dict[str, list[str]] | None = None, name: str = "ssh://board") -> None:
+        self.files, self.folders, self.name, self.machine = files, folders or {}, name, "x86_64"
+        self.ran: list[list[str]] = []
+
+    def read(self, paths: Iterable[str]) -> dict[str, dict[str, Any]]:
+        answers: dict[str, dict[str, Any]] = {}
+        for path in paths:
+            text = self.files.get(path)
+            answers[path] = {"directory": self.folders[path]} if path in self.folders else {"error": "ENOENT"} if text is None else {"text": text}
+        return answers
+
+    def which(self, program: str) -> str | None:
+        return f"/usr/bin/{program}"
+
+    def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
+        self.ran.append(list(argv))
+        if "modinfo" in argv[0]:
+            return Completed(0, f"{ABI}\n")
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        return Completed(done.returncode, done.stdout)
+
+    def put(self, file: Path) -> str:
+        return str(file)
+
+    def files_folder(self, folder: Path) -> str:
+        return str(folder)
+
+    def fetch(self, folder: Path) -> None:
+        pass
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("RTGAUGE_KMOD", raising=False)
+
+
+def find(board: Board, names: Sequence[str] = MODULES) -> list[str]:
+    return modules_for(board, names, lambda _: None)  # pyright: ignore[reportArgumentType]
+
+
+def test_the_abi_is_that_of_the_modules() -> None:
+    header = (Path(__file__).parents[3] / "kmod/rtgauge_kmod.h").read_text()
+    assert re.search(r"#define RTGAUGE_KMOD_ABI ([0-9]+)", header)[1] == ABI  # type: ignore[index] - it is there
+
+
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        ({"/proc/modules": None}, "takes no modules; measure in user space"),
+        ({"/proc/sys/kernel/modules_disabled": "1\n"}, "modules_disabled is 1"),
+        ({}, f"no headers of the kernel {RELEASE} on ssh://board; apt-get install linux-headers-{RELEASE} make gcc"),
+    ],
+)
+def test_why_there_are_none_and_the_way_out(files: dict[str, str | None], says: str) -> None:
+    with pytest.raises(NoModules, match=re.escape(says)):
+        find(Board({**PLAIN, **files}))
+
+
+def test_what_dkms_has_installed_is_taken() -> None:
+    folder = f"/lib/modules/{RELEASE}/updates/dkms"
+    board = Board(dict(PLAIN), {folder: [f"{name}.ko.xz" for name in MODULES]})
+    assert find(board, MODULES[:2]) == [f"{folder}/{name}.ko.xz" for name in MODULES[:2]]
+
+
+def headers(folder: Path, recipe: str) -> dict[str, str | None]:
+    """A target whose kernel has headers in `folder`: their makefile does this in place of a build."""
+    folder.mkdir()
+    (folder / "Makefile").write_text(f"modules:\n\t{recipe}\n")
+    return {**PLAIN, f"{HEADERS}/Makefile": "modules:"}
+
+
+def build_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_modules, "BUILD", kernel_modules.BUILD.replace('"$2"', str(folder)))
+
+
+def test_they_are_built_on_the_target_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the sources of the tree, with the target's own headers; the second time nothing is built."""
+    folder = tmp_path / "headers"
+    board = Board(headers(folder, "cd $(M) && for name in " + " ".join(MODULES) + "; do cat core.c >$$name.ko; done"))
+    build_in(folder, monkeypatch)
+    files = find(board, MODULES[:1])
+    assert [Path(file).name for file in files] == ["rtgauge_core.ko"]
+    assert "rtgauge_keep" in Path(files[0]).read_text()
+    assert find(board, MODULES[:1]) == files
+    assert len(board.ran) == 1
+
+
+def test_a_build_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "headers"
+    board = Board(headers(folder, "echo 'core.c:7: error: no such thing'; exit 1"))
+    build_in(folder, monkeypatch)
+    with pytest.raises(NoModules, match=r"could not be built on ssh://board \(.*core.c:7: error: no such thing"):
+        find(board)
+    assert not list(tmp_path.glob("cache/rtgauge/kmod/*/*.ko"))
+
+
+def module(folder: Path, name: str, words: dict[str, str]) -> None:
+    """An object file with what modinfo reads."""
+    text = "".join(f'.asciz \\"{key}={value}\\"\\n' for key, value in words.items())
+    source = f'__asm__(".section .modinfo,\\"a\\"\\n" "{text}");\n'
+    subprocess.run(["gcc", "-x", "c", "-c", "-o", folder / f"{name}.ko", "-"], input=source, text=True, check=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ({"vermagic": "6.1.0-other SMP", "rtgauge_abi": ABI}, f"was built for the kernel 6.1.0-other (vermagic), and this is {RELEASE}"),
+        ({"vermagic": f"{RELEASE} SMP", "rtgauge_abi": "9"}, f"has ABI 9, and this rtgauge needs ABI {ABI}"),
+        ({"vermagic": f"{RELEASE} SMP"}, "has ABI (none)"),
+    ],
+)
+def test_modules_of_ones_own_are_compared_with_the_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: dict[str, str], says: str) -> None:
+    monkeypatch.setenv("RTGAUGE_KMOD", str(tmp_path))
+    with pytest.raises(NoModules, match=r"there is no rtgauge_core\.ko"):
+        find(Board(dict(PLAIN)))
+    for name in MODULES:
+        module(tmp_path, name, words)
+    with pytest.raises(NoModules, match=re.escape(says)):
+        find(Board(dict(PLAIN)))
+
+
+def test_modules_of_ones_own_that_fit_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RTGAUGE_KMOD", str(tmp_path))
+    for name in MODULES:
+        module(tmp_path, name, {"vermagic": f"{RELEASE} SMP preempt", "rtgauge_abi": ABI})
+    assert find(Board(dict(PLAIN)), ["rtgauge_wire"]) == [str(tmp_path / "rtgauge_wire.ko")]
+
+
+@pytest.mark.parametrize(
+    ("error", "signed_only", "says"),
+    [
+        ("EKEYREJECTED", False, "only modules that are signed"),
+        ("EPERM", True, "only modules that are signed"),
+        ("EPERM", False, "run as root"),
+        ("ENOEXEC", False, f"another kernel than {RELEASE} (vermagic)"),
+        ("ENOENT", False, "lacks a function"),
+        ("EIO", False, "refuses rtgauge_wire (EIO); the reason is in the kernel's log"),
+    ],
+)
+def test_what_the_kernel_refuses_is_explained(error: str, signed_only: bool, says: str) -> None:
+    kernel = Kernel(RELEASE, "", "x86_64", signed_only=signed_only)
+    text = str(refusal(error, "module:/tmp/x/rtgauge_wire.ko", kernel))
+    assert says in text
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize(("lockdown", "enforced", "signed"), [("[integrity]", "N", True), ("[none] integrity", "Y", True), ("[none] integrity", "N", False)])
+def test_who_loads_signed_modules_only(lockdown: str, enforced: str, signed: bool) -> None:
+    files = {"/sys/kernel/security/lockdown": lockdown, "/sys/module/module/parameters/sig_enforce": enforced}
+    assert Kernel.of(Board({**PLAIN, **files})).signed_only is signed  # pyright: ignore[reportArgumentType]
