@@ -99,7 +99,6 @@ def by_role(step: dict[str, Any], metric: str) -> dict[str, dict[str, Any]]:
     return {series["labels"]["role"]: series for series in step["series"] if series["metric"] == metric and "role" in series["labels"]}
 
 
-@pytest.mark.ci
 def test_tasks_in_user_and_in_kernel_space_over_the_wire(lab: Lab, measured: Measured, name: str, tmp_path: Path) -> None:
     """The modules are built for this kernel, loaded, and gone again; the wire's own time stamps fit the probes' figures."""
     lab.boot(name)
@@ -134,7 +133,6 @@ def check_reference(step: dict[str, Any], role: str, metric: str) -> None:
     assert told[role]["sum_ns" if "sum_ns" in told[role] else "mean_ns"] >= told["wire"]["sum_ns" if "sum_ns" in told["wire"] else "mean_ns"]
 
 
-@pytest.mark.ci
 @pytest.mark.parametrize("name", ["debian-rt"], indirect=True)
 def test_kill_9_in_the_middle_leaves_no_module_behind(lab: Lab, name: str, tmp_path: Path) -> None:
     """Of the engine: rtgauge puts it back. Of rtgauge itself: the session's guard does, when its lease is over."""
