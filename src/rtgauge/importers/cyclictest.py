@@ -114,26 +114,37 @@ class _Text:
         return InputError(f"{self.name} is a damaged cyclictest file: {problem}")
 
     def take(self, number: int, line: str) -> None:
-        if match := _ROW.fullmatch(line):
+        """A line without blanks at its ends, and not empty."""
+        if line[0].isdigit():
+            self._take_numbers(number, line)
+        elif line[0] == "#":
+            self._take_figures(number, line)
+        elif "T:" in line and (match := _LIVE.search(line)):
+            self.deadline = self.deadline or match[2] is None
+            self.live[int(match[1])] = [int(part or 0) for part in match.groups()[1:]]
+
+    def _take_numbers(self, number: int, line: str) -> None:
+        """A sample of -v, or a row of a histogram."""
+        if ":" in line and (match := _SAMPLE.fullmatch(line)):
+            self.sample(int(match[1]), int(match[2]), int(match[3]))
+        elif match := _ROW.fullmatch(line):
             value = int(match[1])
             if self.rows and value <= next(reversed(self.rows)):
                 raise self.damaged(f"line {number}: row {value} comes after row {next(reversed(self.rows))}")
             self.rows[value] = [int(part) for part in match[2].split()]
-        elif match := _FIGURE.match(line):
+        else:
+            raise self.damaged(f"line {number} is not a row of a histogram: '{line[:40]}'")
+
+    def _take_figures(self, number: int, line: str) -> None:
+        """A line that begins with `#`."""
+        if match := _FIGURE.match(line):
             if match[1] in self.figures:
                 raise self.damaged(f"line {number}: a second '{match[1]}' (two measurements in one file?)")
             self.figures[match[1]] = [int(part) for part in match[2].split()]
         elif match := _CYCLES.match(line):
             self.cycle_lists.add(int(match[1]))
-        elif match := _LIVE.search(line):
-            self.deadline = self.deadline or match[2] is None
-            self.live[int(match[1])] = [int(part or 0) for part in match.groups()[1:]]
-        elif match := _SAMPLE.fullmatch(line):
-            self.sample(int(match[1]), int(match[2]), int(match[3]))
         elif match := _DMA.match(line):
             self.dma_latency_us = int(match[1])
-        elif re.match(r"[0-9]", line):
-            raise self.damaged(f"line {number} is not a row of a histogram: '{line[:40]}'")
 
     def sample(self, thread: int, cycle: int, latency: int) -> None:
         samples = self.samples.setdefault(thread, _Samples({}, cycle, cycle))

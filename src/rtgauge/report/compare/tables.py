@@ -86,6 +86,7 @@ def figures_grid(result: Comparison) -> Grid:
         if side.worst_mark is not None:
             by_record.setdefault((side.worst_mark.value, side.record), []).append(side.label)
     notes += [f"* {severity}: {'; '.join(labels)} (rtgauge show {record})" for (severity, record), labels in by_record.items()]
+    notes += measured_differently(result)
     empty = [side.label for side in result.sides if not side.filled.count]
     notes += [f"{label} is empty: nothing was measured, and there is nothing to compare." for label in empty]
     equal = [side for side in result.sides if side.filled.count and side.filled.min_ns == side.filled.max_ns]
