@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 100,000 stimuli, with delays from 0 to seconds: every latency right to the tick, on the device and in the stream.
+// Stimuli with delays from 0 to seconds: every latency right to the tick, on the device and in the stream. 100,000 of them: RTGAUGE_STIMULI=100000.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
@@ -7,7 +7,7 @@ import { Answerer, latenciesOf, random } from './answerer.mjs';
 import { Client, binOf, runToEnd, TICKS_PER_SECOND } from './client.mjs';
 
 const UF2 = process.env.RTGAUGE_FIRMWARE ?? new URL('../../build-firmware/rtgauge-instrument.uf2', import.meta.url).pathname;
-const COUNT = 100_000;
+const COUNT = Number(process.env.RTGAUGE_STIMULI ?? 10_000);
 
 /** Mostly up to 20 us; every 20th up to 10 ms, every 2,000th up to 3 s, spread evenly over the orders of magnitude; and 0. */
 function scriptedDelays(count) {

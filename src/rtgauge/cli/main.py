@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import typer
 
-from rtgauge.cli import advise, compare, deploy, export, frequency, import_record, lab, probe, report, run, sched, show, system
+from rtgauge.cli import advise, compare, deploy, export, frequency, import_record, instrument, lab, probe, report, run, sched, show, system
 from rtgauge.cli.live import with_addresses
 from rtgauge.cli.stdio import make_patient
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INPUT, EXIT_INTERRUPTED, RtgaugeError
@@ -78,6 +78,7 @@ app.command("export")(export.export)
 app.add_typer(import_record.app, name="import")
 app.command("sched")(sched.sched)
 app.add_typer(lab.app, name="lab")
+app.add_typer(instrument.app, name="instrument")
 
 
 def _fail(message: str, status: int) -> int:

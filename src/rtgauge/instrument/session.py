@@ -17,6 +17,8 @@ from rtgauge.instrument.messages import Configuration, Events, Histogram, Identi
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+TICKS_PER_SECOND = 125_000_000
+"""Until the instrument has said its own."""
 ANSWER_TIMEOUT_S = 10.0
 # It says how it is ten times a second while it runs.
 SILENCE_S = 10.0
@@ -47,6 +49,7 @@ class Session:
         self._arrived: deque[Events | State] = deque()
         self._pending: deque[Frame] = deque()
         self.state: State | None = None
+        self.clock = ClockComparison(TICKS_PER_SECOND)
         # A run that a host before left behind sends on until it is stopped.
         self._command(messages.STOP, fresh=True)
         self.identity = Identity.decode(self._command(messages.IDENTIFY).body)

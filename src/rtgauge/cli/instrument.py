@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""`rtgauge instrument`: the measuring instrument at this machine's USB port."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rtgauge.cli.options import Json
+
+if TYPE_CHECKING:
+    from rtgauge.instrument.self_test import Loopback
+
+HELP = """The instrument that measures from outside: a Raspberry Pi Pico.
+
+Wiring, firmware and what it can do: docs/instrument.md.
+
+\b
+Examples:
+  rtgauge instrument list
+  rtgauge instrument selftest
+  rtgauge instrument flash build-firmware/rtgauge-instrument.uf2
+  rtgauge probe response --path gpio:gpiochip0:27,17 --instrument serial:
+"""
+NONE_HERE = "No instrument is plugged in. A new board gets its firmware with: rtgauge instrument flash FILE.uf2"
+
+app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
+Address = Annotated[str, typer.Argument(metavar="[ADDRESS]", help="serial:/dev/ttyACM0 or serial:ID; serial: where only one is plugged in.")]
+
+
+def _print_json(document: object) -> None:
+    from json import dumps
+
+    typer.echo(dumps(document, indent=1))
+
+
+@app.command("list")
+def list_instruments(json: Json = False) -> None:
+    """List the instruments that are plugged in, and boards that wait for firmware.
+
+    \b
+    Examples:
+      rtgauge instrument list
+      rtgauge instrument list --json
+    """
+    from rtgauge.errors import MeasureError
+    from rtgauge.instrument import flash, link
+    from rtgauge.instrument.session import Session
+
+    listed: list[dict[str, Any]] = []
+    for port in link.list_instruments():
+        known: dict[str, Any] = {"address": f"serial:{port.path}", "id": port.unique_id, "firmware": None, "problem": None}
+        try:
+            with Session.open(known["address"]) as session:
+                known |= {"id": session.identity.unique_id, "firmware": session.identity.text}
+        except MeasureError as error:
+            known["problem"] = str(error)
+        listed.append(known)
+    waiting = [str(drive) for drive in flash.drives()]
+    if json:
+        _print_json({"instruments": listed, "waiting_for_firmware": waiting})
+        return
+    for each in listed:
+        typer.echo(f"{each['address']}  {each['id']}  {each['firmware'] or each['problem']}")
+    for drive in waiting:
+        typer.echo(f"{drive}  a board that waits for firmware: rtgauge instrument flash FILE.uf2")
+    if not listed and not waiting:
+        typer.echo(NONE_HERE)
+
+
+@app.command("selftest")
+def selftest(
+    address: Address = "serial:",
+    wire: Annotated[bool, typer.Option("--wire", help="Over a wire from the stimulus pin (GP2) to the answer pin (GP3), in place of inside.")] = False,
+    json: Json = False,
+) -> None:
+    """Let the instrument measure itself: its resolution, and its offset or that of the wires.
+
+    Takes a second. With --wire put a wire, or the wires of your set-up, between GP2 and GP3; what it finds is for --wire-offset.
+
+    \b
+    Examples:
+      rtgauge instrument selftest
+      rtgauge instrument selftest serial:E6605838831F2B27 --wire
+    """
+    from rtgauge.errors import MeasureError
+    from rtgauge.instrument.self_test import self_test
+    from rtgauge.instrument.session import Session
+
+    with Session.open(address) as session:
+        loopback = self_test(session, inside=not wire)
+        identity = session.identity
+    state = loopback.state
+    if json:
+        offset = None if loopback.offset_ns is None else list(loopback.offset_ns)
+        counts = {"stimuli": state.stimuli, "answers": state.answers, "missed": state.missed, "glitches": state.glitches}
+        _print_json({"id": identity.unique_id, "firmware": identity.text, "wire": wire, "resolution_ns": loopback.resolution_ns, "offset_ns": offset, **counts})
+    elif loopback.offset_ns is not None and not state.missed:
+        typer.echo(f"{'passed' if wire or loopback.offset_ns == (0, 0) else 'failed'}: {_offset(loopback)} over {'the wire' if wire else 'its inside'}")
+        typer.echo(f"{identity.text}, {identity.unique_id}: {state.answers} stimuli, steps of {loopback.resolution_ns:g} ns, {state.glitches} glitches")
+    if state.missed and wire:
+        raise MeasureError(f"{state.missed} of {state.stimuli} stimuli did not come back: is a wire between GP2 (pin 4) and GP3 (pin 5)?")
+    if state.missed or loopback.offset_ns is None or (not wire and loopback.offset_ns != (0, 0)):
+        raise MeasureError(f"the instrument does not see its own edges as it makes them: {state.missed} of {state.stimuli} missed; do not measure with it")
+
+
+def _offset(loopback: Loopback) -> str:
+    low, high = loopback.offset_ns or (0.0, 0.0)
+    return f"{low:g} ns" if low == high else f"{low:g} to {high:g} ns"
+
+
+@app.command("flash")
+def flash_firmware(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Firmware: build-firmware/rtgauge-instrument.uf2 of `make firmware`.")],
+    address: Annotated[
+        str | None, typer.Option("--instrument", metavar="ADDRESS", help="An instrument with older firmware, which is restarted for it.")
+    ] = None,
+    drive: Annotated[Path | None, typer.Option("--drive", metavar="DIR", help="Where the board's drive RPI-RP2 is mounted. [default: found]")] = None,
+) -> None:
+    """Load firmware onto a board.
+
+    A board is ready for it when it was plugged in with BOOTSEL held; one that has rtgauge's firmware is restarted with --instrument.
+
+    \b
+    Examples:
+      rtgauge instrument flash build-firmware/rtgauge-instrument.uf2
+      rtgauge instrument flash new.uf2 --instrument serial:/dev/ttyACM0
+    """
+    from rtgauge.errors import InputError
+    from rtgauge.instrument import flash
+    from rtgauge.instrument.session import Session
+
+    flash.check_uf2(file)
+    if drive is not None and not (drive / "INFO_UF2.TXT").is_file():
+        raise InputError(f"{drive} is not the drive of a board: it has no INFO_UF2.TXT")
+    if address is not None:
+        Session.open(address).bootloader()
+    target = drive or flash.wait_for_drive()
+    flash.flash(file, target)
+    typer.echo(f"{file.name} is on the board at {target}; it starts by itself. Look with: rtgauge instrument list")
