@@ -184,6 +184,7 @@ def cmdline(name: Name, target: Target = "local") -> None:
       rtgauge deploy cmdline MI
       rtgauge deploy cmdline c-states=off,isolate=2-3
     """
+    from rtgauge.system.cpus import knows_nohz_full
     from rtgauge.system.deployment.ability import why_not
     from rtgauge.system.deployment.boot_parameters import command_line, not_by_boot
     from rtgauge.system.deployment.definition import parse_deployment
@@ -193,10 +194,10 @@ def cmdline(name: Name, target: Target = "local") -> None:
     deployment = parse_deployment(name)
     with reader(target) as (architecture, read):
         machine, _ = _machine(read)
-        facts, _ = facts_by(read, architecture)
+        facts, files = facts_by(read, architecture)
     kernel = facts["kernel"]
     xenomai = kernel["extension"].get("name") == "Xenomai Cobalt"
-    tickless = facts["cpu"]["nohz_full"] != ""
+    tickless = knows_nohz_full(files)
     typer.echo(" ".join(command_line(deployment, machine, architecture=str(kernel["architecture"]), xenomai=xenomai, tickless=tickless)))
     cannot = why_not(deployment, machine)
     no_tickless = "nohz_full= is left out: this kernel was built without it (CONFIG_NO_HZ_FULL)"

@@ -10,7 +10,7 @@ from rtgauge.system.file_batch import Files, cpu_list, integer, known
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 CPU = "/sys/devices/system/cpu"
 CPUINFO = "/proc/cpuinfo"
@@ -95,6 +95,12 @@ def idle(files: Files) -> dict[str, Any]:
         "governor": files.text(f"{CPU}/cpuidle/current_governor") or files.text(f"{CPU}/cpuidle/current_governor_ro") or nothing,
         "states": [{**states[key], "disabled": format_cpu_list(states[key]["disabled"])} for key in states] or nothing,
     }
+
+
+def knows_nohz_full(files: Mapping[str, Any]) -> bool:
+    """Whether the kernel was built with CONFIG_NO_HZ_FULL, by its file in sysfs; yes where sysfs could not be read. `files`: of a `read`."""
+    read = Files(files)
+    return read.exists(f"{CPU}/nohz_full") or not read.exists(f"{CPU}/online")
 
 
 def facts(files: Files) -> dict[str, Any]:

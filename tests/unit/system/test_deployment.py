@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
+from rtgauge.system.cpus import knows_nohz_full
 from rtgauge.system.deployment.ability import isolated_cpus, kept_cpus, why_not
 from rtgauge.system.deployment.boot_parameters import command_line
 from rtgauge.system.deployment.current import recognise
@@ -286,6 +287,7 @@ def test_boot_parameters(name: str, words: str) -> None:
 def test_boot_parameters_elsewhere() -> None:
     here = machine(DELGADO)
     assert "cpuidle.off=1" in command_line(NAMED["HM"], here, architecture="aarch64")
+    assert not any(word.startswith("nohz_full=") for word in command_line(NAMED["MI"], here, architecture="x86_64", tickless=False))
     assert "xenomai.supported_cpus=0xe" in command_line(NAMED["HMI"], here, architecture="x86_64", xenomai=True)
     with pytest.raises(InputError, match="at least two"):
         command_line(NAMED["MI"], machine([[0]]), architecture="x86_64")
@@ -319,3 +321,9 @@ def test_settings_that_are_so_already_are_not_written() -> None:
     assert Setting("/proc/sys/kernel/sched_rt_runtime_us", "950000", essential=False) in next(
         action.settings for action in STAGES[3](Deployment("t", throttling="on"), here) if isinstance(action, Write)
     )
+
+
+@pytest.mark.parametrize(("files", "known"), [({"online": "0-1", "nohz_full": "(null)"}, True), ({"online": "0-1"}, False), ({}, True)])
+def test_a_kernel_without_nohz_full_has_no_file_of_it(files, known):
+    read = {f"/sys/devices/system/cpu/{name}": {"text": text} for name, text in files.items()}
+    assert knows_nohz_full(read) is known
