@@ -276,11 +276,11 @@ def test_copy_copies_and_leaves_nothing(log: Path, hidden: list[str], tmp_path: 
     report = measured_until(registry.get("copy"), log, LocalTarget(hidden=hidden), "copies")
     assert report.parts[0].reached["bytes"] == report.parts[0].reached["copies"] << 25
     assert report.parts[0].ended_early is None
-    assert not list(tmp_path.glob("rtgauge-copy*/key"))  # the rest may take longer on a busy disk: then the next one removes it
+    killed = list(tmp_path.glob("rtgauge-copy*"))  # on a busy machine it may not end within its time: then the next one removes what it left
     left = tmp_path / "rtgauge-copy.4194305.abc"  # of a process that never was
     left.mkdir()
     measured_until(registry.get("copy"), log, LocalTarget(hidden=hidden), "copies")
-    assert not left.exists()
+    assert not any(folder.exists() for folder in (left, *killed))
 
 
 def test_read_reads_again_and_again(log: Path, tmp_path: Path) -> None:
