@@ -28,7 +28,7 @@ class WakeupParameters(Parameters):
     duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(default=10_000_000_000, alias="duration", description="measured time, e.g. 5s, 10min")
     count: int | None = Field(default=None, alias="count", ge=1, le=2**60, description="activations to measure on each CPU, in place of a duration")
     warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
-        default=500_000_000, alias="warm-up", description="time at the beginning that is counted apart"
+        default=200_000_000, alias="warm-up", description="time at the beginning that is counted apart"
     )
     window_ns: Annotated[DurationNs, between("10ms", "1h")] = Field(
         default=1_000_000_000, alias="window", description="length of a window of the record; comparing needs at least 20 windows"

@@ -16,6 +16,8 @@ SPANS = (2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 10_800
 """Windows in a block: round times."""
 SLICE = 2048
 """Windows that are merged at once."""
+FRAMES = 16
+"""Frames of blocks that are kept apart before they become one."""
 KEY = ["series", "phase", "index"]
 
 
@@ -38,7 +40,10 @@ class Blocks:
             numbered = part.with_columns((pl.col("index") // self._span).cast(SCHEMA["index"]))
             merged = merge_alike(pl.concat([self._open, numbered]))
             newest = pl.col("index") == pl.col("index").max().over("series", "phase")
-            self._closed.append(merged.filter(~newest))
+            closed = merged.filter(~newest)
+            if len(closed):
+                # Small frames kept one by one would hold much more memory than they fill.
+                self._closed = [pl.concat([*self._closed, closed], rechunk=True)] if len(self._closed) >= FRAMES else [*self._closed, closed]
             self._open = merged.filter(newest)
 
     def frame(self) -> pl.DataFrame:
