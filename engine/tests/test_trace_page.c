@@ -3,9 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/response/trace_page.h"
 #include "tests/check.h"
 #include "tests/cm.h"
+#include "trace/instance.h"
+#include "trace/page.h"
 
 #define DATA 16
 #define ROOM 4096
@@ -93,6 +94,27 @@ static void dropped_events_are_said(void **state)
 	assert_true(page.dropped);
 }
 
+static void the_number_of_dropped_events_is_behind_the_last_one(void **state)
+{
+	struct trace_page page;
+	uint32_t commit;
+	struct built b;
+
+	(void)state;
+	begin(&b, 5);
+	word(&b, 1);
+	word(&b, 1);
+	commit = (uint32_t)(b.len - DATA) | 1U << 31 | 1U << 30;
+	memcpy(b.bytes + 8, &commit, sizeof(commit));
+	word(&b, 77);
+	word(&b, 0);
+	assert_true(trace_page_open(&page, b.bytes, b.len, DATA));
+	assert_int_equal(page.dropped_count, 77);
+	assert_true(trace_page_open(&page, b.bytes, b.len - 4, DATA)); /* cut: it is not there */
+	assert_true(page.dropped);
+	assert_int_equal(page.dropped_count, 0);
+}
+
 /* Whatever the bytes are, every record lies within them, and it ends. */
 static void damaged_pages_end(void **state)
 {
@@ -119,12 +141,59 @@ static void damaged_pages_end(void **state)
 	}
 }
 
+static void fields_are_where_the_kernel_says(void **state)
+{
+	static const char format[] = "name: timerlat\nID: 18\nformat:\n"
+				     "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+				     "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+				     "\tfield:unsigned int seqnum;\toffset:8;\tsize:4;\tsigned:0;\n"
+				     "\tfield:int context;\toffset:12;\tsize:4;\tsigned:1;\n"
+				     "\tfield:u64 timer_latency;\toffset:16;\tsize:8;\tsigned:0;\n";
+	struct trace_field field;
+
+	(void)state;
+	assert_int_equal(trace_event_id(format), 18);
+	assert_int_equal(trace_event_id("format:"), 0);
+	assert_true(trace_find_field(format, "timer_latency", &field));
+	assert_int_equal(field.offset, 16);
+	assert_int_equal(field.size, 8);
+	assert_false(trace_find_field(format, "latency", &field)); /* part of a name */
+	assert_false(trace_find_field("\tfield:int context;\toffset:12;\n", "context", &field));
+}
+
+/* As Linux 6.12 has it. */
+static void only_entries_of_the_known_form_are_read(void **state)
+{
+	char text[] = "# compressed entry header\n\ttype_len    :    5 bits\n\ttime_delta  :   27 bits\n"
+		      "\tarray       :   32 bits\n\n\tpadding     : type == 29\n"
+		      "\ttime_extend : type == 30\n\ttime_stamp : type == 31\n\tdata max type_len  == 28\n";
+
+	(void)state;
+	assert_true(trace_entries_known(text));
+	strstr(text, "== 29")[4] = '8';
+	assert_false(trace_entries_known(text));
+	assert_false(trace_entries_known(""));
+}
+
+static void a_word_is_whole(void **state)
+{
+	(void)state;
+	assert_true(trace_has_word("blk timerlat osnoise nop\n", "timerlat"));
+	assert_true(trace_has_word("nop\n", "nop"));
+	assert_false(trace_has_word("mytimerlat timerlat2\n", "timerlat"));
+	assert_false(trace_has_word("", "nop"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(entries_have_their_times),
 		cmocka_unit_test(dropped_events_are_said),
+		cmocka_unit_test(the_number_of_dropped_events_is_behind_the_last_one),
 		cmocka_unit_test(damaged_pages_end),
+		cmocka_unit_test(fields_are_where_the_kernel_says),
+		cmocka_unit_test(only_entries_of_the_known_form_are_read),
+		cmocka_unit_test(a_word_is_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,19 +11,18 @@
 #include "base/cpuset.h"
 #include "base/error.h"
 #include "base/tracefs.h"
-#include "probes/response/trace_page.h"
 #include "rt/memory.h"
+#include "trace/instance.h"
+#include "trace/page.h"
 
 #define CPUS_MAX 1024
 #define PAGE_MAX 65536
 #define BUFFER_KB "512"
 #define NET_RX_SOFTIRQ 3
-#define FORMAT_MAX 8192
 
 struct event_type {
 	const char *folder, *field, *filter;
 	unsigned int id;
-	size_t offset; /* of the field */
 	bool used;
 };
 
@@ -38,42 +37,6 @@ static struct {
 	unsigned char *page;
 } trace;
 
-static bool write_file(const char *path, const char *text)
-{
-	int fd = openat(trace.instance, path, O_WRONLY | O_TRUNC | O_CLOEXEC);
-	bool written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-	int error = errno;
-
-	if (fd >= 0)
-		close(fd);
-	errno = error;
-	return written;
-}
-
-static bool read_file(int folder, const char *path, char text[FORMAT_MAX])
-{
-	int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
-	ssize_t len = fd < 0 ? -1 : read(fd, text, FORMAT_MAX - 1);
-
-	if (fd >= 0)
-		close(fd);
-	text[len > 0 ? len : 0] = '\0';
-	return len > 0;
-}
-
-/* The offset of a field in a format that the kernel tells: "... NAME;\toffset:N;". */
-static bool offset_of(const char *format, const char *field, size_t *offset)
-{
-	char wanted[64];
-	const char *at;
-
-	snprintf(wanted, sizeof(wanted), " %s;\toffset:", field);
-	at = strstr(format, wanted);
-	if (at)
-		*offset = (size_t)strtoul(at + strlen(wanted), NULL, 10);
-	return at != NULL;
-}
-
 static int failed(const char *what)
 {
 	return error_line(
@@ -84,21 +47,18 @@ static int failed(const char *what)
 
 static bool enable(struct event_type *type, int value)
 {
-	char format[FORMAT_MAX], path[96], filter[48];
+	char format[TRACE_TEXT_MAX], path[96], filter[48];
 
 	snprintf(path, sizeof(path), "events/%s/format", type->folder);
-	if (!read_file(trace.instance, path, format) || !offset_of(format, type->field, &type->offset))
+	if (!trace_read(trace.instance, path, format))
 		return false;
-	snprintf(path, sizeof(path), "events/%s/id", type->folder);
-	if (!read_file(trace.instance, path, format))
-		return false;
-	type->id = (unsigned int)strtoul(format, NULL, 10);
+	type->id = trace_event_id(format);
 	snprintf(path, sizeof(path), "events/%s/filter", type->folder);
 	snprintf(filter, sizeof(filter), "%s == %d", type->field, value);
-	if (!write_file(path, filter))
+	if (!type->id || !trace_write(trace.instance, path, filter))
 		return false;
 	snprintf(path, sizeof(path), "events/%s/enable", type->folder);
-	type->used = write_file(path, "1");
+	type->used = trace_write(trace.instance, path, "1");
 	return type->used;
 }
 
@@ -129,7 +89,8 @@ int trace_open(const char *instance, pid_t task, int interrupt)
 		[TRACE_WAKING] = {.folder = "sched/sched_waking", .field = "pid"},
 		[TRACE_SWITCH] = {.folder = "sched/sched_switch", .field = "next_pid"},
 	};
-	char path[128], format[FORMAT_MAX];
+	char format[TRACE_TEXT_MAX];
+	struct trace_field data;
 	int root = tracefs_open();
 
 	memcpy(trace.types, types, sizeof(types));
@@ -138,19 +99,19 @@ int trace_open(const char *instance, pid_t task, int interrupt)
 			(struct event_type){.folder = "irq/softirq_entry", .field = "vec"};
 	if (root < 0)
 		return failed("tracefs");
-	snprintf(path, sizeof(path), "instances/%s", instance);
-	trace.instance = openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	trace.instance = trace_instance_open(root, instance);
 	if (trace.instance < 0)
-		return failed(path);
-	if (!read_file(root, "events/header_page", format) || !offset_of(format, "data", &trace.data_offset))
+		return failed(instance);
+	if (!trace_read(root, "events/header_page", format) || !trace_find_field(format, "data", &data))
 		return failed("events/header_page");
+	trace.data_offset = data.offset;
 	close(root);
 	trace.page = memory_get(PAGE_MAX);
 	if (!trace.page)
 		return failed("memory");
-	if (!write_file("trace_clock", "mono"))
+	if (!trace_write(trace.instance, "trace_clock", "mono"))
 		return failed("trace_clock");
-	write_file("buffer_size_kb", BUFFER_KB); /* what there is may do as well */
+	trace_write(trace.instance, "buffer_size_kb", BUFFER_KB); /* what there is may do as well */
 	if (!open_pipes())
 		return failed("trace_pipe_raw");
 	if (!enable(&trace.types[TRACE_WAKING], (int)task) ||
@@ -225,7 +186,7 @@ void trace_close(void)
 		if (!trace.types[kind].used)
 			continue;
 		snprintf(path, sizeof(path), "events/%s/enable", trace.types[kind].folder);
-		write_file(path, "0");
+		trace_write(trace.instance, path, "0");
 	}
 	for (unsigned int i = 0; i < trace.pipe_count; i++)
 		close(trace.pipes[i]);

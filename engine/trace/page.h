@@ -10,7 +10,8 @@
 struct trace_page {
 	const unsigned char *at, *end;
 	uint64_t time_ns;
-	bool dropped; /* events were lost before this page */
+	bool dropped;	       /* events were lost before this page */
+	int64_t dropped_count; /* how many; 0: the kernel does not say */
 };
 
 /* data_offset: of the first event, from events/header_page. false: it is no page. */

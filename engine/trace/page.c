@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "probes/response/trace_page.h"
+#include "trace/page.h"
 
 #include <string.h>
 
 #define LENGTH_MASK 0xfffffU
 #define MISSED_EVENTS (1U << 31)
+#define MISSED_STORED (1U << 30)
 #define COMMIT_OFFSET 8
 
 enum { TYPE_LENGTH_BEHIND = 0, TYPE_PADDING = 29, TYPE_TIME_EXTEND = 30, TYPE_TIME_STAMP = 31 };
@@ -17,8 +18,20 @@ static uint32_t word(const unsigned char *at)
 	return value;
 }
 
+/* Of a page before which events were dropped: how many, where the kernel had room for the number. */
+static int64_t dropped_count(const unsigned char *behind, size_t left, uint32_t commit, size_t long_size)
+{
+	uint64_t count = 0;
+
+	if (!(commit & MISSED_STORED) || left < long_size || long_size > sizeof(count))
+		return 0;
+	memcpy(&count, behind, long_size);
+	return count <= INT64_MAX ? (int64_t)count : 0;
+}
+
 bool trace_page_open(struct trace_page *page, const unsigned char *bytes, size_t len, size_t data_offset)
 {
+	uint32_t commit;
 	uint64_t time;
 	size_t filled;
 
@@ -26,13 +39,17 @@ bool trace_page_open(struct trace_page *page, const unsigned char *bytes, size_t
 		return false;
 	memcpy(&time, bytes, sizeof(time));
 	/* The counter is a long; its lower half says all on the little-endian machines that we know. */
-	filled = word(bytes + COMMIT_OFFSET) & LENGTH_MASK;
-	page->dropped = word(bytes + COMMIT_OFFSET) & MISSED_EVENTS;
+	commit = word(bytes + COMMIT_OFFSET);
+	filled = commit & LENGTH_MASK;
+	page->dropped = commit & MISSED_EVENTS;
 	if (filled > len - data_offset)
 		filled = len - data_offset;
 	page->time_ns = time;
 	page->at = bytes + data_offset;
 	page->end = page->at + filled;
+	page->dropped_count = !page->dropped ? 0
+					     : dropped_count(page->end, len - data_offset - filled, commit,
+							     data_offset - COMMIT_OFFSET);
 	return true;
 }
 

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include "trace/instance.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int trace_instance_open(int root, const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "instances/%s", name);
+	return openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+bool trace_write(int folder, const char *path, const char *text)
+{
+	int fd = openat(folder, path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	bool written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+	int error = errno;
+
+	if (fd >= 0)
+		close(fd);
+	errno = error;
+	return written;
+}
+
+bool trace_read(int folder, const char *path, char text[TRACE_TEXT_MAX])
+{
+	int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
+	size_t len = 0;
+	ssize_t got = -1;
+	int error;
+
+	while (fd >= 0 && len < TRACE_TEXT_MAX - 1 &&
+	       (got = read(fd, text + len, TRACE_TEXT_MAX - 1 - len)) > 0)
+		len += (size_t)got;
+	error = errno;
+	if (fd >= 0)
+		close(fd);
+	text[len] = '\0';
+	errno = error;
+	return fd >= 0 && got >= 0;
+}
+
+bool trace_has_word(const char *text, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *at = strstr(text, word); at; at = strstr(at + 1, word)) {
+		bool begins = at == text || isspace((unsigned char)at[-1]);
+
+		if (begins && (!at[len] || isspace((unsigned char)at[len])))
+			return true;
+	}
+	return false;
+}
+
+bool trace_find_field(const char *format, const char *name, struct trace_field *field)
+{
+	char wanted[64];
+	const char *at;
+	char *end;
+
+	snprintf(wanted, sizeof(wanted), " %s;\toffset:", name);
+	at = strstr(format, wanted);
+	if (!at)
+		return false;
+	field->offset = (size_t)strtoul(at + strlen(wanted), &end, 10);
+	if (strncmp(end, ";\tsize:", 7) != 0)
+		return false;
+	field->size = (size_t)strtoul(end + 7, NULL, 10);
+	return true;
+}
+
+unsigned int trace_event_id(const char *format)
+{
+	const char *at = strstr(format, "ID:");
+
+	return at ? (unsigned int)strtoul(at + 3, NULL, 10) : 0;
+}
+
+/* The first number behind the name; -1: there is none. */
+static long number_of(const char *text, const char *name)
+{
+	const char *at = strstr(text, name);
+
+	at = at ? at + strlen(name) : NULL;
+	while (at && *at && *at != '\n' && !isdigit((unsigned char)*at))
+		at++;
+	return at && isdigit((unsigned char)*at) ? strtol(at, NULL, 10) : -1;
+}
+
+bool trace_entries_known(const char *header_event)
+{
+	static const struct {
+		const char *name;
+		long number;
+	} known[] = {
+		{"\ttype_len", 5},     {"\ttime_delta", 27}, {"\tarray", 32},		{"\tpadding", 29},
+		{"\ttime_extend", 30}, {"\ttime_stamp", 31}, {"data max type_len", 28},
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (number_of(header_event, known[i].name) != known[i].number)
+			return false;
+	}
+	return true;
+}
