@@ -14,7 +14,7 @@ from rtgauge.lab.kernel_image import ELF
 if TYPE_CHECKING:
     from pathlib import Path
 
-PACKAGES = ("base-files", "busybox-static", "dash", "dropbear-bin", "iperf3", "iproute2", "rt-tests", "stress-ng", "util-linux")
+PACKAGES = ("base-files", "busybox-static", "dash", "dropbear-bin", "iperf3", "iproute2", "rt-tests", "rtla", "stress-ng", "util-linux")
 PROGRAMS = (
     "usr/bin/busybox",
     "usr/sbin/dropbear",
@@ -24,6 +24,7 @@ PROGRAMS = (
     "usr/bin/stress-ng",
     "usr/bin/cyclictest",
     "usr/bin/hackbench",
+    "usr/bin/rtla",
     "usr/bin/dash",
     "usr/bin/chrt",
     "usr/bin/nsenter",
