@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rtgauge.importers.measurement import Measurement
 
-KEY_PARAMETERS = ("priority", "policy", "dma_latency_us", "context", "c_states")
+KEY_PARAMETERS = ("priority", "policy", "dma_latency_us", "context", "space", "c_states")
 """Of what a file tells those that two measurements must have in common to be compared."""
 
 

@@ -33,8 +33,8 @@ _DURATION = re.compile(r"\b([0-9]{1,5}) ([0-9]{2}):([0-9]{2}):([0-9]{2})\b")
 _TOP_ROW = re.compile(r"\s*([0-9]{1,5})\s+#([0-9]{1,18})\s+(.*)")
 _STOPPED = re.compile(r"hit stop tracing")
 _NS = {"us": 1000, "ns": 1}
-_SEGMENT = {"IRQ": "irq", "Usr": "user"}
-"""Column -> label `segment`; the thread's latency is the whole, it has none."""
+_METRIC = {"IRQ": "irq-latency", "Thr": "latency", "Usr": "user-latency"}
+"""Column of timerlat -> metric, as of wakeup in kernel space."""
 MAX_COLUMNS = 20_000
 MAX_TEXT = 20_000
 NOISE = ("runtime", "noise", "available_percent", "max_noise", "max_single", "hardware", "nmi", "irq", "softirq", "thread")
@@ -128,10 +128,6 @@ def _read_table(numbered: Iterable[tuple[int, str]], source: str) -> _Table:
     return table
 
 
-def _labels(context: str, cpu: int) -> dict[str, str | int]:
-    return {"cpu": cpu, **({"segment": _SEGMENT[context]} if context in _SEGMENT else {})}
-
-
 def _width(table: _Table) -> int:
     """The width of the bins, from the rows that there are; osnoise's extremes are multiples of it too."""
     extremes = [value for name in ("min", "max") for value in table.totals.get(name, []) if table.kind == "osnoise hist" and value is not None]
@@ -157,8 +153,8 @@ def _histogram_series(table: _Table, at: int, unit_ns: int, width: int, source: 
         count, overflow = binned, 0
     low, high, average = figure("min"), figure("max"), figure("avg")
     return ImportedSeries(
-        metric="latency" if table.kind == "timerlat hist" else "gap",
-        labels=_labels(context, cpu),
+        metric=_METRIC.get(context, "latency") if table.kind == "timerlat hist" else "gap",
+        labels={"cpu": cpu},
         histogram=histogram,
         count=count,
         overflow=overflow,
@@ -195,7 +191,8 @@ def _timerlat_top(table: _Table, source: str) -> dict[str, Any]:
             low, average, high = (int(Fraction(figure) * unit_ns) for figure in figures[1:])
             series.append(
                 ImportedSeries(
-                    labels=_labels(context, cpu),
+                    metric=_METRIC[context],
+                    labels={"cpu": cpu},
                     count=count,
                     overflow=count,
                     minimum_ns=low if count else None,
@@ -229,6 +226,7 @@ def parse_rtla(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
         raise InputError(f"{source} is cut short: rtla's table has no row")
     reader = {"timerlat top": _timerlat_top, "osnoise top": _osnoise_top}.get(table.kind, _histogram)
     fields = reader(table, source)
+    is_timerlat = table.kind.startswith("timerlat")
     if table.analysis:
         explanation = Result(name="explanation", values={"text": "\n".join(table.analysis).strip()})
         fields["results"] = [*fields.get("results", []), explanation]
@@ -239,10 +237,11 @@ def parse_rtla(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
     return Measurement(
         tool=f"rtla {table.kind}",
         source=source,
-        probe="wakeup" if table.kind.startswith("timerlat") else "noise",
+        probe="wakeup" if is_timerlat else "noise",
+        parameters={"space": "kernel"} if is_timerlat else {},
         unit_known=table.unit_ns is not None,
         average_is_cut=True,
-        releases=table.kind.startswith("timerlat"),
+        releases=is_timerlat,
         duration_ns=table.duration_ns,
         **fields,
     )
