@@ -11,14 +11,67 @@
 
 #include "base/tracefs.h"
 #include "rt/clock.h"
+#include "trace/instance.h"
 
 #define PREFIX "trace:"
+#define OSNOISE "osnoise:"
+#define WORKLOAD OSNOISE "workload"
+#define OPTIONS "options"
+#define OPTION "OSNOISE_WORKLOAD"
 #define BUSY_TRIES 40
 #define BUSY_NS (NS_PER_S / 20)
 
+static bool is_osnoise(const char *name)
+{
+	return !strncmp(name, OSNOISE, strlen(OSNOISE));
+}
+
 bool setting_trace_is(const char *name)
 {
-	return !strncmp(name, PREFIX, strlen(PREFIX)) && tracefs_is_name(name + strlen(PREFIX));
+	return (is_osnoise(name) && tracefs_is_name(name + strlen(OSNOISE))) ||
+	       (!strncmp(name, PREFIX, strlen(PREFIX)) && tracefs_is_name(name + strlen(PREFIX)));
+}
+
+/* *value is malloc'ed. 0 or an errno. */
+static int osnoise_read(const char *name, char **value)
+{
+	char path[128], text[TRACE_TEXT_MAX];
+	int root = tracefs_open(), error;
+	bool is_workload = !strcmp(name, WORKLOAD);
+
+	*value = NULL;
+	if (root < 0)
+		return errno;
+	snprintf(path, sizeof(path), "osnoise/%s", is_workload ? OPTIONS : name + strlen(OSNOISE));
+	error = trace_read(root, path, text) ? 0 : errno;
+	close(root);
+	if (error)
+		return error;
+	text[strcspn(text, "\n")] = '\0';
+	if (is_workload)
+		*value = strdup(trace_has_word(text, OPTION) ? "on" : "off");
+	else
+		*value = strdup(text);
+	return *value ? 0 : ENOMEM;
+}
+
+static int osnoise_write(const char *name, const char *value)
+{
+	char path[128];
+	int root, error;
+	bool is_workload = !strcmp(name, WORKLOAD);
+
+	if (is_workload && strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
+		return EINVAL;
+	root = tracefs_open();
+	if (root < 0)
+		return errno;
+	snprintf(path, sizeof(path), "osnoise/%s", is_workload ? OPTIONS : name + strlen(OSNOISE));
+	if (is_workload)
+		value = !strcmp(value, "on") ? OPTION : "NO_" OPTION;
+	error = trace_write(root, path, value) ? 0 : errno;
+	close(root);
+	return error;
 }
 
 /* tracefs's root, and the instance's path below it. -1 and errno. */
@@ -31,9 +84,12 @@ static int locate(const char *name, char path[128])
 int setting_trace_read(const char *name, char **value)
 {
 	char path[128];
-	int root = locate(name, path), error = 0;
+	int root, error = 0;
 	struct stat st;
 
+	if (is_osnoise(name))
+		return osnoise_read(name, value);
+	root = locate(name, path);
 	if (root < 0)
 		return errno;
 	*value = NULL;
@@ -63,8 +119,11 @@ static int remove_instance(int root, const char *path)
 int setting_trace_write(const char *name, const char *value)
 {
 	char path[128];
-	int root = locate(name, path), error;
+	int root, error;
 
+	if (is_osnoise(name))
+		return osnoise_write(name, value);
+	root = locate(name, path);
 	if (root < 0)
 		return errno;
 	if (!strcmp(value, "present"))

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* `trace:NAME`: an instance of tracefs, `present` or `absent`. */
+/*
+ * `trace:NAME`: an instance of tracefs, `present` or `absent`; `osnoise:FILE`: a setting of the osnoise and
+ * timerlat tracers, which all instances share; `osnoise:workload`: their own threads, `on` or `off`.
+ */
 #ifndef RTGAUGE_SETTING_TRACE_H
 #define RTGAUGE_SETTING_TRACE_H
 

@@ -9,10 +9,13 @@ import pytest
 
 from rtgauge.analysis.frequency import Options, gather
 from rtgauge.analysis.sides import pairs, sides_of
+from rtgauge.errors import InputError
 from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.registry import PROBES
+from rtgauge.record.model import Result
 from rtgauge.report.conditions import conditions
 from rtgauge.report.method import method_words
+from rtgauge.report.presenter import presenter_lines
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.flowchart import advise
 from rtgauge.verdict.flowchart_file import load_flowchart
@@ -89,5 +92,63 @@ def test_a_step_in_kernel_space_is_evidence_for_a_kernel_module(both: Record):
     assert evidence["kernel-module"] == [step.id for step in both.steps if step.key.space == "kernel"]
 
 
-def test_the_method_is_told_for_each_space_that_was_measured(both: Record):
-    assert PROBES["wakeup"].method in method_words(both)
+def test_the_chart_ends_in_a_kernel_module_on_evidence(both: Record):
+    """User space is in trouble, Xenomai was not measured, and a kernel module is enough."""
+    flowchart, chart = load_flowchart("brown2010")
+    advice = advise(parse_requirement(REQUIREMENT), [both], flowchart, chart)
+    assert [stage.way for stage in advice.walk] == ["user-stock", "xenomai-user", "kernel-module"]
+    assert "not measured" in advice.walk[1].why
+    assert (advice.use, advice.measured) == ("kernel-module", True)
+    bad = advise(parse_requirement("latency<=10us hardness=95%"), [both], flowchart, chart)
+    assert [stage.way for stage in bad.walk] == ["user-stock", "dedicated"]
+
+
+def test_the_method_is_told_for_each_space_that_was_measured(both: Record, tmp_path: Path):
+    probe = PROBES["wakeup"]
+    assert {probe.method, probe.kernel_method} <= set(method_words(both))
+    assert probe.kernel_method not in method_words(record(tmp_path / "user", [drawn(20, "idle", "user")]))
+
+
+def test_wakeup_in_kernel_space_is_the_timerlat_tracer():
+    probe = PROBES["wakeup"]
+    parameters = normalise(probe, {"space": "kernel", "interval": "100us", "count": 50}, "x")
+    words = probe.arguments(parameters, None)
+    assert {"--space=kernel", "--trace-instance=rtgauge", "--count=50"} <= set(words)
+    assert not any(word.startswith(("--timer", "--phase")) for word in words)
+    assert probe.traces(parameters) == "timerlat"
+    assert probe.traces(normalise(probe, {}, "x")) is None
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ({"interval": "99us"}, "100us to 1s"),
+        ({"interval": "1001ms"}, "100us to 1s"),
+        ({"interval": "100500ns"}, "whole us"),
+        ({"policy": "deadline"}, "fifo, rr or other"),
+        ({"timer": "timerfd"}, "timer is of user space"),
+        ({"phase": "fixed"}, "phase is of user space"),
+    ],
+)
+def test_what_the_tracer_does_not_have_is_refused(written: dict[str, str], message: str):
+    with pytest.raises(InputError, match=message):
+        normalise(PROBES["wakeup"], {"space": "kernel", **written}, "x")
+
+
+def test_every_quantity_of_kernel_space_has_its_own_table(tmp_path: Path):
+    three = [Series([us * 1_000] * 2_000, metric=metric) for metric, us in (("latency", 20), ("irq-latency", 5), ("user-latency", 25))]
+    parameters = {"interval_ns": 1_000_000}
+    steps = [Drawn([Series([30_000] * 2_000)], parameters=parameters), Drawn(three, parameters={**parameters, "space": "kernel"})]
+    tables = gather([record(tmp_path / "r", steps)], Options(tails=False))
+    assert [(gathered.metric, len(gathered.table.lines)) for gathered in tables] == [("latency", 2), ("irq-latency", 1), ("user-latency", 1)]
+    (alone,) = gather([record(tmp_path / "user", steps[:1])], Options(tails=False))
+    assert alone.title == "Wakeup"
+
+
+def test_the_lines_say_whose_thread_it_was_and_what_the_kernel_dropped(both: Record):
+    step = both.steps[1]
+    assert presenter_lines(step) == []
+    result = Result(name="timerlat", values={"thread": "of the kernel", "dropped": 2, "dropped_events": 9})
+    (line,) = presenter_lines(step.model_copy(update={"results": [result]}))
+    assert "of the kernel" in line
+    assert "2 time(s)" in line

@@ -68,9 +68,10 @@ def timing_scopes(records: Sequence[Record]) -> list[Scope]:
     scopes: list[Scope] = []
     # The papers' tables of response tasks come before those of periodic ones.
     for probe, descriptor in reversed(PROBES.items()):
-        metrics = descriptor.frequency
+        every = [each for step in steps if step.key.probe == probe for each in step.series if SEGMENT not in each.labels]
+        metrics = [metric for metric in descriptor.frequency if any(each.metric == metric for each in every)]
         for metric in metrics:
-            series = [each for step in steps if step.key.probe == probe for each in step.series if each.metric == metric and SEGMENT not in each.labels]
+            series = [each for each in every if each.metric == metric]
             roles = dict.fromkeys(None if (role := each.labels.get("role")) is None else str(role) for each in series)
             for role in sorted(roles, key=str, reverse=True):
                 quantity = probe if metric == probe or len(metrics) == 1 else f"{probe}: {metric}"

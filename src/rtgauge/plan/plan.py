@@ -186,7 +186,7 @@ def _with_cross_checks(steps: list[StepKey], tool: str | None) -> list[StepKey]:
     paired: list[StepKey] = []
     for step in steps:
         paired.append(step)
-        if probes.get(step.probe).cross_checked:
+        if probes.get(step.probe).cross_checked and not (tool == "cyclictest" and step.space == "kernel"):
             paired.append(step.model_copy(update={"tool": tool}))
     return paired
 

@@ -15,6 +15,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from rtgauge.validation import explain
 
+TRACE_INSTANCE = "rtgauge"
+"""The instance of tracefs in which the kernel records for a probe; the runner has it made and removed."""
+
 
 class Parameters(BaseModel):
     """Parameters of a probe. Written in the field's notation under the alias, held as numbers under the name."""
@@ -158,6 +161,14 @@ class Probe(ABC):
     def modules(self, parameters: dict[str, Any]) -> tuple[str, ...]:  # noqa: ARG002 - of those that need some
         """The kernel modules (kmod/) that a step with these parameters needs on its target, in the order of loading."""
         return ()
+
+    def traces(self, parameters: dict[str, Any]) -> Literal["tracepoints", "timerlat"] | None:  # noqa: ARG002 - of every probe
+        """What it has the kernel record in an instance of tracefs, which the runner makes and removes; None: nothing."""
+        return None
+
+    def untraced(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """The parameters with which the engine is tried before a run, when no instance of tracefs is there yet."""
+        return parameters
 
     @abstractmethod
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from rtgauge.instrument.address import is_latmon
-from rtgauge.probe.descriptor import Bound, Metric, Pace
+from rtgauge.probe.descriptor import TRACE_INSTANCE, Bound, Metric, Pace
 from rtgauge.probe.signal_parameters import DIFFERENCE, Role, SignalParameters, SignalProbe, check_context, check_instrument_time
 from rtgauge.units import NS_PER_S
 from rtgauge.validation import DurationNs, between
@@ -16,8 +16,6 @@ from rtgauge.validation import DurationNs, between
 if TYPE_CHECKING:
     from rtgauge.instrument.messages import Configuration
 
-TRACE_INSTANCE = "rtgauge"
-"""The folder of tracefs that the tracepoints are recorded in; the runner has it made and removed."""
 BEFORE_THE_NEXT_NS = 64
 """An instrument with a fixed interval stops waiting for an answer so long before the next stimulus."""
 ANSWER_NS = 20_000
@@ -105,6 +103,14 @@ class Response(SignalProbe):
         if not given.pop("trace_parts"):
             return super().arguments(given, samples_dir)
         return [*super().arguments(given, samples_dir), f"--trace-instance={TRACE_INSTANCE}"]
+
+    def traces(self, parameters: dict[str, Any]) -> Literal["tracepoints", "timerlat"] | None:
+        """Tracepoints, for the parts."""
+        return "tracepoints" if parameters["trace_parts"] else None
+
+    def untraced(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Without the parts."""
+        return {**parameters, "trace_parts": False}
 
     def of_peer(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """Traced is the target."""

@@ -8,9 +8,12 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from rtgauge.probe.common_parameters import LONGEST, SPACE, DmaLatencyUs, OnOff, Space
-from rtgauge.probe.descriptor import Bound, Metric, Pace, Parameters, Probe
-from rtgauge.units import parse_duration_ns
+from rtgauge.probe.descriptor import TRACE_INSTANCE, Bound, Metric, Pace, Parameters, Probe
+from rtgauge.units import NS_PER_UNIT, parse_duration_ns
 from rtgauge.validation import CpuList, DurationNs, between
+
+LEAST_TIMERLAT_NS, MOST_TIMERLAT_NS = 100_000, 1_000_000_000
+"""Intervals of the timerlat tracer (kernel/trace/trace_osnoise.c: timerlat_min_period, timerlat_max_period)."""
 
 
 class WakeupParameters(Parameters):
@@ -53,8 +56,17 @@ class WakeupParameters(Parameters):
         if self.count is not None and self.count * self.interval_ns > parse_duration_ns(LONGEST):
             raise ValueError(f"the count takes longer than {LONGEST}")
         if self.space == "kernel":
-            raise ValueError("this probe does not measure in kernel space yet")
+            self._check_kernel_space()
         return self
+
+    def _check_kernel_space(self) -> None:
+        if self.interval_ns % NS_PER_UNIT["us"] or not LEAST_TIMERLAT_NS <= self.interval_ns <= MOST_TIMERLAT_NS:
+            raise ValueError("in kernel space the interval is from 100us to 1s, in whole us: the kernel's timerlat tracer takes no other")
+        if self.policy == "deadline":
+            raise ValueError("in kernel space the policy is fifo, rr or other")
+        for name, value, only in (("timer", self.timer, "nanosleep"), ("phase", self.phase, "random")):
+            if value != only:
+                raise ValueError(f"{name} is of user space: the kernel's timerlat tracer has its own")
 
 
 class Wakeup(Probe):
@@ -62,13 +74,17 @@ class Wakeup(Probe):
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
         """The engine's command line."""
+        space = parameters.get("space", "user")  # a record begun before there was a choice goes on
+        in_kernel = space == "kernel"
         options = {
             "cpu": parameters["cpu"],
+            "space": space,
             "interval-ns": parameters["interval_ns"],
             "policy": parameters["policy"],
             "priority": parameters["priority"],
-            "timer": parameters["timer"],
-            "phase": parameters["phase"],
+            "timer": None if in_kernel else parameters["timer"],
+            "phase": None if in_kernel else parameters["phase"],
+            "trace-instance": TRACE_INSTANCE if in_kernel else None,
             "duration-ns": None if parameters["count"] else parameters["duration_ns"],
             "count": parameters["count"],
             "warm-up-ns": parameters["warm_up_ns"],
@@ -79,6 +95,14 @@ class Wakeup(Probe):
             "samples-dir": samples_dir,
         }
         return [self.name, *(f"--{name}={value}" for name, value in options.items() if value is not None)]
+
+    def traces(self, parameters: dict[str, Any]) -> Literal["tracepoints", "timerlat"] | None:
+        """In kernel space the kernel's timerlat tracer."""
+        return "timerlat" if parameters.get("space") == "kernel" else None
+
+    def untraced(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """In user space: its CPUs, policy and limits are the same."""
+        return {**parameters, "space": "user"}
 
     def expected_ns(self, parameters: dict[str, Any]) -> int:
         """Warm-up and measured phase."""
@@ -98,6 +122,7 @@ On each CPU one thread sleeps until a given time, reads the clock when it runs a
         '--load cpu --require "latency<=200us"',
         "--count 100000 --samples latencies.csv",
         "--duration 1h --stop-at 500us --json",
+        "--space kernel --interval 1ms --duration 1min",
     ),
     parameters=WakeupParameters,
     method=(
@@ -105,16 +130,25 @@ On each CPU one thread sleeps until a given time, reads the clock when it runs a
         "release time: the latency. An activation whose release time passed before the thread came back to wait for it is counted as missed; "
         "it has no latency of its own."
     ),
+    kernel_method=(
+        "In kernel space the kernel's timerlat tracer measures: on each CPU a timer expires at each release, its interrupt handler wakes a thread, and both "
+        "read the clock. irq-latency is from the release to the handler, latency to the thread in the kernel. Where the kernel has timerlat_fd (Linux 6.5) "
+        "the thread is the engine's, and user-latency is to its return to user space, the next system call included; elsewhere it is a thread of the kernel's "
+        "own. Every event is read from the kernel's buffer, and lost ones are counted. A release that passed before the thread came back to wait is counted as "
+        "missed; no timer was armed for it, so that it has no irq-latency."
+    ),
     metrics=(
         Metric(name="latency", plural="latencies", unit="ns", signed=False, bound=Bound(example="period=1ms latency<=200us hardness=100%", preset="quick")),
+        Metric(name="irq-latency", plural="irq-latencies", unit="ns", signed=False, bound=Bound(example="irq-latency<=50us hardness=100%", preset=None)),
+        Metric(name="user-latency", plural="user-latencies", unit="ns", signed=False, bound=Bound(example="user-latency<=200us hardness=100%", preset=None)),
     ),
     missed="activations whose release time passed before the task came back to wait",
     pooled=True,
     pace=Pace(period="interval_ns", activations=1, count="count"),
-    frequency=("latency",),
+    frequency=("latency", "irq-latency", "user-latency"),
     roles={},
     microbenchmark=False,
-    presenter=None,
+    presenter="rtgauge.report.timerlat:TIMERLAT",
     cross_checked=True,
     default=True,
     alternatives=(frozenset({"duration", "count"}),),

@@ -24,6 +24,8 @@ from rtgauge.units import NS_PER_S, NS_PER_UNIT, format_cpu_list, parse_cpu_list
 
 PACKAGES = {"cyclictest": "rt-tests", "rtla": "rtla"}
 HISTOGRAM_US = 20_000
+RTLA_LATENCY_US = 10_000
+"""The largest that its --dma-latency takes."""
 ONLINE = "/sys/devices/system/cpu/online"
 TRACERS = ("/sys/kernel/tracing/available_tracers", "/sys/kernel/debug/tracing/available_tracers")
 
@@ -76,9 +78,11 @@ def rtla_argv(key: StepKey, cpus: list[int]) -> list[str]:
     """rtla timerlat hist with the step's settings."""
     p = key.parameters
     policy = {"fifo": f"f:{p['priority']}", "rr": f"r:{p['priority']}", "other": "o:0"}[p["policy"]]
+    # By default it leaves C-states on, which cyclictest and the engine keep off.
+    latency = ["--dma-latency", str(p["dma_latency_us"])] if 0 <= p["dma_latency_us"] <= RTLA_LATENCY_US else []
     return [
         "rtla", "timerlat", "hist", "-c", format_cpu_list(cpus), "-p", str(max(1, p["interval_ns"] // NS_PER_UNIT["us"])), "-P", policy,
-        "-d", f"{_seconds(key)}s", "-b", "1", "-E", str(HISTOGRAM_US), "--no-irq",
+        "-d", f"{_seconds(key)}s", "-b", "1", "-E", str(HISTOGRAM_US), "--no-irq", *latency,
     ]  # fmt: skip
 
 

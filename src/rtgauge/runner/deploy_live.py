@@ -10,9 +10,9 @@ from typing import Any
 
 from rtgauge.errors import MeasureError
 from rtgauge.probe import registry as probes
-from rtgauge.probe.response import TRACE_INSTANCE
 from rtgauge.record.model import DeploymentReport, LeftOut, Mark, Severity, Step, StepKey
 from rtgauge.runner.context import RunContext
+from rtgauge.runner.tracing import CannotTrace, prepare_tracing
 from rtgauge.system.deployment.ability import Cannot, isolated_cpus, kept_cpus, why_not
 from rtgauge.system.deployment.apply import Applied, Refused, apply, apply_actions, put_back, read_machine
 from rtgauge.system.deployment.current import Held, read_held
@@ -28,21 +28,14 @@ from rtgauge.target.target import Target
 from rtgauge.units import format_cpu_list, parse_cpu_list
 
 MAX_PRIORITY = 99
-TRACE_PARTS = "trace_parts"
-
-
-class NoTracepoints(Refused):
-    """The kernel's tracepoints cannot be recorded here."""
-
-    remedy = "measure without trace-parts, or as root on a kernel with CONFIG_FTRACE"
 
 
 def left_out(name: str, cause: Cannot | Refused) -> LeftOut:
     """The deployment `name`, or what else a step needs to be set, that this machine cannot take."""
     if isinstance(cause, NoModules):
         return LeftOut(what="kernel modules", reason=cause.reason, remedy=cause.remedy)
-    if isinstance(cause, NoTracepoints):
-        return LeftOut(what="trace-parts", reason=str(cause), remedy=cause.remedy)
+    if isinstance(cause, CannotTrace):
+        return LeftOut(what=cause.what, reason=str(cause), remedy=cause.remedy)
     return LeftOut(what=f"deployment {name}", reason=cause.reason if isinstance(cause, Cannot) else str(cause), remedy=cause.remedy)
 
 
@@ -142,14 +135,6 @@ def _raise_lines(target: Target, applied: Applied) -> None:
         applied.report.not_found.append(LINE_NAMES[1])
 
 
-def _make_trace_instance(applied: Applied, target: Target) -> None:
-    """An instance of tracefs for the step, which `restore` removes. Raises NoTracepoints."""
-    try:
-        apply_actions([Write((Setting(f"trace:{TRACE_INSTANCE}", "present"),))], applied, target)
-    except Refused as error:
-        raise NoTracepoints(f"the kernel's tracepoints cannot be recorded here: {error}") from None
-
-
 def _insert_modules(names: Sequence[str], context: RunContext, applied: Applied) -> None:
     """Load the kernel modules of the step, which `restore` removes. Raises NoModules."""
     target = context.target
@@ -189,9 +174,9 @@ def in_deployment(key: StepKey, context: RunContext) -> Generator[tuple[RunConte
 
     Raises Refused where the machine refuses it after all.
     """
-    traced = bool(key.parameters.get(TRACE_PARTS))
+    traces = probes.get(key.probe).traces(key.parameters) if key.tool == "rtgauge" else None
     modules = probes.get(key.probe).modules(key.parameters)
-    if key.deployment == AS_IS and context.controller is None and not context.deployments.sets_as_is and not traced and not modules:
+    if key.deployment == AS_IS and context.controller is None and not context.deployments.sets_as_is and traces is None and not modules:
         yield context, None
         return
     context.progress.phase(f"deployment {key.deployment}")
@@ -201,8 +186,8 @@ def in_deployment(key: StepKey, context: RunContext) -> Generator[tuple[RunConte
         if applied.group is not None:
             own = replace(own, group=applied.group, isolated=applied.isolated)
         _set_controller(key, context, applied)
-        if traced:
-            _make_trace_instance(applied, context.target)
+        if traces is not None:
+            prepare_tracing(traces, applied, context.target)
         if modules:
             _insert_modules(modules, context, applied)
         if context.controller is not None and str(key.parameters.get("path", "")).startswith("gpio:"):

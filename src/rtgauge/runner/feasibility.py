@@ -11,7 +11,7 @@ from rtgauge.probe import registry as probes
 from rtgauge.record.model import LeftOut, StepKey
 from rtgauge.runner import cross_check, instrument_step, peer_step
 from rtgauge.runner.context import DeploymentStrategy, NotHere, RunContext
-from rtgauge.runner.deploy_live import TRACE_PARTS, left_out, with_modules
+from rtgauge.runner.deploy_live import left_out, with_modules
 from rtgauge.runner.engine_stream import arm_and_stop
 from rtgauge.system.kernel_modules import NoModules
 from rtgauge.target.address import LOCAL
@@ -64,9 +64,10 @@ def _arm_and_stop(key: StepKey, context: RunContext) -> None:
     if instrument_step.instrument_of(key) is not None:
         instrument_step.check_instrument_and_arm(key, context)
         return
+    probe = probes.get(key.probe)
     # the tracefs instance is made for the step itself
-    parameters = {name: False if name == TRACE_PARTS else value for name, value in key.parameters.items()}
-    refused, status = arm_and_stop(context.target.engine(*probes.get(key.probe).arguments(parameters, None), group=context.group), context.target)
+    program = context.target.engine(*probe.arguments(probe.untraced(key.parameters), None), group=context.group)
+    refused, status = arm_and_stop(program, context.target)
     if refused is not None:
         raise refused
     if status:

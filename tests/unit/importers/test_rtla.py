@@ -37,11 +37,13 @@ def rtla(text: str):
 
 def threads(text: str):
     """The series of thread latencies."""
-    return [series for series in rtla(text).series if "segment" not in series.labels]
+    return [series for series in rtla(text).series if series.metric == "latency"]
 
 
 def test_every_column_is_a_series_and_threads_are_the_whole():
-    assert [series.labels for series in rtla(OUTPUT).series] == [{"cpu": 0, "segment": "irq"}, {"cpu": 0}, {"cpu": 1, "segment": "irq"}, {"cpu": 1}]
+    columns = [(series.metric, series.labels["cpu"]) for series in rtla(OUTPUT).series]
+    assert columns == [("irq-latency", 0), ("latency", 0), ("irq-latency", 1), ("latency", 1)]
+    assert rtla(OUTPUT).parameters["space"] == "kernel"
     first, second = threads(OUTPUT)
     assert (first.count, first.minimum_ns, first.maximum_ns, first.overflow) == (12000, 1000, 431_000, 1)
     assert first.histogram == {1000: 10, 5000: 9000, 37_000: 2989}
@@ -71,7 +73,7 @@ avg:          3         7         9
 max:          7         9         9
 """
     measurement = rtla(text)
-    assert [series.labels.get("segment", "thread") for series in measurement.series] == ["irq", "thread", "user"]
+    assert [series.metric for series in measurement.series] == ["irq-latency", "latency", "user-latency"]
     assert measurement.duration_ns == 3600 * 10**9
 
 
@@ -111,10 +113,10 @@ def test_the_last_of_repeated_tables_counts_and_the_analysis_is_kept():
         + "rtla timerlat hit stop tracing\n## CPU 7 hit stop tracing, analyzing it ##\n  Blocking thread: 3 us\n"
     )
     measurement = rtla(text)
-    assert [(series.labels, series.count, series.minimum_ns, series.maximum_ns) for series in measurement.series] == [
-        ({"cpu": 1, "segment": "irq"}, 12322, 0, 15_000),
-        ({"cpu": 1}, 12322, 3000, 31_000),
-        ({"cpu": 7}, 12322, 3000, 23_000),
+    assert [(series.metric, series.labels["cpu"], series.count, series.minimum_ns, series.maximum_ns) for series in measurement.series] == [
+        ("irq-latency", 1, 12322, 0, 15_000),
+        ("latency", 1, 12322, 3000, 31_000),
+        ("latency", 7, 12322, 3000, 23_000),
     ]
     assert "Blocking thread: 3 us" in measurement.results[0].values["text"]
     assert "stopped-at-threshold" in [mark.name for mark in measurement.marks]
@@ -178,8 +180,13 @@ def test_the_other_tools_get_the_same_settings(tmp_path: Path):
     for part in ("-t 3", "-a 0,2-3", "-i 200", "-l 15000", "-p 77", "--policy rr", "-m", "--latency=0", "-d 0"):
         assert part in words
     words = " ".join(rtla_argv(step, [0, 2, 3]))
-    for part in ("timerlat hist", "-c 0,2-3", "-p 200", "-P r:77", "-d 3s"):
+    for part in ("timerlat hist", "-c 0,2-3", "-p 200", "-P r:77", "-d 3s", "--dma-latency 0"):
         assert part in words
+
+
+def test_kernel_space_is_not_checked_by_cyclictest():
+    steps = make_plan({"step": [{"probe": "wakeup", "space": space} for space in ("user", "kernel")]}, "plan", Overrides(cross_check="cyclictest")).steps
+    assert sorted((step.space, step.tool) for step in steps) == [("kernel", "rtgauge"), ("user", "cyclictest"), ("user", "rtgauge")]
 
 
 def test_cyclictest_leaves_c_states_alone_where_the_step_does(tmp_path: Path):

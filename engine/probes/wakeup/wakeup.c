@@ -15,6 +15,7 @@
 #include "base/ring.h"
 #include "base/series.h"
 #include "harness/harness.h"
+#include "probes/wakeup/kernel_space.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
 #include "rt/wait.h"
@@ -37,11 +38,16 @@ static const char *const phase_names[] = {"random", "fixed", NULL};
 /* The options that no other probe has. */
 static struct {
 	int64_t interval_ns, stop_at_ns, window_ns;
-	int timer, phase;
+	int timer, phase, space;
 } options = {.interval_ns = 1000000, .window_ns = SERIES_WINDOW_NS};
 
 static const struct option_entry table[] = {
 	HARNESS_OPTION_CPU,
+	{.name = "space",
+	 .kind = OPTION_CHOICE,
+	 .value = &options.space,
+	 .choices = space_names,
+	 .help = "where the thread runs; kernel has options of its own"},
 	{.name = "interval-ns",
 	 .kind = OPTION_INT,
 	 .value = &options.interval_ns,
@@ -388,6 +394,17 @@ static int run(struct harness *h)
 	return harness_finish(h, harness_options.count ? "count" : "duration");
 }
 
+/* `--space kernel` or `--space=kernel` is among the options. */
+static bool is_in_kernel(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--space=kernel") ||
+		    (!strcmp(argv[i], "--space") && i + 1 < argc && !strcmp(argv[i + 1], "kernel")))
+			return true;
+	}
+	return false;
+}
+
 static int verb_wakeup(int argc, char **argv)
 {
 	static struct harness harness = {
@@ -401,6 +418,8 @@ static int verb_wakeup(int argc, char **argv)
 		.measurers = threads,
 	};
 
+	if (is_in_kernel(argc, argv))
+		return wakeup_kernel_space(argc, argv);
 	return harness_run(&harness, argc, argv);
 }
 

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The timerlat events of one CPU, put together to activations. The kernel arms its timer for the next release
+ * only when the thread is back, and skips releases that have passed by then (wait_next_period of
+ * kernel/trace/trace_osnoise.c): these are missed ones, which no event tells. An event has no release either:
+ * that is its time less its latency, later by as long as the kernel took from reading the clock to stamping
+ * the event.
+ */
+#ifndef RTGAUGE_WAKEUP_ACTIVATIONS_H
+#define RTGAUGE_WAKEUP_ACTIVATIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* `context` of the event: where the latency was taken. */
+enum timerlat_context { TIMERLAT_IRQ, TIMERLAT_THREAD, TIMERLAT_USER, TIMERLAT_CONTEXTS };
+
+#define TIMERLAT_NONE INT64_MIN
+
+struct timerlat_event {
+	int64_t time_ns;
+	uint32_t number; /* of the activation on this CPU: skipped releases have none */
+	int context;
+	int64_t latency_ns;
+};
+
+struct timerlat_activation {
+	int64_t release_ns;
+	int64_t latency_ns[TIMERLAT_CONTEXTS]; /* TIMERLAT_NONE: there was no such event */
+	int64_t missed;			       /* releases that were skipped right before it */
+	int64_t lost;			       /* activations right before it whose events were lost */
+	int64_t back_ns; /* of the one before: when its last event was; missed ones were later than that */
+};
+
+/* interval_ns is set before the first event, and settled as soon as the base is to stay; the rest is its own.
+ */
+struct timerlat_track {
+	int64_t interval_ns;
+	bool settled;
+
+	bool begun;
+	int64_t base_ns; /* the release that is number 0 */
+	uint32_t number;
+	int64_t least, likely; /* of the activation that is not over: its release, counted from the base */
+	int64_t latency_ns[TIMERLAT_CONTEXTS], lost;
+	int64_t before, back_ns; /* of the one before: its release, counted from the base */
+};
+
+/* The next event. true: an activation is over and in *over. */
+bool timerlat_track_event(struct timerlat_track *track, const struct timerlat_event *event,
+			  struct timerlat_activation *over);
+
+/* The last activation; false: there is none. */
+bool timerlat_track_end(struct timerlat_track *track, struct timerlat_activation *over);
+
+#endif

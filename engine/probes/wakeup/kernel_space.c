@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: MIT
+#include "probes/wakeup/kernel_space.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/commands.h"
+#include "base/error.h"
+#include "base/series.h"
+#include "base/stream.h"
+#include "base/tracefs.h"
+#include "harness/harness.h"
+#include "probes/wakeup/activations.h"
+#include "probes/wakeup/tracer.h"
+#include "rt/clock.h"
+#include "rt/memory.h"
+
+#define INTERVAL_MIN_NS INT64_C(100000) /* timerlat_min_period, timerlat_max_period of the kernel */
+#define INTERVAL_MAX_NS NS_PER_S
+#define LEAD_NS (NS_PER_S / 50)
+#define DRAIN_NS (NS_PER_S / 10)
+#define END_NS (NS_PER_S / 1000)
+
+const char *const space_names[] = {"user", "kernel", NULL};
+
+static struct {
+	int64_t interval_ns, stop_at_ns, window_ns;
+	int space;
+	const char *instance;
+} options = {.interval_ns = 1000000, .window_ns = SERIES_WINDOW_NS};
+
+static const struct option_entry table[] = {
+	HARNESS_OPTION_CPU,
+	{.name = "space",
+	 .kind = OPTION_CHOICE,
+	 .value = &options.space,
+	 .choices = space_names,
+	 .help = "where the thread runs"},
+	{.name = "interval-ns",
+	 .kind = OPTION_INT,
+	 .value = &options.interval_ns,
+	 .min = INT64_MIN,
+	 .max = INT64_MAX,
+	 .help = "between two releases (1000000)"},
+	HARNESS_OPTION_POLICY,
+	HARNESS_OPTION_PRIORITY,
+	HARNESS_OPTION_DURATION,
+	HARNESS_OPTION_COUNT("activations a CPU in the measured phase, in place of a duration"),
+	HARNESS_OPTION_WARM_UP,
+	{.name = "stop-at-ns",
+	 .kind = OPTION_INT,
+	 .value = &options.stop_at_ns,
+	 .min = 0,
+	 .max = INT64_MAX / 4,
+	 .help = "end when a latency is larger; 0: never"},
+	{.name = "window-ns",
+	 .kind = OPTION_INT,
+	 .value = &options.window_ns,
+	 .min = NS_PER_S / 100,
+	 .max = 3600 * NS_PER_S,
+	 .help = "length of a window of the stream (1000000000)"},
+	{.name = "trace-instance",
+	 .kind = OPTION_TEXT,
+	 .value = &options.instance,
+	 .help = "instance of tracefs for it, which somebody else makes and removes"},
+	HARNESS_OPTIONS_MACHINE,
+};
+
+/* What is measured on a CPU. */
+struct task {
+	int cpu, wait_file;
+	struct harness_thread thread; /* only where threads of ours are measured */
+	struct timerlat_track track;
+	int64_t last_release_ns; /* of the last activation that was fed */
+	bool any, over;		 /* any was fed; the measured phase is over */
+	struct series series[TIMERLAT_CONTEXTS];
+};
+
+static struct task *tasks[PROBE_CPUS_MAX];
+static struct harness_thread *threads[PROBE_CPUS_MAX];
+static struct series *series[PROBE_CPUS_MAX * TIMERLAT_CONTEXTS];
+static unsigned int task_count, contexts;
+static int64_t start_ns, measure_ns, end_ns; /* end_ns INT64_MAX: until stopped */
+static struct json *out;
+static _Atomic bool ended; /* the threads are to end though nothing told them to stop */
+static bool closed_tracer, policy_missing;
+
+static struct task *task_of(struct harness_thread *thread)
+{
+	return (struct task *)((char *)thread - offsetof(struct task, thread));
+}
+
+static int check(void)
+{
+	if (!options.instance || !tracefs_is_name(options.instance))
+		return usage_error(
+			"kernel space needs --trace-instance NAME, an instance of tracefs that is there (letters, digits, - and _)");
+	if (options.interval_ns < INTERVAL_MIN_NS || options.interval_ns > INTERVAL_MAX_NS)
+		return error_line(
+			STATUS_USAGE, "interval",
+			"the timerlat tracer takes intervals from 100 us to 1 s, not %lld ns; give one such as 1ms",
+			(long long)options.interval_ns);
+	if (options.interval_ns % 1000)
+		return error_line(STATUS_USAGE, "interval",
+				  "the timerlat tracer takes whole us, not %lld ns; give one such as 100us",
+				  (long long)options.interval_ns);
+	if (harness_options.count && harness_options.count > INT64_MAX / 4 / options.interval_ns)
+		return usage_error("that count of activations takes more than 70 years");
+	return 0;
+}
+
+/* On the thread, which the kernel then knows as the one that it measures. */
+static int prepare(struct harness_thread *thread)
+{
+	struct task *t = task_of(thread);
+
+	t->wait_file = tracer_wait_file(t->cpu);
+	return t->wait_file < 0 ? errno : 0;
+}
+
+/* The measured path of a thread of ours: it waits, again and again. The kernel takes the times. */
+static void wait_again(struct harness_thread *thread)
+{
+	struct task *t = task_of(thread);
+	char nothing[8];
+
+	while (!atomic_load_explicit(&harness_shared.stop, memory_order_relaxed) &&
+	       !atomic_load_explicit(&ended, memory_order_relaxed)) {
+		if (read(t->wait_file, nothing, sizeof(nothing)) < 0)
+			break;
+	}
+	close(t->wait_file);
+	t->wait_file = -1;
+}
+
+/* Whatever ends the process in order: the kernel's threads do not go on. */
+static void leave(void)
+{
+	for (unsigned int i = 0; i < task_count; i++) {
+		if (tasks[i]->wait_file >= 0 && !atomic_load(&threads[i]->done))
+			close(tasks[i]->wait_file);
+	}
+	if (!closed_tracer)
+		tracer_close();
+	closed_tracer = true;
+}
+
+static const char *const metrics[TIMERLAT_CONTEXTS] = {
+	[TIMERLAT_THREAD] = "latency",
+	[TIMERLAT_IRQ] = "irq-latency",
+	[TIMERLAT_USER] = "user-latency",
+};
+
+static struct task *make_task(int cpu)
+{
+	struct task *t = memory_get(sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->cpu = cpu;
+	t->wait_file = -1;
+	t->track.interval_ns = options.interval_ns;
+	t->thread.cpu = cpu;
+	t->thread.policy = (enum policy)harness_options.policy;
+	t->thread.priority = (int)harness_options.priority;
+	t->thread.prepare = prepare;
+	t->thread.measure = wait_again;
+	return t;
+}
+
+/* A metric after the other, its CPUs side by side. */
+static void number_series(struct harness *h)
+{
+	static const enum timerlat_context order[] = {TIMERLAT_THREAD, TIMERLAT_IRQ, TIMERLAT_USER};
+
+	for (unsigned int c = 0; c < contexts; c++) {
+		for (unsigned int i = 0; i < task_count; i++) {
+			struct series *s = &tasks[i]->series[order[c]];
+
+			s->id = h->series_count;
+			s->cpu = tasks[i]->cpu;
+			s->metric = metrics[order[c]];
+			s->window_ns = options.window_ns;
+			series[h->series_count++] = s;
+		}
+	}
+}
+
+static int make(struct harness *h)
+{
+	const struct cpuset *measured = &h->cpus->measured;
+	int status = tracer_open(options.instance, measured, options.interval_ns);
+
+	if (status)
+		return status;
+	contexts = tracer_has_user() ? TIMERLAT_CONTEXTS : TIMERLAT_CONTEXTS - 1;
+	for (int cpu = cpuset_next(measured, 0); cpu >= 0;
+	     cpu = cpuset_next(measured, (unsigned int)cpu + 1)) {
+		struct task *t = make_task(cpu);
+
+		if (!t)
+			return harness_no_memory();
+		threads[task_count] = &t->thread;
+		tasks[task_count++] = t;
+	}
+	atexit(leave);
+	number_series(h);
+	if (tracer_has_user())
+		h->thread_count = task_count;
+	else
+		policy_missing = !tracer_set_policy((enum policy)harness_options.policy,
+						    (int)harness_options.priority);
+	return 0;
+}
+
+/* The releases that were skipped before an activation. */
+static void feed_missed(struct task *t, const struct timerlat_activation *a)
+{
+	for (int64_t i = a->missed; i > 0; i--) {
+		int64_t release_ns = a->release_ns - i * options.interval_ns;
+		/* The thread was back between the last release that was skipped and this one. */
+		int64_t at_least_ns = (i - 1) * options.interval_ns;
+
+		if (release_ns < start_ns)
+			continue;
+		if (release_ns >= end_ns)
+			return;
+		if (a->back_ns - release_ns > at_least_ns)
+			at_least_ns = a->back_ns - release_ns;
+		series_miss_timed(&t->series[TIMERLAT_THREAD], release_ns, at_least_ns, out);
+		if (contexts > TIMERLAT_USER)
+			series_miss_timed(&t->series[TIMERLAT_USER], release_ns, at_least_ns, out);
+	}
+}
+
+/* complete: more events of it are not to come, so that one that is not there was lost. */
+static void feed(struct task *t, const struct timerlat_activation *a, bool complete)
+{
+	if (t->over)
+		return;
+	feed_missed(t, a);
+	if (a->release_ns >= end_ns) {
+		t->over = true;
+		return;
+	}
+	if (a->release_ns < start_ns)
+		return;
+	t->any = true;
+	t->last_release_ns = a->release_ns;
+	for (unsigned int c = 0; c < contexts; c++) {
+		struct series *s = &t->series[c];
+		int64_t value_ns = a->latency_ns[c];
+
+		s->lost += a->lost + (complete && value_ns == TIMERLAT_NONE);
+		if (value_ns != TIMERLAT_NONE)
+			series_feed_timed(s, a->release_ns, value_ns, out);
+	}
+	if (options.stop_at_ns && a->latency_ns[TIMERLAT_THREAD] > options.stop_at_ns &&
+	    a->release_ns >= measure_ns) {
+		atomic_store(&harness_shared.over_threshold, true);
+		atomic_store(&harness_shared.stop, true);
+	}
+}
+
+static void on_event(void *user, const struct timerlat_event *event)
+{
+	struct timerlat_activation over;
+	struct task *t = user;
+
+	if (timerlat_track_event(&t->track, event, &over))
+		feed(t, &over, true);
+}
+
+/* Ends the threads, then the recording; what was recorded until then is still to be taken. */
+static void end_tracing(const struct harness *h)
+{
+	bool alive = true;
+
+	atomic_store(&ended, true);
+	while (alive) {
+		alive = false;
+		for (unsigned int i = 0; i < h->thread_count; i++) {
+			if (!atomic_load(&threads[i]->done)) {
+				pthread_kill(threads[i]->thread, SIGUSR1);
+				alive = true;
+			}
+		}
+		if (alive)
+			harness_pause(END_NS);
+	}
+	tracer_stop();
+}
+
+/* false: every CPU is at its end, or all are to stop. */
+static bool take(struct json *j)
+{
+	bool over = true;
+
+	out = j;
+	for (unsigned int i = 0; i < task_count; i++) {
+		struct task *t = tasks[i];
+
+		tracer_take(t->cpu, on_event, t);
+		t->track.settled |= t->any && t->last_release_ns >= measure_ns;
+		over &= t->over;
+	}
+	return !over && !atomic_load(&harness_shared.stop);
+}
+
+/* What was released and had not come when all was stopped is missed; of the last ones it is not known yet. */
+static void feed_outstanding(struct task *t, int64_t stopped_ns)
+{
+	int64_t release_ns = t->last_release_ns + options.interval_ns;
+
+	while (t->any && release_ns < end_ns && release_ns + options.interval_ns < stopped_ns) {
+		series_miss_timed(&t->series[TIMERLAT_THREAD], release_ns, stopped_ns - release_ns, out);
+		if (contexts > TIMERLAT_USER)
+			series_miss_timed(&t->series[TIMERLAT_USER], release_ns, stopped_ns - release_ns,
+					  out);
+		release_ns += options.interval_ns;
+	}
+	for (unsigned int c = 0; c < contexts; c++)
+		t->series[c].reached_ns = release_ns;
+}
+
+static void feed_last(struct task *t, int64_t stopped_ns)
+{
+	struct timerlat_activation last;
+
+	if (t->over)
+		return;
+	if (timerlat_track_end(&t->track, &last)) {
+		if (last.latency_ns[TIMERLAT_THREAD] != TIMERLAT_NONE) {
+			feed(t, &last, false);
+		} else {
+			feed_missed(t, &last);
+			t->last_release_ns = last.release_ns - options.interval_ns;
+		}
+	}
+	feed_outstanding(t, stopped_ns);
+}
+
+static void set_start(void)
+{
+	int64_t warm_up_ns = harness_options.warm_up_ns, measured_ns = INT64_MAX;
+
+	if (harness_options.count)
+		measured_ns = harness_options.count * options.interval_ns;
+	else if (harness_options.duration_ns)
+		measured_ns = harness_options.duration_ns;
+	/* The first release of a thread of ours is an interval after it began to wait. */
+	start_ns = clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS + 2 * options.interval_ns;
+	measure_ns = start_ns + warm_up_ns;
+	end_ns = measured_ns == INT64_MAX ? INT64_MAX : measure_ns + measured_ns;
+	for (unsigned int i = 0; i < task_count; i++) {
+		for (unsigned int c = 0; c < contexts; c++)
+			series_timed(&tasks[i]->series[c], start_ns, warm_up_ns, measured_ns);
+	}
+}
+
+static int run(struct harness *h)
+{
+	int64_t stopped_ns;
+
+	set_start();
+	harness_go(h);
+	harness_watch(h, end_ns == INT64_MAX ? INT64_MAX : end_ns - start_ns);
+	harness_drain(h, take, DRAIN_NS);
+	stopped_ns = clock_now_ns(CLOCK_MONOTONIC);
+	end_tracing(h);
+	take(&h->j);
+	leave();
+	for (unsigned int i = 0; i < task_count; i++)
+		feed_last(tasks[i], stopped_ns);
+	return harness_finish(h, harness_options.count ? "count" : "duration");
+}
+
+static void conclude(struct json *j)
+{
+	int64_t events, drops = tracer_dropped(&events);
+
+	stream_result(j, "timerlat");
+	json_close(j, '}');
+	json_open(j, "values", '{');
+	json_str(j, "thread", tracer_has_user() ? "of the engine, by timerlat_fd" : "of the kernel");
+	json_int(j, "dropped", drops);
+	json_int(j, "dropped_events", events);
+	stream_result_end(j);
+	if (drops)
+		stream_mark(
+			j, "trace-dropped", SEVERITY_NOTE, -1,
+			"the kernel dropped trace events %lld time(s), at least %lld events: the thread that reads them came too late",
+			(long long)drops, (long long)events);
+	if (policy_missing)
+		stream_mark(
+			j, "policy-not-set", SEVERITY_DOUBTFUL, -1,
+			"the kernel's timerlat threads were not all found: they keep the kernel's own priority, FIFO 95");
+}
+
+int wakeup_kernel_space(int argc, char **argv)
+{
+	static struct harness harness = {
+		.table = table,
+		.option_count = sizeof(table) / sizeof(table[0]),
+		.check = check,
+		.make = make,
+		.run = run,
+		.conclude = conclude,
+		.threads = threads,
+		.series = series,
+	};
+
+	return harness_run(&harness, argc, argv);
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+/* Pages of the kernel's trace buffer and the timerlat events in them: whatever the bytes are, records lie
+ * within their page, and every activation comes after the one before, with no release told twice. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "probes/wakeup/activations.h"
+#include "trace/instance.h"
+#include "trace/page.h"
+
+#define DATA 16
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void look_at(const struct timerlat_activation *over, int64_t interval_ns, int64_t *last_ns)
+{
+	if (over->missed < 0 || over->lost < 0)
+		abort();
+	/* Where the base comes down so does what is released next, by less than an interval in all. */
+	if (*last_ns != INT64_MIN && over->release_ns <= *last_ns - interval_ns)
+		abort();
+	*last_ns = over->release_ns;
+}
+
+static void page_of(const uint8_t *data, size_t size)
+{
+	struct timerlat_track track = {.interval_ns = 100000, .settled = true};
+	int64_t last_ns = INT64_MIN;
+	struct timerlat_activation over;
+	const unsigned char *record;
+	struct timerlat_event event;
+	struct trace_page page;
+	size_t len;
+
+	if (!trace_page_open(&page, data, size, DATA))
+		return;
+	while ((record = trace_page_next(&page, &event.time_ns, &len))) {
+		if (record < data + DATA || len > size || record + len > data + size)
+			abort();
+		if (len < 24)
+			continue;
+		memcpy(&event.number, record + 8, sizeof(event.number));
+		memcpy(&event.context, record + 12, sizeof(event.context));
+		memcpy(&event.latency_ns, record + 16, sizeof(event.latency_ns));
+		if (timerlat_track_event(&track, &event, &over))
+			look_at(&over, track.interval_ns, &last_ns);
+	}
+	if (timerlat_track_end(&track, &over))
+		look_at(&over, track.interval_ns, &last_ns);
+}
+
+static void events_of(const uint8_t *data, size_t size)
+{
+	struct timerlat_track track = {.interval_ns = 1000000};
+	struct timerlat_activation over;
+	int64_t last_ns = INT64_MIN;
+	struct timerlat_event event;
+
+	for (size_t at = 0; at + 16 <= size; at += 16) {
+		memcpy(&event.time_ns, data + at, 8);
+		event.time_ns &= INT64_MAX >> (data[at] & 31);
+		event.number = (uint32_t)(data[at + 8] | data[at + 9] << 8);
+		event.context = data[at + 10] & 3;
+		event.latency_ns = (int64_t)(data[at + 12] | data[at + 13] << 8 | data[at + 14] << 16);
+		track.settled |= at > 256;
+		if (timerlat_track_event(&track, &event, &over))
+			look_at(&over, track.interval_ns, &last_ns);
+	}
+}
+
+static void texts_of(const uint8_t *data, size_t size)
+{
+	char *text = malloc(size + 1);
+	struct trace_field field;
+
+	memcpy(text, data, size);
+	text[size] = '\0';
+	trace_find_field(text, "data", &field);
+	trace_event_id(text);
+	trace_entries_known(text);
+	trace_has_word(text, "timerlat");
+	free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (!size)
+		return 0;
+	switch (data[0] % 3) {
+	case 0:
+		page_of(data + 1, size - 1);
+		break;
+	case 1:
+		events_of(data + 1, size - 1);
+		break;
+	default:
+		texts_of(data + 1, size - 1);
+	}
+	return 0;
+}

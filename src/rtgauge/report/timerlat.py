@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+"""Presenter of wakeup: in kernel space, whose thread was measured, and whether the kernel dropped events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rtgauge.report.presenter import Presenter
+
+if TYPE_CHECKING:
+    from rtgauge.record.model import Step
+
+
+class Timerlat(Presenter):
+    """Of steps in kernel space; of others it shows nothing."""
+
+    def lines(self, step: Step) -> list[str]:
+        """ "kernel space, by the timerlat tracer: the thread is of the kernel"."""
+        lines: list[str] = []
+        for result in step.results:
+            if result.name == "timerlat":
+                dropped = result.values.get("dropped")
+                lost = f", which dropped events {dropped} time(s)" if dropped else ""
+                lines.append(f"kernel space, by the kernel's timerlat tracer{lost}: the thread is {result.values.get('thread')}")
+        return lines
+
+
+TIMERLAT = Timerlat()

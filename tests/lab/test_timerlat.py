@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""wakeup in kernel space, by the timerlat tracer of Debian's PREEMPT_RT kernels; their stock kernels have none."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.e2e.cli import end, error_line, good, rtgauge, start, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.lab.conftest import Lab
+
+    Measured = Callable[..., tuple[dict[str, Any], Path]]
+
+OSNOISE = "cd /sys/kernel/tracing; cat osnoise/options; grep . osnoise/*_us osnoise/cpus osnoise/print_stack; ls instances"
+RUNNING = "cat /sys/kernel/tracing/instances/*/current_tracer"
+PLAN = """
+name = "spaces"
+order = "as-written"
+{more}
+[matrix]
+space = ["user", "kernel"]
+interval = "10ms"
+cpu = "1"
+count = 200
+warm-up = "100ms"
+"""
+THREE = ["latency", "irq-latency", "user-latency"]
+
+
+def plan(tmp_path: Path, more: str = "") -> Path:
+    path = tmp_path / "plan.toml"
+    path.write_text(PLAN.format(more=more))
+    return path
+
+
+def check_three_series(step: dict[str, Any], count: int) -> None:
+    """Every activation has its three times, each later than the one before, and none is lost unsaid."""
+    series = {one["metric"]: one for one in step["series"]}
+    assert list(series) == THREE
+    latency, irq, user = (series[metric] for metric in THREE)
+    assert latency["count"] + latency["missed"] == count
+    assert irq["count"] == latency["count"] == user["count"]
+    assert irq["missed"] == 0
+    assert user["missed"] == latency["missed"]
+    for figure in ("min_ns", "mean_ns", "max_ns"):
+        assert 0 <= irq[figure] < latency[figure] < user[figure], figure
+    assert {one["lost"] for one in step["series"]} == {0}
+    (timerlat,) = step["results"]
+    assert timerlat["values"]["thread"] == "of the engine, by timerlat_fd"
+    assert timerlat["values"]["dropped"] == 0
+
+
+@pytest.mark.ci
+def test_user_and_kernel_space_and_nothing_left_behind(lab: Lab, measured: Measured, tmp_path: Path) -> None:
+    lab.boot("debian-rt")
+    before = lab.run_in(OSNOISE)
+    document, folder = measured(plan(tmp_path))
+    user, kernel = document["steps"]
+    assert [step["key"]["parameters"]["space"] for step in (user, kernel)] == ["user", "kernel"]
+    assert {one["metric"] for one in user["series"]} == {"latency"}
+    check_three_series(kernel, 200)
+    assert kernel["total"]["metric"] == "latency"
+    assert lab.run_in(OSNOISE) == before
+    compared = json.loads(good(rtgauge("compare", folder, "--json", "--no-tails", env=lab.env)).stdout)
+    sides = compared if isinstance(compared, dict) else compared[0]
+    assert {side["traits"]["space"] for side in sides["sides"]} == {"user space", "kernel space"}
+    # Now everybody who could put anything back is killed in the middle.
+    process = start("run", "--target", "lab:debian-rt", "--load", "idle", "--set", "space=kernel", "--duration", "60s", "--out", tmp_path / "cut",
+                    env=lab.env, log=tmp_path / "log")  # fmt: skip
+    try:
+        wait_until(lambda: "timerlat" in lab.run_in(f"{RUNNING} 2>/dev/null; true"), "the tracer", timeout_s=120)
+        lab.run_in("kill -9 $(pidof engine)")
+        process.send_signal(signal.SIGKILL)
+    finally:
+        end(process)
+    assert lab.run_in(OSNOISE) != before
+    assert "restored" in lab.command("restore").stdout
+    assert lab.run_in(OSNOISE) == before
+
+
+def test_every_cpu_under_load_at_the_end_of_a_duration(lab: Lab, measured: Measured) -> None:
+    lab.boot("debian-rt")
+    words = ("--set", "space=kernel", "--set", "interval=5ms", "--duration", "5s", "--load", "cpu")
+    document, _ = measured(*words)
+    (step,) = document["steps"]
+    per_cpu = 5000 // 5
+    assert [(one["metric"], one["labels"]["cpu"]) for one in step["series"]] == [(metric, cpu) for metric in THREE for cpu in range(4)]
+    for one in step["series"][:4]:
+        assert abs(one["count"] + one["missed"] - per_cpu) <= 1
+
+
+def test_a_threshold_ends_it(lab: Lab) -> None:
+    lab.boot("debian-rt")
+    done = lab.command("probe", "wakeup", "--space", "kernel", "--cpu", "0", "--interval", "10ms", "--stop-at", "1ns", "--duration", "1h", "--json")
+    (step,) = json.loads(done.stdout)["steps"]
+    assert step["end_reason"] == "threshold"
+    assert step["series"][0]["count"] >= 1
+
+
+def test_who_uses_the_tracer_already_is_left_alone(lab: Lab) -> None:
+    lab.boot("debian-rt")
+    lab.run_in("mkdir /sys/kernel/tracing/instances/mine; echo osnoise > /sys/kernel/tracing/instances/mine/current_tracer")
+    try:
+        before = lab.run_in(OSNOISE)
+        done = rtgauge("probe", "wakeup", "--space", "kernel", "--target", "lab:debian-rt", "--duration", "1s", env=lab.env)
+        assert "instances/mine/current_tracer" in error_line(done, 3)
+        assert lab.run_in(OSNOISE) == before
+        assert lab.run_in("cat /sys/kernel/tracing/instances/mine/current_tracer").strip() == "osnoise"
+    finally:
+        lab.run_in("rmdir /sys/kernel/tracing/instances/mine")
+
+
+def test_a_kernel_without_the_tracer_leaves_kernel_space_out(lab: Lab, measured: Measured, tmp_path: Path) -> None:
+    lab.boot("debian")
+    document, _ = measured(plan(tmp_path))
+    assert [step["key"]["parameters"]["space"] for step in document["steps"]] == ["user"]
+    (left_out,) = document["run"]["left_out"]
+    assert left_out["what"] == "space kernel"
+    assert "no timerlat tracer" in left_out["reason"]
+    done = rtgauge("probe", "wakeup", "--space", "kernel", "--target", "lab:debian", "--duration", "1s", env=lab.env)
+    assert "no timerlat tracer" in error_line(done, 3)
+
+
+def test_rtla_measures_the_same(lab: Lab, measured: Measured, tmp_path: Path) -> None:
+    """In turns, three of each: the median of one tool lies within what each tool's own runs differ by, doubled, and the counts agree."""
+    lab.boot("debian-rt")
+    document, _ = measured(
+        plan(tmp_path, 'repeats = 3\ncross-check = "rtla"').as_posix(), "--set", "space=kernel", "--set", "interval=2ms", "--set", "count=2000"
+    )
+    by_tool: dict[str, list[float]] = {}
+    for step in document["steps"]:
+        by_tool.setdefault(step["key"]["tool"], []).append(step["total"]["p50_ns"])
+        assert step["total"]["count"] + step["total"]["missed"] > 1_500
+    assert {tool: len(medians) for tool, medians in by_tool.items()} == {"rtgauge": 3, "rtla": 3}
+    spread = max(max(medians) - min(medians) for medians in by_tool.values())
+    means = [sum(medians) / len(medians) for medians in by_tool.values()]
+    assert abs(means[0] - means[1]) <= 2 * spread + 2_000
