@@ -173,7 +173,7 @@ static int name_for_kernel(const struct chip *chip, const char *name, bool input
 	};
 	int status = find_line(chip, name, &line->offset);
 
-	snprintf(line->chip, sizeof(line->chip), "%.*s", (int)sizeof(chip->label), chip->label);
+	snprintf(line->chip, sizeof(line->chip), "%.*s", (int)sizeof(line->chip) - 1, chip->label);
 	if (chip->spec->active_low)
 		line->flags |= RTGAUGE_LINE_ACTIVE_LOW;
 	if (input && chip->spec->bias)
