@@ -47,7 +47,7 @@ static void hello_says_who_speaks(void **state)
 	json_line(&j);
 	line = one_line();
 	assert_true(field_is(line, "type", "\"hello\""));
-	assert_int_equal(field_int(line, "version"), 1);
+	assert_int_equal(field_int(line, "version"), STREAM_VERSION);
 	assert_true(field_is(line, "probe", "\"probe-name\""));
 	assert_int_equal(field_int(line, "pid"), getpid());
 	assert_int_equal(field_int(line, "a_number"), 5);

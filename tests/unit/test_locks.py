@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -28,7 +29,7 @@ def locked(name: str) -> dict[str, list[tuple[str, str, int]]]:
             parsed = Requirement(requirement)
             (pin,) = parsed.specifier
             assert pin.operator == "=="
-            packages.setdefault(parsed.name.lower(), []).append((pin.version, str(parsed.marker), len(hashes)))
+            packages.setdefault(canonicalize_name(parsed.name), []).append((pin.version, str(parsed.marker), len(hashes)))
     return packages
 
 
@@ -38,7 +39,7 @@ def test_every_requirement_is_locked_with_hashes(name):
     assert all(hashes for versions in packages.values() for _, _, hashes in versions)
     for text in WANTED[name]:
         wanted = Requirement(text)
-        versions = packages[wanted.name.lower()]
+        versions = packages[canonicalize_name(wanted.name)]
         assert versions, f"sh tools/lock.sh: {text} is missing"
         assert all(wanted.specifier.contains(version) for version, _, _ in versions), f"sh tools/lock.sh: {text}"
 

@@ -33,8 +33,8 @@ First steps:
   rtgauge COMMAND --help             help for one command
 
 \b
-Plans of `rtgauge run`: quick, standard, papers, jo2022, garre2014-micro,
-delgado2020-tasks, brown2010.
+Plans of `rtgauge run`: quick, standard, spaces, papers, jo2022,
+garre2014-micro, delgado2020-tasks, brown2010.
 
 Studies, which choose their next steps from their results: delgado2020,
 garre2014, tire-search, adam2021, sustained.

@@ -170,6 +170,7 @@ def run(
     Presets:
       quick              latency, idle and under each kind of load, a minute
       standard           the same at 250 us, three times 3 minutes each, an hour
+      spaces             user and kernel space, idle and loaded, 4 minutes
       papers             at 100 us, 10 minutes idle and 10 minutes loaded
       jo2022             at 100 us on isolated CPUs, idle and loaded, 4 minutes
       garre2014-micro    noise, switch, preemption, semaphores, inversion
