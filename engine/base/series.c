@@ -388,3 +388,11 @@ void series_summary(const struct series *s, const struct usage *usage, struct js
 	json_close(j, '}');
 	json_line(j);
 }
+
+void series_free(struct series *s)
+{
+	histogram_free(&s->window.plain);
+	histogram_free(&s->window.missed_ones);
+	if (s->negatives)
+		histogram_free(s->negatives);
+}

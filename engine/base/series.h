@@ -106,6 +106,9 @@ void series_end(struct series *s, bool stopped, struct json *j);
 /* Writes the outliers and the summary. usage: what the kernel counted; NULL: unknown. */
 void series_summary(const struct series *s, const struct usage *usage, struct json *j);
 
+/* Frees what its histograms have taken, and not the series itself; its figures stay. */
+void series_free(struct series *s);
+
 /* How many activations were missed after one with this latency (>= 0). */
 static inline int64_t series_missed_after(int64_t latency_ns, int64_t interval_ns)
 {

@@ -93,6 +93,7 @@ static void samples(const uint8_t *data, size_t size)
 		fed = over > s.total_count - fed ? s.total_count : fed + over;
 	}
 	series_end(&s, fed < s.total_count, &j);
+	series_free(&s);
 	fclose(j.out);
 	free(out);
 	if (s.position != fed ||

@@ -48,6 +48,8 @@ static int end(void **state)
 	(void)state;
 	fclose(j.out);
 	free(text);
+	for (int i = 0; i < EDGES_SERIES; i++)
+		series_free(&edges.series[i]);
 	free(edges.series);
 	free(edges.releases);
 	free(toggler.slots);

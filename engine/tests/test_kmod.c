@@ -185,6 +185,12 @@ static int begin_periodic(void **state)
 
 static int end_periodic(void **state)
 {
+	for (int i = 0; i < EDGES_SERIES; i++)
+		series_free(&edges.series[i]);
+	for (int i = 0; i < EDGE_REFERENCE_SERIES; i++)
+		series_free(&reference.series[i]);
+	for (int i = 0; i < KERNEL_STEPS; i++)
+		series_free(&toggler.steps[i]);
 	free(edges.series);
 	free(edges.releases);
 	free(reference.series);
@@ -287,6 +293,8 @@ static void a_response_is_that_between_the_edges_on_the_wire(void **state)
 	assert_int_equal(r.series[WIRE_RESPONSE].missed, 1);
 	assert_int_equal(ended(&r.series[DIFFERENCE])->total.max_ns, 40);
 	assert_int_equal(r.unmatched, 1);
+	for (int i = 0; i < RESPONSE_REFERENCE_SERIES; i++)
+		series_free(&r.series[i]);
 	free(r.series[DIFFERENCE].negatives);
 	free(r.series);
 	free(r.waiting);

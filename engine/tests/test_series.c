@@ -114,6 +114,7 @@ static void run(struct world *w, uint64_t seed, const struct spread *spread, int
 
 static void discard(struct world *w)
 {
+	series_free(&w->series);
 	free(w->fate);
 	free(w->value);
 	free(w->text);

@@ -76,6 +76,7 @@ static void samples_are_in_the_window_of_their_time(void **state)
 		"\"type\":\"outlier\",\"series\":2,\"time_ns\":78000000005,\"value_ns\":30,\"cpu\":null"));
 	assert_non_null(strstr(said.text, "\"count\":3,\"missed\":0,\"min_ns\":10,\"max_ns\":30"));
 	free(said.text);
+	series_free(&s);
 }
 
 static void a_stop_cuts_at_what_was_reached(void **state)
@@ -94,6 +95,7 @@ static void a_stop_cuts_at_what_was_reached(void **state)
 				 reached ? START + SECOND + 7 : START + 101);
 		assert_null(window(&said, reached + 1));
 		free(said.text);
+		series_free(&s);
 	}
 }
 
@@ -111,6 +113,7 @@ static void what_ends_before_it_begins_is_impossible(void **state)
 	assert_non_null(strstr(said.text, "\"lost\":0,\"impossible\":1"));
 	assert_int_equal(number(window(&said, 0), "\"count\":"), 1);
 	free(said.text);
+	series_free(&s);
 }
 
 /* A sign is kept: bin -b holds the negatives of what bin b holds. */
@@ -136,7 +139,7 @@ static void a_signed_series_keeps_its_signs(void **state)
 	assert_non_null(strstr(said.text, "\"impossible\":0"));
 	assert_non_null(strstr(said.text, "\"value_ns\":-300,"));
 	free(said.text);
-	histogram_free(&negatives);
+	series_free(&s);
 }
 
 static void what_it_misses_it_is_told(void **state)
@@ -156,6 +159,7 @@ static void what_it_misses_it_is_told(void **state)
 	assert_int_equal(number(window(&said, 1), "\"missed\":"), 1);
 	assert_non_null(strstr(said.text, "\"count\":1,\"missed\":2,\"min_ns\":10,"));
 	free(said.text);
+	series_free(&s);
 }
 
 static void nothing_fed_has_windows_all_the_same(void **state)
@@ -169,6 +173,7 @@ static void nothing_fed_has_windows_all_the_same(void **state)
 	assert_non_null(window(&said, 1));
 	assert_null(window(&said, 2));
 	free(said.text);
+	series_free(&s);
 }
 
 static void it_is_announced_with_its_labels(void **state)
@@ -184,6 +189,7 @@ static void it_is_announced_with_its_labels(void **state)
 		said.text,
 		"{\"type\":\"series\",\"series\":2,\"metric\":\"switch\",\"unit\":\"ns\",\"labels\":{\"method\":\"pipe\"}}\n");
 	free(said.text);
+	series_free(&s);
 }
 
 int main(void)
