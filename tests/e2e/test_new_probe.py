@@ -36,7 +36,7 @@ def run(tree: Path, *command: str) -> Done:
 @pytest.fixture(name="tree", scope="module")
 def a_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tree = tmp_path_factory.mktemp("tree") / "rtgauge"
-    for part in ("engine", "src", "docs/probes", "tools"):
+    for part in ("engine", "kmod", "src", "docs/probes", "tools"):
         shutil.copytree(ROOT / part, tree / part, ignore=shutil.ignore_patterns("__pycache__"))
     for part in ("meson.build", "meson.options"):
         shutil.copy(ROOT / part, tree)
