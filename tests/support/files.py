@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import errno
+import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ def read_local(paths: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Each path, globs expanded; a glob that matches nothing is an ENOENT under its own name."""
     files: dict[str, dict[str, Any]] = {}
     for pattern in paths:
-        found = sorted(str(path) for path in Path("/").glob(pattern[1:])) if any(sign in pattern for sign in "*?[") else [pattern]
+        found = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]  # noqa: PTH207 - Path.glob raises where a process of /proc ends meanwhile
         for path in found or [pattern]:
             files[path] = _read_one(Path(path))
     return files
