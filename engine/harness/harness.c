@@ -25,6 +25,7 @@
 #include "rt/watchdog.h"
 
 const char *const harness_on_off[] = {"off", "on", NULL};
+const char *const harness_spaces[] = {"user", "kernel", NULL};
 
 struct harness_options harness_options = {
 	.priority = 98,

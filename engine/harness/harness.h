@@ -42,6 +42,10 @@ extern struct harness_options harness_options;
 
 extern const char *const harness_on_off[];
 
+/* Where the measured task runs. */
+enum space { SPACE_USER, SPACE_KERNEL };
+extern const char *const harness_spaces[];
+
 #define HARNESS_OPTION_CPU                                                                                   \
 	{                                                                                                    \
 		.name = "cpu", .kind = OPTION_CPUS, .value = &harness_options.cpus,                          \
@@ -76,6 +80,11 @@ extern const char *const harness_on_off[];
 	{                                                                                                    \
 		.name = "warm-up-ns", .kind = OPTION_INT, .value = &harness_options.warm_up_ns, .min = 0,    \
 		.max = 3600 * NS_PER_S, .help = "set aside at the beginning (500000000)"                     \
+	}
+#define HARNESS_OPTION_SPACE(variable, what)                                                                 \
+	{                                                                                                    \
+		.name = "space", .kind = OPTION_CHOICE, .value = (variable), .choices = harness_spaces,      \
+		.help = (what)                                                                               \
 	}
 /* What a probe at a real-time or normal policy has; counted: what --count counts. */
 #define HARNESS_OPTIONS_MEASURING(counted)                                                                   \

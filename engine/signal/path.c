@@ -9,7 +9,6 @@
 #include "signal/wire.h"
 
 const char *const path_role_names[] = {"master", "slave", "both", NULL};
-const char *const path_space_names[] = {"user", "kernel", NULL};
 
 static const struct path_kind *const kinds[] = {&path_eventfd, &path_pipe, &path_socketpair, &path_loop_udp,
 						&path_udp,     &path_gpio, &path_wire};

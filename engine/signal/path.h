@@ -16,7 +16,7 @@
 
 enum path_role { PATH_MASTER, PATH_SLAVE, PATH_BOTH };
 
-extern const char *const path_role_names[], *const path_space_names[];
+extern const char *const path_role_names[];
 
 /* Of gpio, what the kernel calls their lines, the lines' interrupts and the interrupts' threads. */
 #define PATH_MASTER_NAME "rtgauge-master"
@@ -86,12 +86,10 @@ int gpio_open_lines(const char *rest, enum path_role role, bool both_ways, struc
 extern const struct path_kind path_eventfd, path_pipe, path_socketpair, path_loop_udp, path_udp, path_gpio,
 	path_wire;
 
-enum space { SPACE_USER, SPACE_KERNEL };
-
 struct role_options {
 	const char *path;
 	int role;    /* enum path_role */
-	int space;   /* enum space, of the task that is measured */
+	int space;   /* enum space of harness.h, of the task that is measured */
 	int context; /* enum rtgauge_context, in the kernel */
 	int64_t slave_cpu;
 };
@@ -114,11 +112,7 @@ extern struct role_options role_options;
 		.name = "slave-cpu", .kind = OPTION_INT, .value = &role_options.slave_cpu, .min = -1,        \
 		.max = CPUSET_MAX - 1, .help = "with --role both; -1: one beside the master's"               \
 	}
-#define ROLES_OPTION_SPACE                                                                                   \
-	{                                                                                                    \
-		.name = "space", .kind = OPTION_CHOICE, .value = &role_options.space,                        \
-		.choices = path_space_names, .help = "of the task that is measured"                          \
-	}
+#define ROLES_OPTION_SPACE HARNESS_OPTION_SPACE(&role_options.space, "of the task that is measured")
 #define ROLES_OPTION_CONTEXT(names)                                                                          \
 	{                                                                                                    \
 		.name = "context", .kind = OPTION_CHOICE, .value = &role_options.context,                    \

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/stream.h"
 #include "rt/memory.h"
 
 #define CHIPS 256
@@ -167,7 +168,8 @@ int64_t wire_edge(enum wire_line output, int64_t after_ns, int64_t until_ns)
 	return 0;
 }
 
-int64_t wire_lost(void)
+/* Edges that the wire could not record. */
+static int64_t count_lost(void)
 {
 	struct rtgauge_status status;
 	int64_t lost = kmod_status(&device, &status) ? (int64_t)status.lost : 0;
@@ -175,6 +177,24 @@ int64_t wire_lost(void)
 	for (int i = 0; i < WIRE_LINES; i++)
 		lost += outputs[i].dropped;
 	return lost;
+}
+
+void wire_conclude(int64_t compared, int64_t not_compared, const char *what, struct json *j)
+{
+	int64_t lost = count_lost();
+
+	stream_result(j, "wire");
+	json_close(j, '}');
+	json_open(j, "values", '{');
+	json_int(j, "compared", compared);
+	json_int(j, "not_compared", not_compared);
+	json_int(j, "lost", lost);
+	stream_result_end(j);
+	if (not_compared || lost)
+		stream_mark(
+			j, "reference-missing", SEVERITY_NOTE, -1,
+			"%lld %s are not in the wire's series, which lacks a time stamp of theirs; the wire lost %lld edges",
+			(long long)not_compared, what, (long long)lost);
 }
 
 const struct path_kind path_wire = {.name = "wire", .open = open_wire};

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/json.h"
 #include "kmod/device.h"
 #include "signal/path.h"
 
@@ -43,7 +44,8 @@ void wire_look(void);
  */
 int64_t wire_edge(enum wire_line output, int64_t after_ns, int64_t until_ns);
 
-/* Edges that the wire could not record. */
-int64_t wire_lost(void);
+/* The result `wire`: how many of what (edges, responses) were compared with its time stamps and how many
+ * were not, and a mark where some were not or the wire could not record all. */
+void wire_conclude(int64_t compared, int64_t not_compared, const char *what, struct json *j);
 
 #endif

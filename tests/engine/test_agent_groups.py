@@ -21,7 +21,7 @@ from tests.engine.test_agent import Agent, lines, rewrite, wait_gone
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.engine, pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
+pytestmark = [pytest.mark.engine, pytest.mark.root]
 SETTING = Path("/proc/sys/kernel/sched_rr_timeslice_ms")
 
 

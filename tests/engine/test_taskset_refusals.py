@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -85,7 +83,6 @@ def test_wakeup_says_why_a_pinned_thread_is_no_deadline_task(engine):
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_without_permission_it_says_what_to_do(engine):
     nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
     detail = refusal(engine, "permission-rt", 3, "taskset", *SHORT, f"--tasks={GOOD}", prefix=[*nobody, "prlimit", "--rtprio=0"])["detail"]

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "probes/periodic/edge_reference.h"
 
-#include "base/stream.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
 #include "signal/wire.h"
@@ -70,21 +69,4 @@ void edge_reference_take(struct edge_reference *r, bool last, struct json *j)
 			break;
 		take_oldest(r, j);
 	}
-}
-
-void edge_reference_conclude(const struct edge_reference *r, struct json *j)
-{
-	int64_t lost = wire_lost();
-
-	stream_result(j, "wire");
-	json_close(j, '}');
-	json_open(j, "values", '{');
-	json_int(j, "compared", r->matched);
-	json_int(j, "not_compared", r->unmatched);
-	json_int(j, "lost", lost);
-	stream_result_end(j);
-	if (r->unmatched || lost)
-		stream_mark(j, "reference-missing", SEVERITY_NOTE, -1,
-			    "of %lld edges the wire has no time stamp: they are not in its series",
-			    (long long)r->unmatched);
 }

@@ -44,7 +44,4 @@ void edge_reference_seen(struct edge_reference *r, int64_t number, int64_t seen_
 /* Compares what the wire has recorded by now; at the last all of it. */
 void edge_reference_take(struct edge_reference *r, bool last, struct json *j);
 
-/* A result and marks. */
-void edge_reference_conclude(const struct edge_reference *r, struct json *j);
-
 #endif

@@ -148,7 +148,7 @@ static void conclude(struct json *j)
 	if (role_options.space == SPACE_KERNEL)
 		kernel_toggler_conclude(&kernel_toggler, j);
 	if (edges.reference)
-		edge_reference_conclude(&reference, j);
+		wire_conclude(reference.matched, reference.unmatched, "edges", j);
 	if (role_options.role == PATH_SLAVE && !edges.seen)
 		stream_mark(j, "no-stimulus", SEVERITY_INVALID, 0,
 			    "no edge came on %s: is the master running, and is its line this one?",

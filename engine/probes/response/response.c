@@ -193,7 +193,7 @@ static void conclude(struct json *j)
 	if (role_options.space == SPACE_KERNEL)
 		kernel_slave_conclude(&kernel_slave, j);
 	if (responses.reference)
-		response_reference_conclude(&reference, j);
+		wire_conclude(reference.matched, reference.unmatched, "responses", j);
 	if (role_options.role == PATH_SLAVE) {
 		int64_t answers = slave ? atomic_load(&slave->answers) : (int64_t)kernel_slave.status.samples;
 		int64_t doubled =

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "probes/response/response_reference.h"
 
-#include "base/stream.h"
 #include "probes/response/responses.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
@@ -84,21 +83,4 @@ void response_reference_take(struct response_reference *r, bool last, struct jso
 			break;
 		take_oldest(r, j);
 	}
-}
-
-void response_reference_conclude(const struct response_reference *r, struct json *j)
-{
-	int64_t lost = wire_lost();
-
-	stream_result(j, "wire");
-	json_close(j, '}');
-	json_open(j, "values", '{');
-	json_int(j, "compared", r->matched);
-	json_int(j, "not_compared", r->unmatched);
-	json_int(j, "lost", lost);
-	stream_result_end(j);
-	if (r->unmatched || lost)
-		stream_mark(j, "reference-missing", SEVERITY_NOTE, -1,
-			    "of %lld responses the wire has not both time stamps: they are not in its series",
-			    (long long)r->unmatched);
 }

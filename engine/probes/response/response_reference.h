@@ -36,7 +36,4 @@ void response_reference_add(struct response_reference *r, const struct stimulus 
 /* Compares what the wire has recorded by now; at the last all of it. */
 void response_reference_take(struct response_reference *r, bool last, struct json *j);
 
-/* A result and marks. */
-void response_reference_conclude(const struct response_reference *r, struct json *j);
-
 #endif

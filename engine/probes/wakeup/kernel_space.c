@@ -24,8 +24,6 @@
 #define DRAIN_NS (NS_PER_S / 10)
 #define END_NS (NS_PER_S / 1000)
 
-const char *const space_names[] = {"user", "kernel", NULL};
-
 static struct {
 	int64_t interval_ns, stop_at_ns, window_ns;
 	int space;
@@ -34,11 +32,7 @@ static struct {
 
 static const struct option_entry table[] = {
 	HARNESS_OPTION_CPU,
-	{.name = "space",
-	 .kind = OPTION_CHOICE,
-	 .value = &options.space,
-	 .choices = space_names,
-	 .help = "where the thread runs"},
+	HARNESS_OPTION_SPACE(&options.space, "where the thread runs"),
 	{.name = "interval-ns",
 	 .kind = OPTION_INT,
 	 .value = &options.interval_ns,
@@ -50,18 +44,8 @@ static const struct option_entry table[] = {
 	HARNESS_OPTION_DURATION,
 	HARNESS_OPTION_COUNT("activations a CPU in the measured phase, in place of a duration"),
 	HARNESS_OPTION_WARM_UP,
-	{.name = "stop-at-ns",
-	 .kind = OPTION_INT,
-	 .value = &options.stop_at_ns,
-	 .min = 0,
-	 .max = INT64_MAX / 4,
-	 .help = "end when a latency is larger; 0: never"},
-	{.name = "window-ns",
-	 .kind = OPTION_INT,
-	 .value = &options.window_ns,
-	 .min = NS_PER_S / 100,
-	 .max = 3600 * NS_PER_S,
-	 .help = "length of a window of the stream (1000000000)"},
+	WAKEUP_OPTION_STOP_AT(&options.stop_at_ns),
+	WAKEUP_OPTION_WINDOW(&options.window_ns),
 	{.name = "trace-instance",
 	 .kind = OPTION_TEXT,
 	 .value = &options.instance,

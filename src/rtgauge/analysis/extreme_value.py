@@ -41,7 +41,7 @@ FARTHEST_BOUND = 1e9
 SHAPES = tuple(np.linspace(-0.4, 1.2, 9).tolist())
 """Where the fit to a supposed level starts."""
 SEEN_ALPHA, BOUND_ALPHA = 0.01, 0.1
-"""A level, and its upper bound, that were exceeded so often that this has a probability below these contradict the sample."""
+"""The sample contradicts a level, or its upper bound, if the Poisson probability of exceeding it as often as was seen is below this."""
 HEAVY = 1.0
 """From this shape on the tail has no mean, and levels mean nothing."""
 

@@ -17,7 +17,7 @@ def export(
     ] = "csv",
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="File to write; default: standard output (not for parquet).")] = None,
     step: Annotated[str | None, typer.Option("--step", metavar="ID", help="Only this step, e.g. 01-wakeup-idle.")] = None,
-    windows: Annotated[bool, typer.Option("--windows", help="Export the one-second windows with their histograms (parquet only).")] = False,
+    windows: Annotated[bool, typer.Option("--windows", help="Export the windows with their histograms (parquet only).")] = False,
 ) -> None:
     """Export the statistics of a record for other tools.
 

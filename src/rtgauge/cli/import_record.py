@@ -51,7 +51,7 @@ def files(
     require: Require = None,
     json: Json = False,
 ) -> None:
-    """Import files of other tools; their format is found from what is in them.
+    """Import results of other tools; their format is recognised.
 
     cyclictest and the other programs of rt-tests, rtla, hwlatdetect, jitterdebugger, rteval, Xenomai's latency, EVL's latmus, stress-ng --cyclic, LAVA.
     What a tool leaves out or mixes up becomes a mark of the record.
@@ -112,7 +112,7 @@ def edges(
     require: Require = None,
     json: Json = False,
 ) -> None:
-    """Import the edges in a file of an oscilloscope or a logic analyser.
+    """Import edges that an oscilloscope recorded.
 
     CSV as Tektronix, Rigol, Keysight, PicoScope, Saleae, sigrok and PulseView write it, and VCD; of any size.
 

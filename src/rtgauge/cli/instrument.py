@@ -38,7 +38,7 @@ def _print_json(document: object) -> None:
 
 @app.command("list")
 def list_instruments(json: Json = False) -> None:
-    """List the instruments that are plugged in, and boards that wait for firmware.
+    """List instruments, and boards that wait for firmware.
 
     \b
     Examples:

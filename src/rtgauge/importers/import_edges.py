@@ -17,6 +17,7 @@ from rtgauge.record.summary import summarise_step
 from rtgauge.record.window_builder import WindowBuilder, summary_line
 from rtgauge.record.window_table import WindowTable
 from rtgauge.record.writer import RecordWriter
+from rtgauge.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -124,10 +125,10 @@ class _Measured:
         """What makes the figures doubtful."""
         marks: list[Mark] = []
         if unreadable:
-            detail = f"{unreadable} rows of the file are no numbers and were left out: edges may be missing there"
+            detail = f"{plural(unreadable, 'row')} of the file without numbers left out: edges may be missing there"
             marks.append(Mark(name="rows-unreadable", severity=Severity.DOUBTFUL, detail=detail))
         if self._pairing.extra:
-            detail = f"{self._pairing.extra} edges of the answer's channel answer no stimulus: noise, or a threshold that is crossed more than once"
+            detail = f"{plural(self._pairing.extra, 'edge')} of the answer's channel without a stimulus: noise, or a threshold that is crossed more than once"
             marks.append(Mark(name="extra-edges", severity=Severity.DOUBTFUL, detail=detail))
         if self._options.answer is not None and self._pairing.open:
             detail = "the file ends before the last stimulus has an answer: it is not counted, neither as answered nor as missed"

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
-from rtgauge.importers.measurement import ImportedSeries, Second, doubt, note
+from rtgauge.importers.measurement import ImportedSeries, Measurement, Second, doubt, note
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -144,3 +144,18 @@ def table_series(table: LatencyTable, source: str, tool: str) -> tuple[ImportedS
         marks.append(doubt("seconds-missing", f"the file does not have every second: the whole ranges from {low} to {high} ns"))
     count = sum(second.count for second in seconds)
     return ImportedSeries(labels=labels, count=count, overflow=count, minimum_ns=low, maximum_ns=high, interval_ns=interval, seconds=seconds), 1, marks
+
+
+def parse_screen(numbered: Iterable[tuple[int, str]], source: str, tool: str, program: str) -> Measurement:
+    """The measurement in what the tool's program prints on the screen. Raises InputError for a foreign or damaged one."""
+    table = read_table(numbered, source)
+    series, resolution, marks = table_series(table, source, program)
+    return Measurement(
+        tool=tool,
+        source=source,
+        series=[series],
+        resolution_ns=resolution,
+        parameters={"context": table.context, **({} if table.priority is None else {"priority": table.priority})},
+        marks=marks,
+        duration_ns=table.duration_ns or len(table.seconds) * 10**9 or None,
+    )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import lines
 from rtgauge.importers.importer import Hints, Importer
-from rtgauge.importers.latency_table import context_of, read_table, table_series
+from rtgauge.importers.latency_table import context_of, parse_screen
 from rtgauge.importers.measurement import ImportedSeries, Measurement, doubt, note
 
 if TYPE_CHECKING:
@@ -24,21 +24,6 @@ if TYPE_CHECKING:
 _HEAD = re.compile(r"#\s*([A-Za-z][A-Za-z /().-]{0,40}?):\s*(.{0,400})")
 _CELL = re.compile(r"([0-9]{1,9})(\+?)[ \t]+([0-9]{1,15})")
 _US = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{1,6})?")
-
-
-def parse_screen(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
-    """The measurement in what latmus prints. Raises InputError for a foreign or damaged one."""
-    table = read_table(numbered, source)
-    series, resolution, marks = table_series(table, source, "latmus")
-    return Measurement(
-        tool="evl latmus",
-        source=source,
-        series=[series],
-        resolution_ns=resolution,
-        parameters={"context": table.context, **({} if table.priority is None else {"priority": table.priority})},
-        marks=marks,
-        duration_ns=table.duration_ns or len(table.seconds) * 10**9 or None,
-    )
 
 
 def _figure(heading: dict[str, str], name: str, source: str) -> Fraction:
@@ -125,7 +110,7 @@ def _recognises(head: str) -> bool:
 
 
 def _read(path: Path, _hints: Hints) -> list[Measurement]:
-    return [parse_screen(lines(path), str(path))]
+    return [parse_screen(lines(path), str(path), "evl latmus", "latmus")]
 
 
 def _recognises_gnuplot(head: str) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import lines
 from rtgauge.importers.importer import Hints, Importer
-from rtgauge.importers.latency_table import context_of, read_table, table_series
+from rtgauge.importers.latency_table import context_of, parse_screen
 from rtgauge.importers.measurement import ImportedSeries, Measurement, note
 
 if TYPE_CHECKING:
@@ -23,21 +23,6 @@ if TYPE_CHECKING:
 _HEAD = re.compile(r"#\s*([0-9]+):([0-9]{2}):([0-9]{2}) \(([^,]{1,60}), ([0-9]{1,9}) us period(?:, priority ([0-9]{1,3}))?")
 _FIGURES = re.compile(r"#\s*(-?[0-9]{1,9}\.[0-9]{1,6})\|\s*(-?[0-9]{1,9}\.[0-9]{1,6})\|\s*(-?[0-9]{1,9}\.[0-9]{1,6})\|\s*([0-9]{1,15})\|")
 _CELL = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?) ([0-9]{1,15})")
-
-
-def parse_screen(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
-    """The measurement in what latency prints. Raises InputError for a foreign or damaged one."""
-    table = read_table(numbered, source)
-    series, resolution, marks = table_series(table, source, "latency")
-    return Measurement(
-        tool="xenomai latency",
-        source=source,
-        series=[series],
-        resolution_ns=resolution,
-        parameters={"context": table.context, **({} if table.priority is None else {"priority": table.priority})},
-        marks=marks,
-        duration_ns=table.duration_ns or len(table.seconds) * 10**9 or None,
-    )
 
 
 def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
@@ -96,7 +81,7 @@ def _recognises(head: str) -> bool:
 
 
 def _read(path: Path, _hints: Hints) -> list[Measurement]:
-    return [parse_screen(lines(path), str(path))]
+    return [parse_screen(lines(path), str(path), "xenomai latency", "latency")]
 
 
 def _recognises_gnuplot(head: str) -> bool:

@@ -45,12 +45,12 @@ def resolve(address: str) -> str:
     if name.startswith("/"):
         return name
     ports = list_instruments()
-    there = ", ".join(f"{port.path} ({port.unique_id})" for port in ports) or "none"
+    there = ", ".join(f"{port.path} ({port.unique_id})" for port in ports)
     fitting = [port for port in ports if port.unique_id.startswith(name.upper())]
     if len(fitting) == 1:
         return fitting[0].path
     problem = "more than one instrument fits" if fitting else "no such instrument is plugged in" if name else "no instrument is plugged in"
-    raise InputError(f"{problem}; there: {there}")
+    raise InputError(f"{problem}; there: {there}" if ports else f"{problem}; a new board gets its firmware with: rtgauge instrument flash FILE.uf2")
 
 
 class SerialLink:

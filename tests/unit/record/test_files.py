@@ -219,7 +219,6 @@ def test_a_record_that_others_can_change_is_not_resumed(tmp_path, name, how):
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a folder is given to another user")
 @pytest.mark.parametrize("name", [".", "steps", "targets/local"])
 def test_a_record_of_another_user_is_not_resumed(tmp_path, name):
     path = partial_record(tmp_path)

@@ -155,7 +155,6 @@ def test_a_folder_that_others_could_have_made_is_no_session(tmp_path: Path, monk
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a folder is given to another user")
 def test_another_users_folder_is_no_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ours, folder = tmp_path / "ours", tmp_path / NAME
     ours.write_bytes(b"our engine")
