@@ -181,8 +181,10 @@ def _identity(step: Step) -> str:
 
 
 def _different(steps: Sequence[Step]) -> set[tuple[str, ...]]:
-    """The parameters, by their path of names, that are not the same in all steps."""
+    """The parameters, by their path of names, that are not the same in all steps. Only kernel space has a context."""
     leaves = [_leaves(step.key.parameters) for step in steps]
+    contexts = {context for of_step in leaves if (context := of_step.get(("context",))) is not None}
+    leaves = [{**of_step, ("context",): next(iter(contexts))} for of_step in leaves] if len(contexts) == 1 else leaves
     paths = {path for of_step in leaves for path in of_step} - {("space",), ("window_ns",)}  # how the record is cut is no difference in what was measured
     return {path for path in paths if len({json.dumps(of_step.get(path), sort_keys=True) for of_step in leaves}) > 1}
 
@@ -293,7 +295,7 @@ def _check_emulated(sides: Mapping[str, Mapping[str, str]]) -> None:
 
 
 def check_comparable(steps: Sequence[tuple[str, Step]]) -> None:
-    """Raises InputError that names the first difference of probe, quantity, unit, interval or context (user, kernel), and the two sides that differ in it."""
+    """Raises InputError that names the first difference of probe, quantity, unit or interval, and the two sides that differ in it."""
 
     def interval(step: Step) -> str:
         value = _parameters(step).get("interval_ns")
@@ -305,11 +307,6 @@ def check_comparable(steps: Sequence[tuple[str, Step]]) -> None:
     def metric(step: Step) -> str:
         return step.total.metric if step.total is not None else "none"
 
-    def contexts(first: Step, other: Step) -> tuple[str, str]:
-        """Of imported ones; where only one tells it, nothing follows."""
-        both = (first.parameters.get("context"), other.parameters.get("context"))
-        return ("", "") if None in both else (str(both[0]), str(both[1]))
-
     first_label, first = steps[0]
     for label, step in steps[1:]:
         for name, of_first, of_other in (
@@ -317,7 +314,6 @@ def check_comparable(steps: Sequence[tuple[str, Step]]) -> None:
             ("quantity", metric(first), metric(step)),
             ("unit", unit(first), unit(step)),
             ("interval", interval(first), interval(step)),
-            ("context", *contexts(first, step)),
         ):
             if of_first != of_other:
                 raise InputError(

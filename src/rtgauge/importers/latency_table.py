@@ -29,14 +29,18 @@ _HSS = re.compile(rf"HSS\|\s*(min|avg|max)\|{_INT}\|{_US}\|{_US}")
 MAX_SECONDS = 10**6
 CELLS = 200
 """latency's default number of cells (-H)."""
+USER = {"space": "user"}
+IN_THREAD = {"space": "kernel", "context": "thread"}
+IN_HANDLER = {"space": "kernel", "context": "irq"}
+NOT_TOLD: dict[str, str] = {}
 
 
 @dataclass
 class LatencyTable:
     """What was read. `histogram`: cell (us) -> samples, of the series "avg", which has every sample."""
 
-    context: str = "user"
-    """user, kernel or irq."""
+    space: dict[str, str] = field(default_factory=lambda: dict(USER))
+    """As of `space_of`."""
     period_us: int | None = None
     priority: int | None = None
     cpu: int | None = None
@@ -54,9 +58,13 @@ def _ns(text: str) -> int:
     return round(Fraction(text) * 1000)
 
 
-def context_of(words: str) -> str:
-    """In what a tool measured, in one word: "periodic user-mode task" and "user" are the same."""
-    return next((context for part, context in (("user", "user"), ("irq", "irq"), ("kernel", "kernel")) if part in words.lower()), words.strip())
+def space_of(words: str) -> dict[str, str]:
+    """The parameters space and context (of kernel space: a thread, or the timer's handler) from a tool's words; none where it has others.
+
+    latency: "periodic user-mode task", "in-kernel periodic task", "in-kernel timer handler". latmus: "user", "kernel", "irq".
+    """
+    kinds = (("user", USER), ("irq", IN_HANDLER), ("handler", IN_HANDLER), ("kernel", IN_THREAD))
+    return dict(next((space for part, space in kinds if part in words.lower()), NOT_TOLD))
 
 
 def read_table(numbered: Iterable[tuple[int, str]], source: str) -> LatencyTable:
@@ -65,7 +73,7 @@ def read_table(numbered: Iterable[tuple[int, str]], source: str) -> LatencyTable
     for number, line in numbered:
         text = line.strip()
         if match := _RTT.match(text):
-            table.context, table.period_us = context_of(match[2]), int(match[3]) or None
+            table.space, table.period_us = space_of(match[2]), int(match[3]) or None
             table.priority = int(match[4]) if match[4] else None
             table.cpu = int(match[5]) if match[5] else None
         elif match := _RTD.match(text):
@@ -155,7 +163,7 @@ def parse_screen(numbered: Iterable[tuple[int, str]], source: str, tool: str, pr
         source=source,
         series=[series],
         resolution_ns=resolution,
-        parameters={"context": table.context, **({} if table.priority is None else {"priority": table.priority})},
+        parameters={**table.space, **({} if table.priority is None else {"priority": table.priority})},
         marks=marks,
         duration_ns=table.duration_ns or len(table.seconds) * 10**9 or None,
     )

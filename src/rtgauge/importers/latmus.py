@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import lines
 from rtgauge.importers.importer import Hints, Importer
-from rtgauge.importers.latency_table import context_of, parse_screen
+from rtgauge.importers.latency_table import parse_screen, space_of
 from rtgauge.importers.measurement import ImportedSeries, Measurement, doubt, note
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         interval_ns=period * 1000 if period else None,
         absolute=low < 0,
     )
-    parameters: dict[str, Any] = {"context": context_of(heading.get("context", "user"))}
+    parameters: dict[str, Any] = {**space_of(heading.get("context", "user"))}
     if (priority := _whole(heading.get("thread priority"))) is not None:
         parameters["priority"] = priority
     if restricted:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import lines
 from rtgauge.importers.importer import Hints, Importer
-from rtgauge.importers.latency_table import context_of, parse_screen
+from rtgauge.importers.latency_table import parse_screen, space_of
 from rtgauge.importers.measurement import ImportedSeries, Measurement, note
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         absolute=low is None or low < 0,
     )
     duration = None if head is None else ((int(head[1]) * 60 + int(head[2])) * 60 + int(head[3])) * 10**9
-    parameters = {} if head is None else {"context": context_of(head[4]), **({"priority": int(head[6])} if head[6] else {})}
+    parameters = {} if head is None else {**space_of(head[4]), **({"priority": int(head[6])} if head[6] else {})}
     return Measurement(
         tool="xenomai latency", source=source, series=[series], resolution_ns=width_ns, parameters=parameters, marks=marks, duration_ns=duration or None
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -222,11 +222,29 @@ class Result(Model):
     values: dict[str, bool | int | float | str | None]
 
 
+def _space_and_context(parameters: object) -> object:
+    """Earlier records have an imported step's space under `context`: user, kernel (a thread) or irq (the timer's handler)."""
+    if not isinstance(parameters, dict):
+        return parameters  # pydantic says what is wrong with it
+    known = cast("dict[str, Any]", parameters)
+    if "space" in known:
+        return known
+    found = {"user": ("user", None), "kernel": ("kernel", "thread"), "irq": ("kernel", "irq")}.get(str(known.get("context")))
+    if found is None:
+        return known
+    space, context = found
+    rest = {name: value for name, value in known.items() if name != "context"}
+    return {**rest, "space": space} | ({} if context is None else {"context": context})
+
+
+Parameters = Annotated[dict[str, Any], BeforeValidator(_space_and_context)]
+
+
 class StepKey(Model):
     """The identity of a step; it does not depend on the rest of the plan."""
 
     probe: str
-    parameters: dict[str, Any]
+    parameters: Parameters
     load: str
     deployment: str
     targets: dict[str, str] = Field(description="role -> target, e.g. {'self': 'local'}, or {'self': 'ssh://board', 'master': 'local'}")
@@ -310,7 +328,7 @@ class Step(Model):
     start_ns: int | None = Field(description="CLOCK_MONOTONIC of the target at `go`")
     end_ns: int | None
     end_reason: str
-    parameters: dict[str, Any] = Field(description="every parameter as the engine understood it")
+    parameters: Parameters = Field(description="every parameter as the engine understood it")
     cpus: list[int]
     cpus_not_measured: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     clock: dict[str, Any] = Field(default_factory=dict)

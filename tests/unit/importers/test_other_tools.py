@@ -18,6 +18,7 @@ from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import MAX_LINE_BYTES
 from rtgauge.importers.imported_record import import_file
 from rtgauge.importers.registry import BY_NAME, importer_of
+from rtgauge.record.model import Step
 from rtgauge.record.reader import Record
 from rtgauge.report.compare.tables import figures_grid
 from rtgauge.report.page import html
@@ -118,7 +119,7 @@ def test_xenomai_has_a_window_a_second(tmp_path):
     assert (windows["count"].to_list(), windows["max_ns"].to_list(), windows["min_ns"].to_list()) == ([10_000] * 3, [8_500, 21_250, 9_000], [-120, 300, 310])
     assert windows["sum_ns"].to_list() == [21_000_000, 25_000_000, 20_000_000]
     assert {"overruns", "early", "no-histogram"} <= marks(record)
-    assert step.key.parameters == {"interval_ns": 100_000, "priority": 99, "context": "kernel"}
+    assert step.key.parameters == {"interval_ns": 100_000, "priority": 99, "space": "kernel", "context": "thread"}
 
 
 def test_the_last_cell_of_xenomai_is_clipped(tmp_path):
@@ -142,7 +143,7 @@ def test_latmus(tmp_path):
     series = record.steps[0].series[0]
     assert (series.labels, series.count, series.min_ns, series.p50_ns, series.max_ns) == ({"cpu": 1}, 1000, 1_443, 2_000, 410_500)
     assert {"last-bin-clipped", "overruns"} <= marks(record)
-    assert record.steps[0].key.parameters == {"interval_ns": 1_000_000, "priority": 98, "context": "user", "c_states": "restricted"}
+    assert record.steps[0].key.parameters == {"interval_ns": 1_000_000, "priority": 98, "space": "user", "c_states": "restricted"}
     assert figures(imported("latmus.txt", tmp_path)) == [({"cpu": 1}, "latency", 2000, 1_100, 9_000)]
 
 
@@ -212,14 +213,39 @@ def test_what_another_tool_found_is_in_the_lines_of_its_step(tmp_path):
 
 def test_what_was_measured_in_other_ways_is_refused_or_said(tmp_path):
     first = imported("xenomai-gnuplot.txt", tmp_path)
-    kernel = imported("xenomai-gnuplot.txt", tmp_path, FILES["xenomai-gnuplot.txt"].replace("user-mode", "in-kernel"))
-    with pytest.raises(InputError, match="context"):
-        sides_of([first, kernel])
+    slower = imported("xenomai-gnuplot.txt", tmp_path, FILES["xenomai-gnuplot.txt"].replace("100 us period", "200 us period"))
+    with pytest.raises(InputError, match="interval"):
+        sides_of([first, slower])
     lower = imported("xenomai-gnuplot.txt", tmp_path, FILES["xenomai-gnuplot.txt"].replace("priority 99", "priority 20"))
     sides = sides_of([first, lower])
     result = compare(sides, pairs(sides, None), Options(intervals=False, tails=False))
     told = any("priority: 99" in note and "20 (" in note for note in figures_grid(result).notes)
     assert told or {side.label for side in sides} == {"priority 99", "priority 20"}
+
+
+def test_the_space_of_another_tool_is_that_of_rtgauge(tmp_path):
+    """latency's three tasks, and user beside kernel space as sides of their own."""
+    text = FILES["xenomai-gnuplot.txt"]
+    words = {"periodic user-mode task": ("user", None), "in-kernel periodic task": ("kernel", "thread"), "in-kernel timer handler": ("kernel", "irq")}
+    records = [imported("xenomai-gnuplot.txt", tmp_path, text.replace("periodic user-mode task", word)) for word in words]
+    keys = [record.steps[0].key for record in records]
+    assert [(key.space, key.parameters.get("context")) for key in keys] == list(words.values())
+    assert [side.traits["space"] for side in sides_of(records)] == ["user space", "kernel space", "kernel space"]
+    assert [side.traits["parameters"] for side in sides_of(records[:2])] == ["default parameters"] * 2
+
+
+@pytest.mark.parametrize(
+    ("context", "space"), [("user", {"space": "user"}), ("kernel", {"space": "kernel", "context": "thread"}), ("irq", {"space": "kernel", "context": "irq"})]
+)
+def test_an_earlier_record_had_the_space_under_context(context, space, tmp_path):
+    record = imported("xenomai-gnuplot.txt", tmp_path)
+    document = record.steps[0].model_dump(mode="json")
+    for parameters in (document["key"]["parameters"], document["parameters"]):
+        del parameters["space"]
+        parameters["context"] = context
+    step = Step.model_validate(document)
+    for parameters in (step.key.parameters, step.parameters):
+        assert space == {name: parameters[name] for name in ("space", "context") if name in parameters}
 
 
 def test_what_is_no_regular_file_is_not_waited_for(tmp_path):
