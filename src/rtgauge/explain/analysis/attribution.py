@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: MIT
+"""What one latency was spent on: every nanosecond from the release to the end belongs to exactly one part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from rtgauge.explain.analysis.contexts import Context, CpuTimeline, Frame, Span, Task, timelines
+from rtgauge.explain.analysis.stall import LateTimers, stood_still
+from rtgauge.explain.analysis.thread_path import Phase, Piece, ThreadPath, thread_path
+
+if TYPE_CHECKING:
+    from rtgauge.explain.trace.events import Lost
+    from rtgauge.explain.trace.formats import Symbols
+    from rtgauge.explain.trace.moment import Moment
+
+LONGEST_SWITCH_NS = 10_000
+"""A lower task that is left within this time was being switched away from; longer, it could not be preempted. Switches take 1 to 5 us on small boards."""
+
+
+class Kind(StrEnum):
+    """What a part of a latency was: the classes of causes."""
+
+    TIMER_LATE = "timer late"
+    INTERRUPTS_OFF = "interrupts off"
+    NO_SOFTWARE = "no software ran"
+    IDLE_EXIT = "idle exit"
+    IRQ = "irq"
+    INTERRUPT = "interrupt"
+    SOFTIRQ = "softirq"
+    NMI = "NMI"
+    TASK = "task"
+    PREEMPTION_OFF = "preemption off"
+    THROTTLED = "throttling"
+    WAKER = "waker"
+    WAKEUP = "wake-up"
+    REMOTE_WAKEUP = "wake-up on another CPU"
+    SWITCH = "switch"
+    PAGE_FAULT = "page fault"
+    BLOCKED = "blocked"
+    OWN = "own work"
+    UNATTRIBUTED = "unattributed"
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """A cause by its kind and name, the same for every latency that it delays. `number`: of an IRQ. `priority`: of a task, as the kernel counts."""
+
+    kind: Kind
+    name: str = ""
+    number: int | None = None
+    priority: int | None = field(default=None, compare=False)
+    pid: int | None = field(default=None, compare=False)
+
+
+@dataclass
+class Part:
+    """The time that one culprit took of one latency. `spans`: (start, end, CPU) of each piece of it; `where`: functions, where the trace names them."""
+
+    culprit: Culprit
+    ns: int = 0
+    spans: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
+    where: set[str] = field(default_factory=set[str])
+    cpus: set[int] = field(default_factory=set[int])
+    """Of `no software ran`: the CPUs on which nothing happened."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One latency and its parts in the order of time; they add up to `latency_ns`. `doubts`: why it is only partly explained; empty: it is not only partly."""
+
+    moment: Moment
+    path: ThreadPath
+    parts: list[Part]
+    doubts: list[str]
+
+    @property
+    def latency_ns(self) -> int:
+        """The latency that is explained."""
+        return self.moment.latency_ns
+
+    @property
+    def main(self) -> Part:
+        """The part that took most."""
+        return max(self.parts, key=lambda part: part.ns, default=Part(Culprit(Kind.UNATTRIBUTED)))
+
+    @property
+    def unattributed_ns(self) -> int:
+        """The time that no part explains."""
+        return sum(part.ns for part in self.parts if part.culprit.kind is Kind.UNATTRIBUTED)
+
+
+@dataclass(frozen=True)
+class _Scene:
+    """What the parts of one moment are found from."""
+
+    moment: Moment
+    path: ThreadPath
+    timelines: dict[int, CpuTimeline]
+    late_timers: LateTimers
+    throttled_ns: list[tuple[int, int]]
+    interrupts_traced: bool
+
+
+def explain(moment: Moment, symbols: Symbols) -> Explanation:
+    """What the latency of a moment was spent on. Its parts add up to it exactly."""
+    table = moment.table
+    path = thread_path(table, moment.thread, moment.cpu, moment.release_ns, moment.end_ns)
+    lines = timelines(table, symbols)
+    traced = any(event.name == "irq_disable" for event in table.events)
+    scene = _Scene(moment, path, lines, LateTimers.of(table), _passed_over(moment, path), traced)
+    parts: dict[Culprit, Part] = {}
+    doubts: list[str] = []
+    for piece in path.pieces:
+        for span, lost in _known(scene, piece):
+            found = [Part(Culprit(Kind.UNATTRIBUTED), span.end_ns - span.start_ns)] if lost else _parts(scene, piece, span)
+            for part in found:
+                known = parts.setdefault(part.culprit, Part(part.culprit))
+                known.ns += part.ns
+                known.spans += part.spans or [(span.start_ns, span.end_ns, piece.cpu)]
+                known.where |= part.where
+                known.cpus |= part.cpus
+    if any(_overlaps(lost, moment.release_ns, moment.end_ns) for lost in table.lost if lost.cpu in {piece.cpu for piece in path.pieces}):
+        doubts.append("events were lost within it")
+    if any(piece.phase is Phase.UNKNOWN for piece in path.pieces):
+        doubts.append("the trace does not show the thread")
+    rest = moment.latency_ns - (moment.end_ns - moment.release_ns)
+    if rest != 0:
+        doubts.append("its latency is not the time from its release to its end")
+        parts.setdefault(Culprit(Kind.UNATTRIBUTED), Part(Culprit(Kind.UNATTRIBUTED))).ns += rest
+    return Explanation(moment, path, list(parts.values()), doubts)
+
+
+def _overlaps(lost: Lost, start_ns: int, end_ns: int) -> bool:
+    return lost.until_ns > start_ns and (lost.after_ns is None or lost.after_ns < end_ns)
+
+
+def _known(scene: _Scene, piece: Piece) -> list[tuple[Span, bool]]:
+    """The spans of a piece, and of each whether the CPU's events in it were lost."""
+    line = scene.timelines.get(piece.cpu)
+    if line is None:
+        return [(Span(piece.start_ns, piece.end_ns, Context(None)), True)]
+    holes = [lost for lost in scene.moment.table.lost if lost.cpu == piece.cpu and _overlaps(lost, piece.start_ns, piece.end_ns)]
+    edges = {time for hole in holes for time in (hole.after_ns, hole.until_ns) if time is not None and piece.start_ns < time < piece.end_ns}
+    return [
+        (span, any(_overlaps(hole, span.start_ns, span.end_ns) for hole in holes))
+        for start, end in pairwise(sorted({piece.start_ns, piece.end_ns, *edges}))
+        for span in line.spans(start, end)
+    ]
+
+
+def _passed_over(moment: Moment, path: ThreadPath) -> list[tuple[int, int]]:
+    """The intervals in which the thread's CPU was given to a lower task while the thread waited in its queue: only throttling and servers do so."""
+    passed: list[tuple[int, int]] = []
+    if path.priority is None:
+        return passed
+    for piece in path.pieces:
+        if piece.phase is not Phase.READY:
+            continue
+        since: int | None = None
+        for event in moment.table.events:
+            if event.name != "sched_switch" or event.cpu != piece.cpu or not piece.since_ns <= event.time_ns < piece.end_ns:
+                continue
+            if since is not None:
+                passed.append((since, event.time_ns))
+            lower = event.number("next_pid") == 0 or event.number("next_prio", 120) > path.priority
+            since = event.time_ns if lower and event.number("next_pid") != moment.thread else None
+        if since is not None:
+            passed.append((since, piece.end_ns))
+    return passed
+
+
+def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
+    """The parts of one span: one, or three where the machine stood still in its middle."""
+    line = scene.timelines[piece.cpu]
+    part = Part(_culprit(scene, piece, span), span.end_ns - span.start_ns)
+    part.where |= {where for where in (span.context.irqs_off, span.context.preemption_off) if where is not None}
+    if span.context.frames or piece.phase is Phase.BLOCKED or not line.silent(span.start_ns, span.end_ns):
+        return [part]
+    due = piece.phase is Phase.LATE
+    stall = stood_still(scene.timelines, scene.late_timers, piece.cpu, span.start_ns, span.end_ns, due=due)
+    if stall is None:
+        return [part]
+    still = Part(Culprit(Kind.NO_SOFTWARE), stall.end_ns - stall.start_ns, [(stall.start_ns, stall.end_ns, piece.cpu)], cpus=set(stall.cpus))
+    around = [
+        Part(part.culprit, end - start, [(start, end, piece.cpu)], set(part.where))
+        for start, end in ((span.start_ns, stall.start_ns), (stall.end_ns, span.end_ns))
+        if end > start
+    ]
+    return [still, *around]
+
+
+def _culprit(scene: _Scene, piece: Piece, span: Span) -> Culprit:
+    context = span.context
+    if piece.phase is Phase.UNKNOWN:
+        return Culprit(Kind.UNATTRIBUTED)
+    if piece.phase is Phase.BLOCKED:
+        return Culprit(Kind.PAGE_FAULT if _faulted(scene, piece) else Kind.BLOCKED)
+    if context.interrupt is not None:
+        return _of_frame(context.interrupt)
+    match piece.phase:
+        case Phase.LATE:
+            return _late(scene, piece, context)
+        case Phase.WAKING:
+            return _waking(scene, piece, context)
+        case Phase.READY:
+            return _ready(scene, piece, span)
+        case _:
+            return _running(scene, context)
+
+
+def _faulted(scene: _Scene, piece: Piece) -> bool:
+    """Whether the thread went to sleep in a page fault: the CPU that it left had one last."""
+    left = next((before for before in reversed(scene.path.pieces) if before.phase is Phase.RUNNING and before.end_ns <= piece.start_ns), None)
+    return left is not None and left.cpu in scene.timelines and scene.timelines[left.cpu].before(left.end_ns).fault
+
+
+def _of_frame(frame: Frame) -> Culprit:
+    match frame.kind:
+        case "irq":
+            return Culprit(Kind.IRQ, frame.name, frame.key if isinstance(frame.key, int) else None)
+        case "softirq":
+            return Culprit(Kind.SOFTIRQ, frame.name)
+        case "nmi":
+            return Culprit(Kind.NMI, frame.name)
+        case _:
+            return Culprit(Kind.INTERRUPT, frame.name)
+
+
+def _of_task(kind: Kind, task: Task | None) -> Culprit:
+    if task is None:
+        return Culprit(Kind.UNATTRIBUTED)
+    return Culprit(kind, task.name or f"pid {task.pid}", priority=task.priority, pid=task.pid)
+
+
+def _idle(context: Context) -> Culprit:
+    state = context.idle_state
+    return Culprit(Kind.IDLE_EXIT, "" if state is None or state < 0 else f"state {state}")
+
+
+def _late(scene: _Scene, piece: Piece, context: Context) -> Culprit:
+    """The thread sleeps past its release: what kept its timer's interrupt, or the task that wakes it."""
+    task, waking = context.task, piece.woken_by
+    by_task = waking is not None and scene.timelines[piece.cpu].before(waking.time_ns).interrupt is None
+    if by_task and waking is not None:
+        if task is not None and task.pid == waking.pid:
+            return _of_task(Kind.WAKER, task)
+        return Culprit(Kind.BLOCKED) if task is None or task.idle else _of_task(Kind.TASK, task)
+    if context.irqs_off is not None:
+        return _of_task(Kind.INTERRUPTS_OFF, task)
+    if task is not None and task.idle:
+        return _idle(context)
+    if scene.interrupts_traced:
+        return Culprit(Kind.NO_SOFTWARE)
+    return _of_task(Kind.TIMER_LATE, task)
+
+
+def _waking(scene: _Scene, piece: Piece, context: Context) -> Culprit:
+    task = context.task
+    if task is not None and task.idle:
+        return _idle(context)
+    before = next((known for known in reversed(scene.path.pieces) if known.end_ns <= piece.start_ns), None)
+    if before is not None and before.cpu != piece.cpu:
+        return Culprit(Kind.REMOTE_WAKEUP)
+    return Culprit(Kind.WAKEUP)
+
+
+def _ready(scene: _Scene, piece: Piece, span: Span) -> Culprit:
+    """The thread waits in the queue of its CPU: what has the CPU, and whether it may."""
+    task, mine = span.context.task, scene.path.priority
+    if task is None or task.pid == scene.moment.thread:
+        return Culprit(Kind.SWITCH)
+    if any(start <= span.start_ns < end for start, end in scene.throttled_ns):
+        return Culprit(Kind.THROTTLED, "" if task.idle else task.name, priority=task.priority, pid=task.pid)
+    if not task.idle and mine is not None and task.priority is not None and task.priority <= mine:
+        return _of_task(Kind.TASK, task)
+    if task.idle and span.context.idle_state is not None:
+        return _idle(span.context)
+    line = scene.timelines[piece.cpu]
+    taken = sum(
+        other.end_ns - other.start_ns
+        for other in line.spans(piece.start_ns, piece.end_ns)
+        if other.context.interrupt is None and other.context.task is not None and other.context.task.pid == task.pid
+    )
+    if taken <= LONGEST_SWITCH_NS:
+        return Culprit(Kind.SWITCH)
+    return _idle(span.context) if task.idle else _of_task(Kind.PREEMPTION_OFF, task)
+
+
+def _running(scene: _Scene, context: Context) -> Culprit:
+    if context.fault:
+        return Culprit(Kind.PAGE_FAULT)
+    if context.task is not None and context.task.pid not in {scene.moment.thread, 0}:
+        return _of_task(Kind.TASK, context.task)
+    return Culprit(Kind.OWN)

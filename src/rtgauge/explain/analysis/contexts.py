@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: MIT
+"""What each CPU did at every instant: the task that it was in, and the interrupts, softirqs and callbacks nested in it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from rtgauge.explain.trace.events import Event
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rtgauge.explain.trace.events import EventTable
+    from rtgauge.explain.trace.formats import Symbols
+
+SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
+"""By vector, include/linux/interrupt.h."""
+IDLE_ENDS = 0xFFFF_FFFF
+"""State of a cpu_idle event that ends the idling (PWR_EVENT_EXIT)."""
+INTERRUPTS = frozenset({"nmi", "irq", "vector", "ipi"})
+"""Kinds of frames that a CPU only leaves by their end: no other task can run in between."""
+_CALLBACKS = {
+    "hrtimer_expire": "hrtimer",
+    "timer_expire": "timer",
+    "csd_function": "function call",
+    "tasklet": "tasklet",
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task. `priority` as the kernel counts: below 0 deadline, 0 to 99 real-time (99 - priority), from 100 fair (120: nice 0); None: unknown."""
+
+    pid: int
+    name: str
+    priority: int | None
+
+    @property
+    def idle(self) -> bool:
+        """Whether it is the idle task."""
+        return self.pid == 0
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Something nested in a task. `kind`: nmi, irq, vector, ipi, softirq, work, or of a callback: hrtimer, timer, function call, tasklet."""
+
+    kind: str
+    name: str
+    key: int | str
+    since_ns: int | None = None
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a CPU does. `frames`: the innermost last; `idle_state` None: not asleep; `irqs_off`: the function that turned interrupts off, if that is traced."""
+
+    task: Task | None
+    frames: tuple[Frame, ...] = ()
+    idle_state: int | None = None
+    irqs_off: str | None = None
+    preemption_off: str | None = None
+    fault: bool = False
+
+    @property
+    def interrupt(self) -> Frame | None:
+        """The innermost interrupt or softirq; None in a task."""
+        return next((frame for frame in reversed(self.frames) if frame.kind in INTERRUPTS or frame.kind == "softirq"), None)
+
+
+@dataclass(frozen=True)
+class Span:
+    """A CPU's context from one event to the next."""
+
+    start_ns: int
+    end_ns: int
+    context: Context
+
+
+@dataclass(frozen=True)
+class CpuTimeline:
+    """Contexts of one CPU; `times_ns[i]` is when `contexts[i]` ends and `contexts[i + 1]` begins: one more context than times."""
+
+    cpu: int
+    times_ns: list[int]
+    contexts: list[Context]
+
+    def at(self, time_ns: int) -> Context:
+        """The context right after `time_ns`."""
+        return self.contexts[bisect_right(self.times_ns, time_ns)]
+
+    def before(self, time_ns: int) -> Context:
+        """The context that an event at `time_ns`, the first at that time, found."""
+        from bisect import bisect_left
+
+        return self.contexts[bisect_left(self.times_ns, time_ns)]
+
+    def spans(self, start_ns: int, end_ns: int) -> list[Span]:
+        """The contexts between two times, cut at them; without gaps."""
+        spans: list[Span] = []
+        at, since = bisect_right(self.times_ns, start_ns), start_ns
+        while since < end_ns:
+            until = min(self.times_ns[at], end_ns) if at < len(self.times_ns) else end_ns
+            if until > since:
+                spans.append(Span(since, until, self.contexts[at]))
+            since, at = until, at + 1
+        return spans
+
+    def silent(self, start_ns: int, end_ns: int) -> bool:
+        """Whether no event is strictly between two times."""
+        at = bisect_right(self.times_ns, start_ns)
+        return at == len(self.times_ns) or self.times_ns[at] >= end_ns
+
+
+class Names:
+    """Names and priorities of tasks, from every event that tells them."""
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self._tasks: dict[int, Task] = {0: Task(0, "idle", None)}
+        for event in events:
+            if event.name == "sched_switch":
+                for side in ("prev", "next"):
+                    self._learn(event.number(f"{side}_pid"), event.text(f"{side}_comm"), event.number(f"{side}_prio", 120))
+            elif event.name in {"sched_waking", "sched_wakeup", "sched_wakeup_new"}:
+                self._learn(event.number("pid"), event.text("comm"), event.number("prio", 120))
+
+    def _learn(self, pid: int, name: str, priority: int) -> None:
+        if pid > 0:
+            self._tasks.setdefault(pid, Task(pid, name, priority))
+
+    def task(self, pid: int) -> Task:
+        """The task, with an empty name where no event tells it."""
+        return self._tasks.get(pid, Task(pid, "", None))
+
+
+def timelines(table: EventTable, symbols: Symbols) -> dict[int, CpuTimeline]:
+    """CPU -> its contexts."""
+    names = Names(table.events)
+    events: dict[int, list[Event]] = defaultdict(list)
+    for event in table.events:
+        events[event.cpu].append(event)
+    return {cpu: _timeline(cpu, _with_nmis(events[cpu]), names, symbols) for cpu in sorted({*table.cpus, *events})}
+
+
+def _with_nmis(events: Sequence[Event]) -> list[Event]:
+    """The kernel tells of a handler of an NMI at its end, and how long it took: makes two events of it."""
+    made: list[Event] = []
+    for event in events:
+        if event.name == "nmi_handler" and 0 < event.number("delta_ns") < 10**9:
+            made.append(event._replace(name="nmi_entry", time_ns=event.time_ns - event.number("delta_ns")))
+            made.append(event._replace(name="nmi_exit"))
+        else:
+            made.append(event)
+    return sorted(made, key=lambda event: event.time_ns)
+
+
+def _frame(event: Event, symbols: Symbols) -> tuple[bool, Frame] | None:
+    """(whether it begins, the frame) of an event that begins or ends one."""
+    stem, _, edge = event.name.rpartition("_")
+    if event.name in {"workqueue_execute_start", "workqueue_execute_end"}:
+        return edge == "start", Frame("work", symbols.name(event.number("function")) or "", event.number("work"))
+    if edge not in {"entry", "exit"}:
+        return None
+    begins, since = edge == "entry", event.time_ns if edge == "entry" else None
+    if stem == "irq_handler":
+        return begins, Frame("irq", event.text("name"), event.number("irq"), since)
+    if stem == "softirq":
+        vector = event.number("vec")
+        return begins, Frame("softirq", SOFTIRQS[vector] if 0 <= vector < len(SOFTIRQS) else str(vector), vector, since)
+    if stem in _CALLBACKS:
+        key = next((event.number(field) for field in ("hrtimer", "timer", "csd", "tasklet") if field in event.values), 0)
+        return begins, Frame(_CALLBACKS[stem], symbols.name(event.number("function", event.number("func"))) or "", key, since)
+    if stem == "nmi":
+        return begins, Frame("nmi", symbols.name(event.number("handler")) or "", 0, since)
+    if stem == "ipi":
+        return begins, Frame("ipi", event.text("reason") or "inter-processor interrupt", "ipi", since)
+    if "vector" in event.values:
+        return begins, Frame("vector", stem.replace("_", " "), stem, since)
+    return None
+
+
+@dataclass
+class _State:
+    """Where a CPU is while its events are read."""
+
+    task: Task | None
+    frames: list[Frame]
+    idle_state: int | None = None
+    irqs_off: str | None = None
+    preemption_off: str | None = None
+    fault: bool = False
+
+    def context(self) -> Context:
+        return Context(self.task, tuple(self.frames), self.idle_state, self.irqs_off, self.preemption_off, self.fault)
+
+
+def _open_at_start(events: Sequence[Event], symbols: Symbols) -> list[Frame]:
+    """The frames that end without having begun, the outermost first."""
+    depth: dict[tuple[str, int | str], int] = defaultdict(int)
+    unmatched: list[Frame] = []
+    for event in events:
+        edge = _frame(event, symbols)
+        if event.name == "sched_switch":
+            break
+        if edge is None:
+            continue
+        begins, frame = edge
+        key = (frame.kind, frame.key)
+        if begins:
+            depth[key] += 1
+        elif depth[key] > 0:
+            depth[key] -= 1
+        else:
+            unmatched.append(frame)
+    return unmatched[::-1]
+
+
+def _leave(frames: list[Frame], frame: Frame) -> None:
+    """End a frame, with all in it; nothing where it never began."""
+    for at in range(len(frames) - 1, -1, -1):
+        if (frames[at].kind, frames[at].key) == (frame.kind, frame.key):
+            del frames[at:]
+            return
+
+
+def _timeline(cpu: int, events: Sequence[Event], names: Names, symbols: Symbols) -> CpuTimeline:
+    first = next((event for event in events), None)
+    state = _State(names.task(first.pid) if first is not None else None, _open_at_start(events, symbols))
+    if first is not None and first.name == "cpu_idle" and first.number("state") == IDLE_ENDS:
+        state.idle_state = -1
+    kept: dict[int, list[Frame]] = {}
+    times: list[int] = []
+    contexts = [state.context()]
+    for event in events:
+        _take(state, event, names, symbols, kept)
+        times.append(event.time_ns)
+        contexts.append(state.context())
+    return CpuTimeline(cpu, times, contexts)
+
+
+def _take(state: _State, event: Event, names: Names, symbols: Symbols, kept: dict[int, list[Frame]]) -> None:
+    """Bring a CPU's state to after an event. `kept`: the softirqs and works of tasks that were preempted in them."""
+    state.fault = event.name.startswith("page_fault")
+    edge = _frame(event, symbols)
+    match event.name:
+        case "sched_switch":
+            kept[event.number("prev_pid")] = [frame for frame in state.frames if frame.kind not in INTERRUPTS]
+            pid = event.number("next_pid")
+            state.frames = kept.pop(pid, [])
+            task = names.task(pid)
+            state.task = task if pid == 0 else replace(task, name=event.text("next_comm") or task.name, priority=event.number("next_prio", 120))
+            state.idle_state = state.preemption_off = None
+        case "cpu_idle":
+            number = event.number("state")
+            state.idle_state = None if number == IDLE_ENDS else number
+        case "irq_disable":
+            state.irqs_off = _caller(event, symbols)
+        case "irq_enable":
+            state.irqs_off = None
+        case "preempt_disable":
+            state.preemption_off = _caller(event, symbols)
+        case "preempt_enable":
+            state.preemption_off = None
+        case _ if edge is not None:
+            begins, frame = edge
+            if begins:
+                state.frames.append(frame)
+            else:
+                _leave(state.frames, frame)
+        case _:
+            pass
+    if not state.frames and event.name != "sched_switch" and (state.task is None or state.task.pid != event.pid) and event.pid >= 0:
+        state.task = names.task(event.pid)  # a switch was lost
+
+
+def _caller(event: Event, symbols: Symbols) -> str:
+    """The function that an event of `preemptirq` is about; its distance from _stext where there is no name."""
+    address = event.number("caller_offs")
+    return symbols.name(address) or f"_stext+0x{address:x}"

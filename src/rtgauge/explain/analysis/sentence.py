@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""An explanation in words: what each part of a latency was, one sentence, and the sum."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rtgauge.explain.analysis.attribution import Culprit, Kind
+from rtgauge.units import format_cpu_list
+
+if TYPE_CHECKING:
+    from rtgauge.explain.analysis.attribution import Explanation, Part
+
+MOST_IN_SENTENCE = 4
+SMALL_SHARE = 0.02
+"""Smaller parts of a latency are in its sum and not in its sentence."""
+
+
+def us(ns: int) -> str:
+    """Exact to the ns, so that the parts of a sum add up as they are printed: 2392723 -> "2,392.723"."""
+    return f"{ns / 1_000:,.3f}"
+
+
+def priority_words(priority: int | None) -> str:
+    """A priority as people set it: "real-time priority 90", "nice 5", "deadline"; empty where it is unknown."""
+    if priority is None:
+        return ""
+    if priority < 0:
+        return "deadline"
+    return f"real-time priority {99 - priority}" if priority < 100 else f"nice {priority - 120}"
+
+
+def culprit_name(culprit: Culprit) -> str:
+    """A culprit in few words, as a list names it: "irq 31 (virtio-net)", "task hog"."""
+    name = culprit.name
+    match culprit.kind:
+        case Kind.IRQ:
+            return f"irq {culprit.number} ({name})" if name else f"irq {culprit.number}"
+        case Kind.INTERRUPT:
+            return f"{name} interrupt"
+        case Kind.SOFTIRQ:
+            return f"softirq {name}"
+        case Kind.TASK:
+            return f"task {name}"
+        case Kind.IDLE_EXIT:
+            return f"exit of idle {name}" if name else "idle exit"
+        case Kind.TIMER_LATE:
+            return f"timer late in {name}"
+        case Kind.INTERRUPTS_OFF | Kind.PREEMPTION_OFF:
+            return f"{culprit.kind} in {name}"
+        case Kind.THROTTLED:
+            return "throttling or a server of lower tasks"
+        case Kind.WAKER:
+            return f"waker {name}"
+        case Kind.OWN:
+            return "the measured thread itself"
+        case Kind.SWITCH:
+            return "context switch"
+        case Kind.NMI:
+            return f"NMI ({name})" if name else "NMI"
+        case _:
+            return str(culprit.kind)
+
+
+def _task_words(culprit: Culprit) -> str:
+    about = ", ".join(word for word in (priority_words(culprit.priority), "" if culprit.pid is None else f"pid {culprit.pid}") if word)
+    return f"{culprit.name} ({about})" if about else culprit.name
+
+
+def part_words(part: Part) -> str:
+    """What a part was, without its time: the predicate of a sentence about it."""
+    culprit, task = part.culprit, _task_words(part.culprit)
+    where = f" in {', '.join(sorted(part.where))}" if part.where else ""
+    match culprit.kind:
+        case Kind.TIMER_LATE:
+            return f"its timer's interrupt did not come while {task} ran: interrupts were off, or the CPU stood still{where}"
+        case Kind.INTERRUPTS_OFF:
+            return f"interrupts were off{where} while {task} ran"
+        case Kind.NO_SOFTWARE:
+            cpus = sorted(part.cpus)
+            on = f"CPU {cpus[0]}" if len(cpus) == 1 else f"CPUs {format_cpu_list(cpus)}"
+            return f"no software ran{f' on {on}' if cpus else ''}: no event and no interrupt, though timers were due; firmware, bus or hypervisor"
+        case Kind.IDLE_EXIT:
+            return f"the CPU left idle {culprit.name}" if culprit.name else "the CPU left its idle loop"
+        case Kind.IRQ | Kind.INTERRUPT | Kind.NMI:
+            return f"handler of {culprit_name(culprit)}"
+        case Kind.TASK:
+            return f"task {task} ran"
+        case Kind.PREEMPTION_OFF:
+            return f"{task} could not be preempted{where}"
+        case Kind.THROTTLED:
+            who = f"{task} ran" if culprit.name else "the CPU was idle"
+            return f"{who} while the thread was ready: throttling, or a server of lower tasks"
+        case Kind.WAKER:
+            return f"its waker {task} ran"
+        case Kind.WAKEUP:
+            return "the wake-up itself"
+        case Kind.PAGE_FAULT:
+            return "a page fault of its own"
+        case Kind.BLOCKED:
+            return "it was blocked"
+        case Kind.OWN:
+            return "it ran itself, up to its clock reading"
+        case _:
+            return culprit_name(culprit)
+
+
+def sentence(explanation: Explanation) -> str:
+    """The latency, where it was, and its largest parts, the largest first."""
+    moment, total = explanation.moment, explanation.latency_ns
+    ranked = sorted(explanation.parts, key=lambda part: -part.ns)
+    shown = [part for part in ranked if part.ns >= SMALL_SHARE * total][:MOST_IN_SENTENCE] or ranked[:1]
+    words = "; ".join(f"{us(part.ns)} us {part_words(part)}" for part in shown)
+    rest = len(ranked) - len(shown)
+    smaller = f"; {us(sum(part.ns for part in ranked) - sum(part.ns for part in shown))} us {rest} smaller" if rest > 0 else ""
+    moved = "".join(f"; it moved from CPU {old} to CPU {new}" for _, old, new in explanation.path.moves[:2])
+    partly = f"; only partly explained: {', '.join(explanation.doubts)}" if explanation.doubts else ""
+    return f"{us(total)} us on CPU {moment.cpu}: {words}{smaller}{moved}{partly}"
+
+
+def sum_words(explanation: Explanation) -> str:
+    """The parts in the order of time, and what they add up to: "24.787 timer late in hog + ... = 2,444.631 us"."""
+    return " + ".join(f"{us(part.ns)} {culprit_name(part.culprit)}" for part in explanation.parts) + f" = {us(explanation.latency_ns)} us"

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: MIT
+"""Where a thread was from a release to the end of its latency: asleep, being woken, waiting for a CPU, running; and which CPU it depended on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rtgauge.explain.trace.events import Event, EventTable
+
+
+class Phase(StrEnum):
+    """What the thread waited for."""
+
+    LATE = "late"
+    """asleep at its release: for what wakes it"""
+    BLOCKED = "blocked"
+    """asleep again after its release"""
+    WAKING = "waking"
+    """between the call that wakes it and its CPU's queue"""
+    READY = "ready"
+    """in a queue: for a CPU"""
+    RUNNING = "running"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A piece of its path: the CPU that decided over it, and for LATE and BLOCKED the event that ended it."""
+
+    start_ns: int
+    end_ns: int
+    phase: Phase
+    cpu: int
+    woken_by: Event | None = None
+    since_ns: int = 0
+    """When it began, perhaps before the release."""
+
+
+@dataclass(frozen=True)
+class ThreadPath:
+    """The pieces from release to end without a gap; `moves`: (time, from, to) of its migrations; `priority` as the kernel counts, None: unknown."""
+
+    pieces: list[Piece]
+    moves: list[tuple[int, int, int]]
+    priority: int | None
+    name: str
+
+
+_WAKEUPS = frozenset({"sched_wakeup", "sched_wakeup_new"})
+
+
+def _about(event: Event, thread: int) -> str | None:
+    """What an event says of the thread: in, out, waking, wakeup, move, or nothing."""
+    if event.name == "sched_switch":
+        if event.number("next_pid", -1) == thread:
+            return "in"
+        return "out" if event.number("prev_pid", -1) == thread else None
+    if event.number("pid", -1) != thread:
+        return None
+    if event.name in _WAKEUPS:
+        return "wakeup"
+    return {"sched_waking": "waking", "sched_migrate_task": "move"}.get(event.name)
+
+
+def _first_phase(what: str | None) -> Phase:
+    """Where it was before its first event."""
+    return {"in": Phase.READY, "out": Phase.RUNNING, "waking": Phase.LATE, "wakeup": Phase.WAKING, "move": Phase.READY}.get(what or "", Phase.UNKNOWN)
+
+
+def _runnable(event: Event) -> bool:
+    """Whether a switch took the CPU from a task that wanted to run on (its state is 0, or the mark of a preemption, which is above the others)."""
+    return event.number("prev_state") & 0xFF == 0
+
+
+def thread_path(table: EventTable, thread: int, cpu: int, release_ns: int, end_ns: int) -> ThreadPath:
+    """The path of `thread`, which was on `cpu` at the end, between two times."""
+    own = [(what, event) for event in table.events if event.time_ns <= end_ns and (what := _about(event, thread)) is not None]
+    ran = not own and any(event.pid == thread for event in table.events)
+    phase = Phase.RUNNING if ran else _first_phase(own[0][0] if own else None)
+    pieces: list[Piece] = []
+    moves: list[tuple[int, int, int]] = []
+    since, where = min([release_ns, *(event.time_ns for _, event in own[:1])]), cpu
+    if own:
+        where = own[0][1].number("orig_cpu") if own[0][0] == "move" else own[0][1].cpu
+    for what, event in own:
+        here = _place(phase, event, where, what)
+        _append(pieces, Piece(since, event.time_ns, phase, here, event if what == "waking" else None), release_ns, end_ns)
+        ran_before = any(piece.phase is Phase.RUNNING for piece in pieces)
+        since = event.time_ns
+        match what:
+            case "in":
+                phase, where = Phase.RUNNING, event.cpu
+            case "out":
+                phase = Phase.READY if _runnable(event) else Phase.BLOCKED if ran_before and event.time_ns > release_ns else Phase.LATE
+                where = event.cpu
+            case "waking":
+                phase, where = Phase.WAKING, event.number("target_cpu", event.cpu)
+            case "wakeup":
+                phase, where = (Phase.READY if phase is not Phase.RUNNING else phase), event.number("target_cpu", event.cpu)
+            case _:
+                where = event.number("dest_cpu", where)
+                if event.time_ns >= release_ns:
+                    moves.append((event.time_ns, event.number("orig_cpu"), where))
+    _append(pieces, Piece(since, end_ns, phase, where), release_ns, end_ns)
+    last = next((event for what, event in reversed(own) if what in {"waking", "wakeup", "in"}), None)
+    priority = None if last is None else last.number("next_prio" if last.name == "sched_switch" else "prio", 120)
+    name = "" if last is None else last.text("next_comm" if last.name == "sched_switch" else "comm")
+    return ThreadPath(_waking_places(pieces), moves, priority, name)
+
+
+def _place(phase: Phase, event: Event, where: int, what: str) -> int:
+    """The CPU that decided over a piece that ends with `event`: of a sleep, the one on which it was woken."""
+    if phase in {Phase.LATE, Phase.BLOCKED} and what == "waking":
+        return event.cpu
+    return where
+
+
+def _append(pieces: list[Piece], piece: Piece, release_ns: int, end_ns: int) -> None:
+    start, end = max(piece.start_ns, release_ns), min(piece.end_ns, end_ns)
+    if end > start:
+        pieces.append(Piece(start, end, piece.phase, piece.cpu, piece.woken_by, min(piece.start_ns, start)))
+
+
+def _waking_places(pieces: list[Piece]) -> list[Piece]:
+    """A wake-up goes to the CPU in whose queue it ends."""
+    return [
+        replace(piece, cpu=after.cpu) if piece.phase is Phase.WAKING and after.phase in {Phase.READY, Phase.RUNNING} else piece
+        for piece, after in zip(pieces, [*pieces[1:], *pieces[-1:]], strict=True)
+    ]

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: MIT
+"""How the events of a trace ring lie in its bytes, by the kernel's own description (Documentation/trace/events.rst, section 3)."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from rtgauge.errors import RecordError
+
+MOST_TEXT = 64 * 1024
+MOST_FIELDS = 100
+MOST_RECORD = 64 * 1024
+"""Bytes of one event: a page is never larger."""
+Value = int | str
+_FIELD = re.compile(r"^\s*field:(?P<declaration>[^;]{1,500});\s*offset:(?P<offset>\d{1,6});\s*size:(?P<size>\d{1,6});(?:\s*signed:(?P<signed>[01]);)?\s*$")
+_ID = re.compile(r"^ID: (\d{1,5})$", re.MULTILINE)
+_NAME = re.compile(r"^name: (\w{1,100})$", re.MULTILINE)
+_CODES = {(1, False): "B", (1, True): "b", (2, False): "H", (2, True): "h", (4, False): "I", (4, True): "i", (8, False): "Q", (8, True): "q"}
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of an event. `kind`: number, text (char array), located (one elsewhere in the record), relative (the same, from the field's end)."""
+
+    name: str
+    offset: int
+    size: int
+    kind: str
+    number: struct.Struct | None
+
+    def value(self, record: bytes) -> Value | None:
+        """Its value in the bytes of one record; None where the record is too short or the field is no number and no text."""
+        if self.offset + self.size > len(record):
+            return None
+        if self.kind == "text":
+            return _text(record[self.offset : self.offset + self.size])
+        if self.number is None:
+            return None
+        number = int(self.number.unpack_from(record, self.offset)[0])
+        if self.kind == "number":
+            return number
+        start = (number & 0xFFFF) + (self.offset + self.size if self.kind == "relative" else 0)
+        length = number >> 16
+        return _text(record[start : start + length]) if start + length <= len(record) else None
+
+
+def _text(data: bytes) -> str:
+    return data.split(b"\0", 1)[0].decode(errors="replace")
+
+
+def _field(line: str) -> Field | None:
+    match = _FIELD.match(line)
+    if match is None:
+        return None
+    declaration, offset, size = match["declaration"], int(match["offset"]), int(match["size"])
+    name = re.sub(r"\[.*", "", declaration.split()[-1]).lstrip("*")
+    if "__data_loc" in declaration or "__rel_loc" in declaration:
+        kind = "relative" if "__rel_loc" in declaration else "located"
+        return Field(name, offset, size, kind if "char" in declaration else "other", struct.Struct("<I") if size == 4 and "char" in declaration else None)
+    if "[" in declaration:
+        return Field(name, offset, size, "text" if re.search(r"\bchar\b", declaration) else "other", None)
+    code = _CODES.get((size, match["signed"] == "1"))
+    return Field(name, offset, size, "number", None if code is None else struct.Struct("<" + code))
+
+
+@dataclass(frozen=True)
+class EventFormat:
+    """An event: `system/name`, the number that its records begin with, and its own fields (not the common ones)."""
+
+    system: str
+    name: str
+    id: int
+    fields: tuple[Field, ...]
+
+    def values(self, record: bytes) -> dict[str, Value]:
+        """Name -> value of every number and text of a record."""
+        return {field.name: value for field in self.fields if (value := field.value(record)) is not None}
+
+
+def event_format(path: str, text: str) -> EventFormat:
+    """The file `format` of the event `path` ("sched/sched_switch"). Raises RecordError."""
+    system, _, name = path.partition("/")
+    number, title = _ID.search(text[:MOST_TEXT]), _NAME.search(text[:MOST_TEXT])
+    if len(text) > MOST_TEXT or number is None or title is None or title[1] != name:
+        raise RecordError(f"not the format of a trace event: {path[:60]!r}")
+    lines = text.split("\nprint fmt:", 1)[0].splitlines()
+    fields = [field for line in lines[: MOST_FIELDS + 10] if (field := _field(line)) is not None]
+    if not fields or len(fields) > MOST_FIELDS or any(field.offset + field.size > MOST_RECORD for field in fields):
+        raise RecordError(f"not the format of a trace event: {path[:60]!r}")
+    return EventFormat(system, name, int(number[1]), tuple(field for field in fields if not field.name.startswith("common_")))
+
+
+@dataclass(frozen=True)
+class Common:
+    """Where the fields are that every record begins with; None: this kernel has it not."""
+
+    type: Field
+    flags: Field | None
+    preempt_count: Field | None
+    pid: Field | None
+
+
+@dataclass(frozen=True)
+class PageLayout:
+    """Where a page's time stamp, its length and its events are (events/header_page)."""
+
+    bytes: int
+    commit_offset: int
+    commit: struct.Struct
+    data_offset: int
+
+
+def page_layout(header_page: str, header_event: str, page_bytes: int) -> PageLayout:
+    """The layout of a page of `page_bytes`. Raises RecordError where it is none that this program reads."""
+    fields = {field.name: field for line in header_page[:MOST_TEXT].splitlines() if (field := _field(line)) is not None}
+    commit, data, stamp = fields.get("commit"), fields.get("data"), fields.get("timestamp")
+    known = re.search(r"type_len\s*:\s*5 bits\s+time_delta\s*:\s*27 bits\s+array\s*:\s*32 bits", header_event[:MOST_TEXT])
+    numbers = re.findall(r"== (\d+)", header_event[:MOST_TEXT])
+    if commit is None or data is None or stamp is None or (stamp.offset, stamp.size) != (0, 8) or commit.size not in {4, 8}:
+        raise RecordError("the trace's header_page is none that this program reads")
+    if known is None or numbers != ["29", "30", "31", "28"]:
+        raise RecordError("the trace's header_event is none that this program reads")
+    if not data.offset < page_bytes <= MOST_RECORD * 8 or not 8 <= commit.offset <= data.offset - commit.size:
+        raise RecordError("the trace's header_page does not fit its page_bytes")
+    return PageLayout(page_bytes, commit.offset, struct.Struct("<I" if commit.size == 4 else "<Q"), data.offset)
+
+
+@dataclass(frozen=True)
+class TraceFormats:
+    """Everything that is needed to read the pages of one kernel. `texts`: "system/name" -> its format, as the kernel has it."""
+
+    clock: str
+    cpus: int
+    page: PageLayout
+    common: Common
+    events: dict[int, EventFormat]
+    texts: dict[str, str]
+    header_page: str
+    header_event: str
+    symbols: Symbols
+
+    @classmethod
+    def read(cls, document: Mapping[str, object]) -> TraceFormats:
+        """`trace_formats` of a stream: clock, events, header_page, header_event, page_bytes, cpus, and perhaps symbols. Raises RecordError."""
+        clock, texts, cpus, size = document.get("clock"), document.get("events"), document.get("cpus"), document.get("page_bytes")
+        page, event = document.get("header_page"), document.get("header_event")
+        if not (isinstance(clock, str) and isinstance(texts, dict) and isinstance(page, str) and isinstance(event, str)):
+            raise RecordError("the formats of the trace are damaged")
+        named = cast("dict[object, object]", texts)
+        if not (isinstance(cpus, int) and 0 < cpus <= 65536 and isinstance(size, int) and 0 < len(named) <= 4096):
+            raise RecordError("the formats of the trace are damaged")
+        formats = {path: text for path, text in named.items() if isinstance(path, str) and isinstance(text, str)}
+        if len(formats) < len(named):
+            raise RecordError("the formats of the trace are damaged")
+        events = {known.id: known for known in (event_format(path, text) for path, text in formats.items())}
+        common = {field.name: field for line in next(iter(formats.values())).splitlines()[:20] if (field := _field(line)) is not None}
+        kind = common.get("common_type")
+        if kind is None or kind.number is None:
+            raise RecordError("the formats of the trace have no common_type")
+        head = Common(kind, common.get("common_flags"), common.get("common_preempt_count"), common.get("common_pid"))
+        return cls(clock, cpus, page_layout(page, event, size), head, events, formats, page, event, Symbols.read(document.get("symbols")))
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """Names of addresses in the kernel, sorted; empty where the target did not tell any."""
+
+    addresses: tuple[int, ...]
+    names: tuple[str, ...]
+
+    @classmethod
+    def read(cls, document: object) -> Symbols:
+        """{"hexadecimal address": "name", ...} or None. Raises RecordError."""
+        if document is None:
+            return cls((), ())
+        try:
+            pairs = sorted((int(str(address), 16), str(name)) for address, name in cast("dict[object, object]", document).items())
+        except (AttributeError, ValueError):
+            raise RecordError("the symbols of the trace are damaged") from None
+        return cls(tuple(address for address, _ in pairs), tuple(name for _, name in pairs))
+
+    def name(self, address: int) -> str | None:
+        """The name of the function whose first byte is `address`; None: not known."""
+        from bisect import bisect_left
+
+        at = bisect_left(self.addresses, address)
+        return self.names[at] if at < len(self.addresses) and self.addresses[at] == address else None

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""A moment: one latency, and the events of all CPUs before it, frozen when it was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rtgauge.errors import RecordError
+from rtgauge.explain.trace.events import raw_pages, read_pages
+
+if TYPE_CHECKING:
+    from rtgauge.explain.trace.events import EventTable
+    from rtgauge.explain.trace.formats import TraceFormats
+
+LONGEST_NS = 10**12
+_NUMBERS = ("number", "cpu", "release_ns", "end_ns", "latency_ns", "series", "thread")
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One latency of the thread `thread` (its tid): released at `release_ns`, measured at `end_ns` on `cpu`; times by the events' clock, CLOCK_MONOTONIC."""
+
+    number: int
+    cpu: int
+    release_ns: int
+    end_ns: int
+    latency_ns: int
+    kind: str
+    series: int
+    thread: int
+    table: EventTable
+
+
+def read_moment(formats: TraceFormats, document: Mapping[str, object]) -> Moment:
+    """`moment` of a stream with its pages. Raises RecordError."""
+    numbers = [document.get(name) for name in _NUMBERS]
+    kind = document.get("kind")
+    if any(type(number) is not int for number in numbers) or not isinstance(kind, str):
+        raise RecordError("a moment of the trace is damaged")
+    number, cpu, release_ns, end_ns, latency_ns, series, thread = (int(str(value)) for value in numbers)
+    if not 0 <= end_ns - release_ns <= LONGEST_NS or not 0 <= cpu < 65536:
+        raise RecordError(f"moment {number} of the trace has no time: its release is at {release_ns} ns and its end at {end_ns} ns")
+    return Moment(number, cpu, release_ns, end_ns, latency_ns, kind, series, thread, read_pages(formats, raw_pages(document.get("pages"))))

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: MIT
+"""Every class of cause, in tables drawn by hand: the parts are those that were drawn, and add up to the latency exactly."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtgauge.explain.analysis.attribution import Culprit, Explanation, Kind, explain
+from rtgauge.explain.analysis.sentence import sentence, sum_words
+from rtgauge.explain.trace.events import Lost
+from rtgauge.explain.trace.formats import Symbols
+from rtgauge.explain.trace.moment import Moment
+from tests.unit.explain.made_events import HIGHER, IDLE, LOWER, MEASURED, RELEASE, Story
+
+NO_SYMBOLS = Symbols((), ())
+
+
+def explained(moment: Moment, symbols: Symbols = NO_SYMBOLS) -> Explanation:
+    """The explanation, whose parts must add up."""
+    explanation = explain(moment, symbols)
+    assert sum(part.ns for part in explanation.parts) == explanation.latency_ns
+    assert all(part.ns == sum(end - start for start, end, _ in part.spans) for part in explanation.parts if part.spans)
+    return explanation
+
+
+def parts(explanation: Explanation) -> dict[tuple[Kind, str], float]:
+    """(kind, name) -> us."""
+    return {(part.culprit.kind, part.culprit.name): part.ns / 1000 for part in explanation.parts}
+
+
+def test_a_quiet_wake_up_from_idle_is_idle_exit_timer_and_switch() -> None:
+    story = Story().switch(-500, 1, MEASURED, IDLE, state=1).at(-490, 1, "cpu_idle", state=2)
+    story.timer(10, 1).at(15, 1, "cpu_idle", state=0xFFFF_FFFF).switch(17, 1, IDLE, MEASURED)
+    found = parts(explained(story.moment(20)))
+    assert found == {
+        (Kind.IDLE_EXIT, "state 2"): pytest.approx(11),
+        (Kind.INTERRUPT, "local timer"): pytest.approx(4),
+        (Kind.SWITCH, ""): pytest.approx(2),
+        (Kind.OWN, ""): pytest.approx(3),
+    }
+
+
+def test_a_handler_that_keeps_the_timer_is_named_with_its_number() -> None:
+    story = Story().switch(-500, 1, MEASURED, LOWER, state=1)
+    story.at(-10, 1, "irq_handler_entry", irq=31, name="virtio-net").at(200, 1, "irq_handler_exit", irq=31)
+    story.timer(201, 1).switch(207, 1, LOWER, MEASURED)
+    explanation = explained(story.moment(210))
+    assert explanation.main.culprit == Culprit(Kind.IRQ, "virtio-net", 31)
+    assert explanation.main.ns == 200_000
+    assert "handler of irq 31 (virtio-net)" in sentence(explanation)
+    assert sum_words(explanation).endswith("= 210.000 us")
+
+
+def test_an_interrupt_within_a_task_counts_as_the_interrupts() -> None:
+    story = Story().switch(-500, 1, MEASURED, HIGHER, state=1)
+    story.timer(2, 1).at(50, 1, "irq_handler_entry", irq=9, name="disk").at(80, 1, "irq_handler_exit", irq=9)
+    story.at(80, 1, "softirq_entry", vec=4).at(90, 1, "nmi_handler", handler=5, delta_ns=3000, handled=1).at(95, 1, "softirq_exit", vec=4)
+    story.switch(300, 1, HIGHER, MEASURED, state=1)
+    found = parts(explained(story.moment(301), Symbols((5,), ("perf_event_nmi_handler",))))
+    assert found[Kind.IRQ, "disk"] == pytest.approx(30)
+    assert found[Kind.SOFTIRQ, "BLOCK"] == pytest.approx(12)
+    assert found[Kind.NMI, "perf_event_nmi_handler"] == pytest.approx(3)
+    assert found[Kind.TASK, "hog"] == pytest.approx(300 - 6 - 30 - 15)
+    assert found[Kind.TIMER_LATE, "hog"] == pytest.approx(2)
+
+
+def test_a_task_of_the_same_priority_counts_as_a_task_and_a_lower_one_as_preemption_off() -> None:
+    for priority, kind in ((19, Kind.TASK), (-1, Kind.TASK), (20, Kind.PREEMPTION_OFF), (120, Kind.PREEMPTION_OFF)):
+        other = ("other", 400, priority)
+        story = Story().switch(-500, 1, MEASURED, other, state=1).timer(1, 1).switch(400, 1, other, MEASURED)
+        assert explained(story.moment(402)).main.culprit == Culprit(kind, "other"), priority
+
+
+def test_interrupts_off_are_named_by_the_function_where_they_are_traced() -> None:
+    story = Story().switch(-500, 1, MEASURED, LOWER, state=1)
+    story.at(-5, 1, "irq_disable", caller_offs=0x40, parent_offs=0x80).at(490, 1, "irq_enable", caller_offs=0x44, parent_offs=0x80)
+    story.timer(491, 1).switch(496, 1, LOWER, MEASURED)
+    explanation = explained(story.moment(500), Symbols((0x40,), ("stall_irqs_off",)))
+    assert explanation.main.culprit == Culprit(Kind.INTERRUPTS_OFF, "hackbench")
+    assert explanation.main.ns == 490_000
+    assert "interrupts were off in stall_irqs_off while hackbench (nice 0, pid 200) ran" in sentence(explanation)
+
+
+def test_a_late_timer_of_one_cpu_is_not_called_a_stall_of_the_machine() -> None:
+    story = Story().switch(-500, 1, MEASURED, LOWER, state=1).switch(-600, 0, IDLE, LOWER)
+    story.timer(500, 1).switch(505, 1, LOWER, MEASURED)
+    assert explained(story.moment(510)).main.culprit == Culprit(Kind.TIMER_LATE, "hackbench")
+
+
+def _stopped(first_busy: bool) -> Story:
+    """All CPUs silent for 800 us, with timers due on both."""
+    story = Story().switch(-500, 1, MEASURED, LOWER if first_busy else IDLE, state=1)
+    story.at(-450, 0, "hrtimer_start", hrtimer=8, function=1, expires=RELEASE + 20_000).switch(-440, 0, ("other", 101, 19), IDLE, state=1)
+    story.at(800, 0, "local_timer_entry", vector=236).at(801, 0, "hrtimer_expire_entry", hrtimer=8, function=1, now=0)
+    return story.timer(803, 1).switch(810, 1, LOWER if first_busy else IDLE, MEASURED)
+
+
+def test_no_software_ran_where_timers_of_several_cpus_came_late() -> None:
+    explanation = explained(_stopped(first_busy=True).moment(812))
+    assert explanation.main.culprit.kind is Kind.NO_SOFTWARE
+    assert explanation.main.cpus == {0, 1}
+    assert explanation.main.ns == 800_000
+    assert "no software ran on CPUs 0-1" in sentence(explanation)
+
+
+def test_two_idle_cpus_that_leave_their_idle_state_together_are_no_stall() -> None:
+    assert explained(_stopped(first_busy=False).moment(812)).main.culprit.kind is Kind.IDLE_EXIT
+
+
+def test_a_task_that_went_before_the_ready_thread_by_the_servers_choice_is_throttling() -> None:
+    story = Story().switch(-500, 1, IDLE, MEASURED).switch(-5, 1, MEASURED, LOWER)
+    story.switch(49_000, 1, LOWER, MEASURED)
+    explanation = explained(story.moment(49_005))
+    assert explanation.main.culprit == Culprit(Kind.THROTTLED, "hackbench")
+    assert explanation.main.ns == 49_000_000
+    story = Story().switch(-500, 1, IDLE, MEASURED).switch(100, 1, MEASURED, LOWER).switch(50_000, 1, LOWER, MEASURED)
+    explanation = explained(story.moment(50_005))
+    assert explanation.main.culprit == Culprit(Kind.THROTTLED, "hackbench")
+    assert explanation.main.ns == 49_900_000
+
+
+def test_a_wake_up_on_another_cpu_goes_through_its_interrupt() -> None:
+    story = Story().switch(-500, 1, MEASURED, LOWER, state=1).switch(-600, 0, IDLE, LOWER)
+    story.timer(1, 0, target=1).at(40, 1, "reschedule_entry", vector=253)
+    story.at(41, 1, "sched_wakeup", comm="measured", pid=100, prio=19, target_cpu=1).at(42, 1, "reschedule_exit", vector=253)
+    story.switch(44, 1, LOWER, MEASURED)
+    found = parts(explained(story.moment(45)))
+    assert found[Kind.REMOTE_WAKEUP, ""] == pytest.approx(37)
+    assert found[Kind.INTERRUPT, "reschedule"] == pytest.approx(2)
+
+
+def test_a_page_fault_of_the_thread_and_its_wait_for_the_page() -> None:
+    story = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1).switch(7, 1, IDLE, MEASURED)
+    story.at(8, 1, "page_fault_user", address=4096, ip=1, error_code=6).switch(20, 1, MEASURED, IDLE, state=2)
+    story.timer(900, 1).switch(906, 1, IDLE, MEASURED)
+    found = parts(explained(story.moment(910)))
+    assert found[Kind.PAGE_FAULT, ""] == pytest.approx(12 + 882)
+
+
+def test_a_migration_is_told_and_its_waiting_counts_on_both_cpus() -> None:
+    story = Story().switch(-500, 1, MEASURED, HIGHER, state=1).switch(-600, 0, IDLE, LOWER)
+    story.timer(1, 1).at(100, 0, "sched_migrate_task", comm="measured", pid=100, prio=19, orig_cpu=1, dest_cpu=0).switch(103, 0, LOWER, MEASURED)
+    explanation = explained(story.moment(105, cpu=0))
+    assert parts(explanation)[Kind.TASK, "hog"] == pytest.approx(95)
+    assert "it moved from CPU 1 to CPU 0" in sentence(explanation)
+
+
+def test_a_waker_that_is_a_task_is_named() -> None:
+    story = Story().switch(-500, 1, MEASURED, IDLE, state=1).switch(-1, 0, IDLE, ("feeder", 500, 120))
+    story.at(60, 0, "sched_waking", comm="measured", pid=100, prio=19, target_cpu=1).at(63, 1, "sched_wakeup", comm="measured", pid=100, prio=19, target_cpu=1)
+    story.switch(65, 1, IDLE, MEASURED)
+    assert explained(story.moment(66)).main.culprit == Culprit(Kind.WAKER, "feeder")
+
+
+def test_lost_events_are_unattributed_and_said() -> None:
+    story = Story().switch(-500, 1, MEASURED, HIGHER, state=1).timer(1, 1)
+    story.lost.append(Lost(1, RELEASE + 5_000, RELEASE + 205_000, 17))
+    story.at(205, 1, "irq_handler_entry", irq=9, name="disk").at(210, 1, "irq_handler_exit", irq=9).switch(300, 1, HIGHER, MEASURED, state=1)
+    explanation = explained(story.moment(302))
+    assert explanation.unattributed_ns == 200_000
+    assert "only partly explained: events were lost within it" in sentence(explanation)
+    story.lost[:] = [Lost(1, None, RELEASE - 400_000, 0)]
+    assert not explained(story.moment(302)).doubts
+
+
+def test_a_thread_that_the_trace_does_not_show_is_unattributed() -> None:
+    explanation = explained(Story().switch(-5, 1, IDLE, LOWER).moment(70))
+    assert parts(explanation) == {(Kind.UNATTRIBUTED, ""): 70}
+    assert explanation.doubts == ["the trace does not show the thread"]
+
+
+def test_a_latency_that_is_not_the_time_between_is_said() -> None:
+    moment = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1).switch(7, 1, IDLE, MEASURED).moment(10)
+    other = Moment(**{**{name: getattr(moment, name) for name in Moment.__dataclass_fields__}, "latency_ns": 12_000})
+    explanation = explain(other, NO_SYMBOLS)
+    assert sum(part.ns for part in explanation.parts) == 12_000
+    assert explanation.doubts == ["its latency is not the time from its release to its end"]
+
+
+_NAMES = (
+    "sched_switch",
+    "sched_waking",
+    "sched_wakeup",
+    "sched_migrate_task",
+    "local_timer_entry",
+    "local_timer_exit",
+    "irq_handler_entry",
+    "irq_handler_exit",
+)
+_MORE = (
+    "softirq_entry",
+    "softirq_exit",
+    "nmi_handler",
+    "cpu_idle",
+    "page_fault_user",
+    "hrtimer_start",
+    "hrtimer_expire_entry",
+    "irq_disable",
+    "irq_enable",
+    "odd",
+)
+_FIELDS = (
+    "pid",
+    "prev_pid",
+    "next_pid",
+    "prio",
+    "prev_prio",
+    "next_prio",
+    "prev_state",
+    "target_cpu",
+    "orig_cpu",
+    "dest_cpu",
+    "irq",
+    "vec",
+    "state",
+    "hrtimer",
+)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(-50, 150),
+            st.integers(0, 2),
+            st.sampled_from(_NAMES + _MORE),
+            st.dictionaries(st.sampled_from((*_FIELDS, "vector", "delta_ns", "expires")), st.sampled_from([-1, 0, 1, 2, 19, 100, 120, 256, 3000, 2**32 - 1])),
+        ),
+        max_size=40,
+    ),
+    st.integers(0, 120),
+    st.integers(0, 3),
+)
+def test_any_table_is_explained_and_adds_up(drawn: list[tuple[int, int, str, dict[str, int]]], latency: int, cpu: int) -> None:
+    story = Story()
+    for time, where, name, values in drawn:
+        story.at(time, where, name, **values)
+    explanation = explained(story.moment(latency, cpu=cpu))
+    assert explanation.latency_ns == latency * 1000
+    assert all(part.ns >= 0 for part in explanation.parts)
+    assert sentence(explanation) and sum_words(explanation)

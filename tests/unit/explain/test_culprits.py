@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""The ranking of culprits, the audit's rules that it names, and spikes joined on their time."""
+
+from __future__ import annotations
+
+from rtgauge.explain.analysis.attribution import Culprit, Explanation, Kind, explain
+from rtgauge.explain.analysis.culprits import MENDS, ranked_culprits
+from rtgauge.explain.analysis.spikes import Spike, joint_events, joint_words
+from rtgauge.explain.trace.formats import Symbols
+from rtgauge.system.rules import read_rules
+from tests.unit.explain.made_events import HIGHER, LOWER, MEASURED, Story
+
+
+def explained(story: Story, latency_us: float) -> Explanation:
+    return explain(story.moment(latency_us), Symbols((), ()))
+
+
+def by_hog(latency: float) -> Explanation:
+    story = Story().switch(-500, 1, MEASURED, HIGHER, state=1).timer(0, 1).switch(latency, 1, HIGHER, MEASURED, state=1)
+    return explained(story, latency)
+
+
+def by_irq(latency: float) -> Explanation:
+    story = Story().switch(-500, 1, MEASURED, LOWER, state=1).at(-1, 1, "irq_handler_entry", irq=31, name="disk")
+    return explained(story.at(latency - 5, 1, "irq_handler_exit", irq=31).timer(latency - 5, 1).switch(latency, 1, LOWER, MEASURED), latency)
+
+
+def test_culprits_are_ranked_by_their_time_with_share_worst_and_mend() -> None:
+    first, second, *_ = ranked_culprits([by_hog(100), by_irq(1000), by_hog(300)])
+    assert (first.culprit, first.outliers, first.ns, first.worst_ns) == (Culprit(Kind.IRQ, "disk", 31), 1, 995_000, 995_000)
+    assert (second.culprit, second.outliers, second.worst_ns) == (Culprit(Kind.TASK, "hog"), 2, 296_000)
+    assert abs(first.outlier_share - 1 / 3) < 1e-9
+    assert abs(first.time_share - 995 / 1400) < 1e-9
+    assert first.rules[0] == "irqs-on-isolated"
+
+
+def test_instances_of_a_kernel_thread_are_one_culprit() -> None:
+    workers = [("kworker/0:1", 31, 0), ("kworker/1:2", 32, 0)]
+    stories = [Story().switch(-500, 1, MEASURED, worker, state=1).timer(0, 1).switch(100, 1, worker, MEASURED, state=1) for worker in workers]
+    first, *_ = ranked_culprits([explained(story, 100) for story in stories])
+    assert (first.culprit, first.outliers) == (Culprit(Kind.TASK, "kworker"), 2)
+
+
+def test_every_mend_is_a_rule_of_the_audit() -> None:
+    assert {rule for rules in MENDS.values() for rule in rules} <= {rule.id for rule in read_rules()}
+
+
+def test_nothing_explained_is_nothing_ranked() -> None:
+    assert ranked_culprits([]) == []
+
+
+def test_spikes_of_all_cpus_that_overlap_are_one_event() -> None:
+    spikes = [Spike(cpu, 1_000 + cpu, 900_000 + cpu) for cpu in range(16)] + [Spike(cpu, 5_000_000, 5_100_000) for cpu in range(3)]
+    events = joint_events(spikes)
+    assert [len(event.spikes) for event in events] == [16, 3]
+    assert joint_words(events) == "19 outliers on 16 CPUs are 2 events; 2 of them on several CPUs at once, at most on 16 (CPUs 0-15)"
+
+
+def test_spikes_at_different_times_are_not_joined() -> None:
+    assert joint_words(joint_events([Spike(0, 0, 10), Spike(1, 20, 30)])) is None
+    assert joint_words(joint_events([Spike(0, 0, 10), Spike(0, 5, 30)])) is None
+    assert joint_words([]) is None
+
+
+def test_uncertain_times_join_what_may_be_one() -> None:
+    assert len(joint_events([Spike(0, 0, 10, 8), Spike(1, 20, 30, 8)])) == 1
