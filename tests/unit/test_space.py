@@ -54,6 +54,20 @@ def test_a_condition_names_its_space_where_there_are_two(both: Record, tmp_path:
     assert [condition.label for condition in conditions(alone)] == ["idle", "cpu"]
 
 
+def test_only_kernel_space_has_a_context(tmp_path: Path):
+    """It is named where there are several, and user space has none."""
+
+    def steps(*contexts: str | None) -> list[Drawn]:
+        return [Drawn([Series([20_000] * 2_000)], parameters={"space": "user" if name is None else "kernel", "context": name}) for name in contexts]
+
+    two = record(tmp_path / "two", steps(None, "irq"))
+    assert [condition.label for condition in conditions(two)] == ["idle, kernel space", "idle, user space"]
+    assert {side.traits["parameters"] for side in sides_of([two])} == {"default parameters"}
+    three = record(tmp_path / "three", steps(None, "irq", "thread"))
+    assert [condition.label for condition in conditions(three)] == ["idle, kernel space, context irq", "idle, kernel space, context thread", "idle, user space"]
+    assert [side.label for side in sides_of([three])] == ["user space", "kernel space, context irq", "kernel space, context thread"]
+
+
 def test_kernel_space_is_compared_with_user_space_under_the_same_load(both: Record):
     sides = sides_of([both])
     assert [(side.label, baseline.label) for side, baseline in pairs(sides, None)] == [

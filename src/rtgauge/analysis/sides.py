@@ -36,6 +36,8 @@ MOST_STRETCHES = 1_000
 """More windows are merged for the bootstrap: its cost stays bounded, and longer stretches only keep more of the dependence."""
 EMULATED = "emulated"
 USER_SPACE = "user space"
+CONTEXT = ("context",)
+"""Of the parameters the one that only kernel space has."""
 UNIPROCESSOR = "Single"
 """The deployment with which the papers compare the others."""
 
@@ -163,6 +165,7 @@ def _traits(record: Record, step: Step, target: str, different: Collection[tuple
     """`different`: parameters that differ between sides, by their path of names; the others would only make labels long."""
     facts = brief(record.system(target))
     leaves = _leaves(step.key.parameters)
+    own = [path for path in sorted(different) if path != CONTEXT or leaves.get(path) is not None]
     return {
         "host": str(facts["hostname"] or target),
         "processor": EMULATED if facts["emulated"] is True or step.emulated else "not emulated",
@@ -171,7 +174,7 @@ def _traits(record: Record, step: Step, target: str, different: Collection[tuple
         "deployment": step.key.deployment,
         "tool": step.key.tool,
         "space": f"{step.key.space} space",
-        "parameters": " ".join(_parameter(path[-1], leaves.get(path)) for path in sorted(different)) or "default parameters",
+        "parameters": " ".join(_parameter(path[-1], leaves.get(path)) for path in own) if different else "default parameters",
     }
 
 
@@ -181,10 +184,10 @@ def _identity(step: Step) -> str:
 
 
 def _different(steps: Sequence[Step]) -> set[tuple[str, ...]]:
-    """The parameters, by their path of names, that are not the same in all steps. Only kernel space has a context."""
+    """The parameters, by their path of names, that are not the same in all steps; the context in all that have one."""
     leaves = [_leaves(step.key.parameters) for step in steps]
-    contexts = {context for of_step in leaves if (context := of_step.get(("context",))) is not None}
-    leaves = [{**of_step, ("context",): next(iter(contexts))} for of_step in leaves] if len(contexts) == 1 else leaves
+    contexts = {context for of_step in leaves if (context := of_step.get(CONTEXT)) is not None}
+    leaves = [{**of_step, CONTEXT: next(iter(contexts))} for of_step in leaves] if len(contexts) == 1 else leaves
     paths = {path for of_step in leaves for path in of_step} - {("space",), ("window_ns",)}  # how the record is cut is no difference in what was measured
     return {path for path in paths if len({json.dumps(of_step.get(path), sort_keys=True) for of_step in leaves}) > 1}
 
@@ -216,7 +219,7 @@ def _labels(traits: Sequence[Mapping[str, str]], records: Sequence[str], *, name
     different = differ(traits)
     if named:  # what differs between two records, their names say
         different = {name for record in dict.fromkeys(records) for name in differ([side for side, of in zip(traits, records, strict=True) if of == record])}
-    labels = [", ".join(side[name] for name in traits[0] if name in different) for side in traits]
+    labels = [", ".join(side[name] for name in traits[0] if name in different and side[name]) for side in traits]
     if not named and len(set(labels)) == len(labels) and all(labels):
         return labels
     return [f"{record}, {label}" if label else record for record, label in zip(records, labels, strict=True)]

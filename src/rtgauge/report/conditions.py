@@ -46,7 +46,12 @@ def _coarse(key: StepKey) -> tuple[str, ...]:
 
 def _different_parameters(keys: Sequence[StepKey]) -> list[str]:
     names = sorted({name for key in keys for name in key.parameters} - {"space"})
-    return [name for name in names if len({json.dumps(key.parameters.get(name), sort_keys=True) for key in keys}) > 1]
+    return [name for name in names if len({json.dumps(key.parameters.get(name), sort_keys=True) for key in keys if _has(key, name)}) > 1]
+
+
+def _has(key: StepKey, name: str) -> bool:
+    """Only kernel space has a context."""
+    return name != "context" or key.parameters.get(name) is not None
 
 
 def _machines(record: Record, keys: Sequence[StepKey]) -> dict[str, str]:
@@ -91,7 +96,7 @@ def _label(key: StepKey, differences: _Differences, machines: dict[str, str]) ->
         parts.append(f"{key.space} space")
     if differences.targets:
         parts.append(" ".join(machines[target] for target in key.targets.values()))
-    names = differences.parameters[_coarse(key)]
+    names = [name for name in differences.parameters[_coarse(key)] if _has(key, name)]
     different = [quantity(name, key.parameters[name]) if name in key.parameters else (name, "not set") for name in names]
     parts += [f"{name[:1].lower()}{name[1:]} {shown}" for name, shown in different]
     if key.tool != "rtgauge":

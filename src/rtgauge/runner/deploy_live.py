@@ -51,6 +51,11 @@ def cpus_not_given(key: StepKey, deployment: Deployment, machine: Machine) -> Ca
     return Cannot(f"it measures on CPU {format_cpu_list(given)}, not on CPU {format_cpu_list(missing)}", "leave cpu out: the CPUs follow from the deployment")
 
 
+def _nothing_set() -> Applied:
+    deployment = parse_deployment(AS_IS)
+    return Applied(deployment, DeploymentReport(name=deployment.name, words=deployment.words))
+
+
 class LiveDeployments:
     """The deployments of a run, set while the machine runs and put back after each step. A DeploymentStrategy."""
 
@@ -82,7 +87,8 @@ class LiveDeployments:
 
     def bring_about(self, name: str) -> tuple[Applied, Mapping[str, Any] | None]:
         """Set the deployment; the facts stay. Raises Refused."""
-        return apply(parse_deployment(name), self._target), None
+        # as-is sets nothing: the machine is not read for it
+        return (_nothing_set() if name == AS_IS else apply(parse_deployment(name), self._target)), None
 
     def check(self) -> None:
         """Raises MeasureError where the target is no longer held by this run."""
@@ -154,7 +160,7 @@ def with_modules(key: StepKey, context: RunContext) -> Generator[None]:
     if not names:
         yield
         return
-    applied = Applied(parse_deployment(AS_IS), DeploymentReport(name=AS_IS, words=""))
+    applied = _nothing_set()
     try:
         _insert_modules(names, context, applied)
         yield

@@ -123,8 +123,10 @@ def _own(folder: Path, kernel: Kernel) -> dict[str, Path]:
 
 def _installed(target: Target, kernel: Kernel) -> dict[str, str] | None:
     """Those below /lib/modules, where all are there and of this ABI."""
-    for folder in (f"/lib/modules/{kernel.release}/{name}" for name in INSTALLED):
-        names = target.read([folder]).get(folder, {}).get("directory", [])
+    folders = [f"/lib/modules/{kernel.release}/{name}" for name in INSTALLED]
+    entries = target.read(folders)
+    for folder in folders:
+        names = entries.get(folder, {}).get("directory", [])
         for ending in (".ko", ".ko.xz", ".ko.zst", ".ko.gz"):
             files = {name: f"{folder}/{name}{ending}" for name in MODULES}
             if all(f"{name}{ending}" in names for name in MODULES) and _abi(target, files[CORE]) == ABI:
