@@ -11,7 +11,7 @@ SOURCES := $(shell find src engine -type f -not -name '*.pyc') pyproject.toml me
 help:
 	@echo 'make run    measure this machine (about a minute; installs what is missing)'
 	@echo 'make test   every test, as CI runs them; of the lab the main ones'
-	@echo 'make test-lab  all tests on real kernels in virtual machines (half an hour at most)'
+	@echo 'make test-lab  all tests on real kernels in virtual machines (an hour)'
 	@echo 'make lint   formatting, types, static analysis, layers'
 	@echo 'make bench  side by side with cyclictest and jitterdebugger'
 	@echo 'make engines  the engines for arm64 and armhf, to be part of the package'
@@ -48,7 +48,7 @@ test: $(VENV)/.tools $(VENV)/.installed
 	@$(PART) 'all tests' $(MAKE) --no-print-directory test-parts
 
 test-parts:
-	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target lint test-engine guests
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target lint test-engine headers
 	@$(MAKE) --no-print-directory test-firmware
 	@$(MAKE) --no-print-directory test-python
 	@$(MAKE) --no-print-directory test-lab-main
@@ -106,15 +106,15 @@ guests: $(VENV)/.installed
 	@sh tools/packages.sh lab
 	@$(PART) 'build the guests of the lab' sh -c 'for guest in debian debian-rt debian-arm64 debian-rt-arm64; do $(BIN)/rtgauge lab build $$guest || exit; done'
 
-# Another 200 MB, once: what the kernel modules are built with.
-headers: $(VENV)/.installed
+# Another 200 MB, once: what the kernel modules for the guests are built with.
+headers: guests
 	@$(PART) 'headers of the guests' sh -c 'for machine in x86_64 aarch64; do $(BIN)/python -m rtgauge.lab.headers $$machine || exit; done'
 
 # Boots emulated machines.
-test-lab-main: guests $(VENV)/.tools
+test-lab-main: headers $(VENV)/.tools
 	@$(PART) 'main tests on real kernels in virtual machines' $(BIN)/pytest tests/lab -m ci
 
-test-lab: guests headers $(VENV)/.tools
+test-lab: headers $(VENV)/.tools
 	@$(PART) 'all tests on real kernels in virtual machines' $(BIN)/pytest tests/lab
 
 lint: $(VENV)/.tools $(VENV)/.installed

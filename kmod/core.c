@@ -322,8 +322,8 @@ static void status_of(struct rtgauge_device *device, struct rtgauge_status *stat
 {
 	unsigned int cpu;
 
-	/* The state pairs with the release in rtgauge_end(). */
 	*status = (struct rtgauge_status){
+		/* Pairs with the release in rtgauge_end(). */
 		.state = smp_load_acquire(&device->state),
 		.reason = READ_ONCE(device->reason),
 		.missed = READ_ONCE(device->missed),

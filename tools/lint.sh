@@ -31,7 +31,7 @@ echo "docs/layers.svg"
 python tools/layers.py --check
 
 echo "clang-format"
-find engine firmware -name '*.[ch]' -not -path '*/node_modules/*' -print0 | xargs -0 clang-format --dry-run -Werror
+find engine firmware kmod -name '*.[ch]' -not -path '*/node_modules/*' -print0 | xargs -0 clang-format --dry-run -Werror
 
 [ -n "$pyright" ] || exit 0
 

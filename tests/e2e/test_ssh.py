@@ -81,6 +81,13 @@ def test_facts_and_audit(board: Machine) -> None:
     assert left_on(board) == ""
 
 
+def test_kernel_space_without_headers_is_one_line(board: Machine) -> None:
+    """It has nothing but BusyBox. The kernel is this machine's, which may take no modules at all."""
+    line = error_line(over_ssh(board, "probe", "response", "--space", "kernel", "--target", board.target, "--duration", "1s"), 3)
+    assert (f"no headers of the kernel {os.uname().release} on {board.target}" if Path("/proc/modules").exists() else "takes no modules") in line
+    assert left_on(board) == ""
+
+
 def test_deployments_of_another_machine_are_shown_and_nothing_is_left(board: Machine) -> None:
     shown = good(over_ssh(board, "deploy", "show", "--target", board.target)).stdout
     assert "Single" in shown

@@ -99,6 +99,7 @@ def by_role(step: dict[str, Any], metric: str) -> dict[str, dict[str, Any]]:
     return {series["labels"]["role"]: series for series in step["series"] if series["metric"] == metric and "role" in series["labels"]}
 
 
+@pytest.mark.ci
 def test_tasks_in_user_and_in_kernel_space_over_the_wire(lab: Lab, measured: Measured, name: str, tmp_path: Path) -> None:
     """The modules are built for this kernel, loaded, and gone again; the wire's own time stamps fit the probes' figures."""
     lab.boot(name)
@@ -133,32 +134,42 @@ def check_reference(step: dict[str, Any], role: str, metric: str) -> None:
     assert told[role]["sum_ns" if "sum_ns" in told[role] else "mean_ns"] >= told["wire"]["sum_ns" if "sum_ns" in told["wire"] else "mean_ns"]
 
 
+def answers(lab: Lab) -> bool:
+    """Whether the guest lets us in."""
+    return rtgauge("lab", "shell", lab.up, "true", env=lab.env).returncode == 0
+
+
 def measuring_engines(lab: Lab) -> list[str]:
     """Process ids, in the guest, of engines that run the probe."""
     script = "for pid in $(pidof engine); do tr '\\0' ' ' </proc/$pid/cmdline | grep -q '^[^ ]*engine response' && echo $pid; done; true"
     return lab.run_in(script).split()
 
 
+DEAF = "killall dropbear; until ! grep -q ^rtgauge /proc/modules; do sleep 0.2; done; dropbear -s -r /var/lib/rtgauge-lab/host-key"
+"""Who was in is out, and nobody is let in until the modules are gone."""
+
+
 @pytest.mark.parametrize("name", ["debian-rt"], indirect=True)
-def test_kill_9_in_the_middle_leaves_no_module_behind(lab: Lab, name: str, tmp_path: Path) -> None:
-    """Of the engine: rtgauge puts it back. Of rtgauge itself: the session's guard does, when its lease is over."""
+@pytest.mark.parametrize("victim", [pytest.param("engine", marks=pytest.mark.ci), pytest.param("rtgauge", marks=pytest.mark.ci), "connection"])
+def test_kill_9_in_the_middle_leaves_no_module_behind(lab: Lab, name: str, tmp_path: Path, victim: str) -> None:
+    """Of the engine: rtgauge puts it back. Of rtgauge itself, or of its connection: the session's guard does, when its lease is over."""
     lab.boot(name)
     command = ("probe", "response", "--space", "kernel", "--duration", "60s", "--timeout", "2s", "--target", f"lab:{name}")
-    for victim in ("engine", "rtgauge"):
-        process = start(*command, env=lab.env, log=tmp_path / "log")
-        try:
-            wait_until(lambda: "[1/1]" in (tmp_path / "log").read_text() and bool(measuring_engines(lab)), "the measurement", 240)
-            assert "rtgauge_response" in loaded_modules(lab)
-            if victim == "engine":
-                lab.run_in(f"kill -9 {' '.join(measuring_engines(lab))}")
-                process.wait(120)
-            else:
-                process.kill()
-                process.wait()
-            wait_until(lambda: loaded_modules(lab) == [], f"the modules to be removed after kill -9 of the {victim}", 120)
-        finally:
-            end(process)
-        assert "rtgauge" not in lab.run_in("cat /sys/kernel/debug/gpio")
+    process = start(*command, env=lab.env, log=tmp_path / "log")
+    try:
+        wait_until(lambda: "[1/1]" in (tmp_path / "log").read_text() and bool(measuring_engines(lab)), "the measurement", 240)
+        assert "rtgauge_response" in loaded_modules(lab)
+        if victim == "rtgauge":
+            process.kill()
+        elif victim == "engine":
+            lab.run_in(f"kill -9 {' '.join(measuring_engines(lab))}")
+        else:
+            lab.run_in(f"setsid sh -c '{DEAF}' </dev/null >/dev/null 2>&1 &")
+        process.wait(240)
+    finally:
+        end(process)
+    wait_until(lambda: answers(lab) and loaded_modules(lab) == [], f"the modules to be removed without the {victim}", 120)
+    assert "rtgauge" not in lab.run_in("cat /sys/kernel/debug/gpio")
 
 
 def test_the_network_and_scheduler_loads_run_in_a_guest(lab: Lab, measured: Measured) -> None:

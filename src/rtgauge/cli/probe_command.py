@@ -229,7 +229,7 @@ def measure_probe(
     plan = make_plan({"name": f"probe-{name}", "step": [step]}, f"probe {name}", overrides)
     if requirement is not None:
         check_answerable(requirement, plan.steps, f"probe {name}")
-    display = make_display()
+    display = make_display(one_step=True)
     with ExitStack() as stack:
         folder = save
         if folder is None:

@@ -38,6 +38,8 @@ class Display:
         self.labels: dict[str, str] = {}
         self.more_follow = False
         """Whether a study chooses more steps after those that are known."""
+        self.one_step = False
+        """Whether there is one step: if it cannot be measured, the error says why."""
         self.before = 0
         """Steps of the earlier rounds of a study."""
         self.began_s = time.monotonic()
@@ -83,7 +85,8 @@ class Display:
 
     def left_out(self, what: LeftOut) -> None:
         """Print what cannot be measured and why."""
-        self.say(f"left out: {what.what}: {what.reason} ({what.remedy})")
+        if not self.one_step:
+            self.say(f"left out: {what.what}: {what.reason} ({what.remedy})")
 
     def step_begins(self, number: int, key: StepKey) -> None:
         """Print the step's number, title and the time left."""
@@ -200,11 +203,12 @@ class LiveDisplay(Display):
         )
 
 
-def make_display(*, more_follow: bool = False) -> Display:
-    """A live display if standard error is a terminal, else plain lines. `more_follow`: a study chooses more steps after the first."""
+def make_display(*, more_follow: bool = False, one_step: bool = False) -> Display:
+    """A live display if standard error is a terminal, else plain lines. `more_follow`: a study chooses more steps after the first; `one_step`: the error
+    says what is left out."""
     console = Console(stderr=True)
     display = LiveDisplay(console) if sys.stderr.isatty() and not console.is_dumb_terminal else Display(console)
-    display.more_follow = more_follow
+    display.more_follow, display.one_step = more_follow, one_step
     return display
 
 

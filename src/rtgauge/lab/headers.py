@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, cast
 
 from rtgauge.errors import MeasureError
 from rtgauge.lab import paths
-from rtgauge.lab.guest import SUITE
+from rtgauge.lab.guest import BUILT_IN, SUITE
+from rtgauge.lab.image import build
 from rtgauge.lab.packages import DEBIAN, MIRROR, mmdebstrap
 from rtgauge.lab.qemu import same_architecture
 
@@ -124,8 +125,23 @@ def headers_tree(architecture: Architecture, say: Callable[[str], None], *, suit
     return HeadersTree(place, architecture)
 
 
+def headers_for_guests(architecture: Architecture, say: Callable[[str], None]) -> HeadersTree:
+    """The tree for the kernels of the lab's own guests, which are built if they are missing.
+
+    Where one's kernel is older than the tree or newer, both become Debian's newest. Raises MeasureError.
+    """
+    guests = [guest for guest in BUILT_IN.values() if guest.architecture == architecture]
+    tree = headers_tree(architecture, say)
+    if any(build(guest, say).release not in tree.releases() for guest in guests):
+        tree = headers_tree(architecture, say, fresh=True)
+    for guest in guests:
+        if build(guest, say).release not in tree.releases():
+            build(guest, say, fresh=True)
+    return tree
+
+
 if __name__ == "__main__":
-    # For the tests: fetch the tree of an architecture (x86_64, aarch64) before it is needed.
+    # For the tests: what the modules for the guests of an architecture (x86_64, aarch64) are built with.
     import sys
 
-    headers_tree(cast("Architecture", sys.argv[1]), print)
+    headers_for_guests(cast("Architecture", sys.argv[1]), print)

@@ -72,7 +72,7 @@ class Kernel:
         """Raises NoModules where it takes none whatever they are."""
         files = target.read([RELEASE, VERSION, LIST, DISABLED, ENFORCED, LOCKDOWN])
         if "error" in files[LIST]:
-            raise NoModules("this kernel takes no modules", "measure in user space, or boot a kernel with CONFIG_MODULES")
+            raise NoModules("this kernel takes no modules", "measure with space user over another path than wire, or boot a kernel with CONFIG_MODULES")
         if _text(files, DISABLED) == "1":
             raise NoModules("kernel.modules_disabled is 1: no module can be loaded until the next boot", "reboot, and load them before it is set")
         locked_down = any(word in _text(files, LOCKDOWN) for word in ("[integrity]", "[confidentiality]"))

@@ -82,7 +82,7 @@ def test_the_abi_is_that_of_the_modules() -> None:
 @pytest.mark.parametrize(
     ("files", "says"),
     [
-        ({"/proc/modules": None}, "takes no modules; measure in user space"),
+        ({"/proc/modules": None}, "takes no modules; measure with space user over another path"),
         ({"/proc/sys/kernel/modules_disabled": "1\n"}, "modules_disabled is 1"),
         ({}, f"no headers of the kernel {RELEASE} on ssh://board; apt-get install linux-headers-{RELEASE} make gcc"),
     ],
