@@ -27,6 +27,8 @@ NO_LINE = 0xFFFF
 WIRE = "join=0-1,2-3"
 ONE = pytest.mark.parametrize("guest", [kernel for kernel in KERNELS if str(kernel) == "trixie-rt-x86_64"], indirect=True, ids=str)
 """What is the same whatever the kernel."""
+EVERY = [pytest.param(kernel, marks=pytest.mark.ci if str(kernel) == "trixie-rt-x86_64" else ()) for kernel in KERNELS]
+"""Every kernel, of which CI takes one."""
 
 
 @pytest.fixture(scope="module", params=KERNELS, ids=str)
@@ -43,7 +45,7 @@ def loaded(guest: KmodGuest) -> Iterator[KmodGuest]:
     assert guest.unload() == []
 
 
-@pytest.mark.parametrize("kernel", [pytest.param(kernel, marks=pytest.mark.ci if kernel.suite == "trixie" else ()) for kernel in KERNELS], ids=str)
+@pytest.mark.parametrize("kernel", EVERY, ids=str)
 def test_the_modules_are_built_without_a_warning(kernel: Kernel) -> None:
     modules, output = kernel.make(["-s", "W=1", "C=2", "CHECK=sparse", "KCFLAGS=-Werror"])
     assert sorted(path.stem for path in modules) == sorted(MODULES)
@@ -283,9 +285,7 @@ LOADS = int(os.environ.get("RTGAUGE_KMOD_LOADS", "20"))
 
 
 @pytest.mark.timeout(300 + 10 * LOADS)
-@pytest.mark.parametrize(
-    "guest", [pytest.param(kernel, marks=pytest.mark.ci if str(kernel) == "trixie-rt-x86_64" else ()) for kernel in KERNELS], indirect=True, ids=str
-)
+@pytest.mark.parametrize("guest", EVERY, indirect=True, ids=str)
 def test_loading_and_unloading_under_load(loaded: KmodGuest) -> None:
     """All four modules, with something measured in between, while other tasks take the CPUs and memory."""
     loaded.unload()
