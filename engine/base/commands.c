@@ -13,7 +13,7 @@
 
 #define LINE_MAX_BYTES 64
 
-_Atomic bool commands_stopped;
+_Atomic bool commands_stopped, commands_watched;
 
 static const int stop_signals[] = {SIGINT, SIGTERM, SIGHUP};
 #define STOP_SIGNALS (sizeof(stop_signals) / sizeof(stop_signals[0]))
@@ -73,6 +73,10 @@ static void take_byte(char byte)
 		going = true;
 	else if (line_length == 4 && !memcmp(line, "stop", 4))
 		atomic_store(&commands_stopped, true);
+	else if (line_length == 5 && !memcmp(line, "watch", 5))
+		atomic_store(&commands_watched, true);
+	else if (line_length == 7 && !memcmp(line, "unwatch", 7))
+		atomic_store(&commands_watched, false);
 	line_length = 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The words that the host says on standard input: go, stop; and signals, which mean stop. */
+/* The words that the host says on standard input: go, stop, watch, unwatch; and signals, which mean stop. */
 #ifndef RTGAUGE_COMMANDS_H
 #define RTGAUGE_COMMANDS_H
 
@@ -10,6 +10,9 @@
 
 /* Set by `stop`, by the end of input and by SIGINT, SIGTERM, SIGHUP. */
 extern _Atomic bool commands_stopped;
+
+/* Between `watch` and `unwatch`: somebody looks at what the probe has to show while it measures. */
+extern _Atomic bool commands_watched;
 
 /*
  * Set in the thread whose sleep SIGUSR1 interrupts: the harness sends it so that a sleeping thread sees the

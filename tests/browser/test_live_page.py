@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from selenium.webdriver.remote.webdriver import WebDriver
+
 pytestmark = pytest.mark.browser
 
 LIVE = re.compile(r"live  (http://\S+)")
@@ -29,16 +32,22 @@ CPUS, SECONDS = 4, 6
 PATIENCE_S = 200
 
 
+@contextmanager
+def running(env: dict[str, str], *words: str) -> Iterator[subprocess.Popen[str]]:
+    """A command with a live page, which goes on until it is stopped."""
+    command = [sys.executable, "-c", "from rtgauge.cli.main import main; main()", *words, "--wait", "5min", "--live", "127.0.0.1:0"]
+    with subprocess.Popen(command, env=os.environ | env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
+        yield run
+        run.kill()
+
+
 @pytest.fixture(name="run")
 def a_run(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """`rtgauge run --live` that has measured some seconds and goes on until it is stopped."""
     generated = {"RTGAUGE_GENERATED_CPUS": str(CPUS), "RTGAUGE_GENERATED_HOLD": str(SECONDS)}
-    env = os.environ | generated | {"RTGAUGE_ENGINE": str(write_engine(tmp_path / "engine")), "RTGAUGE_REAL_ENGINE": str(engine_path())}
-    command = [sys.executable, "-c", "from rtgauge.cli.main import main; main()", "run", "--load", "idle", "--duration", "1h"]
-    options = ["--wait", "5min", "--live", "127.0.0.1:0", "--out", str(tmp_path / "out")]
-    with subprocess.Popen([*command, *options], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
+    env = generated | {"RTGAUGE_ENGINE": str(write_engine(tmp_path / "engine")), "RTGAUGE_REAL_ENGINE": str(engine_path())}
+    with running(env, "run", "--load", "idle", "--duration", "1h", "--out", str(tmp_path / "out")) as run:
         yield run
-        run.kill()
 
 
 def address(run: subprocess.Popen[str]) -> str:
@@ -75,3 +84,35 @@ def test_a_run_is_shown_as_it_goes_and_to_its_end(run: subprocess.Popen[str], tm
             wait.until(lambda page: page.find_element(By.ID, "title").text.startswith("ended"))
         assert not console(chrome)
         run.wait(PATIENCE_S)
+
+
+def drawn(chrome: WebDriver) -> tuple[int, str]:
+    """How many frames of the tire came, and the picture as it is now."""
+    return chrome.execute_script("const tire = document.getElementById('tire'); return [Number(tire.dataset.frames || 0), tire.toDataURL()]")
+
+
+def test_a_tire_moves_while_it_is_computed_and_is_not_asked_for_in_a_hidden_page(tmp_path: Path) -> None:
+    """By the engine itself: a tire that rolls for an hour, a step every 10 ms."""
+    words = ["--period", "10ms", "--duration", "1h", "--speed", "2", "--nodes", "2000", "--policy", "other", "--save", "--out", str(tmp_path / "out")]
+    with running({}, "probe", "tire", *words) as run, browser(tmp_path / "profile") as chrome:
+        wait = WebDriverWait(chrome, PATIENCE_S)
+        chrome.get(address(run))
+        wait.until(lambda page: drawn(page)[0] > 10)
+        frames, picture = drawn(chrome)
+        wait.until(lambda page: drawn(page)[0] > frames + 10 and drawn(page)[1] != picture)
+        assert re.search(r"s simulated .* 1 of 2 nodes is shown · dropped: \d+ by the machine that computes, \d+ on the way here", shown(chrome))
+        # Nothing of it is in the record, and a page that nobody sees asks for none.
+        chrome.execute_script("Object.defineProperty(document, 'hidden', {value: true}); document.dispatchEvent(new Event('visibilitychange'))")
+        wait.until(lambda page: page.execute_script("return tire.socket === null"))
+        run.send_signal(signal.SIGINT)
+        wait.until(lambda page: page.find_element(By.ID, "title").text.startswith("ended"))
+        assert not console(chrome)
+        run.wait(PATIENCE_S)
+    (stream,) = (tmp_path / "out").rglob("stream.ndjson")
+    assert b'"window"' in stream.read_bytes()
+    assert b'"frame"' not in stream.read_bytes()
+
+
+def shown(chrome: WebDriver) -> str:
+    """What stands below the tire."""
+    return chrome.find_element(By.ID, "frames").text

@@ -163,6 +163,10 @@ class Live:
         while not any(f'{{"type":"{kind}",'.encode() in line for line in self.text.split(b"\n")[:-1]):
             assert self._more(end - time.monotonic()), (kind, self.text[-2000:])
 
+    def read_more(self) -> None:
+        """Something that comes."""
+        assert self._more(PATIENCE_S), self.text[-2000:]
+
     def quiet_for(self, seconds: float) -> bool:
         return not self._more(seconds)
 

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from rtgauge.probe.tire import most_damping
+from rtgauge.record.vlq import decode
 from rtgauge.tire.state_file import read_state
 from tests.engine.stream import CPUS, POLICY, REAL_TIME, Live, Stream, refusal, refused, run
-from tests.engine.tires import Tire, defaults, largest_eigenvalue, simulate
+from tests.engine.tires import STEP_S, Tire, defaults, largest_eigenvalue, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,7 +122,7 @@ def test_real_fast_adds_up(engine: Path, solver: str, policy: str) -> None:
     if policy == "fifo" and not REAL_TIME:
         pytest.skip("real-time scheduling is not permitted here")
     threads = 1 if solver == "serial" else 3
-    stream = tire(engine, "--duration-ns=300000000", "--nodes=1200", f"--solver={solver}", f"--threads={threads}", policy=policy)
+    stream = tire(engine, "--duration-ns=100000000", "--nodes=1200", f"--solver={solver}", f"--threads={threads}", policy=policy)
     assert (stream.reason, stream.status) == ("duration", 0)
     assert [(line["metric"], line["labels"]["solver"]) for line in stream.all("series")] == [("step-time", solver)]
     found, summary = values(stream), stream.one("summary")
@@ -330,3 +331,74 @@ def test_memory_that_is_not_there(engine: Path, tmp_path: Path) -> None:
 def test_a_state_that_cannot_be_written(engine: Path, tmp_path: Path) -> None:
     message = refused(engine, "output", 3, "tire", "--go", f"--policy={POLICY}", "--steps=5", f"--state={tmp_path / 'no' / 'such'}")
     assert "No such file" in message
+
+
+def frames_of(stream: Stream) -> list[dict[str, Any]]:
+    """Each with its positions in m, a row a node."""
+    frames = stream.all("frame")
+    for frame in frames:
+        units, _ = decode([frame["positions"]])
+        frame["positions"] = np.cumsum(units.reshape(-1, 2), axis=0) * frame["unit_m"]
+    return frames
+
+
+def watch(engine: Path, count: int, *words: str) -> Stream:
+    """The stream of a tire that somebody watches for so many frames and then stops."""
+    with Live(engine, "tire", f"--policy={POLICY}", "--warm-up-ns=5000000", *words) as live:
+        live.say("watch\ngo\n")
+        while live.text.count(b'{"type":"frame",') < count:
+            live.read_more()
+        live.say("stop\n")
+        return live.finish()
+
+
+@pytest.mark.parametrize(
+    "words", [("--period-ns=20000000",), ("--solver=semaphore", "--threads=2", "--period-ns=20000000"), ()], ids=["timed", "threads", "fast"]
+)
+def test_frames_show_the_tire_as_it_falls(engine: Path, words: tuple[str, ...]) -> None:
+    model = Tire(40, height=1000, radius=0.5, floor=False, speed=1)
+    stream = watch(engine, 5, *model.options, *words)
+    frames = frames_of(stream)
+    steps = [frame["step"] for frame in frames]
+    assert steps == sorted(set(steps))
+    assert steps[-1] <= values(stream)["steps"]
+    for frame in frames:
+        positions, step = frame["positions"], frame["step"]
+        assert (frame["every"], len(positions)) == (1, 40)
+        # The centre of mass is in free fall; explicit Euler, whose first step moves by the first velocity.
+        centre = 1000.5 - 9.81 * STEP_S**2 * step * (step - 1) / 2
+        assert np.allclose(positions.mean(axis=0), [STEP_S * step, centre], atol=frame["unit_m"] + 1e-6 * abs(centre))
+    if step < 1000:
+        assert np.abs(positions - simulate(model, step)[:, :2]).max() < 2 * frame["unit_m"]
+
+
+def test_of_many_nodes_some_are_in_a_frame_and_of_a_short_period_fewer(engine: Path) -> None:
+    for period_ns, most in ((20_000_000, 1024), (1_000_000, 250)):
+        frame = frames_of(watch(engine, 1, "--nodes=4000", "--gravity-nm-s2=0", f"--period-ns={period_ns}"))[0]
+        assert len(frame["positions"]) == -(-4000 // frame["every"]) <= most < 2 * len(frame["positions"])
+        assert np.abs(np.linalg.norm(frame["positions"] - frame["positions"].mean(axis=0), axis=1) - 0.3).max() < 2 * frame["unit_m"]
+
+
+def test_without_watch_there_is_no_frame_and_after_unwatch_none_follows(engine: Path) -> None:
+    assert not tire(engine, "--nodes=400", f"--period-ns={PERIOD_NS}", "--duration-ns=200000000").all("frame")
+    with Live(engine, "tire", f"--policy={POLICY}", "--period-ns=5000000") as live:
+        live.say("watch\ngo\n")
+        live.read_until("frame")
+        live.say("unwatch\n")
+        while b'"window"' not in live.text.rpartition(b'{"type":"frame"')[2].partition(b"\n")[2]:
+            live.read_more()
+        live.say("stop\n")
+        stream = live.finish()
+    kinds = [line["type"] for line in stream.lines]
+    assert stream.reason == "stopped"
+    assert "frame" not in kinds[len(kinds) - kinds[::-1].index("window") :]
+
+
+def test_frames_change_no_result(engine: Path, tmp_path: Path) -> None:
+    """A step more or less would be another state; one that is read while it is computed would be no circle."""
+    expected = state_after(engine, tmp_path, 100_000, "--nodes=40", "--threads=2")
+    with Live(engine, "tire", "--steps=100000", "--nodes=40", "--threads=2", f"--policy={POLICY}", f"--state={tmp_path / 'watched'}") as live:
+        live.say("watch\ngo\n")
+        stream = live.finish()
+    assert stream.reason == "count"
+    assert (tmp_path / "watched").read_bytes() == expected

@@ -5,6 +5,7 @@
 #include "base/series.h"
 #include "base/ring.h"
 #include "harness/refusal.h"
+#include "probes/tire/frame.h"
 #include "rt/barrier.h"
 #include "rt/cache_line.h"
 #include "rt/clock.h"
@@ -131,6 +132,8 @@ static void fast_step_over(void *arg)
 	now.since = 0;
 	now.stamp_ns = now_ns;
 	now.books.end_ns = now_ns;
+	if (now.phase == MEASURE && !now.over && tire_frame_offer(now.books.steps, now_ns, now_ns, INT64_MAX))
+		now.stamp_ns = clock_now_ns(CLOCK_MONOTONIC);
 	if (plan.rests && !now.over && now_ns - now.rested_ns >= WORK_NS)
 		rest(now_ns);
 }
@@ -173,19 +176,21 @@ static int64_t first_begin(int64_t *everywhere_ns)
 /* Real-time: the step that was released at release_ns is done. */
 static void timed_step_over(void *arg)
 {
-	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC), begin_ns, everywhere_ns, response_ns, missed;
+	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC), begin_ns, everywhere_ns, released_ns, response_ns;
+	int64_t missed;
 
 	(void)arg;
 	now.ended = now.over = stopped();
 	if (now.over)
 		return;
 	begin_ns = first_begin(&everywhere_ns);
-	response_ns = now_ns - now.release_ns;
+	released_ns = now.release_ns;
+	response_ns = now_ns - released_ns;
 	missed = series_missed_after(response_ns, plan.period_ns);
 	if (missed > now.total - now.done - 1)
 		missed = now.total - now.done - 1;
-	store((struct tire_sample){.time_ns = now.release_ns,
-				   .latency_ns = everywhere_ns - now.release_ns,
+	store((struct tire_sample){.time_ns = released_ns,
+				   .latency_ns = everywhere_ns - released_ns,
 				   .response_ns = response_ns,
 				   .step_ns = now_ns - begin_ns,
 				   .missed = missed});
@@ -200,6 +205,8 @@ static void timed_step_over(void *arg)
 	if (plan.rests && overloads(now_ns, now_ns - begin_ns))
 		now.books.overload = now.ended = true;
 	now.over = now.ended || now.done >= now.total;
+	if (now.phase == MEASURE && !now.over)
+		tire_frame_offer(now.books.steps, released_ns, now_ns, now.release_ns);
 }
 
 static void begin_phase(enum phase phase, int64_t total, int64_t length_ns, int64_t release_ns)
@@ -312,7 +319,7 @@ int tire_run_make(const struct tire_plan *asked)
 	plan = *asked;
 	samples = memory_get(RING * sizeof(*samples));
 	workers = memory_get(plan.threads * sizeof(*workers));
-	if (!samples || !workers || !plan.solver->make(plan.model, plan.threads))
+	if (!samples || !workers || !plan.solver->make(plan.model, plan.threads) || !tire_frame_make(&plan))
 		return harness_no_memory();
 	slot_ring_init(&ring, RING);
 	barrier_init(&now.barrier, plan.threads, plan.cpus);

@@ -14,6 +14,7 @@
 #include "harness/harness.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
+#include "probes/tire/frame.h"
 #include "probes/tire/kernel.h"
 #include "probes/tire/memory_left.h"
 #include "probes/tire/run.h"
@@ -459,7 +460,11 @@ static const char *reason(void)
 static int run(struct harness *h)
 {
 	begin(h);
-	harness_drain(h, take, DRAIN_NS);
+	while (take(&h->j)) {
+		harness_pause(tire_frame_exchange(&h->j, DRAIN_NS));
+		harness_stopping(h);
+	}
+	take(&h->j);
 	for (unsigned int i = 0; i < h->series_count; i++) {
 		all[i].lost = tire_run_books()->lost;
 		all[i].reached_ns = tire_run_books()->end_ns;

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from rtgauge.cli.progress_display import Display
-    from rtgauge.live.live_state import LiveState
+    from rtgauge.live.live_state import LiveState, Motion
     from rtgauge.record.model import LeftOut, Step, StepKey
-    from rtgauge.record.stream import SeriesLine, Window
+    from rtgauge.record.stream import Frame, SeriesLine, Window
     from rtgauge.runner.context import Progress
 
 ADDRESS = re.compile(r"[0-9]{1,5}|(?:[0-9.]+|localhost|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
@@ -30,6 +30,7 @@ class Both:
 
     def __init__(self, display: Display, state: LiveState) -> None:
         self._listeners: tuple[Progress, Progress] = (display, state)
+        self._state = state
 
     def run_begins(self, steps: list[StepKey], expected_s: list[float]) -> None:
         """The steps that will be measured."""
@@ -66,6 +67,14 @@ class Both:
         for listener in self._listeners:
             listener.window(window)
 
+    def watched(self) -> bool:
+        """Whether a browser shows what moves."""
+        return self._state.watched()
+
+    def frame(self, frame: Frame) -> None:
+        """What the step simulates has moved."""
+        self._state.frame(frame)
+
     def step_ends(self, step: Step) -> None:
         """The step is in the record."""
         for listener in self._listeners:
@@ -87,6 +96,16 @@ def with_addresses(arguments: Sequence[str]) -> list[str]:
     return result
 
 
+def _motion(key: StepKey) -> Motion:
+    """Whether a step has frames. A target over SSH keeps what its engine says in a file, which frames would fill."""
+    from rtgauge.probe import registry as probes
+    from rtgauge.target.address import LOCAL
+
+    if not probes.get(key.probe).frames:
+        return "none"
+    return "shown" if key.targets.get("self") == LOCAL else "elsewhere"
+
+
 @contextmanager
 def listening(display: Display, live_at: str | None) -> Generator[Progress]:
     """What the runner tells its progress to: the display, and with an address (empty: the default one) the live page too, while this is entered.
@@ -99,7 +118,7 @@ def listening(display: Display, live_at: str | None) -> Generator[Progress]:
     from rtgauge.live.live_server import LiveServer, parse_address
     from rtgauge.live.live_state import LiveState
 
-    state = LiveState(display.title)
+    state = LiveState(display.title, _motion)
     with LiveServer(state, parse_address(live_at)) as server:
         display.say(f"live  {server.url}")
         yield Both(display, state)

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from rtgauge.cli.console import Console
 from rtgauge.record.model import LeftOut, Step, StepKey
-from rtgauge.record.stream import SeriesLine, Window
+from rtgauge.record.stream import Frame, SeriesLine, Window
 from rtgauge.report.conditions import key_labels
 from rtgauge.units import format_time, plural
 
@@ -109,6 +109,13 @@ class Display:
         """Keep the largest latency of each series."""
         if window.phase == "measure" and window.max_ns is not None:
             self.worst_ns[window.series] = max(self.worst_ns.get(window.series, 0), window.max_ns)
+
+    def watched(self) -> bool:
+        """A terminal shows nothing that moves."""
+        return False
+
+    def frame(self, frame: Frame) -> None:
+        """None is asked for."""
 
     def step_ends(self, step: Step) -> None:
         """Print the step's minimum, mean, maximum and marks."""

@@ -6,7 +6,6 @@ given, so that no page from elsewhere can look through a browser (DNS rebinding)
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import ipaddress
 import os
@@ -15,28 +14,17 @@ import socket
 import threading
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from rtgauge.errors import InputError, MeasureError
 
 if TYPE_CHECKING:
+    from rtgauge.live.application import LiveApplication
     from rtgauge.live.live_state import LiveState
 
 DEFAULT_PORT = 8377
-EACH_S = 0.5
-"""Between two documents."""
 LAST_WORD_S = 2.0
 """For browsers to get the last document."""
-MOST_BROWSERS = 32
-TEMPLATE = Path(__file__).parent / "templates" / "live.html"
-HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; img-src data:; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; "
-    "frame-ancestors 'none'",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "Cache-Control": "no-store",
-}
 
 
 @dataclass(frozen=True)
@@ -88,7 +76,7 @@ class LiveServer:
         self.state = state
         self.address = address
         self.token = None if address.loopback else secrets.token_urlsafe(18)
-        self.browsers = 0
+        self._application: LiveApplication | None = None
         self._server: Any = None
         self._thread: threading.Thread | None = None
         self._socket: socket.socket | None = None
@@ -103,55 +91,11 @@ class LiveServer:
         shown = f"[{host}]" if ":" in host else host
         return f"http://{shown}:{port}/" + (f"?token={self.token}" if self.token else "")
 
-    def _allowed(self, connection: Any) -> bool:
-        """Whether a request has the token, or, on loopback, names this machine."""
-        host = str(connection.headers.get("host", "")).rsplit(":", 1)[0].strip("[]")
-        if self.token is None:
-            return host in {"localhost", "127.0.0.1", "::1", self.address.host}
-        return secrets.compare_digest(str(connection.query_params.get("token", "")).encode(), self.token.encode())
-
-    def _application(self) -> Any:
-        from starlette.applications import Starlette
-        from starlette.requests import Request
-        from starlette.responses import HTMLResponse, PlainTextResponse, Response
-        from starlette.routing import Route, WebSocketRoute
-        from starlette.websockets import WebSocket, WebSocketDisconnect
-
-        page = TEMPLATE.read_text(encoding="utf-8")
-
-        async def show(request: Request) -> Response:
-            if not self._allowed(request):
-                return PlainTextResponse("this address needs the token that rtgauge printed", status_code=403, headers=HEADERS)
-            return HTMLResponse(page, headers=HEADERS)
-
-        async def follow(socket: WebSocket) -> None:
-            origin, host = socket.headers.get("origin"), socket.headers.get("host", "")
-            if not self._allowed(socket) or (origin is not None and origin.split("://")[-1] != host) or self.browsers >= MOST_BROWSERS:
-                await socket.close(1008)
-                return
-            await socket.accept()
-            self.browsers += 1
-            try:
-                last = b""
-                while True:
-                    ended, document = self.state.ended, self.state.document()
-                    if document != last:
-                        await socket.send_text(document.decode())
-                        last = document
-                    if ended:
-                        break
-                    await asyncio.sleep(EACH_S)
-                await socket.close(1000)
-            except (WebSocketDisconnect, RuntimeError):
-                pass
-            finally:
-                self.browsers -= 1
-
-        return Starlette(routes=[Route("/", show), WebSocketRoute("/live", follow)])
-
     def __enter__(self) -> Self:
         try:
             import uvicorn
+
+            from rtgauge.live.application import LiveApplication
         except ImportError:
             raise InputError("the live page needs starlette, uvicorn and websockets: install rtgauge with its dependencies") from None
         family = socket.AF_INET6 if ":" in self.address.host else socket.AF_INET
@@ -163,8 +107,9 @@ class LiveServer:
             listening.close()
             raise InputError(f"{self.address.host}:{self.address.port} cannot be listened on: {error.strerror}; give another one with --live-at") from None
         self._socket = listening
+        self._application = LiveApplication(self.state, self.address.host, self.token)
         config = uvicorn.Config(
-            self._application(), log_level="critical", access_log=False, lifespan="off", ws="websockets-sansio", timeout_graceful_shutdown=int(LAST_WORD_S)
+            self._application.routes, log_level="critical", access_log=False, lifespan="off", ws="websockets-sansio", timeout_graceful_shutdown=int(LAST_WORD_S)
         )
         self._server = uvicorn.Server(config)
         # Signals belong to the run.
@@ -182,10 +127,10 @@ class LiveServer:
 
     def __exit__(self, *_: object) -> None:
         self.state.run_ends()
-        if self._thread is not None:
-            # Each browser gets the last document within EACH_S.
+        if self._thread is not None and self._application is not None:
+            # Each browser gets the last document within half a second.
             end_s = time.monotonic() + LAST_WORD_S
-            while self.browsers and self._thread.is_alive() and time.monotonic() < end_s:
+            while self._application.browsers and self._thread.is_alive() and time.monotonic() < end_s:
                 self._thread.join(0.05)
             self._server.should_exit = True
             self._thread.join(2 * LAST_WORD_S)

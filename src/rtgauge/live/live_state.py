@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rtgauge.record.model import LeftOut, Step, StepKey
-    from rtgauge.record.stream import SeriesLine, Window
+    from rtgauge.record.stream import Frame, SeriesLine, Window
 
 COLUMNS_NS: npt.NDArray[np.int64] = np.unique(np.round(np.logspace(2, 10, 8 * 16 + 1)).astype(np.int64))
 """Lower edges of the histogram's columns: 16 a decade from 100 ns to 10 s; what is below is in the first, what is above in the last."""
@@ -32,14 +32,21 @@ MOST_MAXIMA = 600
 """Points of the course over time: of more, two become one."""
 MOST_WAITING = 100_000
 """Windows that wait for a browser to look: more are counted at once."""
+Motion = Literal["none", "shown", "elsewhere"]
+"""Whether a step simulates something that moves; `elsewhere`: on a machine that sends no frames."""
 
 
 class LiveState:
-    """Listens to a run as the runner's `Progress` does, and gives documents. `title` names a step."""
+    """Listens to a run as the runner's `Progress` does, and gives documents and frames. `title` names a step, `motion` says whether it has frames."""
 
-    def __init__(self, title: Callable[[StepKey], str]) -> None:
+    def __init__(self, title: Callable[[StepKey], str], motion: Callable[[StepKey], Motion] = lambda _: "none") -> None:
         self._lock = threading.Lock()
         self._title = title
+        self._motion_of = motion
+        self.watchers = 0
+        self.on_frame: Callable[[], None] = lambda: None
+        """Called by the runner's thread when a frame has come."""
+        self._frame: tuple[int, Frame | None] = (0, None)
         self._steps: list[dict[str, Any]] = []
         self._before = 0
         self._expected_s: list[float] = []
@@ -52,6 +59,7 @@ class LiveState:
         self._begin_step()
 
     def _begin_step(self) -> None:
+        self._motion: Motion = "none"
         self._waiting = []
         self._names: dict[int, str] = {}
         self._metric = "latency"
@@ -73,10 +81,11 @@ class LiveState:
         with self._lock:
             self._left_out.append(f"{what.what}: {what.reason}")
 
-    def step_begins(self, number: int, key: StepKey) -> None:  # noqa: ARG002 - the runner tells it
+    def step_begins(self, number: int, key: StepKey) -> None:
         """A step begins."""
         with self._lock:
             self._begin_step()
+            self._motion = self._motion_of(key)
             self._number = number
             self._began_s = time.monotonic()
             self._steps[self._before + number]["state"] = "runs"
@@ -103,6 +112,19 @@ class LiveState:
             self._waiting.append(window)
             if len(self._waiting) >= MOST_WAITING:
                 self._count()
+
+    def watched(self) -> bool:
+        """Whether a browser wants frames of this step."""
+        return self.watchers > 0 and self._motion == "shown"
+
+    def frame(self, frame: Frame) -> None:
+        """What the step simulates has moved. Without the lock: nobody waits for one who looks."""
+        self._frame = (self._frame[0] + 1, frame)
+        self.on_frame()
+
+    def latest_frame(self) -> tuple[int, Frame | None]:
+        """Its number, from 1, and the frame; number 0: there was none."""
+        return self._frame
 
     def step_ends(self, step: Step) -> None:
         """The step is in the record."""
@@ -172,6 +194,7 @@ class LiveState:
                 "left_s": 0 if self._ended else round(left_s, 1),
                 "left_out": self._left_out,
                 "metric": self._metric,
+                "motion": self._motion,
                 "series": [{"name": self._names.get(number, f"series {number}"), **figures} for number, figures in sorted(self._series.items())],
                 "histogram": {"edges_ns": COLUMNS_NS[first : last + 1].tolist(), "counts": self._columns[first:last].tolist()},
                 "maxima": [[second * self._together, value] for second, value in self._maxima],

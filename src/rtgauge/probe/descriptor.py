@@ -138,6 +138,8 @@ class Probe(ABC):
     argument_metavar: str | None = None
     files: Mapping[str, str] = field(default_factory=dict[str, str])
     """Parameters that are a file's name on the command line, where what they keep goes, and their help; `samples` is one for all."""
+    frames: bool = False
+    """Whether its engine sends frames of what it simulates to those who watch (docs/live.md)."""
     searches: bool = False
     """Whether its command can look for the largest of it that keeps every deadline."""
     in_plans_only: frozenset[str] = frozenset()

@@ -220,6 +220,7 @@ second; real-time tells whether each step is done at its deadline.
     presenter="rtgauge.tire.page.presenter:TIRE",
     folded_above=12,
     files={"state": "Final positions and velocities into FILE: .csv, .npy, or else binary."},
+    frames=True,
     searches=True,
     alternatives=(frozenset({"duration", "steps"}),),
 )

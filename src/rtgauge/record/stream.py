@@ -89,6 +89,22 @@ class Window(Line):
     missed_bins: Bins
 
 
+class Frame(Line):
+    """The tire after a step, for those who watch it move: it is in no record."""
+
+    type: Literal["frame"]
+    step: int = Field(ge=1)
+    time_ns: int
+    every: int = Field(ge=1, description="each so many of the nodes is in it")
+    copy_ns: int = Field(description="that the copy of the positions took")
+    dropped: int = Field(ge=0, description="frames before this one that were not sent: no time was left in the period, or what was sent before was not read")
+    late: int = Field(ge=0, description="copies that ended after the next release")
+    unit_m: float = Field(gt=0, description="of the positions")
+    positions: str = Field(
+        pattern="^[A-Za-z0-9+/]*$", description="Base64 VLQ: x and y of each node as whole units, each as its distance from that of the node before"
+    )
+
+
 class OutlierLine(Outlier):
     """One of the largest latencies."""
 
@@ -163,7 +179,7 @@ class ErrorLine(Line):
 
 
 AnyLine = Annotated[
-    Hello | SeriesLine | Armed | Started | Window | OutlierLine | Summary | MarkLine | CalibrationLine | SegmentLine | ResultLine | End | ErrorLine,
+    Hello | SeriesLine | Armed | Started | Window | Frame | OutlierLine | Summary | MarkLine | CalibrationLine | SegmentLine | ResultLine | End | ErrorLine,
     Field(discriminator="type"),
 ]
 
@@ -202,7 +218,7 @@ class StreamResult:
 
     def take(self, line: AnyLine) -> None:
         """Add one line. Raises RecordError where there are more than any probe prints."""
-        self._lines += not isinstance(line, Window)
+        self._lines += not isinstance(line, (Window, Frame))
         if self._lines > MOST_LINES:
             raise RecordError(f"the engine's stream has more than {MOST_LINES} lines that are no windows: it is none of this engine")
         match line:
@@ -228,5 +244,5 @@ class StreamResult:
                 self.end = line
             case ErrorLine():
                 self.error = line
-            case Armed() | Window():
-                pass  # a WindowTable collects the windows
+            case Armed() | Window() | Frame():
+                pass  # a WindowTable collects the windows, and frames are not kept

@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast
 
 from rtgauge.errors import MeasureError
 from rtgauge.record.model import Calibration, LeftOut, Step, StepKey
-from rtgauge.record.stream import SeriesLine, Window
+from rtgauge.record.stream import Frame, SeriesLine, Window
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.resume_state import StepState
 from rtgauge.system.deployment.apply import Applied
@@ -67,6 +67,14 @@ class Progress(Protocol):
 
     def window(self, window: Window) -> None:
         """One second of one series was measured."""
+        ...
+
+    def watched(self) -> bool:
+        """Whether somebody watches what the step simulates: frames are asked of the engine only then."""
+        ...
+
+    def frame(self, frame: Frame) -> None:
+        """What the step simulates has moved."""
         ...
 
     def step_ends(self, step: Step) -> None:

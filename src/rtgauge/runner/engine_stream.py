@@ -14,7 +14,7 @@ from rtgauge.errors import EXIT_INPUT, InputError, MeasureError, RecordError
 from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.record.files import clear_errors, write_whole
 from rtgauge.record.model import InstrumentReport, PeerReport
-from rtgauge.record.stream import AnyLine, Armed, ErrorLine, StreamResult, Window, parse_line
+from rtgauge.record.stream import AnyLine, Armed, ErrorLine, Frame, StreamResult, Window, parse_line
 from rtgauge.record.window_table import WindowTable
 from rtgauge.runner.context import NotHere, RunContext
 from rtgauge.runner.refusal import explain
@@ -25,6 +25,8 @@ LAST_WORDS_S = 1.0
 LOAD_CHECK_S = 1.0
 WINDOW = b'{"type":"window",'
 """How the engine's lines of windows begin."""
+FRAME = b'{"type":"frame",'
+"""How those of frames begin, which are not kept."""
 NOT_HERE = ("placement", "method")
 """The engine's codes for what this machine lacks (docs/formats/stream.md)."""
 
@@ -78,7 +80,7 @@ class EngineStream:
         """Every line as it comes; each is kept here. Raises RecordError for a line that is none of a stream, OSError where the copy cannot be written."""
         try:
             for text in program.lines():
-                if self._log is not None:
+                if self._log is not None and not text.startswith(FRAME):
                     self._log.write(text)
                 if not text.endswith(b"\n"):
                     return  # the engine was killed in the middle of a line
@@ -127,7 +129,7 @@ def follow(program: Guarded, context: RunContext, load: RunningLoad | None, log:
     `begin` is called with what was read by then, before `go` (None: the load has begun). `log` gets a copy of the stream. Its last line may
     be an error. Raises MeasureError where it is not a stream.
     """
-    checked_s = time.monotonic()
+    checked_s, watched = time.monotonic(), False
     with clear_errors(log, log.parent.parent.parent):
         stream = EngineStream(log)
         context.interrupt.stop_by(lambda: program.say("stop"))
@@ -135,6 +137,12 @@ def follow(program: Guarded, context: RunContext, load: RunningLoad | None, log:
             for line in stream.lines(program):
                 if isinstance(line, Window):
                     context.progress.window(line)
+                elif isinstance(line, Frame):
+                    context.progress.frame(line)
+                # Of a program that outlives its connection the target keeps the output in a file, which frames would fill.
+                if watched != (program.kept is None and context.progress.watched()):
+                    watched = not watched
+                    program.say("watch" if watched else "unwatch")
                 if isinstance(line, Armed):
                     context.progress.series(stream.result.series)
                     if begin is not None:

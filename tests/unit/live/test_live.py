@@ -5,25 +5,30 @@ from __future__ import annotations
 
 import http.client
 import json
+import time
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosed, InvalidStatus
-from websockets.sync.client import connect
+from websockets.sync.client import ClientConnection, connect
 
 from rtgauge.cli.live import with_addresses
-from rtgauge.errors import InputError
+from rtgauge.errors import InputError, RecordError
+from rtgauge.live.application import MOST_UNREAD
+from rtgauge.live.frame_message import frame_message
 from rtgauge.live.live_server import Address, LiveServer, parse_address
 from rtgauge.live.live_state import MOST_MAXIMA, LiveState
 from rtgauge.record.histogram import bin_of
 from rtgauge.record.model import LeftOut, StepKey
-from rtgauge.record.stream import SeriesLine, Window
+from rtgauge.record.stream import Frame, SeriesLine, Window
+from rtgauge.record.vlq import encode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 LOOPBACK = Address("127.0.0.1", 0)
 
@@ -192,3 +197,96 @@ def test_a_taken_address_is_said_and_the_port_is_free_afterwards(state):
             pass
     with LiveServer(state, Address("127.0.0.1", port)):
         pass
+
+
+def frame(step: int, *positions: tuple[int, int]) -> Frame:
+    """With positions in units of 0.5 m."""
+    differences = np.diff(np.array(positions), axis=0, prepend=[(0, 0)]).ravel().tolist()
+    return Frame(
+        type="frame", step=step, time_ns=step * 10**7, every=3, copy_ns=1500, dropped=2, late=1, unit_m=0.5, positions=encode(differences)
+    )  # fmt: skip
+
+
+def read_message(message: bytes) -> tuple[list[float], list[list[float]]]:
+    """Its nine numbers and the positions in m."""
+    head = np.frombuffer(message[:72], "<f8")
+    return head.tolist(), (np.frombuffer(message[72:], "<f4").reshape(-1, 2) + head[7:9]).tolist()
+
+
+def test_a_frame_is_binary_for_a_browser():
+    head, positions = read_message(frame_message(7, frame(4, (2, 4), (-2, 4), (1000, -8))))
+    assert head[:7] == [7, 4, 0.04, 3, 1.5, 2, 1]
+    assert np.allclose(positions, [[1, 2], [-1, 2], [500, -4]])
+
+
+@given(st.text("ABCDwxyz0189+/", max_size=40))
+def test_any_text_of_positions_is_a_frame_or_refused(text):
+    with suppress(RecordError):
+        assert len(frame_message(1, frame(1, (0, 0)).model_copy(update={"positions": text}))) % 8 == 0
+
+
+@pytest.fixture(name="moving")
+def a_tire() -> LiveState:
+    state = LiveState(lambda key: key.load, lambda key: "shown" if key.load == "idle" else "elsewhere")
+    state.run_begins([key("idle"), key("cpu")], [10.0, 10.0])
+    return state
+
+
+def watch(url: str) -> ClientConnection:
+    return connect(url.replace("http://", "ws://").replace("/?", "/frames?").removesuffix("/") + ("" if "?" in url else "/frames"), open_timeout=60)
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Until it is true; the bound is for a test that hangs."""
+    for _ in range(60_000):
+        if condition():
+            return
+        time.sleep(0.001)
+    pytest.fail("it did not come true")
+
+
+def test_frames_are_wanted_while_a_browser_watches_a_step_that_has_some(moving):
+    with LiveServer(moving, LOOPBACK) as server:
+        assert not moving.watched()
+        with watch(server.url):
+            wait_for(lambda: moving.watchers == 1)
+            assert not moving.watched(), "no step yet"
+            moving.step_begins(0, key("idle"))
+            assert moving.watched()
+            assert document(moving)["motion"] == "shown"
+            with watch(server.url):
+                wait_for(lambda: moving.watchers == 2)
+            moving.step_begins(1, key("cpu"))
+            assert not moving.watched()
+            assert document(moving)["motion"] == "elsewhere"
+        wait_for(lambda: moving.watchers == 0)
+        moving.step_begins(0, key("idle"))
+        assert not moving.watched()
+
+
+def test_each_browser_gets_the_newest_frame_and_one_that_does_not_answer_few(moving):
+    moving.step_begins(0, key("idle"))
+    with LiveServer(moving, LOOPBACK) as server, watch(server.url) as quick, watch(server.url) as slow:
+        wait_for(lambda: moving.watchers == 2)
+        for step in range(1, 21):
+            moving.frame(frame(step, (step, 0)))
+            head, positions = read_message(quick.recv(60))
+            assert (head[0], head[1], positions) == (step, step, [[step / 2, 0]])
+            quick.send("")
+        # What the slow one did not answer holds up nothing but itself.
+        first = [read_message(slow.recv(60))[0][0] for _ in range(MOST_UNREAD)]
+        assert first == sorted(set(first))
+        with pytest.raises(TimeoutError):
+            slow.recv(0.2)
+        slow.send("")
+        wait_for_frame = read_message(slow.recv(60))[0]
+        assert wait_for_frame[0] == 20
+
+
+def test_frames_need_the_token_too(moving):
+    with LiveServer(moving, Address("0.0.0.0", 0)) as server:  # noqa: S104
+        local = server.url.replace(server.url.split("/")[2].rsplit(":", 1)[0], "127.0.0.1")
+        with pytest.raises(InvalidStatus):
+            watch(local.partition("?")[0])
+        with watch(local):
+            wait_for(lambda: moving.watchers == 1)

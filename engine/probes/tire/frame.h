@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Frames for those who watch the tire move (docs/live.md): positions of some nodes after a step. The last
+ * thread of a step copies them where a frame is wanted and the next release is far enough; the thread that
+ * drains writes them to the stream.
+ */
+#ifndef RTGAUGE_TIRE_FRAME_H
+#define RTGAUGE_TIRE_FRAME_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/json.h"
+#include "probes/tire/run.h"
+#include "rt/clock.h"
+
+#define TIRE_FRAME_NS (NS_PER_S / 60) /* between two frames at the least */
+
+enum tire_frame_state { FRAME_NONE, FRAME_WANTED, FRAME_FULL };
+
+/* WANTED by the thread that drains, FULL by the last thread of a step; the positions belong to the other one
+ * in between. */
+extern _Atomic enum tire_frame_state tire_frame_state;
+
+/* Memory for a frame; false: there is none. */
+bool tire_frame_make(const struct tire_plan *plan);
+
+bool tire_frame_copy(int64_t step, int64_t time_ns, int64_t now_ns, int64_t until_ns);
+
+/*
+ * By the last thread of the measured step number `step` (from 1), while all others wait and after everything
+ * that is measured. time_ns: when the step was released; until_ns: the next release, INT64_MAX where there is
+ * none. true: a frame was copied, which took time.
+ */
+static inline bool tire_frame_offer(int64_t step, int64_t time_ns, int64_t now_ns, int64_t until_ns)
+{
+	if (__builtin_expect(atomic_load_explicit(&tire_frame_state, memory_order_relaxed) != FRAME_WANTED,
+			     1))
+		return false;
+	return tire_frame_copy(step, time_ns, now_ns, until_ns);
+}
+
+/* By the thread that drains: writes the frame that is there, and asks for the next one where somebody
+ * watches. Gives how long to wait before the next call; idle_ns where nobody watches. */
+int64_t tire_frame_exchange(struct json *j, int64_t idle_ns);
+
+#endif
