@@ -13,9 +13,16 @@ import typer
 def export(
     record: Annotated[Path, typer.Argument(metavar="RECORD", help="A record's folder.")],
     form: Annotated[
-        str, typer.Option("--format", metavar="NAME", help="csv, json, parquet, cyclictest, hdr, junit, kcidb, latex, lava, markdown, openmetrics or tap.")
+        str,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="csv, json, parquet, cyclictest, hdr, junit, kcidb, latex, lava, markdown, openmetrics, perfetto, tap or trace.dat.",
+        ),
     ] = "csv",
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="File to write; default: standard output (not for parquet).")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="File to write; default: standard output (not for parquet and trace.dat).")
+    ] = None,
     step: Annotated[str | None, typer.Option("--step", metavar="ID", help="Only this step, e.g. 01-wakeup-idle.")] = None,
     windows: Annotated[bool, typer.Option("--windows", help="Export the windows with their histograms (parquet only).")] = False,
 ) -> None:
@@ -23,7 +30,8 @@ def export(
 
     csv, parquet: one row per step and CPU, with what was measured, how, and all statistics. json: the whole document. hdr: an HdrHistogram log. junit,
     tap: a test case a step. openmetrics: for node_exporter's textfile collector. markdown, latex: tables. kcidb, lava: results for a test lab.
-    cyclictest: the histogram that its scripts read.
+    cyclictest: the histogram that its scripts read. trace.dat, perfetto: the kernel's events around the largest latencies of one explained step, for
+    trace-cmd and KernelShark, or ui.perfetto.dev.
 
     \b
     Examples:
@@ -32,6 +40,7 @@ def export(
       rtgauge export RECORD --format junit -o rtgauge.xml
       rtgauge export RECORD --format cyclictest --step 01-wakeup-idle
       rtgauge export RECORD --format parquet --windows -o windows.parquet
+      rtgauge export RECORD --format trace.dat --step 01-wakeup-idle -o trace.dat
     """
     from rtgauge.cli.record_argument import open_record
     from rtgauge.errors import InputError

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import InputError, RecordError
 from rtgauge.escape import escaped
-from rtgauge.exporters.registry import TEXTS
+from rtgauge.exporters.registry import BINARY, TEXTS, TRACES
 from rtgauge.record.files import clear_errors, whole_file, write_whole
 from rtgauge.record.model import Distribution, RunDocument, SeriesSummary, ThreadCounts, WarmUp
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rtgauge.record.model import Step
     from rtgauge.record.reader import Record
 
-FORMATS = ("csv", "parquet", "json", *TEXTS)
+FORMATS = ("csv", "parquet", "json", *TEXTS, *TRACES)
 
 _NESTED = {"filled", "warm_up", "thread", "labels", "lower_bounds"}
 
@@ -112,16 +112,16 @@ def document(record: Record) -> RunDocument:
 
 
 def export(record: Record, fmt: str, out: Path | None, *, windows: bool = False) -> str | None:
-    """Write the record in one of FORMATS to `out`; with None, return the text (not of Parquet).
+    """Write the record in one of FORMATS to `out`; with None, return the text (not of Parquet and trace.dat).
 
     `windows` (Parquet only): export the windows instead of the statistics. Raises InputError, MeasureError or RecordError.
     """
     if windows and fmt != "parquet":
         raise InputError(f"{fmt} cannot contain the lists of windows: use --format parquet")
+    if out is None and fmt in BINARY:
+        raise InputError(f"{fmt} is binary: give a file with -o FILE")
     if fmt == "parquet":
-        if out is None:
-            raise InputError("Parquet is binary: give a file with -o FILE")
-        if windows:
+        if windows and out is not None:
             with clear_errors(out, option="-o", kind="file"):
                 _write_windows(record, out)
             return None
@@ -130,8 +130,8 @@ def export(record: Record, fmt: str, out: Path | None, *, windows: bool = False)
         data = buffer.getvalue()
     elif fmt == "csv":
         data = escaped(table(record).write_csv()).encode()
-    elif fmt in TEXTS:
-        data = TEXTS[fmt](record)
+    elif fmt in TEXTS or fmt in TRACES:
+        data = (TEXTS | TRACES)[fmt](record)
     else:
         data = (document(record).model_dump_json(indent=1) + "\n").encode()
     if out is None:

@@ -10,6 +10,7 @@ from rtgauge.exporters.document_tables import latex, markdown
 from rtgauge.exporters.hdr_log import hdr_log
 from rtgauge.exporters.junit_xml import junit
 from rtgauge.exporters.kcidb_report import kcidb
+from rtgauge.exporters.moment_traces import perfetto, trace_dat
 from rtgauge.exporters.openmetrics import openmetrics
 from rtgauge.exporters.tap_lines import tap
 
@@ -30,3 +31,8 @@ TEXTS: dict[str, Callable[[Record], bytes]] = {
     "tap": tap,
 }
 """Name -> what makes the file, UTF-8. Raise InputError where a record has nothing for the format, RecordError for a damaged record."""
+
+TRACES: dict[str, Callable[[Record], bytes]] = {"perfetto": perfetto, "trace.dat": trace_dat}
+"""The same, of the one step of a record that was explained: the kernel's events around its largest latencies."""
+BINARY = frozenset({"parquet", "trace.dat"})
+"""Formats that are no text."""

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import lines
 from rtgauge.importers.importer import Hints, Importer
-from rtgauge.importers.measurement import ImportedSeries, Measurement, doubt
+from rtgauge.importers.measurement import OVERFLOW_CYCLES, ImportedSeries, Measurement, doubt
+from rtgauge.record.model import Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -73,7 +74,7 @@ def scheduling(command: str) -> dict[str, Any]:
 
 _ROW = re.compile(r"([0-9]{1,12})((?:[ \t]+[0-9]{1,18})+)")
 _FIGURE = re.compile(r"#\s*(Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows)\s*:((?:\s+-?[0-9]{1,18})*)$")
-_CYCLES = re.compile(r"#\s*Thread\s+([0-9]{1,6})\s*:")
+_CYCLES = re.compile(r"#\s*Thread\s+([0-9]{1,6})\s*:((?:\s+[0-9]{1,12})*)(?:\s*#\s*([0-9]{1,12})\s+others)?")
 _LIVE = re.compile(
     r"T:\s*([0-9]{1,6})\s*\(\s*[0-9]+\)\s*(?:P:\s*([0-9]{1,3})\s*)?I:\s*([0-9]{1,12})\s*C:\s*([0-9]{1,18})"
     r"\s*Min:\s*(-?[0-9]{1,18})\s*Act:\s*-?[0-9]{1,18}\s*Avg:\s*(-?[0-9]{1,18})\s*Max:\s*(-?[0-9]{1,18})"
@@ -103,7 +104,8 @@ class _Text:
         self.name = name
         self.rows: dict[int, list[int]] = {}
         self.figures: dict[str, list[int]] = {}
-        self.cycle_lists: set[int] = set()
+        self.cycle_lists: dict[int, tuple[list[int], int]] = {}
+        """Thread -> the cycles whose latency was above the histogram, and how many more there were."""
         self.live: dict[int, list[int]] = {}
         self.samples: dict[int, _Samples] = {}
         self.dma_latency_us: int | None = None
@@ -142,7 +144,7 @@ class _Text:
                 raise self.damaged(f"line {number}: a second '{match[1]}' (two measurements in one file?)")
             self.figures[match[1]] = [int(part) for part in match[2].split()]
         elif match := _CYCLES.match(line):
-            self.cycle_lists.add(int(match[1]))
+            self.cycle_lists[int(match[1])] = [int(cycle) for cycle in match[2].split()], int(match[3] or 0)
         elif match := _DMA.match(line):
             self.dma_latency_us = int(match[1])
 
@@ -156,7 +158,7 @@ class _Text:
         if "Min Latencies" in self.figures:
             return len(self.figures["Min Latencies"])
         if self.cycle_lists or self.live:
-            return max(self.cycle_lists | set(self.live)) + 1
+            return max(self.cycle_lists.keys() | self.live.keys()) + 1
         if not self.rows:
             return len(next(iter(self.figures.values())))
         width = max(len(row) for row in self.rows.values())
@@ -266,6 +268,19 @@ def _verbose(text: _Text, unit_ns: int) -> tuple[list[ImportedSeries], list[Mark
     return series, [doubt("samples-lost", f"{lost} of the cycles that cyclictest -v numbered are not in the file")] if lost else []
 
 
+def _overflow_cycles(text: _Text) -> list[Result]:
+    """At which cycles each thread was above the histogram; the interval makes times of them."""
+    return [
+        Result(
+            name=OVERFLOW_CYCLES,
+            labels={"thread": thread},
+            values={"cycles": " ".join(map(str, cycles)), "others": others, "interval_ns": text.live[thread][1] * 1000 if thread in text.live else None},
+        )
+        for thread, (cycles, others) in sorted(text.cycle_lists.items())
+        if cycles
+    ]
+
+
 def parse_text(numbered: Iterable[tuple[int, str]], name: str, *, unit_ns: int | None = None) -> Measurement:
     """The measurement in the lines of the file `name`.
 
@@ -300,6 +315,7 @@ def parse_text(numbered: Iterable[tuple[int, str]], name: str, *, unit_ns: int |
         unit_known=unit_ns is not None,
         parameters=parameters,
         marks=marks,
+        results=_overflow_cycles(text),
         average_is_cut=True,
         releases=not text.deadline,
     )

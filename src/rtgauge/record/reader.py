@@ -19,6 +19,8 @@ from rtgauge.record.model import SCHEMA_VERSION, Model, Run, Step
 if TYPE_CHECKING:
     import polars as pl
 
+    from rtgauge.record.moments import MomentFile
+
 WINDOWS, BLOCKS, PARTS = "windows.parquet", "blocks.parquet", "windows-*.parquet"
 """The windows of a step; of a long one its blocks (windows merged in time), and the part files with its windows."""
 STEP_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,120}")
@@ -142,6 +144,12 @@ class Record:
 
         parts = [self.file(step, path.name) for path in sorted(self.folder(step).glob(PARTS))]
         return scan_windows(parts) if parts else self.windows(step).lazy()
+
+    def moments(self, step: Step) -> MomentFile | None:
+        """The frozen trace of the step's largest latencies; None if it was not explained. Raises RecordError."""
+        from rtgauge.record.moments import MOMENTS, MomentFile
+
+        return MomentFile.open(self.file(step, MOMENTS)) if (self.folder(step) / MOMENTS).exists() else None
 
     def samples(self, step: Step) -> dict[int, Path]:
         """Series -> file of raw samples; empty if there are none. Raises RecordError."""

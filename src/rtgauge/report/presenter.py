@@ -7,7 +7,12 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal, cast
 
+from rtgauge.explain.analysis.spikes import step_words
 from rtgauge.probe.registry import PROBES, probe_of
+from rtgauge.record.moments import MOMENTS
+
+EXPLAINED = "rtgauge.explain.page.presenter:EXPLAINED"
+"""Presenter of the steps of any probe whose largest latencies were explained."""
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
@@ -71,8 +76,9 @@ def load_presenter(path: str) -> Presenter:
 
 
 def presenters(steps: Sequence[Step]) -> list[tuple[Presenter, list[Step]]]:
-    """The presenters of these steps, each with its own of them, in the order of the probes."""
-    own: dict[str, list[Step]] = {probe.presenter: [] for probe in PROBES.values() if probe.presenter is not None}
+    """The presenters of these steps, each with its own of them: that of explained steps, and then in the order of the probes."""
+    own: dict[str, list[Step]] = {EXPLAINED: [step for step in steps if MOMENTS in step.checksums]}
+    own |= {probe.presenter: [] for probe in PROBES.values() if probe.presenter is not None}
     for step in steps:
         path = probe_of(step).presenter
         if path is not None:
@@ -95,7 +101,12 @@ def _imported_lines(step: Step) -> list[str]:
 
 
 def presenter_lines(step: Step) -> list[str]:
-    """What the presenter of a step's probe says of it in lines, or another tool that measured it; nothing where it has none."""
+    """What the presenter of a step's probe says of it in lines, or another tool that measured it; and which of its outliers are one event."""
+    together = step_words(step)
+    return [*_own_lines(step), *([] if together is None else [f"joined in time: {together}"])]
+
+
+def _own_lines(step: Step) -> list[str]:
     if step.end_reason == "imported":
         return _imported_lines(step)
     path = probe_of(step).presenter

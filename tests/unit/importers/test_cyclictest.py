@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
+from rtgauge.explain.analysis.spikes import step_words
 from rtgauge.importers.cyclictest import histogram_limit, interval_us, parse_text
 from rtgauge.importers.imported_record import import_file
 from rtgauge.importers.rt_tests import parse_json
@@ -70,6 +71,14 @@ def test_quantiles_above_the_histogram_are_lower_bounds(tmp_path):
     assert one.lower_bounds == ["p99_ns", "p99_9_ns", "mean_ns"]
     assert (one.mean_ns, one.std_ns) == (13_000, None)
     assert {"histogram-overflow", "mean-rounded", "missed-unknown"} <= marks(record)
+
+
+def test_cycles_above_the_histogram_are_joined_over_the_threads(tmp_path):
+    step = imported(DATA / "overflow.txt", tmp_path).steps[0]
+    first, second = (result.values for result in step.results)
+    assert (str(first["cycles"])[:11], first["others"], second["others"]) == ("10 30 31 13", 2, 0)
+    # thread 0 has 14 groups of neighbours, thread 1 six cycles, of which 10 and 573 are also thread 0's
+    assert step_words(step) == "26 outliers on 2 threads are 18 events: 2 on several threads at once, at most on threads 0-1"
 
 
 def test_json_knows_cpus_time_and_interval(tmp_path):

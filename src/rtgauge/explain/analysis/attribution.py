@@ -8,9 +8,9 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rtgauge.explain.analysis.contexts import Context, CpuTimeline, Frame, Span, Task, timelines
 from rtgauge.explain.analysis.stall import LateTimers, stood_still
 from rtgauge.explain.analysis.thread_path import Phase, Piece, ThreadPath, thread_path
+from rtgauge.explain.trace.contexts import Context, CpuTimeline, Frame, Span, Task, timelines
 
 if TYPE_CHECKING:
     from rtgauge.explain.trace.events import Lost

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rtgauge.explain.analysis.attribution import Explanation
 
 MENDS: dict[Kind, tuple[str, ...]] = {
-    Kind.IRQ: ("irqs-on-isolated", "threaded-interrupts", "isolated-cpus"),
+    Kind.IRQ: ("irqs-on-isolated", "isolated-cpus", "threaded-interrupts"),
     Kind.INTERRUPT: ("nohz-full", "isolated-cpus"),
     Kind.SOFTIRQ: ("irqs-on-isolated", "isolated-cpus", "preempt-rt-running"),
     Kind.NMI: ("nmi-watchdog",),

@@ -6,10 +6,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rtgauge.importers.measurement import OVERFLOW_CYCLES
 from rtgauge.units import format_cpu_list, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from rtgauge.record.model import Result, Step
+
+FAR = 3
+"""How many times the p99 of its step a latency is that is looked at: all CPUs have some small latencies at the same time, as they are released together."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +60,42 @@ def joint_events(spikes: Iterable[Spike]) -> list[JointEvent]:
     return [JointEvent(tuple(event)) for event in events]
 
 
-def joint_words(events: list[JointEvent]) -> str | None:
-    """ "19 outliers on 16 CPUs are 2 events: the machine's, on all CPUs at once"; None where there is nothing to join: one CPU, or no two at one time."""
+def joint_words(events: list[JointEvent], who: str = "CPU") -> str | None:
+    """ "19 outliers on 16 CPUs are 2 events; ..."; None where there is nothing to join: one CPU, or no two at one time. `who`: what has the numbers."""
     spikes = [spike for event in events for spike in event.spikes]
     cpus = sorted({spike.cpu for spike in spikes})
     shared = [event for event in events if len(event.cpus) > 1]
     if len(cpus) < 2 or not shared:
         return None
-    text = f"{plural(len(spikes), 'outlier')} on {len(cpus)} CPUs are {plural(len(events), 'event')}"
     widest = max(shared, key=lambda event: len(event.cpus))
-    return f"{text}; {len(shared)} of them on several CPUs at once, at most on {len(widest.cpus)} (CPUs {format_cpu_list(widest.cpus)})"
+    most = f"{who}s {format_cpu_list(widest.cpus)}"
+    events_words = f"{plural(len(spikes), 'outlier')} on {len(cpus)} {who}s are {plural(len(events), 'event')}"
+    if len(shared) == len(events) == 1:
+        return f"{events_words}, on {most} at once"
+    return f"{events_words}: {len(shared)} on several {who}s at once, at most on {most}"
+
+
+def step_words(step: Step) -> str | None:
+    """The spikes of a step joined on their time, in words; None: nothing to join. They are the overflow cycles that cyclictest listed, or else the outliers far
+    above the rest, if at least half of them were on several CPUs at once: some meet by chance.
+    """
+    listed = [result for result in step.results if result.name == OVERFLOW_CYCLES]
+    if listed:
+        return joint_words(joint_events(spike for result in listed for spike in _listed(result)), "thread")
+    p99 = None if step.total is None else step.total.p99_ns
+    if p99 is None:
+        return None
+    far = [outlier for outlier in step.outliers if outlier.cpu is not None and outlier.value_ns > FAR * max(p99, 1)]
+    events = joint_events(Spike(outlier.cpu or 0, outlier.time_ns, outlier.time_ns + outlier.value_ns) for outlier in far)
+    shared = sum(len(event.spikes) for event in events if len(event.cpus) > 1)
+    return joint_words(events) if 2 * shared >= len(far) else None
+
+
+def _listed(result: Result) -> list[Spike]:
+    """The overflow cycles of one thread. A cycle's time is known to the cycle only: threads do not start together."""
+    thread, interval, text = result.labels.get("thread"), result.values.get("interval_ns"), result.values.get("cycles")
+    if not isinstance(thread, int) or not isinstance(text, str):
+        return []
+    length = interval if isinstance(interval, int) and interval > 0 else 1_000_000
+    cycles = [int(word) for word in text.split() if word.isdecimal() and len(word) < 12]
+    return [Spike(thread, cycle * length, cycle * length, length // 2) for cycle in cycles]

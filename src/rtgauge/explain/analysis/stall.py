@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rtgauge.explain.analysis.contexts import CpuTimeline
+    from rtgauge.explain.trace.contexts import CpuTimeline
     from rtgauge.explain.trace.events import EventTable
 
 LEAST_STALL_NS = 20_000

@@ -183,6 +183,12 @@ class Symbols:
             raise RecordError("the symbols of the trace are damaged") from None
         return cls(tuple(address for address, _ in pairs), tuple(name for _, name in pairs))
 
+    def with_others(self, others: Symbols) -> Symbols:
+        """These and others, of which these go before."""
+        known = dict(zip(others.addresses, others.names, strict=True)) | dict(zip(self.addresses, self.names, strict=True))
+        pairs = sorted(known.items())
+        return Symbols(tuple(address for address, _ in pairs), tuple(name for _, name in pairs))
+
     def name(self, address: int) -> str | None:
         """The name of the function whose first byte is `address`; None: not known."""
         from bisect import bisect_left

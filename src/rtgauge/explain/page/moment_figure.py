@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT
+"""The figure of one latency: a lane a CPU with who ran and the interrupts in it, the parts of the latency, its release and its wake-up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import altair as alt
+
+from rtgauge.explain.analysis.attribution import Kind
+from rtgauge.explain.analysis.sentence import culprit_name, us
+from rtgauge.explain.trace.contexts import timelines
+from rtgauge.report.figures.figure import Figure, csv, layered
+
+if TYPE_CHECKING:
+    from rtgauge.explain.analysis.attribution import Culprit, Explanation
+    from rtgauge.explain.trace.contexts import Context, CpuTimeline
+    from rtgauge.explain.trace.events import Event
+    from rtgauge.explain.trace.formats import Symbols
+    from rtgauge.record.model import Step
+
+ROW = 46
+MOST_CPUS = 16
+MOST_COLOURS = 7
+FINEST = 1500
+"""Pieces shorter than this part of the figure are joined with their neighbours."""
+MARKS, LATENCY = " ", "latency"
+"""The lanes above those of the CPUs: the names of the marks, and the parts."""
+OTHER = "other"
+_COLUMNS = {"lane": "string", "who": "string", "kind": "string", "start": "number", "end": "number"}
+Bar = tuple[str, str, str, float, float]
+
+
+def figure_name(step: Step) -> str:
+    """What the figure of a step's worst latency is called."""
+    return f"explained-{step.id}"
+
+
+def moment_figure(explanation: Explanation, step: Step, symbols: Symbols, title: str) -> Figure:
+    """The worst latency of a step. `symbols`: names of the kernel's functions."""
+    moment = explanation.moment
+    length = max(explanation.latency_ns, 1)
+    begin, end = moment.release_ns - length // 5, moment.end_ns + length // 20
+    lines = timelines(moment.table, symbols)
+    own = {cpu for part in explanation.parts for _, _, cpu in part.spans} | {moment.cpu}
+    shown = sorted(sorted(lines, key=lambda cpu: (cpu not in own, cpu))[:MOST_CPUS])
+    divisor, unit = (1e6, "ms") if length > 20_000_000 else (1e3, "us")
+
+    def scaled(time_ns: int) -> float:
+        return (time_ns - moment.release_ns) / divisor
+
+    tasks: list[Bar] = []
+    interrupts: list[Bar] = []
+    for cpu in shown:
+        lane = f"CPU {cpu}"
+        tasks += [(lane, who, "task", scaled(start), scaled(stop)) for who, start, stop in _joined(lines[cpu], begin, end, _task)]
+        interrupts += [(lane, who, "in it", scaled(start), scaled(stop)) for who, start, stop in _joined(lines[cpu], begin, end, _interrupt)]
+    parts = [
+        (LATENCY, _part_name(part.culprit, explanation), us(part.ns) + " us", scaled(start), scaled(stop))
+        for part in explanation.parts
+        for start, stop, _ in part.spans
+    ]
+    taken = Counter[str]()
+    for _, who, _, start, stop in (*tasks, *parts, *interrupts):
+        taken[who] += round((stop - start) * 1000)
+    known = [who for who, _ in taken.most_common() if who != "idle"]
+    named = known if len(known) <= MOST_COLOURS + 1 else [*known[:MOST_COLOURS], OTHER]
+    order = [MARKS, LATENCY, *(f"CPU {cpu}" for cpu in shown)]
+    marks = [("release", 0.0), *(("wake-up", scaled(event.time_ns)) for event in _wakeups(explanation)), ("clock read", scaled(moment.end_ns))]
+    spec = layered(_layers(tasks, interrupts, parts, named, order, marks, (scaled(begin), scaled(end)), unit), height=ROW * len(order) + 16, description=title)
+    notes = ["Bars: the task that the CPU was in; thin bars above them: interrupts and softirqs; grey: idle. The first lane: the parts of the latency."]
+    if len(lines) > len(shown):
+        notes.append(f"{len(lines) - len(shown)} more CPUs are not drawn.")
+    return Figure(figure_name(step), title, title, [spec], notes=notes)
+
+
+def _wakeups(explanation: Explanation) -> list[Event]:
+    moment = explanation.moment
+    wakeups = [event for event in moment.table.events if event.name == "sched_waking" and event.number("pid") == moment.thread]
+    return [event for event in wakeups if moment.release_ns <= event.time_ns <= moment.end_ns][:1]
+
+
+def _part_name(culprit: Culprit, explanation: Explanation) -> str:
+    """As the lanes of the CPUs call it."""
+    if culprit.kind is Kind.TASK:
+        return culprit.name
+    return explanation.path.name or culprit_name(culprit) if culprit.kind is Kind.OWN else culprit_name(culprit)
+
+
+def _task(context: Context) -> str | None:
+    if context.task is None:
+        return None
+    return "idle" if context.task.idle else context.task.name or f"pid {context.task.pid}"
+
+
+def _interrupt(context: Context) -> str | None:
+    frame = context.interrupt
+    if frame is None:
+        return None
+    return f"irq {frame.key} ({frame.name})" if frame.kind == "irq" else f"softirq {frame.name}" if frame.kind == "softirq" else f"{frame.name} interrupt"
+
+
+def _joined(line: CpuTimeline, begin: int, end: int, label: Callable[[Context], str | None]) -> list[tuple[str, int, int]]:
+    """(who, start, end) of the spans with a label, neighbours of one label joined; a gap too short to be seen is none."""
+    finest = (end - begin) // FINEST
+    joined: list[tuple[str, int, int]] = []
+    for span in line.spans(begin, end):
+        who = label(span.context)
+        if who is None:
+            continue
+        if joined and joined[-1][0] == who and span.start_ns - joined[-1][2] <= finest:
+            joined[-1] = (who, joined[-1][1], span.end_ns)
+        elif joined and joined[-1][2] - joined[-1][1] < finest and span.start_ns - joined[-1][2] <= finest:
+            joined[-1] = (who if span.end_ns - span.start_ns > joined[-1][2] - joined[-1][1] else joined[-1][0], joined[-1][1], span.end_ns)
+        else:
+            joined.append((who, span.start_ns, span.end_ns))
+    return joined
+
+
+def _layers(
+    tasks: list[Bar],
+    interrupts: list[Bar],
+    parts: list[Bar],
+    named: list[str],
+    order: list[str],
+    marks: list[tuple[str, float]],
+    domain: tuple[float, float],
+    unit: str,
+) -> list[alt.Chart]:
+    def coloured(bars: list[Bar]) -> list[tuple[str, str, str, float, float, str]]:
+        return [(*bar, bar[1] if bar[1] in named else OTHER) for bar in bars if bar[1] != "idle"]
+
+    columns = {**_COLUMNS, "colour": "string"}
+    x = alt.X("start:Q", scale=alt.Scale(domain=list(domain), nice=False), axis=alt.Axis(title=f"time after the release ({unit})", tickCount=10))
+    y = alt.Y("lane:N", sort=order, scale=alt.Scale(domain=order), axis=alt.Axis(title=None, grid=False, ticks=False, domain=False, labelFontSize=12))
+    colour = alt.Color("colour:N", sort=named, scale=alt.Scale(domain=named), legend=alt.Legend(title=None, columns=4))
+    tooltip = [alt.Tooltip("who:N"), alt.Tooltip("start:Q", title=f"from ({unit})"), alt.Tooltip("end:Q", title=f"to ({unit})")]
+    idle = [bar for bar in tasks if bar[1] == "idle"]
+    rules = alt.Chart(csv({"what": "string", "start": "number"}, marks))
+    return [
+        alt.Chart(csv(_COLUMNS, idle)).mark_bar(height=4, style="muted", opacity=0.4, clip=True).encode(x=x, x2="end:Q", y=y, tooltip=tooltip),
+        alt.Chart(csv(columns, coloured(tasks))).mark_bar(height=20, clip=True).encode(x=x, x2="end:Q", y=y, color=colour, tooltip=tooltip),
+        alt.Chart(csv(columns, coloured(interrupts))).mark_bar(height=10, yOffset=-14, clip=True).encode(x=x, x2="end:Q", y=y, color=colour, tooltip=tooltip),
+        alt.Chart(csv(columns, coloured(parts))).mark_bar(height=26, clip=True).encode(x=x, x2="end:Q", y=y, color=colour, tooltip=[*tooltip, "kind:N"]),
+        rules.mark_rule(strokeDash=[4, 3], strokeWidth=1.5, style="ink", clip=True).encode(x=x),
+        *(_mark_name(mark, line, x, last=line == len(marks) - 1) for line, mark in enumerate(marks)),
+    ]
+
+
+def _mark_name(mark: tuple[str, float], line: int, x: alt.X, *, last: bool) -> alt.Chart:
+    """The name of a mark beside its rule, a line lower than the one before; of the last one at the left, where there is room."""
+    name = alt.Chart(csv({"what": "string", "start": "number"}, [mark]))
+    drawn = name.mark_text(align="right" if last else "left", baseline="top", dx=-3 if last else 3, fontSize=11, style="ink")
+    return drawn.encode(x=x, y=alt.value(13 * line), text="what:N")

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""What the terminal and the page show of explained steps, and the raw traces that are exported of them."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from rich.console import Console
+
+from rtgauge.errors import InputError, RecordError
+from rtgauge.explain.analysis.explained_step import explained_steps
+from rtgauge.explain.analysis.spikes import step_words
+from rtgauge.exporters.record_export import export
+from rtgauge.record.model import Outlier
+from rtgauge.record.moments import MOMENTS, MomentFile
+from rtgauge.record.reader import Record
+from rtgauge.report.figures.collect import figures
+from rtgauge.report.figures.source import Source
+from rtgauge.report.page import html
+from rtgauge.report.terminal import print_summary
+from tests.support.explained import add_moments, moment_document, real_formats, real_moment
+from tests.support.records import Shape, write_record
+from tests.unit.explain.made_events import LOWER, MEASURED, Story
+from tests.unit.exporters.test_traces import lines_of, slices
+
+if TYPE_CHECKING:
+    from rtgauge.explain.trace.moment import Moment
+
+
+def by_irq(latency: float) -> Moment:
+    """A handler keeps the timer of CPU 1; its bottom half runs before it."""
+    story = Story().switch(-500, 1, MEASURED, LOWER, state=1).at(-1, 1, "irq_handler_entry", irq=31, name="virtio-net")
+    story.at(latency - 25, 1, "irq_handler_exit", irq=31).at(latency - 24, 1, "softirq_entry", vec=3).at(latency - 14, 1, "softirq_exit", vec=3)
+    return story.timer(latency - 13, 1).switch(latency - 5, 1, LOWER, MEASURED).moment(latency)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A record of two steps: of the first a real moment was frozen, of the second three drawn ones."""
+    record = write_record(tmp_path, Shape(loads=("idle", "cpu"), seconds=2, marks=False))
+    first, second = json.loads((record / "run.json").read_text())["steps"]
+    add_moments(record, first, real_formats(), [{"type": "moment", **real_moment()}])
+    add_moments(record, second, real_formats(), [moment_document(by_irq(latency), real_formats()) for latency in (80.5, 212.125, 120.25)])
+    return record
+
+
+def shown(record: Record, width: int = 140) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    print_summary(record, console)
+    text = console.file
+    assert isinstance(text, io.StringIO)
+    return text.getvalue()
+
+
+def test_the_terminal_ranks_culprits_and_tells_the_worst_with_its_sum(path: Path) -> None:
+    text = shown(Record.open(path))
+    assert "1. task hog: 100% of outliers, 97.9% of their time, worst 2,392.7 us" in text
+    assert "worst: 2,444.631 us on CPU 0: 2,392.723 us task hog (real-time priority 90, pid 28716) ran" in text
+    assert "24.787 timer late in hog + 16.094 local timer interrupt + 2,392.723 task hog + 11.027 the measured thread itself = 2,444.631 us" in text
+    assert "1. irq 31 (virtio-net): 100% of outliers" in text
+    assert "/proc/irq/31/smp_affinity_list" in text
+    assert "(rtgauge audit: irqs-on-isolated)" in " ".join(text.split())
+
+
+def test_the_page_has_the_ranking_the_parts_and_the_figure(path: Path) -> None:
+    record = Record.open(path)
+    page = html(record)
+    assert page.count('id="explained"') == 1
+    assert "handler of irq 31 (virtio-net)" in page
+    drawn = figures(Source.of(record))
+    assert [name for name in drawn if name.startswith("explained-")] == [f"explained-{step.id}" for step in record.steps]
+    (spec,) = drawn[f"explained-{record.steps[1].id}"].specs
+    text = json.dumps(spec)
+    assert all(name in text for name in ("CPU 0", "CPU 1", "release", "wake-up", "clock read", "irq 31 (virtio-net)"))
+
+
+def test_a_record_without_moments_says_nothing_of_culprits(tmp_path: Path) -> None:
+    record = Record.open(write_record(tmp_path, Shape(loads=("idle",), seconds=2)))
+    assert explained_steps(record) == []
+    assert "explained" not in shown(record)
+    with pytest.raises(InputError, match="no step here has a trace: measure with --explain"):
+        export(record, "perfetto", None)
+
+
+def test_a_step_in_which_nothing_was_frozen_says_so(tmp_path: Path) -> None:
+    record = write_record(tmp_path, Shape(loads=("idle",), seconds=2))
+    add_moments(record, json.loads((record / "run.json").read_text())["steps"][0], real_formats(), [])
+    assert "idle: explained: no latency was frozen" in shown(Record.open(record))
+    assert html(Record.open(record))
+
+
+def test_raw_traces_are_exported_of_one_step(path: Path, tmp_path: Path) -> None:
+    record = Record.open(path)
+    out = tmp_path / "trace.dat"
+    with pytest.raises(InputError, match="a trace is of one step: choose it with --step, one of"):
+        export(record, "trace.dat", out)
+    one = Record(record.path, record.run, record.steps[:1], record.systems)
+    with pytest.raises(InputError, match=r"trace.dat is binary: give a file with -o FILE"):
+        export(one, "trace.dat", None)
+    export(one, "trace.dat", out)
+    (explained,) = explained_steps(one)
+    table = explained.explanations[0].moment.table
+    assert len(lines_of(out.read_bytes(), tmp_path)) == len(table.events) == 247
+    text = export(one, "perfetto", None)
+    assert text is not None
+    assert len(slices(json.loads(text))) == 3
+
+
+DAMAGES = [
+    b"",
+    b"no gzip",
+    gzip.compress(b"not json\n"),
+    gzip.compress(b'{"type":"moment"}\n'),
+    gzip.compress(b'{"type":"trace_formats"}\n')[:-9],
+    gzip.compress(b"[1]\n"),
+]
+
+
+@pytest.mark.parametrize("data", DAMAGES)
+def test_a_damaged_file_of_moments_is_refused_in_one_line(tmp_path: Path, data: bytes) -> None:
+    file = tmp_path / MOMENTS
+    file.write_bytes(data)
+    with pytest.raises(RecordError) as caught:
+        list(MomentFile.open(file).moments())
+    assert "\n" not in str(caught.value)
+    assert str(file) in str(caught.value)
+
+
+@pytest.mark.parametrize("damage", [{"pages": {"0": ["AAAA"]}}, {"thread": None}, {"symbols": {"x": "y"}}])
+def test_a_damaged_moment_is_an_error_of_the_record(tmp_path: Path, damage: dict[str, Any]) -> None:
+    record = write_record(tmp_path, Shape(loads=("idle",), seconds=2))
+    add_moments(record, json.loads((record / "run.json").read_text())["steps"][0], real_formats(), [{"type": "moment", **real_moment(), **damage}])
+    with pytest.raises(RecordError):
+        explained_steps(Record.open(record))
+
+
+def test_outliers_of_all_cpus_at_one_time_are_one_event(tmp_path: Path) -> None:
+    step = Record.open(write_record(tmp_path, Shape(loads=("idle",), seconds=2))).steps[0]
+    far = [Outlier(series=cpu, time_ns=5_000_000 + cpu, value_ns=900_000, cpu=cpu) for cpu in range(4)]
+    assert step_words(step.model_copy(update={"outliers": far})) == "4 outliers on 4 CPUs are 1 event, on CPUs 0-3 at once"
+    near = [outlier.model_copy(update={"value_ns": 5_000}) for outlier in far]
+    assert step_words(step.model_copy(update={"outliers": near})) is None
