@@ -234,7 +234,7 @@ def _spans(record: Record) -> list[_Span]:
         cpus = time_series(step)
         if not cpus:
             continue
-        rows = record.windows(step).filter(pl.col("series").is_in(list(cpus))).select("series", "phase", "start_ns", "end_ns", "missed", "max_ns")
+        rows = record.windows(step, ["series", "phase", "start_ns", "end_ns", "missed", "max_ns"]).filter(pl.col("series").is_in(list(cpus)))
         if rows.height <= len(cpus):
             continue  # one window a series, as an import has it: no course in it
         starts = [rows["start_ns"].min(), step.load.started_ns]
