@@ -105,5 +105,5 @@ def _merged_bins(rows: pl.DataFrame, groups: int, bins: str, counts: str) -> lis
         merged_at.append(np.nonzero(filled)[1] + low)
         merged_counts.append(totals[filled])
         merged_lengths.append(filled.sum(axis=1))
-    behind = np.cumsum(np.concatenate(merged_lengths))
-    return [list_column(name, np.concatenate(flat), behind) for name, flat in ((bins, merged_at), (counts, merged_counts))]
+    in_lists = np.concatenate(merged_lengths)
+    return [list_column(name, pl.Series(np.concatenate(flat)), in_lists) for name, flat in ((bins, merged_at), (counts, merged_counts))]

@@ -260,9 +260,7 @@ def summarise_step(
         merged = merge(windows, number, limits_ns=limits_ns)
         marks += _disagreements(merged, number, line, unplaced_allowed=unplaced_allowed or number in without_summary)
         result.append(
-            summarise(
-                windows, number, metric=info["metric"], unit=info["unit"], labels=info["labels"], engine=line, resolution_ns=resolution_ns, merged=merged
-            )
+            summarise(windows, number, metric=info["metric"], unit=info["unit"], labels=info["labels"], engine=line, resolution_ns=resolution_ns, merged=merged)
         )
     known = {info["series"] for info in series_info}
     unknown = sorted(set(windows["series"].to_list()) - known)

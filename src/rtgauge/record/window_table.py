@@ -14,7 +14,7 @@ from rtgauge.record.blocks import block_span, in_blocks
 from rtgauge.record.files import whole_file
 from rtgauge.record.histogram import OVERFLOW_BIN
 from rtgauge.record.vlq import decode
-from rtgauge.record.windows import SCHEMA
+from rtgauge.record.windows import SCHEMA, list_column
 from rtgauge.record.windows_file import slices_of, write_windows
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ class WindowTable:
 
     def frame(self, other: WindowTable | None = None) -> pl.DataFrame:
         """The windows in order of arrival; of a long step (with those of its `other` end) merged in time, and all in part files."""
+        self._pack()
         if self._folder is None or not self.is_long(other):
             frame = pl.concat([*(part for path in self._parts for part in slices_of(path)), *self._packed]) if self.count else pl.DataFrame(schema=SCHEMA)
             for part in self._parts:
@@ -140,10 +141,7 @@ def _lists(texts: Sequence[Bins]) -> tuple[pl.Series, pl.Series]:
     falls = np.flatnonzero(bins[1:] <= bins[:-1]) + 1
     if not np.isin(falls, first).all() or bins.max(initial=0) > OVERFLOW_BIN or bins.min(initial=0) < -OVERFLOW_BIN or counts.min(initial=1) <= 0:
         raise RecordError("the bins of a window are not in rising order, out of range or empty")
-    cut = pl.DataFrame({"first": first, "pairs": pairs})
-    columns = pl.Series(bins.astype(np.int32)), pl.Series(counts.astype(np.uint64))
-    lists = cut.select(pl.lit(part).implode().list.slice("first", "pairs").alias(name) for name, part in zip(("bins", "counts"), columns, strict=True))
-    return lists["bins"], lists["counts"]
+    return list_column("bins", pl.Series(bins.astype(np.int32)), pairs), list_column("counts", pl.Series(counts.astype(np.uint64)), pairs)
 
 
 def _from_gaps(gaps: npt.NDArray[np.int64 | np.int32], pairs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -110,16 +110,13 @@ def _sum_bins(windows: pl.DataFrame, chosen: pl.Expr, bins: str, counts: str) ->
     return where - OVERFLOW_BIN, totals[where]
 
 
-def list_column(name: str, values: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> pl.Series:
-    """A list column with the type that `SCHEMA` has for it: row i is the part of `values` that ends before `ends[i]`, and begins where the row before ends."""
-    cut = pl.DataFrame({"begin": np.concatenate([[0], ends[:-1]]), "length": np.diff(ends, prepend=0)})
-    whole = pl.Series(values).cast(SCHEMA[name].inner)
-    return cut.select(pl.lit(whole).implode().list.slice("begin", "length").alias(name))[name]
+def list_column(name: str, values: pl.Series, lengths: npt.NDArray[np.int64]) -> pl.Series:
+    """A column of lists of these lengths, which are `values` one after the other."""
+    cut = pl.DataFrame({"begin": np.cumsum(lengths) - lengths, "length": lengths})
+    return cut.select(pl.lit(values).implode().list.slice("begin", "length").alias(name))[name]
 
 
-def merge(
-    windows: pl.DataFrame, series: int | Collection[int] | None = None, *, phase: str = "measure", limits_ns: Mapping[int, int] | None = None
-) -> Merged:
+def merge(windows: pl.DataFrame, series: int | Collection[int] | None = None, *, phase: str = "measure", limits_ns: Mapping[int, int] | None = None) -> Merged:
     """Merge the windows of one series, or of several together (None: of all), in one phase.
 
     `limits_ns`: series -> lower bound (ns) of its unplaced samples; by default the lowest value that the window allows.
