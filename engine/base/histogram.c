@@ -88,3 +88,27 @@ bool histogram_add(struct histogram *h, int64_t value_ns)
 		h->high = bin;
 	return true;
 }
+
+void histogram_json(const struct histogram *negatives, const struct histogram *h, const char *key,
+		    struct json *j)
+{
+	int64_t before = 0;
+
+	json_vlq_open(j, key);
+	for (uint32_t bin = negatives ? negatives->high : 0; negatives && bin && bin >= negatives->low;
+	     bin--) {
+		if (!histogram_count(negatives, bin))
+			continue;
+		json_vlq(j, -(int64_t)bin - before);
+		json_vlq(j, histogram_count(negatives, bin));
+		before = -(int64_t)bin;
+	}
+	for (uint32_t bin = h->low; bin <= h->high; bin++) {
+		if (!histogram_count(h, bin))
+			continue;
+		json_vlq(j, bin - before);
+		json_vlq(j, histogram_count(h, bin));
+		before = bin;
+	}
+	json_vlq_close(j);
+}

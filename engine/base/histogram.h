@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/json.h"
+
 #define HISTOGRAM_BINS 12101 /* the last one counts what is 10 s or more */
 
 #define HISTOGRAM_PAGE 128
@@ -31,6 +33,14 @@ void histogram_free(struct histogram *h);
 
 /* false: there is no memory, and the value is not counted. Not for measuring threads. */
 bool histogram_add(struct histogram *h, int64_t value_ns);
+
+/*
+ * Base64 VLQ (docs/formats/stream.md): in rising order of the values, where bin -b has the negatives of those
+ * of bin b (NULL: there are none), how far each bin is from the one before it, the first from 0, and its
+ * count.
+ */
+void histogram_json(const struct histogram *negatives, const struct histogram *h, const char *key,
+		    struct json *j);
 
 static inline uint32_t histogram_count(const struct histogram *h, uint32_t bin)
 {

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+static const char base64_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 void json_start(struct json *j, FILE *out)
 {
 	j->out = out;
@@ -148,16 +150,32 @@ void json_vlq_open(struct json *j, const char *key)
 /* The sign is the lowest bit; then five bits a digit, the lowest first, and the sixth where more follow. */
 void json_vlq(struct json *j, int64_t value)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	uint64_t rest = value < 0 ? (uint64_t)-value << 1 | 1 : (uint64_t)value << 1;
 
 	for (; rest > 31; rest >>= 5)
-		putc(digits[32 | (rest & 31)], j->out);
-	putc(digits[rest], j->out);
+		putc(base64_digits[32 | (rest & 31)], j->out);
+	putc(base64_digits[rest], j->out);
 }
 
 void json_vlq_close(struct json *j)
 {
+	putc('"', j->out);
+}
+
+void json_base64(struct json *j, const char *key, const unsigned char *bytes, size_t len)
+{
+	begin(j, key);
+	putc('"', j->out);
+	for (size_t i = 0; i < len; i += 3) {
+		size_t left = len - i;
+		uint32_t bits = (uint32_t)bytes[i] << 16 | (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) |
+				(left > 2 ? bytes[i + 2] : 0);
+
+		putc(base64_digits[bits >> 18], j->out);
+		putc(base64_digits[bits >> 12 & 63], j->out);
+		putc(left > 1 ? base64_digits[bits >> 6 & 63] : '=', j->out);
+		putc(left > 2 ? base64_digits[bits & 63] : '=', j->out);
+	}
 	putc('"', j->out);
 }
 

@@ -30,6 +30,8 @@ void json_str(struct json *j, const char *key, const char *text);
 void json_vlq_open(struct json *j, const char *key);
 void json_vlq(struct json *j, int64_t value);
 void json_vlq_close(struct json *j);
+/* A text in Base64 (RFC 4648, section 4). */
+void json_base64(struct json *j, const char *key, const unsigned char *bytes, size_t len);
 void json_strn(struct json *j, const char *key, const char *text, size_t len);
 
 /* Ends the line and flushes it, so that a reader sees whole lines only; false: it could not be written

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+void (*series_taken)(const struct series *s, int64_t time_ns, int64_t value_ns);
+
 static int64_t saturating_add(int64_t a, int64_t b)
 {
 	int64_t sum;
@@ -69,32 +71,6 @@ static void total_merge(struct moments *total, const struct window *w, int64_t s
 		total->max_ns = w->max_ns;
 }
 
-/* In rising order of the values, where bin -b has the negatives of those of bin b: how far each is from the
- * one before it, the first from 0, and its count. */
-static void write_bins(const struct histogram *negatives, const struct histogram *h, const char *key,
-		       struct json *j)
-{
-	int64_t before = 0;
-
-	json_vlq_open(j, key);
-	for (uint32_t bin = negatives ? negatives->high : 0; negatives && bin && bin >= negatives->low;
-	     bin--) {
-		if (!histogram_count(negatives, bin))
-			continue;
-		json_vlq(j, -(int64_t)bin - before);
-		json_vlq(j, histogram_count(negatives, bin));
-		before = -(int64_t)bin;
-	}
-	for (uint32_t bin = h->low; bin <= h->high; bin++) {
-		if (!histogram_count(h, bin))
-			continue;
-		json_vlq(j, bin - before);
-		json_vlq(j, histogram_count(h, bin));
-		before = bin;
-	}
-	json_vlq_close(j);
-}
-
 static void window_close(struct series *s, struct json *j)
 {
 	const struct window *w = &s->window;
@@ -125,8 +101,8 @@ static void window_close(struct series *s, struct json *j)
 	}
 	json_int(j, "sum_ns", sum_ns);
 	json_real(j, "m2_ns2", m2);
-	write_bins(s->negatives, &w->plain, "bins", j);
-	write_bins(NULL, &w->missed_ones, "missed_bins", j);
+	histogram_json(s->negatives, &w->plain, "bins", j);
+	histogram_json(NULL, &w->missed_ones, "missed_bins", j);
 	json_close(j, '}');
 	json_line(j);
 
@@ -194,6 +170,8 @@ static void take_sample(struct series *s, int64_t value)
 	w->sum_d2 += d * d;
 	if (s->measuring)
 		keep_outlier(s, value, release_ns(s, s->position));
+	if (series_taken)
+		series_taken(s, release_ns(s, s->position), value);
 }
 
 static void take_missed(struct series *s, int64_t would_have_been_ns)

@@ -75,6 +75,10 @@ struct series {
 	struct outlier outliers[SERIES_OUTLIERS]; /* largest first, whatever the sign */
 };
 
+/* Called with each sample of each series that was counted, of the warm-up too: time and value; NULL: nothing.
+ * Set before the first one. */
+extern void (*series_taken)(const struct series *s, int64_t time_ns, int64_t value_ns);
+
 /* Makes it a timed one: the times before start_ns + warm_up_ns are warm-up, measured_ns (INT64_MAX: until
  * stopped) after that are measured. */
 void series_timed(struct series *s, int64_t start_ns, int64_t warm_up_ns, int64_t measured_ns);

@@ -191,7 +191,10 @@ static int open_probe(struct harness *h, int argc, char **argv)
 	h->cpus = &cpus;
 	if (harness_options.duration_ns && harness_options.count)
 		return usage_error("give a duration or a count, not both");
-	status = h->check ? h->check() : 0;
+	status = explain_check();
+	if (!status && h->check)
+		status = h->check();
+	harness_options.warm_up_ns += explain_warm_up_ns();
 	if (!status)
 		status = probe_cpus_choose(&harness_options.cpus, &cpus);
 	if (!status)
@@ -291,6 +294,19 @@ static int64_t least_asleep_ns(void)
 	return since_boot_ns - clock_now_ns(CLOCK_MONOTONIC);
 }
 
+/* Whose latencies a series has, where the probe does not say it by itself. */
+static struct harness *running;
+
+static bool measured_by(const struct series *s, struct explained *who)
+{
+	const struct harness_thread *t = running->measurers ? running->measurers[s->id] : NULL;
+
+	if (!t || (s->metric && strcmp(s->metric, "latency") != 0))
+		return false;
+	*who = (struct explained){t->cpu, t->tid};
+	return true;
+}
+
 static int arm(struct harness *h, const char *name)
 {
 	struct json *j = &h->j;
@@ -298,13 +314,17 @@ static int arm(struct harness *h, const char *name)
 
 	h->dma_error =
 		harness_options.dma_latency_us >= 0 ? dma_latency_hold(harness_options.dma_latency_us) : 0;
+	running = h;
+	explain_open(h->series_count, h->explained ? h->explained : measured_by);
 	write_hello(h, name);
+	explain_announce(j);
 	json_open(j, NULL, '{');
 	json_str(j, "type", "armed");
 	json_int(j, "time_ns", clock_now_ns(CLOCK_MONOTONIC));
 	json_close(j, '}');
 	json_line(j);
 	if (!commands_wait_go()) {
+		explain_end(j);
 		stream_end(j, "stopped", STATUS_OK);
 		return -1;
 	}
@@ -334,6 +354,7 @@ void harness_go(struct harness *h)
 {
 	struct json *j = &h->j;
 
+	explain_go(clock_now_ns(CLOCK_MONOTONIC) + harness_options.warm_up_ns - explain_warm_up_ns());
 	for (unsigned int i = 0; i < h->thread_count; i++)
 		sem_post(&harness_shared.gate);
 	for (unsigned int i = 0; i < h->series_count; i++) {
@@ -400,7 +421,9 @@ void harness_pause(int64_t ns)
 
 void harness_drain(struct harness *h, bool (*take)(struct json *j), int64_t pause_ns)
 {
+	pause_ns = explain_pause_ns(pause_ns);
 	while (take(&h->j)) {
+		explain_take(&h->j);
 		harness_pause(pause_ns);
 		harness_stopping(h);
 	}
@@ -433,6 +456,7 @@ int harness_finish(struct harness *h, const char *reason)
 	}
 	for (unsigned int i = 0; i < h->series_count; i++)
 		summary_write(h->series[i], h->measurers ? h->measurers[i] : NULL, &h->j);
+	explain_end(j);
 	if (h->conclude)
 		h->conclude(j);
 	if (least_asleep_ns() - h->asleep_ns > NS_PER_S / 1000)

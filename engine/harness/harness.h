@@ -21,6 +21,7 @@
 #include "base/options.h"
 #include "base/series.h"
 #include "harness/cpus.h"
+#include "harness/explain.h"
 #include "harness/refusal.h"
 #include "rt/cache_line.h"
 #include "rt/clock.h"
@@ -163,7 +164,8 @@ struct harness {
 	int (*make)(struct harness *h);	   /* on the CPUs that are chosen: threads, series and their memory */
 	int (*started)(struct harness *h); /* the threads wait at their gate; or NULL */
 	int (*run)(struct harness *h);	   /* from `go` to the end */
-	void (*conclude)(struct json *j);  /* results and marks of its own, after the summaries; or NULL */
+	explain_who explained; /* of a series; or NULL: latencies that a thread is told with (measurers) */
+	void (*conclude)(struct json *j); /* results and marks of its own, after the summaries; or NULL */
 
 	/* the probe's, set by `make`, or constant */
 	struct harness_thread **threads;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 /* Pages of the kernel's trace buffer and the timerlat events in them: whatever the bytes are, records lie
  * within their page, and every activation comes after the one before, with no release told twice. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "probes/wakeup/activations.h"
+#include "trace/addresses.h"
 #include "trace/instance.h"
 #include "trace/page.h"
+#include "trace/symbols.h"
 
 #define DATA 16
 
@@ -82,16 +85,52 @@ static void texts_of(const uint8_t *data, size_t size)
 	free(text);
 }
 
+/* Fields of any place in any event of a page, and any lines for their names. */
+static void functions_of(const uint8_t *data, size_t size)
+{
+	static const char *const names[] = {"function", "func", "ip", "caller_offs"};
+	static struct addresses addresses;
+	static struct symbols symbols;
+	char format[128];
+	FILE *lines;
+
+	if (size < 8)
+		return;
+	addresses.count = symbols.count = 0;
+	addresses.text = UINT64_C(0xffffffff81000000);
+	snprintf(format, sizeof(format), "ID: %u\n\tfield:x %s;\toffset:%u;\tsize:%d;\n", data[0] % 4U + 1,
+		 names[data[1] % 4], (unsigned int)data[2] << (data[3] & 15), data[4] & 1 ? 4 : 8);
+	addresses_add(&addresses, format);
+	addresses_need_text(&addresses);
+	addresses_collect(&addresses, data + 8, size - 8, DATA, &symbols);
+	for (unsigned int i = 1; i < symbols.count; i++) {
+		if (symbols.address[i - 1] >= symbols.address[i])
+			abort();
+	}
+	lines = fmemopen((void *)(uintptr_t)(data + 8), size - 8, "r");
+	if (!lines)
+		return;
+	symbols_read(&symbols, lines);
+	for (unsigned int i = 0; i < symbols.count; i++) {
+		if (symbols.base[i] > symbols.address[i])
+			abort();
+	}
+	fclose(lines);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (!size)
 		return 0;
-	switch (data[0] % 3) {
+	switch (data[0] % 4) {
 	case 0:
 		page_of(data + 1, size - 1);
 		break;
 	case 1:
 		events_of(data + 1, size - 1);
+		break;
+	case 2:
+		functions_of(data + 1, size - 1);
 		break;
 	default:
 		texts_of(data + 1, size - 1);

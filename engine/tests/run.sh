@@ -91,6 +91,8 @@ engine_runs() {
 0 80 20000000 4000000 20000000 0 b" "$@"
 		done
 	fi
+	# Nothing to record in: that is told, and the rest is measured.
+	engine "$folder" wakeup --go --count 200 --policy "$policy" --explain-instance rtgauge-none --explain-cost-ns 100000000 "$@"
 	engine "$folder" calibrate
 	for probe in noise switch preempt 'semaphore --method mutex' 'semaphore --method condition'; do
 		# shellcheck disable=SC2086 # a probe with its options

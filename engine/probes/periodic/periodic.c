@@ -55,6 +55,7 @@ static const struct option_entry table[] = {
 	HARNESS_OPTION_CPU,
 	ROLES_OPTION_SLAVE_CPU,
 	HARNESS_OPTIONS_MEASURING("half-periods in the measured phase, in place of a duration"),
+	HARNESS_OPTIONS_EXPLAIN,
 };
 
 static struct toggler toggler;

@@ -83,6 +83,7 @@ static const struct option_entry table[] = {
 	HARNESS_OPTION_CPU,
 	ROLES_OPTION_SLAVE_CPU,
 	HARNESS_OPTIONS_MEASURING("stimuli in the measured phase, in place of a duration"),
+	HARNESS_OPTIONS_EXPLAIN,
 };
 
 static struct master master;
@@ -448,6 +449,16 @@ static int run(struct harness *h)
 	return harness_finish(h, harness_options.count ? "count" : "duration");
 }
 
+/* Who answers: the slave. Of a master alone it is elsewhere, and its own wake-up is what can be seen. */
+static bool explained(const struct series *s, struct explained *who)
+{
+	if (s != responses.series || role_options.space == SPACE_KERNEL)
+		return false;
+	*who = role_options.role == PATH_BOTH ? (struct explained){peer.cpu, peer.pid}
+					      : (struct explained){threads[0]->cpu, threads[0]->tid};
+	return true;
+}
+
 static struct harness harness = {
 	.table = table,
 	.option_count = sizeof(table) / sizeof(table[0]),
@@ -456,6 +467,7 @@ static struct harness harness = {
 	.started = begin_trace,
 	.run = run,
 	.conclude = conclude,
+	.explained = explained,
 	.threads = threads,
 	.thread_count = 1,
 	.series = all_series,

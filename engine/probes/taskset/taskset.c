@@ -69,6 +69,7 @@ static const struct option_entry table[] = {
 	HARNESS_OPTION_DURATION,
 	HARNESS_OPTION_WARM_UP,
 	HARNESS_OPTIONS_MACHINE,
+	HARNESS_OPTIONS_EXPLAIN,
 };
 
 static struct task_entry entries[TASK_LIST_MAX];
@@ -320,6 +321,16 @@ static int run(struct harness *h)
 	return harness_finish(h, "duration");
 }
 
+static bool explained(const struct series *s, struct explained *who)
+{
+	const struct task *t = tasks[s->id / METRICS];
+
+	if (s->id % METRICS != LATENCY && s->id % METRICS != RESPONSE)
+		return false;
+	*who = (struct explained){t->entry->cpu, t->thread.tid};
+	return true;
+}
+
 static int verb_taskset(int argc, char **argv)
 {
 	static struct harness harness = {
@@ -329,6 +340,7 @@ static int verb_taskset(int argc, char **argv)
 		.make = make,
 		.run = run,
 		.hello = hello,
+		.explained = explained,
 		.threads = threads,
 		.series = series,
 		.measurers = measurers,

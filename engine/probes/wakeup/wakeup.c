@@ -68,6 +68,7 @@ static const struct option_entry table[] = {
 	WAKEUP_OPTION_STOP_AT(&options.stop_at_ns),
 	WAKEUP_OPTION_WINDOW(&options.window_ns),
 	HARNESS_OPTIONS_MACHINE,
+	HARNESS_OPTIONS_EXPLAIN,
 };
 
 /* A measuring thread. The first part is its own while it measures; the rest is read by others before and

@@ -12,7 +12,7 @@ import typer
 from rtgauge.cli.live import Live, LiveAt, listening, where_live
 from rtgauge.cli.options import WaitForLock
 
-DIRECT = ("cpu", "interval", "policy", "priority")
+DIRECT = ("cpu", "interval", "policy", "priority", "explain")
 """Parameters of the probes that are options of their own; others are given with --set."""
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -150,6 +150,10 @@ def run(
     interval: Annotated[str | None, typer.Option(metavar="TIME", help="Time between two activations, e.g. 250us.")] = None,
     policy: Annotated[str | None, typer.Option(metavar="NAME", help="Scheduling policy: fifo, rr, deadline or other.")] = None,
     priority: Annotated[int | None, typer.Option(min=1, max=99, metavar="N", help="Real-time priority.")] = None,
+    explain: Annotated[
+        bool | None,
+        typer.Option("--explain/--no-explain", help="Explain the largest latencies by the kernel's events; default: as the plan says.", show_default=False),
+    ] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set any other parameter of the probes in every step.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of the random order, to reproduce it.")] = None,
     wait: WaitForLock = "0",
@@ -233,7 +237,7 @@ def run(
         parse_requirement(require)
     live_address = where_live(live=live, live_at=live_at)
     options = RunOptions(out=out, command=["rtgauge", *sys.argv[1:]], hold_ns=_hold_ns(hold), wait_s=wait_s(wait))
-    direct: dict[str, str | int | None] = dict(zip(DIRECT, (cpu, interval, policy, priority), strict=True))
+    direct: dict[str, str | int | None] = dict(zip(DIRECT, (cpu, interval, policy, priority, explain), strict=True))
     overrides = _overrides(
         duration=duration,
         load=load,

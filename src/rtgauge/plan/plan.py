@@ -20,6 +20,7 @@ from rtgauge.load import registry as loads
 from rtgauge.plan.plan_file import STEP_KEYS, PlanFile, plan_keys
 from rtgauge.probe import registry as probes
 from rtgauge.probe.descriptor import Probe, key_names, normalise
+from rtgauge.probe.explain_parameters import KEYS as EXPLAIN_KEYS
 from rtgauge.probe.signal_parameters import other_role
 from rtgauge.record.files import clean_name
 from rtgauge.record.model import StepKey
@@ -163,6 +164,8 @@ def _known(entries: list[dict[str, Any]]) -> set[str]:
 def _fitting(parameters: dict[str, Any], entry: dict[str, Any], known: set[str]) -> dict[str, Any]:
     """Of what is said for every step, what this one's probe knows; a key that no step of the plan knows (`known`) stays, to be refused."""
     elsewhere = known - _names(entry)
+    if entry.get("space") == "kernel" and "space" not in parameters:  # what explains is of user space: the others of the plan are
+        elsewhere |= EXPLAIN_KEYS
     return {key: value for key, value in parameters.items() if key not in elsewhere}
 
 

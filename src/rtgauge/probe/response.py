@@ -109,8 +109,8 @@ class Response(SignalProbe):
         return "tracepoints" if parameters["trace_parts"] else None
 
     def untraced(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Without the parts."""
-        return {**parameters, "trace_parts": False}
+        """Without the parts, and not explained."""
+        return {**super().untraced(parameters), "trace_parts": False}
 
     def of_peer(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """Traced is the target."""
@@ -118,8 +118,9 @@ class Response(SignalProbe):
 
     def cycle_ns(self, parameters: dict[str, Any]) -> int:
         """The fixed interval, or the mean of those drawn and an answer."""
-        drawn: int = (parameters["interval_min_ns"] + parameters["interval_max_ns"]) // 2 + ANSWER_NS
-        return parameters["interval_ns"] or drawn
+        if parameters["interval_ns"] is not None:
+            return int(parameters["interval_ns"])
+        return int(parameters["interval_min_ns"] + parameters["interval_max_ns"]) // 2 + ANSWER_NS
 
 
 PROBE = Response(

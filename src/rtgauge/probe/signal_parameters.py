@@ -16,6 +16,8 @@ from rtgauge.errors import InputError, MeasureError
 from rtgauge.instrument.address import check_address, is_latmon
 from rtgauge.probe.common_parameters import LONGEST, SPACE, MachineParameters, Space
 from rtgauge.probe.descriptor import Metric, Probe
+from rtgauge.probe.explain_parameters import NAMES as EXPLAIN_NAMES
+from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns, is_explained
 from rtgauge.target.address import target_name
 from rtgauge.units import MAX_CPU, format_duration, parse_duration_ns
 from rtgauge.validation import CpuList, DurationNs, between
@@ -111,7 +113,7 @@ def other_role(role: str) -> Role:
     return "slave" if role == "master" else "master"
 
 
-class SignalParameters(MachineParameters):
+class SignalParameters(ExplainParameters, MachineParameters):
     """Parameters of a probe on a signal path."""
 
     measured_role: ClassVar[Role]
@@ -201,6 +203,13 @@ class SignalParameters(MachineParameters):
         return self
 
     @model_validator(mode="after")
+    def _check_explained(self) -> Self:
+        self.check_explain()
+        if self.explain and (self.space == "kernel" or self.peer is not None or self.instrument is not None):
+            raise ValueError("explain is of user space on one machine, without a peer or an instrument")
+        return self
+
+    @model_validator(mode="after")
     def _check_instrument(self) -> Self:
         if self.instrument is None:
             if self.wire_offset_ns is not None:
@@ -227,8 +236,8 @@ class SignalParameters(MachineParameters):
         return self
 
 
-NOT_THE_ENGINES = frozenset({"samples", "peer_path", "peer_cpu", "instrument", "wire_offset_ns"})
-"""Parameters that the engine is not told."""
+NOT_THE_ENGINES = frozenset({"samples", "peer_path", "peer_cpu", "instrument", "wire_offset_ns"}) | EXPLAIN_NAMES
+"""Parameters that the engine is not told, or not so."""
 
 
 def check_context(space: Space, context: str | None) -> None:
@@ -289,7 +298,12 @@ class SignalProbe(Probe):
         if samples_dir is not None:
             given["samples_dir"] = samples_dir
         written = {name: ("on" if value else "off") if isinstance(value, bool) else value for name, value in given.items()}
-        return [self.name, *(f"--{name.replace('_', '-')}={value}" for name, value in written.items())]
+        explained = explain_arguments(parameters, self._measured_ns(parameters)) if is_explained(parameters) else []
+        return [self.name, *(f"--{name.replace('_', '-')}={value}" for name, value in written.items()), *explained]
+
+    def untraced(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Not explained."""
+        return {**parameters, "explain": False}
 
     @abstractmethod
     def cycle_ns(self, parameters: dict[str, Any]) -> int:
@@ -297,5 +311,8 @@ class SignalProbe(Probe):
 
     def expected_ns(self, parameters: dict[str, Any]) -> int:
         """Warm-up and measured phase."""
-        measured: int = parameters["cycles"] * self.cycle_ns(parameters) if parameters["cycles"] else parameters["duration_ns"]
-        return measured + int(parameters["warm_up_ns"])
+        measured_ns = self._measured_ns(parameters)
+        return measured_ns + int(parameters["warm_up_ns"]) + (explain_cost_ns(measured_ns) if is_explained(parameters) else 0)
+
+    def _measured_ns(self, parameters: dict[str, Any]) -> int:
+        return int(parameters["cycles"] * self.cycle_ns(parameters) if parameters["cycles"] else parameters["duration_ns"])

@@ -13,7 +13,8 @@ from pydantic import Field, model_validator
 
 from rtgauge.errors import InputError
 from rtgauge.probe.common_parameters import LONGEST, DmaLatencyUs, OnOff
-from rtgauge.probe.descriptor import Metric, Parameters, Probe
+from rtgauge.probe.descriptor import Metric, Probe
+from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns, is_explained
 from rtgauge.schedulability.model.task import Task, TaskSet, utilisation
 from rtgauge.schedulability.model.task_set_file import check_task_set, read_written
 from rtgauge.units import MAX_CPU, format_duration
@@ -67,7 +68,7 @@ def task_set_of(parameters: Mapping[str, Any]) -> TaskSet:
     return TaskSet(str(parameters["name"]), tasks, rate_monotonic=False, jitter_given=frozenset(task.name for task in tasks))
 
 
-class TasksetParameters(Parameters):
+class TasksetParameters(ExplainParameters):
     """Parameters of `taskset`."""
 
     file: str | None = Field(default=None, alias="file", description="the task set, a TOML file with a [[task]] for each task, as for rtgauge sched")
@@ -103,6 +104,7 @@ class TasksetParameters(Parameters):
         if not self.pin and self.policy != "deadline":
             raise ValueError("pin = off is for policy deadline: tasks of other policies have their CPUs")
         self._check_load(task_set)
+        self.check_explain()
         return self
 
     def _check_load(self, task_set: TaskSet) -> None:
@@ -153,11 +155,17 @@ class Taskset(Probe):
             "samples-dir": samples_dir,
         }
         force = ["--force"] if parameters["force"] else []
-        return [self.name, *(f"--{name}={value}" for name, value in options.items() if value is not None), *force]
+        explained = explain_arguments(parameters, parameters["duration_ns"], cost=not parameters["force"])
+        return [self.name, *(f"--{name}={value}" for name, value in options.items() if value is not None), *force, *explained]
+
+    def untraced(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Not explained."""
+        return {**parameters, "explain": False}
 
     def expected_ns(self, parameters: dict[str, Any]) -> int:
         """Warm-up and measured phase."""
-        return int(parameters["duration_ns"]) + int(parameters["warm_up_ns"])
+        cost_ns = explain_cost_ns(parameters["duration_ns"]) if is_explained(parameters) and not parameters["force"] else 0
+        return int(parameters["duration_ns"]) + int(parameters["warm_up_ns"]) + cost_ns
 
 
 PROBE = Taskset(

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from rtgauge.probe.common_parameters import LONGEST, SPACE, DmaLatencyUs, OnOff, Space
-from rtgauge.probe.descriptor import TRACE_INSTANCE, Bound, Metric, Pace, Parameters, Probe
+from rtgauge.probe.descriptor import TRACE_INSTANCE, Bound, Metric, Pace, Probe
+from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns, is_explained
 from rtgauge.units import NS_PER_UNIT, parse_duration_ns
 from rtgauge.validation import CpuList, DurationNs, between
 
@@ -16,7 +17,7 @@ LEAST_TIMERLAT_NS, MOST_TIMERLAT_NS = 100_000, 1_000_000_000
 """Intervals of the timerlat tracer (kernel/trace/trace_osnoise.c: timerlat_min_period, timerlat_max_period)."""
 
 
-class WakeupParameters(Parameters):
+class WakeupParameters(ExplainParameters):
     """Parameters of `wakeup`."""
 
     cpu: CpuList | None = Field(default=None, alias="cpu", description="CPUs to measure, e.g. 0-3,6; all that may be used where it is not given")
@@ -55,6 +56,7 @@ class WakeupParameters(Parameters):
             raise ValueError("give duration or count, not both")
         if self.count is not None and self.count * self.interval_ns > parse_duration_ns(LONGEST):
             raise ValueError(f"the count takes longer than {LONGEST}")
+        self.check_explain()
         if self.space == "kernel":
             self._check_kernel_space()
         return self
@@ -64,6 +66,8 @@ class WakeupParameters(Parameters):
             raise ValueError("in kernel space the interval is from 100us to 1s, in whole us: the kernel's timerlat tracer takes no other")
         if self.policy == "deadline":
             raise ValueError("in kernel space the policy is fifo, rr or other")
+        if self.explain:
+            raise ValueError("explain is of user space")
         for name, value, only in (("timer", self.timer, "nanosleep"), ("phase", self.phase, "random")):
             if value != only:
                 raise ValueError(f"{name} is of user space: the kernel's timerlat tracer has its own")
@@ -94,20 +98,25 @@ class Wakeup(Probe):
             "memory-lock": "on" if parameters["memory_lock"] else "off",
             "samples-dir": samples_dir,
         }
-        return [self.name, *(f"--{name}={value}" for name, value in options.items() if value is not None)]
+        explained = explain_arguments(parameters, self._measured_ns(parameters))
+        return [self.name, *(f"--{name}={value}" for name, value in options.items() if value is not None), *explained]
 
     def traces(self, parameters: dict[str, Any]) -> Literal["tracepoints", "timerlat"] | None:
         """In kernel space the kernel's timerlat tracer."""
         return "timerlat" if parameters.get("space") == "kernel" else None
 
     def untraced(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """In user space: its CPUs, policy and limits are the same."""
-        return {**parameters, "space": "user"}
+        """In user space and not explained: its CPUs, policy and limits are the same."""
+        return {**parameters, "space": "user", "explain": False}
 
     def expected_ns(self, parameters: dict[str, Any]) -> int:
         """Warm-up and measured phase."""
-        measured: int = parameters["count"] * parameters["interval_ns"] if parameters["count"] else parameters["duration_ns"]
-        return measured + int(parameters["warm_up_ns"])
+        measured_ns = self._measured_ns(parameters)
+        return measured_ns + int(parameters["warm_up_ns"]) + (explain_cost_ns(measured_ns) if is_explained(parameters) else 0)
+
+    @staticmethod
+    def _measured_ns(parameters: dict[str, Any]) -> int:
+        return int(parameters["count"] * parameters["interval_ns"] if parameters["count"] else parameters["duration_ns"])
 
 
 PROBE = Wakeup(
@@ -123,6 +132,7 @@ On each CPU one thread sleeps until a given time, reads the clock when it runs a
         "--count 100000 --samples latencies.csv",
         "--duration 1h --stop-at 500us --json",
         "--space kernel --interval 1ms --duration 1min",
+        "--explain --explain-above 100us",
     ),
     parameters=WakeupParameters,
     method=(

@@ -316,6 +316,34 @@ class InstrumentReport(Model):
     clock_uncertainty_ns: int = Field(description="half the time that starting it and asking the clocks took")
 
 
+class ExplainCost(Model):
+    """What recording the kernel's events cost the latencies, in stretches of the warm-up by turns without events and with them."""
+
+    pairs: int = Field(description="stretches without events that were compared with one beside them")
+    without_ns: float = Field(description="mean of the stretches' medians without events")
+    with_ns: float
+    median_ns: float = Field(description="mean difference of the medians in pairs: the cost")
+    low_ns: float = Field(description="of its interval at 90 %: both tests of an equivalence test at 5 %")
+    high_ns: float
+    bound_ns: int = Field(description="the cost that is equivalent to none")
+
+    @property
+    def is_equivalent(self) -> bool:
+        """Whether two one-sided tests at 5 % say that the cost is within the bound."""
+        return -self.bound_ns < self.low_ns and self.high_ns < self.bound_ns
+
+
+class ExplainReport(Model):
+    """What was recorded to explain the largest latencies (moments.ndjson.gz)."""
+
+    events: list[str] = Field(description="group/event: what the kernel recorded")
+    moments: int = Field(description="latencies around which that was kept")
+    not_captured: dict[str, int] = Field(description="reason -> latencies that were to be kept and were not")
+    copy_max_ns: int = Field(description="longest time that copying took the thread that does it; nothing is blind meanwhile")
+    buffer_kb: int
+    cost: ExplainCost | None = Field(default=None, description="None: the stretches had too few samples")
+
+
 class Step(Model):
     """step.json: one probe with its parameters under one load in one deployment."""
 
@@ -344,6 +372,7 @@ class Step(Model):
     outliers: list[Outlier]
     results: list[Result] = Field(default_factory=list[Result], description="answers that are no distribution (docs/formats/stream.md, `result`)")
     marks: list[Mark]
+    explain: ExplainReport | None = Field(default=None, description="what explains its largest latencies; None: nothing was recorded for that")
     tasks: list[TaskCounts] = Field(default_factory=list[TaskCounts], description="taskset: a task each, in the set's order")
     segments: list[RunSegment] = Field(default_factory=list[RunSegment], description="taskset: who ran when over the first hyperperiods")
     changes: dict[str, Any] = Field(default_factory=dict, description="what changed over the step on the target: interrupts, softirqs, ...")

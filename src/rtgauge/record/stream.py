@@ -160,6 +160,54 @@ class ResultLine(Result):
     type: Literal["result"]
 
 
+class TraceFormatsLine(Line):
+    """How the kernel lays out the events that `moment` lines have, which are those it was able to record."""
+
+    type: Literal["trace_formats"]
+    clock: str
+    events: dict[str, str] = Field(description="group/event -> its file `format`")
+    header_page: str
+    header_event: str
+    page_bytes: int = Field(ge=1, le=1 << 20)
+    cpus: int = Field(ge=1)
+
+
+class MomentLine(Line):
+    """What the kernel did around a latency."""
+
+    type: Literal["moment"]
+    number: int = Field(ge=1)
+    cpu: int = Field(ge=0)
+    series: int = Field(ge=0)
+    thread: int
+    kind: Literal["maximum", "above"]
+    release_ns: int
+    end_ns: int
+    latency_ns: int
+    copy_ns: int = Field(ge=0)
+    lost: dict[str, int] = Field(description="CPU -> events in it that the kernel had overwritten; -1: how many is unknown")
+    pages: dict[str, list[str]] = Field(description="CPU -> pages of its ring in Base64, without what is behind their events")
+    left_out: list[int] = Field(description="CPUs whose pages had no room in the line")
+
+
+class SymbolsLine(Line):
+    """Functions of the kernel that are in moments."""
+
+    type: Literal["symbols"]
+    symbols: dict[str, str] = Field(description="0xADDRESS -> name, or name+0xOFFSET")
+
+
+class StretchLine(Line):
+    """A stretch of the warm-up with or without the kernel's events: what they cost."""
+
+    type: Literal["stretch"]
+    events: bool
+    start_ns: int
+    end_ns: int
+    count: int = Field(ge=0)
+    bins: Annotated[str, Field(pattern="^[A-Za-z0-9+/]*$")]
+
+
 class End(Line):
     """The last line of a successful stream."""
 
@@ -179,7 +227,24 @@ class ErrorLine(Line):
 
 
 AnyLine = Annotated[
-    Hello | SeriesLine | Armed | Started | Window | Frame | OutlierLine | Summary | MarkLine | CalibrationLine | SegmentLine | ResultLine | End | ErrorLine,
+    Hello
+    | SeriesLine
+    | Armed
+    | Started
+    | Window
+    | Frame
+    | OutlierLine
+    | Summary
+    | MarkLine
+    | CalibrationLine
+    | SegmentLine
+    | ResultLine
+    | TraceFormatsLine
+    | MomentLine
+    | SymbolsLine
+    | StretchLine
+    | End
+    | ErrorLine,
     Field(discriminator="type"),
 ]
 
@@ -212,6 +277,8 @@ class StreamResult:
         self.calibrations: list[Calibration] = []
         self.segments: list[SegmentLine] = []
         self.results: list[Result] = []
+        self.trace_formats: TraceFormatsLine | None = None
+        self.stretches: list[StretchLine] = []
         self._lines = 0
         self.end: End | None = None
         self.error: ErrorLine | None = None
@@ -244,5 +311,9 @@ class StreamResult:
                 self.end = line
             case ErrorLine():
                 self.error = line
-            case Armed() | Window() | Frame():
-                pass  # a WindowTable collects the windows, and frames are not kept
+            case TraceFormatsLine():
+                self.trace_formats = line
+            case StretchLine():
+                self.stretches.append(line)
+            case Armed() | Window() | Frame() | MomentLine() | SymbolsLine():
+                pass  # a WindowTable collects the windows, a MomentWriter the moments; frames are not kept

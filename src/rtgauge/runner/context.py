@@ -138,6 +138,8 @@ class RunContext:
     isolated: list[int] = field(default_factory=list[int])
     at_armed: Callable[[], None] | None = None
     """Called once the probe is armed: for settings of what the probe itself has made."""
+    not_explained: str | None = None
+    """Why the kernel's events cannot be recorded for a step that is to be explained."""
     interrupted_step: StepState | None = None
     """A step that goes on by itself on the target since an earlier process measured it, to be picked up."""
     save_step: Callable[[StepState | None], None] = _save_nothing

@@ -10,9 +10,10 @@ from typing import Any
 
 from rtgauge.errors import MeasureError
 from rtgauge.probe import registry as probes
+from rtgauge.probe.explain_parameters import is_explained
 from rtgauge.record.model import DeploymentReport, LeftOut, Mark, Severity, Step, StepKey
 from rtgauge.runner.context import RunContext
-from rtgauge.runner.tracing import CannotTrace, prepare_tracing
+from rtgauge.runner.tracing import CannotTrace, prepare_explain, prepare_tracing
 from rtgauge.system.deployment.ability import Cannot, isolated_cpus, kept_cpus, why_not
 from rtgauge.system.deployment.apply import Applied, Refused, apply, apply_actions, put_back, read_machine
 from rtgauge.system.deployment.current import Held, read_held
@@ -182,7 +183,9 @@ def in_deployment(key: StepKey, context: RunContext) -> Generator[tuple[RunConte
     """
     traces = probes.get(key.probe).traces(key.parameters) if key.tool == "rtgauge" else None
     modules = probes.get(key.probe).modules(key.parameters)
-    if key.deployment == AS_IS and context.controller is None and not context.deployments.sets_as_is and traces is None and not modules:
+    explained = key.tool == "rtgauge" and is_explained(key.parameters)
+    sets_nothing = traces is None and not modules and not explained
+    if key.deployment == AS_IS and context.controller is None and not context.deployments.sets_as_is and sets_nothing:
         yield context, None
         return
     context.progress.phase(f"deployment {key.deployment}")
@@ -196,6 +199,8 @@ def in_deployment(key: StepKey, context: RunContext) -> Generator[tuple[RunConte
             prepare_tracing(traces, applied, context.target)
         if modules:
             _insert_modules(modules, context, applied)
+        if explained:
+            own = replace(own, not_explained=prepare_explain(applied, context.target))
         if context.controller is not None and str(key.parameters.get("path", "")).startswith("gpio:"):
             own = replace(own, at_armed=lambda: _raise_lines(context.target, applied))
         yield own, applied

@@ -14,7 +14,8 @@ from rtgauge.errors import EXIT_INPUT, InputError, MeasureError, RecordError
 from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.record.files import clear_errors, write_whole
 from rtgauge.record.model import InstrumentReport, PeerReport
-from rtgauge.record.stream import AnyLine, Armed, ErrorLine, Frame, StreamResult, Window, parse_line
+from rtgauge.record.moment_writer import MomentWriter
+from rtgauge.record.stream import AnyLine, Armed, ErrorLine, Frame, MomentLine, StreamResult, SymbolsLine, TraceFormatsLine, Window, parse_line
 from rtgauge.record.window_table import WindowTable
 from rtgauge.runner.context import NotHere, RunContext
 from rtgauge.runner.refusal import explain
@@ -27,6 +28,8 @@ WINDOW = b'{"type":"window",'
 """How the engine's lines of windows begin."""
 FRAME = b'{"type":"frame",'
 """How those of frames begin, which are not kept."""
+OF_MOMENTS = (b'{"type":"moment",', b'{"type":"trace_formats",', b'{"type":"symbols",')
+"""Those that go to the step's moments, and are in no copy of the stream."""
 NOT_HERE = ("placement", "method")
 """The engine's codes for what this machine lacks (docs/formats/stream.md)."""
 
@@ -73,6 +76,8 @@ class EngineStream:
     def __init__(self, log: Path | None = None, table: str = "windows") -> None:
         """`log`: the file that gets a copy, beside which windows go that are too many for memory, into files named `table`-*.parquet."""
         self.result = StreamResult()
+        self._folder = log.parent if log is not None else None
+        self._moments: MomentWriter | None = None
         self._log = StreamLog(log) if log is not None else None
         self.table = WindowTable(log.parent, table, self._log.drop_windows) if log is not None and self._log is not None else WindowTable()
 
@@ -80,7 +85,7 @@ class EngineStream:
         """Every line as it comes; each is kept here. Raises RecordError for a line that is none of a stream, OSError where the copy cannot be written."""
         try:
             for text in program.lines():
-                if self._log is not None and not text.startswith(FRAME):
+                if self._log is not None and not text.startswith((FRAME, *OF_MOMENTS)):
                     self._log.write(text)
                 if not text.endswith(b"\n"):
                     return  # the engine was killed in the middle of a line
@@ -89,10 +94,23 @@ class EngineStream:
                     self.table.add(line)
                 else:
                     self.result.take(line)
+                    self._take_moments(line, text)
                 yield line
         finally:
+            if self._moments is not None:
+                self._moments.finish()
             if self._log is not None:
                 self._log.close()
+
+    def _take_moments(self, line: AnyLine, text: bytes) -> None:
+        if isinstance(line, TraceFormatsLine) and self._folder is not None and self._moments is None:
+            self._moments = MomentWriter(self._folder, line)
+        if self._moments is None:
+            return
+        if isinstance(line, MomentLine):
+            self._moments.add(text)
+        elif isinstance(line, SymbolsLine):
+            self._moments.add_symbols(line)
 
 
 @dataclass(frozen=True)
@@ -157,8 +175,6 @@ def follow(program: Guarded, context: RunContext, load: RunningLoad | None, log:
         finally:
             context.interrupt.stop_by(None)
     program.wait(LAST_WORDS_S)
-    if stream.table.is_long():
-        context.progress.phase("windows are merged in time")  # of a week about ten minutes
     return stream
 
 

@@ -14,6 +14,7 @@ from rtgauge.errors import MeasureError
 from rtgauge.load import registry as loads
 from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.probe import registry as probes
+from rtgauge.record.explain_report import explain_marks, explain_report
 from rtgauge.record.model import LoadReport, Mark, RunSegment, SeriesSummary, Severity, Step, StepKey, TaskCounts
 from rtgauge.record.samples_summary import summarise_samples, with_samples
 from rtgauge.record.stream import StreamResult
@@ -31,6 +32,7 @@ from rtgauge.target.target import Guarded, Target
 from rtgauge.units import NS_PER_S
 
 STREAM = "stream.ndjson"
+NOT_EXPLAINED = "not-explained"
 
 
 def load_marks(report: LoadReport) -> list[Mark]:
@@ -216,7 +218,16 @@ def _put_together(step_id: str, begun: StepInProgress, context: RunContext, meas
     if hello is None:
         raise MeasureError("the engine said nothing; is it the one that came with this rtgauge?")
     measuring = windows.filter(pl.col("phase") == "measure")
-    marks = [*result.marks, *summary.marks, *_end_marks(measured, key, context.interrupt.requested), *load_marks(report)]
+    explained = explain_report(result)
+    if context.not_explained is not None:
+        result.marks = [mark for mark in result.marks if mark.name != NOT_EXPLAINED] + [
+            Mark(
+                name=NOT_EXPLAINED,
+                severity=Severity.NOTE,
+                detail=f"latencies are not explained: the kernel's events cannot be recorded here: {context.not_explained}",
+            )
+        ]
+    marks = [*result.marks, *explain_marks(explained), *summary.marks, *_end_marks(measured, key, context.interrupt.requested), *load_marks(report)]
     step = Step(
         id=step_id,
         key=key,
@@ -238,6 +249,7 @@ def _put_together(step_id: str, begun: StepInProgress, context: RunContext, meas
         total=summary.total,
         outliers=result.outliers,
         results=result.results,
+        explain=explained,
         marks=marks,
         changes=changed,
         tasks=task_counts(summary.series, windows),

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Literal
 
 from rtgauge.probe.descriptor import TRACE_INSTANCE
+from rtgauge.probe.explain_parameters import EXPLAIN_INSTANCE
 from rtgauge.system.deployment.apply import Applied, Refused, apply_actions
 from rtgauge.system.deployment.stages import Setting, Write
 from rtgauge.target.target import Target
@@ -46,6 +47,15 @@ def prepare_tracing(traces: Literal["tracepoints", "timerlat"], applied: Applied
         if traces == "timerlat":
             raise NoTimerlat(f"the timerlat tracer cannot be used here: {error}") from None
         raise CannotTrace(f"the kernel's tracepoints cannot be recorded here: {error}") from None
+
+
+def prepare_explain(applied: Applied, target: Target) -> str | None:
+    """Make the instance for the kernel's events, which `restore` removes. Gives why it cannot be; None: it is there. A step goes on without."""
+    try:
+        apply_actions([Write((Setting(f"trace:{EXPLAIN_INSTANCE}", "present"),))], applied, target)
+    except Refused as error:
+        return str(error)
+    return None
 
 
 def _note_timerlat(applied: Applied, target: Target) -> None:

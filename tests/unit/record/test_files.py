@@ -232,7 +232,7 @@ ALLOWED = {
     # Into folders that this process made under a name that cannot be foreseen, or that only the user can write in.
     "lab/image.py", "lab/boot_guest.py", "lab/kernel_image.py", "lab/userland.py", "lab/headers.py", "target/engine_path.py", "system/kernel_modules.py",
     # Into the step's folder, below the record's descriptor.
-    "record/writer.py", "record/samples.py",
+    "record/writer.py", "record/samples.py", "record/moment_writer.py",
     "runner/engine_stream.py", "runner/background_engine.py", "runner/instrument_latmon.py", "runner/cross_check.py", "load/lifecycle.py", "target/ssh.py",
     # The board's own drive; the schemas of the documentation.
     "instrument/flash.py", "record/schema.py",

@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: MIT
+#include "harness/explain.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/stream.h"
+#include "base/tracefs.h"
+#include "harness/explain_cost.h"
+#include "rt/clock.h"
+#include "rt/memory.h"
+#include "trace/addresses.h"
+#include "trace/events.h"
+#include "trace/instance.h"
+#include "trace/ring_copy.h"
+#include "trace/symbols.h"
+
+#define BEFORE_NS (2 * NS_PER_S / 1000) /* what a moment has before the release and after the end */
+#define AFTER_NS (NS_PER_S / 2000)
+#define PAUSE_NS (NS_PER_S / 50)
+#define AT_ONCE 32 /* latencies between two looks */
+#define MOMENTS_MAX                                                                                          \
+	200 /* after so many, or so many bytes, only new maxima of the whole step, up to as many */
+#define BYTES_MAX (INT64_C(32) << 20)
+#define MOMENT_BYTES_MAX (3U << 20) /* in Base64: the host takes no line above 4 MiB */
+#define PAGE_BYTES_MAX (1U << 20)
+#define SERIES_MAX 4096
+
+/*
+ * What an interrupt, a softirq, a timer, another task, a page fault or an idle state does to a wake-up.
+ * Without preemptirq, which has an event for every section with interrupts or preemption off.
+ */
+#define DEFAULT_EVENTS                                                                                       \
+	"irq/irq_handler_entry,irq/irq_handler_exit,irq/softirq_entry,irq/softirq_exit,irq/softirq_raise,"   \
+	"irq_vectors/*_entry,irq_vectors/*_exit,"                                                            \
+	"sched/sched_switch,sched/sched_waking,sched/sched_wakeup,sched/sched_wakeup_new,"                   \
+	"sched/sched_migrate_task,timer/timer_expire_entry,timer/timer_expire_exit,"                         \
+	"timer/hrtimer_expire_entry,timer/hrtimer_expire_exit,timer/tick_stop,ipi,nmi/nmi_handler,"          \
+	"workqueue/workqueue_execute_start,workqueue/workqueue_execute_end,"                                 \
+	"exceptions/page_fault_user,exceptions/page_fault_kernel,power/cpu_idle,csd,osnoise"
+
+struct explain_options explain_options = {.buffer_kb = 512, .events = "default"};
+
+enum kind { KIND_MAXIMUM, KIND_ABOVE };
+
+struct candidate {
+	unsigned int series;
+	enum kind kind;
+	bool of_step; /* the largest of all series */
+	int64_t release_ns, latency_ns;
+	struct explained who;
+};
+
+static struct {
+	bool on;
+	char failure[200];
+	int instance;
+	char *events[TRACE_EVENTS_MAX];
+	unsigned int event_count;
+	size_t page_size, data_offset;
+	struct addresses addresses;
+	struct symbols symbols;
+	char header_page[TRACE_TEXT_MAX], header_event[TRACE_TEXT_MAX];
+
+	explain_who who;
+	int64_t maximum_ns[SERIES_MAX], step_maximum_ns;
+	struct candidate candidates[AT_ONCE];
+	unsigned int candidate_count;
+
+	int64_t moments, bytes, copy_max_ns;
+	int64_t overwritten, over_budget, too_many, no_room; /* latencies that were not captured */
+} explain;
+
+static bool failed(const char *what)
+{
+	snprintf(explain.failure, sizeof(explain.failure), "%s: %s", what, strerror(errno));
+	return false;
+}
+
+int explain_check(void)
+{
+	if (explain_options.instance && !tracefs_is_name(explain_options.instance))
+		return usage_error("--explain-instance %.80s: letters, digits, - and _, at most 64",
+				   explain_options.instance);
+	return 0;
+}
+
+int64_t explain_warm_up_ns(void)
+{
+	return explain_options.instance ? explain_cost_ns(explain_options.cost_ns) : 0;
+}
+
+/* The list with the word `default` written out. */
+static unsigned int find_events(void)
+{
+	static char list[4096];
+	size_t len = 0;
+
+	for (const char *at = explain_options.events; *at;) {
+		size_t word = strcspn(at, ",");
+		bool usual = word == strlen("default") && !strncmp(at, "default", word);
+		int added = snprintf(list + len, sizeof(list) - len, "%.*s,",
+				     usual ? (int)strlen(DEFAULT_EVENTS) : (int)word,
+				     usual ? DEFAULT_EVENTS : at);
+
+		if (added < 0 || (size_t)added >= sizeof(list) - len)
+			break;
+		len += (size_t)added;
+		at += word + (at[word] == ',');
+	}
+	return trace_events_find(explain.instance, list, explain.events);
+}
+
+/* How the kernel lays out its pages. */
+static bool read_layout(int root)
+{
+	struct trace_field data;
+
+	if (!trace_read(root, "events/header_page", explain.header_page) ||
+	    !trace_read(root, "events/header_event", explain.header_event))
+		return failed("events/header_page");
+	if (!trace_find_field(explain.header_page, "data", &data) || data.offset > PAGE_BYTES_MAX ||
+	    data.size > PAGE_BYTES_MAX || !trace_entries_known(explain.header_event)) {
+		errno = EPROTO;
+		return failed("events/header_page");
+	}
+	explain.data_offset = data.offset;
+	explain.page_size = data.offset + data.size;
+	return true;
+}
+
+static void switch_events(bool on)
+{
+	for (unsigned int i = 0; i < explain.event_count; i++)
+		trace_event_enable(explain.instance, explain.events[i], on);
+}
+
+/* Those that cannot be switched on are left out. */
+static bool begin_events(void)
+{
+	unsigned int kept = 0, found = find_events();
+	char format[TRACE_TEXT_MAX];
+
+	for (unsigned int i = 0; i < found; i++) {
+		if (!trace_event_format(explain.instance, explain.events[i], format) ||
+		    !trace_event_enable(explain.instance, explain.events[i], true))
+			continue;
+		if (strcmp(explain.events[i], "exceptions/page_fault_user") !=
+		    0) /* its `ip` is a program's */
+			addresses_add(&explain.addresses, format);
+		explain.events[kept++] = explain.events[i];
+	}
+	explain.event_count = kept;
+	errno = ENOENT;
+	return kept || failed("events");
+}
+
+static bool set_buffer(void)
+{
+	char number[32];
+
+	snprintf(number, sizeof(number), "%lld", (long long)explain_options.buffer_kb);
+	if (!trace_write(explain.instance, "tracing_on", "0") ||
+	    !trace_write(explain.instance, "trace_clock", "mono"))
+		return failed("trace_clock");
+	trace_write(explain.instance, "options/overwrite", "1"); /* as it is where nobody changed it */
+	return trace_write(explain.instance, "buffer_size_kb", number) || failed("buffer_size_kb");
+}
+
+static bool begin_tracing(void)
+{
+	int root = tracefs_open();
+	bool ok;
+
+	if (root < 0)
+		return failed("tracefs");
+	explain.instance = trace_instance_open(root, explain_options.instance);
+	ok = explain.instance >= 0 || failed(explain_options.instance);
+	ok = ok && read_layout(root);
+	close(root);
+	if (!ok || !set_buffer())
+		return false;
+	if (!ring_copy_open(explain.instance, explain.page_size, explain.data_offset))
+		return failed("trace_pipe_raw");
+	if (!begin_events())
+		return false;
+	return trace_write(explain.instance, "tracing_on", "1") || failed("tracing_on");
+}
+
+/* Where offsets from the kernel's text begin. */
+static uint64_t find_text(void)
+{
+	FILE *file = fopen("/proc/kallsyms", "re");
+	uint64_t address = file ? symbols_find(file, "_stext") : 0;
+
+	if (file)
+		fclose(file);
+	return address;
+}
+
+static void add_candidate(const struct candidate *candidate)
+{
+	/* A maximum that lasted a few ms only is not told beside the one that followed. */
+	for (unsigned int i = 0; i < explain.candidate_count && candidate->kind == KIND_MAXIMUM; i++) {
+		if (explain.candidates[i].series == candidate->series &&
+		    explain.candidates[i].kind == KIND_MAXIMUM) {
+			explain.candidates[i] = *candidate;
+			return;
+		}
+	}
+	if (explain.candidate_count < AT_ONCE)
+		explain.candidates[explain.candidate_count++] = *candidate;
+	else
+		explain.too_many++;
+}
+
+static void sample_taken(const struct series *s, int64_t time_ns, int64_t value_ns)
+{
+	struct candidate candidate = {.series = s->id, .release_ns = time_ns, .latency_ns = value_ns};
+	bool above = explain_options.above_ns && value_ns > explain_options.above_ns;
+
+	if (s->id >= SERIES_MAX || (s->measuring && !above && value_ns <= explain.maximum_ns[s->id]))
+		return;
+	if (!explain.who(s, &candidate.who))
+		return;
+	if (!s->measuring) {
+		explain_cost_sample(time_ns, value_ns);
+		return;
+	}
+	candidate.kind = value_ns > explain.maximum_ns[s->id] && !above ? KIND_MAXIMUM : KIND_ABOVE;
+	if (value_ns > explain.maximum_ns[s->id])
+		explain.maximum_ns[s->id] = value_ns;
+	if (value_ns > explain.step_maximum_ns) {
+		explain.step_maximum_ns = value_ns;
+		candidate.of_step = true;
+		candidate.kind = KIND_MAXIMUM;
+	}
+	add_candidate(&candidate);
+}
+
+void explain_open(unsigned int series_count, explain_who who)
+{
+	if (!explain_options.instance)
+		return;
+	(void)series_count;
+	explain.who = who;
+	explain.on = begin_tracing();
+	if (!explain.on) {
+		switch_events(false);
+		return;
+	}
+	if (addresses_need_text(&explain.addresses))
+		explain.addresses.text = find_text();
+	series_taken = sample_taken;
+}
+
+void explain_announce(struct json *j)
+{
+	char format[TRACE_TEXT_MAX];
+	const int *cpus;
+
+	if (!explain_options.instance)
+		return;
+	if (!explain.on) {
+		stream_mark(j, "not-explained", SEVERITY_NOTE, -1,
+			    "latencies are not explained: the kernel's events cannot be recorded (%s)",
+			    explain.failure);
+		return;
+	}
+	json_open(j, NULL, '{');
+	json_str(j, "type", "trace_formats");
+	json_str(j, "clock", "mono");
+	json_open(j, "events", '{');
+	for (unsigned int i = 0; i < explain.event_count; i++) {
+		if (trace_event_format(explain.instance, explain.events[i], format))
+			json_str(j, explain.events[i], format);
+	}
+	json_close(j, '}');
+	json_str(j, "header_page", explain.header_page);
+	json_str(j, "header_event", explain.header_event);
+	json_uint(j, "page_bytes", explain.page_size);
+	json_uint(j, "cpus", ring_copy_cpus(&cpus));
+	json_close(j, '}');
+	json_line(j);
+}
+
+void explain_go(int64_t usual_ns)
+{
+	if (explain.on)
+		explain_cost_begin(usual_ns, explain_options.cost_ns, switch_events);
+}
+
+int64_t explain_pause_ns(int64_t pause_ns)
+{
+	return explain.on && pause_ns > PAUSE_NS ? PAUSE_NS : pause_ns;
+}
+
+static struct ring_window window_of(const struct candidate *c)
+{
+	return (struct ring_window){c->release_ns - BEFORE_NS, c->release_ns + c->latency_ns + AFTER_NS};
+}
+
+static bool overlaps(const struct ring_page *page, const struct ring_window *window)
+{
+	return page->first_ns <= window->to_ns && page->until_ns >= window->from_ns;
+}
+
+static bool within_budget(const struct candidate *c)
+{
+	bool usual = explain.moments < MOMENTS_MAX && explain.bytes < BYTES_MAX;
+	bool more = explain.moments < 2 * MOMENTS_MAX && explain.bytes < 2 * BYTES_MAX;
+
+	return usual || (c->of_step && more);
+}
+
+/* Whether the kernel has overwritten events of its own CPU between the release and the end. */
+static bool is_overwritten(const struct candidate *c, const struct ring_page *pages, unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++) {
+		if (pages[i].cpu == c->who.cpu && pages[i].dropped && pages[i].first_ns > c->release_ns &&
+		    pages[i].first_ns <= c->release_ns + c->latency_ns)
+			return true;
+	}
+	return false;
+}
+
+/* Pages of one CPU in the window; *room: what is left for them, in bytes. */
+static void write_pages(int cpu, const struct ring_window *window, const struct ring_page *pages,
+			unsigned int count, struct json *j)
+{
+	char key[16];
+
+	snprintf(key, sizeof(key), "%d", cpu);
+	json_open(j, key, '[');
+	for (unsigned int i = 0; i < count; i++) {
+		if (pages[i].cpu != cpu || !overlaps(&pages[i], window))
+			continue;
+		json_base64(j, NULL, pages[i].bytes, pages[i].len);
+		explain.bytes += (int64_t)pages[i].len;
+		addresses_collect(&explain.addresses, pages[i].bytes, pages[i].len, explain.data_offset,
+				  &explain.symbols);
+	}
+	json_close(j, ']');
+}
+
+static size_t bytes_of(int cpu, const struct ring_window *window, const struct ring_page *pages,
+		       unsigned int count)
+{
+	size_t bytes = 0;
+
+	for (unsigned int i = 0; i < count; i++) {
+		if (pages[i].cpu == cpu && overlaps(&pages[i], window))
+			bytes += pages[i].len / 3 * 4 + 8;
+	}
+	return bytes;
+}
+
+/* Its own CPU first, the others as far as a line may be long; which were left out is told. */
+static void write_all_pages(const struct candidate *c, const struct ring_page *pages, unsigned int count,
+			    struct json *j)
+{
+	struct ring_window window = window_of(c);
+	size_t bytes = bytes_of(c->who.cpu, &window, pages, count);
+	static bool left_out[CPUSET_MAX];
+	const int *cpus;
+	unsigned int cpu_count = ring_copy_cpus(&cpus);
+
+	json_open(j, "pages", '{');
+	write_pages(c->who.cpu, &window, pages, count, j);
+	for (unsigned int i = 0; i < cpu_count; i++) {
+		size_t more = bytes_of(cpus[i], &window, pages, count);
+
+		left_out[i] = cpus[i] != c->who.cpu && bytes + more > MOMENT_BYTES_MAX;
+		if (cpus[i] == c->who.cpu || left_out[i])
+			continue;
+		write_pages(cpus[i], &window, pages, count, j);
+		bytes += more;
+	}
+	json_close(j, '}');
+	json_open(j, "left_out", '[');
+	for (unsigned int i = 0; i < cpu_count; i++) {
+		if (left_out[i])
+			json_int(j, NULL, cpus[i]);
+	}
+	json_close(j, ']');
+}
+
+/* Events that the kernel overwrote inside the window, a CPU; -1: some, it does not say how many. */
+static void write_lost(const struct candidate *c, const struct ring_page *pages, unsigned int count,
+		       struct json *j)
+{
+	struct ring_window window = window_of(c);
+
+	json_open(j, "lost", '{');
+	for (unsigned int i = 0; i < count; i++) {
+		char key[16];
+
+		if (!pages[i].dropped || pages[i].first_ns <= window.from_ns ||
+		    pages[i].first_ns > window.to_ns)
+			continue;
+		snprintf(key, sizeof(key), "%d", pages[i].cpu);
+		json_int(j, key, pages[i].dropped_count ? pages[i].dropped_count : -1);
+	}
+	json_close(j, '}');
+}
+
+static void write_moment(const struct candidate *c, const struct ring_page *pages, unsigned int count,
+			 int64_t copy_ns, struct json *j)
+{
+	json_open(j, NULL, '{');
+	json_str(j, "type", "moment");
+	json_int(j, "number", ++explain.moments);
+	json_int(j, "cpu", c->who.cpu);
+	json_uint(j, "series", c->series);
+	json_int(j, "thread", c->who.tid);
+	json_str(j, "kind", c->kind == KIND_MAXIMUM ? "maximum" : "above");
+	json_int(j, "release_ns", c->release_ns);
+	json_int(j, "end_ns", c->release_ns + c->latency_ns);
+	json_int(j, "latency_ns", c->latency_ns);
+	json_int(j, "copy_ns", copy_ns);
+	write_lost(c, pages, count, j);
+	write_all_pages(c, pages, count, j);
+	json_close(j, '}');
+	json_line(j);
+}
+
+/* Leaves those for which there is room in the record. */
+static void apply_budget(void)
+{
+	unsigned int kept = 0;
+
+	for (unsigned int i = 0; i < explain.candidate_count; i++) {
+		if (within_budget(&explain.candidates[i]))
+			explain.candidates[kept++] = explain.candidates[i];
+		else
+			explain.over_budget++;
+	}
+	explain.candidate_count = kept;
+}
+
+void explain_take(struct json *j)
+{
+	struct ring_window windows[AT_ONCE];
+	const struct ring_page *pages;
+	int64_t began_ns, copy_ns;
+	unsigned int count;
+	bool cut;
+
+	if (!explain.on)
+		return;
+	explain_cost_turn();
+	apply_budget();
+	if (!explain.candidate_count)
+		return;
+	for (unsigned int i = 0; i < explain.candidate_count; i++)
+		windows[i] = window_of(&explain.candidates[i]);
+	began_ns = clock_now_ns(CLOCK_MONOTONIC);
+	count = ring_copy_take(windows, explain.candidate_count, &pages, &cut);
+	copy_ns = clock_now_ns(CLOCK_MONOTONIC) - began_ns;
+	if (copy_ns > explain.copy_max_ns)
+		explain.copy_max_ns = copy_ns;
+	for (unsigned int i = 0; i < explain.candidate_count; i++) {
+		if (cut)
+			explain.no_room++;
+		else if (is_overwritten(&explain.candidates[i], pages, count))
+			explain.overwritten++;
+		else if (within_budget(&explain.candidates[i]))
+			write_moment(&explain.candidates[i], pages, count, copy_ns, j);
+		else
+			explain.over_budget++;
+	}
+	explain.candidate_count = 0;
+}
+
+static void write_symbols(struct json *j)
+{
+	FILE *file = explain.symbols.count ? fopen("/proc/kallsyms", "re") : NULL;
+
+	if (!file)
+		return;
+	symbols_read(&explain.symbols, file);
+	fclose(file);
+	json_open(j, NULL, '{');
+	json_str(j, "type", "symbols");
+	symbols_json(&explain.symbols, "symbols", j);
+	json_close(j, '}');
+	json_line(j);
+}
+
+void explain_end(struct json *j)
+{
+	if (!explain.on)
+		return;
+	explain_take(j);
+	explain.on = false;
+	series_taken = NULL;
+	switch_events(false);
+	ring_copy_close();
+	close(explain.instance);
+	explain_cost_write(j);
+	write_symbols(j);
+	stream_result(j, "explain");
+	json_close(j, '}');
+	json_open(j, "values", '{');
+	json_int(j, "moments", explain.moments);
+	json_int(j, "bytes", explain.bytes);
+	json_int(j, "overwritten", explain.overwritten);
+	json_int(j, "over_budget", explain.over_budget);
+	json_int(j, "too_many_at_once", explain.too_many);
+	json_int(j, "no_room", explain.no_room);
+	json_int(j, "copy_max_ns", explain.copy_max_ns);
+	json_int(j, "buffer_kb", explain_options.buffer_kb);
+	stream_result_end(j);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Moments around the largest latencies (docs/formats/stream.md, `moment`): the kernel records its events in
+ * an instance of tracefs that somebody else makes and removes; what it recorded around a latency is copied by
+ * the thread that drains. Measuring threads do nothing for it. What it costs them is measured before: in
+ * stretches of the warm-up, by turns with events and without.
+ */
+#ifndef RTGAUGE_EXPLAIN_H
+#define RTGAUGE_EXPLAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/json.h"
+#include "base/series.h"
+
+struct explain_options {
+	const char *instance, *events;
+	int64_t above_ns, buffer_kb, cost_ns;
+};
+
+extern struct explain_options explain_options;
+
+#define HARNESS_OPTIONS_EXPLAIN                                                                              \
+	{.name = "explain-instance",                                                                         \
+	 .kind = OPTION_TEXT,                                                                                \
+	 .value = &explain_options.instance,                                                                 \
+	 .help = "explain the largest latencies by the kernel's events, in this instance of tracefs"},       \
+		{.name = "explain-above-ns",                                                                 \
+		 .kind = OPTION_INT,                                                                         \
+		 .value = &explain_options.above_ns,                                                         \
+		 .min = 0,                                                                                   \
+		 .max = INT64_MAX / 4,                                                                       \
+		 .help = "each latency above it, not new maxima only; 0: none"},                             \
+		{.name = "explain-events",                                                                   \
+		 .kind = OPTION_TEXT,                                                                        \
+		 .value = &explain_options.events,                                                           \
+		 .help = "group/event, group, group/*end, default; with commas between"},                    \
+		{.name = "explain-buffer-kb",                                                                \
+		 .kind = OPTION_INT,                                                                         \
+		 .value = &explain_options.buffer_kb,                                                        \
+		 .min = 16,                                                                                  \
+		 .max = 65536,                                                                               \
+		 .help = "of a CPU (512)"},                                                                  \
+	{                                                                                                    \
+		.name = "explain-cost-ns", .kind = OPTION_INT, .value = &explain_options.cost_ns, .min = 0,  \
+		.max = 60 * NS_PER_S, .help = "of the warm-up, to measure what the events cost (0)"          \
+	}
+
+/* Whose latencies a series has; false: they are not explained. */
+struct explained {
+	int cpu;
+	pid_t tid;
+};
+typedef bool (*explain_who)(const struct series *s, struct explained *who);
+
+/* A word of the options that is wrong: the exit status after an `error` line; 0: none. */
+int explain_check(void);
+
+/* What the warm-up is longer by. */
+int64_t explain_warm_up_ns(void);
+
+/* Has the kernel record. Where it cannot, that is told later and nothing is explained. */
+void explain_open(unsigned int series_count, explain_who who);
+
+/* Writes `trace_formats`, or the mark that nothing is explained; nothing where it was not asked for. */
+void explain_announce(struct json *j);
+
+/* The probe begins; its warm-up without the part that measures the cost ends at usual_ns. */
+void explain_go(int64_t usual_ns);
+
+/* The longest pause between two times that the rings are looked at. */
+int64_t explain_pause_ns(int64_t pause_ns);
+
+/* After samples were taken: copies the moments of those that are worth it. */
+void explain_take(struct json *j);
+
+/* Ends it: `stretch` lines, `symbols`, `result`. */
+void explain_end(struct json *j);
+
+#endif

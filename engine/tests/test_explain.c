@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+/* What explains a latency: which events, which pages of the rings, names of functions. Folders of files take
+ * the place of tracefs. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cpuset.h"
+#include "tests/check.h"
+#include "tests/cm.h"
+#include "trace/addresses.h"
+#include "trace/events.h"
+#include "trace/ring_copy.h"
+#include "trace/symbols.h"
+
+#define PAGE 4096
+#define DATA 16
+
+struct folder {
+	char path[64];
+	int fd;
+};
+
+static void make_folder(struct folder *folder)
+{
+	snprintf(folder->path, sizeof(folder->path), "/tmp/rtgauge-test-XXXXXX");
+	assert_non_null(mkdtemp(folder->path));
+	folder->fd = open(folder->path, O_RDONLY | O_DIRECTORY);
+	assert_true(folder->fd >= 0);
+}
+
+static void remove_folder(struct folder *folder)
+{
+	char command[96];
+
+	close(folder->fd);
+	snprintf(command, sizeof(command), "rm -r %s", folder->path);
+	assert_int_equal(system(command), 0);
+}
+
+/* With the folders above it. */
+static void write_file(const struct folder *folder, const char *path, const void *bytes, size_t len)
+{
+	char part[128];
+	int fd;
+
+	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+		snprintf(part, sizeof(part), "%.*s", (int)(slash - path), path);
+		mkdirat(folder->fd, part, 0700);
+	}
+	fd = openat(folder->fd, path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, len), len);
+	close(fd);
+}
+
+static void events_are_found_by_name_group_and_ending(void **state)
+{
+	static const char *const there[] = {"sched/sched_switch", "sched/sched_waking", "irq_vectors/a_entry",
+					    "irq_vectors/a_exit", "irq_vectors/vector_alloc"};
+	char *names[TRACE_EVENTS_MAX], path[96];
+	struct folder folder;
+
+	(void)state;
+	make_folder(&folder);
+	for (size_t i = 0; i < sizeof(there) / sizeof(there[0]); i++) {
+		snprintf(path, sizeof(path), "events/%s/format", there[i]);
+		write_file(&folder, path, "", 0);
+	}
+	write_file(&folder, "events/sched/enable", "", 0);
+	assert_int_equal(
+		trace_events_find(folder.fd, "sched/sched_switch,sched/none,none,sched/sched_switch,", names),
+		1);
+	assert_string_equal(names[0], "sched/sched_switch");
+	free(names[0]);
+	assert_int_equal(trace_events_find(folder.fd, "irq_vectors/*_entry", names), 1);
+	assert_string_equal(names[0], "irq_vectors/a_entry");
+	free(names[0]);
+	assert_int_equal(trace_events_find(folder.fd, "sched", names), 2);
+	free(names[0]);
+	free(names[1]);
+	assert_int_equal(
+		trace_events_find(folder.fd, ",,../events/sched,sched/../sched/sched_switch,.", names), 0);
+	remove_folder(&folder);
+}
+
+/* A page with one event of 8 bytes. */
+static void make_page(unsigned char *page, int64_t time_ns, uint32_t flags)
+{
+	uint32_t commit = 12U | flags, head = 2;
+
+	memset(page, 0, PAGE);
+	memcpy(page, &time_ns, sizeof(time_ns));
+	memcpy(page + 8, &commit, sizeof(commit));
+	memcpy(page + DATA, &head, sizeof(head));
+}
+
+static void write_ring(const struct folder *folder, int cpu, const int64_t *times_ns, int count,
+		       uint32_t flags)
+{
+	unsigned char *pages = malloc((size_t)count * PAGE + !count);
+	char path[64];
+
+	for (int i = 0; i < count; i++)
+		make_page(pages + (size_t)i * PAGE, times_ns[i], i ? 0 : flags);
+	snprintf(path, sizeof(path), "per_cpu/cpu%d/trace_pipe_raw", cpu);
+	write_file(folder, path, pages, (size_t)count * PAGE);
+	free(pages);
+}
+
+static void pages_that_overlap_a_window_are_copied(void **state)
+{
+	const int64_t times_ns[] = {1000, 2000, 3000, 4000, 5000, 6000, 7000};
+	const struct ring_window windows[] = {{2500, 3500}, {100, 900}}, late = {6500, 7100};
+	const struct ring_page *pages;
+	const int *cpus;
+	struct cpuset online;
+	struct folder folder;
+	unsigned int count;
+	bool cut;
+
+	(void)state;
+	make_folder(&folder);
+	if (!cpuset_online(&online))
+		cpuset_allowed(&online);
+	for (int cpu = cpuset_next(&online, 0); cpu >= 0; cpu = cpuset_next(&online, (unsigned int)cpu + 1))
+		write_ring(&folder, cpu, times_ns, 7, 1U << 31);
+	assert_true(ring_copy_open(folder.fd, PAGE, DATA));
+	assert_int_equal(ring_copy_cpus(&cpus), cpuset_count(&online));
+	count = ring_copy_take(windows, 2, &pages, &cut);
+	assert_false(cut);
+	assert_int_equal(count, 2 * cpuset_count(&online));
+	assert_int_equal(pages[0].cpu, cpus[0]);
+	assert_int_equal(pages[0].first_ns, 2000);
+	assert_int_equal(pages[0].until_ns, 3000);
+	assert_false(pages[0].dropped);
+	assert_int_equal(pages[0].len, DATA + 12);
+	assert_int_equal(pages[1].first_ns, 3000);
+	/* They are read: the newest are known still. */
+	count = ring_copy_take(&late, 1, &pages, &cut);
+	assert_int_equal(count, 2 * cpuset_count(&online));
+	assert_int_equal(pages[0].first_ns, 6000);
+	assert_int_equal(pages[1].first_ns, 7000);
+	assert_int_equal(ring_copy_take(windows, 2, &pages, &cut), 0);
+	ring_copy_close();
+	remove_folder(&folder);
+}
+
+static void names_are_those_of_the_function_that_an_address_is_in(void **state)
+{
+	static const char lines[] = "0000000000000000 A fixed_percpu_data\n"
+				    "ffff000000001000 T first\n"
+				    "ffff000000002000 d data\n"
+				    "ffff000000001800 t second\n"
+				    "ffff0000ff000000 t of_module\t[module]\n"
+				    "no line\n"
+				    "ffff000000003000 T \n";
+	static struct symbols symbols;
+	struct json j;
+	char *out = NULL;
+	size_t size = 0;
+	FILE *in = fmemopen((void *)(uintptr_t)lines, strlen(lines), "r"),
+	     *stream = open_memstream(&out, &size);
+
+	(void)state;
+	symbols_want(&symbols, UINT64_C(0xffff000000001000));
+	symbols_want(&symbols, UINT64_C(0xffff000000002004));
+	symbols_want(&symbols, UINT64_C(0xffff000000002004));
+	symbols_want(&symbols, UINT64_C(0xffff0000ff000001));
+	symbols_want(&symbols, UINT64_C(0x1234));
+	symbols_want(&symbols, UINT64_C(0xffffffffffffffff));
+	symbols_want(&symbols, 0);
+	assert_int_equal(symbols.count, 5);
+	symbols_read(&symbols, in);
+	json_start(&j, stream);
+	symbols_json(&symbols, NULL, &j);
+	fclose(stream);
+	assert_string_equal(out, "{\"0xffff000000001000\":\"first\",\"0xffff000000002004\":\"second+0x804\","
+				 "\"0xffff0000ff000001\":\"of_module+0x1\"}");
+	free(out);
+	rewind(in);
+	assert_int_equal(symbols_find(in, "second"), UINT64_C(0xffff000000001800));
+	rewind(in);
+	assert_int_equal(symbols_find(in, "data"), 0);
+	fclose(in);
+}
+
+static void addresses_are_taken_from_the_fields_that_have_them(void **state)
+{
+	static const char format[] = "name: x\nID: 7\nformat:\n"
+				     "\tfield:void * hrtimer;\toffset:8;\tsize:8;\tsigned:0;\n"
+				     "\tfield:void * function;\toffset:16;\tsize:8;\tsigned:0;\n";
+	static struct addresses addresses;
+	static struct symbols symbols;
+	uint64_t function = UINT64_C(0xffffffff81000010);
+	uint32_t commit = 28, head = 6;
+	unsigned char page[64] = {0};
+	uint16_t id = 7;
+
+	(void)state;
+	if (sizeof(void *) != 8)
+		return;
+	addresses_add(&addresses, format);
+	assert_int_equal(addresses.count, 1);
+	assert_false(addresses_need_text(&addresses));
+	memcpy(page + 8, &commit, sizeof(commit));
+	memcpy(page + DATA, &head, sizeof(head));
+	memcpy(page + DATA + 4, &id, sizeof(id));
+	memcpy(page + DATA + 4 + 16, &function, sizeof(function));
+	addresses_collect(&addresses, page, sizeof(page), DATA, &symbols);
+	assert_int_equal(symbols.count, 1);
+	assert_int_equal(symbols.address[0], function);
+	id = 8;
+	memcpy(page + DATA + 4, &id, sizeof(id));
+	symbols.count = 0;
+	addresses_collect(&addresses, page, sizeof(page), DATA, &symbols);
+	assert_int_equal(symbols.count, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(events_are_found_by_name_group_and_ending),
+		cmocka_unit_test(pages_that_overlap_a_window_are_copied),
+		cmocka_unit_test(names_are_those_of_the_function_that_an_address_is_in),
+		cmocka_unit_test(addresses_are_taken_from_the_fields_that_have_them),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* The addresses of functions in trace events: of handlers, callers, who runs. */
+#ifndef RTGAUGE_TRACE_ADDRESSES_H
+#define RTGAUGE_TRACE_ADDRESSES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/events.h"
+#include "trace/symbols.h"
+
+#define ADDRESSES_FIELDS 3
+
+struct addresses {
+	unsigned int count;
+	struct {
+		unsigned int id, field_count;
+		struct {
+			uint16_t offset, size;
+		} fields[ADDRESSES_FIELDS];
+	} events[TRACE_EVENTS_MAX];
+	uint64_t text; /* what fields of 4 bytes are offsets from, as the kernel's preemptirq has them; 0:
+			  unknown */
+};
+
+/* Adds an event by its format file, where it has such fields. */
+void addresses_add(struct addresses *addresses, const char *format);
+
+/* Whether some of them are offsets from the beginning of the kernel's text. */
+bool addresses_need_text(const struct addresses *addresses);
+
+/* Wants the name of each in a page. */
+void addresses_collect(const struct addresses *addresses, const unsigned char *page, size_t len,
+		       size_t data_offset, struct symbols *symbols);
+
+#endif

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+#include "trace/ring_copy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cpuset.h"
+#include "rt/clock.h"
+#include "rt/memory.h"
+#include "trace/page.h"
+
+#define CPUS_MAX 1024
+#define HELD 4	       /* pages of a CPU that are looked at again */
+#define ROOM_PAGES 512 /* for copies, and as many a CPU as here: */
+#define ROOM_PAGES_CPU 16
+#define READS_MAX (1U << 18) /* of one CPU: who is written faster than it is read is left */
+
+struct ring {
+	int fd;
+	unsigned char *slots;
+	struct ring_page held[HELD];
+	unsigned int next, count; /* the slot that is read into, the pages held */
+};
+
+static struct {
+	struct ring *rings;
+	int cpus[CPUS_MAX];
+	unsigned int ring_count;
+	size_t page_size, data_offset;
+
+	unsigned char *room;
+	struct ring_page *pages;
+	unsigned int page_count, pages_max;
+	bool cut;
+} copy;
+
+static bool open_rings(int instance)
+{
+	struct cpuset online;
+
+	if (!cpuset_online(&online))
+		cpuset_allowed(&online);
+	copy.rings = memory_get(cpuset_count(&online) * sizeof(*copy.rings));
+	if (!copy.rings)
+		return false;
+	for (int cpu = cpuset_next(&online, 0); cpu >= 0 && copy.ring_count < CPUS_MAX;
+	     cpu = cpuset_next(&online, (unsigned int)cpu + 1)) {
+		struct ring *ring = &copy.rings[copy.ring_count];
+		char path[64];
+
+		snprintf(path, sizeof(path), "per_cpu/cpu%d/trace_pipe_raw", cpu);
+		ring->fd = openat(instance, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		if (ring->fd < 0)
+			return false;
+		copy.cpus[copy.ring_count++] = cpu;
+		ring->slots = memory_get(HELD * copy.page_size);
+		if (!ring->slots) {
+			errno = ENOMEM;
+			return false;
+		}
+	}
+	return true;
+}
+
+bool ring_copy_open(int instance, size_t page_size, size_t data_offset)
+{
+	copy.page_size = page_size;
+	copy.data_offset = data_offset;
+	if (!open_rings(instance))
+		return false;
+	copy.pages_max = ROOM_PAGES + ROOM_PAGES_CPU * copy.ring_count;
+	copy.pages = memory_get(copy.pages_max * sizeof(*copy.pages));
+	copy.room = memory_get(copy.pages_max * page_size);
+	if (!copy.pages || !copy.room)
+		errno = ENOMEM;
+	return copy.pages && copy.room;
+}
+
+unsigned int ring_copy_cpus(const int **cpus)
+{
+	*cpus = copy.cpus;
+	return copy.ring_count;
+}
+
+static void keep(const struct ring_page *page)
+{
+	unsigned char *bytes = copy.room + copy.page_count * copy.page_size;
+
+	if (copy.page_count == copy.pages_max) {
+		copy.cut = true;
+		return;
+	}
+	memcpy(bytes, page->bytes, page->len);
+	copy.pages[copy.page_count] = *page;
+	copy.pages[copy.page_count++].bytes = bytes;
+}
+
+/* Of a page whose end is known. */
+static void choose(const struct ring_page *page, const struct ring_window *windows, unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++) {
+		if (page->first_ns <= windows[i].to_ns && page->until_ns >= windows[i].from_ns) {
+			keep(page);
+			return;
+		}
+	}
+}
+
+/* The next page, in a slot of the ring; false: there is none. */
+static bool read_page(struct ring *ring, int cpu)
+{
+	unsigned char *bytes = ring->slots + ring->next * copy.page_size;
+	struct trace_page page;
+	ssize_t got;
+
+	do {
+		got = read(ring->fd, bytes, copy.page_size);
+		if (got <= 0)
+			return false;
+	} while (!trace_page_open(&page, bytes, (size_t)got, copy.data_offset) || page.at == page.end);
+	ring->held[ring->next] = (struct ring_page){
+		.cpu = cpu,
+		.first_ns = (int64_t)page.time_ns,
+		.dropped = page.dropped,
+		.dropped_count = page.dropped_count,
+		.len = (size_t)(page.end - bytes),
+		.bytes = bytes,
+	};
+	ring->next = (ring->next + 1) % HELD;
+	if (ring->count < HELD)
+		ring->count++;
+	return true;
+}
+
+static void take_ring(struct ring *ring, int cpu, const struct ring_window *windows, unsigned int count)
+{
+	struct ring_page *last = NULL;
+	unsigned int reads = 0;
+
+	for (unsigned int i = 0; i < ring->count; i++)
+		choose(&ring->held[(ring->next + HELD - ring->count + i) % HELD], windows, count);
+	while (reads++ < READS_MAX && read_page(ring, cpu)) {
+		struct ring_page *page = &ring->held[(ring->next + HELD - 1) % HELD];
+
+		if (last) {
+			last->until_ns = page->first_ns;
+			choose(last, windows, count);
+		}
+		last = page;
+	}
+	if (last) {
+		last->until_ns = clock_now_ns(CLOCK_MONOTONIC);
+		choose(last, windows, count);
+	}
+}
+
+unsigned int ring_copy_take(const struct ring_window *windows, unsigned int count,
+			    const struct ring_page **pages, bool *cut)
+{
+	copy.page_count = 0;
+	copy.cut = false;
+	for (unsigned int i = 0; i < copy.ring_count; i++)
+		take_ring(&copy.rings[i], copy.cpus[i], windows, count);
+	*pages = copy.pages;
+	*cut = copy.cut;
+	return copy.page_count;
+}
+
+void ring_copy_close(void)
+{
+	for (unsigned int i = 0; i < copy.ring_count; i++)
+		close(copy.rings[i].fd);
+	copy.ring_count = 0;
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#include "trace/symbols.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE_LEN 1024
+#define FUNCTION_MAX 0x100000U /* farther from its beginning an address is in no function */
+
+/* Where it is or belongs: addresses are kept in order. */
+static unsigned int place_of(const struct symbols *symbols, uint64_t address)
+{
+	unsigned int low = 0, high = symbols->count;
+
+	while (low < high) {
+		unsigned int middle = (low + high) / 2;
+
+		if (symbols->address[middle] < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+void symbols_want(struct symbols *symbols, uint64_t address)
+{
+	unsigned int at = place_of(symbols, address);
+
+	if (!address || symbols->count == SYMBOLS_MAX ||
+	    (at < symbols->count && symbols->address[at] == address))
+		return;
+	memmove(&symbols->address[at + 1], &symbols->address[at],
+		(symbols->count - at) * sizeof(symbols->address[0]));
+	symbols->address[at] = address;
+	symbols->count++;
+}
+
+/* A line of /proc/kallsyms, "ADDRESS TYPE NAME[ [MODULE]]", cut behind its name; false: it is none of a
+ * function's. sscanf would cost a static program 120 KB. */
+static bool parse(char *line, uint64_t *base, const char **name)
+{
+	char *end;
+
+	*base = strtoull(line, &end, 16);
+	if (end == line || !*base || end[0] != ' ' || !end[1] || !strchr("tTwW", end[1]) || end[2] != ' ')
+		return false;
+	*name = end + 3;
+	end[3 + strcspn(end + 3, " \t\n")] = '\0';
+	return **name;
+}
+
+/* The line's function begins at or below the address that comes next in order; what lies above that gets it
+ * at the end. */
+static void look_at(struct symbols *symbols, uint64_t base, const char *name)
+{
+	unsigned int at = place_of(symbols, base);
+
+	if (at == symbols->count || base < symbols->base[at])
+		return;
+	symbols->base[at] = base;
+	snprintf(symbols->name[at], SYMBOL_NAME_MAX, "%s", name);
+}
+
+void symbols_read(struct symbols *symbols, FILE *lines)
+{
+	char line[LINE_LEN];
+	const char *name;
+	uint64_t base;
+
+	memset(symbols->base, 0, sizeof(symbols->base));
+	while (symbols->count && fgets(line, sizeof(line), lines)) {
+		if (parse(line, &base, &name))
+			look_at(symbols, base, name);
+	}
+	for (unsigned int i = 1; i < symbols->count; i++) {
+		if (symbols->base[i] < symbols->base[i - 1]) {
+			symbols->base[i] = symbols->base[i - 1];
+			memcpy(symbols->name[i], symbols->name[i - 1], SYMBOL_NAME_MAX);
+		}
+	}
+}
+
+uint64_t symbols_find(FILE *lines, const char *wanted)
+{
+	char line[LINE_LEN];
+	const char *name;
+	uint64_t base;
+
+	while (fgets(line, sizeof(line), lines)) {
+		if (parse(line, &base, &name) && !strcmp(name, wanted))
+			return base;
+	}
+	return 0;
+}
+
+void symbols_json(const struct symbols *symbols, const char *key, struct json *j)
+{
+	json_open(j, key, '{');
+	for (unsigned int i = 0; i < symbols->count; i++) {
+		uint64_t offset = symbols->address[i] - symbols->base[i];
+		char address[24], name[SYMBOL_NAME_MAX + 24];
+
+		if (!symbols->base[i] || offset > FUNCTION_MAX)
+			continue;
+		snprintf(address, sizeof(address), "0x%" PRIx64, symbols->address[i]);
+		if (offset)
+			snprintf(name, sizeof(name), "%s+0x%" PRIx64, symbols->name[i], offset);
+		else
+			snprintf(name, sizeof(name), "%s", symbols->name[i]);
+		json_str(j, address, name);
+	}
+	json_close(j, '}');
+}

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""What a probe takes whose largest latencies the kernel's events explain: parameters, and the engine's options for them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AfterValidator, Field
+
+from rtgauge.probe.descriptor import Parameters
+from rtgauge.units import NS_PER_S
+from rtgauge.validation import DurationNs, between
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+EXPLAIN_INSTANCE = "rtgauge-explain"
+"""The instance of tracefs in which the kernel records its events; the runner has it made and removed."""
+COST_SHARE, MOST_COST_NS, LEAST_COST_NS = 0.1, 4 * NS_PER_S, NS_PER_S
+"""What measuring the cost of the events takes: a share of the measured time, within bounds."""
+EVENTS = re.compile(r"[a-z0-9_]{1,48}(/\*?[a-zA-Z0-9_]{0,64})?")
+
+
+def _check_events(text: str) -> str:
+    if len(text) > 1_000 or not all(EVENTS.fullmatch(word) for word in text.split(",")):
+        raise ValueError("write events as default, sched, sched/sched_switch or irq_vectors/*_entry, with commas between them")
+    return text
+
+
+class ExplainParameters(Parameters):
+    """Parameters of explaining."""
+
+    explain: bool = Field(default=False, alias="explain", description="keep what the kernel did around each new maximum, and explain it by that")
+    explain_above_ns: Annotated[DurationNs, between("1us", "1h")] | None = Field(
+        default=None, alias="explain-above", description="explain each latency above this too, e.g. 100us"
+    )
+    explain_events: Annotated[str, AfterValidator(_check_events)] = Field(
+        default="default", alias="explain-events", description="the kernel's events to record, e.g. default,preemptirq; more of them cost more"
+    )
+    explain_buffer_kb: int = Field(default=512, alias="explain-buffer", ge=16, le=65_536, description="kernel memory for events, KiB a CPU")
+
+    def check_explain(self) -> None:
+        """Raises ValueError for keys that mean nothing without `explain`."""
+        for name in ("explain_above_ns", "explain_events", "explain_buffer_kb"):
+            if name in self.model_fields_set and not self.explain:
+                alias = type(self).model_fields[name].alias
+                raise ValueError(f"{alias} is of explain: add explain")
+
+
+NAMES = frozenset(ExplainParameters.model_fields)
+KEYS = frozenset(field.alias or name for name, field in ExplainParameters.model_fields.items())
+"""The parameters as the engine does not know them, and as people write them."""
+
+
+def is_explained(parameters: Mapping[str, Any]) -> bool:
+    """Whether a step with these parameters is to be explained; steps of earlier versions have no such key."""
+    return parameters.get("explain") is True
+
+
+def explain_cost_ns(duration_ns: int) -> int:
+    """How long the cost of the events is measured, before a measured phase of this length."""
+    return round(min(max(duration_ns * COST_SHARE, LEAST_COST_NS), MOST_COST_NS))
+
+
+def explain_arguments(parameters: Mapping[str, Any], duration_ns: int, *, cost: bool = True) -> list[str]:
+    """The engine's options. `duration_ns`: of the measured phase; `cost`: whether what the events cost is measured before."""
+    if not is_explained(parameters):
+        return []
+    options = [
+        f"--explain-instance={EXPLAIN_INSTANCE}",
+        f"--explain-events={parameters['explain_events']}",
+        f"--explain-buffer-kb={parameters['explain_buffer_kb']}",
+    ]
+    if parameters["explain_above_ns"] is not None:
+        options.append(f"--explain-above-ns={parameters['explain_above_ns']}")
+    return [*options, f"--explain-cost-ns={explain_cost_ns(duration_ns)}"] if cost else options

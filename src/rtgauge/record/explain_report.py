@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""What explaining took and cost, from the stream of a step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rtgauge.record.histogram import lower_ns, upper_ns
+from rtgauge.record.model import ExplainCost, ExplainReport, Mark, Severity
+from rtgauge.record.vlq import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.record.stream import StreamResult, StretchLine
+
+BOUND_NS = 1_000
+"""A cost of less than this at the median is none: what a latency is measured to."""
+CONFIDENCE = 0.9
+LEAST_SAMPLES, LEAST_PAIRS = 30, 4
+NOT_CAPTURED = {
+    "overwritten": "the kernel had overwritten their events",
+    "over_budget": "the step had as many as are kept",
+    "too_many_at_once": "too many came at once",
+    "no_room": "their events were too many",
+}
+
+
+def _median_ns(stretch: StretchLine) -> float:
+    """The median, evenly spread within its bin. Raises RecordError."""
+    numbers, _ = decode([stretch.bins])
+    bins, counts = np.cumsum(numbers[::2], dtype=np.int64), numbers[1::2]
+    below = np.cumsum(counts, dtype=np.int64)
+    at = int(np.searchsorted(below, int(below[-1]) / 2))
+    low, high = float(lower_ns(bins[at : at + 1])[0]), float(upper_ns(bins[at : at + 1])[0]) + 1
+    return low + (high - low) * float((below[-1] / 2 - (below[at] - counts[at])) / counts[at])
+
+
+def explain_cost(stretches: Sequence[StretchLine]) -> ExplainCost | None:
+    """The cost from stretches in their order: without events, with, with, without, ... None: too few, or with too few samples.
+
+    Each two beside each other are a pair, so that what drifts is in both; two one-sided t-tests of the pairs' differences (Schuirmann, 1987).
+    """
+    from scipy.special import stdtrit
+
+    pairs = [(a, b) if b.events else (b, a) for a, b in zip(stretches[::2], stretches[1::2], strict=False) if a.events != b.events]
+    medians = np.array([[_median_ns(off), _median_ns(on)] for off, on in pairs if min(off.count, on.count) >= LEAST_SAMPLES])
+    if len(medians) < LEAST_PAIRS:
+        return None
+    difference = medians[:, 1] - medians[:, 0]
+    error = float(difference.std(ddof=1)) / len(difference) ** 0.5 * float(stdtrit(len(difference) - 1, (1 + CONFIDENCE) / 2))
+    mean = float(difference.mean())
+    without, with_events = (float(value) for value in medians.mean(axis=0))
+    return ExplainCost(
+        pairs=len(difference), without_ns=without, with_ns=with_events, median_ns=mean, low_ns=mean - error, high_ns=mean + error, bound_ns=BOUND_NS
+    )
+
+
+def explain_report(result: StreamResult) -> ExplainReport | None:
+    """Of a stream that has come to its end; None: nothing was recorded. Its result `explain` is taken out of the others. Raises RecordError."""
+    told = [entry.values for entry in result.results if entry.name == "explain"]
+    result.results = [entry for entry in result.results if entry.name != "explain"]
+    if result.trace_formats is None:
+        return None
+    numbers = {name: int(value) for values in told for name, value in values.items() if isinstance(value, int)}
+    return ExplainReport(
+        events=list(result.trace_formats.events),
+        moments=numbers.get("moments", 0),
+        not_captured={name: numbers[name] for name in NOT_CAPTURED if numbers.get(name)},
+        copy_max_ns=numbers.get("copy_max_ns", 0),
+        buffer_kb=numbers.get("buffer_kb", 0),
+        cost=explain_cost(result.stretches),
+    )
+
+
+def explain_marks(report: ExplainReport | None) -> list[Mark]:
+    """Doubts: events that cost more than the bound or whose cost is unknown, latencies that were not captured."""
+    if report is None:
+        return []
+    marks: list[Mark] = []
+    if report.cost is not None and not report.cost.is_equivalent:
+        cost = report.cost
+        detail = (
+            f"the kernel's events cost {cost.median_ns / 1000:.2f} us at the median ({cost.low_ns / 1000:.2f} to {cost.high_ns / 1000:.2f}), "
+            f"not surely less than {cost.bound_ns / 1000:g} us: the latencies have that in them"
+        )
+        marks.append(Mark(name="explain-cost", severity=Severity.NOTE, detail=detail))
+    if report.not_captured:
+        why = ", ".join(f"{count} because {NOT_CAPTURED[name]}" for name, count in report.not_captured.items())
+        marks.append(
+            Mark(
+                name="not-explained",
+                severity=Severity.NOTE,
+                detail=f"of {report.moments + sum(report.not_captured.values())} latencies are not explained {why}",
+            )
+        )
+    return marks
