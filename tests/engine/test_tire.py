@@ -380,7 +380,9 @@ def test_of_many_nodes_some_are_in_a_frame_and_of_a_short_period_fewer(engine: P
 
 
 def test_without_watch_there_is_no_frame_and_after_unwatch_none_follows(engine: Path) -> None:
-    assert not tire(engine, "--nodes=400", f"--period-ns={PERIOD_NS}", "--duration-ns=200000000").all("frame")
+    unwatched = tire(engine, "--nodes=400", f"--period-ns={PERIOD_NS}", "--duration-ns=200000000")
+    assert not unwatched.all("frame")
+    assert (values(unwatched)["frames"], values(unwatched)["frames_late"]) == (0, 0)
     with Live(engine, "tire", f"--policy={POLICY}", "--period-ns=5000000") as live:
         live.say("watch\ngo\n")
         live.read_until("frame")
@@ -391,6 +393,7 @@ def test_without_watch_there_is_no_frame_and_after_unwatch_none_follows(engine: 
         stream = live.finish()
     kinds = [line["type"] for line in stream.lines]
     assert stream.reason == "stopped"
+    assert values(stream)["frames"] >= len(stream.all("frame"))
     assert "frame" not in kinds[len(kinds) - kinds[::-1].index("window") :]
 
 

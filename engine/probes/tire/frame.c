@@ -27,7 +27,8 @@ static struct {
 	int64_t usual_ns;     /* of a copy, before one was measured */
 
 	/* the last thread's, until the frame is full */
-	int64_t step, time_ns, copy_ns, late;
+	int64_t step, time_ns, copy_ns;
+	struct tire_frame_counts counts;
 	int64_t expected_ns; /* of the next copy */
 
 	_Atomic bool refused; /* a step had no time for a frame */
@@ -83,7 +84,8 @@ bool tire_frame_copy(int64_t step, int64_t time_ns, int64_t now_ns, int64_t unti
 	frame.step = step;
 	frame.time_ns = time_ns;
 	frame.copy_ns = end_ns - now_ns;
-	frame.late += end_ns > until_ns;
+	frame.counts.copied++;
+	frame.counts.late += end_ns > until_ns;
 	expect(frame.copy_ns);
 	atomic_store_explicit(&tire_frame_state, FRAME_FULL, memory_order_release);
 	return true;
@@ -111,7 +113,7 @@ static void write_frame(struct json *j)
 	json_int(j, "every", frame.every);
 	json_int(j, "copy_ns", frame.copy_ns);
 	json_int(j, "dropped", frame.dropped);
-	json_int(j, "late", frame.late);
+	json_int(j, "late", frame.counts.late);
 	json_real(j, "unit_m", frame.plan->model->radius / UNITS_A_RADIUS);
 	json_vlq_open(j, "positions");
 	for (int64_t i = 0; i < frame.count; i++) {
@@ -160,4 +162,9 @@ int64_t tire_frame_exchange(struct json *j, int64_t idle_ns)
 	else if (state != FRAME_WANTED)
 		atomic_store_explicit(&tire_frame_state, FRAME_WANTED, memory_order_release);
 	return frame.next_ns - now_ns;
+}
+
+const struct tire_frame_counts *tire_frame_counted(void)
+{
+	return &frame.counts;
 }

@@ -45,4 +45,11 @@ static inline bool tire_frame_offer(int64_t step, int64_t time_ns, int64_t now_n
  * watches. Gives how long to wait before the next call; idle_ns where nobody watches. */
 int64_t tire_frame_exchange(struct json *j, int64_t idle_ns);
 
+struct tire_frame_counts {
+	int64_t copied, late; /* late: these ended after the next release, and may have delayed a step */
+};
+
+/* After the threads have ended. */
+const struct tire_frame_counts *tire_frame_counted(void);
+
 #endif

@@ -379,6 +379,8 @@ static void write_values(struct json *j, const struct tire_books *books)
 	json_int(j, "block", plan.block);
 	json_int(j, "step_bytes", (int64_t)step_bytes);
 	json_int(j, "rest_ns", books->rest_ns);
+	json_int(j, "frames", tire_frame_counted()->copied);
+	timed_int(j, "frames_late", tire_frame_counted()->late);
 	timed_int(j, "activations", books->activations);
 	timed_int(j, "deadline_missed", books->late + books->missed);
 	timed_int(j, "late", books->late);

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Reads hwlatdetect's text: its summary and the samples above its threshold.
 
-A sample is `ts: S.NS, delta:D, inner:I, outer:O, cpu:C[, count]` (2.10), `ts: S.NS, inner:I, outer:O[, cpu:C]` (older), or three columns: time, inner,
-outer (oldest); us. The detector only looks for a part of the time (its width of each window): what happens beside that, it does not see."""
+A sample is `ts: S.NS, delta:D, inner:I, outer:O, cpu:C[, count:N]` (after 2.10; D in s, `nan` of the first one; with --time-format the time is any text),
+`ts: S.NS, inner:I, outer:O[, cpu:C[, count:N]]` (before), or three columns: time, inner, outer (oldest); I and O in us. N gaps above the threshold were in
+one window, and only the largest is told. There is no --json. The detector only looks for a part of the time (its width of each window): what happens
+beside that, it does not see."""
 
 from __future__ import annotations
 
@@ -22,13 +24,16 @@ if TYPE_CHECKING:
 
     from rtgauge.record.model import Mark
 
-_SAMPLE = re.compile(r"ts:\s*([0-9]{1,12})\.([0-9]{1,9}),\s*((?:[a-z]+:\s*-?[0-9]{1,12}(?:,\s*)?)+)")
-_FIELD = re.compile(r"([a-z]+):\s*(-?[0-9]{1,12})")
+_SAMPLE = re.compile(r"ts:\s*(.{1,80}?),\s*(?:delta:\s*(?:-?[0-9]{1,12}(?:\.[0-9]{1,9})?|nan),\s*)?((?:[a-z]+:\s*[0-9]{1,12}(?:,\s*|$))+)")
+_SECONDS = re.compile(r"([0-9]{1,12})\.[0-9]{1,9}")
+_FIELD = re.compile(r"([a-z]+):\s*([0-9]{1,12})")
 _COLUMNS = re.compile(r"([0-9]{1,12})\.([0-9]{1,9})\s+([0-9]{1,12})\s+([0-9]{1,12})")
 _SETTING = re.compile(
     r"(Latency threshold|Sample window|Sample width|Non-sampling period|Max Latency|Samples recorded|Samples exceeding threshold|SMIs during run)"
     r":\s*(Below threshold|[0-9]{1,15})\s*(us)?"
 )
+_MTBF = re.compile(r"MTBF: ([0-9]{1,12}(?:\.[0-9]{1,6})?) seconds")
+_SMIS = re.compile(r"([0-9]{1,9}) SMIs occured on cpu ([0-9]{1,5})")
 _DURATION = re.compile(r"test duration ([0-9]{1,12}) seconds")
 
 
@@ -42,6 +47,9 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
     duration_s: int | None = None
     gaps: dict[int | None, dict[int, int]] = {}
     times: list[int] = []
+    smis: dict[str, int] = {}
+    mtbf_s: float | None = None
+    more = 0
     known = False
     for number, line in numbered:
         text = line.strip()
@@ -51,15 +59,21 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
             known = True
             if match[2][0].isdigit():
                 settings[match[1]] = int(match[2])
-        elif (match := _SAMPLE.match(text)) or (match := _COLUMNS.fullmatch(text)):
-            named: list[tuple[str, str]] = _FIELD.findall(match[3]) if match.re is _SAMPLE else [("inner", match[3]), ("outer", match[4])]
+        elif match := _MTBF.fullmatch(text):
+            mtbf_s = float(match[1])
+        elif match := _SMIS.fullmatch(text):
+            smis[match[2]] = int(match[1])
+        elif (match := _SAMPLE.fullmatch(text)) or (match := _COLUMNS.fullmatch(text)):
+            named: list[tuple[str, str]] = _FIELD.findall(match[2]) if match.re is _SAMPLE else [("inner", match[3]), ("outer", match[4])]
             values = {name: int(value) for name, value in named}
             if "inner" not in values or "outer" not in values:
                 raise InputError(f"{source} is damaged: line {number} has no inner and outer latency")
             gap = max(values["inner"], values["outer"])
             histogram = gaps.setdefault(values.get("cpu"), {})
             histogram[gap] = histogram.get(gap, 0) + 1
-            times.append(int(match[1]))
+            more += max(values.get("count", 1) - 1, 0)
+            if (seconds := _SECONDS.match(text.removeprefix("ts:").lstrip())) is not None:
+                times.append(int(seconds[1]))
         elif text.startswith("ts:"):
             raise InputError(f"{source} is damaged: line {number} is not a sample of hwlatdetect")
     if not known and not gaps:
@@ -78,6 +92,8 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
         marks.append(note("duty-cycle", f"the detector looked for {share:.0f} % of the time: what happened beside that is not in it"))
     elif not window:
         marks.append(note("duty-cycle", "how much of the time the detector looked is not in the file: by default half of it"))
+    if more:
+        marks.append(doubt("samples-missing", f"{more} more gaps were above the threshold: of each window hwlatdetect tells the largest only"))
     threshold = settings.get("Latency threshold")
     if threshold:
         marks.append(note("threshold", f"gaps of up to {threshold} us are not recorded"))
@@ -95,7 +111,13 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
     parameters: dict[str, Any] = {name: value * 1000 for name, value in (("window_ns", window), ("width_ns", width), ("threshold_ns", threshold)) if value}
     result = Result(
         name="hwlatdetect",
-        values={"samples": found, "above_threshold": settings.get("Samples exceeding threshold"), "smi": settings.get("SMIs during run")},
+        values={
+            "samples": found,
+            "above_threshold": settings.get("Samples exceeding threshold"),
+            "smi": settings.get("SMIs during run"),
+            **{f"smi of CPU {cpu}": count for cpu, count in smis.items()},
+            **({} if mtbf_s is None else {"mtbf_s": mtbf_s}),
+        },
     )
     return Measurement(
         tool="hwlatdetect",
@@ -119,8 +141,11 @@ def _utc(seconds: int | None) -> str | None:
         return None
 
 
+_HEAD = re.compile(r"^\s*hwlatdetect:|^\s*ts:[^\n]{1,80}, ?(?:inner|delta):|^\s*[0-9]{9,12}\.[0-9]{9}[ \t]+[0-9]+[ \t]+[0-9]+\s*$", re.MULTILINE)
+
+
 def _recognises(head: str) -> bool:
-    return re.search(r"^\s*hwlatdetect:|^\s*ts:\s*[0-9]+\.[0-9]+,|^\s*[0-9]{9,12}\.[0-9]{9}[ \t]+[0-9]+[ \t]+[0-9]+\s*$", head, re.MULTILINE) is not None
+    return _HEAD.search(head) is not None
 
 
 def _read(path: Path, _hints: Hints) -> list[Measurement]:

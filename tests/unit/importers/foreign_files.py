@@ -100,9 +100,9 @@ test finished
 Max Latency: 30us
 Samples recorded: 3
 Samples exceeding threshold: 3
-ts: 1738160800.346151918, delta:0, inner:12, outer:0, cpu:1, count:1
-ts: 1738161400.550312752, delta:600, inner:0, outer:30, cpu:1
-ts: 1738167900.549331178, delta:6500, inner:19, outer:18, cpu:3
+ts: 1738160800.346151918, delta:nan, inner:12, outer:0, cpu:1, count:1
+ts: 1738161400.550312752, delta:600.204161, inner:0, outer:30, cpu:1
+ts: 1738167900.549331178, delta:6499.999018, inner:19, outer:18, cpu:3
 """,
     "jitterdebugger.json": json.dumps(
         {

@@ -72,6 +72,8 @@ def test_hwlatdetect_has_gaps_and_a_duty_cycle(tmp_path):
     [
         "ts: 1738161000.000000001, inner:12, outer:30\nts: 1738161100.5, inner:19, outer:0, cpu:3\n",
         "1738161000.000000001\t12\t30\n1738161100.500000000\t19\t0\n",
+        "ts: 1738161000.000000001, delta:nan, inner:12, outer:30, cpu:0, count:1\nts: 1738161100.5, delta:100.500000, inner:19, outer:0, cpu:3, count:1\n",
+        "ts: 14:30:00.000000001, delta:nan, inner:12, outer:30, cpu:0\nts: Wed, 29 Jan, delta:-0.250000, inner:19, outer:0, cpu:3\n",
     ],
 )
 def test_older_layouts_of_hwlatdetect(lines, tmp_path):
@@ -79,6 +81,16 @@ def test_older_layouts_of_hwlatdetect(lines, tmp_path):
     assert sum(series.count for series in record.steps[0].series) == 2
     assert record.steps[0].total.max_ns == 30_000
     assert "duty-cycle" in marks(record)
+
+
+def test_what_only_newer_versions_of_hwlatdetect_print(tmp_path):
+    found = "ts: 1738161000.000000001, delta:nan, inner:12, outer:30, cpu:0, count:3\nts: 1738161100.5, delta:100.5, inner:19, outer:0, cpu:3, count:1\n"
+    summary = "Max Latency: 30us\nSamples recorded: 2\nSamples exceeding threshold: 4\nMTBF: 33.500 seconds\n2 SMIs occured on cpu 1\nSMIs during run: 2\n"
+    record = imported("hwlatdetect.txt", tmp_path, summary + found)
+    assert figures(record) == [({"cpu": 0}, "gap", 1, 30_000, 30_000), ({"cpu": 3}, "gap", 1, 19_000, 19_000)]
+    assert record.steps[0].results[0].values == {"samples": 2, "above_threshold": 4, "smi": 2, "smi of CPU 1": 2, "mtbf_s": 33.5}
+    (mark,) = [mark for mark in record.steps[0].marks if mark.name == "samples-missing"]
+    assert mark.detail.startswith("2 more gaps")
 
 
 def test_samples_that_hwlatdetect_recorded_and_that_are_not_there(tmp_path):

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""What `--live` costs the measurement: the same step with and without the page, by turns, on the same CPUs.
+
+With it, a browser's part is played by a client that takes every document and every frame. The two sides are compared as `rtgauge compare` does it:
+`the same within 2 us` are two one-sided tests (TOST) over resampled stretches of time, at 5 % after correction for the number of quantiles.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from figures import CannotMeasure, Findings
+from programs import last_words, say
+
+from rtgauge.analysis import bootstrap
+from rtgauge.analysis.comparison_scope import Scope
+from rtgauge.analysis.sides import sides_of
+from rtgauge.record.reader import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ALPHA = 0.05
+WITHIN_NS = 2_000
+QUANTILES = ("p50", "p99")
+MEASURED_S = 3
+WORDS = {
+    "wakeup": ("wakeup", "--interval", "1ms"),
+    "tire": ("tire", "--period", "2ms", "--nodes", "4000", "--speed", "2"),
+}
+METRIC = {"wakeup": "latency", "tire": "response"}
+
+
+def _look(url: str, path: str, answer: str | None, cpu: int) -> None:
+    """Take everything until the server closes; answer each message where it is expected."""
+    from websockets.exceptions import WebSocketException
+    from websockets.sync.client import connect
+
+    # Where nothing is measured, if there is such a CPU: a browser is usually on another machine.
+    os.sched_setaffinity(threading.get_native_id(), os.sched_getaffinity(0) - {cpu} or {cpu})
+    with suppress(WebSocketException, OSError), connect(url.replace("http://", "ws://") + path) as socket:
+        for _ in socket:
+            if answer is not None:
+                socket.send(answer)
+
+
+def _turn(probe: str, cpu: int, folder: Path, *, live: bool) -> Record:
+    """The record of one turn. Raises CannotMeasure."""
+    words = ["probe", *WORDS[probe], "--duration", f"{MEASURED_S}s", "--cpu", str(cpu), "--save", "--out", str(folder), "--wait", "10min"]
+    command = [sys.executable, "-c", "from rtgauge.cli.main import main; main()", *words, *(["--live", "127.0.0.1:0"] if live else [])]
+    with (
+        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        errors: list[str] = []
+        assert run.stderr is not None
+        for text in run.stderr:
+            errors.append(text)
+            if text.startswith("live  "):
+                url = text.split()[1]
+                pool.submit(_look, url, "live", None, cpu)
+                if probe == "tire":
+                    pool.submit(_look, url, "frames", "", cpu)
+        status = run.wait()
+    if status:
+        raise CannotMeasure(f"rtgauge {' '.join(words[:2])} failed (exit status {status}): {last_words(''.join(errors))}")
+    (path,) = folder.iterdir()
+    return Record.open(path)
+
+
+def _together(samples: Sequence[bootstrap.Stretches]) -> bootstrap.Stretches:
+    """The stretches of several records as those of one."""
+    columns, first, where = np.unique(np.concatenate([sample.values_ns for sample in samples]), return_index=True, return_inverse=True)
+    counts = np.zeros((sum(len(sample.counts) for sample in samples), len(columns)), dtype=np.int64)
+    row = column = 0
+    for sample in samples:
+        at = where[column : column + len(sample.values_ns)]
+        counts[row : row + len(sample.counts), at] = sample.counts
+        row, column = row + len(sample.counts), column + len(sample.values_ns)
+    low, high = (np.concatenate([getattr(sample, name) for sample in samples])[first] for name in ("low_ns", "high_ns"))
+    return bootstrap.Stretches(columns, counts, low, high)
+
+
+def _missed(records: Sequence[Record]) -> str:
+    """What missed its deadline or was not activated, of how many."""
+    steps = [step for record in records for step in record.steps]
+    values = [result.values for step in steps for result in step.results if result.name == "tire"]
+    if values:
+        return f"{sum(int(v['deadline_missed']) for v in values):,} of {sum(int(v['activations']) for v in values):,} deadlines missed"
+    totals = [step.total for step in steps if step.total is not None]
+    return f"{sum(total.missed for total in totals):,} of {sum(total.count + total.missed for total in totals):,} activations missed"
+
+
+def _frames(records: Sequence[Record]) -> str:
+    values = [result.values for record in records for step in record.steps for result in step.results if result.name == "tire"]
+    seconds = sum(int(v["activations"]) for v in values) * 0.002
+    frames = sum(int(v["frames"]) for v in values)
+    return f"{frames:,} frames copied ({frames / seconds:.1f} a second), of which {sum(int(v['frames_late']) for v in values)} ended after the next release"
+
+
+def _us(ns: int | None) -> str:
+    return "no limit" if ns is None else f"{ns / 1000:+.2f}"
+
+
+def _compare(probe: str, sides: dict[bool, list[Record]]) -> list[str]:
+    """A line a quantile, as `rtgauge compare` says it."""
+    scope = Scope(metric=METRIC[probe]) if probe == "tire" else Scope()
+    samples = {live: _together([side.stretches for record in records for side in sides_of([record], scope)]) for live, records in sides.items()}
+    lines: list[str] = []
+    found = {}
+    for name in QUANTILES:
+        share = bootstrap.QUANTILES[name]
+        with_page, without = (bootstrap.resampled_quantile(samples[live], share) for live in (True, False))
+        found[name] = bootstrap.interval(with_page, without, alpha=ALPHA, within_ns=WITHIN_NS)
+    corrected = bootstrap.holm([interval.p_not_within for interval in found.values()])
+    for (name, interval), p in zip(found.items(), corrected, strict=True):
+        share = bootstrap.QUANTILES[name]
+        values = [bootstrap.quantile(samples[live].values_ns, samples[live].counts.sum(axis=0), share) / 1000 for live in (False, True)]
+        says = f"the same within {WITHIN_NS / 1000:g} us" if p < ALPHA else f"not shown to be the same within {WITHIN_NS / 1000:g} us"
+        lines.append(
+            f"{name}: {values[0]:.1f} us without, {values[1]:.1f} us with; difference {_us(interval.low_ns)} .. {_us(interval.high_ns)} us "
+            f"(95 %), {says} (p = {p:.2g})"
+        )
+    return lines
+
+
+def measure(cpu: int, rounds: int) -> Findings:
+    """`rounds` turns of each side of both probes; the sides change places from round to round."""
+    findings = Findings()
+    for probe, words in WORDS.items():
+        sides: dict[bool, list[Record]] = {False: [], True: []}
+        with tempfile.TemporaryDirectory() as folder:
+            for number in range(rounds):
+                for live in (False, True) if number % 2 else (True, False):
+                    sides[live].append(_turn(probe, cpu, Path(folder) / f"{number}-{live}", live=live))
+                say(f"  {probe}: round {number + 1} of {rounds}")
+            name = " ".join(words)
+            findings.notes += [f"{name}, {rounds} rounds of {MEASURED_S} s: {text}" for text in _compare(probe, sides)]
+            findings.notes.append(f"{name}: without {_missed(sides[False])}, with {_missed(sides[True])}")
+            if probe == "tire":
+                findings.notes.append(f"{name}: {_frames(sides[True])}")
+    return findings
