@@ -87,6 +87,7 @@ def latex(record: Record) -> bytes:
     lines = [f"% rtgauge: {_latex_text(record.run.id)}", r"% needs \usepackage{booktabs}"]
     for quantity, rows in _tables(record).items():
         lines += [r"\begin{table}", r"\centering", rf"\caption{{{_latex_text(quantity[:1].upper() + quantity[1:])} in $\mu$s}}"]
+        lines.append(r"\small\setlength{\tabcolsep}{4pt}")  # nine columns fit into an article's page
         lines += [rf"\begin{{tabular}}{{l{'r' * (len(HEADINGS) - 1)}}}", r"\toprule", " & ".join(HEADINGS) + r" \\", r"\midrule"]
         for row in rows:
             name = rf"\quad {_latex_text(row.name)}" if row.part else _latex_text(row.name)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""OpenMetrics text: a file for the textfile collector of Prometheus' node_exporter. Times are seconds; lower bounds have the label `bound`."""
+"""OpenMetrics text: a file for the textfile collector of Prometheus' node_exporter. Times are seconds; lower bounds have the label `bound`.
+
+The label of a quantile is `p`: `quantile` belongs to the type summary, which has a sum too (promtool check metrics)."""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from rtgauge.record.reader import Record
 
 FAMILIES = {
-    "rtgauge_quantile_seconds": "Quantile of a measured time.",
+    "rtgauge_quantile_seconds": "Quantile p of a measured time.",
     "rtgauge_min_seconds": "Smallest measured time.",
     "rtgauge_max_seconds": "Largest measured time.",
     "rtgauge_samples": "Measured activations.",
@@ -57,7 +59,7 @@ def openmetrics(record: Record) -> bytes:
 
             for field, quantile in QUANTILES.items():
                 if (value := getattr(series, field)) is not None:
-                    add("rtgauge_quantile_seconds", labels | {"quantile": quantile} | bound(field), value / 1e9)
+                    add("rtgauge_quantile_seconds", labels | {"p": quantile} | bound(field), value / 1e9)
             for family, field in (("rtgauge_min_seconds", "min_ns"), ("rtgauge_max_seconds", "max_ns")):
                 if (value := getattr(series, field)) is not None:
                     add(family, labels | bound(field), value / 1e9)

@@ -21,6 +21,7 @@ from tap.parser import Parser as TapParser
 from rtgauge.errors import InputError
 from rtgauge.exporters.record_export import FORMATS, export
 from rtgauge.exporters.registry import TEXTS
+from rtgauge.exporters.step_figures import QUANTILES
 from rtgauge.importers.imported_record import import_file
 from rtgauge.record.model import VerdictWord
 from rtgauge.record.reader import Record
@@ -114,6 +115,8 @@ def test_openmetrics_has_every_figure(record, hostile):
         for step in source.steps:
             assert maxima[step.id, "all"] == pytest.approx(step.total.max_ns / 1e9)
             assert maxima[step.id, "1"] == pytest.approx(step.series[1].max_ns / 1e9)
+        assert {sample.labels["p"] for sample in families["rtgauge_quantile_seconds"].samples} <= set(QUANTILES.values())
+        assert 'quantile="' not in written, "promtool: non-summary metrics should not have a quantile label"
         # node_exporter reads the older format.
         assert {family.name for family in read_prometheus(written)} == set(families)
 
