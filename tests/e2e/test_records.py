@@ -189,6 +189,15 @@ def test_an_import_takes_what_the_file_does_not_say(tmp_path: Path) -> None:
     assert all(series["max_ns"] % 1000 for series in step["series"])
 
 
+def test_a_file_of_no_format_does_not_keep_the_others_out(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("Dear Sir\n")
+    done = rtgauge("import", tmp_path / "letter.txt", DATA / "h.txt", tmp_path / "gone", "--out", tmp_path / "runs")
+    assert done.returncode == 2
+    assert [line.partition(": ")[0] for line in done.stderr.splitlines()] == ["rtgauge"] * 3
+    assert "2 of 3 files could not be imported" in done.stderr
+    assert len(list((tmp_path / "runs").iterdir())) == 1
+
+
 @pytest.mark.parametrize("interval", ["0s", "-1ms", "5", "soon"])
 def test_an_import_refuses_what_is_no_interval(tmp_path: Path, interval: str) -> None:
     done = rtgauge("import", DATA / "h.txt", "--out", tmp_path / "runs", f"--interval={interval}")

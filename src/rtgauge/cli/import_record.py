@@ -66,6 +66,7 @@ def files(
     from rtgauge.cli.conclusion import check_requirement, finish, with_requirement
     from rtgauge.cli.options import duration_option
     from rtgauge.errors import InputError
+    from rtgauge.escape import one_line
     from rtgauge.importers.imported_record import import_file
     from rtgauge.importers.registry import BY_NAME
     from rtgauge.record.reader import Record
@@ -83,12 +84,21 @@ def files(
         raise InputError("--interval must be longer than 0, e.g. 1ms or 100us")
     if json and len(files) > 1:
         raise InputError("--json prints one document: name one file")
-    status = 0
+    status = failed = 0
     for file in files:
         if str(file) in BY_NAME and not file.exists():
             raise InputError(f"there is no file {file}; a format is given with --as {file}")
-        path = import_file(file, out, form=form, interval_ns=interval_ns, unit_ns=1 if nanoseconds else None)
+        try:
+            path = import_file(file, out, form=form, interval_ns=interval_ns, unit_ns=1 if nanoseconds else None)
+        except InputError as error:
+            if len(files) == 1:
+                raise
+            typer.echo(f"rtgauge: {one_line(str(error))}", err=True)
+            failed += 1
+            continue
         status = max(status, finish(path, with_requirement(Record.open(path).run, require), as_json=json))
+    if failed:
+        raise InputError(f"{failed} of {len(files)} files could not be imported, see above" + ("; the others are" if failed < len(files) else ""))
     raise typer.Exit(status)
 
 

@@ -51,6 +51,8 @@ def system_line(name: str, facts: Mapping[str, Any]) -> str:
     """Host, kernel, preemption model, CPUs, and whether virtual: the line that stands beside every number."""
     short = brief(facts)
     kernel, preemption = short["kernel"], short["preemption"]
+    if all(short[key] is None for key in ("kernel", "preemption", "cpus_online", "cpu_model", "virtual_machine")):
+        return "machine unknown" if host(name, facts) == "unknown" else f"{host(name, facts)} · nothing else is known of the machine"
     parts = [
         host(name, facts),
         f"Linux {kernel}" if kernel is not None else "kernel unknown",
