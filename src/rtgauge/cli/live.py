@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from rtgauge.record.stream import Frame, SeriesLine, Window
     from rtgauge.runner.context import Progress
 
-ADDRESS = re.compile(r"[0-9]{1,5}|(?:[0-9.]+|localhost|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
+ADDRESS = re.compile(r"[0-9]+|[^/]*:[^/]*")
+"""What may follow --live: no plan has such a name. Whether it is right is told where it is read."""
 Live = Annotated[bool, typer.Option("--live", help="Serve a page that shows the measurement as it goes; ADDRESS:PORT may follow.")]
 LiveAt = Annotated[
     str | None, typer.Option("--live-at", metavar="ADDRESS:PORT", help="The same at this address; one that others reach, e.g. 0.0.0.0:8377, has a token.")
@@ -92,7 +93,7 @@ def with_addresses(arguments: Sequence[str]) -> list[str]:
     for argument in arguments:
         if result and result[-1] == "--live" and ADDRESS.fullmatch(argument):
             result[-1] = "--live-at"
-        result.append(argument)
+        result += ["--live-at", argument.removeprefix("--live=")] if argument.startswith("--live=") else [argument]
     return result
 
 

@@ -7,6 +7,7 @@ given, so that no page from elsewhere can look through a browser (DNS rebinding)
 from __future__ import annotations
 
 import contextlib
+import errno
 import ipaddress
 import os
 import secrets
@@ -59,7 +60,8 @@ def parse_address(text: str) -> Address:
         if not 0 <= number < 65536 or not port.isascii():
             raise ValueError
     except ValueError:
-        raise InputError(f"--live-at {text!r}: give ADDRESS:PORT, e.g. 127.0.0.1:{DEFAULT_PORT} or 0.0.0.0:{DEFAULT_PORT}") from None
+        example = f"e.g. 127.0.0.1:{DEFAULT_PORT}, or 0.0.0.0:{DEFAULT_PORT} for other computers too"
+        raise InputError(f"--live {text!r}: give ADDRESS:PORT with an IP address of this machine, {example}") from None
     return Address(host, number)
 
 
@@ -105,7 +107,9 @@ class LiveServer:
             listening.bind((self.address.host, self.address.port))
         except OSError as error:
             listening.close()
-            raise InputError(f"{self.address.host}:{self.address.port} cannot be listened on: {error.strerror}; give another one with --live-at") from None
+            where = f"{self.address.host}:{self.address.port}"
+            remedy = "--live 0 takes a port that is free" if error.errno == errno.EADDRINUSE else "give another one, e.g. --live 0.0.0.0:8377"
+            raise InputError(f"--live: {where} cannot be listened on ({error.strerror}); {remedy}") from None
         self._socket = listening
         self._application = LiveApplication(self.state, self.address.host, self.token)
         config = uvicorn.Config(

@@ -132,6 +132,9 @@ def test_an_address_may_follow_the_option_and_a_plan_too():
     assert with_addresses(["run", "--live", "0.0.0.0:80", "quick"]) == ["run", "--live-at", "0.0.0.0:80", "quick"]
     assert with_addresses(["run", "--live", "8080"]) == ["run", "--live-at", "8080"]
     assert with_addresses(["run", "--live"]) == ["run", "--live"]
+    assert with_addresses(["run", "--live", "plans/quick.toml"]) == ["run", "--live", "plans/quick.toml"]
+    assert with_addresses(["run", "--live", "myhost:80x"]) == ["run", "--live-at", "myhost:80x"]
+    assert with_addresses(["run", "--live=[::]:0", "quick"]) == ["run", "--live-at", "[::]:0", "quick"]
 
 
 def get(url: str, **headers: str) -> tuple[int, str]:
@@ -193,7 +196,7 @@ def test_other_addresses_need_the_token(state):
 def test_a_taken_address_is_said_and_the_port_is_free_afterwards(state):
     with LiveServer(state, LOOPBACK) as server:
         port = int(server.url.rsplit(":", 1)[1].strip("/"))
-        with pytest.raises(InputError, match="cannot be listened on"), LiveServer(state, Address("127.0.0.1", port)):
+        with pytest.raises(InputError, match=r"cannot be listened on .*--live 0"), LiveServer(state, Address("127.0.0.1", port)):
             pass
     with LiveServer(state, Address("127.0.0.1", port)):
         pass
