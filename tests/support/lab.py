@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rtgauge.lab import image, paths
-from rtgauge.lab.guest import BUILT_IN
+from rtgauge.lab.guest import built_in
 
 if TYPE_CHECKING:
     import pytest
@@ -64,7 +64,7 @@ def fake_lab(folder: Path, monkeypatch: pytest.MonkeyPatch, key: Path | None = N
     if key is not None:
         for suffix in ("", ".pub"):
             shutil.copy(f"{key}{suffix}", paths.private(paths.home()) / f"key{suffix}")
-    place = image._place(BUILT_IN["debian"])
+    place = image._place(built_in()["debian"])
     place.mkdir(parents=True)
     (place / "about.json").write_text('{"release": "6.12-fake"}')
     programs = folder / "bin"

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -22,7 +24,7 @@ SUITE = "trixie"
 class Guest(BaseModel):
     """A guest: with a kernel of Debian (`package`) or of the user (`kernel`)."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     name: str = Field(pattern=f"^{NAME}$")
     architecture: Architecture
@@ -39,15 +41,16 @@ def _debian(name: str, architecture: Architecture, package: str, about: str) -> 
     return Guest(name=name, architecture=architecture, package=package, about=f"Debian {SUITE}, {about}")
 
 
-BUILT_IN = {
-    guest.name: guest
-    for guest in (
+@functools.cache
+def built_in() -> Mapping[str, Guest]:
+    """The guests that need not be added, by name."""
+    guests = (
         _debian("debian", "x86_64", "linux-image-amd64", "stock kernel, x86-64"),
         _debian("debian-rt", "x86_64", "linux-image-rt-amd64", "PREEMPT_RT kernel, x86-64"),
         _debian("debian-arm64", "aarch64", "linux-image-arm64", "stock kernel, arm64"),
         _debian("debian-rt-arm64", "aarch64", "linux-image-rt-arm64", "PREEMPT_RT kernel, arm64"),
     )
-}
+    return {guest.name: guest for guest in guests}
 
 
 SHOWN = {"x86_64": "x86-64", "aarch64": "arm64"}
@@ -59,7 +62,7 @@ def _file(name: str) -> Path:
 
 def guests() -> dict[str, Guest]:
     """Every guest by its name. Raises MeasureError if a guest's file is damaged."""
-    known = dict(BUILT_IN)
+    known = dict(built_in())
     for path in sorted((paths.home() / "guests").glob("*.json")):
         try:
             guest = Guest.model_validate_json(path.read_bytes())
@@ -79,7 +82,7 @@ def find_guest(name: str) -> Guest:
 
 def add(guest: Guest) -> None:
     """Save a guest of the user's. Raises InputError for a name or file that is not accepted."""
-    if guest.name in BUILT_IN:
+    if guest.name in built_in():
         raise InputError(f"'{guest.name}' is a built-in guest: choose another name")
     if guest.kernel is None or not guest.kernel.is_file():
         raise InputError(f"there is no kernel {guest.kernel}: give a bzImage (x86-64) or an Image (arm64)")
@@ -113,7 +116,7 @@ def check_name(name: str) -> str:
 
 def forget(guest: Guest) -> bool:
     """Remove a guest of the user's; False for a built-in one."""
-    if guest.name in BUILT_IN:
+    if guest.name in built_in():
         return False
     _file(guest.name).unlink(missing_ok=True)
     return True

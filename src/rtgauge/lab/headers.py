@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from rtgauge.errors import MeasureError
 from rtgauge.lab import paths
-from rtgauge.lab.guest import BUILT_IN, SUITE
+from rtgauge.lab.guest import SUITE, built_in
 from rtgauge.lab.image import build
 from rtgauge.lab.packages import DEBIAN, MIRROR, mmdebstrap
 from rtgauge.lab.qemu import same_architecture
@@ -130,7 +130,7 @@ def headers_for_guests(architecture: Architecture, say: Callable[[str], None]) -
 
     Where one's kernel is older than the tree or newer, both become Debian's newest. Raises MeasureError.
     """
-    guests = [guest for guest in BUILT_IN.values() if guest.architecture == architecture]
+    guests = [guest for guest in built_in().values() if guest.architecture == architecture]
     tree = headers_tree(architecture, say)
     if any(build(guest, say).release not in tree.releases() for guest in guests):
         tree = headers_tree(architecture, say, fresh=True)

@@ -15,7 +15,7 @@ STEP_KEYS = ("probe", "load", "deployment")
 class PlanFile(BaseModel):
     """What a plan's TOML file may hold. A step or the matrix also takes its probe's parameters as keys."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
     name: str = Field(default="plan", min_length=1, max_length=40, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     description: str = ""

@@ -24,7 +24,7 @@ SystemText = Annotated[str, BeforeValidator(_utf8)]
 class Model(BaseModel):
     """Base: unknown keys are errors."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
 
 class Severity(StrEnum):

@@ -4,14 +4,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.importers.foreign_file import json_document, lines
-from rtgauge.importers.imported_step import imported_step
-from rtgauge.importers.measurement import Measurement
-from rtgauge.importers.rt_tests import parse_json
-from rtgauge.importers.rtla import parse_rtla
 from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.record.model import LeftOut, LoadReport, Mark, Severity, Step, StepKey
 from rtgauge.runner.context import Abandoned, RunContext, now_utc
@@ -21,6 +16,9 @@ from rtgauge.system.changes import CHANGE_PATHS, changes
 from rtgauge.system.changes import marks as change_marks
 from rtgauge.target.target import Target
 from rtgauge.units import NS_PER_S, NS_PER_UNIT, format_cpu_list, parse_cpu_list
+
+if TYPE_CHECKING:
+    from rtgauge.importers.measurement import Measurement
 
 PACKAGES = {"cyclictest": "rt-tests", "rtla": "rtla"}
 HISTOGRAM_US = 20_000
@@ -88,6 +86,10 @@ def rtla_argv(key: StepKey, cpus: list[int]) -> list[str]:
 
 def _run(key: StepKey, context: RunContext, folder: Path) -> Measurement:
     """Let the tool measure; gives what it measured. Raises MeasureError."""
+    from rtgauge.importers.foreign_file import json_document, lines
+    from rtgauge.importers.rt_tests import parse_json
+    from rtgauge.importers.rtla import parse_rtla
+
     cpus = _cpus(key, context)
     target = context.target
     result = folder / f"{key.tool}.json"
@@ -113,6 +115,8 @@ def _run(key: StepKey, context: RunContext, folder: Path) -> Measurement:
 
 def measure(step_id: str, key: StepKey, context: RunContext, folder: Path) -> tuple[Step, Any]:
     """Measure one step with the other tool. Raises InputError, MeasureError, LoadFailed or Abandoned."""
+    from rtgauge.importers.imported_step import imported_step
+
     target = context.target
     started = now_utc()
     before = target.read(CHANGE_PATHS)

@@ -15,8 +15,6 @@ import polars as pl
 
 from rtgauge.errors import MeasureError
 from rtgauge.instrument.address import is_latmon, latmon_address
-from rtgauge.instrument.self_test import self_test
-from rtgauge.instrument.session import Session
 from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.probe import registry as probes
 from rtgauge.probe.signal_parameters import SignalProbe
@@ -108,6 +106,8 @@ def measure(key: StepKey, context: RunContext, load: RunningLoad | None, folder:
 
     Raises InputError or MeasureError for what either refuses. An instrument that is lost in the middle ends the step, which keeps what was measured.
     """
+    from rtgauge.instrument.self_test import self_test
+    from rtgauge.instrument.session import Session
     from rtgauge.runner.instrument_latmon import measure_with_latmon
     from rtgauge.runner.instrument_serial import LOOPBACK_COUNT, measure_with_session
 
@@ -191,6 +191,8 @@ def _windows(beside: Beside, outer: OuterView) -> list[pl.DataFrame]:
 
 def check_instrument_and_arm(key: StepKey, context: RunContext) -> None:
     """Look whether the instrument answers, and arm the engine and stop it again. Raises InputError or MeasureError for what either refuses."""
+    from rtgauge.instrument.session import Session
+
     address = str(instrument_of(key))
     if is_latmon(address):
         latmon_address(address)  # a latmon serves one connection, and begins to measure with it

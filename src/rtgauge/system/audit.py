@@ -25,7 +25,7 @@ ARCHITECTURES: dict[str, Architecture] = {"x86_64": "x86-64", "aarch64": "arm64"
 class Model(BaseModel):
     """Base: unknown keys are errors."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
 
 class Finding(Model):

@@ -33,7 +33,7 @@ def _dashed(name: str) -> str:
 class Strict(BaseModel):
     """Base: keys have dashes; unknown keys are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=_dashed, populate_by_name=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=_dashed, populate_by_name=False, defer_build=True)
 
 
 class Check(Strict):

@@ -29,7 +29,7 @@ NEEDED = {"name": '"control"', "period": '"10ms"', "execution": '"3ms"'}
 class TaskEntry(BaseModel):
     """One `[[task]]` as it is written."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     name: str = Field(min_length=1, max_length=40, strict=True)
     period_ns: Positive = Field(alias="period")
@@ -45,7 +45,7 @@ class TaskEntry(BaseModel):
 class TaskFile(BaseModel):
     """What a task set's file may hold."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     name: str = Field(default="", max_length=80, strict=True)
     description: str = Field(default="", strict=True)
