@@ -5,18 +5,20 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.e2e.cli import error_line, good, rtgauge
-from tests.lab.kmod_guests import KERNELS
+from tests.lab.kmod_guests import KERNELS, OwnKernel
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.e2e.cli import Done
     from tests.lab.conftest import Lab
+    from tests.lab.kmod_guests import Kernel
 
 STOCK, RT = (next(kernel for kernel in KERNELS if str(kernel) == name) for name in ("trixie-x86_64", "trixie-rt-x86_64"))
 RESPONSE = ("response", "--space", "kernel", "--count", 20, "--interval", "20ms", "--timeout", "2s", "--warm-up", "0s")
@@ -43,7 +45,7 @@ class Board:
         return rtgauge("probe", *words, "--target", self.name, env=env, timeout=300)
 
 
-def build(kernel: object, folder: Path) -> Path:
+def build(kernel: Kernel, folder: Path) -> Path:
     """A folder with the modules for a kernel."""
     folder.mkdir()
     for path in kernel.make(["-s"])[0]:
@@ -91,3 +93,21 @@ def test_a_kernel_that_takes_no_module_says_why(lab: Lab, forbid: str, says: str
         assert lab.run_in("grep rtgauge /proc/modules; true") == ""
     finally:
         lab.stop()
+
+
+@pytest.mark.parametrize("kernel", [kernel for kernel in KERNELS if isinstance(kernel, OwnKernel)], ids=str)
+def test_modules_that_are_signed_are_taken(lab: Lab, tmp_path: Path, kernel: OwnKernel) -> None:
+    """By a kernel that takes no others. Debian's have keys that nobody else has."""
+    key = kernel.sources / "certs/signing_key.pem"
+    if not key.is_file():
+        pytest.skip("this kernel was built without CONFIG_MODULE_SIG")
+    kernel.add(lab)
+    lab.boot(kernel.guest, "module.sig_enforce=1")
+    modules = build(kernel, tmp_path / "modules")
+    words = ("probe", *RESPONSE, "--json", "--target", f"lab:{kernel.guest}")
+    env = {**lab.env, "RTGAUGE_KMOD": str(modules)}
+    assert "loads only modules that are signed" in error_line(rtgauge(*words, env=env, timeout=300), 3)
+    for path in modules.iterdir():
+        subprocess.run([kernel.sources / "scripts/sign-file", "sha256", key, key.with_suffix(".x509"), path], check=True)
+    (step,) = json.loads(good(rtgauge(*words, env=env, timeout=300)).stdout)["steps"]
+    assert step["total"]["count"] + step["total"]["missed"] >= 20
