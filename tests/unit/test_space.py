@@ -49,7 +49,7 @@ def test_user_space_is_the_default():
 
 
 def test_a_condition_names_its_space_where_there_are_two(both: Record, tmp_path: Path):
-    assert [condition.label for condition in conditions(both)] == ["idle, kernel space", "idle, user space", "cpu, kernel space", "cpu, user space"]
+    assert [condition.label for condition in conditions(both)] == ["idle, user space", "idle, kernel space", "cpu, user space", "cpu, kernel space"]
     alone = record(tmp_path / "alone", [drawn(20, "idle", "kernel"), drawn(20, "cpu", "kernel")])
     assert [condition.label for condition in conditions(alone)] == ["idle", "cpu"]
 
@@ -61,10 +61,10 @@ def test_only_kernel_space_has_a_context(tmp_path: Path):
         return [Drawn([Series([20_000] * 2_000)], parameters={"space": "user" if name is None else "kernel", "context": name}) for name in contexts]
 
     two = record(tmp_path / "two", steps(None, "irq"))
-    assert [condition.label for condition in conditions(two)] == ["idle, kernel space", "idle, user space"]
+    assert [condition.label for condition in conditions(two)] == ["idle, user space", "idle, kernel space"]
     assert {side.traits["parameters"] for side in sides_of([two])} == {"default parameters"}
     three = record(tmp_path / "three", steps(None, "irq", "thread"))
-    assert [condition.label for condition in conditions(three)] == ["idle, kernel space, context irq", "idle, kernel space, context thread", "idle, user space"]
+    assert [condition.label for condition in conditions(three)] == ["idle, user space", "idle, kernel space, context irq", "idle, kernel space, context thread"]
     assert [side.label for side in sides_of([three])] == ["user space", "kernel space, context irq", "kernel space, context thread"]
 
 

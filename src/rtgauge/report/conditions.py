@@ -107,7 +107,7 @@ def _label(key: StepKey, differences: _Differences, machines: dict[str, str]) ->
 
 
 def conditions(record: Record) -> list[Condition]:
-    """The record's conditions, idle first and then by name."""
+    """The record's conditions, idle first and then by name, user beside kernel space."""
     groups: dict[tuple[str, ...], list[Step]] = {}
     for step in record.steps:
         groups.setdefault(_identity(step.key), []).append(step)
@@ -115,7 +115,12 @@ def conditions(record: Record) -> list[Condition]:
     machines = _machines(record, keys)
     differences = _differences(keys)
     labelled = [Condition(_label(steps[0].key, differences, machines), tuple(sorted(steps, key=lambda s: s.key.repeat))) for steps in groups.values()]
-    return sorted(labelled, key=lambda c: (c.steps[0].key.load != "idle", c.label))
+    return sorted(labelled, key=_order)
+
+
+def _order(condition: Condition) -> tuple[bool, str, bool]:
+    key = condition.steps[0].key
+    return key.load != "idle", condition.label.replace(f"{key.space} space", "space"), key.space != "user"
 
 
 def key_labels(keys: Sequence[StepKey]) -> dict[str, str]:
