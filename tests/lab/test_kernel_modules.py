@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.lab.kmod_guests import Kernel
 
 STOCK, RT = (next(kernel for kernel in KERNELS if str(kernel) == name) for name in ("trixie-x86_64", "trixie-rt-x86_64"))
-RESPONSE = ("response", "--space", "kernel", "--count", 20, "--interval", "20ms", "--timeout", "2s", "--warm-up", "0s")
+RESPONSE = ("response", "--space", "kernel", "--cycles", 20, "--interval", "20ms", "--timeout", "2s", "--warm-up", "0s")
 
 
 class Board:
@@ -41,7 +41,13 @@ class Board:
 
     def probe(self, *words: object, modules: Path | None = None) -> Done:
         """A probe over SSH; `modules`: the folder that RTGAUGE_KMOD names."""
-        env = {**self._lab.env, "PATH": f"{self._client}:/usr/bin:/bin", "RTGAUGE_KMOD": None if modules is None else str(modules)}
+        # modules that were built for this kernel before are not taken
+        own = {
+            "PATH": f"{self._client}:/usr/bin:/bin",
+            "XDG_CACHE_HOME": str(self._client / "cache"),
+            "RTGAUGE_KMOD": None if modules is None else str(modules),
+        }
+        env = {**self._lab.env, **own}
         return rtgauge("probe", *words, "--target", self.name, env=env, timeout=300)
 
 

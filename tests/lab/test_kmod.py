@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 IRQ, THREAD, IRQ_THREAD, IRQ_DEFAULT = range(4)
 HIGH, MERGED, NO_IRQ, HARD = 1, 2, 4, 8
-ENDED, STOPPED, BY_COUNT = 2, 1, 2
+ENDED, STOPPED, BY_COUNT, OVERLOAD = 2, 1, 2, 3
 NO_LINE = 0xFFFF
 WIRE = "join=0-1,2-3"
 ONE = pytest.mark.parametrize("guest", [kernel for kernel in KERNELS if str(kernel) == "trixie-rt-x86_64"], indirect=True, ids=str)
@@ -256,6 +256,15 @@ def test_what_a_full_ring_has_no_room_for_is_counted(loaded: KmodGuest) -> None:
     assert len(task.samples) == 16
     assert task.status["samples"] + task.status["missed"] == 100
     assert task.status["lost"] == task.status["samples"] - 16
+
+
+@ONE
+def test_a_period_that_leaves_nothing_to_the_cpu_ends(loaded: KmodGuest) -> None:
+    """An emulated processor takes far more than 10 us to wake a thread that makes an edge."""
+    words = "periodic period=10000 count=10000000 capacity=64 cpu=1 context=1 priority=90 out=rtgauge_wire:0"
+    status = Measured.of(loaded.shell(f"./kmod_test {words}")).status
+    assert (status["state"], status["reason"]) == (ENDED, OVERLOAD)
+    assert status["missed"] >= 5000
 
 
 @ONE
