@@ -74,7 +74,7 @@ def test_a_target_over_ssh(lab: Lab, tmp_path: Path) -> None:
     assert step["total"]["count"] + step["total"]["missed"] >= 20
     (step,) = json.loads(good(board.probe("wakeup", "--space", "kernel", "--cpu", 1, "--count", 50, "--interval", "10ms", "--json")).stdout)["steps"]
     assert [series["metric"] for series in step["series"]] == ["latency", "irq-latency", "user-latency"]
-    assert lab.run_in("grep rtgauge /proc/modules; ls /tmp /sys/kernel/tracing/instances; true").split() == []
+    assert lab.run_in("grep rtgauge /proc/modules; find /tmp /sys/kernel/tracing/instances -mindepth 1; true").split() == []
 
 
 LOCKDOWN = "mount -t securityfs none /sys/kernel/security 2>/dev/null; echo integrity >/sys/kernel/security/lockdown"
