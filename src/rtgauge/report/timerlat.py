@@ -15,7 +15,7 @@ class Timerlat(Presenter):
     """Of steps in kernel space; of others it shows nothing."""
 
     def lines(self, step: Step) -> list[str]:
-        """ "kernel space, by the timerlat tracer: the thread is of the kernel"."""
+        """ "by the kernel's timerlat tracer: the thread is of the kernel"."""
         lines: list[str] = []
         for result in step.results:
             if result.name == "timerlat":
@@ -23,7 +23,7 @@ class Timerlat(Presenter):
                 lost = f", which dropped events {dropped} time(s)" if dropped else ""
                 has_user = any(series.metric == "user-latency" for series in step.series)
                 without = "" if has_user else "; no user-latency: the kernel is older than timerlat_fd (Linux 6.5)"
-                lines.append(f"kernel space, by the kernel's timerlat tracer{lost}: the thread is {result.values.get('thread')}{without}")
+                lines.append(f"by the kernel's timerlat tracer{lost}: the thread is {result.values.get('thread')}{without}")
         return lines
 
 

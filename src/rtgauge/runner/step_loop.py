@@ -105,7 +105,11 @@ def _measure(writer: RecordWriter, run: Run, remaining: Sequence[StepKey], conte
             break
         except LoadFailed as error:
             how = f"try it alone: rtgauge probe {key.probe} --load {key.load} --duration 2s"
-            _leave_out(writer, on_target(LeftOut(what=f"load {key.load}", reason=str(error), remedy=how), context.target.name, targets), progress)
+            _leave_out(
+                writer,
+                on_target(LeftOut(what=f"load {key.load}", reason=str(error).removeprefix(f"load {key.load}: "), remedy=how), context.target.name, targets),
+                progress,
+            )
             continue
         except Refused as error:
             _leave_out(writer, on_target(deploy_live.left_out(key.deployment, error), context.target.name, targets), progress)
