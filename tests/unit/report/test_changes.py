@@ -73,7 +73,8 @@ def test_any_changes_and_facts_can_be_shown(record: Record, found: dict[str, Any
     for rows in tables(record, found).values():
         assert all(isinstance(cell, str) for row in rows for cell in (row.name, row.total, row.places))
     assert all(isinstance(cell, str) for rows in (short_rows(found), all_rows(found)) for row in rows for cell in row)
-    assert system_line("local", found).count(" · ") >= 4
+    line = system_line("local", found)
+    assert line.count(" · ") >= 4 or line == "machine unknown" or line.endswith(" · nothing else is known of the machine")
 
 
 @pytest.mark.parametrize(
