@@ -57,7 +57,7 @@ test-engine: $(VENV)/.tools
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PART) "engine's C tests and sanitizers" sh engine/tests/run.sh
 
 # A file's tests stay on one worker, so that what they share is made once.
-test-python: test-unit test-browser test-commands test-measure
+test-python: test-unit test-browser test-measure test-commands
 
 test-unit: $(VENV)/.tools $(VENV)/.installed
 	@$(PART) 'host unit tests' $(BIN)/pytest tests/unit --numprocesses 2 --dist loadfile
@@ -65,12 +65,13 @@ test-unit: $(VENV)/.tools $(VENV)/.installed
 test-browser: $(VENV)/.tools $(VENV)/.installed
 	@$(PART) 'page in Chromium' $(BIN)/pytest tests/browser --numprocesses 2 --dist loadfile
 
+# Those that measure wait for each other at the machine's lock; those that leave the machine changed for a while run alone.
 test-commands: $(VENV)/.tools $(VENV)/.installed
-	@$(PART) 'commands that measure nothing' $(BIN)/pytest tests/e2e -m beside --numprocesses 2 --dist loadfile
+	@$(PART) 'commands' $(BIN)/pytest tests/e2e -m 'not alone' --numprocesses 3 --dist loadfile
+	@$(PART) 'commands that change the machine' $(BIN)/pytest tests/e2e -m alone
 
 test-measure: $(VENV)/.tools $(VENV)/.installed
 	@$(PART) 'engine on this machine' $(BIN)/pytest tests/engine
-	@$(PART) 'commands that measure' $(BIN)/pytest tests/e2e -m 'not beside'
 
 # The engines of other architectures, to be part of the package from the next install on.
 engines: $(VENV)/.ready

@@ -18,6 +18,8 @@ COMMAND = [sys.executable, "-c", "from rtgauge.cli.main import main; main()"]
 """Works where the package is installed, and in a checkout."""
 SHORT = ("--set", "warm-up=100ms")
 HELD = "this machine is held by run"
+LOCK = "@rtgauge-target"
+"""The socket that the holder of a machine listens on."""
 PATIENCE_S = 150.0
 """How long something may take on a busy machine, and how long another measurement is waited for."""
 
@@ -42,7 +44,7 @@ def rtgauge(*words: object, env: dict[str, str | None] | None = None, wait_for_l
         done = subprocess.run([*before, *COMMAND, *map(str, words)], env=environment(**(env or {})), text=True, check=False, **options)
         if not wait_for_lock or done.returncode != 3 or HELD not in (done.stderr or "") or time.monotonic() > deadline:
             return done
-        time.sleep(0.5)
+        wait_until_free()
 
 
 def start(*words: object, env: dict[str, str | None] | None = None, log: Path, **options: Any) -> subprocess.Popen[str]:
@@ -63,7 +65,12 @@ def start(*words: object, env: dict[str, str | None] | None = None, log: Path, *
         if process.poll() != 3 or HELD not in log.read_text() or time.monotonic() > deadline:
             return process
         process.communicate()
-        time.sleep(0.5)
+        wait_until_free()
+
+
+def wait_until_free() -> None:
+    """Wait until nobody holds this machine's lock."""
+    wait_until(lambda: LOCK not in Path("/proc/net/unix").read_text().split(), "this machine to be free")
 
 
 def end(process: subprocess.Popen[str]) -> None:

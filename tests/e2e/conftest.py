@@ -12,16 +12,6 @@ import pytest
 
 from tests.e2e.cli import SHORT, good, rtgauge
 
-BESIDE = frozenset(f"test_{name}.py" for name in ("compare", "errors", "lab_command", "plans", "records", "sched", "ssh_errors"))
-"""Files whose tests measure nothing, or so little that another one may run on this machine meanwhile (they wait for its lock)."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what may run beside others."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents and item.path.name in BESIDE:
-            item.add_marker(pytest.mark.beside)
-
 
 @pytest.fixture(scope="session")
 def real_record(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -21,7 +21,7 @@ from tests.e2e.test_permissions import ORDINARY
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.engine, pytest.mark.root]
+pytestmark = [pytest.mark.engine, pytest.mark.root, pytest.mark.alone]
 
 CPU = Path("/sys/devices/system/cpu")
 CPUSET = Path("/sys/fs/cgroup/cpuset")

@@ -141,7 +141,7 @@ def test_its_reader_may_go(tmp_path: Path) -> None:
 @pytest.mark.parametrize("closed", [0, 1, 2])
 def test_a_standard_descriptor_may_be_closed(closed: int, tmp_path: Path) -> None:
     out = tmp_path / "s.csv"
-    done = rtgauge("probe", "wakeup", *SHORT, "--samples", out, preexec_fn=lambda: os.close(closed))
+    done = rtgauge("probe", "wakeup", *SHORT, "--samples", out, "--wait", "150s", preexec_fn=lambda: os.close(closed))
     assert done.returncode == 0
     assert "Traceback" not in (done.stderr or "")
     assert out.read_text().startswith("cpu,phase,release_ns,latency_ns\n")

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.skipif(not REAL_TIME, reason="real-time scheduling is not permitted here")
-SMALL = ("--duration", "100ms", "--repeats", "1", "--set", "solver=halo", "--set", "threads=one,cores", "--set", "nodes=400,1600,6400", "--set", "policy=fifo")
+SET = ("solver=halo", "threads=one,cores", "nodes=400,1600", "policy=fifo", "period=1ms")
+SMALL = ("--duration", "100ms", "--repeats", "1", *(word for setting in SET for word in ("--set", setting)))
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from rtgauge.target.ssh_guarded import LAUNCH_SESSION
+
 pytestmark = pytest.mark.engine
 PATIENCE_S = 20
 ATTACHED = '{"type":"attach","event":"attached"}\n'
@@ -220,3 +222,24 @@ def test_a_folder_that_is_no_guards_is_refused(engine: Path, tmp_path: Path, wha
     done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL, check=False)
     assert (done.returncode, done.stderr) == (3, "")
     assert json.loads(done.stdout)["type"] == "error"
+
+
+def test_a_session_that_ends_before_it_is_followed_is_still_heard(engine: Path, tmp_path: Path) -> None:
+    slow = tmp_path / "engine"
+    slow.write_text(f'#!/bin/sh\nwhile [ ! -e {tmp_path}/over ]; do sleep 0.05; done\nexec {engine} "$@"\n')
+    slow.chmod(0o755)
+    home = tmp_path / "home"
+    home.mkdir()
+    command = ["sh", "-c", f"echo refused; (sleep 0.2; : >{tmp_path}/over) & exit 3"]
+    words = ["sh", "-c", LAUNCH_SESSION, "sh", slow, home / "session", "apart", home, *command]
+    host, lease = os.pipe()
+    try:
+        done = subprocess.run([str(word) for word in words], stdin=host, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    finally:
+        os.close(host)
+        os.close(lease)
+    assert "refused" in done.stdout.splitlines()
+    deadline = time.monotonic() + PATIENCE_S
+    while home.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -69,6 +69,11 @@ home=$1
 shift
 (
 	"$@" <>"$folder/input" >>"$folder/output" 2>>"$folder/errors" 3>>"$folder/status"
+	tries=0
+	until [ -e "$folder/attached" ] || [ "$tries" = 10 ]; do
+		sleep 1
+		tries=$((tries + 1))
+	done
 	rm -rf "$home"
 ) </dev/null >/dev/null 2>&1 &
 pid=$!
@@ -77,7 +82,8 @@ echo "$pid"
 """
     + FOLLOW
 )
-"""For the guard of the whole session: at its end, however that comes, the folder `home` goes too."""
+"""For the guard of the whole session: at its end, however that comes, the folder `home` goes too. One that ends at once, because the target is held, is waited
+for until `attach` has its files open, or 10 s where the connection was lost before."""
 ATTACH = (
     """
 engine=$1 folder=$2 from=$3
