@@ -16,16 +16,9 @@ from rtgauge.cli.console import Console
 from rtgauge.record.model import LeftOut, Step, StepKey
 from rtgauge.record.stream import Frame, SeriesLine, Window
 from rtgauge.report.conditions import key_labels
-from rtgauge.units import format_time, plural
+from rtgauge.units import format_span, format_time, plural
 
 LaterS = Callable[[Sequence[StepKey]], float | None]
-
-
-def _span(seconds: float) -> str:
-    whole = max(1, round(seconds))
-    if whole >= 3600:
-        return f"{whole // 3600} h {whole % 3600 // 60} min"
-    return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"
 
 
 class Display:
@@ -83,8 +76,8 @@ class Display:
         if self.rest_s is None:
             more = ", then those that the study chooses from them" if not self.before else ""
         else:
-            more = f", then about {_span(self.rest_s)} for those that the study chooses from them" if self.rest_s else ""
-        self.say(f"{plural(len(steps), f'{also}step')}, about {_span(now_s)}{more}")
+            more = f", then about {format_span(self.rest_s)} for those that the study chooses from them" if self.rest_s else ""
+        self.say(f"{plural(len(steps), f'{also}step')}, about {format_span(now_s)}{more}")
 
     def title(self, key: StepKey) -> str:
         """What tells the step from the others of the run."""
@@ -105,7 +98,7 @@ class Display:
         self.number = number
         self.worst_ns = {}
         self.began_s = time.monotonic()
-        self.say(f"[{self.before + number + 1}/{self.before + len(self.steps)}] {self.title(key)}, {_span(self.left_s(number))} left")
+        self.say(f"[{self.before + number + 1}/{self.before + len(self.steps)}] {self.title(key)}, {format_span(self.left_s(number))} left")
 
     def waits(self, reason: str) -> None:
         """Another run holds a machine."""
@@ -216,7 +209,7 @@ class LiveDisplay(Display):
         self.bar.update(
             self.task,
             completed=self.done_s + min(elapsed_s, self.expected_s[self.number]),
-            left=f"{_span(max(self.left_s(self.number) - elapsed_s, self.left_s(self.number + 1)))} left",
+            left=f"{format_span(max(self.left_s(self.number) - elapsed_s, self.left_s(self.number + 1)))} left",
             worst=self.phase_text if worst is None else f"max {format_time(worst)}",
             refresh=True,
         )
