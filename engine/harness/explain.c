@@ -311,7 +311,7 @@ static bool overlaps(const struct ring_page *page, const struct ring_window *win
 static bool within_budget(const struct candidate *c)
 {
 	bool usual = explain.moments < MOMENTS_MAX && explain.bytes < BYTES_MAX;
-	bool more = explain.moments < 2 * MOMENTS_MAX && explain.bytes < 2 * BYTES_MAX;
+	bool more = explain.moments < INT64_C(2) * MOMENTS_MAX && explain.bytes < 2 * BYTES_MAX;
 
 	return usual || (c->of_step && more);
 }
