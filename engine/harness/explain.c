@@ -42,6 +42,10 @@
 	"workqueue/workqueue_execute_start,workqueue/workqueue_execute_end,"                                 \
 	"exceptions/page_fault_user,exceptions/page_fault_kernel,power/cpu_idle,csd,osnoise"
 
+#define STACK "stack" /* in place of an event: with each timer what it interrupted */
+#define STACK_FORMAT "events/ftrace/kernel_stack/format"
+#define STACK_TRIGGER "events/timer/hrtimer_expire_entry/trigger"
+
 struct explain_options explain_options = {.buffer_kb = 512, .events = "default"};
 
 enum kind { KIND_MAXIMUM, KIND_ABOVE };
@@ -63,6 +67,8 @@ static struct {
 	size_t page_size, data_offset;
 	struct addresses addresses;
 	struct symbols symbols;
+	bool stack;
+	char stack_format[TRACE_TEXT_MAX];
 	char header_page[TRACE_TEXT_MAX], header_event[TRACE_TEXT_MAX];
 
 	explain_who who;
@@ -102,9 +108,15 @@ static unsigned int find_events(void)
 	for (const char *at = explain_options.events; *at;) {
 		size_t word = strcspn(at, ",");
 		bool usual = word == strlen("default") && !strncmp(at, "default", word);
-		int added = snprintf(list + len, sizeof(list) - len, "%.*s,",
-				     usual ? (int)strlen(DEFAULT_EVENTS) : (int)word,
-				     usual ? DEFAULT_EVENTS : at);
+		bool stack = word == strlen(STACK) && !strncmp(at, STACK, word);
+		int added;
+
+		explain.stack = explain.stack || stack;
+		added = snprintf(list + len, sizeof(list) - len, "%.*s,",
+				 usual	 ? (int)strlen(DEFAULT_EVENTS)
+				 : stack ? 0
+					 : (int)word,
+				 usual ? DEFAULT_EVENTS : at);
 
 		if (added < 0 || (size_t)added >= sizeof(list) - len)
 			break;
@@ -134,6 +146,8 @@ static bool read_layout(int root)
 
 static void switch_events(bool on)
 {
+	if (explain.stack)
+		trace_write(explain.instance, STACK_TRIGGER, on ? "stacktrace" : "!stacktrace");
 	for (unsigned int i = 0; i < explain.event_count; i++)
 		trace_event_enable(explain.instance, explain.events[i], on);
 }
@@ -158,6 +172,14 @@ static bool begin_events(void)
 	return kept || failed("events");
 }
 
+/* Where a kernel has no stacks, it is explained without. */
+static void begin_stack(int root)
+{
+	explain.stack = explain.stack && trace_read(root, STACK_FORMAT, explain.stack_format) &&
+			addresses_add_stack(&explain.addresses, explain.stack_format) &&
+			trace_write(explain.instance, STACK_TRIGGER, "stacktrace");
+}
+
 static bool set_buffer(void)
 {
 	char number[32];
@@ -179,13 +201,14 @@ static bool begin_tracing(void)
 		return failed("tracefs");
 	explain.instance = trace_instance_open(root, explain_options.instance);
 	ok = explain.instance >= 0 || failed(explain_options.instance);
-	ok = ok && read_layout(root);
+	ok = ok && read_layout(root) && set_buffer();
+	ok = ok && (ring_copy_open(explain.instance, explain.page_size, explain.data_offset) ||
+		    failed("trace_pipe_raw"));
+	ok = ok && begin_events();
+	if (ok)
+		begin_stack(root);
 	close(root);
-	if (!ok || !set_buffer())
-		return false;
-	if (!ring_copy_open(explain.instance, explain.page_size, explain.data_offset))
-		return failed("trace_pipe_raw");
-	if (!begin_events())
+	if (!ok)
 		return false;
 	return trace_write(explain.instance, "tracing_on", "1") || failed("tracing_on");
 }
@@ -278,6 +301,8 @@ void explain_announce(struct json *j)
 		if (trace_event_format(explain.instance, explain.events[i], format))
 			json_str(j, explain.events[i], format);
 	}
+	if (explain.stack)
+		json_str(j, "ftrace/kernel_stack", explain.stack_format);
 	json_close(j, '}');
 	json_str(j, "header_page", explain.header_page);
 	json_str(j, "header_event", explain.header_event);
@@ -481,6 +506,7 @@ static void write_symbols(struct json *j)
 
 	if (!file)
 		return;
+	symbols_want(&explain.symbols, explain.addresses.text);
 	symbols_read(&explain.symbols, file);
 	fclose(file);
 	json_open(j, NULL, '{');

@@ -101,6 +101,11 @@ static void functions_of(const uint8_t *data, size_t size)
 	snprintf(format, sizeof(format), "ID: %u\n\tfield:x %s;\toffset:%u;\tsize:%d;\n", data[0] % 4U + 1,
 		 names[data[1] % 4], (unsigned int)data[2] << (data[3] & 15), data[4] & 1 ? 4 : 8);
 	addresses_add(&addresses, format);
+	snprintf(format, sizeof(format), "ID: %u\n\tfield:unsigned long caller[8];\toffset:%u;\tsize:64;\n",
+		 data[0] % 4U + 1, (unsigned int)data[5] << (data[3] & 15));
+	addresses.stack_id = 0;
+	if (data[4] & 2)
+		addresses_add_stack(&addresses, format);
 	addresses_need_text(&addresses);
 	addresses_collect(&addresses, data + 8, size - 8, DATA, &symbols);
 	for (unsigned int i = 1; i < symbols.count; i++) {

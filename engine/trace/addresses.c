@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "trace/addresses.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "trace/instance.h"
@@ -28,6 +29,29 @@ void addresses_add(struct addresses *addresses, const char *format)
 	addresses->events[addresses->count].id = trace_event_id(format);
 	addresses->events[addresses->count].field_count = count;
 	addresses->count += count > 0;
+}
+
+bool addresses_add_stack(struct addresses *addresses, const char *format)
+{
+	static const char offset[] = ";\toffset:";
+	const char *caller = strstr(format, " caller["); /* of so many as this kernel keeps */
+
+	caller = caller ? strstr(caller, offset) : NULL;
+	if (!caller)
+		return false;
+	addresses->stack_id = trace_event_id(format);
+	addresses->stack_offset = strtoul(caller + strlen(offset), NULL, 10);
+	return addresses->stack_id;
+}
+
+static void collect_stack(size_t offset, const unsigned char *record, size_t len, struct symbols *symbols)
+{
+	uintptr_t address;
+
+	for (; offset < len && sizeof(address) <= len - offset; offset += sizeof(address)) {
+		memcpy(&address, record + offset, sizeof(address));
+		symbols_want(symbols, address);
+	}
 }
 
 /* Where a pointer has 4 bytes too, as on armhf, a field of 4 bytes is one. */
@@ -84,6 +108,8 @@ void addresses_collect(const struct addresses *addresses, const unsigned char *b
 		if (length < sizeof(id))
 			continue;
 		memcpy(&id, record, sizeof(id));
+		if (addresses->stack_id && id == addresses->stack_id)
+			collect_stack(addresses->stack_offset, record, length, symbols);
 		for (unsigned int i = 0; i < addresses->count; i++) {
 			if (addresses->events[i].id == id)
 				collect(addresses, i, record, length, symbols);

@@ -19,12 +19,17 @@ struct addresses {
 			uint16_t offset, size;
 		} fields[ADDRESSES_FIELDS];
 	} events[TRACE_EVENTS_MAX];
+	unsigned int stack_id; /* of events that are a stack; 0: there are none */
+	size_t stack_offset;
 	uint64_t text; /* what fields of 4 bytes are offsets from, as the kernel's preemptirq has them; 0:
 			  unknown */
 };
 
 /* Adds an event by its format file, where it has such fields. */
 void addresses_add(struct addresses *addresses, const char *format);
+
+/* Adds the event that is a stack, by its format file; false: it is none. */
+bool addresses_add_stack(struct addresses *addresses, const char *format);
 
 /* Whether some of them are offsets from the beginning of the kernel's text. */
 bool addresses_need_text(const struct addresses *addresses);

@@ -110,8 +110,10 @@ def point_of(record: Record, step: Step) -> Point | None:
     period = period_of(step)
     if period is None or step.total is None or step.worst is Severity.INVALID:
         return None
+    import polars as pl
+
     numbers = [summary.series for summary in step.main_series if summary.series is not None]
-    merged = merge(record.windows(step), numbers)
+    merged = merge(record.windows(step).filter(pl.col("series").is_in(numbers)))
     values = ranked(merged, absolute=True)
     if not values.count:
         return None

@@ -15,6 +15,7 @@ from rtgauge.load.network import Network
 from rtgauge.load.papers import Papers
 from rtgauge.load.read_device import Read
 from rtgauge.load.scheduler import Scheduler
+from rtgauge.load.stall import Stall
 from rtgauge.load.swarm import Swarm
 from rtgauge.record.model import LeftOut
 from rtgauge.suggest import nearest
@@ -22,7 +23,7 @@ from rtgauge.suggest import nearest
 if TYPE_CHECKING:
     from rtgauge.load.load import Load, LoadTarget
 
-LOADS: dict[str, type[Load]] = {load.name: load for load in (Idle, Cpu, Memory, Network, Scheduler, Copy, Read, Swarm, Papers, Brown2010)}
+LOADS: dict[str, type[Load]] = {load.name: load for load in (Idle, Cpu, Memory, Network, Scheduler, Copy, Read, Swarm, Papers, Brown2010, Stall)}
 
 
 def names() -> list[str]:

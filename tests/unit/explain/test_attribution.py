@@ -77,10 +77,30 @@ def test_interrupts_off_are_named_by_the_function_where_they_are_traced() -> Non
     story = Story().switch(-500, 1, MEASURED, LOWER, state=1)
     story.at(-5, 1, "irq_disable", caller_offs=0x40, parent_offs=0x80).at(490, 1, "irq_enable", caller_offs=0x44, parent_offs=0x80)
     story.timer(491, 1).switch(496, 1, LOWER, MEASURED)
-    explanation = explained(story.moment(500), Symbols((0x40,), ("stall_irqs_off",)))
+    explanation = explained(story.moment(500), Symbols((0x1000, 0x1040), ("_stext", "stall_irqs_off+0x10")))
     assert explanation.main.culprit == Culprit(Kind.INTERRUPTS_OFF, "hackbench")
     assert explanation.main.ns == 490_000
     assert "interrupts were off in stall_irqs_off while hackbench (nice 0, pid 200) ran" in sentence(explanation)
+
+
+def by_stack(frames: str) -> Explanation:
+    """A timer that came 490 us late, with what its interrupt found."""
+    story = Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(490, 1).at(491.5, 1, "kernel_stack", size=3, caller=frames)
+    names = ("hrtimer_interrupt", "asm_sysvec_apic_timer_interrupt", "stall_irqs_off+0x2b")
+    return explained(story.switch(496, 1, LOWER, MEASURED).moment(500), Symbols((0x10, 0x20, 0x30), names))
+
+
+def test_the_function_that_kept_interrupts_off_is_what_the_late_interrupt_found() -> None:
+    explanation = by_stack("10 20 30")
+    assert explanation.main.culprit == Culprit(Kind.INTERRUPTS_OFF, "hackbench")
+    assert "interrupts were off in stall_irqs_off while hackbench" in sentence(explanation)
+
+
+def test_a_late_interrupt_that_found_a_program_was_not_kept_by_software() -> None:
+    explanation = by_stack("10 20")
+    assert explanation.main.culprit == Culprit(Kind.NO_SOFTWARE)
+    assert "no software ran on CPU 1" in sentence(explanation)
+    assert by_stack("10").main.culprit.kind is Kind.TIMER_LATE
 
 
 def test_a_late_timer_of_one_cpu_is_not_called_a_stall_of_the_machine() -> None:

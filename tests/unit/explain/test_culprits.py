@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from rtgauge.explain.analysis.attribution import Culprit, Explanation, Kind, explain
 from rtgauge.explain.analysis.culprits import MENDS, ranked_culprits
+from rtgauge.explain.analysis.joint_stall import with_joint_stalls
 from rtgauge.explain.analysis.spikes import Spike, joint_events, joint_words
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.system.rules import read_rules
-from tests.unit.explain.made_events import HIGHER, LOWER, MEASURED, Story
+from tests.unit.explain.made_events import HIGHER, IDLE, LOWER, MEASURED, Story
 
 
 def explained(story: Story, latency_us: float) -> Explanation:
@@ -64,3 +65,28 @@ def test_spikes_at_different_times_are_not_joined() -> None:
 
 def test_uncertain_times_join_what_may_be_one() -> None:
     assert len(joint_events([Spike(0, 0, 10, 8), Spike(1, 20, 30, 8)])) == 1
+
+
+def late_on(cpu: int, latency: float, before: tuple[str, int, int]) -> Explanation:
+    """A timer of one CPU that came late while `before` had it."""
+    story = Story().switch(-500, cpu, MEASURED, before, state=1).timer(latency - 10, cpu).switch(latency - 3, cpu, before, MEASURED)
+    return explain(story.moment(latency, cpu=cpu), Symbols((), ()))
+
+
+def test_timers_of_two_cpus_that_came_late_together_are_one_stall() -> None:
+    first, second, third = with_joint_stalls([late_on(0, 812, LOWER), late_on(1, 700, LOWER), by_irq(300)])
+    for explanation, length in ((first, 690), (second, 690)):
+        assert explanation.main.culprit == Culprit(Kind.NO_SOFTWARE)
+        assert explanation.main.cpus == {0, 1}
+        assert explanation.main.ns == length * 1000
+    assert third.main.culprit.kind is Kind.IRQ
+    for explanation in (first, second, third):
+        assert sum(part.ns for part in explanation.parts) == explanation.latency_ns
+        assert all(part.ns == sum(end - start for start, end, _ in part.spans) for part in explanation.parts)
+
+
+def test_two_idle_states_left_at_once_are_no_stall_unless_they_are_too_long() -> None:
+    short = with_joint_stalls([late_on(0, 300, IDLE), late_on(1, 310, IDLE)])
+    assert {explanation.main.culprit.kind for explanation in short} == {Kind.IDLE_EXIT}
+    long = with_joint_stalls([late_on(0, 3000, IDLE), late_on(1, 3100, IDLE)])
+    assert {explanation.main.culprit.kind for explanation in long} == {Kind.NO_SOFTWARE}

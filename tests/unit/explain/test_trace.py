@@ -61,6 +61,16 @@ def test_lost_events_are_told_with_their_place_and_count() -> None:
     assert len(table.events) == 2
 
 
+def test_a_stack_has_as_many_addresses_as_it_has() -> None:
+    head = WAKING.partition("\tfield:char comm")[0].replace("sched_waking", "kernel_stack").replace("371", "4")
+    text = f"{head}\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n\nprint fmt: x\n"
+    known = TraceFormats.read(formats(events={"ftrace/kernel_stack": text}))
+    for count in (0, 2, 11):
+        stack = struct.pack(f"<HBBiiI{count}Q", 4, 0, 0, 1, count, 0, *range(0xA0, 0xA0 + count))
+        (event_,) = read_pages(known, {0: [page(5, event(0, stack))]}).events
+        assert event_.text("caller") == " ".join(f"{0xA0 + at:x}" for at in range(count))
+
+
 def test_events_of_unknown_numbers_are_left_out() -> None:
     unknown = struct.pack("<HBBi", 9, 0, 0, 1)
     assert len(read_pages(FORMATS, {0: [page(0, event(0, unknown), event(0, waking(1)))]}).events) == 1

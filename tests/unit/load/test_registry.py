@@ -21,7 +21,7 @@ def option(argv: list[str], name: str) -> str:
 
 
 def test_the_names() -> None:
-    assert registry.names() == ["idle", "cpu", "memory", "network", "scheduler", "copy", "read", "swarm", "papers", "brown2010"]
+    assert registry.names() == ["idle", "cpu", "memory", "network", "scheduler", "copy", "read", "swarm", "papers", "brown2010", "stall"]
     assert all(registry.get(name).name == name for name in registry.names())
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from rtgauge.explain.analysis.stall import LateTimers, stood_still
 from rtgauge.explain.analysis.thread_path import Phase, Piece, ThreadPath, thread_path
 from rtgauge.explain.trace.contexts import Context, CpuTimeline, Frame, Span, Task, timelines
+from rtgauge.explain.trace.events import EventTable
+from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
     from rtgauge.explain.trace.events import Lost
@@ -82,6 +84,10 @@ class Explanation:
         """The latency that is explained."""
         return self.moment.latency_ns
 
+    def without_events(self) -> Explanation:
+        """The same, without the events of its moment."""
+        return self if not self.moment.table.events else replace(self, moment=replace(self.moment, table=EventTable([], ())))
+
     @property
     def main(self) -> Part:
         """The part that took most."""
@@ -125,6 +131,9 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
                 known.cpus |= part.cpus
     if any(_overlaps(lost, moment.release_ns, moment.end_ns) for lost in table.lost if lost.cpu in {piece.cpu for piece in path.pieces}):
         doubts.append("events were lost within it")
+    blind = sorted({piece.cpu for piece in path.pieces} & set(moment.left_out))
+    if blind:
+        doubts.append(f"there was no room for the events of CPU {format_cpu_list(blind)}")
     if any(piece.phase is Phase.UNKNOWN for piece in path.pieces):
         doubts.append("the trace does not show the thread")
     rest = moment.latency_ns - (moment.end_ns - moment.release_ns)
@@ -141,7 +150,7 @@ def _overlaps(lost: Lost, start_ns: int, end_ns: int) -> bool:
 def _known(scene: _Scene, piece: Piece) -> list[tuple[Span, bool]]:
     """The spans of a piece, and of each whether the CPU's events in it were lost."""
     line = scene.timelines.get(piece.cpu)
-    if line is None:
+    if line is None or piece.cpu in scene.moment.left_out:
         return [(Span(piece.start_ns, piece.end_ns, Context(None)), True)]
     holes = [lost for lost in scene.moment.table.lost if lost.cpu == piece.cpu and _overlaps(lost, piece.start_ns, piece.end_ns)]
     edges = {time for hole in holes for time in (hole.after_ns, hole.until_ns) if time is not None and piece.start_ns < time < piece.end_ns}
@@ -177,7 +186,10 @@ def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
     """The parts of one span: one, or three where the machine stood still in its middle."""
     line = scene.timelines[piece.cpu]
     part = Part(_culprit(scene, piece, span), span.end_ns - span.start_ns)
-    part.where |= {where for where in (span.context.irqs_off, span.context.preemption_off) if where is not None}
+    found = _found_by_timer(scene, piece)[1] if part.culprit.kind is Kind.INTERRUPTS_OFF and span.context.irqs_off is None else None
+    part.where |= {where for where in (span.context.irqs_off, span.context.preemption_off, found) if where is not None}
+    if part.culprit.kind is Kind.NO_SOFTWARE:
+        part.cpus = {piece.cpu}
     if span.context.frames or piece.phase is Phase.BLOCKED or not line.silent(span.start_ns, span.end_ns):
         return [part]
     due = piece.phase is Phase.LATE
@@ -253,9 +265,18 @@ def _late(scene: _Scene, piece: Piece, context: Context) -> Culprit:
         return _of_task(Kind.INTERRUPTS_OFF, task)
     if task is not None and task.idle:
         return _idle(context)
-    if scene.interrupts_traced:
-        return Culprit(Kind.NO_SOFTWARE)
-    return _of_task(Kind.TIMER_LATE, task)
+    known, function = _found_by_timer(scene, piece)
+    if known:
+        # what the interrupt found is where it was let in again; a program cannot keep it out
+        return Culprit(Kind.NO_SOFTWARE) if function is None else _of_task(Kind.INTERRUPTS_OFF, task)
+    return Culprit(Kind.NO_SOFTWARE) if scene.interrupts_traced else _of_task(Kind.TIMER_LATE, task)
+
+
+def _found_by_timer(scene: _Scene, piece: Piece) -> tuple[bool, str | None]:
+    """(whether a stack tells what the late timer's interrupt found, the function of the kernel or None for a program)."""
+    line = scene.timelines[piece.cpu]
+    entry = line.before(piece.end_ns).interrupt
+    return line.interrupted_by(piece.start_ns if entry is None or entry.since_ns is None else entry.since_ns, piece.end_ns)
 
 
 def _waking(scene: _Scene, piece: Piece, context: Context) -> Culprit:

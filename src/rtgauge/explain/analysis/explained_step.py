@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge.explain.analysis.attribution import Explanation, explain
 from rtgauge.explain.analysis.culprits import RankedCulprit, ranked_culprits
+from rtgauge.explain.analysis.joint_stall import with_joint_stalls
 from rtgauge.explain.trace.formats import Symbols, TraceFormats
 from rtgauge.explain.trace.moment import read_moment
 from rtgauge.record.moments import MomentFile
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExplainedStep:
-    """A step whose largest latencies were explained, in the order of their measuring. Without `explanations`: none was frozen."""
+    """A step whose largest latencies were explained, in the order of their measuring; the worst alone still has its events. None: none was frozen."""
 
     step: Step
     explanations: Sequence[Explanation]
@@ -60,4 +61,7 @@ def _explanations(path: Path, changed_ns: int) -> tuple[tuple[Explanation, ...],
     for document in file.moments():
         symbols = symbols.with_others(Symbols.read(document.get("symbols")))
         explanations.append(explain(read_moment(formats, document), symbols))
-    return tuple(explanations), symbols
+        worst = max(explanations, key=lambda known: known.latency_ns)
+        # the events of one moment are megabytes: the figure needs those of the worst
+        explanations = [known if known is worst else known.without_events() for known in explanations]
+    return tuple(with_joint_stalls(explanations)), symbols

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from rtgauge.explain.trace.contexts import CpuTimeline
     from rtgauge.explain.trace.events import EventTable
 
-LEAST_STALL_NS = 20_000
-"""Shorter silence on all CPUs is chance."""
+LEAST_STALL_NS = 50_000
+"""Shorter silence on several CPUs may be chance: in a virtual machine each timer comes 10 to 30 us late."""
 LONGEST_IDLE_EXIT_NS = 1_000_000
 """No idle state of a processor takes longer to leave: ACPI's deepest are a few hundred us."""
 

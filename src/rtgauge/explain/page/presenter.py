@@ -11,8 +11,11 @@ from rich.text import Text
 
 from rtgauge.explain.analysis.culprits import RankedCulprit, ranked_culprits
 from rtgauge.explain.analysis.explained_step import ExplainedStep, explained_steps
+from rtgauge.explain.analysis.selftest import self_test
 from rtgauge.explain.analysis.sentence import culprit_name, part_words, sentence, sum_words, us
 from rtgauge.explain.page.mend import Mend, mend_of
+from rtgauge.explain.page.selftest_table import selftest_grid, verdict_words
+from rtgauge.report.compare.terminal import print_grids
 from rtgauge.report.conditions import step_labels
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.text import printable
@@ -25,8 +28,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from rtgauge.explain.analysis.attribution import Explanation
+    from rtgauge.explain.analysis.selftest import SelfTest
     from rtgauge.record.model import Step
     from rtgauge.record.reader import Record
+    from rtgauge.report.compare.tables import Grid
     from rtgauge.report.figures.figure import Figure
 
 MOST_ON_TERMINAL = 5
@@ -65,10 +70,11 @@ class ExplainedView:
 
 @dataclass(frozen=True)
 class ExplainedChapter:
-    """All explained steps; `together`: the culprits of the run, where it has several such steps."""
+    """All explained steps; `together`: the culprits of the run, where it has several such steps; `tested`: the answer and the matrix of a self test."""
 
     together: list[CulpritRow]
     steps: list[ExplainedView]
+    tested: tuple[str, Grid] | None
 
 
 def _rows(culprits: Sequence[RankedCulprit], record: Record, step: Step | None, *, most: int, least: float) -> list[CulpritRow]:
@@ -147,11 +153,13 @@ class ExplainedPresenter(Presenter):
             return None
         together = ranked_culprits(known for step in explained for known in step.explanations) if len(explained) > 1 else []
         views = [_view(known, record, names.get(known.step.id, known.step.id), drawn) for known in explained]
+        tested = self_test(record)
+        matrix = None if tested is None else (verdict_words(tested), selftest_grid(tested))
         return Chapter(
             id="explained",
             heading="What delayed it",
             template="rtgauge.explain.page/explained.html.j2",
-            content=ExplainedChapter(_rows(together, record, None, most=MOST_ON_PAGE, least=LEAST_SHARE), views),
+            content=ExplainedChapter(_rows(together, record, None, most=MOST_ON_PAGE, least=LEAST_SHARE), views, matrix),
             place="after frequencies",
             measured="explained latencies",
         )
@@ -159,6 +167,9 @@ class ExplainedPresenter(Presenter):
     def print_tables(self, record: Record, steps: Sequence[Step], console: Console) -> None:
         """A line a culprit, and the worst latency's sentence and sum."""
         names = step_labels(record)
+        tested = self_test(record)
+        if tested is not None:
+            print_self_test(tested, console)
         for explained in explained_steps(record, steps):
             name = names.get(explained.step.id, explained.step.id)
             console.print(Text(printable(f"{name}: {_summary(explained)}"), style="bold"))
@@ -174,6 +185,13 @@ class ExplainedPresenter(Presenter):
                 _print(console, f"worst: {sentence(explained.worst)}", 2)
                 _print(console, sum_words(explained.worst), 9, style="dim")
             console.print()
+
+
+def print_self_test(result: SelfTest, console: Console) -> None:
+    """The answer, and the confusion matrix."""
+    console.print(Text(verdict_words(result), style="bold"))
+    print_grids([selftest_grid(result)], console)
+    console.print()
 
 
 def _print(console: Console, text: str, indent: int, style: str = "") -> None:

@@ -87,6 +87,8 @@ class CpuTimeline:
     cpu: int
     times_ns: list[int]
     contexts: list[Context]
+    interrupted: list[tuple[int, str | None]]
+    """(time, function of the kernel that a timer's interrupt found; None: it found a program) of each stack that was recorded."""
 
     def at(self, time_ns: int) -> Context:
         """The context right after `time_ns`."""
@@ -108,6 +110,11 @@ class CpuTimeline:
                 spans.append(Span(since, until, self.contexts[at]))
             since, at = until, at + 1
         return spans
+
+    def interrupted_by(self, start_ns: int, end_ns: int) -> tuple[bool, str | None]:
+        """(whether a stack between two times tells it, the function of the kernel that a timer's interrupt found or None for a program)."""
+        found = [function for time, function in self.interrupted if start_ns <= time <= end_ns]
+        return bool(found), found[0] if found else None
 
     def silent(self, start_ns: int, end_ns: int) -> bool:
         """Whether no event is strictly between two times."""
@@ -238,7 +245,8 @@ def _timeline(cpu: int, events: Sequence[Event], names: Names, symbols: Symbols)
         _take(state, event, names, symbols, kept)
         times.append(event.time_ns)
         contexts.append(state.context())
-    return CpuTimeline(cpu, times, contexts)
+    stacks = (_interrupted(event, symbols) for event in events if event.name == "kernel_stack")
+    return CpuTimeline(cpu, times, contexts, [known for known in stacks if known is not None])
 
 
 def _take(state: _State, event: Event, names: Names, symbols: Symbols, kept: dict[int, list[Frame]]) -> None:
@@ -279,4 +287,17 @@ def _take(state: _State, event: Event, names: Names, symbols: Symbols, kept: dic
 def _caller(event: Event, symbols: Symbols) -> str:
     """The function that an event of `preemptirq` is about; its distance from _stext where there is no name."""
     address = event.number("caller_offs")
-    return symbols.name(address) or f"_stext+0x{address:x}"
+    return symbols.from_text(address) or f"_stext+0x{address:x}"
+
+
+ENTRIES = ("asm_", "el1h_64_irq", "el1_irq", "el0t_64_irq", "el0_irq", "__irq_svc", "__irq_usr")
+"""How the names of the functions begin through which an interrupt enters the kernel: x86, arm64, Arm."""
+
+
+def _interrupted(event: Event, symbols: Symbols) -> tuple[int, str | None] | None:
+    """What a stack says that was interrupted; None: it is not a stack from an interrupt, or has no names."""
+    names = [symbols.name(int(word, 16)) or "" for word in event.text("caller").split()]
+    entry = next((at for at, name in reversed(list(enumerate(names))) if name.startswith(ENTRIES)), None)
+    if entry is None:
+        return None
+    return event.time_ns, next((name for name in names[entry + 1 :] if name), None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import struct
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
@@ -24,7 +25,10 @@ _CODES = {(1, False): "B", (1, True): "b", (2, False): "H", (2, True): "h", (4, 
 
 @dataclass(frozen=True)
 class Field:
-    """A field of an event. `kind`: number, text (char array), located (one elsewhere in the record), relative (the same, from the field's end)."""
+    """A field of an event. `kind`: number, text (char array), located (one elsewhere in the record), relative (the same, from the field's end),
+
+    or addresses (as many as the record has behind its beginning, each of `size` bytes).
+    """
 
     name: str
     offset: int
@@ -33,7 +37,12 @@ class Field:
     number: struct.Struct | None
 
     def value(self, record: bytes) -> Value | None:
-        """Its value in the bytes of one record; None where the record is too short or the field is no number and no text."""
+        """Its value in the bytes of one record; None where the record is too short or the field is no number and no text.
+
+        Addresses are a text, hexadecimal, with spaces between.
+        """
+        if self.kind == "addresses":
+            return " ".join(f"{int.from_bytes(record[at : at + self.size], 'little'):x}" for at in range(self.offset, len(record) - self.size + 1, self.size))
         if self.offset + self.size > len(record):
             return None
         if self.kind == "text":
@@ -61,6 +70,9 @@ def _field(line: str) -> Field | None:
     if "__data_loc" in declaration or "__rel_loc" in declaration:
         kind = "relative" if "__rel_loc" in declaration else "located"
         return Field(name, offset, size, kind if "char" in declaration else "other", struct.Struct("<I") if size == 4 and "char" in declaration else None)
+    if declaration.startswith("unsigned long caller["):
+        count = int(re.sub(r"\D", "", declaration) or 1)
+        return Field("caller", offset, size // count or 8, "addresses", None)
     if "[" in declaration:
         return Field(name, offset, size, "text" if re.search(r"\bchar\b", declaration) else "other", None)
     code = _CODES.get((size, match["signed"] == "1"))
@@ -190,8 +202,13 @@ class Symbols:
         return Symbols(tuple(address for address, _ in pairs), tuple(name for _, name in pairs))
 
     def name(self, address: int) -> str | None:
-        """The name of the function whose first byte is `address`; None: not known."""
-        from bisect import bisect_left
-
+        """The name of the function that this address was said to be in; None: not known."""
         at = bisect_left(self.addresses, address)
-        return self.names[at] if at < len(self.addresses) and self.addresses[at] == address else None
+        return self.names[at].partition("+0x")[0] if at < len(self.addresses) and self.addresses[at] == address else None
+
+    def from_text(self, offset: int) -> str | None:
+        """The same of an address that is given by its distance from the beginning of the kernel's text, `_stext`."""
+        if "_stext" not in self.names:
+            return None
+        distance = offset - (1 << 32) if offset >= 1 << 31 else offset
+        return self.name(self.addresses[self.names.index("_stext")] + distance)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from rtgauge.errors import RecordError
 from rtgauge.explain.trace.events import raw_pages, read_pages
@@ -31,6 +31,8 @@ class Moment:
     series: int
     thread: int
     table: EventTable
+    left_out: tuple[int, ...] = ()
+    """CPUs whose events had no room."""
 
 
 def read_moment(formats: TraceFormats, document: Mapping[str, object]) -> Moment:
@@ -42,4 +44,10 @@ def read_moment(formats: TraceFormats, document: Mapping[str, object]) -> Moment
     number, cpu, release_ns, end_ns, latency_ns, series, thread = (int(str(value)) for value in numbers)
     if not 0 <= end_ns - release_ns <= LONGEST_NS or not 0 <= cpu < 65536:
         raise RecordError(f"moment {number} of the trace has no time: its release is at {release_ns} ns and its end at {end_ns} ns")
-    return Moment(number, cpu, release_ns, end_ns, latency_ns, kind, series, thread, read_pages(formats, raw_pages(document.get("pages"))))
+    table = read_pages(formats, raw_pages(document.get("pages")))
+    return Moment(number, cpu, release_ns, end_ns, latency_ns, kind, series, thread, table, _left_out(document.get("left_out")))
+
+
+def _left_out(cpus: object) -> tuple[int, ...]:
+    listed = cast("list[object]", cpus) if isinstance(cpus, list) else []
+    return tuple(cpu for cpu in listed if isinstance(cpu, int))

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""Latencies of several CPUs whose timers came late in the same interval: no software ran there, which one CPU's trace alone does not show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from rtgauge.explain.analysis.attribution import Culprit, Explanation, Kind, Part
+from rtgauge.explain.analysis.stall import LEAST_STALL_NS, LONGEST_IDLE_EXIT_NS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_SILENT = (Kind.TIMER_LATE, Kind.IDLE_EXIT)
+
+
+@dataclass(frozen=True)
+class _Silence:
+    """An interval in which a CPU's timer was due and the CPU had no event."""
+
+    start_ns: int
+    end_ns: int
+    cpu: int
+    idle: bool
+
+
+def with_joint_stalls(explanations: Sequence[Explanation]) -> list[Explanation]:
+    """The explanations of one step, in which what several CPUs waited for at once is `no software ran`."""
+    silences = [silence for explanation in explanations for silence in _silences(explanation)]
+    return [_joined(explanation, silences) for explanation in explanations]
+
+
+def _silences(explanation: Explanation) -> list[_Silence]:
+    return [
+        _Silence(start, end, cpu, part.culprit.kind is Kind.IDLE_EXIT)
+        for part in explanation.parts
+        if part.culprit.kind in _SILENT
+        for start, end, cpu in part.spans
+        if end - start >= LEAST_STALL_NS
+    ]
+
+
+def _joined(explanation: Explanation, silences: list[_Silence]) -> Explanation:
+    parts: list[Part] = []
+    still = Part(Culprit(Kind.NO_SOFTWARE))
+    for part in explanation.parts:
+        if part.culprit.kind not in _SILENT:
+            parts.append(part)
+            continue
+        kept = replace(part, ns=0, spans=[])
+        for start, end, cpu in part.spans:
+            stalls = _stall(_Silence(start, end, cpu, part.culprit.kind is Kind.IDLE_EXIT), silences)
+            for begin, stop, cpus in stalls:
+                still.ns += stop - begin
+                still.spans.append((begin, stop, cpu))
+                still.cpus |= cpus
+            kept.ns += (end - start) - sum(stop - begin for begin, stop, _ in stalls)
+            kept.spans += _rest(start, end, cpu, stalls)
+        if kept.ns:
+            parts.append(kept)
+    if not still.ns:
+        return explanation
+    known = next((part for part in parts if part.culprit == still.culprit), None)
+    if known is not None:
+        parts.remove(known)
+        still = Part(still.culprit, still.ns + known.ns, known.spans + still.spans, known.where, known.cpus | still.cpus)
+    return replace(explanation, parts=sorted([*parts, still], key=_begin))
+
+
+def _begin(part: Part) -> int:
+    return min((start for start, _, _ in part.spans), default=0)
+
+
+def _rest(start: int, end: int, cpu: int, stalls: list[tuple[int, int, set[int]]]) -> list[tuple[int, int, int]]:
+    edges = [start, *(edge for begin, stop, _ in stalls for edge in (begin, stop)), end]
+    return [(begin, stop, cpu) for begin, stop in zip(edges[::2], edges[1::2], strict=True) if stop > begin]
+
+
+def _stall(silence: _Silence, silences: list[_Silence]) -> list[tuple[int, int, set[int]]]:
+    """The interval that most of a silence shares with one of another CPU, and the CPUs: one or none."""
+    shared = [
+        (min(silence.end_ns, other.end_ns) - max(silence.start_ns, other.start_ns), other)
+        for other in silences
+        if other.cpu != silence.cpu and not (silence.idle and other.idle and silence.end_ns - silence.start_ns <= LONGEST_IDLE_EXIT_NS)
+    ]
+    enough = [(length, other) for length, other in shared if length >= LEAST_STALL_NS and 2 * length >= silence.end_ns - silence.start_ns]
+    if silence.end_ns - silence.start_ns < LEAST_STALL_NS or not enough:
+        return []
+    _, widest = max(enough, key=lambda pair: pair[0])
+    begin, stop = max(silence.start_ns, widest.start_ns), min(silence.end_ns, widest.end_ns)
+    return [(begin, stop, {silence.cpu, *(other.cpu for _, other in enough)})]

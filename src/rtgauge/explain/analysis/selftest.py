@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: MIT
+"""Is the instrument right? Compares stalls that were injected (load/stall.py) with what the explanations of the step say."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from rtgauge.errors import RecordError
+from rtgauge.explain.analysis.attribution import Culprit, Explanation, Kind
+from rtgauge.explain.analysis.culprits import general
+from rtgauge.explain.analysis.explained_step import explained_steps
+from rtgauge.input_file import MIB, read_regular
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.record.model import Step
+    from rtgauge.record.reader import Record
+
+LOAD = "stall:"
+LOG = "load.log"
+MOST_LOG = 16 * MIB
+NOT_FOUND = "not found"
+NAMED_GOAL = 0.95
+UNATTRIBUTED_GOAL_NS = 5_000
+LEAST_SIZE_NS, SIZE_SHARE = 5_000, 0.01
+"""A size is right within the larger of 5 us and 1 %."""
+EXPECTED: dict[str, tuple[tuple[Kind, str], ...]] = {
+    "hog": ((Kind.TASK, "rtgauge-hog"),),
+    "softirq": ((Kind.SOFTIRQ, "NET_RX"),),
+    "timers": ((Kind.INTERRUPT, "local timer"), (Kind.IRQ, "arch_timer")),
+    "throttle": ((Kind.THROTTLED, ""),),
+}
+"""Kind of a stall -> (class, name) of the culprit that it has to be given: one an architecture."""
+
+
+@dataclass(frozen=True)
+class Injected:
+    """One stall as the program that made it says: it had the CPU from `start_ns` to `end_ns`, CLOCK_MONOTONIC of the target."""
+
+    kind: str
+    cpu: int
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True)
+class JudgedStall:
+    """What became of one stall. `answer`: the culprit that it was given, None: it was not found. `expected_ns`: for how long the latency waited within it;
+    `found_ns`: for how long by the explanation, from its beginning or the release to its end, with the interrupts in it.
+    """
+
+    injected: Injected
+    answer: Culprit | None
+    named: bool
+    expected_ns: int
+    found_ns: int
+    unattributed_ns: int
+
+    @property
+    def size_right(self) -> bool:
+        """Whether its size is within the larger of 5 us and 1 %."""
+        return self.answer is not None and abs(self.found_ns - self.expected_ns) <= max(LEAST_SIZE_NS, SIZE_SHARE * self.expected_ns)
+
+
+@dataclass(frozen=True)
+class KindResult:
+    """All stalls of one kind. Sizes in ns; None where none was found."""
+
+    kind: str
+    injected: int
+    found: int
+    named: int
+    sizes_right: int
+    size_error_median_ns: int | None
+    size_error_p95_ns: int | None
+    unattributed_median_ns: int | None
+    answers: dict[str, int]
+
+
+@dataclass(frozen=True)
+class SelfTest:
+    """The confusion matrix by rows. `others`: explained latencies that no stall caused: the machine's own."""
+
+    kinds: list[KindResult]
+    others: int
+
+    @property
+    def injected(self) -> int:
+        """All stalls that were to be found."""
+        return sum(kind.injected for kind in self.kinds)
+
+    @property
+    def found(self) -> int:
+        """Those that were."""
+        return sum(kind.found for kind in self.kinds)
+
+    @property
+    def named(self) -> int:
+        """Those that were given to their class and name."""
+        return sum(kind.named for kind in self.kinds)
+
+    @property
+    def passed(self) -> bool:
+        """All found, 95 % of them named, and in the middle at most 5 us unattributed."""
+        small = all(kind.unattributed_median_ns is None or kind.unattributed_median_ns <= UNATTRIBUTED_GOAL_NS for kind in self.kinds)
+        return self.injected > 0 and self.found == self.injected and self.named >= NAMED_GOAL * self.injected and small
+
+
+def stall_kind(step: Step) -> str | None:
+    """The kind of the stalls that a step was measured under; None: under none."""
+    return step.key.load.removeprefix(LOAD).partition(":")[0] if step.key.load.startswith(LOAD) else None
+
+
+def injected_stalls(text: str) -> list[Injected]:
+    """The stalls that the load's program printed, one a line of JSON; other lines are none."""
+    stalls: list[Injected] = []
+    for line in text.splitlines():
+        if not line.startswith("{") or len(line) > 1_000:
+            continue
+        try:
+            document = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        values = [cast("dict[str, Any]", document).get(name) for name in ("cpu", "start_ns", "end_ns")] if isinstance(document, dict) else [None]
+        kind = cast("dict[str, Any]", document).get("kind") if isinstance(document, dict) else None
+        if isinstance(kind, str) and all(type(value) is int for value in values):
+            cpu, start, end = (int(str(value)) for value in values)
+            if 0 <= start < end < 1 << 62:
+                stalls.append(Injected(kind, cpu, start, end))
+    return stalls
+
+
+def self_test(record: Record) -> SelfTest | None:
+    """The judgement over all steps with stalls; None where the record has none. Raises RecordError."""
+    judged: dict[str, list[JudgedStall]] = {}
+    others = 0
+    for explained in explained_steps(record, [step for step in record.steps if stall_kind(step) is not None]):
+        path = record.file(explained.step, LOG)
+        try:
+            text = read_regular(path, MOST_LOG).decode(errors="replace")
+        except OSError as error:
+            raise RecordError(f"{path} cannot be read ({error.strerror}): the record is damaged") from None
+        begin, end = _measured(record, explained.step)
+        above = int(explained.step.key.parameters.get("explain_above_ns") or 1)
+        # the first release within a stall comes at most an interval after its start
+        threshold = above + int(explained.step.key.parameters.get("interval_ns") or 0)
+        stalls = [stall for stall in injected_stalls(text) if begin <= stall.start_ns and stall.end_ns + threshold <= end]
+        long_enough = [stall for stall in stalls if stall.end_ns - stall.start_ns >= threshold]
+        judged.setdefault(stall_kind(explained.step) or "", []).extend(judge_stall(stall, explained.explanations, above) for stall in long_enough)
+        others += sum(all(_overlap(known, stall) == 0 for stall in stalls) for known in explained.explanations)
+    return SelfTest([_result(kind, stalls) for kind, stalls in judged.items()], others) if judged else None
+
+
+def _measured(record: Record, step: Step) -> tuple[int, int]:
+    """Start and end of the measured phase, ns; no time where it has no window."""
+    import polars as pl
+
+    windows = record.windows(step).filter(pl.col("phase") == "measure")
+    begin, end = windows["start_ns"].min(), windows["end_ns"].max()
+    return (cast("int", begin), cast("int", end)) if begin is not None and end is not None else (0, -1)
+
+
+def _overlap(explanation: Explanation, stall: Injected) -> int:
+    moment = explanation.moment
+    return max(min(moment.end_ns, stall.end_ns) - max(moment.release_ns, stall.start_ns), 0)
+
+
+def judge_stall(stall: Injected, explanations: Sequence[Explanation], least_ns: int) -> JudgedStall:
+    """The explanation that overlaps a stall the longest, and what it says. Less than `least_ns` is another latency's: a stall's own is longer."""
+    best = max(explanations, key=lambda known: _overlap(known, stall), default=None)
+    expected = 0 if best is None else _overlap(best, stall)
+    if best is None or expected < least_ns:
+        return JudgedStall(stall, None, named=False, expected_ns=expected, found_ns=0, unattributed_ns=0)
+    answer = general(best.main.culprit)
+    named = (answer.kind, answer.name) in EXPECTED.get(stall.kind, ())
+    spans = [span for part in best.parts if general(part.culprit) == answer for span in part.spans]
+    begin = best.moment.release_ns if stall.start_ns <= best.moment.release_ns else min(start for start, _, _ in spans)
+    return JudgedStall(stall, answer, named, expected, max(end for _, end, _ in spans) - begin, best.unattributed_ns)
+
+
+def _middle(values: list[int], share: float) -> int | None:
+    ordered = sorted(values)
+    return ordered[min(int(share * len(ordered)), len(ordered) - 1)] if ordered else None
+
+
+def _result(kind: str, stalls: list[JudgedStall]) -> KindResult:
+    from rtgauge.explain.analysis.sentence import culprit_name
+
+    found = [stall for stall in stalls if stall.answer is not None]
+    right = [stall for stall in found if stall.named]
+    errors = [abs(stall.found_ns - stall.expected_ns) for stall in right]
+    return KindResult(
+        kind,
+        injected=len(stalls),
+        found=len(found),
+        named=len(right),
+        sizes_right=sum(stall.size_right for stall in right),
+        size_error_median_ns=_middle(errors, 0.5),
+        size_error_p95_ns=_middle(errors, 0.95),
+        unattributed_median_ns=_middle([stall.unattributed_ns for stall in found], 0.5),
+        answers=dict(Counter(NOT_FOUND if stall.answer is None else culprit_name(stall.answer) for stall in stalls).most_common()),
+    )

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""The confusion matrix of a self test: a row a kind of stall."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rtgauge.report.compare.tables import Grid
+from rtgauge.report.text import us
+from rtgauge.units import format_share, plural
+
+if TYPE_CHECKING:
+    from rtgauge.explain.analysis.selftest import KindResult, SelfTest
+
+COLUMNS = ("stalls", "injected", "found", "named", "size off, median (us)", "95 % (us)", "size right", "unattributed (us)", "named as")
+MOST_ANSWERS = 3
+
+
+def verdict_words(result: SelfTest) -> str:
+    """The answer in one sentence."""
+    word = "The explanations are right" if result.passed else "The explanations are not right"
+    share = format_share(result.named / result.injected) if result.injected else "none"
+    others = (
+        f"; {plural(result.others, 'other latency') if result.others == 1 else f'{result.others} other latencies'} of the machine's own"
+        if result.others
+        else ""
+    )
+    return f"{word}: of {plural(result.injected, 'injected stall')} {result.found} were found and {result.named} named rightly ({share}){others}"
+
+
+def selftest_grid(result: SelfTest) -> Grid:
+    """The matrix; what was answered instead is in the last column."""
+    notes = [
+        "Size off: how far the explained size is from the stall's own, of those named rightly; right: within the larger of 5 us and 1 %.",
+        "The goals are that all are found, 95 % named, and at most 5 us unattributed at the median.",
+    ]
+    return Grid("Injected stalls", list(COLUMNS), [_row(kind) for kind in result.kinds], notes)
+
+
+def _row(kind: KindResult) -> list[str]:
+    answers = list(kind.answers.items())
+    named = ", ".join(f"{name} {count}" for name, count in answers[:MOST_ANSWERS])
+    more = sum(count for _, count in answers[MOST_ANSWERS:])
+    return [
+        kind.kind,
+        str(kind.injected),
+        str(kind.found),
+        str(kind.named),
+        us(kind.size_error_median_ns),
+        us(kind.size_error_p95_ns),
+        str(kind.sizes_right),
+        us(kind.unattributed_median_ns),
+        f"{named}, others {more}" if more else named,
+    ]

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: MIT
+"""Stalls one CPU in a known way: python3 -c TEXT KIND CPU LENGTH_US EVERY_MS BOUND_S. Runs on the target, with nothing but its Python (3.8 or newer).
+
+A line of JSON a stall goes to standard output: its kind, and from when to when it had the CPU, in ns of CLOCK_MONOTONIC, which the program itself reads.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import random
+import resource
+import signal
+import socket
+import struct
+import sys
+import time
+
+HOG_PRIORITY = 99
+"""Above any that a measured thread has by default."""
+LOW_PRIORITY = 1
+PORT = 53_991
+SOCKET_NS = 470
+"""About what handing a packet to one more socket takes. How long a stall is, is measured."""
+TIMER_NS = 200
+MOST_FILES = 60_000
+CLOCK_MONOTONIC, TFD_TIMER_ABSTIME, TFD_NONBLOCK = 1, 1, 0o4000
+
+
+def now_ns() -> int:
+    """CLOCK_MONOTONIC."""
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+
+
+def tell(start_ns: int, end_ns: int) -> None:
+    """One stall."""
+    print(json.dumps({"kind": KIND, "cpu": CPU, "start_ns": start_ns, "end_ns": end_ns}), flush=True)
+
+
+def rest() -> float:
+    """Seconds until the next stall: never the same, so that stalls do not go with the releases."""
+    return EVERY_S * random.uniform(0.75, 1.25)  # noqa: S311 - no secret
+
+
+def length_ns() -> int:
+    """How long the next stall is to be."""
+    return round(LENGTH_NS * random.uniform(0.6, 1.4))  # noqa: S311 - no secret
+
+
+def name_self(name: str) -> None:
+    """As the kernel's events call this process."""
+    with open("/proc/self/comm", "w") as comm:  # noqa: PTH123 - a bare Python on any target
+        comm.write(name)
+
+
+def lowest_real_time() -> None:
+    """Above every fair task, so that none makes the stall longer; below the measured thread."""
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(LOW_PRIORITY))
+
+
+def allow_files(count: int) -> None:
+    """So many open files."""
+    hard = max(resource.getrlimit(resource.RLIMIT_NOFILE)[1], count + 100)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def hog() -> None:
+    """A task of a priority above the measured thread's computes."""
+    name_self("rtgauge-hog")
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(HOG_PRIORITY))
+    while True:
+        time.sleep(rest())
+        start = now_ns()
+        end = start + length_ns()
+        while now_ns() < end:
+            pass
+        tell(start, now_ns())
+
+
+def softirq() -> None:
+    """One broadcast to many sockets: the kernel hands it to all of them in one run of the softirq NET_RX."""
+    name_self("rtgauge-packets")
+    count = min(LENGTH_NS // SOCKET_NS, MOST_FILES)
+    allow_files(count)
+    receivers: list[socket.socket] = []
+    for _ in range(count):
+        receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # too small a buffer for any packet: nothing has to be read again
+        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        receiver.bind(("127.255.255.255", PORT))
+        receivers.append(receiver)
+    sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sender.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+    lowest_real_time()
+    while True:
+        time.sleep(rest())
+        start = now_ns()
+        sender.sendto(b"x", ("127.255.255.255", PORT))
+        tell(start, now_ns())
+
+
+def timers() -> None:
+    """Many timers are due at the same instant: the kernel serves them all in one interrupt. The stall is the gap between two readings of the clock."""
+    name_self("rtgauge-timers")
+    libc = ctypes.CDLL(None, use_errno=True)
+    count = min(LENGTH_NS // TIMER_NS, MOST_FILES)
+    allow_files(count)
+    files = [libc.timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK) for _ in range(count)]
+    lowest_real_time()
+    while True:
+        time.sleep(rest())
+        due = now_ns() + 20_000_000
+        when = struct.pack("=qqqq", 0, 0, due // 10**9, due % 10**9)
+        for file in files:
+            libc.timerfd_settime(file, TFD_TIMER_ABSTIME, when, None)
+        if now_ns() > due - 1_000_000:
+            continue
+        time.sleep((due - 1_000_000 - now_ns()) / 1e9)
+        last, gap = now_ns(), (0, 0)
+        while last < due + 5_000_000:
+            time_ns = now_ns()
+            if time_ns - last > gap[1] - gap[0] and time_ns > due:
+                gap = (last, time_ns)
+            last = time_ns
+        tell(*gap)
+
+
+def throttle() -> None:
+    """Real-time tasks never leave the CPU, and a fair one wants it: the scheduler gives it some time before every real-time task.
+
+    The stall is the time in which the fair task runs.
+    """
+    child = os.fork()
+    if child == 0:
+        name_self("rtgauge-low")
+        lowest_real_time()
+        while os.getppid() == PARENT:
+            pass
+        os._exit(0)
+    name_self("rtgauge-fair")
+    start = last = now_ns()
+    try:
+        while True:
+            time_ns = now_ns()
+            if time_ns - last > 10_000_000:
+                if last - start > 100_000:
+                    tell(start, last)
+                start = time_ns
+            last = time_ns
+    finally:
+        with contextlib.suppress(OSError):
+            os.kill(child, signal.SIGKILL)
+
+
+KINDS = {"hog": hog, "softirq": softirq, "timers": timers, "throttle": throttle}
+
+
+def end(_number: int, _frame: object) -> None:
+    """Leave by the `finally` of who runs."""
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    KIND, CPU = sys.argv[1], int(sys.argv[2])
+    LENGTH_NS, EVERY_S = int(sys.argv[3]) * 1000, int(sys.argv[4]) / 1000
+    PARENT = os.getpid()
+    signal.signal(signal.SIGALRM, end)
+    signal.signal(signal.SIGTERM, end)
+    signal.alarm(int(sys.argv[5]))
+    os.sched_setaffinity(0, [CPU])
+    KINDS[KIND]()

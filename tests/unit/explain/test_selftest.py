@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+"""The judgement of a self test on drawn stalls: found, sized, named, confused."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from rtgauge.errors import InputError
+from rtgauge.explain.analysis.attribution import Explanation, Kind, explain
+from rtgauge.explain.analysis.selftest import Injected, SelfTest, injected_stalls, judge_stall, self_test
+from rtgauge.explain.page.presenter import print_self_test
+from rtgauge.explain.page.selftest_table import verdict_words
+from rtgauge.explain.trace.formats import Symbols
+from rtgauge.load import registry
+from rtgauge.load.load import LoadContext
+from rtgauge.load.stall import KINDS
+from rtgauge.record.files import checksum
+from rtgauge.record.reader import Record
+from rtgauge.report.page import html
+from tests.support.explained import add_moments, moment_document, real_formats
+from tests.support.records import Shape, write_record
+from tests.unit.explain.made_events import LOWER, MEASURED, RELEASE, Story
+
+HOG = ("rtgauge-hog", 300, 4)
+
+
+def story(latency: float, kind: str = "hog") -> Story:
+    """A latency by a stall of a kind, which ends 5 us before it."""
+    if kind == "hog":
+        return Story().switch(-500, 1, MEASURED, HOG, state=1).timer(1, 1).switch(latency - 5, 1, HOG, MEASURED, state=1)
+    drawn = Story().switch(-500, 1, MEASURED, LOWER, state=1).at(-10, 1, "softirq_entry", vec=3).timer(1, 1)
+    return drawn.at(latency - 5, 1, "softirq_exit", vec=3).switch(latency - 3, 1, LOWER, MEASURED)
+
+
+def explained(latency: float, kind: str = "hog") -> Explanation:
+    return explain(story(latency, kind).moment(latency), Symbols((), ()))
+
+
+def stall(kind: str, start_us: float, end_us: float) -> Injected:
+    return Injected(kind, 1, RELEASE + round(start_us * 1000), RELEASE + round(end_us * 1000))
+
+
+def test_a_stall_is_found_sized_and_named() -> None:
+    judged = judge_stall(stall("hog", -100, 495), [explained(500), explained(30)], 200_000)
+    assert judged.named
+    assert judged.answer is not None
+    assert judged.answer.kind is Kind.TASK
+    assert judged.expected_ns == 495_000
+    assert judged.found_ns == 495_000
+    assert judged.size_right
+
+
+def test_a_stall_that_is_given_to_another_is_not_named() -> None:
+    judged = judge_stall(stall("hog", -100, 495), [explained(500, "softirq")], 200_000)
+    assert judged.answer is not None
+    assert not judged.named
+    assert judge_stall(stall("softirq", -100, 495), [explained(500, "softirq")], 200_000).named
+
+
+def test_a_stall_without_a_latency_of_its_own_is_not_found() -> None:
+    assert judge_stall(stall("hog", 10_000, 11_000), [explained(500)], 200_000).answer is None
+    assert judge_stall(stall("hog", 400, 1_000), [explained(500)], 200_000).answer is None
+    assert judge_stall(stall("hog", 0, 1_000), [], 200_000).answer is None
+
+
+def record_of(tmp_path: Path, load: str, log: list[Injected], moments: list[Story]) -> Record:
+    """A record of one step under stalls, whose windows are about the time of the drawn moments."""
+    path = write_record(tmp_path, Shape(loads=("idle",), seconds=2))
+    (step,) = json.loads((path / "run.json").read_text())["steps"]
+    add_moments(
+        path, step, real_formats(), [moment_document(drawn.moment(latency), real_formats()) for drawn, latency in zip(moments, (500, 700), strict=False)]
+    )
+    folder = path / "steps" / step
+    (folder / "load.log").write_text("== 'python3'\n" + "".join(json.dumps(asdict(stall)) + "\n" for stall in log) + "{\n[1]\n")
+    about = json.loads((folder / "step.json").read_text())
+    about["key"] |= {"load": load, "parameters": {"interval_ns": 200_000, "explain_above_ns": 200_000}}
+    about["checksums"]["load.log"] = checksum(folder / "load.log")
+    (folder / "step.json").write_text(json.dumps(about))
+    return Record.open(path)
+
+
+def test_the_matrix_over_a_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = [stall("hog", -100, 495), stall("hog", 20_000, 20_900), stall("hog", 40_000, 40_050)]
+    record = record_of(tmp_path, "stall:hog:1", log, [story(500)])
+    monkeypatch.setattr("rtgauge.explain.analysis.selftest._measured", lambda _record, _step: (0, RELEASE * 2))
+    result = self_test(record)
+    assert result is not None
+    # the third is too short to be sure of a latency above the threshold
+    assert (result.injected, result.found, result.named, result.others, result.passed) == (2, 1, 1, 0, False)
+    assert result.kinds[0].answers == {"task rtgauge-hog": 1, "not found": 1}
+    console = Console(file=io.StringIO(), width=160)
+    print_self_test(result, console)
+    text = console.file
+    assert isinstance(text, io.StringIO)
+    assert "The explanations are not right: of 2 injected stalls 1 were found and 1 named rightly (50%)" in text.getvalue()
+    assert "Self test" in html(record)
+
+
+def test_a_record_without_stalls_has_no_matrix(tmp_path: Path) -> None:
+    assert self_test(Record.open(write_record(tmp_path, Shape(loads=("idle",), seconds=2)))) is None
+    assert not SelfTest([], 0).passed
+    assert verdict_words(SelfTest([], 0)).startswith("The explanations are not right")
+
+
+@given(
+    st.text(max_size=200)
+    | st.lists(st.dictionaries(st.sampled_from(["kind", "cpu", "start_ns", "end_ns"]), st.none() | st.integers() | st.text(max_size=5))).map(
+        lambda lines: "\n".join(map(json.dumps, lines))
+    )
+)
+def test_any_log_is_read(text: str) -> None:
+    assert all(known.start_ns < known.end_ns for known in injected_stalls(text))
+
+
+@pytest.mark.parametrize("name", ["stall:hgo", "stall:hog:x", "stall:hog:-1", "stall:hog:1:2", "stall:"])
+def test_wrong_stalls_are_refused(name: str) -> None:
+    with pytest.raises(InputError, match="load"):
+        registry.get(name)
+
+
+def test_a_stall_is_one_program_on_its_cpu() -> None:
+    context = LoadContext(target=None, cpus=4, memory_total=None, memory_available=None, bound_s=60)  # type: ignore[arg-type] - it asks nothing of the target
+    for kind, process in KINDS.items():
+        (part,) = registry.get(f"stall:{kind}:2").parts(context)
+        assert (part.argv[0], part.argv[3:], part.ready) == ("python3", [kind, "2", "700", "60", "60"], (process, 1))
+    (part,) = registry.get("stall").parts(context)
+    assert part.wanted["cpu"] == 3
