@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What `--live` costs the measurement: the same step with and without the page, by turns, on the same CPUs.
+"""What `--live` costs the measurement: the same step with and without the page, by turns, on the same CPU.
+
+    python bench/live_cost.py [--rounds 12] [--seconds 4] [--cpu N] [--probe wakeup|tire]
 
 With it, a browser's part is played by a client that takes every document and every frame. The two sides are compared as `rtgauge compare` does it:
 `the same within 2 us` are two one-sided tests (TOST) over resampled stretches of time, at 5 % after correction for the number of quantiles.
@@ -7,6 +9,7 @@ With it, a browser's part is played by a client that takes every document and ev
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -18,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from figures import CannotMeasure, Findings
-from programs import last_words, say
+from figures import CannotMeasure
+from programs import last_cpu, last_words, say
 
 from rtgauge.analysis import bootstrap
 from rtgauge.analysis.comparison_scope import Scope
@@ -32,7 +35,6 @@ if TYPE_CHECKING:
 ALPHA = 0.05
 WITHIN_NS = 2_000
 QUANTILES = ("p50", "p99")
-MEASURED_S = 3
 WORDS = {
     "wakeup": ("wakeup", "--interval", "1ms"),
     "tire": ("tire", "--period", "2ms", "--nodes", "4000", "--speed", "2"),
@@ -53,9 +55,9 @@ def _look(url: str, path: str, answer: str | None, cpu: int) -> None:
                 socket.send(answer)
 
 
-def _turn(probe: str, cpu: int, folder: Path, *, live: bool) -> Record:
+def _turn(probe: str, cpu: int, folder: Path, seconds: float, *, live: bool) -> Record:
     """The record of one turn. Raises CannotMeasure."""
-    words = ["probe", *WORDS[probe], "--duration", f"{MEASURED_S}s", "--cpu", str(cpu), "--save", "--out", str(folder), "--wait", "10min"]
+    words = ["probe", *WORDS[probe], "--duration", f"{seconds:g}s", "--cpu", str(cpu), "--save", "--out", str(folder), "--wait", "10min"]
     command = [sys.executable, "-c", "from rtgauge.cli.main import main; main()", *words, *(["--live", "127.0.0.1:0"] if live else [])]
     with (
         subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run,
@@ -133,19 +135,36 @@ def _compare(probe: str, sides: dict[bool, list[Record]]) -> list[str]:
     return lines
 
 
-def measure(cpu: int, rounds: int) -> Findings:
-    """`rounds` turns of each side of both probes; the sides change places from round to round."""
-    findings = Findings()
-    for probe, words in WORDS.items():
-        sides: dict[bool, list[Record]] = {False: [], True: []}
-        with tempfile.TemporaryDirectory() as folder:
-            for number in range(rounds):
-                for live in (False, True) if number % 2 else (True, False):
-                    sides[live].append(_turn(probe, cpu, Path(folder) / f"{number}-{live}", live=live))
-                say(f"  {probe}: round {number + 1} of {rounds}")
-            name = " ".join(words)
-            findings.notes += [f"{name}, {rounds} rounds of {MEASURED_S} s: {text}" for text in _compare(probe, sides)]
-            findings.notes.append(f"{name}: without {_missed(sides[False])}, with {_missed(sides[True])}")
-            if probe == "tire":
-                findings.notes.append(f"{name}: {_frames(sides[True])}")
-    return findings
+def measure(probe: str, cpu: int, rounds: int, seconds: float) -> list[str]:
+    """What `rounds` turns of each side show; the sides change places from round to round. Raises CannotMeasure."""
+    sides: dict[bool, list[Record]] = {False: [], True: []}
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(rounds):
+            for live in (False, True) if number % 2 else (True, False):
+                sides[live].append(_turn(probe, cpu, Path(folder) / f"{number}-{live}", seconds, live=live))
+            say(f"  {probe}: round {number + 1} of {rounds}")
+        lines = _compare(probe, sides)
+        lines.append(f"without {_missed(sides[False])}, with {_missed(sides[True])}")
+        return [*lines, _frames(sides[True])] if probe == "tire" else lines
+
+
+def main() -> int:
+    """Print both probes' lines."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--rounds", type=int, default=12)
+    options.add_argument("--seconds", type=float, default=4, help="of one turn")
+    options.add_argument("--cpu", type=int, default=last_cpu())
+    options.add_argument("--probe", action="append", choices=list(WORDS))
+    chosen = options.parse_args()
+    for probe in chosen.probe or WORDS:
+        print(f"{' '.join(WORDS[probe])}: {chosen.rounds} rounds of {chosen.seconds:g} s each, CPU {chosen.cpu}")
+        try:
+            print(*(f"  {text}" for text in measure(probe, chosen.cpu, chosen.rounds, chosen.seconds)), sep="\n", flush=True)
+        except CannotMeasure as error:
+            print(f"  not measured: {error}")
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -20,7 +20,6 @@ import footprint
 import instructions
 import latency_by_turns
 import latency_together
-import live_cost
 import response
 import schedulability
 import short_interval
@@ -61,7 +60,6 @@ PARTS: dict[str, Callable[[argparse.Namespace], Findings]] = {
     "compare": lambda chosen: compare_records.measure(chosen.cpu),
     "schedulability": lambda chosen: schedulability.measure(chosen.cpu),
     "tire": lambda _: tire.measure(),
-    "live": lambda chosen: live_cost.measure(chosen.cpu, chosen.rounds),
     "startup": lambda _: startup.measure(),
     "footprint": lambda _: footprint.measure(),
 }

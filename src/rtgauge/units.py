@@ -56,6 +56,14 @@ def format_duration(ns: float) -> str:
     return f"{whole}ns"
 
 
+def format_span(seconds: float) -> str:
+    """A time that people wait: 7512 -> `"2 h 5 min"`; at least a second."""
+    whole = max(1, round(seconds))
+    if whole >= 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"
+
+
 def format_time(ns: float | None) -> str:
     """A measured time: three significant digits, in ns, us, ms or s. None -> `"-"`."""
     if ns is None:

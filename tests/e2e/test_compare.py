@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from pydantic import TypeAdapter
 
 from rtgauge.analysis.comparison import Comparison, Options, compare
 from rtgauge.analysis.sides import pairs, sides_of
@@ -213,6 +214,16 @@ def test_json_is_the_document_and_nothing_else(old, new, monkeypatch, capsys):
     assert result.pairs[0].paper.scale == "counts"
     assert len(result.tails) == 6
     assert all("25 windows" in (tail.cannot or "") for tail in result.tails)
+
+
+def test_of_what_both_ends_saw_the_document_has_all(tmp_path, monkeypatch, capsys):
+    record = write_record(tmp_path, Shape(seconds=25))
+    for number in range(3):
+        change_step(record, lambda step: [series["labels"].update(role=("master", "slave")[at % 2]) for at, series in enumerate(step["series"])], number)
+    status, out, _ = run(monkeypatch, capsys, record, "--json", "--no-tails")
+    assert status == 0
+    results = TypeAdapter(list[Comparison]).validate_json(out)
+    assert [result.title for result in results] == ["Wakeup, as the slave saw it", "Wakeup, as the master saw it"]
 
 
 @pytest.mark.parametrize(

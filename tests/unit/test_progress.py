@@ -45,11 +45,19 @@ def test_the_time_left_learns_from_the_steps_that_are_done(clock):
 def test_the_rounds_of_a_study_are_counted_on(clock):
     console = Console(file=io.StringIO(), width=100)
     display = Display(console)
-    display.more_follow = True
+    display.later_s = lambda known: 60 if len(known) == 2 else 0
     measure(display, clock, [key(), key("cpu")], [10, 10], [10, 10])
     measure(display, clock, [key("memory")], [60], [60])
-    assert lines(console)[0] == "2 steps, about 20 s, then those that the study chooses from them"
+    assert lines(console)[:2] == ["2 steps, about 20 s, then about 1 min 0 s for those that the study chooses from them", "[1/2] wakeup idle, 1 min 20 s left"]
     assert lines(console)[3:] == ["1 more step, about 1 min 0 s", "[3/3] wakeup memory, 1 min 0 s left"]
+
+
+def test_where_nobody_knows_how_long_a_study_takes_it_says_so(clock):
+    console = Console(file=io.StringIO(), width=100)
+    display = Display(console)
+    display.later_s = lambda _: None
+    measure(display, clock, [key(), key("cpu")], [10, 10], [10, 10])
+    assert lines(console)[:2] == ["2 steps, about 20 s, then those that the study chooses from them", "[1/2] wakeup idle, 20 s left"]
 
 
 def test_steps_are_named_by_what_tells_them_apart(clock):

@@ -106,9 +106,9 @@ def test_duration_repeats_and_deployments_follow_the_command_line() -> None:
     first = idle_plan(overrides)
     assert len(first.steps) == 4
     assert {(key.deployment, key.load, key.parameters["duration_ns"]) for key in first.steps} == {("M", "idle", 2 * 10**9), ("Single", "idle", 2 * 10**9)}
-    second = loaded_plan(Choice("M", ""), overrides)
+    second = loaded_plan("M", overrides)
     assert [(key.deployment, key.load) for key in second.steps] == [("M", "cpu"), ("M", "cpu")]
-    assert loaded_plan(Choice("MI", ""), Overrides()).steps[0].load == "papers"
+    assert loaded_plan("MI", Overrides()).steps[0].load == "papers"
 
 
 def a_run(plan: dict[str, Any], planned: list[StepKey]) -> Run:
@@ -188,3 +188,29 @@ def test_jo2022_is_a_preset() -> None:
 def test_c_states_are_not_held_off_where_they_are_to_be_on() -> None:
     with pytest.raises(InputError, match="holds C-states off"):
         idle_plan(Overrides(parameters={"dma-latency": 0}, deployments=["CHM"]))
+
+
+def test_the_time_of_a_study_has_its_last_part() -> None:
+    study = adaptive_study("delgado2020", Overrides(parameters={"duration": "10s"}, loads=["cpu", "memory"], deployments=["M", "Single"]))
+    first = study.plan().steps
+    later_s = study.later_s(first)
+    assert later_s is not None
+    assert 20 < later_s < 40
+    assert study.later_s([*first, first[0].model_copy(update={"load": "cpu"})]) == 0
+
+
+def test_the_time_of_a_search_gets_shorter_with_its_rounds() -> None:
+    study = adaptive_study("sustained", Overrides(repeats=2))
+    first = study.plan().steps
+    at_first, shortest = study.later_s(first), min(first, key=lambda key: key.parameters["interval_ns"])
+    halved = [shortest.model_copy(update={"parameters": {**shortest.parameters, "interval_ns": 70_000}, "repeat": repeat}) for repeat in (1, 2)]
+    after_a_round = study.later_s([*first, *halved])
+    assert at_first is not None
+    assert after_a_round is not None
+    assert after_a_round == pytest.approx(at_first * 3 / 4)
+
+
+@pytest.mark.parametrize("name", ["garre2014", "tire-search"])
+def test_how_long_a_search_of_the_tire_takes_is_not_said(name: str) -> None:
+    study = adaptive_study(name, Overrides())
+    assert study.later_s(study.plan().steps) is None

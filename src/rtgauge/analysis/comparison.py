@@ -151,6 +151,7 @@ class Comparison(Model):
     schema_version: int = SCHEMA_VERSION
     quantity: str = Field(default="latency", description="what is compared: latency, switch, ...; of a task set response, ...")
     task: str | None = Field(default=None, description="of a task set: the task that is compared")
+    title: str = Field(default="", description="what tells it from the other documents of a list: a task, or a quantity and who saw it")
     alpha: float
     within_ns: int
     conclusion: str = Field(default="", description="what is shown, in one sentence")

@@ -122,7 +122,8 @@ class Side:
         """The largest latency (ns, without sign) of each stretch of time, and its activations; stretches cut short (below half of the median) are left out."""
         largest = pl.max_horizontal(pl.col("max_ns"), -pl.col("min_ns"))
         rows = (
-            self.windows.group_by("stretch")
+            self.windows.select("stretch", "min_ns", "max_ns", "count", "missed")
+            .group_by("stretch")
             .agg(largest.max().alias("max_ns"), (pl.col("count") + pl.col("missed")).sum().alias("n"))
             .sort("stretch")
             .drop_nulls()

@@ -110,10 +110,8 @@ def point_of(record: Record, step: Step) -> Point | None:
     period = period_of(step)
     if period is None or step.total is None or step.worst is Severity.INVALID:
         return None
-    import polars as pl
-
     numbers = [summary.series for summary in step.main_series if summary.series is not None]
-    merged = merge(record.windows(step).filter(pl.col("series").is_in(numbers)))
+    merged = merge(record.windows(step), numbers)
     values = ranked(merged, absolute=True)
     if not values.count:
         return None

@@ -139,7 +139,7 @@ def compare(
     from rtgauge.analysis.chi_square import Scale
     from rtgauge.analysis.comparison import Options
     from rtgauge.analysis.comparison import compare as compare_sides
-    from rtgauge.analysis.comparison_scope import scopes_of
+    from rtgauge.analysis.comparison_scope import EVERYTHING, scopes_of
     from rtgauge.analysis.microbenchmarks import has_several_operations
     from rtgauge.analysis.sides import pairs, record_names, sides_of
     from rtgauge.cli.options import duration_option, timing
@@ -178,12 +178,12 @@ def compare(
         for part, sides in comparable or groups:  # for a single side `pairs` raises the error that says what to do
             compared_pairs = pairs(sides, baseline)
             result = compare_sides(sides, compared_pairs, Options(alpha, within_ns, Scale(scale), intervals, tails), progress)
-            compared.append((part, result.model_copy(update={"task": part.task, "verdicts": verdicts}), sides, compared_pairs))
+            compared.append((part, result.model_copy(update={"task": part.task, "title": part.title, "verdicts": verdicts}), sides, compared_pairs))
     finally:
         end()
     if json:
         documents = [result.model_dump_json(indent=1) for _, result, _, _ in compared]
-        typer.echo(documents[0] if parts[0].task is None else f"[{','.join(documents)}]")
+        typer.echo(documents[0] if parts == [EVERYTHING] else f"[{','.join(documents)}]")
     else:
         _print_verdicts(verdicts, as_json=False)
         _print(compared, details=details)

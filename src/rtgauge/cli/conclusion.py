@@ -15,6 +15,7 @@ from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
 from rtgauge.report.conditions import step_labels
 from rtgauge.report.terminal import print_summary
+from rtgauge.units import NS_PER_S, format_span
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.run_verdict import exit_status, judge_run
 
@@ -64,12 +65,25 @@ def document(record: Record) -> RunDocument:
     return RunDocument(run=record.run, steps=record.steps, systems=record.systems, record=str(record.path))
 
 
+def _cut_off(record: Record) -> list[str]:
+    """What becomes of the steps that did not come to their end."""
+    from rtgauge.runner.context import STOPPED_EARLY
+
+    return [
+        f"{step.id} was cut off after {format_span((step.end_ns - step.start_ns) / NS_PER_S)}: it is then measured again from its beginning, in place of that."
+        for step in record.steps
+        if step.end_reason in STOPPED_EARLY and step.start_ns is not None and step.end_ns is not None
+    ]
+
+
 def status(record: Record, problem: RtgaugeError | None) -> int:
     """The exit status of a record; if it was interrupted, prints how to resume. Raises MeasureError if the page could not be written."""
     if problem is not None:
         raise MeasureError(f"{problem}; the record is complete; write the page with: rtgauge report {shlex.quote(str(record.path))} -o FILE.html")
     if record.run.state == "interrupted":
         typer.echo(f"Stopped early. Continue with: rtgauge run --resume {shlex.quote(str(record.path))}", err=True)
+        for line in _cut_off(record):
+            typer.echo(line, err=True)
         return EXIT_INTERRUPTED
     return exit_status(record.run.verdicts, record.steps)
 

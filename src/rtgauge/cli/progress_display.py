@@ -16,14 +16,9 @@ from rtgauge.cli.console import Console
 from rtgauge.record.model import LeftOut, Step, StepKey
 from rtgauge.record.stream import Frame, SeriesLine, Window
 from rtgauge.report.conditions import key_labels
-from rtgauge.units import format_time, plural
+from rtgauge.units import format_span, format_time, plural
 
-
-def _span(seconds: float) -> str:
-    whole = max(1, round(seconds))
-    if whole >= 3600:
-        return f"{whole // 3600} h {whole % 3600 // 60} min"
-    return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"
+LaterS = Callable[[Sequence[StepKey]], float | None]
 
 
 class Display:
@@ -36,8 +31,12 @@ class Display:
         self.number = 0
         self.worst_ns: dict[int, int] = {}
         self.labels: dict[str, str] = {}
-        self.more_follow = False
-        """Whether a study chooses more steps after those that are known."""
+        self.later_s: LaterS | None = None
+        """Of a study, which chooses more steps after those that are known: about how long these take; None: it is none."""
+        self.known: list[StepKey] = []
+        """The steps of all rounds so far."""
+        self.rest_s: float | None = 0.0
+        """What the rounds to come are expected to take; None: nobody knows."""
         self.one_step = False
         """Whether there is one step: if it cannot be measured, the error says why."""
         self.before = 0
@@ -70,18 +69,24 @@ class Display:
         self.before += len(self.steps)
         self.steps, self.expected_s = steps, expected_s
         self.labels = key_labels(steps)
-        more = ", then those that the study chooses from them" if self.more_follow and not self.before else ""
+        self.known += steps
         also = "more " if self.before else ""
-        self.say(f"{plural(len(steps), f'{also}step')}, about {_span(self.left_s(0))}{more}")
+        now_s = sum(expected_s)
+        self.rest_s = self.later_s(self.known) if self.later_s is not None else 0.0
+        if self.rest_s is None:
+            more = ", then those that the study chooses from them" if not self.before else ""
+        else:
+            more = f", then about {format_span(self.rest_s)} for those that the study chooses from them" if self.rest_s else ""
+        self.say(f"{plural(len(steps), f'{also}step')}, about {format_span(now_s)}{more}")
 
     def title(self, key: StepKey) -> str:
         """What tells the step from the others of the run."""
         return self.labels.get(key.model_dump_json(), key.load)
 
     def left_s(self, number: int) -> float:
-        """About how long the steps from `number` on take, by how late the finished ones were."""
+        """About how long the steps from `number` on take, by how late the finished ones were, and what a study adds to them."""
         late_s = sum(self.late_s) / len(self.late_s) if self.late_s else 0.0
-        return max(0.0, sum(self.expected_s[number:]) + late_s * len(self.expected_s[number:]))
+        return max(0.0, sum(self.expected_s[number:]) + late_s * len(self.expected_s[number:])) + (self.rest_s or 0.0)
 
     def left_out(self, what: LeftOut) -> None:
         """Print what cannot be measured and why."""
@@ -93,7 +98,7 @@ class Display:
         self.number = number
         self.worst_ns = {}
         self.began_s = time.monotonic()
-        self.say(f"[{self.before + number + 1}/{self.before + len(self.steps)}] {self.title(key)}, {_span(self.left_s(number))} left")
+        self.say(f"[{self.before + number + 1}/{self.before + len(self.steps)}] {self.title(key)}, {format_span(self.left_s(number))} left")
 
     def waits(self, reason: str) -> None:
         """Another run holds a machine."""
@@ -170,9 +175,9 @@ class LiveDisplay(Display):
         """One bar for the whole run, which grows with each round of a study."""
         super().run_begins(steps, expected_s)
         if self.task is None:
-            self.task = self.bar.add_task("", total=sum(expected_s), left="", worst="")
+            self.task = self.bar.add_task("", total=sum(expected_s) + (self.rest_s or 0.0), left="", worst="")
         else:
-            self.bar.update(self.task, total=self.done_s + sum(expected_s))
+            self.bar.update(self.task, total=self.done_s + sum(expected_s) + (self.rest_s or 0.0))
 
     def step_begins(self, number: int, key: StepKey) -> None:
         """Name the step at the bar."""
@@ -204,18 +209,18 @@ class LiveDisplay(Display):
         self.bar.update(
             self.task,
             completed=self.done_s + min(elapsed_s, self.expected_s[self.number]),
-            left=f"{_span(max(self.left_s(self.number) - elapsed_s, self.left_s(self.number + 1)))} left",
+            left=f"{format_span(max(self.left_s(self.number) - elapsed_s, self.left_s(self.number + 1)))} left",
             worst=self.phase_text if worst is None else f"max {format_time(worst)}",
             refresh=True,
         )
 
 
-def make_display(*, more_follow: bool = False, one_step: bool = False) -> Display:
-    """A live display if standard error is a terminal, else plain lines. `more_follow`: a study chooses more steps after the first; `one_step`: the error
-    says what is left out."""
+def make_display(*, later_s: LaterS | None = None, one_step: bool = False) -> Display:
+    """A live display if standard error is a terminal, else plain lines. `later_s`: of a study, about how long what it chooses after the steps planned so
+    far takes, in s (None: it cannot be told); `one_step`: the error says what is left out."""
     console = Console(stderr=True)
     display = LiveDisplay(console) if sys.stderr.isatty() and not console.is_dumb_terminal else Display(console)
-    display.more_follow, display.one_step = more_follow, one_step
+    display.later_s, display.one_step = later_s, one_step
     return display
 
 

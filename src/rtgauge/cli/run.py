@@ -115,7 +115,7 @@ def _resume(plan: str, options: RunOptions, *, as_json: bool, live_at: str | Non
         return measure_study(
             study, lambda progress, interrupt, more: resume_run(folder, options, progress, interrupt, more), record, as_json=as_json, live_at=live_at
         )
-    display = make_display(more_follow=study is not None)
+    display = make_display(later_s=study.later_s if study is not None else None)
     with Interrupt(display.stopping) as interrupt, display, listening(display, live_at) as progress:
         path, result, _ = resume_run(folder, options, progress, interrupt, study)
     return finish(path, result, as_json=as_json)
@@ -286,7 +286,7 @@ def run(
             study, lambda progress, interrupt, more: start_run(chosen, options, progress, interrupt, more), None, as_json=json, live_at=live_address
         )
         raise typer.Exit(measured)
-    display = make_display(more_follow=study is not None)
+    display = make_display(later_s=study.later_s if study is not None else None)
     with Interrupt(display.stopping) as interrupt, display, listening(display, live_address) as progress:
         path, result, _ = start_run(chosen, options, progress, interrupt, study)
     raise typer.Exit(finish(path, result, as_json=json))

@@ -72,7 +72,7 @@ def measure_study(
     live_at: str | None = None,
 ) -> int:
     """Measure the study delgado2020, or what is left of it where `resumed` is its record. Gives the exit status. Raises InputError, MeasureError."""
-    display = make_display(more_follow=True)
+    display = make_display(later_s=study.later_s)
 
     def next_steps(record: Record) -> Sequence[StepKey]:
         steps = study(record)

@@ -46,7 +46,7 @@ def tire_search(parameters: dict[str, Any], *, load: str, target: str, repeats: 
     overrides = Overrides(parameters=parameters, loads=[load], repeats=repeats, targets=[target])
     study = registry.adaptive_study(TIRE_SEARCH, overrides)
     plan = study.plan()
-    display = make_display(more_follow=True)
+    display = make_display(later_s=study.later_s)
     with tempfile.TemporaryDirectory(prefix=".rtgauge-") as folder:
         with Interrupt(display.stopping) as interrupt, display:
             path, run, _ = start_run(plan, RunOptions(Path(folder), ["rtgauge", "probe", "tire", "--search"], kept=False), display, interrupt, study)

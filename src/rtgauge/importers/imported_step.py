@@ -109,7 +109,7 @@ def _moments(series: ImportedSeries, resolution_ns: int) -> tuple[int | None, fl
     m2: float | None = None
     wide = resolution_ns > 1000
     complete = series.histogram and series.overflow <= (series.maximum_ns is not None) and not series.absolute
-    if complete and not (wide and series.average_ns is not None):
+    if complete and not ((wide or series.finer_average) and series.average_ns is not None):
         known = _known(series)
         total = sum(value * count for value, count in known.items())
         mean = total / series.count

@@ -15,7 +15,7 @@ from rtgauge.errors import InputError
 from rtgauge.importers.measurement import ImportedSeries, Measurement, Second, doubt, note
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from rtgauge.record.model import Mark
 
@@ -27,8 +27,6 @@ _RTS = re.compile(rf"RTS\|{_US}\|{_US}\|{_US}\|{_INT}\|(?:{_INT}\|)?\s*([0-9]+):
 _HSD = re.compile(rf"HSD\|\s*(min|avg|max)\|\s*([0-9]{{1,9}})\s*-\s*([0-9]{{1,9}})\s*\|{_INT}")
 _HSS = re.compile(rf"HSS\|\s*(min|avg|max)\|{_INT}\|{_US}\|{_US}")
 MAX_SECONDS = 10**6
-CELLS = 200
-"""latency's default number of cells (-H)."""
 USER = {"space": "user"}
 IN_THREAD = {"space": "kernel", "context": "thread"}
 IN_HANDLER = {"space": "kernel", "context": "irq"}
@@ -102,6 +100,18 @@ def read_table(numbered: Iterable[tuple[int, str]], source: str) -> LatencyTable
     return table
 
 
+def with_unfinished_second(low_ns: int, high_ns: int, histogram: Mapping[int, int], width_ns: int, program: str) -> tuple[int, int, list[Mark]]:
+    """The extremes (ns) of a histogram (beginning of a cell in ns -> samples) whose tool tells those of whole seconds only.
+
+    The histogram has the last, unfinished second too: where a cell lies beyond the extremes, its beginning is all that is known.
+    """
+    first, last = min(histogram, default=low_ns), max(histogram, default=high_ns)
+    if first + width_ns > low_ns and last <= high_ns:
+        return low_ns, high_ns, []
+    text = f"{program}'s extremes are of whole seconds, its histogram has the unfinished one too: it ranges from {first} to {last} ns, cells of {width_ns} ns"
+    return (low_ns if first + width_ns > low_ns else first), max(high_ns, last), [note("extremes-of-whole-seconds", text)]
+
+
 def table_series(table: LatencyTable, source: str, tool: str) -> tuple[ImportedSeries, int, list[Mark]]:
     """The series, its resolution (ns) and the marks. Raises InputError where there are no figures."""
     labels: dict[str, str | int] = {"thread": 0} if table.cpu is None else {"cpu": table.cpu}
@@ -131,9 +141,12 @@ def table_series(table: LatencyTable, source: str, tool: str) -> tuple[ImportedS
             marks.append(note("last-bin-clipped", f"{tool}'s last cell has every larger latency too: its {overflow} samples count as {last} us or more"))
         if low < 0:
             marks.append(doubt("sign-lost", f"{tool}'s histogram has latencies without their sign, and some were early (down to {low} ns)"))
+        in_ns = {cell * 1000: samples for cell, samples in histogram.items()}
+        low, high, beyond = with_unfinished_second(low, high, in_ns, 1000, tool)
+        marks += beyond
         series = ImportedSeries(
             labels=labels,
-            histogram={cell * 1000: samples for cell, samples in histogram.items()},
+            histogram=in_ns,
             count=count,
             overflow=overflow,
             limit_ns=last * 1000 if overflow else None,
@@ -143,6 +156,9 @@ def table_series(table: LatencyTable, source: str, tool: str) -> tuple[ImportedS
             absolute=low < 0,
         )
         return series, 1000, marks
+    if not table.seconds and table.samples:  # -q -s
+        count = table.samples
+        return ImportedSeries(labels=labels, count=count, overflow=count, minimum_ns=low, maximum_ns=high, interval_ns=interval), 1, marks
     if not table.seconds:
         raise InputError(f"{source} has only {tool}'s last line (RTS): how many samples it is of is not in it")
     if low < 0:

@@ -43,6 +43,8 @@ class ImportedSeries:
     limit_ns: int | None = None
     average_ns: Fraction | None = None
     std_ns: float | None = None
+    finer_average: bool = False
+    """The tool's own mean and deviation are of finer values than its histogram has."""
     interval_ns: int | None = None
     seconds: list[Second] = field(default_factory=list[Second])
     absolute: bool = False

@@ -305,6 +305,8 @@ def parse_json(raw: Mapping[str, Any], name: str) -> Measurement:
     header = _validated(_Header, raw, name, "rt-tests")
     command = header.command or header.command_right or ""
     tool = _tool(raw, command, name)
+    if raw.get("thread") == {}:
+        raise InputError(f"{name}: {tool} had no measuring thread, so that nothing was measured")
     return Measurement(
         tool=tool,
         source=name,

@@ -8,10 +8,12 @@ from __future__ import annotations
 import io
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import InputError
+from rtgauge.importers.cyclictest import interval_us
 from rtgauge.importers.foreign_file import document
 from rtgauge.importers.importer import Hints, Importer
 from rtgauge.importers.measurement import ImportedSeries, Measurement, doubt
@@ -144,6 +146,9 @@ def parse_summary(data: bytes, source: str) -> list[Measurement]:
             continue
         marks: list[Mark] = []
         results: list[Result] = []
+        command = (measured.get("command_line") or "")[:1000]
+        if measured.tag == "cyclictest" and command:
+            series = [replace(one, interval_ns=1000 * us if (us := interval_us(command, thread)) else None) for thread, one in enumerate(series)]
         if measured.tag == "timerlat":
             marks.append(doubt("quantities-mixed", "rteval adds rtla's counts of interrupt, thread and user context into one histogram"))
             marks.append(doubt("overflow-unknown", "rteval ignores what lies above rtla's bins: the maximum is at least what is shown"))
@@ -157,7 +162,7 @@ def parse_summary(data: bytes, source: str) -> list[Measurement]:
                 series=series,
                 resolution_ns=1000,
                 version=root.get("version"),
-                command=(measured.get("command_line") or "")[:1000] or None,
+                command=command or None,
                 system=_facts(root),
                 duration_ns=_duration_ns(root),
                 parameters=_priority(measured),

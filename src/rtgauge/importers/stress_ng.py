@@ -78,6 +78,7 @@ def parse_stress_ng(numbered: Iterable[tuple[int, str]], source: str) -> Measure
         maximum_ns=high if count else None,
         average_ns=Fraction(found["mean"][1]) if count else None,
         std_ns=float(found["range"][3]) if count else None,
+        finer_average=True,
         interval_ns=None,
         absolute=low < 0,
     )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import lines
 from rtgauge.importers.importer import Hints, Importer
-from rtgauge.importers.latency_table import parse_screen, space_of
+from rtgauge.importers.latency_table import parse_screen, space_of, with_unfinished_second
 from rtgauge.importers.measurement import ImportedSeries, Measurement, note
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         if histogram and high >= last + width_ns:
             overflow, limit = histogram.pop(last), last
             marks.append(note("last-bin-clipped", f"latency's last cell has every larger latency too: its {overflow} samples count as {last} ns or more"))
+        low, high, beyond = with_unfinished_second(low, high, histogram, width_ns, "latency")
+        marks += beyond
     period = int(head[5]) * 1000 if head else None
     series = ImportedSeries(
         labels={"thread": 0},

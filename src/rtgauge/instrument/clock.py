@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 # Windows of which the least offset counts. A message is never early, but may be late by whatever the USB and the host took.
 WINDOWS = 32
@@ -54,6 +53,8 @@ class ClockComparison:
         least = [int(members[np.argmin(offsets[members])]) for w in range(windows) if len(members := np.flatnonzero(window == w))]
         if len(least) < MIN_WINDOWS:
             return None
+        from scipy import stats  # 65 MiB and a second, in every process that measures
+
         line = stats.theilslopes(offsets[least], times[least], 0.95)  # pyright: ignore[reportUnknownMemberType]
         slope, _, low, high = (float(value) * 1e6 for value in np.asarray(line, dtype=float))
         return ClockDrift(ppm=slope, low_ppm=low, high_ppm=high, seconds=float(span) / 1e9)

@@ -6,9 +6,15 @@ Nothing but the resolution in time is lost: histograms, counts, extremes and sum
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import numpy as np
 import polars as pl
 
-from rtgauge.record.windows import SCHEMA
+from rtgauge.record.windows import SCHEMA, list_column
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MOST_BLOCKS = 8_192
 """Of a step. With 1,000 bins each they take 100 MB of memory."""
@@ -16,6 +22,8 @@ SPANS = (2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 10_800
 """Windows in a block: round times."""
 SLICE = 2048
 """Windows that are merged at once."""
+GROUPS = 64
+"""Blocks whose bins are counted at once."""
 FRAMES = 16
 """Frames of blocks that are kept apart before they become one."""
 KEY = ["series", "phase", "index"]
@@ -51,6 +59,14 @@ class Blocks:
         return pl.concat([*self._closed, self._open])
 
 
+def in_blocks(windows: Iterable[pl.DataFrame], span: int) -> pl.DataFrame:
+    """Windows that come in order of time, `span` of a series merged into one each; `index` counts these of a series and phase."""
+    blocks = Blocks(span)
+    for part in windows:
+        blocks.add(part)
+    return blocks.frame()
+
+
 def merge_alike(windows: pl.DataFrame) -> pl.DataFrame:
     """The windows that agree in series, phase and index as one each, in order of their first."""
     group = windows.with_row_index("row").group_by(KEY, maintain_order=True).agg(pl.col("row"))
@@ -70,14 +86,24 @@ def merge_alike(windows: pl.DataFrame) -> pl.DataFrame:
         pl.col("sum_ns").sum(),
         pl.col("m2_ns2").sum() + between.sum(),
     )
-    for bins, counts in (("bins", "counts"), ("missed_bins", "missed_counts")):
-        lists = _merged_bins(rows.select("group", bins, counts), bins, counts)
-        empty = pl.lit([], dtype=SCHEMA[bins]), pl.lit([], dtype=SCHEMA[counts])
-        sums = sums.join(lists, on="group", how="left").with_columns(pl.col(bins).fill_null(empty[0]), pl.col(counts).fill_null(empty[1]))
-    return sums.select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
+    lists = [column for names in (("bins", "counts"), ("missed_bins", "missed_counts")) for column in _merged_bins(rows, len(sums), *names)]
+    return sums.with_columns(lists).select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
 
 
-def _merged_bins(rows: pl.DataFrame, bins: str, counts: str) -> pl.DataFrame:
-    pairs = rows.filter(pl.col(bins).list.len() > 0).explode(bins, counts)
-    summed = pairs.group_by("group", bins).agg(pl.col(counts).sum()).sort("group", bins)
-    return summed.group_by("group", maintain_order=True).agg(bins, counts)
+def _merged_bins(rows: pl.DataFrame, groups: int, bins: str, counts: str) -> list[pl.Series]:
+    """The columns `bins` and `counts` of the groups 0 to `groups` - 1, of which the column "group" of `rows` says where each belongs."""
+    lengths = rows[bins].list.len().to_numpy()
+    at, count = (rows[name].explode().drop_nulls().cast(pl.Int64).to_numpy() for name in (bins, counts))
+    group = np.repeat(rows["group"].to_numpy().astype(np.int64), lengths)
+    low, width = (int(at.min()), int(at.max() - at.min()) + 1) if len(at) else (0, 1)
+    merged_at, merged_counts, merged_lengths = [[np.empty(0, dtype=np.int64)] for _ in range(3)]
+    for first in range(0, groups, GROUPS):
+        here = (group >= first) & (group < first + GROUPS)
+        totals = np.zeros((min(GROUPS, groups - first), width), dtype=np.int64)
+        np.add.at(totals, (group[here] - first, at[here] - low), count[here])
+        filled = totals > 0
+        merged_at.append(np.nonzero(filled)[1] + low)
+        merged_counts.append(totals[filled])
+        merged_lengths.append(filled.sum(axis=1))
+    in_lists = np.concatenate(merged_lengths)
+    return [list_column(name, pl.Series(np.concatenate(flat)), in_lists) for name, flat in ((bins, merged_at), (counts, merged_counts))]

@@ -17,6 +17,8 @@ from rtgauge.record.files import check_name, checksum, clean_name
 from rtgauge.record.model import SCHEMA_VERSION, Model, Run, Step
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import polars as pl
 
     from rtgauge.record.moments import MomentFile
@@ -123,20 +125,22 @@ class Record:
             self._checked.add(path)
         return path
 
-    def windows(self, step: Step) -> pl.DataFrame:
-        """The windows of a step, columns as in docs/formats/record.md; of a long one its blocks: windows of more than a second, merged. Raises RecordError."""
+    def windows(self, step: Step, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """The windows of a step, columns as in docs/formats/record.md, or only those that are named; of a long one its blocks: windows of more than a
+        second, merged. Raises RecordError."""
         from rtgauge.record.windows_file import check_windows, read_windows
 
         path = self.file(step, BLOCKS if (self.folder(step) / BLOCKS).exists() else WINDOWS)
+        if (path, "values") in self._checked:
+            return read_windows(path, columns)
         frame = read_windows(path)
-        if (path, "values") not in self._checked:
-            try:
-                check_windows(frame)
-                _check_counts(frame, step)
-            except ValueError as error:
-                raise RecordError(f"{path}: {error}: the record is damaged") from None
-            self._checked.add((path, "values"))
-        return frame
+        try:
+            check_windows(frame)
+            _check_counts(frame, step)
+        except ValueError as error:
+            raise RecordError(f"{path}: {error}: the record is damaged") from None
+        self._checked.add((path, "values"))
+        return frame if columns is None else frame.select(columns)
 
     def all_windows(self, step: Step) -> pl.LazyFrame:
         """Every window of a step, one second each, as they came; of a long one they need not fit into memory. Raises RecordError."""
@@ -161,8 +165,9 @@ def _check_counts(windows: pl.DataFrame, step: Step) -> None:
     """The windows have as many values as the step says. Raises ValueError."""
     import polars as pl
 
-    measured = windows.filter(pl.col("phase") == "measure").group_by("series").agg(pl.col("count").sum(), pl.col("missed").sum())
-    counts = {series: (count, missed) for series, count, missed in measured.iter_rows()}
+    measured = windows.select("series", "phase", "count", "missed").filter(pl.col("phase") == "measure")
+    summed = measured.group_by("series").agg(pl.col("count").sum(), pl.col("missed").sum())
+    counts = {series: (count, missed) for series, count, missed in summed.iter_rows()}
     for series in step.series:
         if series.series is not None and counts.get(series.series, (0, 0)) != (series.count, series.missed):
             raise ValueError(f"series {series.series} has another number of values than step.json says")

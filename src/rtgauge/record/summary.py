@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -155,9 +155,16 @@ class StepSummary:
     marks: list[Mark]
 
 
+def _warm_up(windows: pl.DataFrame, series: Collection[int]) -> WarmUp:
+    import polars as pl
+
+    rows = windows.select("series", "phase", "count", "missed", "max_ns").filter((pl.col("phase") == "warm-up") & pl.col("series").is_in(list(series)))
+    return WarmUp(count=int(rows["count"].sum()), missed=int(rows["missed"].sum()), max_ns=cast("int | None", rows["max_ns"].max()))
+
+
 def summarise(
     windows: pl.DataFrame,
-    series: int | None,
+    series: int | Collection[int],
     *,
     metric: str,
     unit: str,
@@ -165,18 +172,18 @@ def summarise(
     engine: Mapping[str, Any] | None = None,
     resolution_ns: int = 1,
     limits_ns: Mapping[int, int] | None = None,
+    merged: Merged | None = None,
 ) -> SeriesSummary:
-    """One series (None: all in `windows` together) of the measured phase.
+    """One series of the measured phase, or several together.
 
     `engine` is its `summary` line, for `lost`, `impossible` and `thread`; `resolution_ns`: of the measurement;
-    `limits_ns`: the end of an imported histogram (docs/formats/record.md, imported records).
+    `limits_ns`: the end of an imported histogram (docs/formats/record.md, imported records); `merged`: its windows, where they are merged already.
     """
-    measured = merge(windows, series, limits_ns=limits_ns)
-    warm_up = merge(windows, series, phase="warm-up")
+    measured = merged or merge(windows, series, limits_ns=limits_ns)
     engine = engine or {}
     return SeriesSummary(
         **distribution(measured, resolution_ns=resolution_ns).model_dump(),
-        series=series,
+        series=series if isinstance(series, int) else None,
         metric=metric,
         unit=unit,
         labels=dict(labels),
@@ -185,14 +192,13 @@ def summarise(
         impossible=engine.get("impossible", 0),
         exact_quantiles=False,
         filled=filled_distribution(measured, resolution_ns=resolution_ns),
-        warm_up=WarmUp(count=warm_up.count, missed=warm_up.missed, max_ns=warm_up.max_ns),
+        warm_up=_warm_up(windows, [series] if isinstance(series, int) else series),
         thread=None if engine.get("thread") is None else ThreadCounts.model_validate(engine["thread"]),
     )
 
 
-def _disagreements(windows: pl.DataFrame, series: int, engine: Mapping[str, Any] | None, *, unplaced_allowed: bool) -> list[Mark]:
-    """Marks if windows, bins and the engine's summary of a series disagree."""
-    merged = merge(windows, series)
+def _disagreements(merged: Merged, series: int, engine: Mapping[str, Any] | None, *, unplaced_allowed: bool) -> list[Mark]:
+    """Marks if the windows of a series, their bins and the engine's summary disagree."""
     differences: list[str] = []
     if merged.placed > merged.count or (merged.placed != merged.count and not unplaced_allowed):
         differences.append(f"the windows have {merged.count} samples, their bins {merged.placed}")
@@ -243,8 +249,6 @@ def summarise_step(
     disagree, the windows' values are used and a mark `windows-disagree` (invalid) says what differs. A series without
     summary while others have one is marked `summary-missing` (doubtful), but for those of which none is to be had (`without_summary`).
     """
-    import polars as pl
-
     by_series = {line["series"]: line for line in summaries}
     marks: list[Mark] = []
     result: list[SeriesSummary] = []
@@ -253,11 +257,10 @@ def summarise_step(
         line = by_series.get(number)
         if line is None and summaries and number not in without_summary:
             marks.append(Mark(name="summary-missing", severity=Severity.DOUBTFUL, detail="the engine wrote no summary for this series", series=number))
-        marks += _disagreements(windows, number, line, unplaced_allowed=unplaced_allowed or number in without_summary)
+        merged = merge(windows, number, limits_ns=limits_ns)
+        marks += _disagreements(merged, number, line, unplaced_allowed=unplaced_allowed or number in without_summary)
         result.append(
-            summarise(
-                windows, number, metric=info["metric"], unit=info["unit"], labels=info["labels"], engine=line, resolution_ns=resolution_ns, limits_ns=limits_ns
-            )
+            summarise(windows, number, metric=info["metric"], unit=info["unit"], labels=info["labels"], engine=line, resolution_ns=resolution_ns, merged=merged)
         )
     known = {info["series"] for info in series_info}
     unknown = sorted(set(windows["series"].to_list()) - known)
@@ -272,7 +275,7 @@ def summarise_step(
     engine: dict[str, Any] = {name: sum(line.get(name, 0) for line in lines) for name in ("lost", "impossible")}
     engine["thread"] = _add_thread(lines) if len(lines) == len(numbers) else None
     total = summarise(
-        windows.filter(pl.col("series").is_in(numbers)), None, metric=main, unit=together[0]["unit"], labels={}, engine=engine,
+        windows, numbers, metric=main, unit=together[0]["unit"], labels={}, engine=engine,
         resolution_ns=resolution_ns, limits_ns=limits_ns,
     )  # fmt: skip
     return StepSummary(result, total, marks)

@@ -10,11 +10,12 @@ import numpy as np
 import polars as pl
 
 from rtgauge.errors import RecordError
-from rtgauge.record.blocks import Blocks, block_span
+from rtgauge.record.blocks import block_span, in_blocks
 from rtgauge.record.files import whole_file
 from rtgauge.record.histogram import OVERFLOW_BIN
 from rtgauge.record.vlq import decode
-from rtgauge.record.windows import SCHEMA
+from rtgauge.record.windows import SCHEMA, list_column
+from rtgauge.record.windows_file import slices_of, write_windows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
 
 PACK_EVERY = 512
 """Windows kept as objects before they are packed into a frame."""
-FIRST_PART, MOST_PART = 4_096, 8_192
-"""Windows in a part file; the first is smaller. 8,192 take about 16 MB of memory and 1 MB on disk."""
-MOST_WINDOWS = 32_768
-"""A step of more windows is a long one: its windows stay in part files, and readers get them merged in time (`record.blocks`)."""
+FIRST_PART, MOST_PART, PART_BYTES = 4_096, 8_192, 16 << 20
+"""Windows in a part file; the first is smaller. It has fewer where they are wide: so many bytes in memory, which are about 1 MB on disk."""
+MOST_WINDOWS, MOST_BYTES = 32_768, 40 << 20
+"""A step of more windows, or of a larger table, is a long one: its windows stay in part files, and readers get them merged in time (`record.blocks`)."""
 COLUMNS = [name for name in SCHEMA if name not in {"bins", "counts", "missed_bins", "missed_counts"}]
 
 
@@ -41,11 +42,11 @@ class WindowTable:
     """The windows of a step, or of one of its two ends. `folder`: where parts go; None: all stays in memory. `written`: called when a part is on disk."""
 
     def __init__(self, folder: Path | None = None, name: str = "windows", written: Callable[[], None] = no_parts) -> None:
-        self.count = 0
+        self.count = self.bytes = 0
         self._folder, self._name, self._written = folder, name, written
         self._parts: list[Path] = []
         self._packed: list[pl.DataFrame] = []
-        self._packed_count = 0
+        self._packed_count = self._packed_bytes = 0
         self._unpacked: list[Window] = []
         self._first_series, self._added_ns = 0, 0
 
@@ -60,25 +61,34 @@ class WindowTable:
         self.count += 1
         if len(self._unpacked) >= PACK_EVERY:
             self._pack()
-            if self._folder is not None and self._packed_count >= min(FIRST_PART * (1 + len(self._parts)), MOST_PART):
+            enough = self._packed_count >= min(FIRST_PART * (1 + len(self._parts)), MOST_PART) or self._packed_bytes >= PART_BYTES
+            if self._folder is not None and enough:
                 self._write_part(self._folder)
 
-    def frame(self, whole_step: int = 0) -> pl.DataFrame:
-        """The windows in order of arrival; of a long step (of `whole_step` windows with those of its other end) merged in time, and all in part files."""
+    def is_long(self, other: WindowTable | None = None) -> bool:
+        """Whether these, with those of the step's other end, are the windows of a long step."""
+        tables = [self] if other is None else [self, other]
+        for table in tables:
+            table._pack()
+        return self._folder is not None and (sum(table.count for table in tables) > MOST_WINDOWS or sum(table.bytes for table in tables) > MOST_BYTES)
+
+    def frame(self, other: WindowTable | None = None) -> pl.DataFrame:
+        """The windows in order of arrival; of a long step (with those of its `other` end) merged in time, and all in part files."""
         self._pack()
-        rows = max(whole_step, self.count)
-        if self._folder is None or rows <= MOST_WINDOWS:
-            frame = pl.concat([*map(read_part, self._parts), *self._packed]) if self.count else pl.DataFrame(schema=SCHEMA)
+        if self._folder is None or not self.is_long(other):
+            frame = pl.concat([*(part for path in self._parts for part in slices_of(path)), *self._packed]) if self.count else pl.DataFrame(schema=SCHEMA)
             for part in self._parts:
                 part.unlink()
             self._parts = []
             return frame
         if self._packed:
             self._write_part(self._folder)
-        blocks = Blocks(block_span(rows))
-        for part in self._parts:
-            blocks.add(read_part(part))
-        return blocks.frame()
+        windows = (windows for part in self._parts for windows in slices_of(part))
+        merged = in_blocks(windows, block_span(self.count + (other.count if other is not None else 0)))
+        most = MOST_BYTES if other is None else MOST_BYTES // 2
+        while merged.estimated_size() > most and merged["index"].max():
+            merged = in_blocks(merged.iter_slices(), 2)
+        return merged
 
     def _pack(self) -> None:
         if not self._unpacked:
@@ -89,20 +99,17 @@ class WindowTable:
             frame = frame.with_columns(moved)
         self._packed.append(frame)
         self._packed_count += len(frame)
+        self._packed_bytes += frame.estimated_size()
+        self.bytes += frame.estimated_size()
         self._unpacked = []
 
     def _write_part(self, folder: Path) -> None:
         part = folder / f"{self._name}-{len(self._parts):05}.parquet"
         with whole_file(part) as file:
-            pl.concat(self._packed).write_parquet(file)
+            write_windows(pl.concat(self._packed), file)
         self._parts.append(part)
-        self._packed, self._packed_count = [], 0
+        self._packed, self._packed_count, self._packed_bytes = [], 0, 0
         self._written()
-
-
-def read_part(path: Path) -> pl.DataFrame:
-    """A part file, which this process has written."""
-    return pl.read_parquet(path, glob=False)
 
 
 def windows_frame(windows: Sequence[Window]) -> pl.DataFrame:
@@ -134,10 +141,7 @@ def _lists(texts: Sequence[Bins]) -> tuple[pl.Series, pl.Series]:
     falls = np.flatnonzero(bins[1:] <= bins[:-1]) + 1
     if not np.isin(falls, first).all() or bins.max(initial=0) > OVERFLOW_BIN or bins.min(initial=0) < -OVERFLOW_BIN or counts.min(initial=1) <= 0:
         raise RecordError("the bins of a window are not in rising order, out of range or empty")
-    cut = pl.DataFrame({"first": first, "pairs": pairs})
-    columns = pl.Series(bins.astype(np.int32)), pl.Series(counts.astype(np.uint64))
-    lists = cut.select(pl.lit(part).implode().list.slice("first", "pairs").alias(name) for name, part in zip(("bins", "counts"), columns, strict=True))
-    return lists["bins"], lists["counts"]
+    return list_column("bins", pl.Series(bins.astype(np.int32)), pairs), list_column("counts", pl.Series(counts.astype(np.uint64)), pairs)
 
 
 def _from_gaps(gaps: npt.NDArray[np.int64 | np.int32], pairs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     import numpy.typing as npt
 
@@ -31,6 +31,9 @@ SCHEMA = {
     "missed_bins": pl.List(pl.UInt32),
     "missed_counts": pl.List(pl.UInt64),
 }
+
+SLICE, MOST_AT_ONCE = 512, 8_192
+"""Windows whose bins are taken apart at once, and of which those wanted are looked for at once."""
 
 
 @dataclass(frozen=True)
@@ -93,28 +96,39 @@ def merge_moments(counts: list[int], sums: list[int], m2s: list[float]) -> tuple
     return count, total, m2
 
 
-def _exploded(windows: pl.DataFrame, bins: str, counts: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    import polars as pl
+def _sum_bins(windows: pl.DataFrame, chosen: pl.Expr, bins: str, counts: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """(bins in ascending order, sum of counts of each) of two list columns of the chosen rows; bins with count 0 are left out."""
+    from rtgauge.record.histogram import OVERFLOW_BIN
 
-    rows = windows.select(pl.col(bins).alias("bin"), pl.col(counts).alias("count")).filter(pl.col("bin").list.len() > 0)
-    table = rows.explode("bin", "count").group_by("bin").agg(pl.col("count").sum()).filter(pl.col("count") > 0).sort("bin")
-    return table["bin"].cast(pl.Int64).to_numpy(), table["count"].cast(pl.Int64).to_numpy()
+    totals = np.zeros(2 * OVERFLOW_BIN + 1, dtype=np.int64)
+    # In slices: all bins of a long step side by side take several times what its table takes.
+    for many in windows.select("series", "phase", bins, counts).iter_slices(MOST_AT_ONCE):
+        for part in many.filter(chosen).iter_slices(SLICE):
+            at, count = (part[name].explode().drop_nulls().cast(pl.Int64).to_numpy() for name in (bins, counts))
+            np.add.at(totals, at + OVERFLOW_BIN, count)
+    where = np.flatnonzero(totals)
+    return where - OVERFLOW_BIN, totals[where]
 
 
-def merge(windows: pl.DataFrame, series: int | None = None, *, phase: str = "measure", limits_ns: Mapping[int, int] | None = None) -> Merged:
-    """Merge the windows of one series (None: of all) in one phase.
+def list_column(name: str, values: pl.Series, lengths: npt.NDArray[np.int64]) -> pl.Series:
+    """A column of lists of these lengths, which are `values` one after the other."""
+    cut = pl.DataFrame({"begin": np.cumsum(lengths) - lengths, "length": lengths})
+    return cut.select(pl.lit(values).implode().list.slice("begin", "length").alias(name))[name]
+
+
+def merge(windows: pl.DataFrame, series: int | Collection[int] | None = None, *, phase: str = "measure", limits_ns: Mapping[int, int] | None = None) -> Merged:
+    """Merge the windows of one series, or of several together (None: of all), in one phase.
 
     `limits_ns`: series -> lower bound (ns) of its unplaced samples; by default the lowest value that the window allows.
     """
-    import polars as pl
-
     from rtgauge.record.histogram import upper_ns
 
-    part = windows.filter(pl.col("phase") == phase)
+    chosen = pl.col("phase") == phase
     if series is not None:
-        part = part.filter(pl.col("series") == series)
-    bins, counts = _exploded(part, "bins", "counts")
-    missed_bins, missed_counts = _exploded(part, "missed_bins", "missed_counts")
+        chosen &= pl.col("series") == series if isinstance(series, int) else pl.col("series").is_in(list(series))
+    bins, counts = _sum_bins(windows, chosen, "bins", "counts")
+    missed_bins, missed_counts = _sum_bins(windows, chosen, "missed_bins", "missed_counts")
+    part = windows.select("series", "phase", "count", "missed", "min_ns", "max_ns", "sum_ns", "m2_ns2").filter(chosen)
     numbers: list[int] = part["count"].to_list()
     sums: list[int | None] = part["sum_ns"].to_list()
     m2s: list[float | None] = part["m2_ns2"].to_list()
@@ -129,7 +143,7 @@ def merge(windows: pl.DataFrame, series: int | None = None, *, phase: str = "mea
             m2 = merge_moments(numbers, known, known_m2)[2]
     unplaced: list[Group] = []
     if int(counts.sum()) != count:
-        for row in part.select("series", "count", "min_ns", "max_ns", "bins", "counts").iter_rows(named=True):
+        for row in windows.filter(chosen).select("series", "count", "min_ns", "max_ns", "bins", "counts").iter_rows(named=True):
             absent = row["count"] - sum(row["counts"])
             if absent > 0:
                 lowest = max(int(upper_ns(row["bins"][-1])) + 1 if row["bins"] else 0, row["min_ns"] or 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads windows.parquet, and checks it once: against its checksum, before it is decoded, and whether its values fit together."""
+"""Reads and writes windows.parquet, and checks it once: against its checksum, before it is decoded, and whether its values fit together."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ from rtgauge.record.parquet_check import check_parquet
 from rtgauge.record.windows import SCHEMA
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
     from pathlib import Path
+    from typing import BinaryIO
 
 MOST_COUNT = 1 << 48
 MOST_TIME_NS = 1 << 62
+ROW_GROUP = 2_048
+"""Windows that are decoded at once when a file is read in parts."""
 NULLABLE = {"min_ns", "max_ns", "sum_ns", "m2_ns2"}
 
 
@@ -39,22 +42,34 @@ def _without_standard_error() -> Generator[None]:
         os.close(null)
 
 
-def read_windows(path: Path) -> pl.DataFrame:
-    """The table of windows in a file, columns as in docs/formats/record.md. Raises RecordError."""
+def write_windows(windows: pl.DataFrame, file: Path | BinaryIO) -> None:
+    """Write a table of windows. Raises OSError."""
+    windows.write_parquet(file, row_group_size=ROW_GROUP)
+
+
+def read_windows(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """The table of windows in a file, columns as in docs/formats/record.md, or only those that are named. Raises RecordError."""
     try:
         with open_regular(path) as file:
             check_parquet(file, SCHEMA)
         with _without_standard_error():
-            frame = pl.read_parquet(path, glob=False)
+            frame = pl.read_parquet(path, glob=False, columns=None if columns is None else list(columns))
     except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise RecordError(f"{path} cannot be read ({reason}): the record is damaged") from None
     if frame.schema.get("bins") == pl.List(pl.UInt32):
         frame = frame.cast({"bins": SCHEMA["bins"]})  # written before there were signed series
-    wrong = [name for name, kind in SCHEMA.items() if frame.schema.get(name) != kind]
+    wrong = [name for name, kind in SCHEMA.items() if (columns is None or name in columns) and frame.schema.get(name) != kind]
     if wrong:
         raise RecordError(f"{path} is not a table of windows (column {wrong[0]}): the record is damaged")
     return frame
+
+
+def slices_of(path: Path) -> Iterator[pl.DataFrame]:
+    """The windows in a part file that this process has written, some at a time, so that they take little memory. Raises OSError."""
+    table = pl.scan_parquet(path, glob=False)
+    for first in range(0, int(table.select(pl.len()).collect().item()), ROW_GROUP):
+        yield table.slice(first, ROW_GROUP).collect()
 
 
 def scan_windows(paths: Sequence[Path]) -> pl.LazyFrame:
@@ -96,6 +111,14 @@ def _rules() -> dict[str, pl.Expr]:
 
 def check_windows(frame: pl.DataFrame) -> None:
     """Check that the values of every window fit together. Raises ValueError, which says what does not."""
+    # In slices: every rule makes lists of its own.
+    for part in frame.iter_slices(ROW_GROUP):
+        _check_slice(part)
+    if float(frame["count"].cast(pl.Float64).sum()) > MOST_COUNT * 16 or float(frame["missed"].cast(pl.Float64).sum()) > MOST_COUNT * 16:
+        raise ValueError("its windows have too many values")
+
+
+def _check_slice(frame: pl.DataFrame) -> None:
     broken = frame.select([rule.fill_null(value=False).any().alias(name) for name, rule in _rules().items()])
     for name, is_broken in broken.row(0, named=True).items() if frame.height else ():
         if is_broken:
@@ -108,5 +131,3 @@ def check_windows(frame: pl.DataFrame) -> None:
     too_high = (ends["max_ns"] < pl.Series(lower_ns(ends["last"].to_numpy()))) & (ends["last"] > -OVERFLOW_BIN)
     if bool(too_low.any()) or bool(too_high.any()):
         raise ValueError("a window has values outside of its extremes")
-    if float(frame["count"].cast(pl.Float64).sum()) > MOST_COUNT * 16 or float(frame["missed"].cast(pl.Float64).sum()) > MOST_COUNT * 16:
-        raise ValueError("its windows have too many values")

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import secrets
@@ -218,12 +217,13 @@ class RecordWriter:
 
         Raises InputError or MeasureError; the step is then absent and the record otherwise unchanged.
         """
+        from rtgauge.record.windows_file import write_windows
+
         temporary, folder = self._temporary(step.id), self._place / "steps" / step.id
-        table = io.BytesIO()
-        windows.write_parquet(table)
         with clear_errors(temporary, self.path):
             temporary.mkdir(FOLDER_MODE, exist_ok=True)
-            (temporary / (BLOCKS if any(temporary.glob(PARTS)) else WINDOWS)).write_bytes(table.getvalue())
+            with (temporary / (BLOCKS if any(temporary.glob(PARTS)) else WINDOWS)).open("wb") as file:
+                write_windows(windows, file)
             step.checksums = {file.name: checksum(file) for file in sorted(temporary.iterdir()) if file.name != "step.json"}
             (temporary / "step.json").write_bytes(_bytes(step))
             sync_tree(temporary)

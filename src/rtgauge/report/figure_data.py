@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from rtgauge.errors import RecordError
 from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, upper_ns
+from rtgauge.record.windows import merge
 from rtgauge.report.quantity import has_distribution
 
 if TYPE_CHECKING:
@@ -81,27 +81,13 @@ class Measured:
 NOTHING = Measured(EMPTY, EMPTY, None)
 
 
-def _counts(windows: pl.DataFrame, bins: str, counts: str) -> dict[int, Counts]:
-    rows = windows.select("series", bin=bins, count=counts)
-    if rows.select((pl.col("bin").list.len() != pl.col("count").list.len()).any()).item():
-        raise RecordError("a window of this record has more bins than counts: the record is damaged")
-    long = rows.explode("bin", "count").drop_nulls().group_by("series", "bin").agg(pl.col("count").sum()).sort("series", "bin")
-    if long.height and int(long["bin"].max() or 0) > OVERFLOW_BIN:  # pyright: ignore[reportArgumentType]
-        raise RecordError("a window of this record has a bin that the histogram does not: the record is damaged")
-    return {
-        int(part["series"][0]): Counts(part["bin"].cast(pl.Int64).to_numpy(), part["count"].cast(pl.Int64).to_numpy())
-        for part in long.partition_by("series", maintain_order=True)
-    }
-
-
 def measured(windows: pl.DataFrame, cpus: Mapping[int, str]) -> dict[str, Measured]:
     """CPU -> what it measured in the measured phase of one step's windows; `cpus` names the series (see `time_series`)."""
-    rows = windows.filter((pl.col("phase") == "measure") & pl.col("series").is_in(list(cpus)))
-    plain, missed = _counts(rows, "bins", "counts"), _counts(rows, "missed_bins", "missed_counts")
-    largest = {int(series): None if value is None else int(value) for series, value in rows.group_by("series").agg(pl.col("max_ns").max()).iter_rows()}
     by_cpu: dict[str, Measured] = {}
     for series, cpu in cpus.items():
-        by_cpu[cpu] = _together([by_cpu.get(cpu, NOTHING), Measured(plain.get(series, EMPTY), missed.get(series, EMPTY), largest.get(series))])
+        merged = merge(windows, series)
+        part = Measured(Counts(merged.bins, merged.counts), Counts(merged.missed_bins, merged.missed_counts), merged.max_ns)
+        by_cpu[cpu] = _together([by_cpu.get(cpu, NOTHING), part])
     return by_cpu
 
 
@@ -248,7 +234,7 @@ def _spans(record: Record) -> list[_Span]:
         cpus = time_series(step)
         if not cpus:
             continue
-        rows = record.windows(step).filter(pl.col("series").is_in(list(cpus))).select("series", "phase", "start_ns", "end_ns", "missed", "max_ns")
+        rows = record.windows(step, ["series", "phase", "start_ns", "end_ns", "missed", "max_ns"]).filter(pl.col("series").is_in(list(cpus)))
         if rows.height <= len(cpus):
             continue  # one window a series, as an import has it: no course in it
         starts = [rows["start_ns"].min(), step.load.started_ns]

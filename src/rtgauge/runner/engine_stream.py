@@ -175,6 +175,8 @@ def follow(program: Guarded, context: RunContext, load: RunningLoad | None, log:
         finally:
             context.interrupt.stop_by(None)
     program.wait(LAST_WORDS_S)
+    if stream.table.is_long():
+        context.progress.phase("windows are merged in time")  # of a week about ten minutes
     return stream
 
 

@@ -21,7 +21,7 @@ from rtgauge.probe.signal_parameters import SignalProbe
 from rtgauge.record.files import whole_file
 from rtgauge.record.model import InstrumentReport, Mark, Outlier, Severity, StepKey
 from rtgauge.record.stream import SeriesLine, StreamResult, Summary
-from rtgauge.record.window_table import MOST_WINDOWS, WindowTable
+from rtgauge.record.window_table import WindowTable
 from rtgauge.runner.background_engine import BackgroundEngine
 from rtgauge.runner.context import RunContext
 from rtgauge.runner.engine_stream import EngineStream, Measured, arm_and_stop, as_exception
@@ -181,9 +181,8 @@ def _windows(beside: Beside, outer: OuterView) -> list[pl.DataFrame]:
     """Those of the instrument, and those of the engine; of a long step merged in time."""
     own, table = beside.engine.stream.table, outer.windows
     if isinstance(table, WindowTable):
-        count = own.count + table.count
-        return [table.frame(count), own.frame(count)]
-    if own.count > MOST_WINDOWS:
+        return [table.frame(own), own.frame(table)]
+    if own.is_long():
         with whole_file(beside.folder / f"{OUTER_TABLE}-00000.parquet") as file:
             table.write_parquet(file)
     return [table, own.frame()]

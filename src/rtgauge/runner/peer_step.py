@@ -148,8 +148,7 @@ def _merge(key: StepKey, master: EngineStream, slave: EngineStream, offset: tupl
     """One result of two. The peer's times are placed on the target's clock."""
     peer_role = _peer_role(key)
     after = _behind(master)
-    count = master.table.count + slave.table.count
-    windows = [master.table.frame(count), slave.table.frame(count)]
+    windows = [master.table.frame(slave.table), slave.table.frame(master.table)]
     own_end, peer_end = (slave, master) if peer_role == "master" else (master, slave)
     result = StreamResult()
     result.hello, result.end = own_end.result.hello, master.result.end

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rtgauge.errors import InputError
 from rtgauge.probe import registry as probes
 from rtgauge.probe.descriptor import key_names
-from rtgauge.study.sustained import entries, next_keys, plan_of
+from rtgauge.study.sustained import entries, later_keys, next_keys, plan_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,6 +67,10 @@ class Adam2021:
     def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study
         """Halfway between where nothing is lost and where something is, in each repeat that is not near enough."""
         return next_keys(record)
+
+    def later_steps(self, planned: Sequence[StepKey], overrides: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study
+        """The rest of the search."""
+        return later_keys(planned)
 
 
 STUDY = Adam2021()

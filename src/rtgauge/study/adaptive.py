@@ -11,6 +11,7 @@ from rtgauge.plan.plan import Overrides, Plan
 from rtgauge.plan.study_state import StudyState, with_study
 from rtgauge.record.model import StepKey
 from rtgauge.record.reader import Record
+from rtgauge.runner.schedule import expected_s
 
 
 class Study(Protocol):
@@ -32,6 +33,10 @@ class Study(Protocol):
         """
         ...
 
+    def later_steps(self, planned: Sequence[StepKey], overrides: Overrides) -> Sequence[StepKey] | None:
+        """What is likely to be chosen after the steps planned so far, as an estimate of how long that takes; None: it cannot be told."""
+        ...
+
 
 @dataclass(frozen=True)
 class AdaptiveStudy:
@@ -48,3 +53,9 @@ class AdaptiveStudy:
     def __call__(self, record: Record) -> Sequence[StepKey]:
         """What is measured next."""
         return self.study.next_steps(record, self.overrides)
+
+    def later_s(self, planned: Sequence[StepKey]) -> float | None:
+        """About how long what is chosen after the steps planned so far takes, in s; None: it cannot be told."""
+        later = self.study.later_steps(planned, self.overrides)
+        load_warm_up_ns = self.plan().load_warm_up_ns
+        return None if later is None else sum(expected_s(key, load_warm_up_ns) for key in later)

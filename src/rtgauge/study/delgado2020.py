@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from rtgauge.analysis.deployment_choice import IDLE, Choice, choose_deployment
+from rtgauge.analysis.deployment_choice import IDLE, choose_deployment
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.plan.plan import Overrides, Plan, make_plan
 from rtgauge.record.model import StepKey
@@ -30,9 +30,9 @@ def idle_plan(overrides: Overrides) -> Plan:
     return _plan(overrides, load=IDLE, deployment=overrides.deployments if overrides.deployments is not None else list(NAMED))
 
 
-def loaded_plan(choice: Choice, overrides: Overrides) -> Plan:
-    """The chosen deployment under load. Raises InputError."""
-    return _plan(overrides, load=overrides.loads if overrides.loads is not None else [LOAD], deployment=choice.deployment)
+def loaded_plan(deployment: str, overrides: Overrides) -> Plan:
+    """A deployment under load. Raises InputError."""
+    return _plan(overrides, load=overrides.loads if overrides.loads is not None else [LOAD], deployment=deployment)
 
 
 class Delgado2020:
@@ -55,7 +55,11 @@ class Delgado2020:
             choice = choose_deployment(record).choice
         except MeasureError:
             return []
-        return loaded_plan(choice, replace(overrides, seed=record.run.seed)).steps
+        return loaded_plan(choice.deployment, replace(overrides, seed=record.run.seed)).steps
+
+    def later_steps(self, planned: Sequence[StepKey], overrides: Overrides) -> Sequence[StepKey]:
+        """As many under load as there will be, whichever deployment is chosen."""
+        return [] if any(key.load != IDLE for key in planned) else loaded_plan(planned[0].deployment, overrides).steps
 
 
 STUDY = Delgado2020()

@@ -64,6 +64,9 @@ class Garre2014:
             keys += search_keys(self.name, record, target, overrides, aims, searched_policies(self.name, aims))
         return list({key.model_dump_json(): key for key in keys}.values())
 
+    def later_steps(self, planned: Sequence[StepKey], overrides: Overrides) -> None:
+        """How many rounds the searches take depends on what they find."""
+
     def _several_threads(self, record: Record, target: str, overrides: Overrides, aims: Aims) -> list[StepKey]:
         numbers = [number for number in thread_numbers(steps_on(record, target), aims) if number > 1]
         keys = keys_of(self.name, fast_entries(aims, numbers), overrides, aims, record, target, aims.repeats or REPEATS)

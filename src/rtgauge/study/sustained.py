@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.analysis.sustained import next_period, period_series, point_of, repeat_result
+from rtgauge.analysis.sustained import RESOLUTION, next_period, period_series, point_of, repeat_result
 from rtgauge.errors import InputError
 from rtgauge.plan.plan import Overrides, Plan, make_plan
 from rtgauge.probe import registry as probes
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 GRID = ("10ms", "5ms", "2ms", "1ms", "500us", "200us", "100us", "50us", "20us")
 """Adam's 10 ms, and shorter."""
+WIDEST = 2.5
+"""How far the periods of the grid are apart at most."""
 REPEATS = 3
 DEFAULT_CYCLES = 2_000
 PROBE = "response"
@@ -81,6 +84,18 @@ def next_keys(record: Record) -> list[StepKey]:
     return wanted
 
 
+def later_keys(planned: Sequence[StepKey]) -> list[StepKey]:
+    """As many steps as the searches are likely to take from now on: each halves the widest gap of the grid until it is within the resolution."""
+    probe = PROBE if any(key.probe == PROBE for key in planned) else planned[0].probe
+    pace = _pace(probe)
+    grid = {parse_duration_ns(period) * pace.activations for period in GRID}
+    searched = [key for key in planned if key.probe == probe]
+    first = [key for key in searched if key.parameters[pace.period] == min(grid)]
+    halved = sum(key.parameters[pace.period] not in grid for key in searched)
+    rounds = math.ceil(math.log2(math.log(WIDEST) / math.log(RESOLUTION)))
+    return first[:1] * max(0, rounds * len(first) - halved)
+
+
 class Sustained:
     """The search alone: response over `loop:eventfd`, idle, unless the command line says otherwise."""
 
@@ -96,6 +111,10 @@ class Sustained:
     def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study
         """Halfway between where nothing is lost and where something is, in each repeat that is not near enough."""
         return next_keys(record)
+
+    def later_steps(self, planned: Sequence[StepKey], overrides: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study
+        """The rest of the searches."""
+        return later_keys(planned)
 
 
 STUDY = Sustained()

@@ -83,5 +83,8 @@ class TireSearch:
         policies = searched_policies(self.name, aims)
         return [key for target in record.run.targets for key in search_keys(self.name, record, target, overrides, aims, policies)]
 
+    def later_steps(self, planned: Sequence[StepKey], overrides: Overrides) -> None:
+        """How many rounds the searches take depends on what they find."""
+
 
 STUDY = TireSearch()

@@ -245,7 +245,6 @@ def judge_metric(
     requirement's confidence) on the share of violations is within the allowed one, fails where the lower bound is above it, and
     cannot tell in between. Either is marginal where it would not hold for `margin` of the bound.
     """
-    import polars as pl
 
     facts, done = facts or {}, done or Done.of_step(step)
     invalid = [mark for mark in step.marks if mark.severity == Severity.INVALID]
@@ -265,15 +264,14 @@ def judge_metric(
     resolution = resolution if isinstance(resolution, int) and resolution > 0 else 1
     interval = step.parameters.get("interval_ns")
     numbers = [summary.series for summary in series if summary.series is not None]
-    part = windows.filter(pl.col("series").is_in(numbers))
     largest = max((summary for summary in series if summary.max_ns is not None), key=_largest_of, default=None)
     cpu = largest.labels.get("cpu") if largest is not None else None
     case = _Case(
         requirement=requirement,
         step=step,
         facts=facts,
-        violations=count_violations(part, requirement.bound_ns, resolution_ns=resolution),
-        close=count_violations(part, int(requirement.bound_ns * margin), resolution_ns=resolution),
+        violations=count_violations(windows, requirement.bound_ns, series=numbers, resolution_ns=resolution),
+        close=count_violations(windows, int(requirement.bound_ns * margin), series=numbers, resolution_ns=resolution),
         maximum_ns=None if largest is None else _largest_of(largest),
         series=len(series),
         interval_ns=interval if isinstance(interval, int) and interval > 0 else None,

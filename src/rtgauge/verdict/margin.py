@@ -56,10 +56,8 @@ class Evidence(Model):
 
 def _ratio(requirement: Requirement, record: Record, step: Step) -> tuple[int | None, float | None]:
     """The lateness at the requirement's hardness, and how many bounds that is; None: it has no end."""
-    import polars as pl
-
     numbers = [summary.series for summary in judged_series(step, requirement.metric) if summary.series is not None]
-    merged = merge(record.windows(step).filter(pl.col("series").is_in(numbers)))
+    merged = merge(record.windows(step), numbers)
     values = ranked(merged, resolution_ns=int(step.parameters.get("resolution_ns") or 1), absolute=True)
     if not values.count:
         return None, None

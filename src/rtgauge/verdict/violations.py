@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, signed_bin_of, upper_ns
+from rtgauge.record.windows import SLICE
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import polars as pl
 
 
@@ -41,22 +44,26 @@ def _without_signs(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def count_violations(windows: pl.DataFrame, bound_ns: int, *, resolution_ns: int = 1) -> Violations:
-    """Activations later than `bound_ns` in the measured phase of all `windows` given.
+def count_violations(windows: pl.DataFrame, bound_ns: int, *, series: Collection[int] | None = None, resolution_ns: int = 1) -> Violations:
+    """Activations of these series (None: of all) in the measured phase that are later than `bound_ns`.
 
     Counted window by window, since a window's exact extremes say more than its bins: none is late where the maximum is not, all are
     where the minimum is. `resolution_ns`: a figure v of the record means v ... v + resolution - 1. What is early by more than the bound breaks it too.
     """
     import polars as pl
 
-    part = windows.filter(pl.col("phase") == "measure")
-    missed = sum(part["missed"].to_list())
-    count = sum(part["count"].to_list())
+    chosen = pl.col("phase") == "measure"
+    if series is not None:
+        chosen &= pl.col("series").is_in(list(series))
+    activations = windows.select("series", "phase", "count", "missed").filter(chosen)
+    missed = sum(activations["missed"].to_list())
+    count = sum(activations["count"].to_list())
     slack = resolution_ns - 1
     certain = possible = 0
     beyond = pl.col("max_ns").is_null() | (pl.col("max_ns") + slack > bound_ns) | (pl.col("min_ns") < -bound_ns)
-    late = part.filter((pl.col("count") > 0) & beyond)
-    for signed in late.select("count", "min_ns", "max_ns", "bins", "counts").iter_rows(named=True):
+    late = chosen & (pl.col("count") > 0) & beyond
+    rows = (row for part in windows.iter_slices(SLICE) for row in part.filter(late).iter_rows(named=True))
+    for signed in rows:
         row = _without_signs(signed)
         if row["min_ns"] is not None and row["min_ns"] > bound_ns:
             certain += row["count"]

@@ -133,11 +133,29 @@ def test_a_long_step_is_in_part_files_and_its_blocks_are_the_same_together(tmp_p
 
 
 @pytest.mark.usefixtures("small")
+def test_wide_windows_make_a_step_long_and_its_blocks_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(window_table, "PART_BYTES", 2_000)
+    monkeypatch.setattr(window_table, "MOST_BYTES", 20_000)
+    monkeypatch.setattr(window_table, "MOST_WINDOWS", 1_000)
+    table = WindowTable(tmp_path)
+    expected = fill(table, 83)
+    blocks = table.frame()
+    assert len(blocks) < len(expected)
+    assert blocks.estimated_size() <= 20_000 < expected.estimated_size()
+    assert blocks["count"].sum() == expected["count"].sum()
+    parts = [pl.read_parquet(path) for path in sorted(tmp_path.glob("windows-*.parquet"))]
+    assert_frame_equal(pl.concat(parts), expected)
+    assert max(map(len, parts)) < 32
+
+
+@pytest.mark.usefixtures("small")
 def test_the_other_end_of_a_step_has_series_of_its_own_on_the_target_s_clock(tmp_path: Path):
     table = WindowTable(tmp_path, "windows-slave")
     table.place(3, 500)
     fill(table, 20)
-    frame = table.frame(whole_step=1_000)
+    other = WindowTable(tmp_path, "windows-master")
+    other.count = 1_000
+    frame = table.frame(other)
     assert next(path.name for path in tmp_path.iterdir()).startswith("windows-slave-")
     assert set(frame["series"]) == {3, 4}
     assert frame["start_ns"].min() == 500

@@ -7,12 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtgauge.errors import RecordError
 from rtgauge.record.histogram import OVERFLOW_BIN, OVERFLOW_NS, bin_of
 from rtgauge.record.reader import Record
 from rtgauge.report.conditions import bound_ns, conditions, ordered_steps, step_labels
@@ -164,13 +162,3 @@ def test_a_record_of_one_window_a_series_has_no_course(record: Record):
         whole = record.windows(step).group_by("series").first().select(list(WINDOW_SCHEMA))
         whole.write_parquet(record.folder(step) / "windows.parquet")
     assert course(record) is None
-
-
-@pytest.mark.parametrize(("bins", "counts"), [([1, 2], [1]), ([OVERFLOW_BIN + 1], [1])])
-def test_damaged_windows_are_an_error_not_a_figure(record: Record, bins: list[int], counts: list[int]):
-    step = record.steps[0]
-    rows = record.windows(step).to_dicts()
-    rows[-1] |= {"bins": bins, "counts": counts}
-    pl.DataFrame(rows, schema=WINDOW_SCHEMA).write_parquet(record.folder(step) / "windows.parquet")
-    with pytest.raises(RecordError, match="damaged"):
-        by_cpu(record, conditions(record)[0])
