@@ -1,40 +1,50 @@
 # SPDX-License-Identifier: MIT
 """What `--live` costs the measurement: the same step with and without the page, by turns, on the same CPU.
 
-    python bench/live_cost.py [--rounds 12] [--seconds 4] [--cpu N] [--probe wakeup|tire]
+    python bench/live_cost.py [--rounds 12] [--seconds 4] [--cpu N] [--probe wakeup|tire] [--watching]
 
 With it, a browser's part is played by a client that takes every document and every frame. The two sides are compared as `rtgauge compare` does it:
 `the same within 2 us` are two one-sided tests (TOST) over resampled stretches of time, at 5 % after correction for the number of quantiles.
+
+--watching: one run with the page, in which the client comes and goes. It leaves out what the page costs without anybody who looks, and sees much smaller
+differences, since both sides are seconds apart.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from figures import CannotMeasure
 from programs import last_cpu, last_words, say
 
 from rtgauge.analysis import bootstrap
 from rtgauge.analysis.comparison_scope import Scope
-from rtgauge.analysis.sides import sides_of
+from rtgauge.analysis.sides import Side, sides_of
 from rtgauge.record.reader import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 ALPHA = 0.05
 WITHIN_NS = 2_000
 QUANTILES = ("p50", "p99")
+LOOKS_S = 4.2
+SETTLING_NS = 1_200_000_000
+"""The engine is told within a second that somebody looks, or does no longer."""
 WORDS = {
     "wakeup": ("wakeup", "--interval", "1ms"),
     "tire": ("tire", "--period", "2ms", "--nodes", "4000", "--speed", "2"),
@@ -42,8 +52,8 @@ WORDS = {
 METRIC = {"wakeup": "latency", "tire": "response"}
 
 
-def _look(url: str, path: str, answer: str | None, cpu: int) -> None:
-    """Take everything until the server closes; answer each message where it is expected."""
+def _look(url: str, path: str, answer: str | None, cpu: int, until_s: float = math.inf) -> None:
+    """Take everything until then, or until the server closes; answer each message where it is expected."""
     from websockets.exceptions import WebSocketException
     from websockets.sync.client import connect
 
@@ -53,25 +63,52 @@ def _look(url: str, path: str, answer: str | None, cpu: int) -> None:
         for _ in socket:
             if answer is not None:
                 socket.send(answer)
+            if time.monotonic() > until_s:
+                break
 
 
-def _turn(probe: str, cpu: int, folder: Path, seconds: float, *, live: bool) -> Record:
-    """The record of one turn. Raises CannotMeasure."""
+def _browse(url: str, probe: str, cpu: int, until_s: float = math.inf) -> None:
+    """As a browser with the page open."""
+    with ThreadPoolExecutor(2) as pool:
+        pool.submit(_look, url, "live", None, cpu, until_s)
+        if probe == "tire":
+            pool.submit(_look, url, "frames", "", cpu, until_s)
+
+
+class _ComesAndGoes:
+    """A browser that looks for a while and does not for as long. `seen`: the times (ns) between which it did for sure, `unseen`: did not."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[int, int]] = []
+        self.unseen: list[tuple[int, int]] = []
+
+    def __call__(self, url: str, probe: str, cpu: int) -> None:
+        gone_ns = time.monotonic_ns()
+        while True:
+            came_ns = time.monotonic_ns()
+            self.unseen.append((gone_ns + SETTLING_NS, came_ns))
+            _browse(url, probe, cpu, time.monotonic() + LOOKS_S)
+            gone_ns = time.monotonic_ns()
+            if gone_ns - came_ns < LOOKS_S * 1e9:
+                return  # the run has ended
+            self.seen.append((came_ns + SETTLING_NS, gone_ns))
+            time.sleep(LOOKS_S)
+
+
+def _turn(probe: str, cpu: int, folder: Path, seconds: float, *, live: bool, look: Callable[[str, str, int], None] | None = None) -> Record:
+    """The record of one turn; `look`(address, probe, CPU) is the browser. Raises CannotMeasure."""
     words = ["probe", *WORDS[probe], "--duration", f"{seconds:g}s", "--cpu", str(cpu), "--save", "--out", str(folder), "--wait", "10min"]
     command = [sys.executable, "-c", "from rtgauge.cli.main import main; main()", *words, *(["--live", "127.0.0.1:0"] if live else [])]
     with (
         subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run,
-        ThreadPoolExecutor(2) as pool,
+        ThreadPoolExecutor(1) as pool,
     ):
         errors: list[str] = []
         assert run.stderr is not None
         for text in run.stderr:
             errors.append(text)
             if text.startswith("live  "):
-                url = text.split()[1]
-                pool.submit(_look, url, "live", None, cpu)
-                if probe == "tire":
-                    pool.submit(_look, url, "frames", "", cpu)
+                pool.submit(look or _browse, text.split()[1], probe, cpu)
         status = run.wait()
     if status:
         raise CannotMeasure(f"rtgauge {' '.join(words[:2])} failed (exit status {status}): {last_words(''.join(errors))}")
@@ -113,10 +150,19 @@ def _us(ns: int | None) -> str:
     return "no limit" if ns is None else f"{ns / 1000:+.2f}"
 
 
-def _compare(probe: str, sides: dict[bool, list[Record]]) -> list[str]:
+def _side(probe: str, record: Record) -> Side:
+    (side,) = sides_of([record], Scope(metric=METRIC[probe]) if probe == "tire" else Scope())
+    return side
+
+
+def _within(side: Side, times: Sequence[tuple[int, int]]) -> bootstrap.Stretches:
+    """The windows that lie between two of these times."""
+    inside = pl.any_horizontal((pl.col("start_ns") >= begin) & (pl.col("end_ns") <= end) for begin, end in times)
+    return replace(side, windows=side.windows.filter(inside)).stretches
+
+
+def _compare(samples: dict[bool, bootstrap.Stretches]) -> list[str]:
     """A line a quantile, as `rtgauge compare` says it."""
-    scope = Scope(metric=METRIC[probe]) if probe == "tire" else Scope()
-    samples = {live: _together([side.stretches for record in records for side in sides_of([record], scope)]) for live, records in sides.items()}
     lines: list[str] = []
     found = {}
     for name in QUANTILES:
@@ -143,9 +189,20 @@ def measure(probe: str, cpu: int, rounds: int, seconds: float) -> list[str]:
             for live in (False, True) if number % 2 else (True, False):
                 sides[live].append(_turn(probe, cpu, Path(folder) / f"{number}-{live}", seconds, live=live))
             say(f"  {probe}: round {number + 1} of {rounds}")
-        lines = _compare(probe, sides)
+        lines = _compare({live: _together([_side(probe, record).stretches for record in records]) for live, records in sides.items()})
         lines.append(f"without {_missed(sides[False])}, with {_missed(sides[True])}")
         return [*lines, _frames(sides[True])] if probe == "tire" else lines
+
+
+def measure_watching(probe: str, cpu: int, rounds: int) -> list[str]:
+    """What one run shows in which a browser comes `rounds` times. Raises CannotMeasure."""
+    look = _ComesAndGoes()
+    with tempfile.TemporaryDirectory() as folder:
+        record = _turn(probe, cpu, Path(folder) / "watching", rounds * 2 * LOOKS_S + 1, live=True, look=look)
+        side = _side(probe, record)
+        samples = {True: _within(side, look.seen), False: _within(side, look.unseen)}
+        lines = [f"{len(samples[True].counts)} windows with a browser, {len(samples[False].counts)} without", *_compare(samples)]
+        return [*lines, _missed([record]), *([_frames([record])] if probe == "tire" else [])]
 
 
 def main() -> int:
@@ -154,12 +211,14 @@ def main() -> int:
     options.add_argument("--rounds", type=int, default=12)
     options.add_argument("--seconds", type=float, default=4, help="of one turn")
     options.add_argument("--cpu", type=int, default=last_cpu())
+    options.add_argument("--watching", action="store_true", help="one run, in which a browser comes and goes")
     options.add_argument("--probe", action="append", choices=list(WORDS))
     chosen = options.parse_args()
     for probe in chosen.probe or WORDS:
-        print(f"{' '.join(WORDS[probe])}: {chosen.rounds} rounds of {chosen.seconds:g} s each, CPU {chosen.cpu}")
+        print(f"{' '.join(WORDS[probe])}: {chosen.rounds} rounds of {LOOKS_S if chosen.watching else chosen.seconds:g} s each, CPU {chosen.cpu}")
         try:
-            print(*(f"  {text}" for text in measure(probe, chosen.cpu, chosen.rounds, chosen.seconds)), sep="\n", flush=True)
+            lines = measure_watching(probe, chosen.cpu, chosen.rounds) if chosen.watching else measure(probe, chosen.cpu, chosen.rounds, chosen.seconds)
+            print(*(f"  {text}" for text in lines), sep="\n", flush=True)
         except CannotMeasure as error:
             print(f"  not measured: {error}")
             return 1

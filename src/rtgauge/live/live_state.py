@@ -62,7 +62,11 @@ class LiveState:
         self._motion: Motion = "none"
         self._waiting = []
         self._names: dict[int, str] = {}
+        self._counts: set[int] = set()
+        """The series whose values are no times."""
         self._metric = "latency"
+        self._drawn: set[int] | None = None
+        """The series that are in the histogram and the course: those of the first metric; None: not known yet, all are."""
         self._columns = np.zeros(len(COLUMNS_NS), dtype=np.int64)
         self._series: dict[int, dict[str, int | None]] = {}
         self._maxima: list[tuple[int, int]] = []
@@ -101,10 +105,16 @@ class LiveState:
 
     def series(self, lines: Sequence[SeriesLine]) -> None:
         """What the step measures."""
-        names = {line.series: ", ".join(f"{'CPU' if name == 'cpu' else name} {value}" for name, value in line.labels.items()) for line in lines}
+        several = len({line.metric for line in lines}) > 1
+        names: dict[int, str] = {}
+        for line in lines:
+            labels = [f"{'CPU' if name == 'cpu' else name} {value}" for name, value in line.labels.items()]
+            names[line.series] = ", ".join([line.metric, *labels] if several else labels)
         with self._lock:
             self._names = names
+            self._counts = {line.series for line in lines if line.unit == "count"}
             self._metric = lines[0].metric if lines else self._metric
+            self._drawn = {line.series for line in lines if line.metric == self._metric}
 
     def window(self, window: Window) -> None:
         """One second of one series was measured."""
@@ -152,8 +162,9 @@ class LiveState:
     def _count(self) -> None:
         """Count the windows that wait; with the lock."""
         waiting, self._waiting = [window for window in self._waiting if window.phase == "measure"], []
-        if waiting:
-            frame = windows_frame(waiting)
+        drawn = [window for window in waiting if self._drawn is None or window.series in self._drawn]
+        if drawn:
+            frame = windows_frame(drawn)
             bins, counts = (frame[name].explode().drop_nulls().cast(pl.Int64).to_numpy() for name in ("bins", "counts"))
             np.add.at(self._columns, _COLUMN_OF_BIN[np.minimum(np.abs(bins), OVERFLOW_BIN)], counts)
         for window in waiting:
@@ -163,10 +174,11 @@ class LiveState:
             if window.max_ns is not None and window.min_ns is not None:
                 figures["max_ns"] = max(window.max_ns, window.max_ns if figures["max_ns"] is None else figures["max_ns"])
                 figures["min_ns"] = min(window.min_ns, window.min_ns if figures["min_ns"] is None else figures["min_ns"])
-                self._note_maximum(window.index // self._together, max(window.max_ns, -window.min_ns))
+                if self._drawn is None or window.series in self._drawn:
+                    self._note_maximum(window.index // self._together, max(window.max_ns, -window.min_ns))
 
     def _note_maximum(self, at: int, value_ns: int) -> None:
-        """The largest of each second, all series together."""
+        """The largest of each second, all series of the first metric together."""
         if self._maxima and self._maxima[-1][0] >= at:
             place = next((place for place in range(len(self._maxima) - 1, -1, -1) if self._maxima[place][0] <= at), 0)
             self._maxima[place] = (self._maxima[place][0], max(self._maxima[place][1], value_ns))
@@ -195,7 +207,10 @@ class LiveState:
                 "left_out": self._left_out,
                 "metric": self._metric,
                 "motion": self._motion,
-                "series": [{"name": self._names.get(number, f"series {number}"), **figures} for number, figures in sorted(self._series.items())],
+                "series": [
+                    {"name": self._names.get(number, f"series {number}"), "unit": "count" if number in self._counts else "ns", **figures}
+                    for number, figures in sorted(self._series.items())
+                ],
                 "histogram": {"edges_ns": COLUMNS_NS[first : last + 1].tolist(), "counts": self._columns[first:last].tolist()},
                 "maxima": [[second * self._together, value] for second, value in self._maxima],
                 "ended": self._ended,

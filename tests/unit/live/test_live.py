@@ -65,12 +65,22 @@ def test_windows_become_columns_figures_and_a_course(state):
     state.window(window(0, 0, 1_500, 1_501, 30_000))
     state.window(window(0, 1, 1_500, 2_000_000))
     shown = document(state)
-    assert shown["series"] == [{"name": "CPU 3", "count": 5, "missed": 1, "min_ns": 1_500, "max_ns": 2_000_000}]
+    assert shown["series"] == [{"name": "CPU 3", "unit": "ns", "count": 5, "missed": 1, "min_ns": 1_500, "max_ns": 2_000_000}]
     assert sum(shown["histogram"]["counts"]) == 5
     assert shown["histogram"]["edges_ns"][0] <= 1_500
     assert shown["maxima"] == [[0, 30_000], [1, 2_000_000]]
     # Nothing is counted twice.
     assert sum(document(state)["histogram"]["counts"]) == 5
+
+
+def test_only_the_first_metric_is_drawn(state):
+    lines = [("latency", 0), ("latency", 1), ("response", 1)]
+    state.series([SeriesLine(type="series", series=at, metric=metric, unit="ns", labels={"cpu": cpu}) for at, (metric, cpu) in enumerate(lines)])
+    for series, value in enumerate((1_500, 2_000, 5_000_000)):
+        state.window(window(series, 0, value))
+    shown = document(state)
+    assert [series["name"] for series in shown["series"]] == ["latency, CPU 0", "latency, CPU 1", "response, CPU 1"]
+    assert (shown["metric"], sum(shown["histogram"]["counts"]), shown["maxima"]) == ("latency", 2, [[0, 2_000]])
 
 
 def test_each_step_begins_anew(state):
