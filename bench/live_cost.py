@@ -155,10 +155,24 @@ def _side(probe: str, record: Record) -> Side:
     return side
 
 
-def _within(side: Side, times: Sequence[tuple[int, int]]) -> bootstrap.Stretches:
+def _inside(times: Sequence[tuple[int, int]]) -> pl.Expr:
     """The windows that lie between two of these times."""
-    inside = pl.any_horizontal((pl.col("start_ns") >= begin) & (pl.col("end_ns") <= end) for begin, end in times)
-    return replace(side, windows=side.windows.filter(inside)).stretches
+    return pl.any_horizontal((pl.col("start_ns") >= begin) & (pl.col("end_ns") <= end) for begin, end in times)
+
+
+def _missed_within(record: Record, times: Sequence[tuple[int, int]]) -> str:
+    """What missed its deadline (of the tire: also what ended after it, with a slack below 0), or was not activated, of how many."""
+    (step,) = record.steps
+    windows = record.windows(step).filter(pl.col("phase") == "measure").filter(_inside(times))
+    slack = next((series.series for series in step.series if series.metric == "slack"), None)
+    released = windows.filter(pl.col("series") == step.series[0].series)
+    missed = int(released["missed"].sum())
+    total = int(released["count"].sum()) + missed
+    if slack is None:
+        return f"{missed:,} of {total:,} activations missed"
+    bins = windows.filter(pl.col("series") == slack).select(pl.col("bins").cast(pl.List(pl.Int64)), pl.col("counts").cast(pl.List(pl.Int64)))
+    late = int(bins.explode("bins", "counts").filter(pl.col("bins") < 0)["counts"].sum())
+    return f"{missed + late:,} of {total:,} deadlines missed"
 
 
 def _compare(samples: dict[bool, bootstrap.Stretches]) -> list[str]:
@@ -200,9 +214,11 @@ def measure_watching(probe: str, cpu: int, rounds: int) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         record = _turn(probe, cpu, Path(folder) / "watching", rounds * 2 * LOOKS_S + 1, live=True, look=look)
         side = _side(probe, record)
-        samples = {True: _within(side, look.seen), False: _within(side, look.unseen)}
+        times = {True: look.seen, False: look.unseen}
+        samples = {live: replace(side, windows=side.windows.filter(_inside(within))).stretches for live, within in times.items()}
         lines = [f"{len(samples[True].counts)} windows with a browser, {len(samples[False].counts)} without", *_compare(samples)]
-        return [*lines, _missed([record]), *([_frames([record])] if probe == "tire" else [])]
+        lines.append(f"without {_missed_within(record, times[False])}, with {_missed_within(record, times[True])}")
+        return [*lines, *([_frames([record])] if probe == "tire" else [])]
 
 
 def main() -> int:
