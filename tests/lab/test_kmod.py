@@ -299,7 +299,9 @@ def test_loading_and_unloading_under_load(loaded: KmodGuest) -> None:
     """All four modules, with something measured in between, while other tasks take the CPUs and memory."""
     loaded.unload()
     rounds = f"""
-nice -n 10 stress-ng --quiet --cpu 1 --vm 1 --vm-bytes 64M --fork 1 &
+stress-ng --quiet --taskset 1 --cpu 1 --vm 1 --vm-bytes 64M --fork 1 & load=$!
+trap 'kill $load; wait $load' EXIT
+until grep -q stress-ng-fork /proc/[0-9]*/comm 2>/dev/null; do kill -0 $load || exit 6; sleep 0.1; done
 i=0
 while [ $i -lt {LOADS} ]; do
 	insmod rtgauge_core.ko && insmod rtgauge_wire.ko {WIRE} && insmod rtgauge_periodic.ko && insmod rtgauge_response.ko || exit 1
@@ -312,6 +314,6 @@ while [ $i -lt {LOADS} ]; do
 	i=$((i + 1))
 	echo $i >rounds.txt
 done
-killall stress-ng
+kill -0 $load || exit 7
 echo $i rounds"""
     assert loaded.shell(rounds, timeout_s=300 + 10 * LOADS) == f"{LOADS} rounds\n"
