@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 from pathlib import Path
@@ -17,7 +16,6 @@ from rtgauge.explain.analysis.explained_step import explained_steps
 from rtgauge.explain.analysis.spikes import step_words
 from rtgauge.exporters.record_export import export
 from rtgauge.record.model import Outlier
-from rtgauge.record.moments import MOMENTS, MomentFile
 from rtgauge.record.reader import Record
 from rtgauge.report.figures.collect import figures
 from rtgauge.report.figures.source import Source
@@ -109,26 +107,6 @@ def test_raw_traces_are_exported_of_one_step(path: Path, tmp_path: Path) -> None
     text = export(one, "perfetto", None)
     assert text is not None
     assert len(slices(json.loads(text))) == 3
-
-
-DAMAGES = [
-    b"",
-    b"no gzip",
-    gzip.compress(b"not json\n"),
-    gzip.compress(b'{"type":"moment"}\n'),
-    gzip.compress(b'{"type":"trace_formats"}\n')[:-9],
-    gzip.compress(b"[1]\n"),
-]
-
-
-@pytest.mark.parametrize("data", DAMAGES)
-def test_a_damaged_file_of_moments_is_refused_in_one_line(tmp_path: Path, data: bytes) -> None:
-    file = tmp_path / MOMENTS
-    file.write_bytes(data)
-    with pytest.raises(RecordError) as caught:
-        list(MomentFile.open(file).moments())
-    assert "\n" not in str(caught.value)
-    assert str(file) in str(caught.value)
 
 
 @pytest.mark.parametrize("damage", [{"pages": {"0": ["AAAA"]}}, {"thread": None}, {"symbols": {"x": "y"}}])

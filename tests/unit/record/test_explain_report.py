@@ -126,15 +126,25 @@ def test_a_target_that_sends_moments_without_end_is_left(tmp_path: Path, monkeyp
             writer.add(line)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"no gzip", gzip.compress(b"{}"), gzip.compress(b"[1]\n"), gzip.compress(b'{"type":"moment"}\n'), gzip.compress(json.dumps(FORMATS).encode())[:-9]],
-)
+DAMAGED = {
+    "empty": b"",
+    "no gzip": b"no gzip",
+    "no JSON": gzip.compress(b"not json\n"),
+    "no type": gzip.compress(b"{}"),
+    "a list": gzip.compress(b"[1]\n"),
+    "moment first": gzip.compress(b'{"type":"moment"}\n'),
+    "cut": gzip.compress(json.dumps(FORMATS).encode())[:-9],
+}
+
+
+@pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED.keys())
 def test_a_damaged_file_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / MOMENTS).write_bytes(content)
+    file = tmp_path / MOMENTS
+    file.write_bytes(content)
     with pytest.raises(RecordError) as error:
-        list(MomentFile.open(tmp_path / MOMENTS).moments())
+        list(MomentFile.open(file).moments())
     assert "\n" not in str(error.value)
+    assert str(file) in str(error.value)
 
 
 @pytest.mark.parametrize("wrong", [{"pages": {"0": [1]}}, {"kind": "x"}, {"number": 0}, {"lost": {"0": "x"}}, {"release_ns": None}])
