@@ -35,7 +35,7 @@ bool tire_frame_copy(int64_t step, int64_t time_ns, int64_t now_ns, int64_t unti
  */
 static inline bool tire_frame_offer(int64_t step, int64_t time_ns, int64_t now_ns, int64_t until_ns)
 {
-	if (__builtin_expect(atomic_load_explicit(&tire_frame_state, memory_order_relaxed) != FRAME_WANTED,
+	if (__builtin_expect(atomic_load_explicit(&tire_frame_state, memory_order_acquire) != FRAME_WANTED,
 			     1))
 		return false;
 	return tire_frame_copy(step, time_ns, now_ns, until_ns);
