@@ -15,7 +15,7 @@ SECONDS_A_STALL = 0.1
 """What a stall takes of its step: about 60 ms to the next one, and what is lost at the ends."""
 THROTTLED_S = 8
 """Throttling comes once a second (sched_rt_period_us)."""
-MOST_A_STEP = 150
+MOST_A_STEP = 80
 """A step keeps the events of 200 latencies, some of which are the machine's own."""
 
 
@@ -102,5 +102,5 @@ def _steps(kinds: list[str], count: int, cpu: int) -> list[dict[str, object]]:
         parts = 1 if kind == "throttle" else -(-each // MOST_A_STEP)
         seconds = THROTTLED_S if kind == "throttle" else each / parts * SECONDS_A_STALL
         step: dict[str, object] = {"probe": "wakeup", "load": f"stall:{kind}:{cpu}", "cpu": str(cpu), "interval": "200us", "duration": f"{seconds:.1f}s"}
-        steps += [step | {"explain": True, "explain-above": "200us"}] * parts
+        steps += [step | {"explain": True, "explain-above": "300us"}] * parts
     return steps

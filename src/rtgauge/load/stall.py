@@ -12,7 +12,7 @@ from rtgauge.suggest import nearest
 
 KINDS = {"hog": "rtgauge-hog", "softirq": "rtgauge-packets", "timers": "rtgauge-timers", "throttle": "rtgauge-fair"}
 """Kind -> the name of the process that makes the stalls."""
-LENGTH_US = 700
+LENGTH_US = 1000
 EVERY_MS = 60
 MOST_CPU = 65_535
 

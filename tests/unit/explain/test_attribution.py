@@ -141,6 +141,14 @@ def test_a_task_that_went_before_the_ready_thread_by_the_servers_choice_is_throt
     assert explanation.main.ns == 49_900_000
 
 
+def test_a_reschedule_that_leaves_the_lower_task_on_the_cpu_is_throttling_too() -> None:
+    for flags, kind in ((0, Kind.THROTTLED), (4, Kind.PREEMPTION_OFF)):
+        story = Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(1, 1)
+        story.at(2_000, 1, "local_timer_entry", vector=236).at(2_004, 1, "local_timer_exit", vector=236)
+        story.events = [event._replace(flags=flags if event.time_ns > RELEASE + 1_000_000 else 4) for event in story.events]
+        assert explained(story.switch(40_000, 1, LOWER, MEASURED).moment(40_005)).main.culprit == Culprit(kind, "hackbench")
+
+
 def test_a_wake_up_on_another_cpu_goes_through_its_interrupt() -> None:
     story = Story().switch(-500, 1, MEASURED, LOWER, state=1).switch(-600, 0, IDLE, LOWER)
     story.timer(1, 0, target=1).at(40, 1, "reschedule_entry", vector=253)

@@ -130,6 +130,6 @@ def test_a_stall_is_one_program_on_its_cpu() -> None:
     context = LoadContext(target=None, cpus=4, memory_total=None, memory_available=None, bound_s=60)  # type: ignore[arg-type] - it asks nothing of the target
     for kind, process in KINDS.items():
         (part,) = registry.get(f"stall:{kind}:2").parts(context)
-        assert (part.argv[0], part.argv[3:], part.ready) == ("python3", [kind, "2", "700", "60", "60"], (process, 1))
+        assert (part.argv[0], part.argv[3:], part.ready) == ("python3", [kind, "2", "1000", "60", "60"], (process, 1))
     (part,) = registry.get("stall").parts(context)
     assert part.wanted["cpu"] == 3

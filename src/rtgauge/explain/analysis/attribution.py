@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rtgauge.explain.analysis.stall import LateTimers, stood_still
 from rtgauge.explain.analysis.thread_path import Phase, Piece, ThreadPath, thread_path
 from rtgauge.explain.trace.contexts import Context, CpuTimeline, Frame, Span, Task, timelines
-from rtgauge.explain.trace.events import EventTable
+from rtgauge.explain.trace.events import NEED_RESCHED, EventTable
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
@@ -162,7 +162,12 @@ def _known(scene: _Scene, piece: Piece) -> list[tuple[Span, bool]]:
 
 
 def _passed_over(moment: Moment, path: ThreadPath) -> list[tuple[int, int]]:
-    """The intervals in which the thread's CPU was given to a lower task while the thread waited in its queue: only throttling and servers do so."""
+    """The intervals in which the thread's CPU was given to a lower task while the thread waited in its queue: only throttling and servers do so.
+
+    Either there was a switch to a lower task, or the scheduler was called and left the lower one on the CPU: the request to call it (NEED_RESCHED, in the
+    flags of every event) is gone, and no switch came. A task that cannot be preempted keeps it.
+    """
+    told = any(event.flags & NEED_RESCHED for event in moment.table.events)
     passed: list[tuple[int, int]] = []
     if path.priority is None:
         return passed
@@ -170,6 +175,13 @@ def _passed_over(moment: Moment, path: ThreadPath) -> list[tuple[int, int]]:
         if piece.phase is not Phase.READY:
             continue
         since: int | None = None
+        first, last = piece.since_ns + LONGEST_SWITCH_NS, piece.end_ns - LONGEST_SWITCH_NS
+        if told and any(
+            event.cpu == piece.cpu and first < event.time_ns < last and not event.flags & NEED_RESCHED and event.name != "sched_switch"
+            for event in moment.table.events
+        ):
+            passed.append((piece.since_ns, piece.end_ns))
+            continue
         for event in moment.table.events:
             if event.name != "sched_switch" or event.cpu != piece.cpu or not piece.since_ns <= event.time_ns < piece.end_ns:
                 continue

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 MOST_PAGES = 16_384
 MOST_EVENTS = 2_000_000
 
-IRQS_OFF = 0x01
-"""Of an event's `flags` (TRACE_FLAG_* of include/linux/trace_events.h): it happened with interrupts off."""
+NEED_RESCHED = 0x04
+"""Of an event's `flags` (TRACE_FLAG_* of include/linux/trace_events.h): the scheduler is to be called on this CPU."""
 
 
 class Event(NamedTuple):
