@@ -67,16 +67,15 @@ def allow_files(count: int) -> None:
 def hog() -> None:
     """A task of a priority above the measured thread's computes."""
     name_self("rtgauge-hog")
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(HOG_PRIORITY))
     while True:
         time.sleep(rest())
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(HOG_PRIORITY))
         start = now_ns()
         end = start + length_ns()
         while now_ns() < end:
             pass
         end = now_ns()
-        # it has to be off the CPU before it prints
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        time.sleep(0.001)  # off the CPU before it prints
         tell(start, end)
 
 

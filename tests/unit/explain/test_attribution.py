@@ -73,6 +73,11 @@ def test_a_task_of_the_same_priority_counts_as_a_task_and_a_lower_one_as_preempt
         assert explained(story.moment(402)).main.culprit == Culprit(kind, "other"), priority
 
 
+def test_a_task_that_got_its_priority_while_it_ran_counts_as_a_task() -> None:
+    story = Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(1, 1).switch(400, 1, ("hackbench", 200, 4), MEASURED)
+    assert explained(story.moment(402)).main.culprit == Culprit(Kind.TASK, "hackbench")
+
+
 def test_interrupts_off_are_named_by_the_function_where_they_are_traced() -> None:
     story = Story().switch(-500, 1, MEASURED, LOWER, state=1)
     story.at(-5, 1, "irq_disable", caller_offs=0x40, parent_offs=0x80).at(490, 1, "irq_enable", caller_offs=0x44, parent_offs=0x80)
@@ -123,6 +128,19 @@ def test_no_software_ran_where_timers_of_several_cpus_came_late() -> None:
     assert explanation.main.cpus == {0, 1}
     assert explanation.main.ns == 800_000
     assert "no software ran on CPUs 0-1" in sentence(explanation)
+
+
+def test_no_software_ran_where_a_busy_cpu_missed_its_tick_too() -> None:
+    for length, kind in ((21_000, Kind.NO_SOFTWARE), (3_000, Kind.TIMER_LATE)):
+        story = Story().switch(-500, 1, MEASURED, LOWER, state=1).switch(-600, 0, IDLE, LOWER)
+        story.timer(length, 1).switch(length + 7, 1, LOWER, MEASURED)
+        assert explained(story.moment(length + 10)).main.culprit.kind is kind
+
+
+def test_a_handler_that_began_before_the_trace_has_its_name_from_a_later_one() -> None:
+    story = Story().at(150, 1, "irq_handler_exit", irq=31).timer(151, 1).switch(157, 1, LOWER, MEASURED)
+    story.at(-900, 0, "irq_handler_entry", irq=31, name="disk").at(-890, 0, "irq_handler_exit", irq=31)
+    assert explained(story.moment(160)).main.culprit == Culprit(Kind.IRQ, "disk", 31)
 
 
 def test_two_idle_cpus_that_leave_their_idle_state_together_are_no_stall() -> None:

@@ -108,6 +108,8 @@ class _Scene:
     timelines: dict[int, CpuTimeline]
     late_timers: LateTimers
     throttled_ns: list[tuple[int, int]]
+    changed_priorities: dict[int, int]
+    """pid -> what it had when it left the CPU to the thread: a priority that is lent or set while a task runs is in no other event."""
     interrupts_traced: bool
 
 
@@ -117,7 +119,7 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
     path = thread_path(table, moment.thread, moment.cpu, moment.release_ns, moment.end_ns)
     lines = timelines(table, symbols)
     traced = any(event.name == "irq_disable" for event in table.events)
-    scene = _Scene(moment, path, lines, LateTimers.of(table), _passed_over(moment, path), traced)
+    scene = _Scene(moment, path, lines, LateTimers.of(table), _passed_over(moment, path), _last_priorities(moment), traced)
     parts: dict[Culprit, Part] = {}
     doubts: list[str] = []
     for piece in path.pieces:
@@ -192,6 +194,11 @@ def _passed_over(moment: Moment, path: ThreadPath) -> list[tuple[int, int]]:
         if since is not None:
             passed.append((since, piece.end_ns))
     return passed
+
+
+def _last_priorities(moment: Moment) -> dict[int, int]:
+    given = [event for event in moment.table.events if event.name == "sched_switch" and event.number("next_pid") == moment.thread]
+    return {event.number("prev_pid"): event.number("prev_prio", 120) for event in given if moment.release_ns <= event.time_ns <= moment.end_ns}
 
 
 def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
@@ -306,6 +313,9 @@ def _ready(scene: _Scene, piece: Piece, span: Span) -> Culprit:
     task, mine = span.context.task, scene.path.priority
     if task is None or task.pid == scene.moment.thread:
         return Culprit(Kind.SWITCH)
+    changed = scene.changed_priorities.get(task.pid)
+    if changed is not None and mine is not None and changed <= mine:
+        return _of_task(Kind.TASK, replace(task, priority=changed))
     if any(start <= span.start_ns < end for start, end in scene.throttled_ns):
         return Culprit(Kind.THROTTLED, "" if task.idle else task.name, priority=task.priority, pid=task.pid)
     if not task.idle and mine is not None and task.priority is not None and task.priority <= mine:

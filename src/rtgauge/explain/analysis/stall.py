@@ -23,6 +23,9 @@ LEAST_STALL_NS = 50_000
 LONGEST_IDLE_EXIT_NS = 1_000_000
 """No idle state of a processor takes longer to leave: ACPI's deepest are a few hundred us."""
 
+LONGEST_TICK_NS = 10_000_000
+"""A CPU that is not idle has a timer's interrupt at least so often (CONFIG_HZ=100), but for one of nohz_full."""
+
 
 @dataclass(frozen=True)
 class LateTimers:
@@ -65,8 +68,8 @@ class Stall:
 def stood_still(lines: Mapping[int, CpuTimeline], timers: LateTimers, cpu: int, start_ns: int, end_ns: int, *, due: bool) -> Stall | None:
     """The stall in a silent interval of `cpu`, or None. `due`: its timer was due all the time.
 
-    It is the longest interval without an event on any CPU, if in most of it another CPU's timer was due as well; not if all these CPUs were idle and it is no
-    longer than leaving an idle state can take.
+    It is the longest interval without an event on any CPU, if in most of it another CPU's timer was due as well, or another CPU that was not idle missed its
+    tick; not if all these CPUs were idle and it is no longer than leaving an idle state can take.
     """
     times = sorted({start_ns, end_ns, *(time for line in lines.values() for time in _between(line, start_ns, end_ns))})
     start, end = max(pairwise(times), key=lambda pair: pair[1] - pair[0])
@@ -74,6 +77,8 @@ def stood_still(lines: Mapping[int, CpuTimeline], timers: LateTimers, cpu: int, 
     if length < LEAST_STALL_NS:
         return None
     witnesses = {other for other in lines if other != cpu and timers.waited(other, start, end) > length // 2}
+    if due and length > LONGEST_TICK_NS:
+        witnesses |= {other for other in lines if other != cpu and lines[other].times_ns and not _idle(lines[other], start)}
     idle = all(_idle(lines[known], start) for known in (cpu, *witnesses) if known in lines)
     if idle:
         return Stall(start, end, frozenset({cpu, *witnesses})) if due and length > LONGEST_IDLE_EXIT_NS else None

@@ -99,7 +99,9 @@ def _interrupt(context: Context) -> str | None:
     frame = context.interrupt
     if frame is None:
         return None
-    return f"irq {frame.key} ({frame.name})" if frame.kind == "irq" else f"softirq {frame.name}" if frame.kind == "softirq" else f"{frame.name} interrupt"
+    if frame.kind == "irq":
+        return f"irq {frame.key} ({frame.name})" if frame.name else f"irq {frame.key}"
+    return f"softirq {frame.name}" if frame.kind == "softirq" else f"{frame.name} interrupt"
 
 
 def _joined(line: CpuTimeline, begin: int, end: int, label: Callable[[Context], str | None]) -> list[tuple[str, int, int]]:

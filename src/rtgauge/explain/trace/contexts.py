@@ -127,12 +127,15 @@ class Names:
 
     def __init__(self, events: Iterable[Event]) -> None:
         self._tasks: dict[int, Task] = {0: Task(0, "idle", None)}
+        self._irqs: dict[int, str] = {}
         for event in events:
             if event.name == "sched_switch":
                 for side in ("prev", "next"):
                     self._learn(event.number(f"{side}_pid"), event.text(f"{side}_comm"), event.number(f"{side}_prio", 120))
             elif event.name in {"sched_waking", "sched_wakeup", "sched_wakeup_new"}:
                 self._learn(event.number("pid"), event.text("comm"), event.number("prio", 120))
+            elif event.name == "irq_handler_entry":
+                self._irqs[event.number("irq")] = event.text("name")
 
     def _learn(self, pid: int, name: str, priority: int) -> None:
         if pid > 0:
@@ -141,6 +144,10 @@ class Names:
     def task(self, pid: int) -> Task:
         """The task, with an empty name where no event tells it."""
         return self._tasks.get(pid, Task(pid, "", None))
+
+    def irq(self, frame: Frame) -> Frame:
+        """A frame with the name of its interrupt, which the event at its end does not tell."""
+        return replace(frame, name=self._irqs.get(frame.key, "")) if frame.kind == "irq" and isinstance(frame.key, int) and not frame.name else frame
 
 
 def timelines(table: EventTable, symbols: Symbols) -> dict[int, CpuTimeline]:
@@ -235,7 +242,7 @@ def _leave(frames: list[Frame], frame: Frame) -> None:
 
 def _timeline(cpu: int, events: Sequence[Event], names: Names, symbols: Symbols) -> CpuTimeline:
     first = next((event for event in events), None)
-    state = _State(names.task(first.pid) if first is not None else None, _open_at_start(events, symbols))
+    state = _State(names.task(first.pid) if first is not None else None, [names.irq(frame) for frame in _open_at_start(events, symbols)])
     if first is not None and first.name == "cpu_idle" and first.number("state") == IDLE_ENDS:
         state.idle_state = -1
     kept: dict[int, list[Frame]] = {}
