@@ -22,8 +22,8 @@
 #define AFTER_NS (NS_PER_S / 2000)
 #define PAUSE_NS (NS_PER_S / 50)
 #define AT_ONCE 32 /* latencies between two looks */
-#define MOMENTS_MAX                                                                                          \
-	200 /* after so many, or so many bytes, only new maxima of the whole step, up to as many */
+/* After so many, or so many bytes, only new maxima of the whole step, up to as many. */
+#define MOMENTS_MAX INT64_C(200)
 #define BYTES_MAX (INT64_C(32) << 20)
 #define MOMENT_BYTES_MAX (3U << 20) /* in Base64: the host takes no line above 4 MiB */
 #define PAGE_BYTES_MAX (1U << 20)
@@ -53,7 +53,7 @@ enum kind { KIND_MAXIMUM, KIND_ABOVE };
 struct candidate {
 	unsigned int series;
 	enum kind kind;
-	bool of_step; /* the largest of all series */
+	bool of_step, above; /* the largest of all series; above the threshold */
 	int64_t release_ns, latency_ns;
 	struct explained who;
 };
@@ -228,9 +228,10 @@ static void add_candidate(const struct candidate *candidate)
 {
 	/* A maximum that lasted a few ms only is not told beside the one that followed. */
 	for (unsigned int i = 0; i < explain.candidate_count && candidate->kind == KIND_MAXIMUM; i++) {
-		if (explain.candidates[i].series == candidate->series &&
-		    explain.candidates[i].kind == KIND_MAXIMUM) {
-			explain.candidates[i] = *candidate;
+		struct candidate *before = &explain.candidates[i];
+
+		if (before->series == candidate->series && before->kind == KIND_MAXIMUM && !before->above) {
+			*before = *candidate;
 			return;
 		}
 	}
@@ -253,22 +254,23 @@ static void sample_taken(const struct series *s, int64_t time_ns, int64_t value_
 		explain_cost_sample(time_ns, value_ns);
 		return;
 	}
-	candidate.kind = value_ns > explain.maximum_ns[s->id] && !above ? KIND_MAXIMUM : KIND_ABOVE;
-	if (value_ns > explain.maximum_ns[s->id])
+	candidate.above = above;
+	candidate.kind = KIND_ABOVE;
+	if (value_ns > explain.maximum_ns[s->id]) {
 		explain.maximum_ns[s->id] = value_ns;
+		candidate.kind = KIND_MAXIMUM;
+	}
 	if (value_ns > explain.step_maximum_ns) {
 		explain.step_maximum_ns = value_ns;
 		candidate.of_step = true;
-		candidate.kind = KIND_MAXIMUM;
 	}
 	add_candidate(&candidate);
 }
 
-void explain_open(unsigned int series_count, explain_who who)
+void explain_open(explain_who who)
 {
 	if (!explain_options.instance)
 		return;
-	(void)series_count;
 	explain.who = who;
 	explain.on = begin_tracing();
 	if (!explain.on) {
@@ -336,7 +338,7 @@ static bool overlaps(const struct ring_page *page, const struct ring_window *win
 static bool within_budget(const struct candidate *c)
 {
 	bool usual = explain.moments < MOMENTS_MAX && explain.bytes < BYTES_MAX;
-	bool more = explain.moments < INT64_C(2) * MOMENTS_MAX && explain.bytes < 2 * BYTES_MAX;
+	bool more = explain.moments < MOMENTS_MAX * 2 && explain.bytes < 2 * BYTES_MAX;
 
 	return usual || (c->of_step && more);
 }

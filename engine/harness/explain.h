@@ -62,7 +62,7 @@ int explain_check(void);
 int64_t explain_warm_up_ns(void);
 
 /* Has the kernel record. Where it cannot, that is told later and nothing is explained. */
-void explain_open(unsigned int series_count, explain_who who);
+void explain_open(explain_who who);
 
 /* Writes `trace_formats`, or the mark that nothing is explained; nothing where it was not asked for. */
 void explain_announce(struct json *j);

@@ -315,7 +315,7 @@ static int arm(struct harness *h, const char *name)
 	h->dma_error =
 		harness_options.dma_latency_us >= 0 ? dma_latency_hold(harness_options.dma_latency_us) : 0;
 	running = h;
-	explain_open(h->series_count, h->explained ? h->explained : measured_by);
+	explain_open(h->explained ? h->explained : measured_by);
 	write_hello(h, name);
 	explain_announce(j);
 	json_open(j, NULL, '{');

@@ -91,10 +91,10 @@ static void functions_of(const uint8_t *data, size_t size)
 	static const char *const names[] = {"function", "func", "ip", "caller_offs"};
 	static struct addresses addresses;
 	static struct symbols symbols;
-	char format[128];
+	char format[128], *text;
 	FILE *lines;
 
-	if (size < 8)
+	if (size < 9)
 		return;
 	addresses.count = symbols.count = 0;
 	addresses.text = UINT64_C(0xffffffff81000000);
@@ -112,15 +112,16 @@ static void functions_of(const uint8_t *data, size_t size)
 		if (symbols.address[i - 1] >= symbols.address[i])
 			abort();
 	}
-	lines = fmemopen((void *)(uintptr_t)(data + 8), size - 8, "r");
-	if (!lines)
-		return;
+	text = malloc(size - 8);
+	memcpy(text, data + 8, size - 8);
+	lines = fmemopen(text, size - 8, "r");
 	symbols_read(&symbols, lines);
 	for (unsigned int i = 0; i < symbols.count; i++) {
 		if (symbols.base[i] > symbols.address[i])
 			abort();
 	}
 	fclose(lines);
+	free(text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

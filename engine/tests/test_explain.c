@@ -151,19 +151,18 @@ static void pages_that_overlap_a_window_are_copied(void **state)
 
 static void names_are_those_of_the_function_that_an_address_is_in(void **state)
 {
-	static const char lines[] = "0000000000000000 A fixed_percpu_data\n"
-				    "ffff000000001000 T first\n"
-				    "ffff000000002000 d data\n"
-				    "ffff000000001800 t second\n"
-				    "ffff0000ff000000 t of_module\t[module]\n"
-				    "no line\n"
-				    "ffff000000003000 T \n";
+	static char lines[] = "0000000000000000 A fixed_percpu_data\n"
+			      "ffff000000001000 T first\n"
+			      "ffff000000002000 d data\n"
+			      "ffff000000001800 t second\n"
+			      "ffff0000ff000000 t of_module\t[module]\n"
+			      "no line\n"
+			      "ffff000000003000 T \n";
 	static struct symbols symbols;
 	struct json j;
 	char *out = NULL;
 	size_t size = 0;
-	FILE *in = fmemopen((void *)(uintptr_t)lines, strlen(lines), "r"),
-	     *stream = open_memstream(&out, &size);
+	FILE *in = fmemopen(lines, strlen(lines), "r"), *stream = open_memstream(&out, &size);
 
 	(void)state;
 	symbols_want(&symbols, UINT64_C(0xffff000000001000));

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from rtgauge.explain.analysis.spikes import step_words
 from rtgauge.probe.registry import PROBES, probe_of
+from rtgauge.record.explain_report import cost_words
 from rtgauge.record.moments import MOMENTS
 
 EXPLAINED = "rtgauge.explain.page.presenter:EXPLAINED"
@@ -101,9 +102,14 @@ def _imported_lines(step: Step) -> list[str]:
 
 
 def presenter_lines(step: Step) -> list[str]:
-    """What the presenter of a step's probe says of it in lines, or another tool that measured it; and which of its outliers are one event."""
+    """What the presenter of a step's probe says of it in lines, or another tool that measured it; which outliers are one event; what explaining cost."""
     together = step_words(step)
-    return [*_own_lines(step), *([] if together is None else [f"joined in time: {together}"])]
+    cost = None if step.explain is None else step.explain.cost
+    return [
+        *_own_lines(step),
+        *([] if together is None else [f"joined in time: {together}"]),
+        *([] if cost is None else [f"recording the kernel's events costs {cost_words(cost)}"]),
+    ]
 
 
 def _own_lines(step: Step) -> list[str]:

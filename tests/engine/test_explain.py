@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""The moments around the largest latencies: they hold what the kernel did there, by the clock that the latencies are measured by."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rtgauge.explain.trace.formats import TraceFormats
+from rtgauge.explain.trace.moment import Moment, read_moment
+from tests.engine.stream import POLICY, Stream, run, wakeup
+from tests.support.tracefs import needs_tracefs
+
+pytestmark = needs_tracefs
+REASONS = ("overwritten", "over_budget", "too_many_at_once", "no_room")
+
+
+@pytest.fixture
+def instance(engine: Path, tmp_path: Path) -> Generator[str]:
+    """The name of an instance of tracefs that is there for the test."""
+    with made_instance(engine, tmp_path, f"rtgauge-test-{os.getpid()}") as name:
+        yield name
+
+
+@contextmanager
+def made_instance(engine: Path, tmp_path: Path, name: str) -> Generator[str]:
+    options = ("--run=explain", f"--journal={tmp_path}/journal")
+    subprocess.run([engine, "set", *options, "--", f"trace:{name}", "present"], capture_output=True, check=True, timeout=30)
+    try:
+        yield name
+    finally:
+        done = subprocess.run([engine, "restore", *options], capture_output=True, text=True, check=True, timeout=30)
+        assert '"action":"restored"' in done.stdout
+
+
+def explained(stream: Stream) -> dict[str, Any]:
+    (result,) = [line for line in stream.all("result") if line["name"] == "explain"]
+    assert result["values"]["moments"] == len(stream.all("moment"))
+    return result["values"]
+
+
+def moments(stream: Stream) -> list[Moment]:
+    """Every moment with its events: all pages are such that can be read."""
+    formats = TraceFormats.read(stream.one("trace_formats"))
+    return [read_moment(formats, line) for line in stream.all("moment")]
+
+
+def switched_in_ns(moment: Moment) -> list[int]:
+    """When its thread was switched to on its CPU."""
+    return [
+        event.time_ns
+        for event in moment.table.of_cpu(moment.cpu)
+        if event.name == "sched_switch" and event.values["next_pid"] == moment.thread and moment.release_ns <= event.time_ns <= moment.end_ns
+    ]
+
+
+def test_between_the_release_and_the_reading_of_the_clock_the_thread_was_switched_to(engine: Path, instance: str) -> None:
+    """The probe's clock and that of the events are one: nothing else orders these three."""
+    interval_ns = 20_000_000
+    stream = wakeup(engine, f"--explain-instance={instance}", f"--interval-ns={interval_ns}", "--count=100")
+    assert stream.reason == "count"
+    found = moments(stream)
+    assert found
+    assert explained(stream)["buffer_kb"] == 512
+    assert {moment.thread for moment in found} <= {event.pid for moment in found for event in moment.table.events}
+    for moment in found:
+        assert moment.end_ns - moment.release_ns == moment.latency_ns
+        # A thread that was late for this release too never slept; one that another thread preempted is switched to again.
+        if not any(line["missed"] for line in stream.all("window")):
+            assert switched_in_ns(moment), (moment.number, moment.release_ns, moment.end_ns)
+
+
+def test_a_new_maximum_is_larger_than_those_before(engine: Path, instance: str) -> None:
+    stream = wakeup(engine, f"--explain-instance={instance}", "--count=1000")
+    for series in {line["series"] for line in stream.all("series")}:
+        latencies = [line["latency_ns"] for line in stream.all("moment") if line["series"] == series]
+        assert latencies == sorted(set(latencies))
+        values = explained(stream)
+        (summary,) = [line for line in stream.all("summary") if line["series"] == series]
+        if not any(values[reason] for reason in REASONS):
+            assert latencies[-1] == summary["max_ns"]
+
+
+def test_each_latency_above_the_threshold_is_kept_or_counted(engine: Path, instance: str) -> None:
+    stream = wakeup(engine, f"--explain-instance={instance}", "--explain-above-ns=1", "--count=300")
+    values = explained(stream)
+    samples = sum(line["count"] for line in stream.all("summary"))
+    assert len(stream.all("moment")) + sum(values[reason] for reason in REASONS) == samples
+    assert {line["kind"] for line in stream.all("moment")} <= {"maximum", "above"}
+    assert len(stream.all("moment")) <= 400
+
+
+def test_the_events_are_those_that_were_chosen(engine: Path, instance: str) -> None:
+    stream = wakeup(engine, f"--explain-instance={instance}", "--explain-events=irq/irq_handler_entry,sched,none/none", "--explain-buffer-kb=64", "--count=50")
+    events = set(stream.one("trace_formats")["events"])
+    assert "irq/irq_handler_entry" in events
+    assert "sched/sched_switch" in events
+    assert {event.partition("/")[0] for event in events} == {"irq", "sched"}
+
+
+def test_stretches_of_the_warm_up_are_by_turns_with_and_without_events(engine: Path, instance: str) -> None:
+    stream = wakeup(engine, f"--explain-instance={instance}", "--explain-cost-ns=1600000000", "--count=50")
+    stretches = stream.all("stretch")
+    assert [line["events"] for line in stretches] == [number % 4 in (1, 2) for number in range(len(stretches))]
+    assert all(before["end_ns"] <= after["start_ns"] for before, after in itertools.pairwise(stretches))
+    assert 0 < len(stretches) <= 16
+    starts = [line["start_ns"] for line in stream.all("window") if line["phase"] == "measure" and line["index"] == 0]
+    assert stretches[-1]["end_ns"] <= min(starts)
+    assert sum(line["count"] for line in stretches) > 0
+
+
+def test_functions_have_their_names(engine: Path, instance: str) -> None:
+    stream = wakeup(engine, f"--explain-instance={instance}", "--count=300")
+    names = set(stream.one("symbols")["symbols"].values())
+    assert "hrtimer_wakeup" in names
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("periodic", "--period-ns=4000000", "--count=200"),
+        ("response", "--interval-ns=2000000", "--timeout-ns=5000000000", "--count=200"),
+        ("taskset", "--duration-ns=400000000", "--tasks=0 90 10000000 1000000 10000000 0 a\n0 80 20000000 2000000 20000000 0 b"),
+    ],
+)
+def test_other_probes_have_moments_of_the_thread_that_works(engine: Path, instance: str, words: tuple[str, ...]) -> None:
+    policy = () if words[0] == "taskset" else (f"--policy={POLICY}",)
+    stream = run(engine, *words, "--go", "--warm-up-ns=50000000", *policy, f"--explain-instance={instance}")
+    found = moments(stream)
+    assert found
+    for moment in found:
+        on_cpu = [event for event in moment.table.of_cpu(moment.cpu) if moment.release_ns <= event.time_ns <= moment.end_ns]
+        threads = {event.values["next_pid"] for event in on_cpu if event.name == "sched_switch"} | {event.pid for event in on_cpu}
+        assert moment.thread in threads, (moment.number, words[0])
+
+
+def test_without_the_instance_it_is_told_and_the_rest_is_measured(engine: Path) -> None:
+    stream = wakeup(engine, "--explain-instance=rtgauge-nobody", "--explain-cost-ns=100000000", "--count=100")
+    assert stream.reason == "count"
+    (mark,) = [line for line in stream.all("mark") if line["name"] == "not-explained"]
+    assert "rtgauge-nobody: No such file or directory" in mark["detail"]
+    assert not stream.all("moment")
+    assert not stream.all("trace_formats")
+    assert all(line["count"] + line["missed"] == 100 for line in stream.all("summary"))
