@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import base64
 import copy
+import gzip
 import json
 import os
 import shutil
@@ -19,8 +21,10 @@ from hypothesis import strategies as st
 
 from rtgauge.cli.main import main
 from rtgauge.record.files import checksum
+from rtgauge.record.moments import MOMENTS
 from rtgauge.record.samples import SamplesHeader, write_samples
 from rtgauge.record.writer import RecordWriter
+from tests.support.explained import add_moments, real_formats, real_moment
 from tests.unit.records import mark, run, step
 
 EXAMPLES = 5_000 if os.environ.get("RTGAUGE_NIGHTLY") else 100
@@ -53,7 +57,9 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_samples(folder / "samples-0.i64", SamplesHeader(series=0, cpu=0, start_ns=0, interval_ns=1_000_000, warm_up_ns=0), [1_000, 2_000])
         writer.commit_step(one, windows)
     writer.write_system("local", {"host": "h", "kernel": {"release": "6.1", "preempt": "rt"}, "cpus": [{"id": 0, "mhz": 1000.5}], "audit": None})
-    return writer.finish("complete")
+    path = writer.finish("complete")
+    add_moments(path, "01-wakeup-idle", real_formats(), [real_moment(), real_moment() | {"number": 2}])
+    return path
 
 
 def places(document: Any, where: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -128,6 +134,28 @@ def mutate_values(file: Path, data: st.DataObject) -> None:
         file.write_bytes(b"")
 
 
+def mutate_page(text: str, data: st.DataObject) -> str:
+    page = bytearray(base64.b64decode(text))
+    for _ in range(data.draw(st.integers(1, 8))):
+        page[data.draw(st.integers(0, min(len(page), 400) - 1))] = data.draw(st.integers(0, 255))
+    return base64.b64encode(page).decode()
+
+
+def mutate_moments(file: Path, data: st.DataObject) -> None:
+    """Another trace: its lines changed, and the bytes of pages."""
+    lines = [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
+    for line in lines[1:]:
+        for cpu, pages in line["pages"].items():
+            line["pages"][cpu] = [mutate_page(page, data) if data.draw(st.booleans()) else page for page in pages]
+    for at in data.draw(st.sets(st.integers(0, len(lines) - 1))):
+        lines[at] = changed(lines[at], data.draw(st.sampled_from(places(lines[at]))), data.draw(HOSTILE), data.draw(st.sampled_from(["set", "remove"])))
+    try:
+        text = "\n".join(map(json.dumps, lines))
+    except ValueError:
+        text = "9" * 5_000
+    file.write_bytes(gzip.compress(text.encode(errors="replace")))
+
+
 def forget_peak() -> None:
     Path("/proc/self/clear_refs").write_text("5")
 
@@ -143,10 +171,12 @@ def test_a_mutated_record(record: Path, tmp_path: Path, capfd: pytest.CaptureFix
     shutil.rmtree(tmp_path)
     place = tmp_path / "runs" / "record"
     shutil.copytree(record, place)
-    name = data.draw(st.sampled_from([*JSON_FILES, *JSON_FILES, f"{STEP}/windows.parquet", f"{STEP}/windows.parquet", f"{STEP}/samples-0.i64"]))
+    name = data.draw(
+        st.sampled_from([*JSON_FILES, *JSON_FILES, f"{STEP}/windows.parquet", f"{STEP}/windows.parquet", f"{STEP}/samples-0.i64", *[f"{STEP}/{MOMENTS}"] * 3])
+    )
     file = place / name
-    ways = [mutate_bytes, *([mutate_json] * 4 if name.endswith(".json") else [mutate_values] if name.endswith(".parquet") else [])]
-    data.draw(st.sampled_from(ways))(file, data)
+    knowing = next((way for end, way in ((".json", mutate_json), (".parquet", mutate_values), (MOMENTS, mutate_moments)) if name.endswith(end)), mutate_bytes)
+    data.draw(st.sampled_from([mutate_bytes, *[knowing] * 4]))(file, data)
     if not name.endswith(".json") and data.draw(st.booleans()):
         written = json.loads((place / STEP / "step.json").read_text())
         written["checksums"][file.name] = checksum(file)

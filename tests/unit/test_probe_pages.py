@@ -29,7 +29,7 @@ def test_each_probe_has_its_page_and_its_presenter():
 
 
 SET = {"task": [{"name": "a", "period": "10ms", "execution": "1ms"}]}
-LEAST = {"taskset": SET}
+LEAST = {"taskset": SET, "watch": {"pid": 1}}
 """What a probe cannot do without."""
 
 
@@ -43,7 +43,7 @@ def test_defaults_are_a_command_line(name):
     assert probe.expected_ns(parameters) > 0
 
 
-@pytest.mark.parametrize("name", [name for name in PROBES if name not in ("calibrate", "inversion", "taskset", "tire")])
+@pytest.mark.parametrize("name", [name for name in PROBES if name not in ("calibrate", "inversion", "taskset", "tire", "watch")])
 def test_a_count_takes_the_place_of_the_duration(name):
     key = "cycles" if name in ("periodic", "response") else "count"
     words = PROBES[name].arguments(normalise(PROBES[name], {key: 7}, "x"), None)

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import typer
 
-from rtgauge.cli import advise, compare, deploy, export, frequency, import_record, instrument, lab, probe, report, run, sched, selftest, show, system
+from rtgauge.cli import advise, compare, deploy, export, frequency, import_record, instrument, lab, probe, report, run, sched, selftest, show, system, watch
 from rtgauge.cli.live import with_addresses
 from rtgauge.cli.stdio import make_patient
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INPUT, EXIT_INTERRUPTED, RtgaugeError
@@ -67,6 +67,7 @@ app.add_typer(probe.app, name="probe")
 app.command("system")(system.system)
 app.command("audit")(system.audit)
 app.command("selftest")(selftest.selftest)
+app.command("watch")(watch.watch)
 app.add_typer(deploy.app, name="deploy")
 app.command("restore")(deploy.restore)
 app.command("show")(show.show)

@@ -212,7 +212,7 @@ class End(Line):
     """The last line of a successful stream."""
 
     type: Literal["end"]
-    reason: Literal["duration", "count", "threshold", "stopped", "watchdog", "overload", "slave-died"]
+    reason: Literal["duration", "count", "threshold", "stopped", "watchdog", "overload", "slave-died", "program-ended"]
     status: int
 
 

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* Wake-ups and switches of some threads, by the kernel's tracepoints sched_waking and sched_switch, in an
+ * instance of tracefs that somebody else makes and removes. */
+#ifndef RTGAUGE_WATCH_SCHED_EVENTS_H
+#define RTGAUGE_WATCH_SCHED_EVENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum sched_kind { SCHED_WAKING, SCHED_SWITCH };
+
+struct sched_event {
+	int64_t time_ns;
+	enum sched_kind kind;
+	int cpu;
+	pid_t current; /* the task that the CPU was in */
+	bool hardirq, softirq;
+	pid_t from, to; /* switch: the tasks; waking: `to` is woken */
+	bool runnable;	/* switch: `from` did not go to sleep */
+	char to_name[16];
+};
+
+/* Records what concerns these threads. 0, or the exit status after an `error` line. */
+int sched_events_open(const char *instance, const pid_t *tids, int count);
+
+/*
+ * Gives what came since, in the order of time; what is younger than the call waits for the next one (last:
+ * gives all). *dropped: the kernel dropped events before some of them.
+ */
+void sched_events_take(void (*take)(const struct sched_event *event), bool last, bool *dropped);
+
+void sched_events_close(void);
+
+#endif

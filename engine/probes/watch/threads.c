@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+#include "probes/watch/threads.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define TEXT_MAX 4096
+#define FIELD_MINOR 10
+#define FIELD_MAJOR 12
+#define FIELD_PRIORITY 40
+#define FIELD_POLICY 41
+
+static bool read_text(pid_t pid, pid_t tid, const char *file, char text[TEXT_MAX])
+{
+	char path[64];
+	ssize_t len = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		len = read(fd, text, TEXT_MAX - 1);
+		close(fd);
+	}
+	text[len > 0 ? len : 0] = '\0';
+	return len > 0;
+}
+
+/* The name in parentheses may hold anything, parentheses too. sscanf would cost a static program 120 KB. */
+bool thread_parse(const char *text, struct watched_thread *thread, struct thread_counts *counts)
+{
+	const char *name = strchr(text, '('), *end = strrchr(text, ')');
+	size_t len;
+
+	*thread = (struct watched_thread){.tid = (pid_t)strtol(text, NULL, 10)};
+	if (thread->tid <= 0 || !name || !end || end < name)
+		return false;
+	len = (size_t)(end - name - 1);
+	if (len >= sizeof(thread->name))
+		len = sizeof(thread->name) - 1;
+	memcpy(thread->name, name + 1, len);
+	end++;
+	for (int field = 2; *end; field++) { /* `end` is behind this field */
+		int64_t value = strtoll(end + 1, NULL, 10);
+
+		if (field + 1 == FIELD_MINOR)
+			counts->minor_faults = value;
+		else if (field + 1 == FIELD_MAJOR)
+			counts->major_faults = value;
+		else if (field + 1 == FIELD_PRIORITY)
+			thread->priority = (int)value;
+		else if (field + 1 == FIELD_POLICY) {
+			thread->policy = (int)value;
+			return true;
+		}
+		end += 1 + strcspn(end + 1, " ");
+	}
+	return false;
+}
+
+static bool is_named(const char *names, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *at = names; *at;) {
+		size_t word = strcspn(at, ",");
+
+		if (word == len && !strncmp(at, name, len))
+			return true;
+		at += word + (at[word] == ',');
+	}
+	return false;
+}
+
+static bool is_real_time(const struct watched_thread *thread)
+{
+	return thread->policy == SCHED_FIFO || thread->policy == SCHED_RR || thread->policy == SCHED_DEADLINE;
+}
+
+static int by_number(const struct dirent **a, const struct dirent **b)
+{
+	return atoi((*a)->d_name) - atoi((*b)->d_name);
+}
+
+static int is_number(const struct dirent *entry)
+{
+	return isdigit((unsigned char)entry->d_name[0]);
+}
+
+enum wanted { WANTED_NAMED, WANTED_REAL_TIME, WANTED_ALL };
+
+static int choose(pid_t pid, const char *names, enum wanted wanted, struct dirent **entries, int count,
+		  struct watched_thread threads[WATCH_THREADS_MAX], int *left_out)
+{
+	struct thread_counts counts;
+	struct watched_thread thread;
+	char text[TEXT_MAX];
+	int found = 0;
+
+	*left_out = 0;
+	for (int i = 0; i < count; i++) {
+		if (!read_text(pid, (pid_t)atoi(entries[i]->d_name), "stat", text) ||
+		    !thread_parse(text, &thread, &counts))
+			continue;
+		if ((wanted == WANTED_NAMED && !is_named(names, thread.name)) ||
+		    (wanted == WANTED_REAL_TIME && !is_real_time(&thread)))
+			continue;
+		if (found < WATCH_THREADS_MAX)
+			threads[found++] = thread;
+		else
+			(*left_out)++;
+	}
+	return found;
+}
+
+int threads_find(pid_t pid, const char *names, struct watched_thread threads[WATCH_THREADS_MAX],
+		 int *left_out)
+{
+	struct dirent **entries;
+	char path[64];
+	int count, found;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	count = scandir(path, &entries, is_number, by_number);
+	if (count < 0)
+		return -1;
+	found = choose(pid, names, names ? WANTED_NAMED : WANTED_REAL_TIME, entries, count, threads,
+		       left_out);
+	if (!found && !names)
+		found = choose(pid, names, WANTED_ALL, entries, count, threads, left_out);
+	for (int i = 0; i < count; i++)
+		free(entries[i]);
+	free(entries);
+	return found;
+}
+
+static int64_t number_behind(const char *text, const char *name)
+{
+	const char *at = strstr(text, name);
+
+	return at ? strtoll(at + strlen(name), NULL, 10) : 0;
+}
+
+bool thread_count(pid_t pid, pid_t tid, struct thread_counts *counts)
+{
+	struct watched_thread thread;
+	char text[TEXT_MAX];
+
+	if (!read_text(pid, tid, "stat", text) || !thread_parse(text, &thread, counts) ||
+	    !read_text(pid, tid, "status", text))
+		return false;
+	counts->voluntary_switches = number_behind(text, "\nvoluntary_ctxt_switches:");
+	counts->involuntary_switches = number_behind(text, "\nnonvoluntary_ctxt_switches:");
+	return true;
+}
+
+const char *thread_syscall(pid_t pid, pid_t tid)
+{
+	static const struct {
+		long number;
+		const char *name;
+	} known[] = {
+		{SYS_clock_nanosleep, "clock_nanosleep"},
+		{SYS_nanosleep, "nanosleep"},
+		{SYS_futex, "futex"},
+		{SYS_read, "read"},
+		{SYS_write, "write"},
+		{SYS_ppoll, "ppoll"},
+		{SYS_pselect6, "pselect6"},
+		{SYS_epoll_pwait, "epoll_pwait"},
+		{SYS_recvfrom, "recvfrom"},
+		{SYS_recvmsg, "recvmsg"},
+		{SYS_sendto, "sendto"},
+		{SYS_sendmsg, "sendmsg"},
+		{SYS_accept4, "accept4"},
+		{SYS_ioctl, "ioctl"},
+		{SYS_rt_sigtimedwait, "rt_sigtimedwait"},
+		{SYS_fsync, "fsync"},
+		{SYS_openat, "openat"},
+#ifdef SYS_poll
+		{SYS_poll, "poll"},
+#endif
+#ifdef SYS_select
+		{SYS_select, "select"},
+#endif
+#ifdef SYS_epoll_wait
+		{SYS_epoll_wait, "epoll_wait"},
+#endif
+	};
+	char text[TEXT_MAX];
+	long number;
+
+	if (!read_text(pid, tid, "syscall", text) || !isdigit((unsigned char)text[0]))
+		return NULL; /* running */
+	number = strtol(text, NULL, 10);
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (known[i].number == number)
+			return known[i].name;
+	}
+	return NULL;
+}

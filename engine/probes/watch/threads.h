@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* The threads of a program that is watched, as /proc knows them. */
+#ifndef RTGAUGE_WATCH_THREADS_H
+#define RTGAUGE_WATCH_THREADS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define WATCH_THREADS_MAX 32
+
+struct thread_counts {
+	int64_t voluntary_switches, involuntary_switches, minor_faults, major_faults;
+};
+
+struct watched_thread {
+	pid_t tid;
+	char name[16];
+	int policy, priority; /* the kernel's numbers */
+};
+
+/* Reads the text of /proc/PID/task/TID/stat; false: it is not one. */
+bool thread_parse(const char *text, struct watched_thread *thread, struct thread_counts *counts);
+
+/*
+ * The threads of a program that have one of these names (with commas between), or without names those with a
+ * real-time policy, or where there are none all; in the order of their numbers. Gives how many; -1: there is
+ * no such program. *left_out: those above WATCH_THREADS_MAX.
+ */
+int threads_find(pid_t pid, const char *names, struct watched_thread threads[WATCH_THREADS_MAX],
+		 int *left_out);
+
+/* What the kernel counted for it; false: it has ended. */
+bool thread_count(pid_t pid, pid_t tid, struct thread_counts *counts);
+
+/* The name of the system call that the thread is asleep in; NULL: it is in none, or in one that is not known
+ * here. */
+const char *thread_syscall(pid_t pid, pid_t tid);
+
+#endif

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+/* watch: activations from wake-ups and switches, threads from /proc. */
+#include <sched.h>
+#include <string.h>
+
+#include "probes/watch/activations.h"
+#include "probes/watch/threads.h"
+#include "tests/check.h"
+#include "tests/cm.h"
+
+#define TID 7
+
+static struct watch_activation activation;
+static bool preempted;
+
+static bool waking(struct watch_track *track, int64_t time_ns)
+{
+	const struct sched_event event = {.time_ns = time_ns, .kind = SCHED_WAKING, .to = TID};
+
+	return watch_track_event(track, &event, &activation, &preempted);
+}
+
+static bool runs(struct watch_track *track, int64_t time_ns, int cpu)
+{
+	const struct sched_event event = {
+		.time_ns = time_ns, .kind = SCHED_SWITCH, .from = 1, .to = TID, .cpu = cpu};
+
+	return watch_track_event(track, &event, &activation, &preempted);
+}
+
+static bool leaves(struct watch_track *track, int64_t time_ns, bool runnable)
+{
+	const struct sched_event event = {
+		.time_ns = time_ns, .kind = SCHED_SWITCH, .from = TID, .to = 1, .runnable = runnable};
+
+	return watch_track_event(track, &event, &activation, &preempted);
+}
+
+static void an_activation_is_from_the_wake_up_to_the_sleep(void **state)
+{
+	struct watch_track track = {.tid = TID};
+
+	(void)state;
+	assert_false(waking(&track, 100));
+	assert_true(runs(&track, 130, 3));
+	assert_int_equal(activation.start_ns - activation.release_ns, 30);
+	assert_int_equal(activation.cpu, 3);
+	assert_int_equal(activation.period_ns, 0);
+	assert_false(activation.done);
+	assert_false(leaves(&track, 150, true));
+	assert_true(preempted);
+	assert_false(runs(&track, 190, 2));
+	assert_true(leaves(&track, 200, false));
+	assert_false(preempted);
+	assert_true(activation.done);
+	assert_int_equal(activation.end_ns - activation.release_ns, 100);
+	assert_int_equal(activation.execution_ns, 30);
+	assert_int_equal(activation.cpu, 3);
+	assert_false(waking(&track, 1100));
+	assert_true(runs(&track, 1105, 0));
+	assert_int_equal(activation.period_ns, 1000);
+}
+
+static void what_began_before_is_not_told(void **state)
+{
+	struct watch_track track = {.tid = TID};
+
+	(void)state;
+	assert_false(runs(&track, 10, 0));
+	assert_false(leaves(&track, 20, false));
+	assert_false(waking(&track, 100));
+	assert_true(runs(&track, 101, 0));
+	assert_true(leaves(&track, 102, false));
+}
+
+static void a_wake_up_before_it_sleeps_begins_nothing(void **state)
+{
+	struct watch_track track = {.tid = TID};
+
+	(void)state;
+	waking(&track, 100);
+	runs(&track, 110, 0);
+	assert_false(waking(&track, 120));
+	assert_false(leaves(&track, 130, true));
+	assert_false(waking(&track, 135));
+	assert_false(runs(&track, 140, 0));
+	assert_true(leaves(&track, 150, false));
+	assert_int_equal(activation.release_ns, 100);
+	assert_int_equal(activation.execution_ns, 30);
+}
+
+static void after_lost_events_it_begins_anew(void **state)
+{
+	struct watch_track track = {.tid = TID};
+
+	(void)state;
+	waking(&track, 100);
+	runs(&track, 110, 0);
+	watch_track_lost(&track);
+	assert_false(leaves(&track, 5000, false));
+	assert_false(waking(&track, 6000));
+	assert_true(runs(&track, 6001, 0));
+	assert_int_equal(activation.period_ns, 0);
+}
+
+static void a_thread_is_read_whatever_its_name(void **state)
+{
+	static const char text[] =
+		"42 (a) R (b) S 1 2 3 4 5 6 77 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 "
+		"29 30 31 32 33 34 35 36 88 1 41 42\n";
+	struct watched_thread thread;
+	struct thread_counts counts = {0};
+
+	(void)state;
+	assert_true(thread_parse(text, &thread, &counts));
+	assert_int_equal(thread.tid, 42);
+	assert_string_equal(thread.name, "a) R (b");
+	assert_int_equal(counts.minor_faults, 77);
+	assert_int_equal(counts.major_faults, 9);
+	assert_int_equal(thread.priority, 88);
+	assert_int_equal(thread.policy, SCHED_FIFO);
+	for (size_t len = 0; len < strlen(text) - 12; len++) {
+		char cut[sizeof(text)] = "";
+
+		memcpy(cut, text, len);
+		assert_false(thread_parse(cut, &thread, &counts));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_activation_is_from_the_wake_up_to_the_sleep),
+		cmocka_unit_test(what_began_before_is_not_told),
+		cmocka_unit_test(a_wake_up_before_it_sleeps_begins_nothing),
+		cmocka_unit_test(after_lost_events_it_begins_anew),
+		cmocka_unit_test(a_thread_is_read_whatever_its_name),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""watch: the threads of a program of the user's own, by the kernel's tracepoints of wake-ups and switches."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from rtgauge.probe.common_parameters import DMA_LATENCY_OFF, LONGEST, DmaLatencyUs, OnOff
+from rtgauge.probe.descriptor import TRACE_INSTANCE, Bound, Metric, Probe
+from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns, is_explained
+from rtgauge.units import parse_duration_ns
+from rtgauge.validation import DurationNs, between
+
+MOST_PID = 2**22
+"""PID_MAX_LIMIT of the kernel (include/linux/threads.h)."""
+
+
+class WatchParameters(ExplainParameters):
+    """Parameters of `watch`."""
+
+    pid: int = Field(alias="pid", ge=1, le=MOST_PID, description="the program, by its number")
+    threads: str | None = Field(
+        default=None, alias="threads", description="names of its threads, with commas between; if not given those with a real-time policy, or else all"
+    )
+    duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(
+        default=10_000_000_000, alias="duration", description="measured time, e.g. 10s, 10min; the program may end before"
+    )
+    warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
+        default=200_000_000, alias="warm-up", description="time at the beginning that is counted apart"
+    )
+    dma_latency_us: DmaLatencyUs = Field(
+        default=DMA_LATENCY_OFF, alias="dma-latency", description="keep CPUs out of C-states that take more us to leave; off: leave them alone"
+    )
+    memory_lock: OnOff = Field(default=True, alias="memory-lock", description="lock the memory of the program that watches")
+    samples: bool = Field(default=False, alias="samples", description="keep every raw value")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.threads is not None and (not self.threads.isprintable() or not all(0 < len(name) < 16 for name in self.threads.split(","))):
+            raise ValueError("threads are names of 1 to 15 characters, with commas between, as in /proc/PID/task/TID/comm")
+        self.check_explain()
+        return self
+
+
+class Watch(Probe):
+    """What the threads of a program do, as the kernel sees it."""
+
+    def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
+        """The engine's command line."""
+        options = {
+            "pid": parameters["pid"],
+            "threads": parameters["threads"],
+            "trace-instance": TRACE_INSTANCE if parameters.get("traced", True) else None,
+            "duration-ns": parameters["duration_ns"],
+            "warm-up-ns": parameters["warm_up_ns"],
+            "dma-latency-us": parameters["dma_latency_us"],
+            "memory-lock": "on" if parameters["memory_lock"] else "off",
+            "samples-dir": samples_dir,
+        }
+        explained = explain_arguments(parameters, parameters["duration_ns"])
+        return [self.name, *(f"--{name}={value}" for name, value in options.items() if value is not None), *explained]
+
+    def traces(self, parameters: dict[str, Any]) -> Literal["tracepoints", "timerlat"] | None:  # noqa: ARG002 - always the same
+        """Tracepoints."""
+        return "tracepoints"
+
+    def untraced(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """The engine finds the program and its threads, and records nothing."""
+        return {**parameters, "explain": False, "traced": False}
+
+    def expected_ns(self, parameters: dict[str, Any]) -> int | None:
+        """Warm-up and measured phase; None where only the program's end ends it."""
+        if parameters["duration_ns"] == parse_duration_ns(LONGEST):
+            return None
+        cost_ns = explain_cost_ns(parameters["duration_ns"]) if is_explained(parameters) else 0
+        return int(parameters["duration_ns"]) + int(parameters["warm_up_ns"]) + cost_ns
+
+
+PROBE = Watch(
+    name="watch",
+    order=95,
+    help="the threads of a program of your own: wake-ups, latency, response, execution time, who preempts them",
+    about="""A program of your own: how late do its threads run, and why?
+
+Nothing is linked into it. The kernel tells of each thread when it is woken, when it runs, when another one takes its CPU and when it sleeps again.""",
+    examples=("--pid 1234 --duration 1min", "--pid 1234 --threads control,io --explain", '--pid 1234 --require "latency<=100us"'),
+    parameters=WatchParameters,
+    method=(
+        "The kernel's tracepoints sched_waking and sched_switch tell of each thread. An activation begins when the thread is woken (its release) "
+        "and ends when it goes to sleep. latency is from the release to its first instruction, response to its sleep, execution what it ran meanwhile, "
+        "period from one release to the next. What wakes it too late, such as a timer that was set too late, is not in its latency: it is in the period. "
+        "A thread that is woken before it slept goes on in the same activation."
+    ),
+    metrics=(
+        Metric(name="latency", plural="latencies", unit="ns", signed=False, bound=Bound(example="latency<=100us hardness=100%", preset=None)),
+        Metric(name="response", plural="responses", unit="ns", signed=False, bound=Bound(example="response<=500us hardness=100%", preset=None)),
+        Metric(name="execution", plural="execution times", unit="ns", signed=False, bound=None, is_delay=False),
+        Metric(name="period", plural="periods", unit="ns", signed=False, bound=None, is_delay=False),
+    ),
+    missed=None,
+    pooled=False,
+    pace=None,
+    frequency=(),
+    roles={},
+    microbenchmark=False,
+    presenter="rtgauge.report.watched_threads:WATCHED_THREADS",
+    takes_load=False,
+)
