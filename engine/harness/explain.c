@@ -66,13 +66,13 @@ static struct {
 	unsigned int event_count;
 	size_t page_size, data_offset;
 	struct addresses addresses;
-	struct symbols symbols;
+	struct symbols *symbols;
 	bool stack;
 	char stack_format[TRACE_TEXT_MAX];
 	char header_page[TRACE_TEXT_MAX], header_event[TRACE_TEXT_MAX];
 
 	explain_who who;
-	int64_t maximum_ns[SERIES_MAX], step_maximum_ns;
+	int64_t *maximum_ns, step_maximum_ns; /* of each series, of all */
 	struct candidate candidates[AT_ONCE];
 	unsigned int candidate_count;
 
@@ -192,6 +192,15 @@ static bool set_buffer(void)
 	return trace_write(explain.instance, "buffer_size_kb", number) || failed("buffer_size_kb");
 }
 
+/* Not among the static variables, which are locked in memory also where nothing is explained. */
+static bool get_memory(void)
+{
+	explain.symbols = memory_get(sizeof(*explain.symbols));
+	explain.maximum_ns = memory_get(SERIES_MAX * sizeof(*explain.maximum_ns));
+	errno = ENOMEM;
+	return (explain.symbols && explain.maximum_ns) || failed("memory");
+}
+
 static bool begin_tracing(void)
 {
 	int root = tracefs_open();
@@ -201,7 +210,7 @@ static bool begin_tracing(void)
 		return failed("tracefs");
 	explain.instance = trace_instance_open(root, explain_options.instance);
 	ok = explain.instance >= 0 || failed(explain_options.instance);
-	ok = ok && read_layout(root) && set_buffer();
+	ok = ok && read_layout(root) && get_memory() && set_buffer();
 	ok = ok && (ring_copy_open(explain.instance, explain.page_size, explain.data_offset) ||
 		    failed("trace_pipe_raw"));
 	ok = ok && begin_events();
@@ -368,7 +377,7 @@ static void write_pages(int cpu, const struct ring_window *window, const struct 
 		json_base64(j, NULL, pages[i].bytes, pages[i].len);
 		explain.bytes += (int64_t)pages[i].len;
 		addresses_collect(&explain.addresses, pages[i].bytes, pages[i].len, explain.data_offset,
-				  &explain.symbols);
+				  explain.symbols);
 	}
 	json_close(j, ']');
 }
@@ -504,16 +513,16 @@ void explain_take(struct json *j)
 
 static void write_symbols(struct json *j)
 {
-	FILE *file = explain.symbols.count ? fopen("/proc/kallsyms", "re") : NULL;
+	FILE *file = explain.symbols->count ? fopen("/proc/kallsyms", "re") : NULL;
 
 	if (!file)
 		return;
-	symbols_want(&explain.symbols, explain.addresses.text);
-	symbols_read(&explain.symbols, file);
+	symbols_want(explain.symbols, explain.addresses.text);
+	symbols_read(explain.symbols, file);
 	fclose(file);
 	json_open(j, NULL, '{');
 	json_str(j, "type", "symbols");
-	symbols_json(&explain.symbols, "symbols", j);
+	symbols_json(explain.symbols, "symbols", j);
 	json_close(j, '}');
 	json_line(j);
 }

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""`--explain` and `rtgauge watch` as a user has them: a FIFO hog is named, the machine is as before, and where nothing can be recorded it is said."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.cli import good, rtgauge, start, wait_until
+from tests.e2e.test_permissions import ORDINARY
+from tests.e2e.test_signal import instances
+from tests.engine.stream import REAL_TIME
+from tests.support.tracefs import needs_tracefs
+
+pytestmark = [needs_tracefs, pytest.mark.skipif(not REAL_TIME, reason="real-time scheduling is not permitted here")]
+HOG = """
+import os, time
+open("/proc/self/comm", "w").write("the-hog")
+os.sched_setaffinity(0, {CPU})
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(90))
+while True:
+    time.sleep(0.2)
+    end = time.monotonic() + 0.02
+    while time.monotonic() < end:
+        pass
+"""
+CPU = min(os.sched_getaffinity(0))
+
+
+@contextmanager
+def hog() -> Generator[None]:
+    """A task of priority 90 that takes 20 ms of the CPU five times a second."""
+    process = subprocess.Popen([sys.executable, "-c", HOG.replace("CPU", str(CPU))])
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_hog_is_named_and_the_instance_is_gone(tmp_path: Path) -> None:
+    with hog():
+        done = good(rtgauge("probe", "wakeup", "--cpu", CPU, "--priority", 80, "--duration", "2s", "--explain", "--save", "-o", tmp_path))
+    assert "the-hog" in done.stdout
+    (record,) = tmp_path.iterdir()
+    (step,) = json.loads(good(rtgauge("show", record, "--json")).stdout)["steps"]
+    assert step["explain"]["moments"] > 0
+    assert "sched/sched_switch" in step["explain"]["events"]
+    assert step["explain"]["cost"] is None or step["explain"]["cost"]["pairs"] >= 4
+    (setting,) = step["deployment"]["settings"]
+    assert (setting["path"], setting["wanted"], setting["put_back"]) == ("trace:rtgauge-explain", "present", "restored")
+    assert "rtgauge-explain" not in instances()
+    assert "the-hog" in (record / "report.html").read_text()
+
+
+def test_after_kill_9_no_instance_is_left(tmp_path: Path) -> None:
+    process = start("probe", "wakeup", "--duration", "60s", "--explain", log=tmp_path / "log")
+    try:
+        wait_until(lambda: "rtgauge-explain" in instances(), "the instance")
+        process.send_signal(signal.SIGKILL)
+        process.wait(60)
+        wait_until(lambda: "rtgauge-explain" not in instances(), "the guard to remove it")
+    finally:
+        process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def test_without_the_right_to_record_the_rest_is_measured(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    words = ("--policy", "other", "--memory-lock", "off", "--dma-latency", "off", "--duration", "300ms", "--explain", "--json")
+    done = rtgauge("probe", "wakeup", *words, before=ORDINARY, cwd="/", env={"HOME": str(tmp_path)})
+    (step,) = json.loads(good(done).stdout)["steps"]
+    (mark,) = [mark for mark in step["marks"] if mark["name"] == "not-explained"]
+    assert "cannot be recorded here" in mark["detail"]
+    assert step["explain"] is None
+    assert step["total"]["count"] > 0
+
+
+LOOP = """
+import os, time
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(30))
+while True:
+    time.sleep(0.005)
+"""
+
+
+def test_watch_shows_a_program_that_it_starts_and_names_who_preempts_it(tmp_path: Path) -> None:
+    with hog():
+        done = good(rtgauge("watch", "--duration", "2s", "--save", "-o", tmp_path, "--", "taskset", "-c", CPU, sys.executable, "-c", LOOP))
+    assert "fifo 30" in done.stdout
+    assert "the-hog" in done.stdout
+    assert not {"rtgauge", "rtgauge-explain"} & set(instances())
+    (record,) = tmp_path.iterdir()
+    (step,) = json.loads(good(rtgauge("show", record, "--json")).stdout)["steps"]
+    assert [series["metric"] for series in step["series"]] == ["latency", "response", "execution", "period"]
+    assert step["explain"]["moments"] > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "give the number of a program"),
+        (("--pid", 1, "--", "true"), "give the number of a program"),
+        (("--", "/no/such/program"), "cannot be started: No such file"),
+        (("--", "true"), "ended at once, with status 0"),
+        (("--pid", 4194303), "no program with the number"),
+        (("--target", "ssh://nowhere.invalid", "--", "true"), "is started there"),
+    ],
+)
+def test_what_watch_refuses(words: tuple[object, ...], said: str) -> None:
+    done = rtgauge("watch", *words)
+    assert done.returncode in (2, 3)
+    assert said in done.stderr

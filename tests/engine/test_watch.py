@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""watch: what the kernel tells of another program's threads."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.stream import REAL_TIME, Stream, refused, run
+from tests.engine.test_explain import made_instance
+from tests.support.tracefs import needs_tracefs
+
+pytestmark = [needs_tracefs, pytest.mark.skipif(not REAL_TIME, reason="real-time scheduling is not permitted here")]
+PERIOD_NS = 5_000_000
+LOOP = """
+import os, threading, time, sys
+def loop(policy, priority):
+    os.sched_setscheduler(0, policy, os.sched_param(priority))
+    print(threading.get_native_id(), flush=True)
+    while True:
+        time.sleep(0.005)
+        sum(range(1000))
+threading.Thread(target=loop, args=(os.SCHED_OTHER, 0), daemon=True).start()
+loop(os.SCHED_FIFO, 20)
+"""
+
+
+@contextmanager
+def program() -> Generator[subprocess.Popen[str]]:
+    """A Python program with a real-time thread, its first, and another one; both sleep and compute by turns."""
+    process = subprocess.Popen([sys.executable, "-c", LOOP], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        assert {int(process.stdout.readline()), int(process.stdout.readline())} > {process.pid}
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def watch(engine: Path, tmp_path: Path, pid: int, *words: str) -> Stream:
+    with made_instance(engine, tmp_path, f"rtgauge-test-{os.getpid()}") as name:
+        return run(engine, "watch", "--go", f"--pid={pid}", f"--trace-instance={name}", "--warm-up-ns=50000000", *words)
+
+
+def results(stream: Stream, name: str) -> list[dict[str, Any]]:
+    return [line for line in stream.all("result") if line["name"] == name]
+
+
+def test_the_real_time_thread_is_watched_and_its_times_fit_together(engine: Path, tmp_path: Path) -> None:
+    with program() as process:
+        stream = watch(engine, tmp_path, process.pid, "--duration-ns=1000000000")
+    assert stream.reason == "duration"
+    (thread,) = results(stream, "thread")
+    assert (thread["values"]["tid"], thread["values"]["policy"], thread["values"]["priority"]) == (process.pid, "fifo", 20)
+    by = {line["metric"]: summary for line, summary in zip(stream.all("series"), stream.all("summary"), strict=True)}
+    assert list(by) == ["latency", "response", "execution", "period"]
+    # It sleeps 5 ms and then computes: it cannot be released more often.
+    assert by["period"]["min_ns"] >= PERIOD_NS
+    assert 0 < by["latency"]["min_ns"] < by["response"]["min_ns"]
+    assert by["execution"]["sum_ns"] + by["latency"]["sum_ns"] <= by["response"]["sum_ns"] + by["latency"]["max_ns"] * 2
+    assert abs(by["response"]["count"] - by["latency"]["count"]) <= 1
+    assert abs(thread["values"]["voluntary_switches"] - thread["values"]["activations"]) <= 20
+    wakers = {line["labels"]["by"]: line["values"]["count"] for line in results(stream, "woken-by")}
+    assert wakers.get("interrupt", 0) > sum(wakers.values()) / 2
+    assert {line["labels"]["syscall"] for line in results(stream, "sleeps-in")} & {"clock_nanosleep", "pselect6", "select"}
+    assert sum(line["values"]["count"] for line in results(stream, "preempted-by")) == thread["values"]["preemptions"]
+
+
+def test_threads_are_chosen_by_name(engine: Path, tmp_path: Path) -> None:
+    with program() as process:
+        name = Path(f"/proc/{process.pid}/comm").read_text().strip()
+        stream = watch(engine, tmp_path, process.pid, "--duration-ns=300000000", f"--threads={name},none")
+        assert len(results(stream, "thread")) == 2
+        labels = {line["labels"]["task"] for line in stream.all("series")}
+        assert labels == {name, *(label for label in labels if label.startswith(f"{name}-"))}
+        said = refused(engine, "no-program", 2, "watch", "--go", f"--pid={process.pid}", "--threads=none")
+        assert "no thread of the program" in said
+
+
+def test_its_largest_responses_have_moments(engine: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    with program() as process, made_instance(engine, tmp_path_factory.mktemp("explain"), f"rtgauge-explain-{os.getpid()}") as explain:
+        stream = watch(engine, tmp_path, process.pid, "--duration-ns=500000000", f"--explain-instance={explain}")
+    moments = stream.all("moment")
+    assert moments
+    assert {line["thread"] for line in moments} == {process.pid}
+
+
+def test_it_ends_with_the_program(engine: Path, tmp_path: Path) -> None:
+    with program() as process:
+        os.kill(process.pid, signal.SIGSTOP)  # so that it is there when it is looked for, and ends when it is told
+        ender = subprocess.Popen(["sh", "-c", f"sleep 0.3; kill -CONT {process.pid}; sleep 0.3; kill -KILL {process.pid}"])
+        stream = watch(engine, tmp_path, process.pid, "--duration-ns=0")
+        ender.wait()
+    assert stream.reason == "program-ended"
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "said"),
+    [
+        ("usage", [], "--pid is missing"),
+        ("no-program", ["--pid=4194303"], "no program with the number"),
+        ("usage", ["--pid=1", "--trace-instance=../x"], "letters, digits"),
+        ("usage", ["--pid=1"], "--trace-instance is missing"),
+    ],
+)
+def test_what_is_refused(engine: Path, code: str, words: list[str], said: str) -> None:
+    assert said in refused(engine, code, 2, "watch", "--go", *words)
