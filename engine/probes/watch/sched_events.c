@@ -207,10 +207,15 @@ void sched_events_take(void (*take)(const struct sched_event *event), bool last,
 	trace.dropped = false;
 }
 
-void sched_events_close(void)
+void sched_events_switch(bool on)
 {
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		trace_event_enable(trace.instance, names[i], false);
+		trace_event_enable(trace.instance, names[i], on);
+}
+
+void sched_events_close(void)
+{
+	sched_events_switch(false);
 	for (unsigned int i = 0; i < trace.pipe_count; i++)
 		close(trace.pipes[i]);
 	trace.pipe_count = 0;

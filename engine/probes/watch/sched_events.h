@@ -31,6 +31,9 @@ int sched_events_open(const char *instance, const pid_t *tids, int count);
  */
 void sched_events_take(void (*take)(const struct sched_event *event), bool last, bool *dropped);
 
+/* Whether it records: it does when it was opened. */
+void sched_events_switch(bool on);
+
 void sched_events_close(void);
 
 #endif

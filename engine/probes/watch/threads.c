@@ -161,6 +161,18 @@ bool thread_count(pid_t pid, pid_t tid, struct thread_counts *counts)
 	return true;
 }
 
+bool thread_run(pid_t pid, pid_t tid, int64_t *cpu_ns, int64_t *slices)
+{
+	char text[TEXT_MAX], *end;
+
+	if (!read_text(pid, tid, "schedstat", text))
+		return false;
+	*cpu_ns = strtoll(text, &end, 10);
+	strtoll(end, &end, 10);
+	*slices = strtoll(end, NULL, 10);
+	return *slices > 0;
+}
+
 const char *thread_syscall(pid_t pid, pid_t tid)
 {
 	static const struct {
@@ -184,6 +196,12 @@ const char *thread_syscall(pid_t pid, pid_t tid)
 		{SYS_rt_sigtimedwait, "rt_sigtimedwait"},
 		{SYS_fsync, "fsync"},
 		{SYS_openat, "openat"},
+#ifdef SYS_clock_nanosleep_time64
+		{SYS_clock_nanosleep_time64, "clock_nanosleep"},
+		{SYS_futex_time64, "futex"},
+		{SYS_ppoll_time64, "ppoll"},
+		{SYS_pselect6_time64, "pselect6"},
+#endif
 #ifdef SYS_poll
 		{SYS_poll, "poll"},
 #endif

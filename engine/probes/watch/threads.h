@@ -33,6 +33,9 @@ int threads_find(pid_t pid, const char *names, struct watched_thread threads[WAT
 /* What the kernel counted for it; false: it has ended. */
 bool thread_count(pid_t pid, pid_t tid, struct thread_counts *counts);
 
+/* The time that it ran, and how often it began to; false: the kernel does not tell (CONFIG_SCHED_INFO). */
+bool thread_run(pid_t pid, pid_t tid, int64_t *cpu_ns, int64_t *slices);
+
 /* The name of the system call that the thread is asleep in; NULL: it is in none, or in one that is not known
  * here. */
 const char *thread_syscall(pid_t pid, pid_t tid);

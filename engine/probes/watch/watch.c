@@ -15,6 +15,7 @@
 #include "base/tracefs.h"
 #include "harness/harness.h"
 #include "probes/watch/activations.h"
+#include "probes/watch/cost.h"
 #include "probes/watch/sched_events.h"
 #include "probes/watch/threads.h"
 #include "rt/clock.h"
@@ -83,6 +84,7 @@ static struct harness harness;
 static int check(void)
 {
 	harness_options.policy = POLICY_OTHER; /* nothing of ours is real-time */
+	harness_options.warm_up_ns += WATCH_COST_NS;
 	if (!options.pid)
 		return usage_error("--pid is missing: which program is to be watched?");
 	if (options.instance && !tracefs_is_name(options.instance))
@@ -136,10 +138,10 @@ static int make(struct harness *h)
 	return 0;
 }
 
+static pid_t tids[WATCH_THREADS_MAX];
+
 static int begin_events(struct harness *h)
 {
-	pid_t tids[WATCH_THREADS_MAX];
-
 	(void)h;
 	if (!options.instance)
 		return 0; /* it is only tried whether all else is as it should be */
@@ -260,8 +262,10 @@ static bool take(struct json *j)
 
 	out = j;
 	sched_events_take(take_event, !goes_on, &lost);
+	dropped += lost;
+	if (goes_on && watch_cost_turn(now_ns))
+		lost = true;
 	if (lost) {
-		dropped++;
 		for (int i = 0; i < count; i++)
 			watch_track_lost(&followers[i]->track);
 	}
@@ -287,6 +291,7 @@ static int run(struct harness *h)
 	end_ns = measured_ns == INT64_MAX ? INT64_MAX : measured_from_ns + measured_ns;
 	for (unsigned int i = 0; i < h->series_count; i++)
 		series_timed(series[i], start_ns, harness_options.warm_up_ns, measured_ns);
+	watch_cost_begin(start_ns, (pid_t)options.pid, tids, count);
 	harness_go(h);
 	harness_drain(h, take, DRAIN_NS);
 	sched_events_close();
@@ -335,6 +340,7 @@ static void conclude(struct json *j)
 		write_others(f, "woken-by", f->woken_by, OTHERS_MAX, "by", j);
 		write_others(f, "sleeps-in", f->sleeps_in, SLEEPS_MAX, "syscall", j);
 	}
+	watch_cost_write(j);
 	if (dropped)
 		stream_mark(j, "trace-dropped", SEVERITY_DOUBTFUL, -1,
 			    "the kernel dropped events %lld time(s): activations around are in no figure",

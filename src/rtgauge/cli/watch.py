@@ -61,7 +61,7 @@ def _started(command: list[str]) -> Generator[int]:
 
 
 def watch(
-    command: Annotated[list[str] | None, typer.Argument(metavar="[-- CMD...]", help="A program to start here and to watch; it is ended afterwards.")] = None,
+    command: Annotated[list[str] | None, typer.Argument(metavar="-- CMD", help="A program to start here and to watch; it is ended afterwards.")] = None,
     pid: Annotated[int | None, typer.Option(min=1, metavar="PID", help="A program that runs already, on the target.")] = None,
     threads: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Names of its threads, with commas between; default: those with a real-time policy, or else all.")

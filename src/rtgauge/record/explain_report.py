@@ -38,24 +38,29 @@ def _median_ns(stretch: StretchLine) -> float:
     return low + (high - low) * float((below[-1] / 2 - (below[at] - counts[at])) / counts[at])
 
 
-def explain_cost(stretches: Sequence[StretchLine]) -> ExplainCost | None:
-    """The cost from stretches in their order: without events, with, with, without, ... None: too few, or with too few samples.
+def paired_cost(values: Sequence[tuple[bool, float | None]]) -> ExplainCost | None:
+    """The cost from (with events, value in ns) of stretches in their order: without events, with, with, without, ... None: too few that have a value.
 
     Each two beside each other are a pair, so that what drifts is in both; two one-sided t-tests of the pairs' differences (Schuirmann, 1987).
     """
     from scipy.special import stdtrit
 
-    pairs = [(a, b) if b.events else (b, a) for a, b in zip(stretches[::2], stretches[1::2], strict=False) if a.events != b.events]
-    medians = np.array([[_median_ns(off), _median_ns(on)] for off, on in pairs if min(off.count, on.count) >= LEAST_SAMPLES])
-    if len(medians) < LEAST_PAIRS:
+    sides = [(first, second) if second[0] else (second, first) for first, second in zip(values[::2], values[1::2], strict=False) if first[0] != second[0]]
+    pairs = np.array([(off, on) for (_, off), (_, on) in sides if off is not None and on is not None])
+    if len(pairs) < LEAST_PAIRS:
         return None
-    difference = medians[:, 1] - medians[:, 0]
+    difference = pairs[:, 1] - pairs[:, 0]
     error = float(difference.std(ddof=1)) / len(difference) ** 0.5 * float(stdtrit(len(difference) - 1, (1 + CONFIDENCE) / 2))
     mean = float(difference.mean())
-    without, with_events = (float(value) for value in medians.mean(axis=0))
+    without, with_events = (float(value) for value in pairs.mean(axis=0))
     return ExplainCost(
         pairs=len(difference), without_ns=without, with_ns=with_events, median_ns=mean, low_ns=mean - error, high_ns=mean + error, bound_ns=BOUND_NS
     )
+
+
+def explain_cost(stretches: Sequence[StretchLine]) -> ExplainCost | None:
+    """The cost at the median; None: there are too few stretches, or with too few samples."""
+    return paired_cost([(stretch.events, _median_ns(stretch) if stretch.count >= LEAST_SAMPLES else None) for stretch in stretches])
 
 
 def explain_report(result: StreamResult) -> ExplainReport | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rtgauge.record.explain_report import paired_cost
 from rtgauge.report.presenter import Presenter
 from rtgauge.units import format_count, format_share, plural
 
@@ -31,6 +32,12 @@ def _number(result: Result, name: str) -> int:
     return value if isinstance(value, int) else 0
 
 
+def _cost_of_slice(result: Result) -> tuple[bool, float | None]:
+    """With events or without, and the CPU time of one time that a thread ran."""
+    slices = _number(result, "slices")
+    return result.values.get("events") is True, _number(result, "cpu_ns") / slices if slices > 0 else None
+
+
 class WatchedThreads(Presenter):
     """A line a thread."""
 
@@ -52,6 +59,10 @@ class WatchedThreads(Presenter):
             major = _number(result, "major_faults")
             parts.append(f"{plural(_number(result, 'minor_faults') + major, 'page fault')}{f', {format_count(major)} of them from disk' if major else ''}")
             lines.append(f"task {task} ({policy}{f' {priority}' if priority else ''}): {'; '.join(parts)}")
+        cost = paired_cost([_cost_of_slice(result) for result in step.results if result.name == "watch-cost"])
+        if cost is not None:
+            words = f"{cost.median_ns / 1000:.2f} us of CPU time each time that a thread runs ({cost.low_ns / 1000:.2f} to {cost.high_ns / 1000:.2f})"
+            lines.append(f"watching costs {words}; explaining comes to that")
         return lines
 
 

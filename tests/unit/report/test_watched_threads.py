@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""What is said of the threads of a watched program."""
+
+from __future__ import annotations
+
+from rtgauge.record.model import Result
+from rtgauge.report.watched_threads import WATCHED_THREADS
+from tests.unit.records import step
+
+
+def lines(*results: Result) -> list[str]:
+    measured, _ = step([[1_000, 2_000]])
+    return WATCHED_THREADS.lines(measured.model_copy(update={"results": list(results)}))
+
+
+def counted(name: str, label: str, **counts: int) -> list[Result]:
+    return [Result(name=name, labels={"task": "control", label: who.replace("_", "/")}, values={"count": count}) for who, count in counts.items()]
+
+
+THREAD = Result(
+    name="thread",
+    labels={"task": "control"},
+    values={"tid": 7, "policy": "fifo", "priority": 80, "activations": 60_000, "preemptions": 12, "minor_faults": 3, "major_faults": 1},
+)
+
+
+def test_a_thread_has_a_line_with_who_wakes_and_preempts_it_the_most_first():
+    others = counted("woken-by", "by", io=2, interrupt=998) + counted("preempted-by", "by", migration_1=3, irq_31=9)
+    assert lines(THREAD, *others, *counted("sleeps-in", "syscall", futex=5, read=15)) == [
+        (
+            "task control (fifo 80): 60,000 activations; woken by interrupt 99.8%; sleeps in read 75%, futex 25%; "
+            "preempted 12 times (by irq/31 9, migration/1 3); 4 page faults, 1 of them from disk"
+        )
+    ]
+
+
+def test_results_that_lack_values_are_shown_as_far_as_they_go():
+    bare = Result(name="thread", labels={}, values={})
+    assert lines(bare, Result(name="woken-by", labels={"task": "None", "by": "x"}, values={"count": "y"})) == [
+        "task None (None): 0 activations; preempted 0 times; 0 page faults"
+    ]
+
+
+def test_what_watching_costs_is_that_of_stretches_in_pairs():
+    costs = [
+        Result(name="watch-cost", values={"events": number % 4 in (1, 2), "cpu_ns": (20_300 if number % 4 in (1, 2) else 20_000) * 100, "slices": 100})
+        for number in range(16)
+    ]
+    assert lines(THREAD, *costs)[-1] == "watching costs 0.30 us of CPU time each time that a thread runs (0.30 to 0.30); explaining comes to that"
+    assert len(lines(THREAD, *costs[:4])) == 1
