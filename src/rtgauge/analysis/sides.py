@@ -38,6 +38,7 @@ EMULATED = "emulated"
 USER_SPACE = "user space"
 CONTEXT = ("context",)
 """Of the parameters the one that only kernel space has."""
+EXPLAIN, EXPLAIN_EVENTS = ("explain",), ("explain_events",)
 UNIPROCESSOR = "Single"
 """The deployment with which the papers compare the others."""
 
@@ -147,6 +148,16 @@ def _leaves(parameters: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
     return leaves
 
 
+def _own_leaves(step: Step) -> dict[tuple[str, ...], Any]:
+    """The parameters of a step that tell it from others: of explaining whether it was, and then the events that it cost; earlier versions had no such key."""
+    leaves = _leaves(step.key.parameters)
+    explained = leaves.get(EXPLAIN) is True
+    known = {
+        path: value for path, value in leaves.items() if not path[0].startswith("explain") or (explained and path == EXPLAIN_EVENTS and value != "default")
+    }
+    return known | {EXPLAIN: explained}
+
+
 def _parameter(name: str, value: Any) -> str:
     """A parameter as people write it: "interval 20us", "cpu 1-3", "default cpu"."""
     words = name.removesuffix("_ns").replace("_", "-")
@@ -165,7 +176,7 @@ def _parameter(name: str, value: Any) -> str:
 def _traits(record: Record, step: Step, target: str, different: Collection[tuple[str, ...]]) -> dict[str, str]:
     """`different`: parameters that differ between sides, by their path of names; the others would only make labels long."""
     facts = brief(record.system(target))
-    leaves = _leaves(step.key.parameters)
+    leaves = _own_leaves(step)
     own = [path for path in sorted(different) if path != CONTEXT or leaves.get(path) is not None]
     return {
         "host": str(facts["hostname"] or target),
@@ -186,7 +197,7 @@ def _identity(step: Step) -> str:
 
 def _different(steps: Sequence[Step]) -> set[tuple[str, ...]]:
     """The parameters, by their path of names, that are not the same in all steps; the context in all that have one."""
-    leaves = [_leaves(step.key.parameters) for step in steps]
+    leaves = [_own_leaves(step) for step in steps]
     contexts = {context for of_step in leaves if (context := of_step.get(CONTEXT)) is not None}
     leaves = [{**of_step, CONTEXT: next(iter(contexts))} for of_step in leaves] if len(contexts) == 1 else leaves
     paths = {path for of_step in leaves for path in of_step} - {("space",), ("window_ns",)}  # how the record is cut is no difference in what was measured
