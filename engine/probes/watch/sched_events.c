@@ -118,6 +118,7 @@ int sched_events_open(const char *instance, const pid_t *tids, int count)
 	if (!trace_write(trace.instance, "trace_clock", "mono"))
 		return failed("trace_clock");
 	trace_write(trace.instance, "buffer_size_kb", BUFFER_KB); /* what there is may do as well */
+	trace_write(trace.instance, "options/record-cmd", "0");	  /* names are in the events */
 	if (!read_formats() || !choose_threads(tids, count) || !open_pipes())
 		return failed("events");
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
