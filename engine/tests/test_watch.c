@@ -89,6 +89,20 @@ static void a_wake_up_before_it_sleeps_begins_nothing(void **state)
 	assert_int_equal(activation.execution_ns, 30);
 }
 
+static void a_switch_that_is_not_told_is_counted(void **state)
+{
+	struct watch_track track = {.tid = TID};
+
+	(void)state;
+	waking(&track, 100);
+	assert_false(leaves(&track, 150, false));
+	assert_int_equal(track.untold, 1);
+	waking(&track, 200);
+	assert_true(runs(&track, 210, 0));
+	assert_true(leaves(&track, 220, false));
+	assert_int_equal(track.untold, 1);
+}
+
 static void after_lost_events_it_begins_anew(void **state)
 {
 	struct watch_track track = {.tid = TID};
@@ -133,6 +147,7 @@ int main(void)
 		cmocka_unit_test(an_activation_is_from_the_wake_up_to_the_sleep),
 		cmocka_unit_test(what_began_before_is_not_told),
 		cmocka_unit_test(a_wake_up_before_it_sleeps_begins_nothing),
+		cmocka_unit_test(a_switch_that_is_not_told_is_counted),
 		cmocka_unit_test(after_lost_events_it_begins_anew),
 		cmocka_unit_test(a_thread_is_read_whatever_its_name),
 	};

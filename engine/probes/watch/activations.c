@@ -41,6 +41,7 @@ static bool stops_running(struct watch_track *track, const struct sched_event *e
 		track->state = ran ? WATCH_READY : WATCH_UNKNOWN;
 		return false;
 	}
+	track->untold += !ran && track->known;
 	track->state = WATCH_ASLEEP;
 	track->now.end_ns = event->time_ns;
 	track->now.done = true;

@@ -24,7 +24,8 @@ struct watch_track {
 
 	enum watch_state state;
 	int64_t run_since_ns, last_release_ns;
-	bool known; /* the release of the activation that goes on */
+	bool known;	/* the release of the activation that goes on */
+	int64_t untold; /* activations of which the kernel did not tell when they began to run */
 	struct watch_activation now;
 };
 

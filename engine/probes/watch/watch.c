@@ -312,6 +312,18 @@ static void write_others(const struct follower *f, const char *name, const struc
 	}
 }
 
+static void tell_untold(struct json *j)
+{
+	for (int i = 0; i < count; i++) {
+		if (followers[i]->track.untold)
+			stream_mark(
+				j, "switches-missing", SEVERITY_DOUBTFUL,
+				(int)followers[i]->series[LATENCY].id,
+				"of %lld activations of %s the kernel did not tell when they began to run: they are in no figure",
+				(long long)followers[i]->track.untold, followers[i]->label);
+	}
+}
+
 static void conclude(struct json *j)
 {
 	static const char *const policies[] = {"other", "fifo", "rr",	    "batch",
@@ -329,6 +341,7 @@ static void conclude(struct json *j)
 		json_str(j, "policy", policy >= 0 && policy < 8 ? policies[policy] : "unknown");
 		json_int(j, "priority", f->thread.priority);
 		json_int(j, "activations", f->activations);
+		json_int(j, "untold", f->track.untold);
 		json_int(j, "preemptions", f->preemptions);
 		json_int(j, "voluntary_switches", f->after.voluntary_switches - f->before.voluntary_switches);
 		json_int(j, "involuntary_switches",
@@ -341,6 +354,7 @@ static void conclude(struct json *j)
 		write_others(f, "sleeps-in", f->sleeps_in, SLEEPS_MAX, "syscall", j);
 	}
 	watch_cost_write(j);
+	tell_untold(j);
 	if (dropped)
 		stream_mark(j, "trace-dropped", SEVERITY_DOUBTFUL, -1,
 			    "the kernel dropped events %lld time(s): activations around are in no figure",
