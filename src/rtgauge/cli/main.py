@@ -9,7 +9,25 @@ from typing import Any, cast
 
 import typer
 
-from rtgauge.cli import advise, compare, deploy, export, frequency, import_record, instrument, lab, probe, report, run, sched, selftest, show, system, watch
+from rtgauge.cli import (
+    advise,
+    compare,
+    deploy,
+    explain,
+    export,
+    frequency,
+    import_record,
+    instrument,
+    lab,
+    probe,
+    report,
+    run,
+    sched,
+    selftest,
+    show,
+    system,
+    watch,
+)
 from rtgauge.cli.live import with_addresses
 from rtgauge.cli.stdio import make_patient
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INPUT, EXIT_INTERRUPTED, RtgaugeError
@@ -66,6 +84,7 @@ app.command("run", no_args_is_help=False)(run.run)
 app.add_typer(probe.app, name="probe")
 app.command("system")(system.system)
 app.command("audit")(system.audit)
+app.command("explain")(explain.explain)
 app.command("selftest")(selftest.selftest)
 app.command("watch")(watch.watch)
 app.add_typer(deploy.app, name="deploy")

@@ -14,6 +14,8 @@ from rich.console import Console
 from rtgauge.errors import InputError, RecordError
 from rtgauge.explain.analysis.explained_step import explained_steps
 from rtgauge.explain.analysis.spikes import step_words
+from rtgauge.explain.page.document import explained_document
+from rtgauge.explain.page.presenter import print_latencies
 from rtgauge.exporters.record_export import export
 from rtgauge.record.model import Outlier
 from rtgauge.record.reader import Record
@@ -75,6 +77,24 @@ def test_the_page_has_the_ranking_the_parts_and_the_figure(path: Path) -> None:
     (spec,) = drawn[f"explained-{record.steps[1].id}"].specs
     text = json.dumps(spec)
     assert all(name in text for name in ("CPU 0", "CPU 1", "release", "wake-up", "clock read", "irq 31 (virtio-net)"))
+
+
+def test_every_latency_is_told_in_words_and_for_programs(path: Path) -> None:
+    record = Record.open(path)
+    steps = explained_steps(record)
+    document = json.loads(json.dumps(explained_document(str(path), steps)))
+    assert [len(step["latencies"]) for step in document["steps"]] == [1, 3]
+    for step in document["steps"]:
+        for latency in step["latencies"]:
+            assert sum(part["ns"] for part in latency["parts"]) == latency["latency_ns"]
+    first = document["steps"][1]["culprits"][0]
+    assert (first["kind"], first["name"], first["number"], first["rules"][0]) == ("irq", "virtio-net", 31, "irqs-on-isolated")
+    console = Console(file=io.StringIO(), width=200)
+    print_latencies(record, steps, console)
+    text = console.file
+    assert isinstance(text, io.StringIO)
+    lines = [line.strip() for line in text.getvalue().splitlines()]
+    assert [line.split()[0] for line in lines if " us on CPU " in line] == ["2,444.631", "212.125", "120.250", "80.500"]
 
 
 def test_a_record_without_moments_says_nothing_of_culprits(tmp_path: Path) -> None:

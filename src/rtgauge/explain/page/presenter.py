@@ -194,6 +194,17 @@ def print_self_test(result: SelfTest, console: Console) -> None:
     console.print()
 
 
+def print_latencies(record: Record, steps: Sequence[ExplainedStep], console: Console) -> None:
+    """Every explained latency with its sum, the largest of each step first."""
+    names = step_labels(record)
+    for explained in steps:
+        console.print(Text(printable(f"{names.get(explained.step.id, explained.step.id)}: {_summary(explained)}"), style="bold"))
+        for known in sorted(explained.explanations, key=_size):
+            _print(console, sentence(known), 2)
+            _print(console, sum_words(known), 5, style="dim")
+        console.print()
+
+
 def _print(console: Console, text: str, indent: int, style: str = "") -> None:
     console.print(Padding(Text(printable(text), style=style), (0, 0, 0, indent), expand=False))
 

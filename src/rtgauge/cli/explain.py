@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+"""`rtgauge explain`: every explained latency of a record."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rtgauge.cli.options import Json, RecordArgument
+
+
+def explain(
+    record: RecordArgument,
+    step: Annotated[str | None, typer.Option("--step", metavar="ID", help="Only this step, e.g. 01-wakeup-idle.")] = None,
+    json: Json = False,
+) -> None:
+    """Say what each of the largest latencies was spent on: one sentence and its sum, the largest first.
+
+    The record has to be measured with --explain. rtgauge show has the culprits and the worst latency alone.
+
+    \b
+    Examples:
+      rtgauge explain latest
+      rtgauge explain latest --step 01-wakeup-idle
+      rtgauge explain latest --json
+    """
+    from json import dumps
+
+    from rtgauge.cli.console import Console
+    from rtgauge.cli.record_argument import open_record
+    from rtgauge.errors import InputError
+    from rtgauge.explain.analysis.explained_step import explained_steps
+    from rtgauge.explain.page.document import explained_document
+    from rtgauge.explain.page.presenter import print_latencies
+    from rtgauge.suggest import nearest
+
+    opened = open_record(record)
+    names = [known.id for known in opened.steps]
+    if step is not None and step not in names:
+        raise InputError(f"--step {step} is none of {', '.join(names)}{nearest(step, names)}")
+    explained = explained_steps(opened, [known for known in opened.steps if step in {None, known.id}])
+    if not explained:
+        raise InputError("no step here is explained: measure with --explain")
+    if json:
+        typer.echo(dumps(explained_document(str(opened.path), explained), indent=1))
+    else:
+        print_latencies(opened, explained, Console())

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+"""Stalls of a known kind on this machine are found and named. The machine may be busy: bounds are wide, and no size is asserted."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from rtgauge.explain.analysis.explained_step import explained_steps
+from rtgauge.record.reader import Record
+from tests.e2e.cli import good, rtgauge
+from tests.support.tracefs import needs_tracefs
+from tests.unit.exporters.test_traces import lines_of, slices
+
+
+@pytest.mark.root
+@needs_tracefs
+def test_a_hog_of_higher_priority_is_found_and_named(tmp_path: Path) -> None:
+    done = rtgauge("selftest", "--kinds", "hog", "--count", 16, "--json", "--out", tmp_path / "records", timeout=200)
+    assert done.returncode in {0, 1}, done.stderr
+    result = json.loads(done.stdout)
+    (hog,) = result["kinds"]
+    assert hog["injected"] >= 8
+    assert hog["found"] >= 0.7 * hog["injected"], hog
+    assert hog["named"] >= 0.7 * hog["found"], hog
+    record = Record.open(Path(result["record"]))
+    (step,) = explained_steps(record)
+    for explanation in step.explanations:
+        assert sum(part.ns for part in explanation.parts) == explanation.latency_ns
+    shown = good(rtgauge("show", record.path)).stdout
+    assert "task rtgauge-hog" in shown
+    page = (record.path / "report.html").read_text()
+    assert "Self test" in page
+    assert f"figure-explained-{step.step.id}" in page
+    lanes = slices(json.loads(good(rtgauge("export", record.path, "--format", "perfetto")).stdout))
+    assert any("rtgauge-hog" in name for lane in lanes.values() for _, _, name in lane)
+    if shutil.which("trace-cmd") is not None:
+        good(rtgauge("export", record.path, "--format", "trace.dat", "-o", tmp_path / "trace.dat"))
+        assert any("rtgauge-hog" in line for line in lines_of((tmp_path / "trace.dat").read_bytes(), tmp_path))
