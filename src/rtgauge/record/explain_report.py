@@ -80,11 +80,6 @@ def explain_report(result: StreamResult) -> ExplainReport | None:
     )
 
 
-def cost_words(cost: ExplainCost) -> str:
-    """ "0.41 us at the median (0.30 to 0.52)"."""
-    return f"{cost.median_ns / 1000:.2f} us at the median ({cost.low_ns / 1000:.2f} to {cost.high_ns / 1000:.2f})"
-
-
 def explain_marks(report: ExplainReport | None) -> list[Mark]:
     """Doubts: events that cost more than the bound or whose cost is unknown, latencies that were not captured."""
     if report is None:
@@ -92,7 +87,7 @@ def explain_marks(report: ExplainReport | None) -> list[Mark]:
     marks: list[Mark] = []
     if report.cost is not None and not report.cost.is_equivalent:
         bound = f"{report.cost.bound_ns / 1000:g} us"
-        detail = f"recording the kernel's events costs {cost_words(report.cost)}, not surely less than {bound}: the latencies have that in them"
+        detail = f"recording the kernel's events costs {report.cost.words}, not surely less than {bound}: the latencies have that in them"
         marks.append(Mark(name="explain-cost", severity=Severity.NOTE, detail=detail))
     if report.not_captured:
         why = ", ".join(f"{count} because {NOT_CAPTURED[name]}" for name, count in report.not_captured.items())

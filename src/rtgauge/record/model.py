@@ -332,6 +332,11 @@ class ExplainCost(Model):
         """Whether two one-sided tests at 5 % say that the cost is within the bound."""
         return -self.bound_ns < self.low_ns and self.high_ns < self.bound_ns
 
+    @property
+    def words(self) -> str:
+        """ "0.41 us at the median (0.30 to 0.52)"."""
+        return f"{self.median_ns / 1000:.2f} us at the median ({self.low_ns / 1000:.2f} to {self.high_ns / 1000:.2f})"
+
 
 class ExplainReport(Model):
     """What was recorded to explain the largest latencies (moments.ndjson.gz)."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from rtgauge.explain.analysis.spikes import step_words
 from rtgauge.probe.registry import PROBES, probe_of
-from rtgauge.record.explain_report import cost_words
 from rtgauge.record.moments import MOMENTS
 
 EXPLAINED = "rtgauge.explain.page.presenter:EXPLAINED"
@@ -108,7 +107,7 @@ def presenter_lines(step: Step) -> list[str]:
     return [
         *_own_lines(step),
         *([] if together is None else [f"joined in time: {together}"]),
-        *([] if cost is None else [f"recording the kernel's events costs {cost_words(cost)}"]),
+        *([] if cost is None else [f"recording the kernel's events costs {cost.words}"]),
     ]
 
 
