@@ -122,7 +122,7 @@ def test_real_fast_adds_up(engine: Path, solver: str, policy: str) -> None:
     if policy == "fifo" and not REAL_TIME:
         pytest.skip("real-time scheduling is not permitted here")
     threads = 1 if solver == "serial" else 3
-    stream = tire(engine, "--duration-ns=100000000", "--nodes=1200", f"--solver={solver}", f"--threads={threads}", policy=policy)
+    stream = tire(engine, "--duration-ns=300000000", "--nodes=1200", f"--solver={solver}", f"--threads={threads}", policy=policy)
     assert (stream.reason, stream.status) == ("duration", 0)
     assert [(line["metric"], line["labels"]["solver"]) for line in stream.all("series")] == [("step-time", solver)]
     found, summary = values(stream), stream.one("summary")
