@@ -30,7 +30,7 @@ from tests.unit.records import mark, run, step
 EXAMPLES = 5_000 if os.environ.get("RTGAUGE_NIGHTLY") else 100
 LONGEST_S, MOST_BYTES = 10.0, 1 << 30
 STEP = "steps/01-wakeup-idle"
-COMMANDS = (("show",), ("show", "--json"), ("report",), ("export",), ("export", "--format", "json"), ("frequency",), ("compare", "--resamples", "0"), ("list",))
+COMMANDS = (("show",), ("show", "--json"), ("report",), ("export",), ("export", "--format", "json"), ("frequency",), ("compare", "--no-tails"), ("list",))
 JSON_FILES = ("run.json", f"{STEP}/step.json", "steps/02-wakeup-cpu/step.json", "targets/local/system.json")
 HOSTILE = st.one_of(
     st.none(),
@@ -163,6 +163,16 @@ def forget_peak() -> None:
 def peak_bytes() -> int:
     (line,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:")]
     return int(line.split()[1]) * 1024
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_the_record_itself_is_not_refused(record: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]) -> None:
+    command, *options = words
+    where = ["-o", str(tmp_path / "page.html")] if command == "report" else []
+    monkeypatch.setattr(sys, "argv", ["rtgauge", command, str(record if command != "list" else record.parent), *options, *where])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code in {None, 0, 1, 4}
 
 
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture])
