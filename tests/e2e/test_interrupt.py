@@ -70,6 +70,7 @@ def test_once_keeps_the_step_and_says_how_to_go_on(tmp_path: Path, log: Path, ru
     said = log.read_text()
     assert "stopping cleanly" in said
     assert f"rtgauge run --resume {record}" in said
+    assert f"{name} was cut off after " in said
     assert "Traceback" not in said
     assert "1 of 2 planned steps" in output
     assert alive(below) == []
