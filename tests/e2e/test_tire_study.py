@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.skipif(not REAL_TIME, reason="real-time scheduling is not permitted here")
-SET = ("solver=halo", "threads=one,cores", "nodes=400,1600", "policy=fifo", "period=1ms")
+SET = ("solver=halo", "threads=one,cores", "nodes=400,800,1600", "policy=fifo", "period=1ms")
 SMALL = ("--duration", "100ms", "--repeats", "1", *(word for setting in SET for word in ("--set", setting)))
 
 
