@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rtgauge.explain.analysis.attribution import Culprit, Kind
-from rtgauge.units import format_cpu_list
+from rtgauge.units import format_cpu_list, plural
 
 if TYPE_CHECKING:
     from rtgauge.explain.analysis.attribution import Explanation, Part
@@ -112,7 +112,7 @@ def sentence(explanation: Explanation) -> str:
     shown = [part for part in ranked if part.ns >= SMALL_SHARE * total][:MOST_IN_SENTENCE] or ranked[:1]
     words = "; ".join(f"{us(part.ns)} us {part_words(part)}" for part in shown)
     rest = len(ranked) - len(shown)
-    smaller = f"; {us(sum(part.ns for part in ranked) - sum(part.ns for part in shown))} us {rest} smaller" if rest > 0 else ""
+    smaller = f"; {us(sum(part.ns for part in ranked) - sum(part.ns for part in shown))} us in {plural(rest, 'smaller part')}" if rest > 0 else ""
     moved = "".join(f"; it moved from CPU {old} to CPU {new}" for _, old, new in explanation.path.moves[:2])
     partly = f"; only partly explained: {', '.join(explanation.doubts)}" if explanation.doubts else ""
     return f"{us(total)} us on CPU {moment.cpu}: {words}{smaller}{moved}{partly}"
