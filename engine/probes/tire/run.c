@@ -209,15 +209,15 @@ static void timed_step_over(void *arg)
 		tire_frame_offer(now.books.steps, released_ns, now_ns, now.release_ns);
 }
 
-static void begin_phase(enum phase phase, int64_t total, int64_t length_ns, int64_t release_ns)
+static void begin_phase(enum phase phase, int64_t total, int64_t end_ns, int64_t release_ns)
 {
 	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
 
 	now.phase = phase;
-	now.over = !plan.period_ns && length_ns <= 0; /* so late that nothing of it is left */
+	now.over = !plan.period_ns && end_ns <= now_ns; /* so late that nothing of it is left */
 	now.ended = now.ended || stopped();
 	now.total = total;
-	now.end_ns = length_ns == INT64_MAX ? INT64_MAX : now_ns + length_ns;
+	now.end_ns = end_ns;
 	now.release_ns = release_ns;
 	now.done = now.since = now.busy_ns = 0;
 	now.looks = 0;
@@ -227,21 +227,26 @@ static void begin_phase(enum phase phase, int64_t total, int64_t length_ns, int6
 		now.stride = total;
 }
 
-/* Counted from the beginning that was announced: what is measured must not begin before its time. */
+/*
+ * Ends at the very time that was announced: what is measured must not begin before it, and what began later
+ * is told by its time as measured.
+ */
 static void begin_warm_up(void *arg)
 {
-	int64_t left_ns = now.measured_start_ns - clock_now_ns(CLOCK_MONOTONIC);
-
 	(void)arg;
-	begin_phase(WARM_UP, plan.period_ns ? plan.warm_up_ns / plan.period_ns : INT64_MAX, left_ns,
-		    now.start_ns);
+	begin_phase(WARM_UP, plan.period_ns ? plan.warm_up_ns / plan.period_ns : INT64_MAX,
+		    now.measured_start_ns, now.start_ns);
 }
 
 /* Its length is its own, however long it took to set the model back. */
 static void begin_measured(void *arg)
 {
+	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
+
 	(void)arg;
-	begin_phase(MEASURE, plan.steps, plan.measured_ns, now.measured_start_ns);
+	begin_phase(MEASURE, plan.steps,
+		    plan.measured_ns == INT64_MAX ? INT64_MAX : now_ns + plan.measured_ns,
+		    now.measured_start_ns);
 }
 
 /* Real-time: waits for the release. false: it is not to come. */
