@@ -297,7 +297,7 @@ def test_each_browser_gets_the_newest_frame_and_one_that_does_not_answer_few(mov
 
 
 def test_frames_need_the_token_too(moving):
-    with LiveServer(moving, Address("0.0.0.0", 0)) as server:  # noqa: S104
+    with LiveServer(moving, parse_address("0.0.0.0:0")) as server:
         local = server.url.replace(server.url.split("/")[2].rsplit(":", 1)[0], "127.0.0.1")
         with pytest.raises(InvalidStatus):
             watch(local.partition("?")[0])
