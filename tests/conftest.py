@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 from rtgauge.target.engine_path import engine_path
+from tests.engine.stream import REAL_TIME
 from tests.support.signals import give_children_defaults
 
 give_children_defaults()
@@ -20,11 +21,12 @@ settings.load_profile("rtgauge")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Without root the tests that need it are skipped, and say so; CI is root."""
-    if os.geteuid() != 0:
-        for item in items:
-            if item.get_closest_marker("root") is not None:
-                item.add_marker(pytest.mark.skip(reason="needs root"))
+    """Skip tests that need what this machine does not have, and say what; CI has all of it."""
+    here = {"root": os.geteuid() == 0, "real_time": REAL_TIME, "tracefs": "tracefs" in Path("/proc/filesystems").read_text()}
+    for item in items:
+        missing = [name for name, is_here in here.items() if not is_here and item.get_closest_marker(name) is not None]
+        if missing:
+            item.add_marker(pytest.mark.skip(reason=f"needs {' and '.join(missing)}"))
 
 
 @pytest.fixture(scope="session")

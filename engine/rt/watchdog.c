@@ -15,7 +15,6 @@
 #include "rt/policy.h"
 
 #define TICK_NS (NS_PER_S / 2)
-#define HOG_TICKS 4
 #define DRAIN_TICKS 10
 #define DRAIN_LIVES_NS (NS_PER_S / 1000)
 #define PATIENCE_TICKS 4
@@ -107,11 +106,25 @@ static void bite(struct watchdog *dog)
 		_exit(3);
 }
 
+bool hog_window_full(struct hog_window *window, int64_t used_ns, int64_t elapsed_ns, int percent)
+{
+	unsigned int slot = window->ticks++ % WATCHDOG_HOG_TICKS;
+	int64_t used_sum_ns = 0, elapsed_sum_ns = 0;
+
+	window->used_ns[slot] = used_ns;
+	window->elapsed_ns[slot] = elapsed_ns;
+	for (unsigned int i = 0; i < WATCHDOG_HOG_TICKS; i++) {
+		used_sum_ns += window->used_ns[i];
+		elapsed_sum_ns += window->elapsed_ns[i];
+	}
+	return window->ticks >= WATCHDOG_HOG_TICKS && used_sum_ns > elapsed_sum_ns / 100 * percent;
+}
+
 static void *watch(void *arg)
 {
 	struct watchdog *dog = arg;
 	static int64_t used_ns[WATCHED_MAX];
-	static unsigned int hogged[WATCHED_MAX];
+	static struct hog_window hogs[WATCHED_MAX];
 	int64_t began_ns = clock_now_ns(CLOCK_MONOTONIC), then_ns = began_ns;
 	int64_t limit_ns = dog->limit_ns;
 	int hog_percent = dog->hog_percent ? dog->hog_percent : WATCHDOG_HOG_PERCENT;
@@ -129,13 +142,11 @@ static void *watch(void *arg)
 		now_ns = clock_now_ns(CLOCK_MONOTONIC);
 		for (unsigned int i = 0; i < dog->count && i < WATCHED_MAX; i++) {
 			int64_t used = cpu_time_ns(&dog->threads[i]);
+			bool hogs_cpu =
+				hog_window_full(&hogs[i], used - used_ns[i], now_ns - then_ns, hog_percent);
 
-			if (used - used_ns[i] > (now_ns - then_ns) / 100 * hog_percent)
-				hogged[i]++;
-			else
-				hogged[i] = 0;
 			used_ns[i] = used;
-			if (hogged[i] >= HOG_TICKS) {
+			if (hogs_cpu) {
 				snprintf(
 					dog->why, sizeof(dog->why),
 					"a measuring thread used more than %d %% of its CPU for 2 s: the interval is too short for this machine",

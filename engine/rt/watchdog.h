@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stands above the measuring threads and ends the probe where they take the machine away: a thread that ran
- * for more than 90 % of 2 s, a drain that wanted to run for 5 s and could not, or a probe that outlives its
+ * for more than 85 % of 2 s, a drain that wanted to run for 5 s and could not, or a probe that outlives its
  * own length, or the request to stop, by 30 s. First it asks (the stop flag), 2 s later it demotes the
  * threads to SCHED_OTHER, 2 s later it ends the process. Where the kernel takes it, the watchdog is
  * SCHED_DEADLINE, which is above every FIFO priority; else, as where it is pinned to CPUs that are not
@@ -16,7 +16,9 @@
 #include <sys/types.h>
 #include <time.h>
 
-#define WATCHDOG_HOG_PERCENT 90
+/* A thread that never sleeps gets less than all: real-time throttling takes 5 %, a hypervisor some more. */
+#define WATCHDOG_HOG_PERCENT 85
+#define WATCHDOG_HOG_TICKS 4
 
 struct watched {
 	pid_t tid;
@@ -36,6 +38,16 @@ struct watchdog {
 	_Atomic bool ended; /* set by the probe: the watchdog goes */
 	char why[160];
 };
+
+/* What a thread used and what there was, in the last ticks. */
+struct hog_window {
+	int64_t used_ns[WATCHDOG_HOG_TICKS], elapsed_ns[WATCHDOG_HOG_TICKS];
+	unsigned int ticks; /* so far */
+};
+
+/* Called each tick with what the thread used of that tick. true: it used more than this share of the last
+ * WATCHDOG_HOG_TICKS ticks, taken together: what a tick has less for throttling, the next has more. */
+bool hog_window_full(struct hog_window *window, int64_t used_ns, int64_t elapsed_ns, int percent);
 
 /* 0 or an errno. The struct must live until the process ends. The watchdog runs on the CPUs of the calling
  * thread. */

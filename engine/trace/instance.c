@@ -17,6 +17,14 @@ int trace_instance_open(int root, const char *name)
 	return openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
+int trace_ring_open(int instance, int cpu)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "per_cpu/cpu%d/trace_pipe_raw", cpu);
+	return openat(instance, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+}
+
 bool trace_write(int folder, const char *path, const char *text)
 {
 	int fd = openat(folder, path, O_WRONLY | O_TRUNC | O_CLOEXEC);

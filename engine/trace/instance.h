@@ -20,6 +20,9 @@ struct trace_field {
 /* A descriptor of instances/NAME below tracefs's root; -1 and errno. */
 int trace_instance_open(int root, const char *name);
 
+/* A descriptor of the raw ring of a CPU, which does not wait; -1 and errno. */
+int trace_ring_open(int instance, int cpu);
+
 /* Writes the whole text; false and errno. */
 bool trace_write(int folder, const char *path, const char *text);
 

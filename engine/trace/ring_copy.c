@@ -2,7 +2,6 @@
 #include "trace/ring_copy.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include "base/cpuset.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
+#include "trace/instance.h"
 #include "trace/page.h"
 
 #define CPUS_MAX 1024
@@ -49,10 +49,8 @@ static bool open_rings(int instance)
 	for (int cpu = cpuset_next(&online, 0); cpu >= 0 && copy.ring_count < CPUS_MAX;
 	     cpu = cpuset_next(&online, (unsigned int)cpu + 1)) {
 		struct ring *ring = &copy.rings[copy.ring_count];
-		char path[64];
 
-		snprintf(path, sizeof(path), "per_cpu/cpu%d/trace_pipe_raw", cpu);
-		ring->fd = openat(instance, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		ring->fd = trace_ring_open(instance, cpu);
 		if (ring->fd < 0)
 			return false;
 		copy.cpus[copy.ring_count++] = cpu;

@@ -17,10 +17,8 @@ import pytest
 from tests.e2e.cli import good, rtgauge, start, wait_until
 from tests.e2e.test_permissions import ORDINARY
 from tests.e2e.test_signal import instances
-from tests.engine.stream import REAL_TIME
-from tests.support.tracefs import needs_tracefs
 
-pytestmark = [needs_tracefs, pytest.mark.skipif(not REAL_TIME, reason="real-time scheduling is not permitted here")]
+pytestmark = [pytest.mark.root, pytest.mark.tracefs, pytest.mark.real_time]
 HOG = """
 import os, time
 open("/proc/self/comm", "w").write("the-hog")

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.e2e.cli import error_line, good, rtgauge
-from tests.engine.stream import REAL_TIME
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.skipif(not REAL_TIME, reason="real-time scheduling is not permitted here")
+pytestmark = pytest.mark.real_time
 LENGTH = ("--duration", "100ms", "--warm-up", "10ms")
 
 

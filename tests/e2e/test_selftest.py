@@ -12,12 +12,12 @@ import pytest
 from rtgauge.explain.analysis.explained_step import explained_steps
 from rtgauge.record.reader import Record
 from tests.e2e.cli import good, rtgauge
-from tests.support.tracefs import needs_tracefs
 from tests.unit.exporters.test_traces import lines_of, slices
 
 
 @pytest.mark.root
-@needs_tracefs
+@pytest.mark.root
+@pytest.mark.tracefs
 def test_a_hog_of_higher_priority_is_found_and_named(tmp_path: Path) -> None:
     done = rtgauge("selftest", "--kinds", "hog", "--count", 16, "--json", "--out", tmp_path / "records", timeout=200)
     assert done.returncode in {0, 1}, done.stderr

@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.e2e.cli import PATIENCE_S, end, error_line, good, rtgauge, start, wait_until
-from tests.engine.stream import REAL_TIME
-from tests.support.tracefs import needs_tracefs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.skipif(not REAL_TIME, reason="real-time scheduling is not permitted here")
+pytestmark = pytest.mark.real_time
 
 
 def probe(*words: object) -> dict[str, Any]:
@@ -93,7 +91,8 @@ def test_a_plan_holds_both_with_a_load_and_has_a_page(tmp_path: Path) -> None:
     good(rtgauge("show", record))
 
 
-@needs_tracefs
+@pytest.mark.root
+@pytest.mark.tracefs
 def test_the_parts_are_told_and_the_instance_is_gone() -> None:
     step = probe("response", "--path", "loop:udp", "--interval", "1ms", "--cycles", 200, "--trace-parts")
     segments = [one["labels"]["segment"] for one in step["series"][1:]]
@@ -104,7 +103,8 @@ def test_the_parts_are_told_and_the_instance_is_gone() -> None:
     assert "rtgauge" not in instances()
 
 
-@needs_tracefs
+@pytest.mark.root
+@pytest.mark.tracefs
 @pytest.mark.parametrize("victim", ["host", "engine"])
 def test_after_kill_9_no_instance_is_left(tmp_path: Path, victim: str) -> None:
     process = start("probe", "response", "--interval", "1ms", "--duration", "60s", "--trace-parts", log=tmp_path / "log")

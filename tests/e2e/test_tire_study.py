@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.e2e.cli import PATIENCE_S, end, error_line, good, rtgauge, start, wait_until
-from tests.engine.stream import REAL_TIME
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.skipif(not REAL_TIME, reason="real-time scheduling is not permitted here")
+pytestmark = pytest.mark.real_time
 SET = ("solver=halo", "threads=one,cores", "nodes=400,800,1600", "policy=fifo", "period=1ms")
 SMALL = ("--duration", "100ms", "--repeats", "1", *(word for setting in SET for word in ("--set", setting)))
 

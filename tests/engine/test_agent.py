@@ -24,8 +24,6 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 pytestmark = pytest.mark.engine
-is_root = os.geteuid() == 0
-needs_root = [pytest.mark.root, pytest.mark.skipif(not is_root, reason="needs root")]
 SETTING = Path("/proc/sys/kernel/sched_rr_timeslice_ms")
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 PATIENCE_S = 30
@@ -513,7 +511,7 @@ def test_a_journal_that_another_could_have_written_is_not_obeyed(agent: Agent, t
 
 
 class TestKernelKnob:
-    pytestmark = needs_root
+    pytestmark = pytest.mark.root
 
     @pytest.fixture(autouse=True)
     def _keep(self) -> Any:

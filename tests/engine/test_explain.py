@@ -16,9 +16,8 @@ import pytest
 from rtgauge.explain.trace.formats import TraceFormats
 from rtgauge.explain.trace.moment import Moment, read_moment
 from tests.engine.stream import POLICY, Stream, run, wakeup
-from tests.support.tracefs import needs_tracefs
 
-pytestmark = needs_tracefs
+pytestmark = [pytest.mark.root, pytest.mark.tracefs]
 REASONS = ("overwritten", "over_budget", "too_many_at_once", "no_room")
 
 

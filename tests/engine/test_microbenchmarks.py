@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.engine
-real_time = pytest.mark.skipif(not REAL_TIME, reason="real-time scheduling is not permitted here")
 COSTS = {"noise": "gap", "switch": "switch", "preempt": "preemption", "semaphore": "hand-over"}
 METHODS = ["semaphore", "mutex", "condition", "eventfd", "pipe", "mqueue", "signal"]
 
@@ -96,7 +95,7 @@ def test_tasks_take_turns(engine: Path, tasks: int) -> None:
         assert "few-switches" not in stream.marks
 
 
-@real_time
+@pytest.mark.real_time
 @pytest.mark.parametrize(("warm_up", "duration"), [(10, 60), (0, 40), (130, 250)])
 def test_noise_observes_what_it_measures(engine: Path, warm_up: int, duration: int) -> None:
     """Gaps and the time in which they could be seen are of the same phase, wherever in a round the phases begin and end."""
@@ -110,7 +109,7 @@ def test_noise_observes_what_it_measures(engine: Path, warm_up: int, duration: i
         assert values["observed_ns"] > 0
 
 
-@real_time
+@pytest.mark.real_time
 @pytest.mark.parametrize("event", ["timer", "wake-up"])
 def test_the_low_task_is_preempted(engine: Path, event: str) -> None:
     if event == "wake-up" and len(CPUS) < 2:
@@ -121,7 +120,7 @@ def test_the_low_task_is_preempted(engine: Path, event: str) -> None:
     assert "not-preempted" not in stream.marks
 
 
-@real_time
+@pytest.mark.real_time
 def test_who_starves_at_which_lock(engine: Path) -> None:
     stream = run(engine, "inversion", "--go", "--trials=1", "--section-ns=1000000", "--limit-ns=30000000")
     assert (stream.reason, stream.status) == ("count", 0)
@@ -140,7 +139,7 @@ def test_who_starves_at_which_lock(engine: Path) -> None:
     adds_up(stream)
 
 
-@real_time
+@pytest.mark.real_time
 def test_a_chosen_lock_is_tried_so_often(engine: Path) -> None:
     stream = run(engine, "inversion", "--go", "--lock=pi-mutex", "--trials=4", "--section-ns=100000")
     assert stream.one("result")["values"]["trials"] == 4
@@ -170,7 +169,7 @@ def test_a_stop_before_go_measures_nothing(engine: Path, probe: str) -> None:
     assert not stream.all("summary")
 
 
-@real_time
+@pytest.mark.real_time
 @pytest.mark.parametrize("words", [["noise"], ["switch"], ["preempt"], ["semaphore"], ["inversion"]])
 def test_an_ordinary_process_goes_on_beside_the_highest_priority(engine: Path, words: list[str]) -> None:
     """On every CPU that may be used: what a shell starts must run, however the probe keeps the CPUs busy."""
@@ -190,7 +189,7 @@ def test_an_ordinary_process_goes_on_beside_the_highest_priority(engine: Path, w
     assert "watchdog" not in stream.marks
 
 
-@real_time
+@pytest.mark.real_time
 def test_one_cpu_is_enough(engine: Path) -> None:
     """The thread that drains and the measuring ones share a CPU."""
     for probe in COSTS:
@@ -235,7 +234,7 @@ def test_wrong_input(engine: Path, words: list[str]) -> None:
     refused(engine, "usage", 2, *words)
 
 
-@real_time
+@pytest.mark.real_time
 def test_many_signals_make_no_event_early(engine: Path) -> None:
     """A signal may end the sleep of the high task no earlier than its timer."""
     with Live(engine, "preempt", "--interval-ns=4000000", "--policy=fifo", "--warm-up-ns=0", "--duration-ns=800000000") as live:

@@ -16,7 +16,6 @@ import pytest
 
 from tests.engine.stream import CPUS, POLICY, REAL_TIME, Live, Stream, children, refused, run
 from tests.engine.test_microbenchmarks import adds_up
-from tests.support.tracefs import needs_tracefs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,7 +99,7 @@ def waits_for_its_time(process: int) -> bool:
     return (masters[0] / "syscall").read_text().startswith(f"{PPOLL[os.uname().machine]} ")
 
 
-@pytest.mark.skipif(not REAL_TIME, reason="real-time scheduling is not permitted here")
+@pytest.mark.real_time
 def test_a_master_that_is_held_up_loses_no_answers(engine: Path) -> None:
     with Live(engine, "response", f"--policy={POLICY}", "--interval-ns=100000000", "--count=12", "--warm-up-ns=0", "--timeout-ns=60000000000") as live:
         live.read_until("armed")
@@ -309,7 +308,8 @@ def test_what_is_refused(engine: Path, code: str, status: int, words: list[str],
     assert said in refused(engine, code, status, "response", "--go", f"--policy={POLICY}", *words)
 
 
-@needs_tracefs
+@pytest.mark.root
+@pytest.mark.tracefs
 @pytest.mark.parametrize(
     ("path", "interrupt", "segments"),
     [

@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from tests.engine.stream import CPUS, PATIENCE_S, REAL_TIME, Live, Stream, run
+from tests.engine.stream import CPUS, PATIENCE_S, Live, Stream, run
 
-pytestmark = [pytest.mark.engine, pytest.mark.skipif(not REAL_TIME, reason="needs real-time priorities")]
+pytestmark = [pytest.mark.engine, pytest.mark.real_time]
 MS = 1_000_000
 CPU = CPUS[0]
 METRICS = ["latency", "response", "response-from-start", "period", "absolute-jitter", "tardiness", "execution", "preemptions"]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.engine.stream import CPUS, REAL_TIME, refusal, refused, run
+from tests.engine.stream import CPUS, refusal, refused, run
 
 pytestmark = pytest.mark.engine
 CPU = CPUS[0]
@@ -64,7 +64,7 @@ def test_a_forced_overload_is_short(engine, length):
     assert "at most 10 s" in said
 
 
-@pytest.mark.skipif(not REAL_TIME, reason="needs real-time priorities")
+@pytest.mark.real_time
 def test_deadline_says_what_the_kernel_wants(engine):
     error = refusal(engine, "deadline", 3, "taskset", *SHORT, "--policy=deadline", "--pin=off", f"--tasks={CPU} 90 50000 5000 50000 0 a")
     assert error["detail"]["errno"] in ("EINVAL", "EPERM")
@@ -74,7 +74,7 @@ def test_deadline_says_what_the_kernel_wants(engine):
         assert (detail["errno"], detail["cpu"], detail["cap_sys_nice"]) == ("EPERM", CPU, True)
 
 
-@pytest.mark.skipif(not REAL_TIME, reason="needs real-time priorities")
+@pytest.mark.real_time
 @pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs: on one CPU a deadline thread may be pinned")
 def test_wakeup_says_why_a_pinned_thread_is_no_deadline_task(engine):
     detail = refusal(engine, "deadline", 3, "wakeup", *SHORT, "--policy=deadline", f"--cpu={CPU}")["detail"]

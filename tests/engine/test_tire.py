@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import struct
 import tempfile
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytestmark = pytest.mark.engine
-root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can take rights away from a program")
 SOLVERS = ["serial", "halo", "semaphore"]
 PERIOD_NS = 2_000_000
 
@@ -175,7 +173,7 @@ def test_a_period_shorter_than_a_step_says_what_is_needed(engine: Path) -> None:
     assert f"takes at least {found['step_min_ns'] // 1000} us" in mark["detail"]
 
 
-@pytest.mark.skipif(not REAL_TIME, reason="real-time scheduling is not permitted here")
+@pytest.mark.real_time
 def test_steps_that_leave_nothing_to_the_machine_are_ended(engine: Path) -> None:
     """A period far shorter than a step leaves less than itself after each."""
     stream = tire(engine, "--duration-ns=20000000000", "--period-ns=10000", "--nodes=1000000", "--solver=serial")
@@ -308,7 +306,7 @@ def open_engine(engine: Path) -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-@root
+@pytest.mark.root
 def test_memory_that_may_not_be_locked(open_engine: Path) -> None:
     words = ["tire", "--go", "--policy=other", "--steps=5", "--nodes=400000"]
     nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
@@ -316,7 +314,7 @@ def test_memory_that_may_not_be_locked(open_engine: Path) -> None:
     assert error["detail"]["memlock_limit_bytes"] == 8 << 20
 
 
-@root
+@pytest.mark.root
 def test_memory_that_is_not_there(engine: Path, tmp_path: Path) -> None:
     """Refused before the kernel has to end somebody."""
     meminfo = tmp_path / "meminfo"

@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 
 from rtgauge.record.histogram import bin_of
-from tests.engine.stream import CPUS, POLICY, REAL_TIME, Live, Stream, run, wakeup
+from tests.engine.stream import CPUS, POLICY, Live, Stream, run, wakeup
 
 pytestmark = pytest.mark.engine
-real_time = pytest.mark.skipif(not REAL_TIME, reason="real-time scheduling is not permitted here")
 two_cpus = pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")
 US, MS, SECOND = 10**3, 10**6, 10**9
 
@@ -136,7 +135,7 @@ def test_the_warm_up_is_counted_and_kept_apart(engine: Path) -> None:
 
 
 @pytest.mark.parametrize("timer", ["nanosleep", "timerfd"])
-@pytest.mark.parametrize("policy", ["other", pytest.param("fifo", marks=real_time), pytest.param("rr", marks=real_time)])
+@pytest.mark.parametrize("policy", ["other", pytest.param("fifo", marks=pytest.mark.real_time), pytest.param("rr", marks=pytest.mark.real_time)])
 def test_every_timer_under_every_policy(engine: Path, timer: str, policy: str) -> None:
     stream = wakeup(engine, f"--timer={timer}", "--count=300", "--priority=42", policy=policy)
     assert (stream.reason, stream.status) == ("count", 0)
@@ -146,7 +145,7 @@ def test_every_timer_under_every_policy(engine: Path, timer: str, policy: str) -
         assert activations(stream, series) == 300
 
 
-@real_time
+@pytest.mark.real_time
 def test_the_measuring_thread_has_its_policy_and_its_cpu(engine: Path) -> None:
     with Live(engine, "wakeup", f"--cpu={CPUS[-1]}", "--policy=rr", "--priority=37") as live:
         live.read_until("armed")

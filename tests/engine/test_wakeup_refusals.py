@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytestmark = pytest.mark.engine
-ROOT = os.geteuid() == 0
-root = [pytest.mark.root, pytest.mark.skipif(not ROOT, reason="needs root")]
 RAISED = subprocess.run(["prlimit", "--rtprio=50", "true"], capture_output=True, check=False)
 CAN_RAISE = RAISED.returncode == 0
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
@@ -91,7 +89,7 @@ def test_a_folder_for_samples_that_is_missing(engine: Path, tmp_path: Path) -> N
 class TestOffline:
     """A CPU is taken offline for a moment."""
 
-    pytestmark = root
+    pytestmark = pytest.mark.root
 
     @pytest.fixture
     def switch(self) -> Iterator[tuple[int, Path]]:
@@ -147,7 +145,7 @@ def open_engine(engine: Path) -> Iterator[Path]:
 class TestWithoutRights:
     """As a user that nobody gave anything."""
 
-    pytestmark = root
+    pytestmark = pytest.mark.root
 
     def test_no_real_time_limit(self, open_engine: Path) -> None:
         error = refusal(open_engine, "permission-rt", 3, "wakeup", "--go", prefix=["prlimit", "--rtprio=0", *NOBODY])
@@ -222,7 +220,7 @@ def inside(folder: Path) -> list[str]:
 class TestGroups:
     """cgroup v1 takes rights even from root."""
 
-    pytestmark = root
+    pytestmark = pytest.mark.root
 
     @pytest.mark.parametrize("group", [CPU_GROUPS], indirect=True)
     @pytest.mark.skipif(not (CPU_GROUPS / "cpu.rt_runtime_us").exists(), reason="this kernel has no real-time runtime of cgroups v1")
@@ -249,7 +247,7 @@ class TestGroups:
 class TestFullDisk:
     """A file system of 64 KiB."""
 
-    pytestmark = root
+    pytestmark = pytest.mark.root
 
     @pytest.fixture
     def small(self, tmp_path: Path) -> Iterator[Path]:

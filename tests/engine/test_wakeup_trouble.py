@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.engine.stream import CPUS, POLICY, REAL_TIME, Live, Stream, wakeup
+from tests.engine.stream import CPUS, POLICY, Live, Stream, wakeup
 from tests.engine.test_wakeup import activations, check_windows
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.engine
-real_time = pytest.mark.skipif(not REAL_TIME, reason="real-time scheduling is not permitted here")
 
 
-@real_time
+@pytest.mark.real_time
 @pytest.mark.parametrize("which", ["one CPU", "all CPUs"])
 def test_a_thread_that_takes_its_cpu_is_ended(engine: Path, which: str) -> None:
     cpus = CPUS[-1:] if which == "one CPU" else CPUS
@@ -54,7 +53,7 @@ def test_a_reader_that_goes_ends_the_engine(engine: Path) -> None:
         assert live.process.wait(30) == 3
 
 
-@real_time
+@pytest.mark.real_time
 @pytest.mark.slow
 def test_a_reader_that_rests_costs_samples_at_the_most(engine: Path) -> None:
     """The watchdog tells a drain that waits for its reader from one that starves."""
@@ -141,7 +140,7 @@ def test_two_at_once_do_not_disturb_each_others_counts(engine: Path) -> None:
                 assert activations(stream, series) == 500
 
 
-@real_time
+@pytest.mark.real_time
 def test_started_as_a_real_time_process_it_drains_as_an_ordinary_one(engine: Path) -> None:
     with Live(engine, "wakeup", "--policy=fifo", preexec_fn=lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(5))) as live:
         live.read_until("armed")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Generator
@@ -14,17 +13,16 @@ from typing import Any
 
 import pytest
 
-from tests.engine.stream import REAL_TIME, Stream, refused, run
+from tests.engine.stream import Live, Stream, refused, run
 from tests.engine.test_explain import made_instance
-from tests.support.tracefs import needs_tracefs
 
-pytestmark = [needs_tracefs, pytest.mark.skipif(not REAL_TIME, reason="real-time scheduling is not permitted here")]
+pytestmark = [pytest.mark.root, pytest.mark.tracefs, pytest.mark.real_time]
 PERIOD_NS = 5_000_000
 LOOP = """
 import os, threading, time, sys
 def loop(policy, priority):
     os.sched_setscheduler(0, policy, os.sched_param(priority))
-    print(threading.get_native_id(), flush=True)
+    os.write(1, b"%d\\n" % threading.get_native_id())  # print() could mix the two lines
     while True:
         time.sleep(0.005)
         sum(range(1000))
@@ -103,11 +101,14 @@ def test_its_largest_responses_have_moments(engine: Path, tmp_path: Path, tmp_pa
 
 
 def test_it_ends_with_the_program(engine: Path, tmp_path: Path) -> None:
-    with program() as process:
-        os.kill(process.pid, signal.SIGSTOP)  # so that it is there when it is looked for, and ends when it is told
-        ender = subprocess.Popen(["sh", "-c", f"sleep 0.3; kill -CONT {process.pid}; sleep 0.3; kill -KILL {process.pid}"])
-        stream = watch(engine, tmp_path, process.pid, "--duration-ns=0")
-        ender.wait()
+    with (
+        program() as process,
+        made_instance(engine, tmp_path, f"rtgauge-test-{os.getpid()}") as name,
+        Live(engine, "watch", "--go", f"--pid={process.pid}", f"--trace-instance={name}", "--duration-ns=0") as live,
+    ):
+        live.read_until("started")
+        process.kill()
+        stream = live.finish()
     assert stream.reason == "program-ended"
 
 

@@ -167,11 +167,8 @@ static void set_buffer(int cpu, int64_t interval_ns)
 /* While one is open the kernel does not change the tracer. */
 static int open_pipe(int cpu)
 {
-	char path[64];
-
-	snprintf(path, sizeof(path), "per_cpu/cpu%d/trace_pipe_raw", cpu);
-	tracer.pipes[cpu] = openat(tracer.instance, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	return tracer.pipes[cpu] < 0 ? failed(path) : 0;
+	tracer.pipes[cpu] = trace_ring_open(tracer.instance, cpu);
+	return tracer.pipes[cpu] < 0 ? failed("trace_pipe_raw") : 0;
 }
 
 static void wait_path(int cpu, char path[64])

@@ -2,23 +2,17 @@
 #include "probes/watch/sched_events.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/cpuset.h"
 #include "base/error.h"
-#include "base/tracefs.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
 #include "trace/events.h"
 #include "trace/instance.h"
-#include "trace/page.h"
+#include "trace/reader.h"
 
-#define CPUS_MAX 1024
-#define PAGE_MAX 65536
 #define BUFFER_KB "1024"
 #define PENDING_MAX 65536
 #define FLAG_HARDIRQ 8 /* include/linux/trace_events.h */
@@ -28,15 +22,11 @@
 static const char *const names[] = {"sched/sched_waking", "sched/sched_switch"};
 
 static struct {
-	int instance, pipes[CPUS_MAX], cpus[CPUS_MAX];
-	unsigned int pipe_count;
-	size_t data_offset;
+	struct trace_reader reader;
 	unsigned int ids[2];
 	struct trace_field flags, current, woken, from, state, to, to_name;
-	unsigned char *page;
 	struct sched_event *pending;
 	size_t count;
-	bool dropped;
 } trace;
 
 static int failed(const char *what)
@@ -49,40 +39,19 @@ static bool read_formats(void)
 {
 	char text[TRACE_TEXT_MAX];
 
-	if (!trace_event_format(trace.instance, names[SCHED_WAKING], text) ||
+	if (!trace_event_format(trace.reader.instance, names[SCHED_WAKING], text) ||
 	    !trace_find_field(text, "common_flags", &trace.flags) ||
 	    !trace_find_field(text, "common_pid", &trace.current) ||
 	    !trace_find_field(text, "pid", &trace.woken))
 		return false;
 	trace.ids[SCHED_WAKING] = trace_event_id(text);
-	if (!trace_event_format(trace.instance, names[SCHED_SWITCH], text) ||
+	if (!trace_event_format(trace.reader.instance, names[SCHED_SWITCH], text) ||
 	    !trace_find_field(text, "prev_pid", &trace.from) ||
 	    !trace_find_field(text, "prev_state", &trace.state) ||
 	    !trace_find_field(text, "next_pid", &trace.to) ||
 	    !trace_find_field(text, "next_comm[16]", &trace.to_name))
 		return false;
 	trace.ids[SCHED_SWITCH] = trace_event_id(text);
-	return true;
-}
-
-static bool open_pipes(void)
-{
-	struct cpuset online;
-
-	if (!cpuset_online(&online))
-		cpuset_allowed(&online);
-	for (int cpu = cpuset_next(&online, 0); cpu >= 0 && trace.pipe_count < CPUS_MAX;
-	     cpu = cpuset_next(&online, (unsigned int)cpu + 1)) {
-		char path[64];
-		int fd;
-
-		snprintf(path, sizeof(path), "per_cpu/cpu%d/trace_pipe_raw", cpu);
-		fd = openat(trace.instance, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-		if (fd < 0)
-			return false;
-		trace.cpus[trace.pipe_count] = cpu;
-		trace.pipes[trace.pipe_count++] = fd;
-	}
 	return true;
 }
 
@@ -93,36 +62,23 @@ static bool choose_threads(const pid_t *tids, int count)
 
 	for (int i = 0; i < count && len < sizeof(text) - 16; i++)
 		len += (size_t)snprintf(text + len, sizeof(text) - len, "%d ", (int)tids[i]);
-	return trace_write(trace.instance, "set_event_pid", text);
+	return trace_write(trace.reader.instance, "set_event_pid", text);
 }
 
 int sched_events_open(const char *instance, const pid_t *tids, int count)
 {
-	char text[TRACE_TEXT_MAX];
-	struct trace_field data;
-	int root = tracefs_open();
+	const char *lacks = trace_reader_open(&trace.reader, instance, BUFFER_KB);
 
-	if (root < 0)
-		return failed("tracefs");
-	trace.instance = trace_instance_open(root, instance);
-	if (trace.instance < 0)
-		return failed(instance);
-	if (!trace_read(root, "events/header_page", text) || !trace_find_field(text, "data", &data))
-		return failed("events/header_page");
-	trace.data_offset = data.offset;
-	close(root);
-	trace.page = memory_get(PAGE_MAX);
+	if (lacks)
+		return failed(lacks);
 	trace.pending = memory_get(PENDING_MAX * sizeof(*trace.pending));
-	if (!trace.page || !trace.pending)
+	if (!trace.pending)
 		return failed("memory");
-	if (!trace_write(trace.instance, "trace_clock", "mono"))
-		return failed("trace_clock");
-	trace_write(trace.instance, "buffer_size_kb", BUFFER_KB); /* what there is may do as well */
-	trace_write(trace.instance, "options/record-cmd", "0");	  /* names are in the events */
-	if (!read_formats() || !choose_threads(tids, count) || !open_pipes())
+	trace_write(trace.reader.instance, "options/record-cmd", "0"); /* names are in the events */
+	if (!read_formats() || !choose_threads(tids, count))
 		return failed("events");
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (!trace_event_enable(trace.instance, names[i], true))
+		if (!trace_event_enable(trace.reader.instance, names[i], true))
 			return failed(names[i]);
 	}
 	return 0;
@@ -154,7 +110,7 @@ static void add(const unsigned char *record, size_t len, int64_t time_ns, int cp
 	if (id != trace.ids[SCHED_WAKING] && id != trace.ids[SCHED_SWITCH])
 		return;
 	if (trace.count == PENDING_MAX) {
-		trace.dropped = true;
+		trace.reader.dropped = true;
 		return;
 	}
 	event.kind = id == trace.ids[SCHED_WAKING] ? SCHED_WAKING : SCHED_SWITCH;
@@ -184,40 +140,26 @@ static int by_time(const void *a, const void *b)
 void sched_events_take(void (*take)(const struct sched_event *event), bool last, bool *dropped)
 {
 	int64_t until_ns = last ? INT64_MAX : clock_now_ns(CLOCK_MONOTONIC);
-	const unsigned char *record;
-	struct trace_page page;
-	size_t given = 0, len;
-	int64_t time_ns;
-	ssize_t got;
+	size_t given = 0;
 
-	for (unsigned int i = 0; i < trace.pipe_count; i++) {
-		while ((got = read(trace.pipes[i], trace.page, PAGE_MAX)) > 0) {
-			if (!trace_page_open(&page, trace.page, (size_t)got, trace.data_offset))
-				continue;
-			trace.dropped |= page.dropped;
-			while ((record = trace_page_next(&page, &time_ns, &len)))
-				add(record, len, time_ns, trace.cpus[i]);
-		}
-	}
+	trace_reader_take(&trace.reader, add);
 	qsort(trace.pending, trace.count, sizeof(*trace.pending), by_time);
 	while (given < trace.count && trace.pending[given].time_ns <= until_ns)
 		take(&trace.pending[given++]);
 	trace.count -= given;
 	memmove(trace.pending, trace.pending + given, trace.count * sizeof(*trace.pending));
-	*dropped |= trace.dropped;
-	trace.dropped = false;
+	*dropped |= trace.reader.dropped;
+	trace.reader.dropped = false;
 }
 
 void sched_events_switch(bool on)
 {
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		trace_event_enable(trace.instance, names[i], on);
+		trace_event_enable(trace.reader.instance, names[i], on);
 }
 
 void sched_events_close(void)
 {
 	sched_events_switch(false);
-	for (unsigned int i = 0; i < trace.pipe_count; i++)
-		close(trace.pipes[i]);
-	trace.pipe_count = 0;
+	trace_reader_close(&trace.reader);
 }

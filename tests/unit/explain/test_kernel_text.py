@@ -12,14 +12,14 @@ import pytest
 from rtgauge.explain.trace.events import read_pages
 from rtgauge.explain.trace.formats import TraceFormats
 from tests.support.trace_instance import trace_instance
-from tests.support.tracefs import needs_tracefs
 
 LINE = re.compile(r"^\s*.+-(\d+)\s+\[(\d+)\] \S{5} (\d+)\.(\d{6}): (\w+): (.*)$")
 GROUPS = ("sched", "irq", "irq_vectors", "timer", "power", "exceptions")
 
 
 @pytest.mark.root
-@needs_tracefs
+@pytest.mark.root
+@pytest.mark.tracefs
 def test_events_are_those_of_the_kernels_own_text(tmp_path: Path) -> None:
     with trace_instance(tmp_path) as instance:
         instance.start(*GROUPS)

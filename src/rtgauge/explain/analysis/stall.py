@@ -24,7 +24,7 @@ LONGEST_IDLE_EXIT_NS = 1_000_000
 """No idle state of a processor takes longer to leave: ACPI's deepest are a few hundred us."""
 
 LONGEST_TICK_NS = 10_000_000
-"""A CPU that is not idle has a timer's interrupt at least so often (CONFIG_HZ=100), but for one of nohz_full."""
+"""A busy CPU has at least one timer interrupt in this time: the tick at CONFIG_HZ=100, the lowest rate. CPUs in nohz_full are the exception."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "trace/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/cpuset.h"
+#include "base/tracefs.h"
+#include "rt/memory.h"
+#include "trace/instance.h"
+#include "trace/page.h"
+
+#define PAGE_MAX 65536
+
+static bool open_rings(struct trace_reader *reader)
+{
+	struct cpuset online;
+
+	if (!cpuset_online(&online))
+		cpuset_allowed(&online);
+	for (int cpu = cpuset_next(&online, 0); cpu >= 0 && reader->ring_count < TRACE_CPUS_MAX;
+	     cpu = cpuset_next(&online, (unsigned int)cpu + 1)) {
+		int ring = trace_ring_open(reader->instance, cpu);
+
+		if (ring < 0)
+			return false;
+		reader->cpus[reader->ring_count] = cpu;
+		reader->rings[reader->ring_count++] = ring;
+	}
+	return true;
+}
+
+static bool read_layout(struct trace_reader *reader, int root)
+{
+	char text[TRACE_TEXT_MAX];
+	struct trace_field data;
+
+	if (!trace_read(root, "events/header_page", text) || !trace_find_field(text, "data", &data))
+		return false;
+	reader->data_offset = data.offset;
+	return true;
+}
+
+const char *trace_reader_open(struct trace_reader *reader, const char *instance, const char *buffer_kb)
+{
+	int root = tracefs_open();
+	const char *lacks = NULL;
+	int error;
+
+	if (root < 0)
+		return "tracefs";
+	reader->instance = trace_instance_open(root, instance);
+	if (reader->instance < 0)
+		lacks = instance;
+	else if (!read_layout(reader, root))
+		lacks = "events/header_page";
+	error = errno;
+	close(root);
+	errno = error;
+	if (lacks)
+		return lacks;
+	reader->page = memory_get(PAGE_MAX);
+	if (!reader->page)
+		return "memory";
+	if (!trace_write(reader->instance, "trace_clock", "mono"))
+		return "trace_clock";
+	trace_write(reader->instance, "buffer_size_kb", buffer_kb); /* what there is may do as well */
+	return open_rings(reader) ? NULL : "trace_pipe_raw";
+}
+
+void trace_reader_take(struct trace_reader *reader,
+		       void (*take)(const unsigned char *record, size_t len, int64_t time_ns, int cpu))
+{
+	for (unsigned int i = 0; i < reader->ring_count; i++) {
+		const unsigned char *record;
+		struct trace_page page;
+		int64_t time_ns;
+		size_t len;
+		ssize_t got;
+
+		while ((got = read(reader->rings[i], reader->page, PAGE_MAX)) > 0) {
+			if (!trace_page_open(&page, reader->page, (size_t)got, reader->data_offset))
+				continue;
+			reader->dropped |= page.dropped;
+			while ((record = trace_page_next(&page, &time_ns, &len)))
+				take(record, len, time_ns, reader->cpus[i]);
+		}
+	}
+}
+
+void trace_reader_close(struct trace_reader *reader)
+{
+	for (unsigned int i = 0; i < reader->ring_count; i++)
+		close(reader->rings[i]);
+	reader->ring_count = 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads what an instance of tracefs records, on all CPUs, as it goes. Its times are those of CLOCK_MONOTONIC.
+ */
+#ifndef RTGAUGE_TRACE_READER_H
+#define RTGAUGE_TRACE_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TRACE_CPUS_MAX 1024
+
+struct trace_reader {
+	int instance, rings[TRACE_CPUS_MAX], cpus[TRACE_CPUS_MAX];
+	unsigned int ring_count;
+	size_t data_offset;
+	unsigned char *page;
+	bool dropped; /* the kernel dropped events; the user sets it back */
+};
+
+/* Opens the instance and the ring of each online CPU. NULL, or what could not be had, and errno. */
+const char *trace_reader_open(struct trace_reader *reader, const char *instance, const char *buffer_kb);
+
+/* Calls take for each record that is there: those of one CPU in the order of time. */
+void trace_reader_take(struct trace_reader *reader,
+		       void (*take)(const unsigned char *record, size_t len, int64_t time_ns, int cpu));
+
+/* Closes the rings. */
+void trace_reader_close(struct trace_reader *reader);
+
+#endif
