@@ -43,6 +43,8 @@ $(VENV)/.tools: $(VENV)/.ready tools/locks/test.txt
 
 # Parts that measure run alone, one after the other; the others run beside each other. Each prints how long it took.
 PART := sh tools/part.sh
+# For tests that measure on a machine that others may use too: at most two are run again, and printed with what failed. Each is a defect.
+AGAIN := --reruns 1 --max-suite-reruns 2 --rerun-show-tracebacks
 
 test: $(VENV)/.tools $(VENV)/.installed
 	@$(PART) 'all tests' $(MAKE) --no-print-directory test-parts
@@ -63,15 +65,15 @@ test-unit: $(VENV)/.tools $(VENV)/.installed
 	@$(PART) 'host unit tests' $(BIN)/pytest tests/unit --numprocesses 2 --dist loadfile
 
 test-browser: $(VENV)/.tools $(VENV)/.installed
-	@$(PART) 'page in Chromium' $(BIN)/pytest tests/browser --numprocesses 2 --dist loadfile
+	@$(PART) 'page in Chromium' $(BIN)/pytest tests/browser $(AGAIN) --numprocesses 2 --dist loadfile
 
 # Those that measure wait for each other at the machine's lock; those that leave the machine changed for a while run alone.
 test-commands: $(VENV)/.tools $(VENV)/.installed
-	@$(PART) 'commands' $(BIN)/pytest tests/e2e -m 'not alone' --numprocesses 3 --dist loadfile
-	@$(PART) 'commands that change the machine' $(BIN)/pytest tests/e2e -m alone
+	@$(PART) 'commands' $(BIN)/pytest tests/e2e $(AGAIN) -m 'not alone' --numprocesses 3 --dist loadfile
+	@$(PART) 'commands that change the machine' $(BIN)/pytest tests/e2e $(AGAIN) -m alone
 
 test-measure: $(VENV)/.tools $(VENV)/.installed
-	@$(PART) 'engine on this machine' $(BIN)/pytest tests/engine
+	@$(PART) 'engine on this machine' $(BIN)/pytest tests/engine $(AGAIN)
 
 # The engines of other architectures, to be part of the package from the next install on.
 engines: $(VENV)/.ready
@@ -100,7 +102,7 @@ firmware/test/node_modules/.installed: firmware/test/package.json
 
 test-firmware: $(VENV)/.tools $(VENV)/.installed build-firmware/rtgauge-instrument.uf2 firmware/test/node_modules/.installed
 	@cd firmware/test && sh ../../tools/part.sh 'firmware in an emulated board' node --test --test-reporter=spec firmware.test.mjs stimuli.test.mjs
-	@$(PART) 'host against the emulated instrument' $(BIN)/pytest tests/firmware
+	@$(PART) 'host against the emulated instrument' $(BIN)/pytest tests/firmware $(AGAIN)
 
 # Fetches some hundred MB once.
 guests: $(VENV)/.installed
@@ -113,10 +115,10 @@ headers: guests
 
 # Boots emulated machines.
 test-lab-main: headers $(VENV)/.tools
-	@$(PART) 'main tests on real kernels in virtual machines' $(BIN)/pytest tests/lab -m ci
+	@$(PART) 'main tests on real kernels in virtual machines' $(BIN)/pytest tests/lab $(AGAIN) -m ci
 
 test-lab: headers $(VENV)/.tools
-	@$(PART) 'all tests on real kernels in virtual machines' $(BIN)/pytest tests/lab
+	@$(PART) 'all tests on real kernels in virtual machines' $(BIN)/pytest tests/lab $(AGAIN)
 
 lint: $(VENV)/.tools $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PART) lint sh tools/lint.sh
