@@ -155,3 +155,11 @@ def test_any_text_is_toml_or_one_line(text: str) -> None:
         return
     with pytest.raises(InputError):
         make_plan(written, "plan x", Overrides())
+
+
+def test_explain_says_that_a_plan_of_kernel_space_has_nothing_for_it(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text("[[step]]\nspace = 'kernel'\n")
+    done = rtgauge("run", plan, "--explain", "--target", "ssh://board", env={"PATH": str(tmp_path)})  # there is no ssh: nothing is measured
+    assert done.returncode == 3
+    assert "--explain explains nothing here" in done.stderr

@@ -34,9 +34,10 @@ def options_of(*words):
 def check(advice, probe):
     for command in advice.split("rtgauge ")[1:]:
         words = shlex.split(command.split("; ")[0].split(", then")[0])
-        if words[0] not in ("run", "probe"):
+        if words[0] not in ("run", "probe", "watch"):
             continue
-        known = options_of(*words[:1] if words[0] == "run" else words[:2])
+        known = options_of(*words[:2] if words[0] == "probe" else words[:1])
+        words = words[: words.index("--")] if "--" in words else words
         for at, word in enumerate(words):
             if word == "--set":
                 assert words[at + 1].partition("=")[0] in key_names(PROBES[probe]), advice
@@ -44,8 +45,7 @@ def check(advice, probe):
                 assert word in known, advice
 
 
-@pytest.mark.parametrize("name", JUDGED)
-@pytest.mark.parametrize("verb", ["run", "probe"])
+@pytest.mark.parametrize(("verb", "name"), [*((verb, name) for verb in ("run", "probe") for name in JUDGED), ("watch", "watch")])
 def test_every_option_of_an_advice_exists(name, verb):
     probe = PROBES[name]
     requirement = parse_requirement(next(metric.bound.example for metric in probe.metrics if metric.bound is not None))
@@ -53,7 +53,7 @@ def test_every_option_of_an_advice_exists(name, verb):
         for load in ("idle", "cpu"):
             one, _ = step([5], load=load, parameters=parameters)
             one = one.model_copy(update={"key": one.key.model_copy(update={"probe": name})})
-            command = ["rtgauge", "run", "plan.toml"] if verb == "run" else ["rtgauge", "probe", name]
+            command = {"run": ["rtgauge", "run", "plan.toml"], "probe": ["rtgauge", "probe", name], "watch": ["rtgauge", "watch", "--", "cmd", "--own"]}[verb]
             done = Done.of_run(run().model_copy(update={"command": command}), [one])
             for facts in ({}, {"kernel": {"preemption": {"model": "voluntary"}}}, {"kernel": {"preemption": {"model": "PREEMPT_RT"}}}):
                 check(next_step.next_for_failure(done, one, requirement, facts), name)
@@ -70,3 +70,11 @@ def test_a_note_is_no_reason_to_doubt():
     one, _ = step([5], marks=[mark("steal", Severity.NOTE)])
     done = Done.of_step(one)
     assert "isolate" in next_step.next_for_failure(done, one, parse_requirement("latency<=1us"), {"kernel": {"preemption": {"model": "PREEMPT_RT"}}})
+
+
+def test_the_options_of_a_watched_program_stay_its_own():
+    one, _ = step([5])
+    requirement = parse_requirement("latency<=1ms hardness=100%")
+    done = Done.of_run(run().model_copy(update={"command": ["rtgauge", "watch", "--duration", "5s", "--", "control", "--duration", "1h"]}), [one])
+    command = next_step.next_with_more(done, one, requirement, 10**12).partition(": ")[2]
+    assert command == f'rtgauge watch --duration 17min --require "{requirement}" -- control --duration 1h'

@@ -279,6 +279,8 @@ def run(
     chosen = study.plan() if study is not None else load_plan(plan, overrides)
     if chosen.require is not None:
         check_answerable(parse_requirement(chosen.require), chosen.steps, plan)
+    if explain and all(step.space == "kernel" for step in chosen.steps):
+        typer.echo("--explain explains nothing here: it is of tasks in user space, and all steps of this plan are in kernel space", err=True)
     if study is not None and plan == DELGADO2020:
         from rtgauge.cli.study import measure_study
 

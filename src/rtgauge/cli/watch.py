@@ -69,6 +69,9 @@ def watch(
     duration: Annotated[str | None, typer.Option(metavar="TIME", help="Watched time, e.g. 10s, 10min; default: 10s.")] = None,
     explain: Annotated[bool, typer.Option("--explain/--no-explain", help="Explain the largest latencies by the kernel's events.")] = True,
     explain_above: Annotated[str | None, typer.Option(metavar="TIME", help="Explain each latency above this too, e.g. 100us.")] = None,
+    dma_latency: Annotated[
+        str | None, typer.Option(metavar="US", help="Keep CPUs out of C-states that take more us to leave; off (default): as the program has them.")
+    ] = None,
     require: Annotated[str | None, typer.Option(metavar="TEXT", help='Requirement to check, e.g. "latency<=100us" or "response<=500us".')] = None,
     save: Annotated[bool, typer.Option("--save", help="Keep the record, as rtgauge run does.")] = False,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the record of --save.")] = Path("rtgauge-runs"),
@@ -101,7 +104,14 @@ def watch(
         raise InputError("a program on another machine is started there, and watched with --pid PID")
     with ExitStack() as stack:
         number = stack.enter_context(_started(command)) if command else pid
-        given = {"pid": number, "threads": threads, "duration": duration, "explain": explain, "explain-above": explain_above}
+        given = {
+            "pid": number,
+            "threads": threads,
+            "duration": duration,
+            "dma-latency": dma_latency,
+            "explain": explain,
+            "explain-above": explain_above,
+        }
         values = {name: value for name, value in given.items() if value is not None}
         status = measure_probe(
             "watch",

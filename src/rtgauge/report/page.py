@@ -40,7 +40,7 @@ from rtgauge.report.page_model import (
     Page,
     VerdictSection,
 )
-from rtgauge.report.presenter import frequency_grids, presenter_lines, presenters
+from rtgauge.report.presenter import frequency_grids, presenters, step_lines
 from rtgauge.report.quantity import LATENCY, capital, common_quantity, example_requirement, quantity_of
 from rtgauge.report.text import quantity, whole
 from rtgauge.system.audit import audit_summary_of
@@ -117,7 +117,7 @@ def _load_tables(shown: Record) -> list[LoadTable]:
 
 def _numbers(record: Record, shown: Record, chapters: list[Chapter]) -> NumbersSection:
     names = step_labels(shown)
-    lines = [f"{names[step.id]}, {line}" for step in ordered_steps(shown) for line in presenter_lines(step)]
+    lines = step_lines(ordered_steps(shown), names)
     elsewhere = next(((chapter.id, chapter.measured) for chapter in chapters), None) if record.steps else None
     loads = {step.key.load for step in shown.steps}
     return NumbersSection(_load_tables(shown), "idle" in loads and len(loads) > 1, [*repeat_lines(shown), *cross_check_lines(shown), *lines], elsewhere)

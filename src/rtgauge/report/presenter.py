@@ -101,14 +101,19 @@ def _imported_lines(step: Step) -> list[str]:
 
 
 def presenter_lines(step: Step) -> list[str]:
-    """What the presenter of a step's probe says of it in lines, or another tool that measured it; which outliers are one event; what explaining cost."""
-    together = step_words(step)
+    """What the presenter of a step's probe says of it in lines, or another tool that measured it; what explaining cost."""
     cost = None if step.explain is None else step.explain.cost
     return [
         *_own_lines(step),
-        *([] if together is None else [f"joined in time: {together}"]),
         *([] if cost is None else [f"recording the kernel's events costs {cost.words}"]),
     ]
+
+
+def step_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
+    """The lines of all steps, each behind its step's name (by id); at the end one of which outliers are one event."""
+    lines = [f"{names[step.id]}, {line}" for step in steps for line in presenter_lines(step)]
+    together = [f"{names[step.id]}: {words}" for step in steps if (words := step_words(step)) is not None]
+    return [*lines, f"joined in time: {'; '.join(together)}"] if together else lines
 
 
 def _own_lines(step: Step) -> list[str]:

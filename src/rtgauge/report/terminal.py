@@ -15,7 +15,7 @@ from rtgauge.report.conclusion import conclude, cross_check_lines, repeat_lines
 from rtgauge.report.conditions import is_folded, ordered_steps, step_labels
 from rtgauge.report.fact_rows import hosts, system_lines
 from rtgauge.report.marks import gathered_marks
-from rtgauge.report.presenter import presenter_lines, presenters
+from rtgauge.report.presenter import presenters, step_lines
 from rtgauge.report.quantity import example_requirement, has_distribution, quantities, quantity_of
 from rtgauge.report.tables import FIGURES, Row, load_rows, series_name, series_rows
 from rtgauge.report.text import printable, us
@@ -134,13 +134,6 @@ def _singly(record: Record) -> Record:
     return replace(record, steps=kept) if len(kept := [step for step in record.steps if not is_folded(step, record)]) < len(record.steps) else record
 
 
-def _signals(record: Record) -> Iterable[Text]:
-    names = step_labels(record)
-    for step in ordered_steps(record):
-        for line in presenter_lines(step):
-            yield Text(printable(f"{names[step.id]}, {line}"), style="dim")
-
-
 def print_summary(record: Record, console: Console, *, kept: bool = True) -> None:
     """The conclusion, the system, a table a quantity by load and CPU, marks, what was left out, and where the record is (if it is kept)."""
     print_conclusion(record, console)
@@ -155,8 +148,8 @@ def print_summary(record: Record, console: Console, *, kept: bool = True) -> Non
         console.print(Text("filled in: with the latencies that missed activations would have had", style="dim"))
     for line in [*repeat_lines(single), *cross_check_lines(single)]:
         console.print(Text(printable(line)))
-    for line in _signals(record):
-        console.print(line)
+    for line in step_lines(ordered_steps(record), step_labels(record)):
+        console.print(Text(printable(line), style="dim"))
     console.print()
     for presenter, steps in presenters(ordered_steps(record)):
         presenter.print_tables(record, steps, console)

@@ -66,7 +66,7 @@ class Done:
     @classmethod
     def of_run(cls, run: Run, steps: Sequence[Step]) -> Done:
         """What the run measured. What was imported is measured by `rtgauge run`."""
-        command = tuple(run.command) if run.command[1:2] in (["run"], ["probe"]) else ("rtgauge", "run")
+        command = tuple(run.command) if run.command[1:2] in (["run"], ["probe"], ["watch"]) else ("rtgauge", "run")
         return cls(("rtgauge", *command[1:]), frozenset(step.key.load for step in steps))
 
     @classmethod
@@ -105,11 +105,12 @@ def _again(done: Done, step: Step, requirement: Requirement, options: Mapping[st
     """The command that was given, with `options` in place of what it said of them: parameters of the probe, `load` or `deployment`."""
     probe = probe_of(step)
     replaced = {other for group in probe.alternatives if group & options.keys() for other in group} | options.keys() | {"require"}
-    command = _without(done.command, replaced)
+    end = done.command.index("--") if "--" in done.command else len(done.command)  # behind it is the program that is watched
+    command = _without(done.command[:end], replaced)
     for name, value in options.items():
         direct = not done.is_run or name in RUN_OPTIONS
         command += [f"--{name}", value] if direct else ["--set", f"{name}={value}"]
-    return " ".join(quoted(word) for word in [*command, "--require", str(requirement)])
+    return " ".join(quoted(word) for word in [*command, "--require", str(requirement), *done.command[end:]])
 
 
 def _measured_ns(step: Step) -> int:

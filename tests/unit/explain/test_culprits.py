@@ -54,7 +54,7 @@ def test_spikes_of_all_cpus_that_overlap_are_one_event() -> None:
     spikes = [Spike(cpu, 1_000 + cpu, 900_000 + cpu) for cpu in range(16)] + [Spike(cpu, 5_000_000, 5_100_000) for cpu in range(3)]
     events = joint_events(spikes)
     assert [len(event.spikes) for event in events] == [16, 3]
-    assert joint_words(events) == "19 outliers on 16 CPUs are 2 events: 2 on several CPUs at once, at most on CPUs 0-15"
+    assert joint_words(events) == "19 outliers on 16 CPUs are 2 events"
 
 
 def test_spikes_at_different_times_are_not_joined() -> None:

@@ -140,6 +140,6 @@ def test_a_damaged_moment_is_an_error_of_the_record(tmp_path: Path, damage: dict
 def test_outliers_of_all_cpus_at_one_time_are_one_event(tmp_path: Path) -> None:
     step = Record.open(write_record(tmp_path, Shape(loads=("idle",), seconds=2))).steps[0]
     far = [Outlier(series=cpu, time_ns=5_000_000 + cpu, value_ns=900_000, cpu=cpu) for cpu in range(4)]
-    assert step_words(step.model_copy(update={"outliers": far})) == "4 outliers on 4 CPUs are 1 event, on CPUs 0-3 at once"
+    assert step_words(step.model_copy(update={"outliers": far})) == "4 outliers on 4 CPUs are 1 event"
     near = [outlier.model_copy(update={"value_ns": 5_000}) for outlier in far]
     assert step_words(step.model_copy(update={"outliers": near})) is None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rtgauge.importers.measurement import OVERFLOW_CYCLES
-from rtgauge.units import format_cpu_list, plural
+from rtgauge.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,18 +61,14 @@ def joint_events(spikes: Iterable[Spike]) -> list[JointEvent]:
 
 
 def joint_words(events: list[JointEvent], who: str = "CPU") -> str | None:
-    """ "19 outliers on 16 CPUs are 2 events; ..."; None where there is nothing to join: one CPU, or no two at one time. `who`: what has the numbers."""
+    """ "19 outliers on 16 CPUs are 2 events"; None where there is nothing to join: one CPU, or no two at one time. `who`: what has the numbers."""
     spikes = [spike for event in events for spike in event.spikes]
-    cpus = sorted({spike.cpu for spike in spikes})
-    shared = [event for event in events if len(event.cpus) > 1]
-    if len(cpus) < 2 or not shared:
+    places = {spike.cpu for spike in spikes}
+    shared = sum(len(event.cpus) > 1 for event in events)
+    if len(places) < 2 or not shared:
         return None
-    widest = max(shared, key=lambda event: len(event.cpus))
-    most = f"{who}s {format_cpu_list(widest.cpus)}"
-    events_words = f"{plural(len(spikes), 'outlier')} on {len(cpus)} {who}s are {plural(len(events), 'event')}"
-    if len(shared) == len(events) == 1:
-        return f"{events_words}, on {most} at once"
-    return f"{events_words}: {len(shared)} on several {who}s at once, at most on {most}"
+    words = f"{plural(len(spikes), 'outlier')} on {len(places)} {who}s are {plural(len(events), 'event')}"
+    return words if shared == len(events) else f"{words}, {shared} of them on several {who}s"
 
 
 def step_words(step: Step) -> str | None:
