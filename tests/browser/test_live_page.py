@@ -18,6 +18,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 from rtgauge.target.engine_path import engine_path
 from tests.browser.driver import browser, console, viewport
 from tests.support.generated_engine import write_engine
+from tests.support.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +30,6 @@ pytestmark = pytest.mark.browser
 
 LIVE = re.compile(r"live  (http://\S+)")
 CPUS, SECONDS = 4, 6
-PATIENCE_S = 200
 
 
 @contextmanager

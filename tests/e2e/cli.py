@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.support.patience import PATIENCE_S
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -20,8 +22,6 @@ SHORT = ("--set", "warm-up=100ms")
 HELD = "this machine is held by run"
 LOCK = "@rtgauge-target"
 """The socket that the holder of a machine listens on."""
-PATIENCE_S = 150.0
-"""How long something may take on a busy machine, and how long another measurement is waited for."""
 
 Done = subprocess.CompletedProcess[str]
 

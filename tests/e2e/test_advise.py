@@ -27,7 +27,7 @@ def a_record(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module", name="brown")
 def the_preset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("brown")
-    good(rtgauge("run", "brown2010", "--load", "idle,swarm:20", "--duration", "400ms", "--set", "warm-up=20ms", "--out", out, timeout=200))
+    good(rtgauge("run", "brown2010", "--load", "idle,swarm:20", "--duration", "400ms", "--set", "warm-up=20ms", "--out", out))
     return next(out.iterdir())
 
 
@@ -126,7 +126,7 @@ def test_wrong_options_of_frequency(brown: Path, wrong: list[str]):
 
 def test_the_search_for_the_sustained_frequency(tmp_path: Path):
     words = ("--repeats", "1", "--set", "cycles=20", "--set", "warm-up=1ms", "--out", tmp_path)
-    good(rtgauge("run", "sustained", *words, timeout=200))
+    good(rtgauge("run", "sustained", *words))
     folder = next(tmp_path.iterdir())
     (curve,) = json.loads(good(rtgauge("frequency", folder, "--json")).stdout)["sustained"]
     assert len(curve["points"]) >= 9
@@ -140,7 +140,7 @@ def test_the_search_for_the_sustained_frequency(tmp_path: Path):
 
 def test_adam2021_leaves_the_paper_s_tables(tmp_path: Path):
     words = ("--repeats", "1", "--load", "idle", "--set", "cycles=20", "--set", "count=2000", "--set", "warm-up=1ms", "--out", tmp_path)
-    good(rtgauge("run", "adam2021", *words, timeout=250))
+    good(rtgauge("run", "adam2021", *words))
     page = (next(tmp_path.iterdir()) / "report.html").read_text(encoding="utf-8")
     for words in ("Overall response latency", "PREEMPT_RT", "variance", "Highest sustained frequency", "Losses and long delays"):
         assert words in page

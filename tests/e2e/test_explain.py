@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cli import good, rtgauge, start, wait_until
+from tests.e2e.cli import PATIENCE_S, good, rtgauge, start, wait_until
 from tests.e2e.test_permissions import ORDINARY
 from tests.e2e.test_signal import instances
 
@@ -64,7 +64,7 @@ def test_after_kill_9_no_instance_is_left(tmp_path: Path) -> None:
     try:
         wait_until(lambda: "rtgauge-explain" in instances(), "the instance")
         process.send_signal(signal.SIGKILL)
-        process.wait(60)
+        process.wait(PATIENCE_S)
         wait_until(lambda: "rtgauge-explain" not in instances(), "the guard to remove it")
     finally:
         process.kill()

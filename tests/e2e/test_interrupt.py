@@ -90,7 +90,7 @@ def test_twice_ends_at_once(tmp_path: Path, log: Path, running: subprocess.Popen
     assert f"rtgauge run --resume {record}" in only_error(log.read_text())
     assert document((record / "run.json").read_text())["steps"] == []
     assert list((record / "steps").iterdir()) == []
-    wait_until(lambda: alive(below) == [], "everything to end", 20)
+    wait_until(lambda: alive(below) == [], "everything to end")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -181,7 +181,7 @@ def test_held_for_longer_than_the_lease(tmp_path: Path, log: Path) -> None:
         wait_until(lambda: measured_lines(tmp_path) >= 2, "windows in the stream")
         below = family(process.pid)
         process.send_signal(signal.SIGSTOP)
-        wait_until(lambda: alive(below) == [], "the lease to end", 25)
+        wait_until(lambda: alive(below) == [], "the lease to end")
         process.send_signal(signal.SIGCONT)
         process.communicate(timeout=PATIENCE_S)
     finally:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rtgauge.lab import paths
-from tests.e2e.cli import COMMAND, environment, error_line, good, rtgauge, wait_until
+from tests.e2e.cli import COMMAND, PATIENCE_S, environment, error_line, good, rtgauge, wait_until
 from tests.support.lab import fake_lab
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def test_a_build_that_is_cut_off_is_begun_anew(lab: dict[str, str | None], tmp_p
         process = subprocess.Popen([*COMMAND, "lab", "build", "debian-rt"], env=environment(**lab), stderr=log)
     wait_until(lambda: "downloading" in (tmp_path / "log").read_text(), "the build to begin")
     process.send_signal(number)
-    assert process.wait(20) == (130 if number == signal.SIGINT else -number)
+    assert process.wait(PATIENCE_S) == (130 if number == signal.SIGINT else -number)
     fake.write_text("#!/bin/sh\necho 'E: no such suite' >&2\nexit 1\n")
     # nothing of it is in the way, and nothing of it is left
     assert "no such suite" in error_line(rtgauge("lab", "build", "debian-rt", env=lab), 3)

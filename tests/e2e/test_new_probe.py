@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rtgauge.record.reader import Record
-from tests.e2e.cli import Done, environment, good, rtgauge
+from tests.e2e.cli import PATIENCE_S, Done, environment, good, rtgauge
 
 ROOT = Path(__file__).parents[2]
 TOY = ROOT / "tests" / "toy_probe"
@@ -30,7 +30,9 @@ warm-up = "0s"
 def run(tree: Path, *command: str) -> Done:
     # meson and ninja lie beside the interpreter.
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    return subprocess.run(command, cwd=tree, env=environment(PYTHONPATH=str(tree / "src"), PATH=path), capture_output=True, text=True, check=False, timeout=280)
+    return subprocess.run(
+        command, cwd=tree, env=environment(PYTHONPATH=str(tree / "src"), PATH=path), capture_output=True, text=True, check=False, timeout=PATIENCE_S
+    )
 
 
 @pytest.fixture(name="tree", scope="module")

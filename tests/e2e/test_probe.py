@@ -66,7 +66,7 @@ def test_it_stops_at_a_threshold() -> None:
     (step,) = document(good(rtgauge("probe", "wakeup", "--warm-up", "0", "--duration", "20s", "--stop-at", "1ns", "--json")).stdout)["steps"]
     assert step["end_reason"] == "threshold"
     assert "threshold" in [mark["name"] for mark in step["marks"]]
-    assert sum(one["count"] for one in step["series"]) < 1000
+    assert sum(one["count"] for one in step["series"]) < 20_000  # of one CPU, it would have been all
 
 
 def test_raw_samples_agree_with_the_figures_in_every_format(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_its_reader_may_go(tmp_path: Path) -> None:
 @pytest.mark.parametrize("closed", [0, 1, 2])
 def test_a_standard_descriptor_may_be_closed(closed: int, tmp_path: Path) -> None:
     out = tmp_path / "s.csv"
-    done = rtgauge("probe", "wakeup", *SHORT, "--samples", out, "--wait", "150s", preexec_fn=lambda: os.close(closed))
+    done = rtgauge("probe", "wakeup", *SHORT, "--samples", out, "--wait", "5min", preexec_fn=lambda: os.close(closed))
     assert done.returncode == 0
     assert "Traceback" not in (done.stderr or "")
     assert out.read_text().startswith("cpu,phase,release_ns,latency_ns\n")

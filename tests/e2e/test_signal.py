@@ -116,7 +116,7 @@ def test_after_kill_9_no_instance_is_left(tmp_path: Path, victim: str) -> None:
         else:
             for pid in engines("response"):
                 os.kill(pid, signal.SIGKILL)
-        process.wait(60)
+        process.wait(PATIENCE_S)
         wait_until(lambda: "rtgauge" not in instances(), "the guard to remove it")
         wait_until(lambda: not engines("response"), "master and slave to end")
     finally:

@@ -15,7 +15,7 @@ from rtgauge.errors import MeasureError
 from rtgauge.target.engine_path import engine_path
 from rtgauge.target.factory import open_target
 from rtgauge.target.ssh import SshTarget
-from tests.e2e.cli import Done, end, error_line, good, rtgauge, start, wait_until
+from tests.e2e.cli import PATIENCE_S, Done, end, error_line, good, rtgauge, start, wait_until
 from tests.e2e.conftest import document
 from tests.support.machine import Machine, client
 
@@ -169,7 +169,7 @@ def test_ctrl_c_ends_it_there_too_and_it_can_be_resumed(board: Machine, tmp_path
     try:
         wait_until(lambda: '"step": {' in "".join(file.read_text() for file in out.glob("*/targets/*/session.json")), "the measurement to begin")
         process.send_signal(signal.SIGINT)
-        assert process.wait(40) == 130
+        assert process.wait(PATIENCE_S) == 130
     finally:
         end(process)
     assert "--resume" in (tmp_path / "log").read_text()

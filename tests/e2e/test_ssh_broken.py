@@ -93,7 +93,7 @@ def test_the_target_is_gone_for_long_and_its_measurement_is_picked_up(tmp_path: 
         process = begin(board, tmp_path, wait="2min")
         try:
             board.stop_sshd()
-            assert process.wait(90) == 3
+            assert process.wait(PATIENCE_S) == 3
         finally:
             end(process)
         said = only_error((tmp_path / "log").read_text().partition("rtgauge: ")[2].join(["rtgauge: ", ""]))
@@ -108,14 +108,14 @@ def test_the_target_is_gone_for_long_and_its_measurement_is_picked_up(tmp_path: 
 
 def test_a_run_that_goes_on_is_not_resumed_beside_it(tmp_path: Path) -> None:
     with Machine(tmp_path) as board:
-        process = begin(board, tmp_path, duration="40s")
+        process = begin(board, tmp_path, duration="10min")
         try:
             done = rtgauge("run", "--resume", "--out", tmp_path / "out", env=environment(board), wait_for_lock=False)
             assert "still going on" in error_line(done, 3)
             assert process.poll() is None
         finally:
             process.send_signal(signal.SIGINT)
-            process.wait(30)
+            process.wait(PATIENCE_S)
             end(process)
 
 
@@ -124,7 +124,7 @@ def test_nobody_comes_back_and_the_lease_puts_everything_back(tmp_path: Path) ->
         process = begin(board, tmp_path, duration="3s", wait="2s")
         process.send_signal(signal.SIGKILL)
         end(process)
-        wait_until(lambda: left_on(board) == "", "the lease to run out", 40)
+        wait_until(lambda: left_on(board) == "", "the lease to run out")
         # What was lost with it is measured again.
         (step,) = resume(board, tmp_path)["steps"]
         assert marks(step) == set()
@@ -139,7 +139,7 @@ def test_a_session_file_that_is_damaged_is_no_session(tmp_path: Path) -> None:
         end(process)
         (file,) = (tmp_path / "out").glob("*/targets/*/session.json")
         file.write_text('{"session": {"name": "$(touch /tmp/proof)"}, "step": [')
-        wait_until(lambda: left_on(board) == "", "the lease to run out", 40)
+        wait_until(lambda: left_on(board) == "", "the lease to run out")
         (step,) = resume(board, tmp_path)["steps"]
         assert complete(step, 2)
         assert board.run("ls /tmp") == ""
@@ -151,7 +151,7 @@ def test_a_session_that_a_record_names_elsewhere_is_not_run(tmp_path: Path) -> N
         process = begin(board, tmp_path, duration="2s", wait="1s")
         process.send_signal(signal.SIGKILL)
         end(process)
-        wait_until(lambda: left_on(board) == "", "the lease to run out", 40)
+        wait_until(lambda: left_on(board) == "", "the lease to run out")
         board.run("umask 077; mkdir -p /tmp/evil/session /tmp/precious; echo x >/tmp/precious/file")
         board.run("printf '#!/bin/sh\\ntouch /tmp/proof' >/tmp/evil/engine; chmod 700 /tmp/evil/engine")
         (file,) = (tmp_path / "out").glob("*/targets/*/session.json")
@@ -169,7 +169,7 @@ def test_the_target_runs_out_of_room_in_the_middle(tmp_path: Path) -> None:
         process = begin(board, tmp_path, duration="20s")
         try:
             board.run("cat /dev/zero >/tmp/fill 2>/dev/null")
-            assert process.wait(60) == 3
+            assert process.wait(PATIENCE_S) == 3
         finally:
             end(process)
         log = (tmp_path / "log").read_text()

@@ -27,7 +27,7 @@ def stopped_and_finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[list
     process = start("run", "garre2014", "-o", out, *SMALL, log=log)
     try:
         # Each part of the study says how many steps it has: the third has the maps and the search.
-        wait_until(lambda: log.read_text().count("steps, about") > 1 or process.poll() is not None, "the later parts", 150)
+        wait_until(lambda: log.read_text().count("steps, about") > 1 or process.poll() is not None, "the later parts")
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=PATIENCE_S)
     finally:
@@ -35,7 +35,7 @@ def stopped_and_finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[list
     assert process.returncode == 130, log.read_text()
     (partial,) = out.glob("*.partial")
     before = json.loads((partial / "run.json").read_text())["steps"]
-    good(rtgauge("run", "garre2014", "--resume", "-o", out, timeout=240))
+    good(rtgauge("run", "garre2014", "--resume", "-o", out))
     (record,) = out.glob("*garre2014*")
     return before, record
 
@@ -68,7 +68,7 @@ def test_figures_are_saved_as_files(stopped_and_finished: tuple[list[str], Path]
 
 def test_a_search_by_itself() -> None:
     words = ("--solver", "halo", "--threads", "1", "--period", "1ms", "--duration", "100ms", "--repeats", "1")
-    document: dict[str, Any] = json.loads(good(rtgauge("probe", "tire", "--search", *words, "--json", timeout=240)).stdout)
+    document: dict[str, Any] = json.loads(good(rtgauge("probe", "tire", "--search", *words, "--json")).stdout)
     ((row,),) = (results["frontiers"] for results in document["results"])
     found = row["searched"]
     assert (row["solver"], row["threads"], row["period_ns"]) == ("halo", 1, 1_000_000)

@@ -216,7 +216,7 @@ def test_the_peer_breaks_off_for_good(board: Board, tmp_path: Path) -> None:
     assert "rtgauge run --resume" in line
     (record,) = out.iterdir()
     assert not find(process.pid, "--role")
-    resumed = document(good(board.rtgauge("run", "--resume", record, "--json", timeout=120)).stdout)
+    resumed = document(good(board.rtgauge("run", "--resume", record, "--json")).stdout)
     assert [step["end_reason"] for step in resumed["steps"]] == ["duration", "duration"]
 
 

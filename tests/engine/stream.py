@@ -17,6 +17,7 @@ import numpy as np
 from jsonschema import Draft202012Validator
 
 from rtgauge.record.vlq import decode
+from tests.support.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "formats" / "stream.schema.json").read_text())
 KINDS = {name: Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": SCHEMA["$defs"]}) for name in SCHEMA["$defs"]}
 MAPPING = {kind: ref.rpartition("/")[2] for kind, ref in SCHEMA["discriminator"]["mapping"].items()}
-PATIENCE_S = 60
-"""Only a bound on a test that hangs; the machine may be busy."""
 tgkill = ctypes.CDLL(None).tgkill
 """To one thread: the kernel picks any thread for a signal to the process, now and then a measuring one."""
 

@@ -23,10 +23,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tests.support.patience import PATIENCE_S
+
 pytestmark = pytest.mark.engine
 SETTING = Path("/proc/sys/kernel/sched_rr_timeslice_ms")
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-PATIENCE_S = 30
 
 
 def lines(text: str) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.engine.test_agent import Agent, lines, rewrite, wait_gone
+from tests.engine.test_agent import PATIENCE_S, Agent, lines, rewrite, wait_gone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -235,7 +235,7 @@ def test_the_end_of_the_session_puts_everything_back(agent: Agent, group: Path, 
     assert agent.set(f"group:{below}", "present", setting(sleeper, "policy"), "fifo 3", options=("--owner-pid", owner))[0] == 0
     put_in(below, sleeper.pid)
     guard.close()  # as when the host is killed with -9
-    assert guard.process.wait(20) == 0
+    assert guard.process.wait(PATIENCE_S) == 0
     assert not below.exists()
     assert policy(sleeper.pid) == (os.SCHED_OTHER, 0)
 

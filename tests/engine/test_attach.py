@@ -15,16 +15,16 @@ from typing import Any
 import pytest
 
 from rtgauge.target.ssh_guarded import LAUNCH_SESSION
+from tests.support.patience import PATIENCE_S
 
 pytestmark = pytest.mark.engine
-PATIENCE_S = 20
 ATTACHED = '{"type":"attach","event":"attached"}\n'
 
 
 class Program:
     """A program under a detached guard, with its files in a folder."""
 
-    def __init__(self, engine: Path, folder: Path, *argv: str, lease_s: float = 20) -> None:
+    def __init__(self, engine: Path, folder: Path, *argv: str, lease_s: float = 600) -> None:
         self.engine, self.folder = engine, folder
         folder.mkdir()
         os.mkfifo(folder / "input", 0o600)

@@ -15,7 +15,7 @@ import pytest
 
 from rtgauge.explain.trace.formats import TraceFormats
 from rtgauge.explain.trace.moment import Moment, read_moment
-from tests.engine.stream import POLICY, Stream, run, wakeup
+from tests.engine.stream import PATIENCE_S, POLICY, Stream, run, wakeup
 
 pytestmark = [pytest.mark.root, pytest.mark.tracefs]
 REASONS = ("overwritten", "over_budget", "too_many_at_once", "no_room")
@@ -31,11 +31,11 @@ def instance(engine: Path, tmp_path: Path) -> Generator[str]:
 @contextmanager
 def made_instance(engine: Path, tmp_path: Path, name: str) -> Generator[str]:
     options = ("--run=explain", f"--journal={tmp_path}/journal")
-    subprocess.run([engine, "set", *options, "--", f"trace:{name}", "present"], capture_output=True, check=True, timeout=30)
+    subprocess.run([engine, "set", *options, "--", f"trace:{name}", "present"], capture_output=True, check=True, timeout=PATIENCE_S)
     try:
         yield name
     finally:
-        done = subprocess.run([engine, "restore", *options], capture_output=True, text=True, check=True, timeout=30)
+        done = subprocess.run([engine, "restore", *options], capture_output=True, text=True, check=True, timeout=PATIENCE_S)
         assert '"action":"restored"' in done.stdout
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.engine.stream import CPUS, POLICY, REAL_TIME, Live, Stream, refused, run
+from tests.engine.stream import CPUS, PATIENCE_S, POLICY, REAL_TIME, Live, Stream, refused, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -181,7 +181,7 @@ def test_an_ordinary_process_goes_on_beside_the_highest_priority(engine: Path, w
         done = 0
         end = time.monotonic() + 1.2
         while time.monotonic() < end:
-            subprocess.run([sys.executable, "-S", "-c", ""], check=True, timeout=10)
+            subprocess.run([sys.executable, "-S", "-c", ""], check=True, timeout=PATIENCE_S)
             done += 1
         stream = live.finish()
     assert done >= 2

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
-from tests.engine.stream import CPUS, POLICY, REAL_TIME, Live, Stream, children, refused, run
+from tests.engine.stream import CPUS, PATIENCE_S, POLICY, REAL_TIME, Live, Stream, children, refused, run
 from tests.engine.test_microbenchmarks import adds_up
 
 if TYPE_CHECKING:
@@ -175,8 +175,8 @@ def test_the_slave_ends_with_an_engine_that_is_killed(engine: Path) -> None:
         live.read_until("armed")
         (child,) = children(live.process.pid)
         live.signal(signal.SIGKILL)
-        live.process.wait(60)
-        deadline = time.monotonic() + 60
+        live.process.wait(PATIENCE_S)
+        deadline = time.monotonic() + PATIENCE_S
         while os.path.exists(f"/proc/{child}"):  # noqa: PTH110
             assert time.monotonic() < deadline
             time.sleep(0.01)
@@ -346,4 +346,4 @@ def test_a_response_is_taken_apart(engine: Path, tmp_path: Path, path: str, inte
 def run_agent(engine: Path, *words: str) -> str:
     import subprocess
 
-    return subprocess.run([str(engine), *words], capture_output=True, text=True, check=True, timeout=30).stdout
+    return subprocess.run([str(engine), *words], capture_output=True, text=True, check=True, timeout=PATIENCE_S).stdout

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.engine.stream import CPUS, POLICY, Live, Stream, wakeup
+from tests.engine.stream import CPUS, PATIENCE_S, POLICY, Live, Stream, wakeup
 from tests.engine.test_wakeup import activations, check_windows
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def test_a_thread_that_takes_its_cpu_is_ended(engine: Path, which: str) -> None:
         if which == "one CPU" and len(CPUS) > 1:
             live.read_until("started")
             for _ in range(5):  # the other CPUs are still there
-                subprocess.run(["true"], check=True, timeout=10)
+                subprocess.run(["true"], check=True, timeout=PATIENCE_S)
         stream = live.finish()
     assert (stream.reason, stream.status) == ("watchdog", 0)
     mark = next(mark for mark in stream.all("mark") if mark["name"] == "watchdog")
@@ -50,7 +50,7 @@ def test_a_reader_that_goes_ends_the_engine(engine: Path) -> None:
         live.read_until("started")
         assert live.process.stdout
         live.process.stdout.close()
-        assert live.process.wait(30) == 3
+        assert live.process.wait(PATIENCE_S) == 3
 
 
 @pytest.mark.real_time
@@ -113,7 +113,7 @@ def test_closed_standard_streams_are_no_files_of_others(engine: Path, tmp_path: 
     words = ["wakeup", f"--policy={POLICY}", f"--cpu={CPUS[0]}", "--dma-latency-us=-1", "--count=50", "--warm-up-ns=0", f"--samples-dir={tmp_path}"]
     if status:
         words.append("--go")
-    done = subprocess.run(["sh", "-c", f'exec "$0" "$@" {closed}', str(engine), *words], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(["sh", "-c", f'exec "$0" "$@" {closed}', str(engine), *words], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == status
     if status == 0:
         assert Stream(done.stdout).reason == "stopped"  # a closed input is at its end
@@ -124,7 +124,7 @@ def test_closed_standard_streams_are_no_files_of_others(engine: Path, tmp_path: 
 
 def test_a_full_disk_for_the_stream(engine: Path) -> None:
     with open("/dev/full", "w") as full:  # noqa: PTH123
-        done = subprocess.run([engine, "wakeup", "--go", f"--policy={POLICY}"], stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+        done = subprocess.run([engine, "wakeup", "--go", f"--policy={POLICY}"], stdout=full, stderr=subprocess.PIPE, timeout=PATIENCE_S, check=False)
     assert (done.returncode, done.stderr) == (3, b"")
 
 
@@ -169,7 +169,7 @@ def test_it_needs_little_memory(engine: Path, words: tuple[str, ...]) -> None:
 def test_a_whole_stream_through_wakeup_alone(engine: Path) -> None:
     """`--go` reads nothing from standard input, even where there is something."""
     done = subprocess.run(
-        [engine, "wakeup", "--go", f"--policy={POLICY}", "--count=50"], input="stop\n", capture_output=True, text=True, timeout=60, check=True
+        [engine, "wakeup", "--go", f"--policy={POLICY}", "--count=50"], input="stop\n", capture_output=True, text=True, timeout=PATIENCE_S, check=True
     )
     assert Stream(done.stdout).reason == "count"
     assert wakeup(engine, "--count=50").reason == "count"

@@ -16,7 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-READY_S = 60.0
+from tests.support.patience import PATIENCE_S
+
 TREE = ("proc", "sys", "dev", "tmp", "var", "root", "bin", "run")
 
 
@@ -189,7 +190,7 @@ class Machine:
         return done.stdout.removeprefix(f"{self._noise}\n" if self._noise else "")
 
     def _wait(self, condition: Callable[[], bool], log: Path) -> None:
-        deadline = time.monotonic() + READY_S
+        deadline = time.monotonic() + PATIENCE_S
         while not condition():
             assert time.monotonic() < deadline, log.read_text()
             assert self._space is None or self._space.poll() is None, log.read_text()

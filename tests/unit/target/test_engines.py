@@ -14,6 +14,7 @@ import rtgauge
 from rtgauge.errors import MeasureError
 from rtgauge.target import engine_path as module
 from rtgauge.target.engine_path import engine_for, engine_path
+from tests.support.patience import PATIENCE_S
 
 EMULATORS = {"aarch64": "qemu-aarch64-static", "armv7l": "qemu-arm-static"}
 
@@ -34,9 +35,9 @@ def test_an_engine_is_built_once_and_runs_there(machine: str, cache: Path, monke
     assert engine_for(machine) == path
     assert path.stat().st_mtime_ns == built
     assert path.stat().st_size < 1 << 20
-    run = subprocess.run([EMULATORS[machine], path, "version"], capture_output=True, text=True, check=True, timeout=30)
+    run = subprocess.run([EMULATORS[machine], path, "version"], capture_output=True, text=True, check=True, timeout=PATIENCE_S)
     assert run.stdout == f"rtgauge-engine {rtgauge.__version__}\n"
-    read = subprocess.run([EMULATORS[machine], path, "read", "/proc/sys/kernel/ostype"], capture_output=True, text=True, check=True, timeout=30)
+    read = subprocess.run([EMULATORS[machine], path, "read", "/proc/sys/kernel/ostype"], capture_output=True, text=True, check=True, timeout=PATIENCE_S)
     answer = json.loads(read.stdout)
     assert answer["files"]["/proc/sys/kernel/ostype"] == {"text": "Linux\n"}
     assert answer["time_ns"] > 0
