@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "rt/runtime.h"
 #include "verbs.h"
 
 static void usage(FILE *out)
@@ -43,8 +44,12 @@ int main(int argc, char **argv)
 		return STATUS_OK;
 	}
 	for (const struct verb **verb = verbs; *verb; verb++) {
-		if (!strcmp(argv[1], (*verb)->name))
-			return (*verb)->run(argc - 1, argv + 1);
+		int status;
+
+		if (strcmp(argv[1], (*verb)->name) != 0)
+			continue;
+		status = runtime_begin(*verb);
+		return status ? status : (*verb)->run(argc - 1, argv + 1);
 	}
 	return usage_error("unknown verb '%.100s'; see --help", argv[1]);
 }

@@ -22,6 +22,7 @@
 #include "rt/dma_latency.h"
 #include "rt/memory.h"
 #include "rt/policy.h"
+#include "rt/runtime.h"
 #include "rt/watchdog.h"
 
 const char *const harness_on_off[] = {"off", "on", NULL};
@@ -54,6 +55,8 @@ static void *run(void *arg)
 							: policy_set(t->policy, t->priority);
 		t->policy_refused = t->error != 0;
 	}
+	if (!t->error)
+		t->error = runtime_thread_begin();
 	if (!t->error && t->prepare)
 		t->error = t->prepare(t);
 	t->schedstat = usage_open();
@@ -114,8 +117,18 @@ void harness_threads_stop(struct harness_thread *const *threads, unsigned int co
 	atomic_store(&harness_shared.stop, true);
 	for (unsigned int i = 0; i < count; i++) {
 		if (!atomic_load(&threads[i]->done))
-			pthread_kill(threads[i]->thread, SIGUSR1);
+			runtime_interrupt(threads[i]->thread);
 	}
+}
+
+static void mark_mode_switches(const struct series *s, int64_t count, struct json *j)
+{
+	const char *cause = runtime_switch_cause();
+
+	stream_mark(
+		j, "mode-switches", SEVERITY_DOUBTFUL, (int)s->id,
+		"the thread on CPU %d was handed to Linux %lld times while it measured%s%s: latencies of Linux are among these",
+		s->cpu, (long long)count, cause ? ", the last time for " : "", cause ? cause : "");
 }
 
 void summary_write(struct series *s, const struct harness_thread *t, struct json *j)
@@ -129,11 +142,15 @@ void summary_write(struct series *s, const struct harness_thread *t, struct json
 		usage.minor_faults -= t->before.minor_faults;
 		usage.major_faults -= t->before.major_faults;
 		usage.cpu_ns -= t->before.cpu_ns;
+		if (RUNTIME_IS_COKERNEL)
+			usage.mode_switches -= t->before.mode_switches;
 		if (usage.run_delay_ns >= 0)
 			usage.run_delay_ns -= t->before.run_delay_ns;
 	}
 	series_end(s, atomic_load(&harness_shared.stop), j);
 	series_summary(s, t && t->usage_known ? &usage : NULL, j);
+	if (RUNTIME_IS_COKERNEL && t && t->usage_known && usage.mode_switches)
+		mark_mode_switches(s, usage.mode_switches, j);
 	if (s->lost)
 		stream_mark(j, "samples-lost", SEVERITY_INVALID, (int)s->id,
 			    "%lld samples of CPU %d were measured and could not be kept", (long long)s->lost,
@@ -185,6 +202,8 @@ static int open_probe(struct harness *h, int argc, char **argv)
 {
 	int status = options_parse(h->table, h->option_count, argc, argv);
 
+	if (!status)
+		status = runtime_check(argv[0], h->table, h->option_count);
 	if (status)
 		return status;
 	stream_begin(&h->j);
@@ -248,6 +267,8 @@ static void write_hello(struct harness *h, const char *name)
 	probe_cpus_json(&cpus, j);
 	clock_cost_json(j);
 	write_dma_latency(h, j);
+	if (RUNTIME_IS_COKERNEL)
+		json_str(j, "runtime", RUNTIME_NAME);
 	if (h->hello)
 		h->hello(j);
 	json_close(j, '}');

@@ -4,7 +4,10 @@
 #define RTGAUGE_USAGE_H
 
 #include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
 
+/* A co-kernel does not tell one kind of switch from the other: both counts are of all. */
 struct usage {
 	int64_t voluntary_switches;
 	int64_t involuntary_switches;
@@ -12,6 +15,7 @@ struct usage {
 	int64_t major_faults;
 	int64_t run_delay_ns; /* -1: cannot be read */
 	int64_t cpu_ns;
+	int64_t mode_switches; /* how often a co-kernel handed the thread to Linux; not set on Linux */
 };
 
 /* A descriptor of the calling thread's schedstat, opened before measuring; -1 where the kernel has none. */
@@ -19,5 +23,9 @@ int usage_open(void);
 
 /* The calling thread's counts up to now. */
 void usage_read(int schedstat, struct usage *usage);
+
+/* CPU time of another thread by its clock: on a co-kernel what its thread tid had there; tid 0: by the clock
+ * in any case. 0 where it has gone. */
+int64_t usage_cpu_ns(pid_t tid, clockid_t clock);
 
 #endif

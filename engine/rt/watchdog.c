@@ -13,6 +13,7 @@
 #include "rt/clock.h"
 #include "rt/deadline.h"
 #include "rt/policy.h"
+#include "rt/usage.h"
 
 #define TICK_NS (NS_PER_S / 2)
 #define DRAIN_TICKS 10
@@ -32,11 +33,7 @@ static void rise(void)
 
 static int64_t cpu_time_ns(const struct watched *thread)
 {
-	struct timespec used;
-
-	if (atomic_load(thread->done) || clock_gettime(thread->cpu_clock, &used))
-		return 0;
-	return timespec_ns(&used);
+	return atomic_load(thread->done) ? 0 : usage_cpu_ns(thread->tid, thread->cpu_clock);
 }
 
 /* Whether the first thread waits for a CPU: it may as well wait for who reads its output. */
@@ -74,7 +71,7 @@ static bool drain_starves(struct drain_watch *drain, const struct watchdog *dog)
 		drain->idle_ticks = 0;
 		return false;
 	}
-	used_ns = clock_now_ns(dog->drain_clock);
+	used_ns = usage_cpu_ns(0, dog->drain_clock);
 	if (++drain->idle_ticks == 1 || used_ns - drain->used_ns > DRAIN_LIVES_NS) {
 		drain->used_ns = used_ns;
 		drain->idle_ticks = 1;

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+/* Xenomai 3's co-kernel, through its POSIX interface. */
+#include "rt/runtime.h"
+
+#include <cobalt/sys/cobalt.h>
+#include <cobalt/uapi/kernel/thread.h>
+#include <cobalt/uapi/signal.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xenomai/init.h>
+
+#include "base/error.h"
+#include "rt/clock.h"
+
+#define PATIENCE_NS NS_PER_S
+
+/* Of the options of a probe that it has: what Cobalt does not. A choice that is not named stays. */
+static const struct lacking {
+	const char *verb, *option, *choice;
+} lacking[] = {
+	{NULL, "policy", "deadline"},	    {NULL, "explain", "on"},	     {NULL, "space", "kernel"},
+	{"semaphore", "method", "eventfd"}, {"semaphore", "method", "pipe"}, {"inversion", "lock", "futex"},
+};
+
+static const char *const probes[] = {"wakeup", NULL};
+
+static bool beginning;
+static _Atomic int last_reason;
+
+static bool has_probe(const struct verb *verb)
+{
+	for (const char *const *name = probes; *name; name++) {
+		if (!strcmp(*name, verb->name))
+			return true;
+	}
+	return false;
+}
+
+/* The library ends the process where it cannot go on, after a line of its own on standard error. */
+static void left_early(void)
+{
+	if (beginning)
+		error_line(
+			STATUS_CANNOT_MEASURE, "runtime",
+			"Xenomai's library could not begin; its own message is on standard error: was it built for this kernel's Xenomai?");
+}
+
+static void on_sigdebug(int number, siginfo_t *info, void *context)
+{
+	(void)number;
+	(void)context;
+	atomic_store(&last_reason, (int)sigdebug_reason(info));
+}
+
+const char *runtime_switch_cause(void)
+{
+	switch (atomic_load(&last_reason)) {
+	case SIGDEBUG_MIGRATE_SIGNAL:
+		return "a signal";
+	case SIGDEBUG_MIGRATE_SYSCALL:
+		return "a system call";
+	case SIGDEBUG_MIGRATE_FAULT:
+		return "a page fault";
+	case SIGDEBUG_MIGRATE_PRIOINV:
+		return "a lock that a thread of Linux holds";
+	case SIGDEBUG_WATCHDOG:
+		return "Xenomai's watchdog";
+	default:
+		return NULL;
+	}
+}
+
+static int refuse_access(void)
+{
+	return error_line(
+		STATUS_CANNOT_MEASURE, "permission",
+		"Xenomai refuses this user: measure as root, or as a member of the group that the kernel parameter xenomai.allowed_group names");
+}
+
+int runtime_begin(const struct verb *verb)
+{
+	static char *const name[] = {(char *)"rtgauge-engine-cobalt", NULL};
+	struct sigaction debug = {.sa_sigaction = on_sigdebug, .sa_flags = SA_SIGINFO};
+	char *const *argv = name;
+	int argc = 1, device;
+
+	if (!has_probe(verb))
+		return error_line(STATUS_USAGE, "runtime", "%s does not run on Cobalt; leave --rt out",
+				  verb->name);
+	if (access("/proc/xenomai", F_OK))
+		return error_line(
+			STATUS_CANNOT_MEASURE, "runtime",
+			"this kernel has no Xenomai 3 (Cobalt) core: boot one that has, or leave --rt out");
+	device = open("/dev/rtdm/memdev-private", O_RDWR | O_CLOEXEC);
+	if (device < 0 && errno == EACCES)
+		return refuse_access();
+	if (device >= 0)
+		close(device);
+	beginning = true;
+	atexit(left_early);
+	xenomai_init(&argc, &argv);
+	beginning = false;
+	sigemptyset(&debug.sa_mask);
+	sigaction(SIGDEBUG, &debug, NULL);
+	return 0;
+}
+
+static const char *chosen(const struct option_entry *entry)
+{
+	if (entry->kind == OPTION_CHOICE)
+		return entry->choices[*(const int *)entry->value];
+	return entry->kind == OPTION_FLAG && *(const bool *)entry->value ? "on" : NULL;
+}
+
+int runtime_check(const char *verb, const struct option_entry *table, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *choice = chosen(&table[i]);
+
+		for (size_t l = 0; choice && l < sizeof(lacking) / sizeof(lacking[0]); l++) {
+			if ((!lacking[l].verb || !strcmp(lacking[l].verb, verb)) &&
+			    !strcmp(lacking[l].option, table[i].name) && !strcmp(lacking[l].choice, choice))
+				return error_line(STATUS_USAGE, "runtime",
+						  "Cobalt has no --%s %s; choose another, or leave --rt out",
+						  table[i].name, choice);
+		}
+	}
+	return 0;
+}
+
+int runtime_thread_begin(void)
+{
+	return pthread_setmode_np(0, PTHREAD_WARNSW, NULL);
+}
+
+/*
+ * A signal hands the thread to Linux, which would be told as a mode switch of its own: most sleeps are over
+ * soon by themselves.
+ */
+void runtime_interrupt(pthread_t thread)
+{
+	static int64_t first_ns;
+	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
+
+	if (!first_ns)
+		first_ns = now_ns;
+	if (now_ns - first_ns > PATIENCE_NS)
+		__STD(pthread_kill(thread, SIGUSR1));
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The runtime that the measured threads run on: Linux, or a co-kernel beside it, chosen when the program is
+ * built.
+ *
+ * Probes call POSIX by its names: threads, semaphores, mutexes, condition variables, message queues, timerfd,
+ * clock_gettime, clock_nanosleep, sched_yield. The program of a co-kernel is linked so that these names are
+ * the co-kernel's (ld --wrap). What a name cannot say is here and in rt/policy.h and rt/usage.h; rt/linux/
+ * and rt/cobalt/ implement it. The ordinary engine has nothing of it in its measured paths.
+ */
+#ifndef RTGAUGE_RUNTIME_H
+#define RTGAUGE_RUNTIME_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+
+#include "base/options.h"
+#include "verbs.h"
+
+#ifdef RTGAUGE_COKERNEL /* its name, as in --rt NAME */
+
+enum { RUNTIME_IS_COKERNEL = 1 };
+#define RUNTIME_NAME RTGAUGE_COKERNEL
+
+/* In main, before the verb. 0, or the exit status after an `error` line: the co-kernel is not there or has no
+ * such probe. */
+int runtime_begin(const struct verb *verb);
+
+/* After the options are read: what the co-kernel lacks. 0, or the exit status after an `error` line. */
+int runtime_check(const char *verb, const struct option_entry *table, size_t count);
+
+/* On a measuring thread, before it measures. 0 or an errno. */
+int runtime_thread_begin(void);
+
+/* Ends a sleep of a measuring thread that is to stop. Called by ordinary threads. */
+void runtime_interrupt(pthread_t thread);
+
+/* Why a measuring thread was handed to Linux; NULL: not known. */
+const char *runtime_switch_cause(void);
+
+#else
+
+enum { RUNTIME_IS_COKERNEL = 0 };
+#define RUNTIME_NAME "linux"
+
+static inline int runtime_begin(const struct verb *verb)
+{
+	(void)verb;
+	return 0;
+}
+
+static inline int runtime_check(const char *verb, const struct option_entry *table, size_t count)
+{
+	(void)verb;
+	(void)table;
+	(void)count;
+	return 0;
+}
+
+static inline int runtime_thread_begin(void)
+{
+	return 0;
+}
+
+static inline void runtime_interrupt(pthread_t thread)
+{
+	pthread_kill(thread, SIGUSR1);
+}
+
+static inline const char *runtime_switch_cause(void)
+{
+	return NULL;
+}
+
+#endif
+
+#endif
