@@ -51,7 +51,6 @@ def test_a_duration_is_measured_and_adds_up(engine: Path, probe: str, policy: st
         windows = stream.windows(series)
         assert windows[0]["start_ns"] == start_ns + 20_000_000
         assert windows[-1]["end_ns"] - windows[0]["start_ns"] == 300_000_000
-    assert sum(summary["count"] for summary in stream.all("summary")) > 0
     assert stream.one("hello")["clock"]["cost_count"] > 0
 
 
@@ -193,10 +192,10 @@ def test_an_ordinary_process_goes_on_beside_the_highest_priority(engine: Path, w
 def test_one_cpu_is_enough(engine: Path) -> None:
     """The thread that drains and the measuring ones share a CPU."""
     for probe in COSTS:
-        stream = micro(engine, probe, "--duration-ns=200000000", prefix=["taskset", "-c", str(CPUS[0])])
-        assert stream.reason == "duration"
+        stream = micro(engine, probe, "--count=20", prefix=["taskset", "-c", str(CPUS[0])])
+        assert stream.reason == "count"
         assert stream.one("hello")["cpus"] == [CPUS[0]]
-        assert sum(summary["count"] for summary in stream.all("summary")) > 0
+        assert sum(summary["count"] for summary in stream.all("summary")) >= 20
     refused(engine, "placement", 3, "semaphore", "--go", f"--policy={POLICY}", "--placement=other-core", prefix=["taskset", "-c", str(CPUS[0])])
 
 

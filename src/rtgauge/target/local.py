@@ -25,7 +25,8 @@ from rtgauge.units import NS_PER_S
 
 PIPE_BYTES = 1 << 20
 GRACE_S = 2.0
-END_PATIENCE_S = 8.0
+END_PATIENCE_S = 60.0
+"""How much longer than its grace a guard may take to end, on a machine that is short of CPU time."""
 VERB_PATIENCE_S = 60.0
 """How long a verb that answers at once (`read`, `set`, `gather`, `restore`) may take."""
 SET_UP_FAILED = 127
@@ -259,12 +260,10 @@ class LocalTarget:
         if self._session.stdin is None or self._session.stdin.closed:
             return
         self._keeper.remove(self._session.stdin.fileno())
-        try:
-            # The end of its input is what tells the guard; what it says is read, so that it does not wait for us.
+        # The end of its input is what tells the guard; what it says is read, so that it does not wait for us. One that takes longer is not killed:
+        # it still puts settings back, and needs nobody for that.
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self._session.communicate(timeout=END_PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            self._session.kill()
-            self._session.communicate()
 
 
 def _engine_verb(verb: str, *arguments: str, send: bytes = b"") -> subprocess.CompletedProcess[bytes]:

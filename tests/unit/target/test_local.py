@@ -10,6 +10,7 @@ import pytest
 from rtgauge.errors import MeasureError
 from rtgauge.target import local
 from rtgauge.target.local import LocalTarget, read_local
+from tests.support.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +42,18 @@ def test_a_verb_that_hangs_is_killed_and_named(engine: Callable[[str], Path], mo
             target.agent("set", "--", "/sys/x", "1")
         with pytest.raises(MeasureError, match=r"verb read did not end within 0\.01 s"):
             target.read(["/proc/version"])
+
+
+def test_a_guard_that_takes_its_time_to_put_settings_back_is_left_to_it(
+    engine: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    engine(f"echo '{{\"type\":\"guard\"}}'; cat; until [ -e {tmp_path}/go ]; do sleep 0.05; done; : >{tmp_path}/restored")
+    monkeypatch.setattr(local, "END_PATIENCE_S", 0.01)
+    target = LocalTarget("test", "a test")
+    target.close()
+    (tmp_path / "go").touch()
+    target._session.communicate(timeout=PATIENCE_S)
+    assert (tmp_path / "restored").exists()
 
 
 @pytest.mark.parametrize("script", ["exit 3", "echo '{'", "echo '[]'", "echo '{}'"])
