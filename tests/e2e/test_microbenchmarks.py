@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.real_time
-LENGTH = ("--duration", "100ms", "--warm-up", "10ms")
+LENGTH = ("--count", 50, "--warm-up", "10ms")
 
 
 def probe(*words: object) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     out = tmp_path_factory.mktemp("garre")
     found: list[Path] = []
     for _ in range(2):
-        words = ["--duration", "60ms", "--set", "warm-up=10ms", "--set", "trials=1", "--set", "limit=20ms", "--json"]
+        words = ["--duration", "400ms", "--set", "warm-up=10ms", "--set", "trials=1", "--set", "limit=20ms", "--json"]
         done = rtgauge("run", "garre2014-micro", "-o", out, *words)
         document = json.loads(done.stdout)
         # What disturbs this machine meanwhile may mark a step; what the probes themselves could do wrong may not.
