@@ -13,11 +13,12 @@ from rtgauge.record.model import Severity
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.fact_summary import brief
 from rtgauge.target.address import LOCAL
-from rtgauge.units import NS_PER_UNIT, format_duration
+from rtgauge.units import NS_PER_UNIT, format_duration, format_share, format_time
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from rtgauge.explain.analysis.culprits import RankedCulprit
     from rtgauge.record.model import Mark, Run, Step
     from rtgauge.verdict.requirement import Requirement
 
@@ -58,10 +59,14 @@ LONGER_NS = (10 * NS_PER_UNIT["min"], NS_PER_UNIT["h"], 12 * NS_PER_UNIT["h"], 7
 
 @dataclass(frozen=True)
 class Done:
-    """What was measured already, so that no advice repeats it: the command of the run, and the loads of its steps."""
+    """What was measured already, so that no advice repeats it: the command of the run, and the loads of its steps.
+
+    `culprit`: what took most of the explained latencies of the step that is judged; None where it was not explained.
+    """
 
     command: tuple[str, ...]
     loads: frozenset[str]
+    culprit: RankedCulprit | None = None
 
     @classmethod
     def of_run(cls, run: Run, steps: Sequence[Step]) -> Done:
@@ -163,14 +168,33 @@ def next_for_doubt(mark: Mark) -> str:
     return DOUBTFUL.get(mark.name, "remove the cause and measure again")
 
 
+def _next_for_culprit(done: Done, step: Step, requirement: Requirement, facts: Mapping[str, Any], culprit: RankedCulprit) -> str | None:
+    """What to change against what took most of the largest latencies; None where there is nothing to change."""
+    from rtgauge.explain.analysis.attribution import Kind  # for explained steps only
+    from rtgauge.explain.analysis.mend import mend_of
+    from rtgauge.explain.analysis.sentence import culprit_name
+
+    again = _again(done, step, requirement, {})
+    share = format_share(culprit.time_share)
+    if culprit.culprit.kind is Kind.OWN:
+        return f"shorten an activation: the thread's own work took {share} of the largest times, {format_time(culprit.worst_ns)} in one; then: {again}"
+    mend = mend_of(culprit, facts)
+    if mend is None:
+        return None
+    return f"{mend.what} (rtgauge audit: {mend.rule}), for {culprit_name(culprit.culprit)} took {share} of the largest times; then: {again}"
+
+
 def next_for_failure(done: Done, step: Step, requirement: Requirement, facts: Mapping[str, Any]) -> str:
-    """The first thing that is not yet as real-time programs have it: priority, C-states, known disturbances, the kernel, a CPU of its own."""
+    """The first thing that is not yet as real-time programs have it: priority, known disturbances, the culprit, C-states, the kernel, a CPU of its own."""
     keys = key_names(probe_of(step))
     if step.parameters.get("policy") == "other" and "policy" in keys:
         return f"measure at a real-time priority: {_again(done, step, requirement, {'policy': 'fifo', 'priority': '98'})}"
     for mark in step.marks:
         if mark.name in DOUBTFUL and mark.severity != Severity.NOTE:
             return next_for_doubt(mark)
+    against_culprit = None if done.culprit is None else _next_for_culprit(done, step, requirement, facts, done.culprit)
+    if against_culprit is not None:
+        return against_culprit
     dma_latency = step.parameters.get("dma_latency_us")
     if isinstance(dma_latency, int) and dma_latency < 0 and "dma-latency" in keys:  # the engine's word for `off`
         return f"keep the CPUs out of deep C-states: {_again(done, step, requirement, {'dma-latency': '0'})}"

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK
 from rtgauge.probe.registry import PROBES, preset_of
 from rtgauge.record.model import Severity, Step, Verdict, VerdictWord
+from rtgauge.record.moments import MOMENTS
 from rtgauge.units import format_count, format_duration, format_share, format_time
 from rtgauge.verdict.coverage import condition_of, cpus_left_out, noun_of
 from rtgauge.verdict.decision import judge
@@ -18,6 +20,7 @@ from rtgauge.verdict.requirement import Requirement, format_percent
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rtgauge.explain.analysis.culprits import RankedCulprit
     from rtgauge.record.reader import Record
 
 _ORDER = [VerdictWord.HOLDS, VerdictWord.MARGINAL, VerdictWord.CANNOT_TELL, VerdictWord.FAILS]
@@ -121,6 +124,14 @@ def _sentence(requirement: Requirement, decisive: Verdict, each: Sequence[tuple[
     return "; ".join([*parts, *remarks])
 
 
+def _culprit(record: Record, step: Step) -> RankedCulprit | None:
+    if MOMENTS not in step.checksums:
+        return None
+    from rtgauge.explain.analysis.explained_step import explained_steps  # for explained steps only
+
+    return next((ranked for explained in explained_steps(record, [step]) for ranked in explained.culprits), None)
+
+
 def judge_run(requirement: Requirement, record: Record, names: Mapping[str, str] | None = None) -> list[Verdict]:
     """The verdict on the whole run first (`step` None: that of its worst step), then one a step that measured the requirement's metric.
 
@@ -132,7 +143,7 @@ def judge_run(requirement: Requirement, record: Record, names: Mapping[str, str]
     each: list[tuple[Step, Verdict]] = []
     for step in measured:
         facts = record.system(step.key.targets.get("self", "")) or None
-        each.append((step, judge(requirement, step, record.windows(step), facts, done=done)))
+        each.append((step, judge(requirement, step, record.windows(step), facts, done=replace(done, culprit=_culprit(record, step)))))
     decisive = worst([verdict for _, verdict in each])
     if decisive is None:
         return [

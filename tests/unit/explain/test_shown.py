@@ -23,6 +23,8 @@ from rtgauge.report.figures.collect import figures
 from rtgauge.report.figures.source import Source
 from rtgauge.report.page import html
 from rtgauge.report.terminal import print_summary
+from rtgauge.verdict.requirement import parse_requirement
+from rtgauge.verdict.run_verdict import judge_run
 from tests.support.explained import add_moments, moment_document, real_formats, real_moment
 from tests.support.records import Shape, write_record
 from tests.unit.explain.made_events import LOWER, MEASURED, Story
@@ -95,6 +97,26 @@ def test_every_latency_is_told_in_words_and_for_programs(path: Path) -> None:
     assert isinstance(text, io.StringIO)
     lines = [line.strip() for line in text.getvalue().splitlines()]
     assert [line.split()[0] for line in lines if " us on CPU " in line] == ["2,444.631", "212.125", "120.250", "80.500"]
+
+
+def test_a_failure_is_mended_at_what_took_most_of_the_time(path: Path) -> None:
+    record = Record.open(path)
+    requirement = parse_requirement("latency<=1us")
+    _, hog, irq = judge_run(requirement, record)
+    assert hog.next is not None
+    assert irq.next is not None
+    assert "for task hog took 97.9% of the largest times" in hog.next
+    assert "/proc/irq/31/smp_affinity_list" in irq.next
+    assert "(rtgauge audit: irqs-on-isolated), for irq 31 (virtio-net) took" in irq.next
+
+
+def test_work_of_its_own_is_to_be_shortened(tmp_path: Path) -> None:
+    record = write_record(tmp_path, Shape(loads=("idle",), seconds=2, marks=False))
+    story = Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(2, 1).switch(8, 1, LOWER, MEASURED)
+    add_moments(record, json.loads((record / "run.json").read_text())["steps"][0], real_formats(), [moment_document(story.moment(900), real_formats())])
+    verdict, _ = judge_run(parse_requirement("latency<=1us"), Record.open(record))
+    assert verdict.next is not None
+    assert "shorten an activation: the thread's own work took" in verdict.next
 
 
 def test_a_record_without_moments_says_nothing_of_culprits(tmp_path: Path) -> None:
