@@ -16,7 +16,7 @@ struct bytes {
 /* At most `max_len` bytes of a regular file. Returns 0 or an errno; EINVAL: not a regular file. */
 int file_read(const char *path, size_t max_len, struct bytes *bytes);
 
-/* At most `max_len` bytes of an open descriptor, from where it stands. */
+/* At most `max_len` bytes of an open descriptor, from its position. */
 int file_read_fd(int fd, size_t max_len, struct bytes *bytes);
 
 #endif

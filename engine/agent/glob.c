@@ -26,7 +26,7 @@ static int add(struct glob_paths *paths, const char *path)
 }
 
 /*
- * `done` is the part of the path that stands; `rest` is the pattern behind it. Goes down as deep as the
+ * `done` is the part of the path that is found; `rest` is the pattern behind it. Goes down as deep as the
  * pattern has parts.
  */
 static int walk(const char *done, const char *rest, struct glob_paths *paths)

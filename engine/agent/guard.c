@@ -194,7 +194,7 @@ static FILE *open_events(const struct wish *wish)
 
 /*
  * Everything is put back, and the lock given up, before a word is said of it: nobody who reads too slowly, or
- * no more, may stand in the way.
+ * no more, may be in the way.
  */
 static int finish(struct guard *guard, const struct wish *wish, const char *dir, FILE *events)
 {

@@ -97,7 +97,7 @@ static int open_locked(struct journal *journal, bool create)
 		error = lock(journal->fd);
 		if (!error && fstat(journal->fd, &opened))
 			error = errno;
-		/* Root obeys what stands here: nobody else may have been able to write it. */
+		/* Root obeys what is written here: nobody else may have been able to write it. */
 		if (!error && (!S_ISREG(opened.st_mode) || opened.st_uid != geteuid() ||
 			       opened.st_mode & 022 || opened.st_nlink > 1))
 			error = EPERM;

@@ -35,7 +35,7 @@ struct entry {
 struct damaged {
 	off_t offset;
 	size_t line;	  /* from 1 */
-	const char *text; /* as it stands there, without the newline; may hold NULs */
+	const char *text; /* as it is there, without the newline; may hold NULs */
 	size_t len;
 };
 

@@ -55,7 +55,7 @@ static void write_item(struct journal *journal, struct item *item)
 		item->error = unread;
 	else if (!item->error && !setting_same(item->now, entry->wanted))
 		item->error = "differs";
-	/* An entry that cannot be marked stays asked, and is put back whatever stands there. */
+	/* An entry that cannot be marked stays requested, and is put back whatever its value is. */
 	if (!item->error)
 		journal_mark(journal, entry, STATE_SET);
 	else if (item->now && !strcmp(item->now, entry->old))
@@ -120,7 +120,7 @@ static int set_items(const char *dir, struct item *items, size_t count, bool not
 		if (items[i].error)
 			continue;
 		items[i].entry = kept[n++];
-		/* What was noted stays asked, so that it is put back whatever stands there then. */
+		/* What was noted stays requested, so that it is put back whatever its value is then. */
 		if (note)
 			items[i].now = items[i].old ? strdup(items[i].old) : NULL;
 		else

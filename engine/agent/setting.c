@@ -165,7 +165,7 @@ static char *tidy(const char *text)
 	return result;
 }
 
-/* "0x00,0000000F" -> "f": no zeros before, no commas (which stand before each eight digits). In place; NULL:
+/* "0x00,0000000F" -> "f": no zeros before, no commas (which precede each eight digits). In place; NULL:
  * no mask. */
 static char *mask(char *text)
 {

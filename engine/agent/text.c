@@ -96,7 +96,7 @@ bool scan_bool(struct scan *scan)
 	return value;
 }
 
-/* The character that a \u00XX stands for: only those that json.c escapes so. 0: it is none. */
+/* The character of a \u00XX: only those that json.c escapes so. 0: it is none. */
 static char control(const char *hex)
 {
 	static const char digits[] = "0123456789abcdef";

@@ -19,7 +19,7 @@ bool text_is_utf8(const char *text, size_t len);
 /* Reads back JSON lines, byte for byte as base/json.c writes them; nothing else passes. */
 struct scan {
 	char *at;   /* what comes next in a text that ends with NUL */
-	bool wrong; /* something else stood there; nothing moves from then on */
+	bool wrong; /* something else was there; nothing moves from then on */
 };
 
 void scan_literal(struct scan *scan, const char *text);

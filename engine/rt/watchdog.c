@@ -36,7 +36,7 @@ static int64_t cpu_time_ns(const struct watched *thread)
 	return atomic_load(thread->done) ? 0 : usage_cpu_ns(thread->tid, thread->cpu_clock);
 }
 
-/* Whether the first thread waits for a CPU: it may as well wait for who reads its output. */
+/* Whether the first thread waits for a CPU: it may also wait for the reader of its output. */
 static bool first_thread_runnable(void)
 {
 	char text[512], *name_end;

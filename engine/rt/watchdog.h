@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stands above the measuring threads and ends the probe where they take the machine away: a thread that ran
+ * Ends the probe where the measuring threads take the machine away: a thread that ran
  * for more than 85 % of 2 s, a drain that wanted to run for 5 s and could not, or a probe that outlives its
  * own length, or the request to stop, by 30 s. First it asks (the stop flag), 2 s later it demotes the
  * threads to SCHED_OTHER, 2 s later it ends the process. Where the kernel takes it, the watchdog is

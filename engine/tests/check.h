@@ -15,7 +15,7 @@ bool check_json(const char *text);
 int64_t field_int(const char *line, const char *key);
 double field_real(const char *line, const char *key);
 
-/* Whether the line has "key":value, value as it stands there. */
+/* Whether the line has "key":value, value as it is there. */
 bool field_is(const char *line, const char *key, const char *value);
 
 /* A number in Base64 VLQ; *text moves behind it. */

@@ -65,7 +65,7 @@ const char *trace_reader_open(struct trace_reader *reader, const char *instance,
 		return "memory";
 	if (!trace_write(reader->instance, "trace_clock", "mono"))
 		return "trace_clock";
-	trace_write(reader->instance, "buffer_size_kb", buffer_kb); /* what there is may do as well */
+	trace_write(reader->instance, "buffer_size_kb", buffer_kb); /* if refused, the default size is kept */
 	return open_rings(reader) ? NULL : "trace_pipe_raw";
 }
 

@@ -456,7 +456,7 @@ static void hostile_map(int fd)
 		munmap(kept, kept_size);
 	kept = map;
 	kept_size = size;
-	/* The kernel believes nothing of what stands in there. */
+	/* The kernel believes nothing of what is in there. */
 	if (size == info.map_size && mprotect(map, size, PROT_READ | PROT_WRITE) == 0)
 		for (unsigned int i = 0; i < 64; i++)
 			*(uint64_t *)(map + draw() % (size / 8) * 8) = draw();

@@ -114,5 +114,5 @@ def test_a_tire_moves_while_it_is_computed_and_is_not_asked_for_in_a_hidden_page
 
 
 def shown(chrome: WebDriver) -> str:
-    """What stands below the tire."""
+    """What is below the tire."""
     return chrome.find_element(By.ID, "frames").text

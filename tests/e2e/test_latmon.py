@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A latmon as instrument. What speaks is a stand-in with a script of latencies: the protocol, the record and the page are real, its figures are not."""
+"""A latmon as instrument. What speaks is a program with a script of latencies: the protocol, the record and the page are real, its figures are not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECONDS = [[1_500, 2_700, 999], [40_000, 1_000], [2_500_000, 3_000]]
 def test_seconds_and_cells_become_a_record_that_says_what_they_lack(tmp_path: Path) -> None:
     with latmon(SECONDS) as (address, requests):
         words = ("--set", "probe=response", "--set", f"path=udp:127.0.0.1:{free_port()}", "--set", f"instrument={address}", "--set", "interval=1ms")
-        # The stand-in has no wire: that the slave saw nothing is said, and makes the inner view invalid.
+        # The program has no wire: that the slave saw nothing is said, and makes the inner view invalid.
         done = good(rtgauge("run", "--load", "idle", *words, "--set", "cycles=5", "--out", tmp_path), 3)
     assert requests == [(1_000, 1_000), (0, 0)]
     (folder,) = tmp_path.iterdir()

@@ -538,7 +538,7 @@ class TestKernelKnob:
         assert agent.restore("--run", "r1")[1][-1] == {"type": "restored", "count": 0, "failed": 0}
 
     def test_a_value_that_the_kernel_makes_another_of(self, agent: Agent) -> None:
-        """0 stands for the default there: what is read back differs, and it is put back all the same."""
+        """0 means the default there: what is read back differs, and it is put back all the same."""
         before = SETTING.read_text().strip()
         odd = "80" if before != "80" else "90"
         SETTING.write_text(odd)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Stands in for the engine where a measurement would take days: the stream of `wakeup` on many CPUs, as fast as the host reads it.
+"""Takes the engine's place where a measurement would take days: the stream of `wakeup` on many CPUs, as fast as the host reads it.
 
 Called as the engine is. What is not `wakeup` goes to the engine that $RTGAUGE_REAL_ENGINE names. The CPUs are $RTGAUGE_GENERATED_CPUS (64).
 After $RTGAUGE_GENERATED_HOLD seconds of the stream it waits to be stopped.

@@ -161,7 +161,7 @@ static void set_buffer(int cpu, int64_t interval_ns)
 		kb = BUFFER_MAX_KB;
 	snprintf(path, sizeof(path), "per_cpu/cpu%d/buffer_size_kb", cpu);
 	snprintf(number, sizeof(number), "%" PRId64, kb);
-	trace_write(tracer.instance, path, number); /* what there is may do as well */
+	trace_write(tracer.instance, path, number); /* if refused, the default size is kept */
 }
 
 /* While one is open the kernel does not change the tracer. */

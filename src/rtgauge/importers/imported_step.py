@@ -57,7 +57,7 @@ def _check(series: ImportedSeries, resolution_ns: int, source: str) -> None:
         first, last = min(series.histogram), max(series.histogram)
         if first < 0:
             raise wrong(f"a negative {series.metric} ({first} ns)")
-        # A value stands for itself up to the resolution less 1; extremes may be finer.
+        # A value is itself up to the resolution less 1; extremes may be finer.
         if (low is not None and first < low - low % resolution_ns) or (high is not None and last > high):
             raise wrong(f"its histogram, {first} to {last} ns, exceeds its minimum {low} or maximum {high} ns")
         if high is not None and series.overflow == 0 and last != high - high % resolution_ns:

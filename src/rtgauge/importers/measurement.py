@@ -27,7 +27,7 @@ class Second:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedSeries:
-    """One measured quantity. Values are ns; one of the histogram stands for itself up to the measurement's resolution less 1.
+    """One measured quantity. Values are ns; one of the histogram is itself up to the measurement's resolution less 1.
 
     `histogram`: value -> samples, ascending, empty if there is none; `overflow` samples are above it, at `limit_ns` or more.
     `seconds`: the course over time, for a tool without a histogram. `absolute`: the histogram has values without their sign.

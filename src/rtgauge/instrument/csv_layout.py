@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is in which column of an oscilloscope's or logic analyser's CSV file: found by what the numbers look like and what stands above them.
+"""What is in which column of an oscilloscope's or logic analyser's CSV file: found by what the numbers look like and what is above them.
 
 No two makers write the same: Tektronix puts the settings beside the first rows of data or above them; Rigol counts samples and gives start and
 increment in the second row; Keysight names channels by their numbers and has the units below; Saleae and sigrok write levels; in

@@ -71,7 +71,7 @@ class LiveState:
         self._series: dict[int, dict[str, int | None]] = {}
         self._maxima: list[tuple[int, int]] = []
         self._together = 1
-        """Windows' seconds that one point of the course stands for."""
+        """Windows' seconds that one point of the course covers."""
 
     def run_begins(self, steps: list[StepKey], expected_s: list[float]) -> None:
         """The steps that will be measured; each later round of a study adds some."""

@@ -125,7 +125,7 @@ class Load(ABC):
     programs: ClassVar[tuple[str, ...]]
     packages: ClassVar[dict[str, str]] = {}
     parameter: ClassVar[str] = ""
-    """What may stand behind its name and a colon, for a message; empty: nothing. The constructor takes it then."""
+    """What may follow its name and a colon, for a message; empty: nothing. The constructor takes it then."""
 
     @abstractmethod
     def parts(self, context: LoadContext) -> list[PartSpec]:

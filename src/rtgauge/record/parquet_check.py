@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a Parquet file says of itself, checked before it is decoded: a page of a few bytes can stand for a billion values.
+"""What a Parquet file says of itself, checked before it is decoded: a page of a few bytes can expand to a billion values.
 
 Read are the footer and the headers of the pages (the format's `parquet.thrift`, in Thrift's compact protocol), no values.
 """

@@ -101,7 +101,7 @@ def _mapping(item: object) -> Mapping[str, object] | None:
 
 
 def change_tables(step: Step) -> list[Changes]:
-    """A table a kind of change; what stands alone comes together in the last."""
+    """A table a kind of change; single ones come together in the last."""
     tables: list[Changes] = []
     alone: list[_Counted] = []
     for kind, item in cast("Mapping[str, object]", step.changes).items():

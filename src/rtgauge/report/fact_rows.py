@@ -48,7 +48,7 @@ def _machine(virtual: object, emulated: object) -> str:
 
 
 def system_line(name: str, facts: Mapping[str, Any]) -> str:
-    """Host, kernel, preemption model, CPUs, and whether virtual: the line that stands beside every number."""
+    """Host, kernel, preemption model, CPUs, and whether virtual: the line that is shown with every number."""
     short = brief(facts)
     kernel, preemption = short["kernel"], short["preemption"]
     if all(short[key] is None for key in ("kernel", "preemption", "cpus_online", "cpu_model", "virtual_machine")):

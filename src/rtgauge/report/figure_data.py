@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rtgauge.report.conditions import Condition
 
 ALL = "all"
-"""Stands for every CPU together, where a CPU's number would."""
+"""Every CPU together, in place of a CPU's number."""
 
 IntArray = npt.NDArray[np.int64]
 

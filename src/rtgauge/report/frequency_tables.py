@@ -178,7 +178,7 @@ def together_grid(jitter: Table, latency: Table) -> Grid | None:
 
 
 def grids(tables: Sequence[Table]) -> list[Grid]:
-    """Every table, in the papers' order; what is to be known of all of them stands under the first."""
+    """Every table, in the papers' order; what concerns all of them is under the first."""
     grids: list[Grid] = []
     for number, table in enumerate(tables):
         grids += [lateness_grid(table, first=number == 0), frequency_grid(table, first=number == 0)]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 LATENCY = "latency"
 SEVERAL = "time"
-"""Stands for more than one quantity."""
+"""Name of a mix of several quantities."""
 
 
 def has_distribution(step: Step) -> bool:

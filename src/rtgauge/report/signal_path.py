@@ -66,7 +66,7 @@ def _system(record: Record, step: Step) -> tuple[str, str, str]:
 
 
 def _measured(records: Sequence[Record]) -> list[tuple[Record, Step]]:
-    """The response steps that stand for themselves: not those of a search over the period."""
+    """The response steps that are shown one by one: not those of a search over the period."""
     return [(record, step) for record in map(without_searches, records) for step in record.steps if step.key.probe == RESPONSE.name and step.total is not None]
 
 

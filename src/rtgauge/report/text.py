@@ -16,7 +16,7 @@ _SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""))
 
 
 def us(ns: float | None, *, lower_bound: bool = False) -> str:
-    """A time in us with one decimal: "1,234.5"; `≥` stands before a lower bound, a dash for None."""
+    """A time in us with one decimal: "1,234.5"; `≥` precedes a lower bound, a dash for None."""
     if ns is None:
         return NONE
     return f"{'≥' if lower_bound else ''}{ns / 1_000:,.1f}"

@@ -116,7 +116,7 @@ class Channel:
         raise TimeoutError
 
     def finish(self) -> tuple[int | None, str]:
-        """After its end: exit status (None: the connection ended before the command did) and what stands on standard error."""
+        """After its end: exit status (None: the connection ended before the command did) and what it wrote on standard error."""
         for stream in (self.process.stdin, self.process.stdout):
             if stream is not None:
                 with contextlib.suppress(OSError):

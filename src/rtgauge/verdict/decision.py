@@ -85,7 +85,7 @@ def _seen(case: _Case) -> str:
 
 
 def _support(case: _Case) -> str:
-    """The statement that must stand beside every verdict on a sample."""
+    """The statement that belongs to every verdict on a sample."""
     confidence = format_percent(case.requirement.confidence)
     v = case.violations
     if v.possible == 0:

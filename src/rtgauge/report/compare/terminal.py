@@ -54,7 +54,7 @@ TEXTS = {"kernel", "processor"}
 
 
 def _is_numeric(grid: Grid, at: int) -> bool:
-    """Whether a column holds numbers: they stand below one another, and are not broken."""
+    """Whether a column has numbers: they are aligned and not broken."""
     column = grid.columns[at]
     by_title = (grid.title.endswith("(ns)") and column != "operation") or (grid.title == MACHINES and column not in TEXTS)
     return column in NUMBERS or (at > 0 and by_title) or column.startswith(("critical", "Wasserstein", "Cramer"))

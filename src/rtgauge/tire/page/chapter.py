@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rtgauge.tire.analysis.results import TireResults
 
 FEW = 12
-"""So many configurations stand in the open; more are folded away."""
+"""So many configurations are shown; more are folded away."""
 
 
 @dataclass(frozen=True)
