@@ -38,6 +38,7 @@ EMULATED = "emulated"
 USER_SPACE = "user space"
 CONTEXT = ("context",)
 """Of the parameters the one that only kernel space has."""
+RT = ("rt",)
 EXPLAIN, EXPLAIN_EVENTS = ("explain",), ("explain_events",)
 UNIPROCESSOR = "Single"
 """The deployment with which the papers compare the others."""
@@ -155,7 +156,7 @@ def _own_leaves(step: Step) -> dict[tuple[str, ...], Any]:
     known = {
         path: value for path, value in leaves.items() if not path[0].startswith("explain") or (explained and path == EXPLAIN_EVENTS and value != "default")
     }
-    return known | {EXPLAIN: explained}
+    return known | {EXPLAIN: explained, RT: step.key.rt}
 
 
 def _parameter(name: str, value: Any) -> str:

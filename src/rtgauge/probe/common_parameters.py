@@ -46,6 +46,11 @@ Space = Literal["user", "kernel"]
 SPACE: Any = Field(default="user", alias="space", description="where the task runs: user, or kernel")
 """For probes that measure in kernel space too."""
 
+Runtime = Literal["linux", "cobalt"]
+"""What the measured threads run on: Linux, or a co-kernel beside it. Each but linux is an engine of its own (target/engine_path.py)."""
+RT: Any = Field(default="linux", alias="rt", description="what the measured threads run on: linux, or cobalt (Xenomai 3 on the target)")
+"""For probes that a co-kernel's engine has too."""
+
 FIRST_CPU: Any = Field(default=None, alias="cpu", description="the first of these CPUs is measured; a second task takes its CPU from the others")
 """For probes that measure on one CPU."""
 
@@ -89,7 +94,7 @@ class MeasuringProbe(Probe):
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
         """The engine's command line."""
-        given = {name: value for name, value in parameters.items() if value is not None and name != "samples"}
+        given = {name: value for name, value in parameters.items() if value is not None and name not in ("samples", "rt")}
         if "count" in given:
             del given["duration_ns"]
         if samples_dir is not None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from rtgauge.probe.common_parameters import LONGEST, SPACE, DmaLatencyUs, OnOff, Space
+from rtgauge.probe.common_parameters import LONGEST, RT, SPACE, DmaLatencyUs, OnOff, Runtime, Space
 from rtgauge.probe.descriptor import TRACE_INSTANCE, Bound, Metric, Pace, Probe
 from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns, is_explained
 from rtgauge.units import NS_PER_UNIT, parse_duration_ns
@@ -22,6 +22,7 @@ class WakeupParameters(ExplainParameters):
 
     cpu: CpuList | None = Field(default=None, alias="cpu", description="CPUs to measure, e.g. 0-3,6; all that may be used where it is not given")
     space: Space = SPACE
+    rt: Runtime = RT
     interval_ns: DurationNs = Field(default=1_000_000, alias="interval", description="time between two releases of a thread; the papers have 100us")
     policy: Literal["fifo", "rr", "other", "deadline"] = Field(default="fifo", alias="policy", description="scheduling policy")
     priority: int = Field(default=98, alias="priority", ge=1, le=99, description="real-time priority")
@@ -59,7 +60,15 @@ class WakeupParameters(ExplainParameters):
         self.check_explain()
         if self.space == "kernel":
             self._check_kernel_space()
+        if self.rt != "linux":
+            self._check_cokernel()
         return self
+
+    def _check_cokernel(self) -> None:
+        refused = {"space kernel": self.space == "kernel", "policy deadline": self.policy == "deadline", "explain": self.explain}
+        for words, given in refused.items():
+            if given:
+                raise ValueError(f"{words} is of Linux: leave it out, or leave rt {self.rt} out")
 
     def _check_kernel_space(self) -> None:
         if self.interval_ns % NS_PER_UNIT["us"] or not LEAST_TIMERLAT_NS <= self.interval_ns <= MOST_TIMERLAT_NS:
@@ -132,6 +141,7 @@ On each CPU one thread sleeps until a given time, reads the clock when it runs a
         "--count 100000 --samples latencies.csv",
         "--duration 1h --stop-at 500us --json",
         "--space kernel --interval 1ms --duration 1min",
+        "--rt cobalt --target lab:xenomai",
         "--explain --explain-above 100us",
     ),
     parameters=WakeupParameters,

@@ -49,6 +49,10 @@ class Mark(Model):
     series: int | None = None
 
 
+COKERNELS = {"cobalt": "Cobalt"}
+"""Parameter `rt` -> the co-kernel's name."""
+
+
 class ThreadCounts(Model):
     """The kernel's counters of the measuring thread; None: could not be read."""
 
@@ -58,6 +62,8 @@ class ThreadCounts(Model):
     major_faults: int | None = None
     run_delay_ns: int | None = None
     cpu_ns: int | None = None
+    context_switches: int | None = Field(default=None, description="of a co-kernel, which does not tell voluntary ones from others")
+    mode_switches: int | None = Field(default=None, description="how often a co-kernel handed the thread to Linux")
 
 
 class Distribution(Model):
@@ -255,6 +261,11 @@ class StepKey(Model):
     def space(self) -> str:
         """Where the measured task ran: user, or kernel; user in records of before there was a choice."""
         return str(self.parameters.get("space", "user"))
+
+    @property
+    def rt(self) -> str:
+        """What the measured threads ran on: linux, or a co-kernel such as cobalt; linux in records of before there was a choice."""
+        return str(self.parameters.get("rt", "linux"))
 
     @property
     def peer(self) -> tuple[str, str] | None:

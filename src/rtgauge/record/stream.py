@@ -42,6 +42,7 @@ class Hello(Line):
     cpus_not_measured: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     clock: dict[str, Any] = Field(default_factory=dict)
     dma_latency: dict[str, Any] | None = None
+    runtime: str = Field(default="linux", description="what the measured threads run on, where that is a co-kernel: cobalt")
     busy_loop: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]], description="taskset: what its busy loop costs, a task")
 
 

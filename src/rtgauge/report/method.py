@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from rtgauge.record.model import Calibration, Step
     from rtgauge.record.reader import Record
 
+COKERNEL_METHOD = {
+    "cobalt": (
+        "On Cobalt the measured threads are threads of Xenomai's co-kernel, which takes the timer before Linux does: what they wait for, lock and read the "
+        "clock by are Cobalt's calls. How often a thread was handed to Linux while it measured is in the table of threads; it should be 0. Control and output "
+        "of the engine run on Linux."
+    ),
+}
+
 COMMON = (
     "Nothing was taken off a latency, not the cost of reading the clock either. The largest values are exact. Quantiles are nearest-rank, from a "
     "histogram of 1 % or better unless raw samples were kept; one that falls beyond the histogram's 10 s is a lower bound and shown with ≥. "
@@ -29,7 +37,8 @@ def method_words(record: Record) -> list[str]:
     paragraphs = [PROBES[probe].kernel_method if space == "kernel" else PROBES[probe].method for probe, space in measured]
     foreign = dict.fromkeys(step.tool for step in record.steps if step.key.tool != "rtgauge")
     others = [f"Steps measured by {tool} have the figures that it printed; what it counts as a latency and leaves out is its own choice." for tool in foreign]
-    return [*(paragraph for paragraph in paragraphs if paragraph is not None), *others, COMMON]
+    cokernels = [COKERNEL_METHOD[rt] for rt in dict.fromkeys(step.key.rt for step in record.steps) if rt in COKERNEL_METHOD]
+    return [*(paragraph for paragraph in paragraphs if paragraph is not None), *cokernels, *others, COMMON]
 
 
 def tools(record: Record) -> list[str]:

@@ -141,5 +141,7 @@ def thread_rows(series: Sequence[SeriesSummary]) -> list[ThreadRow]:
             "run delay": us(thread.run_delay_ns),
             "CPU time": us(thread.cpu_ns),
         }
+        if any(other.thread is not None and other.thread.mode_switches is not None for other in series):
+            cells |= {"switches": whole(thread.context_switches), "switches to Linux": whole(thread.mode_switches)}
         rows.append(ThreadRow(series_name(summary), cells))
     return rows

@@ -12,6 +12,7 @@ from rtgauge.record.model import LeftOut, StepKey
 from rtgauge.runner import cross_check, instrument_step, peer_step
 from rtgauge.runner.context import DeploymentStrategy, NotHere, RunContext
 from rtgauge.runner.deploy_live import left_out, with_modules
+from rtgauge.runner.engine_start import start_engine
 from rtgauge.runner.engine_stream import arm_and_stop
 from rtgauge.system.kernel_modules import NoModules
 from rtgauge.target.address import LOCAL
@@ -66,7 +67,7 @@ def _arm_and_stop(key: StepKey, context: RunContext) -> None:
         return
     probe = probes.get(key.probe)
     # the tracefs instance is made for the step itself
-    program = context.target.engine(*probe.arguments(probe.untraced(key.parameters), None), group=context.group)
+    program = start_engine(key, context, probe.arguments(probe.untraced(key.parameters), None))
     refused, status = arm_and_stop(program, context.target)
     if refused is not None:
         raise refused

@@ -22,6 +22,7 @@ from rtgauge.record.summary import summarise_step
 from rtgauge.record.windows import merge
 from rtgauge.runner import instrument_step, peer_step
 from rtgauge.runner.context import Abandoned, LoadFailed, RunContext, abandon, is_emulated, now_utc
+from rtgauge.runner.engine_start import start_engine
 from rtgauge.runner.engine_stream import EngineStream, Measured, as_exception, follow
 from rtgauge.runner.resume_state import StepInProgress
 from rtgauge.system.changes import CHANGE_PATHS, changes
@@ -129,7 +130,7 @@ def _measure_one_end(step: StepInProgress, context: RunContext, folder: Path) ->
     """By one engine on the target, which may measure already."""
     target = context.target
     files = _files_folder(step.key, target, folder)
-    program = step.picked_up or target.engine(*probes.get(step.key.probe).arguments(step.key.parameters, files), group=context.group)
+    program = step.picked_up or start_engine(step.key, context, probes.get(step.key.probe).arguments(step.key.parameters, files))
 
     def begin(_: EngineStream) -> None:
         _begin_beside(context, step.load)
@@ -231,13 +232,13 @@ def _put_together(step_id: str, begun: StepInProgress, context: RunContext, meas
     step = Step(
         id=step_id,
         key=key,
-        tool=f"rtgauge-engine {hello.engine}",
+        tool=f"rtgauge-engine {hello.engine}" if hello.runtime == "linux" else f"rtgauge-engine-{hello.runtime} {hello.engine}",
         started=begun.started,
         ended=now_utc(),
         start_ns=cast("int | None", measuring["start_ns"].min()),
         end_ns=cast("int | None", measuring["end_ns"].max()),
         end_reason=measured.end_reason or (result.end.reason if result.end is not None else "died"),
-        parameters=hello.parameters | ({"space": key.space} if "space" in key.parameters else {}),
+        parameters=hello.parameters | {name: shown for name, shown in (("space", key.space), ("rt", key.rt)) if name in key.parameters},
         cpus=hello.cpus,
         cpus_not_measured=hello.cpus_not_measured,
         clock=hello.clock | ({"busy_loop": hello.busy_loop} if hello.busy_loop else {}),

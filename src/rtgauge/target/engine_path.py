@@ -20,7 +20,26 @@ MACHINES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64"
 """What `uname -m` says -> the architecture."""
 COMPILERS = {"x86_64": "x86_64-linux-gnu-gcc", "aarch64": "aarch64-linux-gnu-gcc", "armhf": "arm-linux-gnueabihf-gcc"}
 PACKAGES = {"x86_64": "gcc-x86-64-linux-gnu", "aarch64": "gcc-aarch64-linux-gnu", "armhf": "gcc-arm-linux-gnueabihf"}
+CONFIG = {"cobalt": "xeno-config"}
+"""Co-kernel -> the program of its own that says how to build for it."""
 BUILD_S = 300
+
+
+def cokernel_engine(machine: str, runtime: str) -> Path:
+    """Path of the engine for a co-kernel (`runtime`: cobalt) on a target whose `uname -m` says `machine`: $RTGAUGE_ENGINE_COBALT, or the package's.
+
+    It is linked with the co-kernel's own libraries, so that it is there only where rtgauge was installed beside them. Raises MeasureError.
+    """
+    variable = f"RTGAUGE_ENGINE_{runtime.upper()}"
+    architecture = MACHINES.get(machine)
+    own = architecture == MACHINES.get(platform.machine())
+    named = os.environ.get(variable)
+    path = Path(named) if named else PACKAGE / "bin" / (f"{NAME}-{runtime}" if own else f"{NAME}-{runtime}-{architecture}")
+    if not os.access(path, os.X_OK):
+        raise MeasureError(
+            f"the engine for {runtime} is missing: there is no {path}; install rtgauge where {CONFIG[runtime]} is in PATH (docs/cokernels.md), or set {variable}"
+        )
+    return path
 
 
 def engine_path() -> Path:

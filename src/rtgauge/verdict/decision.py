@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.analysis.comparison_scope import SEGMENT
 from rtgauge.analysis.confidence import activations_needed, lower_bound, upper_bound
-from rtgauge.record.model import Severity, Step, Verdict, VerdictWord
+from rtgauge.record.model import COKERNELS, Severity, Step, Verdict, VerdictWord
 from rtgauge.system.fact_summary import brief
 from rtgauge.units import format_count, format_duration, format_share, format_time, plural
 from rtgauge.verdict.next_step import Done, next_for_doubt, next_for_failure, next_for_invalid, next_when_close, next_when_held, next_with_more
@@ -81,6 +81,8 @@ def _seen(case: _Case) -> str:
         parts.append(f"{format_count(v.missed)} missed")
     if case.step.key.space == "kernel":
         parts[0] += " in kernel space"
+    if case.step.key.rt != "linux":
+        parts[0] += f" on {COKERNELS.get(case.step.key.rt, case.step.key.rt)}"
     return ", ".join(parts)
 
 

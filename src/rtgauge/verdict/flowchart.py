@@ -93,7 +93,7 @@ class _Case:
 
 
 def kernel_of(facts: dict[str, Any]) -> str | None:
-    """stock or preempt-rt; None where the record does not say. What the engine measures is Linux's own task, also on a kernel with Xenomai beside it."""
+    """stock or preempt-rt; None where the record does not say."""
     model = brief(facts)["preemption"]
     return None if model is None else "preempt-rt" if model == "PREEMPT_RT" else "stock"
 
@@ -119,6 +119,7 @@ def _sorted_out(
         for step in record.steps:
             facts = record.system(step.key.targets.get("self", next(iter(step.key.targets.values()), "local")))
             kernel = kernel_of(facts)
+            kernel = "xenomai" if step.key.rt == "cobalt" else kernel
             ways = flowchart.measured_by(kernel or "", step.key.space)
             why = _why_not(step, requirement, facts)
             if why is None and not ways:
