@@ -36,9 +36,8 @@ def cokernel_engine(machine: str, runtime: str) -> Path:
     named = os.environ.get(variable)
     path = Path(named) if named else PACKAGE / "bin" / (f"{NAME}-{runtime}" if own else f"{NAME}-{runtime}-{architecture}")
     if not os.access(path, os.X_OK):
-        raise MeasureError(
-            f"the engine for {runtime} is missing: there is no {path}; install rtgauge where {CONFIG[runtime]} is in PATH (docs/cokernels.md), or set {variable}"
-        )
+        remedy = f"install rtgauge where {CONFIG[runtime]} is in PATH, or set {variable} (docs/cokernels.md)"
+        raise MeasureError(f"the engine for {runtime} is missing: there is no {path}; {remedy}")
     return path
 
 
