@@ -75,7 +75,8 @@ def list_guests(json: Json = False) -> None:
         state = "not built" if image is None else "built"
         if running is not None:
             how = "emulated" if running.accelerator == "tcg" else "KVM"
-            state = f"running, {how}, ssh port {running.port}" + (f", {running.append}" if running.append else "")
+            how += ", instruction clock" if running.icount else ""
+            state = f"running, {how}, {'serial line at' if running.serial else 'ssh'} port {running.port}" + (f", {running.append}" if running.append else "")
         table.add_row(guest.name, guest.about, image.release if image is not None else "", state)
     Console().print(table)
 
@@ -106,22 +107,31 @@ def boot(
     memory: Annotated[int, typer.Option(min=256, max=1 << 20, metavar="MIB", help="Memory in MiB.")] = 1024,
     port: Annotated[int | None, typer.Option(min=1, max=65535, metavar="N", help="Port for ssh on the loopback interface; default: a free one.")] = None,
     accel: Annotated[str, typer.Option(metavar="NAME", help="tcg (emulation), kvm, or auto: KVM if a trial boot succeeds.")] = "auto",
+    icount: Annotated[bool, typer.Option("--icount", help="Emulate one CPU whose clock counts its instructions: calmer, and slower on a busy host.")] = False,
 ) -> None:
     """Boot a guest and wait until ssh answers.
 
-    Builds the image first if necessary.
+    Builds the image first if necessary. With --icount the guest's time goes on with its instructions, not with the host's clock,
+    so that a busy host does not show in its latencies.
 
     \b
     Examples:
       rtgauge lab boot debian-rt
+      rtgauge lab boot debian-rt --icount
       rtgauge lab boot debian --append "isolcpus=1" --smp 4
     """
-    options = _options(append, smp, memory, port, accel)
+    options = _options(append, smp, memory, port, accel, icount=icount)
     from rtgauge.lab.boot_guest import boot as boot_guest
     from rtgauge.lab.guest import find_guest
     from rtgauge.lab.image import build as build_image
 
     guest = find_guest(name)
+    if guest.serial:
+        from dataclasses import replace
+
+        from rtgauge.target.engine_path import engine_path
+
+        options = replace(options, engine=engine_path())
     image = build_image(guest, _say)
     _say(f"booting lab:{name}, kernel {image.release}")
     running = boot_guest(guest, image, options, _say)
@@ -129,14 +139,14 @@ def boot(
     _say(f"lab:{name} is up after {running.boot_s} s, {how}")
 
 
-def _options(append: str, smp: str | None, memory: int, port: int | None, accel: str) -> BootOptions:
+def _options(append: str, smp: str | None, memory: int, port: int | None, accel: str, *, icount: bool) -> BootOptions:
     from rtgauge.errors import InputError
     from rtgauge.lab.qemu import BootOptions
 
     accelerators: dict[str, Accelerator | None] = {"auto": None, "tcg": "tcg", "kvm": "kvm"}
     if accel not in accelerators:
         raise InputError(f"--accel {accel[:40]}: give auto, tcg or kvm")
-    return BootOptions(append=append, smp=smp, memory_mib=memory, port=port, accelerator=accelerators[accel])
+    return BootOptions(append=append, smp=smp, memory_mib=memory, port=port, accelerator=accelerators[accel], icount=icount)
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -157,7 +167,7 @@ def shell(context: typer.Context, name: Name) -> None:
     from rtgauge.lab.running_guests import running_guest
     from rtgauge.lab.ssh import ssh_command
 
-    command = ssh_command(name, running_guest(name).port)
+    command = ssh_command(running_guest(name))
     arguments = context.args if len(context.args) < 2 else [shlex.join(context.args)]
     os.execvp(command[0], [*command, *arguments])  # noqa: S606 - no shell: ssh replaces this process
 
@@ -213,14 +223,17 @@ def add(
     overlay: Annotated[Path | None, typer.Option(metavar="DIR", help="Files to add: DIR/etc/x becomes /etc/x in the guest.")] = None,
     append: Annotated[str, typer.Option(metavar="TEXT", help="Kernel parameters for every boot.")] = "",
     arm64: Annotated[bool, typer.Option("--arm64", help="The kernel is for arm64.")] = False,
+    serial: Annotated[bool, typer.Option("--serial", help="A guest without disk and network: it is reached over a serial line, and keeps nothing.")] = False,
 ) -> None:
     """Add a guest with your own kernel.
 
     The kernel needs, built in or as modules: virtio PCI, block and network drivers, ext4, devtmpfs, an initial RAM disk and a serial console.
+    With --serial: devtmpfs, an initial RAM disk, pseudo terminals and two 8250 serial lines, all built in.
 
     \b
     Examples:
       rtgauge lab add xenomai --kernel bzImage --modules lib/modules
+      rtgauge lab add rtai --kernel bzImage --overlay root/ --serial
     """
     from rtgauge.lab.guest import Guest, check_name, guests
     from rtgauge.lab.guest import add as add_guest
@@ -234,6 +247,7 @@ def add(
         modules=modules.absolute() if modules is not None else None,
         overlay=overlay.absolute() if overlay is not None else None,
         append=check_append(append),
+        serial=serial,
     )
     replaces = name in guests()
     add_guest(guest)

@@ -18,10 +18,22 @@ from rtgauge.lab import paths
 from rtgauge.lab.accelerator import choose
 from rtgauge.lab.disk import make_empty_disk
 from rtgauge.lab.guest import find_guest
-from rtgauge.lab.image import image_of
+from rtgauge.lab.image import image_of, write_initrd_with
 from rtgauge.lab.paths import folder_of, open_lock
-from rtgauge.lab.qemu import TOPOLOGY, BootOptions, command
-from rtgauge.lab.running_guests import Running, console_of, end_of_console, find_running, keep, kill, last_console_lines, process_of, running_guest, stop
+from rtgauge.lab.qemu import INITRD, BootOptions, command, cpus, with_engine
+from rtgauge.lab.running_guests import (
+    Running,
+    console_of,
+    end_of_console,
+    find_running,
+    keep,
+    kill,
+    last_console_lines,
+    process_of,
+    run_in,
+    running_guest,
+    stop,
+)
 from rtgauge.record.files import write_whole
 
 if TYPE_CHECKING:
@@ -37,7 +49,7 @@ PANIC = b"Kernel panic - not syncing"
 SLOWEST_BOOT_S = 180.0
 """Emulation on a busy machine is slow."""
 PORT_TRIES = 5
-TAKEN = "Could not set up host forwarding rule"
+TAKEN = re.compile("Could not set up host forwarding rule|Address already in use")
 NO_MEMORY = "cannot set up guest memory"
 LITTLE_MIB = 512
 ROOM_MIB = 128
@@ -91,13 +103,18 @@ def boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str], 
 def _boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str], None]) -> Running:
     name, folder = guest.name, folder_of(guest.name)
     _check_memory(name, options.memory_mib)
-    accelerator = options.accelerator or choose(guest, image, say)
+    smp = cpus(guest, options)
+    accelerator = options.accelerator or ("tcg" if options.icount else choose(guest, image, say))
+    if options.icount and accelerator != "tcg":
+        raise InputError("--icount counts the instructions of an emulated processor: leave --accel kvm out")
     disk = folder / "disk"
-    if not disk.exists():
+    if not guest.serial and not disk.exists():
         with tempfile.TemporaryDirectory(dir=folder, prefix=".new-") as aside:
             new = Path(aside) / "disk"
             make_empty_disk(new, DISK_MIB)
             new.replace(disk)
+    if options.engine is not None and with_engine(guest, options):
+        write_initrd_with(image, options.engine, folder / INITRD)
     start = time.monotonic()
     port, key = _start_and_wait(guest, image, options, accelerator, say)
     write_whole(folder / "known_hosts", f"rtgauge-lab-{name} {key}\n".encode())
@@ -107,14 +124,28 @@ def _boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str],
         port=port,
         accelerator=accelerator,
         append=options.append,
-        smp=options.smp or TOPOLOGY[guest.architecture],
+        smp=smp,
         release=image.release,
         boot_s=round(time.monotonic() - start, 1),
         memory_mib=options.memory_mib,
         asked_port=options.port,
+        icount=options.icount,
+        serial=guest.serial,
     )
     keep(running)
+    if guest.serial:
+        _open_line(running)
     return running
+
+
+def _open_line(running: Running) -> None:
+    """Begin the connection that all others share (`ssh_options`), out of reach of a Ctrl-C in the terminal. Raises BootError."""
+    done = run_in(running, "true", SLOWEST_BOOT_S)
+    if done is None or done.returncode:
+        problem = f"lab:{running.name} does not answer on its second serial line"
+        error = BootError.of(running.name, f"{problem} ({done.stderr.strip()[-200:]})" if done is not None and done.stderr.strip() else problem)
+        kill(running.name)
+        raise error
 
 
 def boot_again(guest: Guest, image: Image, options: BootOptions, say: Callable[[str], None]) -> Running:
@@ -170,9 +201,10 @@ def _start(guest: Guest, image: Image, options: BootOptions, accelerator: Accele
         if done.returncode == 0:
             return port
         errors = done.stderr
-        if TAKEN in errors and options.port is not None:
+        taken = TAKEN.search(errors) is not None
+        if taken and options.port is not None:
             raise MeasureError(f"port {port} is in use: choose another one with --port, or leave it out for a free one")
-        if TAKEN not in errors:
+        if not taken:
             break
     lines = [line for line in errors.strip().splitlines() if "warning" not in line.lower()]
     last = lines[-1][-300:] if lines else "no message"
@@ -205,15 +237,18 @@ def _wait_until_ready(name: str, timeout_s: float) -> str:
         time.sleep(0.05)
 
 
-def ready_guest(name: str) -> Running:
-    """The running guest, booted if necessary. Raises InputError if there is no image, MeasureError if it does not boot."""
+def ready_guest(name: str, engine: Callable[[], Path]) -> Running:
+    """The running guest, booted if necessary, then with the engine that `engine` gives (`BootOptions.engine`).
+
+    Raises InputError if there is no image, MeasureError if it does not boot.
+    """
     guest = find_guest(name)
     running = find_running(name)
     if running is not None:
         return running
     image = image_of(guest)
     _say(f"lab:{name} is not running: booting it")
-    running = boot(guest, image, BootOptions(), _say, or_running=True)
+    running = boot(guest, image, BootOptions(engine=engine() if guest.serial else None), _say, or_running=True)
     _say(f"lab:{name} booted in {running.boot_s} s and keeps running; stop it with: rtgauge lab stop {name}")
     return running
 
@@ -225,9 +260,10 @@ def _say(text: str) -> None:
 class Reboots:
     """Reboots a running guest with other kernel parameters, and in the end with those that it had."""
 
-    def __init__(self, name: str, say: Callable[[str], None]) -> None:
-        """`say` gets progress messages. Raises InputError for a guest that is not running."""
+    def __init__(self, name: str, engine: Path, say: Callable[[str], None]) -> None:
+        """`engine`: `BootOptions.engine`; `say` gets progress messages. Raises InputError for a guest that is not running."""
         self._guest = find_guest(name)
+        self._engine = engine
         self._image = image_of(self._guest)
         self._say = say
         self._original = running_guest(name)
@@ -242,7 +278,15 @@ class Reboots:
         original = self._original
         # the accelerator is known to work: the guest runs with it
         accelerator = cast("Accelerator", original.accelerator)
-        options = BootOptions(append=append, smp=original.smp, memory_mib=original.memory_mib, port=original.asked_port, accelerator=accelerator)
+        options = BootOptions(
+            append=append,
+            smp=original.smp,
+            memory_mib=original.memory_mib,
+            port=original.asked_port,
+            accelerator=accelerator,
+            icount=original.icount,
+            engine=self._engine,
+        )
         boot_again(self._guest, self._image, options, self._say)
 
     def console(self) -> bytes:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import stat
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
@@ -41,10 +42,10 @@ class CpioWriter:
         self.folder(name.rpartition("/")[0])
         self._entry(name, stat.S_IFLNK | 0o777, points_to.encode())
 
-    def tree(self, root: Path) -> None:
-        """Add everything below `root`: folders, regular files and links, with their modes."""
+    def tree(self, root: Path, place: str = "") -> None:
+        """Add everything below `root` to the folder `place`: folders, regular files and links, with their modes."""
         for path in sorted(root.rglob("*")):
-            name = path.relative_to(root).as_posix()
+            name = str(PurePosixPath(place, path.relative_to(root)))
             if path.is_symlink():
                 self.link(name, str(path.readlink()))
             elif path.is_dir():

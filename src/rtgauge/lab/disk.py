@@ -15,12 +15,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def _mke2fs(options: Sequence[str], disk: Path, mebibytes: int) -> None:
+def _program(name: str) -> str:
+    """The path of one of e2fsprogs' programs, which are not on every user's PATH. Raises MeasureError."""
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
-    program = shutil.which("mke2fs", path=path)
+    program = shutil.which(name, path=path)
     if program is None:
-        raise MeasureError("mke2fs, which creates the guests' disks, is not installed: apt-get install e2fsprogs")
-    command = [program, "-q", "-F", "-t", "ext4", *options, str(disk), f"{mebibytes}M"]
+        raise MeasureError(f"{name}, which the guests' disks need, is not installed: apt-get install e2fsprogs")
+    return program
+
+
+def _mke2fs(options: Sequence[str], disk: Path, mebibytes: int) -> None:
+    command = [_program("mke2fs"), "-q", "-F", "-t", "ext4", *options, str(disk), f"{mebibytes}M"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
         disk.unlink(missing_ok=True)
@@ -36,3 +41,20 @@ def make_disk_of(folder: Path, disk: Path) -> None:
 def make_empty_disk(disk: Path, mebibytes: int) -> None:
     """Create an empty disk as a sparse file. Raises MeasureError."""
     _mke2fs(["-E", "lazy_itable_init=1,lazy_journal_init=1"], disk, mebibytes)
+
+
+def unpack_disk(disk: Path, folder: Path) -> None:
+    """Copy the content of a disk to the existing `folder`, without mounting it. Raises MeasureError."""
+    # debugfs has no words for spaces or quotes in a path: it writes into its working directory
+    done = subprocess.run(
+        [_program("debugfs"), "-R", "rdump / .", str(disk.absolute())],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    # it ends with status 0 in any case
+    if not any(folder.iterdir()):
+        raise MeasureError(f"cannot unpack the guest's programs: {done.stderr.strip()[-200:]}")

@@ -35,6 +35,8 @@ class Guest(BaseModel):
     overlay: Path | None = None
     append: str = ""
     """Kernel parameters for every boot."""
+    serial: bool = False
+    """Neither disk nor network: everything is in the initial RAM disk, and ssh goes over a second serial line."""
 
 
 def _debian(name: str, architecture: Architecture, package: str, about: str) -> Guest:
@@ -87,6 +89,8 @@ def add(guest: Guest) -> None:
     if guest.kernel is None or not guest.kernel.is_file():
         raise InputError(f"there is no kernel {guest.kernel}: give a bzImage (x86-64) or an Image (arm64)")
     _check_kernel(guest.kernel, guest.architecture)
+    if guest.serial and guest.architecture != "x86_64":
+        raise InputError("--serial: QEMU's Arm machine has one serial line, which is the console; leave --serial out")
     for folder in (guest.modules, guest.overlay):
         if folder is not None and not folder.is_dir():
             raise InputError(f"{folder} is not a folder")

@@ -8,25 +8,27 @@ import hashlib
 import json
 import secrets
 import shutil
+import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.lab import paths
 from rtgauge.lab.cpio import CpioWriter
-from rtgauge.lab.disk import make_disk_of
+from rtgauge.lab.disk import make_disk_of, unpack_disk
 from rtgauge.lab.guest import SUITE
 from rtgauge.lab.kernel_image import bootable
 from rtgauge.lab.modules import WANTED, find_modules, with_needs
 from rtgauge.lab.packages import fetch
+from rtgauge.lab.qemu import INITRD, SERIAL_LINE
 from rtgauge.lab.ssh import public_key
 from rtgauge.lab.userland import FILES, PACKAGES, PROGRAMS, pick
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
-    from pathlib import Path
     from typing import BinaryIO
 
     from rtgauge.lab.guest import Guest
@@ -34,9 +36,12 @@ if TYPE_CHECKING:
 
 KERNEL_TOOLS = "tiny-initramfs"
 """Debian's kernel packages depend on an initramfs generator; this is the smallest one, and it is not used."""
+SOURCES = ("image.py", "kernel_image.py", "guest_files/init", "guest_files/inittab", "guest_files/serve-line")
 BUILDING = ".build-"
 CONFIG = "config-"
-KERNEL, INITRD, ABOUT, USR, BUSYBOX = "kernel", "initrd", "about.json", "usr.ext4", "busybox"
+KERNEL, ABOUT, USR, BUSYBOX = "kernel", "about.json", "usr.ext4", "busybox"
+ENGINES = "opt/rtgauge"
+"""Where an engine lies in a guest that has only serial lines, named by its SHA-256."""
 ACCOUNTS = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"
 GROUP = "root:x:0:\ntty:x:5:\nnogroup:x:65534:\n"
 
@@ -83,7 +88,7 @@ def _guest_file(name: str) -> bytes:
 def _sources() -> list[Any]:
     """Digests of the parts of rtgauge that determine an image."""
     own = resources.files("rtgauge.lab")
-    return [hashlib.sha256((own / name).read_bytes()).hexdigest() for name in ("image.py", "kernel_image.py", "guest_files/init", "guest_files/inittab")]
+    return [hashlib.sha256((own / name).read_bytes()).hexdigest() for name in SOURCES]
 
 
 def _userland_place(architecture: Architecture) -> Path:
@@ -96,6 +101,7 @@ def _place(guest: Guest) -> Path:
         _userland_place(guest.architecture).name,
         guest.package,
         guest.append,
+        guest.serial,
         _listing(guest.kernel),
         _listing(guest.modules),
         _listing(guest.overlay),
@@ -173,8 +179,8 @@ def _kernel_package(guest: Guest, package: str, folder: Path, say: Callable[[str
     return place
 
 
-def _write_initrd(guest: Guest, busybox: bytes, modules: Mapping[str, bytes], configuration: Path | None, file: BinaryIO) -> None:
-    """Write BusyBox, modules, the kernel's configuration (for the audit), settings, the ssh key and the overlay."""
+def _write_initrd(guest: Guest, userland: Path, modules: Mapping[str, bytes], configuration: Path | None, file: BinaryIO) -> None:
+    """Write BusyBox, modules, the kernel's configuration (for the audit), settings, the ssh key, without a disk all programs, and the overlay."""
     cpio = CpioWriter(file)
     if configuration is not None:
         cpio.file(f"boot/{configuration.name}", configuration.read_bytes())
@@ -190,14 +196,20 @@ def _write_initrd(guest: Guest, busybox: bytes, modules: Mapping[str, bytes], co
     }
     for name, text in files.items():
         cpio.file(f"etc/{name}", text.encode())
-    cpio.file("etc/inittab", _guest_file("inittab"))
+    cpio.file("etc/inittab", _guest_file("inittab") + (b"::respawn:/etc/serve-line\n" if guest.serial else b""))
     cpio.file("init", _guest_file("init"), 0o755)
-    cpio.file("bin/busybox", busybox, 0o755)
+    cpio.file("bin/busybox", (userland / BUSYBOX).read_bytes(), 0o755)
     for link, points_to in (("sbin", "bin"), ("lib", "usr/lib"), ("lib64", "usr/lib64"), ("etc/os-release", "../usr/lib/os-release")):
         cpio.link(link, points_to)
     cpio.folder("root", 0o700)
     cpio.folder("root/.ssh", 0o700)
     cpio.file("root/.ssh/authorized_keys", public_key().encode(), 0o600)
+    if guest.serial:
+        cpio.file("etc/serial-line", f"{SERIAL_LINE}\n".encode())
+        cpio.file("etc/serve-line", _guest_file("serve-line"), 0o755)
+        with tempfile.TemporaryDirectory() as unpacked:
+            unpack_disk(userland / USR, Path(unpacked))
+            cpio.tree(Path(unpacked), "usr")
     if guest.overlay is not None:
         cpio.tree(guest.overlay)
     cpio.close()
@@ -225,12 +237,22 @@ def build(guest: Guest, say: Callable[[str], None], *, fresh: bool = False) -> I
         bootable(kernel, guest.architecture, new / KERNEL)
         available = find_modules(modules) if modules is not None else {}
         with (new / INITRD).open("wb") as file:
-            _write_initrd(guest, (userland / BUSYBOX).read_bytes(), with_needs(available, [*wanted, *available]), configuration, file)
+            _write_initrd(guest, userland, with_needs(available, [*wanted, *available]), configuration, file)
         (new / USR).hardlink_to(userland / USR)
         (new / ABOUT).write_text(json.dumps({"release": release, "package": guest.package, "suite": SUITE}) + "\n")
         remove_images(guest.name)
         new.rename(place)
     return Image(place, release)
+
+
+def write_initrd_with(image: Image, engine: Path, place: Path) -> None:
+    """The initial RAM disk of an image and, in a second archive, the engine. Raises OSError."""
+    content = engine.read_bytes()
+    with place.open("wb") as file:
+        file.write(image.initrd.read_bytes())
+        cpio = CpioWriter(file)
+        cpio.file(f"{ENGINES}/{hashlib.sha256(content).hexdigest()}", content, 0o755)
+        cpio.close()
 
 
 def remove_images(name: str) -> bool:

@@ -26,6 +26,12 @@ ONE_THREAD = "tcg,thread=single"
 STEADY_CLOCK = "tsc=nowatchdog"
 """On a busy host the kernel would find the emulated TSC unstable and change the clock source during a measurement; it is as good as the
 other emulated clocks."""
+ICOUNT_SHIFT = 2
+"""With an instruction-counting clock, every instruction takes 2 ** shift ns (QEMU's documentation, "TCG Instruction Counting")."""
+ICOUNT_PARAMETER = "rtgauge.icount"
+"""Says so to the guest's facts; the kernel ignores parameters of modules that it does not know."""
+SERIAL_LINE = "ttyS1"
+INITRD = "initrd"
 CONSOLES = {"x86_64": "ttyS0", "aarch64": "ttyAMA0"}
 PROCESSORS: dict[tuple[Architecture, Accelerator], str] = {
     # Five-level page tables and architected pointer authentication are slow to emulate, and no guest needs them.
@@ -53,6 +59,10 @@ class BootOptions:
     memory_mib: int = MEMORY_MIB
     port: int | None = None
     accelerator: Accelerator | None = None
+    icount: bool = False
+    """One CPU whose clock counts its instructions."""
+    engine: Path | None = None
+    """The engine, for a guest that has only serial lines: over them it would take a minute."""
 
 
 def check_append(text: str) -> str:
@@ -83,30 +93,9 @@ def _monitor(folder: Path) -> list[str]:
     return ["-chardev", f"socket,id=monitor,path={_escaped(path)},server=on,wait=off", "-mon", "chardev=monitor,mode=control"]
 
 
-def emulates_x86(guest: Guest, accelerator: Accelerator) -> bool:
-    """Whether the guest has an emulated TSC."""
-    return guest.architecture == "x86_64" and accelerator == "tcg"
-
-
-def command(guest: Guest, image: Image, options: BootOptions, *, folder: Path, port: int, accelerator: Accelerator) -> list[str]:
-    """QEMU's command line; QEMU daemonizes once the machine is set up, and writes console, monitor socket and pid to `folder`."""
-    smp = options.smp or TOPOLOGY[guest.architecture]
-    if not re.fullmatch(SMP, smp):
-        raise InputError(f"--smp '{smp[:80]}': give a number or QEMU's notation, e.g. 4,cores=2,threads=2")
-    defaults = [f"console={CONSOLES[guest.architecture]}", "loglevel=5", "panic=-1", *([STEADY_CLOCK] if emulates_x86(guest, accelerator) else [])]
-    parameters = [*defaults, guest.append, check_append(options.append)]
+def _virtio(image: Image, folder: Path, port: int) -> list[str]:
+    """Two disks and a network."""
     return [
-        program(guest.architecture),
-        *("-name", f"rtgauge-{guest.name}"),
-        *("-machine", MACHINES[guest.architecture]),
-        *("-accel", ONE_THREAD if emulates_x86(guest, accelerator) else accelerator),
-        *("-cpu", PROCESSORS[guest.architecture, accelerator]),
-        *("-smp", smp),
-        *("-m", f"{options.memory_mib}M"),
-        *("-nodefaults", "-no-user-config", "-display", "none"),
-        *("-kernel", str(image.kernel)),
-        *("-initrd", str(image.initrd)),
-        *("-append", " ".join(parameter for parameter in parameters if parameter)),
         *("-drive", f"file={_escaped(image.programs)},format=raw,if=none,id=programs,readonly=on"),
         *("-device", "virtio-blk-pci,drive=programs"),
         *("-drive", f"file={_escaped(folder / 'disk')},format=raw,if=none,id=kept"),
@@ -114,8 +103,58 @@ def command(guest: Guest, image: Image, options: BootOptions, *, folder: Path, p
         *("-netdev", f"user,id=net,hostfwd=tcp:127.0.0.1:{port}-:22"),
         *("-device", "virtio-net-pci,netdev=net,romfile="),
         *("-device", "virtio-rng-pci"),
+    ]
+
+
+def _serial_line(port: int) -> list[str]:
+    """A second serial line, behind `port`."""
+    return ["-chardev", f"socket,id=line,host=127.0.0.1,port={port},server=on,wait=off", "-serial", "chardev:line"]
+
+
+def with_engine(guest: Guest, options: BootOptions) -> bool:
+    """Whether the guest has an initial RAM disk of its own, `INITRD` in its folder."""
+    return guest.serial and options.engine is not None
+
+
+def cpus(guest: Guest, options: BootOptions) -> str:
+    """The guest's CPUs as for -smp. Raises InputError: a clock that counts instructions is that of one CPU."""
+    if not options.icount:
+        return options.smp or TOPOLOGY[guest.architecture]
+    if options.smp not in (None, "1"):
+        raise InputError(f"--icount is for one CPU: leave --smp {options.smp[:80]} out")
+    return "1"
+
+
+def emulates_x86(guest: Guest, accelerator: Accelerator) -> bool:
+    """Whether the guest has an emulated TSC."""
+    return guest.architecture == "x86_64" and accelerator == "tcg"
+
+
+def command(guest: Guest, image: Image, options: BootOptions, *, folder: Path, port: int, accelerator: Accelerator) -> list[str]:
+    """QEMU's command line; QEMU daemonizes once the machine is set up, and writes console, monitor socket and pid to `folder`."""
+    smp = cpus(guest, options)
+    if not re.fullmatch(SMP, smp):
+        raise InputError(f"--smp '{smp[:80]}': give a number or QEMU's notation, e.g. 4,cores=2,threads=2")
+    defaults = [f"console={CONSOLES[guest.architecture]}", "loglevel=5", "panic=-1", *([STEADY_CLOCK] if emulates_x86(guest, accelerator) else [])]
+    if options.icount:
+        defaults.append(f"{ICOUNT_PARAMETER}={ICOUNT_SHIFT}")
+    parameters = [*defaults, guest.append, check_append(options.append)]
+    return [
+        program(guest.architecture),
+        *("-name", f"rtgauge-{guest.name}"),
+        *("-machine", MACHINES[guest.architecture]),
+        *("-accel", ONE_THREAD if emulates_x86(guest, accelerator) or options.icount else accelerator),
+        *(("-icount", f"shift={ICOUNT_SHIFT}") if options.icount else ()),
+        *("-cpu", PROCESSORS[guest.architecture, accelerator]),
+        *("-smp", smp),
+        *("-m", f"{options.memory_mib}M"),
+        *("-nodefaults", "-no-user-config", "-display", "none"),
+        *("-kernel", str(image.kernel)),
+        *("-initrd", str(folder / INITRD if with_engine(guest, options) else image.initrd)),
+        *("-append", " ".join(parameter for parameter in parameters if parameter)),
         *("-chardev", f"file,id=console,path={_escaped(folder / 'console.log')}"),
         *("-serial", "chardev:console"),
+        *(_serial_line(port) if guest.serial else _virtio(image, folder, port)),
         *_monitor(folder),
         *("-pidfile", str(folder / "pid")),
         "-daemonize",

@@ -49,6 +49,10 @@ class Running:
     memory_mib: int = MEMORY_MIB
     asked_port: int | None = None
     """The port given with --port, if any."""
+    icount: bool = False
+    """Its clock counts instructions."""
+    serial: bool = False
+    """`port` is that of a serial line."""
 
 
 def console_of(name: str) -> Path:
@@ -94,13 +98,14 @@ def run_in(running: Running, script: str, timeout_s: float = SSH_S) -> subproces
     """Run a constant script in the guest's shell; None on a timeout."""
     try:
         return subprocess.run(
-            [*ssh_command(running.name, running.port), script],
+            [*ssh_command(running), script],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             errors="replace",
             timeout=timeout_s,
             check=False,
+            start_new_session=True,
         )
     except FileNotFoundError:
         raise MeasureError("ssh is not installed: apt-get install openssh-client") from None

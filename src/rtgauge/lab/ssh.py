@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import MeasureError
@@ -12,6 +14,10 @@ from rtgauge.lab import paths
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rtgauge.lab.running_guests import Running
+
+LONGEST_CONTROL_PATH = 88
+"""A Unix socket's path has 108 bytes, and ssh adds 17 for a moment."""
 SSH_S = 10.0
 """Limit of a connection and of a short command."""
 
@@ -37,8 +43,12 @@ def public_key() -> str:
     return private_key().with_suffix(".pub").read_text()
 
 
-def ssh_options(name: str) -> dict[str, str]:
-    """ssh options that trust only this guest and ignore the user's configuration."""
+def ssh_options(running: Running) -> dict[str, str]:
+    """ssh options that trust only this guest and ignore the user's configuration. Raises MeasureError.
+
+    A serial line has one connection, which all commands share, also those of other processes.
+    """
+    folder = paths.folder_of(running.name)
 
     def quoted(path: Path) -> str:
         return '"' + str(path).replace("%", "%%") + '"'
@@ -47,16 +57,35 @@ def ssh_options(name: str) -> dict[str, str]:
         "IdentityFile": quoted(private_key()),
         "IdentitiesOnly": "yes",
         "IdentityAgent": "none",
-        "UserKnownHostsFile": quoted(paths.folder_of(name) / "known_hosts"),
+        "UserKnownHostsFile": quoted(folder / "known_hosts"),
         "GlobalKnownHostsFile": "/dev/null",
         "StrictHostKeyChecking": "yes",
-        "HostKeyAlias": f"rtgauge-lab-{name}",
+        "HostKeyAlias": f"rtgauge-lab-{running.name}",
         "CheckHostIP": "no",
         "BatchMode": "yes",
+        **(_over_serial_line(folder) if running.serial else {}),
     }
 
 
-def ssh_command(name: str, port: int) -> list[str]:
-    """The ssh client's command line for the guest `name` behind `port`, without a remote command."""
-    options = {**ssh_options(name), "LogLevel": "ERROR", "ConnectTimeout": str(round(SSH_S))}
-    return ["ssh", "-F", "none", *(word for key, value in options.items() for word in ("-o", f"{key}={value}")), "-p", str(port), "root@127.0.0.1"]
+def _over_serial_line(folder: Path) -> dict[str, str]:
+    control = folder / "ssh"
+    if len(str(control).encode()) > LONGEST_CONTROL_PATH:
+        raise MeasureError(f"the path {control} is too long for a socket: set XDG_DATA_HOME to a shorter folder")
+    line = f"{shlex.quote(sys.executable)} -P -m rtgauge.lab.serial_line".replace("%", "%%")
+    return {
+        "ProxyCommand": f"{line} %p",
+        "ProxyUseFdpass": "yes",
+        "Compression": "yes",
+        # A line has no end: a guest that is gone is one that does not answer. It may be slow.
+        "ServerAliveInterval": "20",
+        "ServerAliveCountMax": "3",
+        "ControlMaster": "auto",
+        "ControlPath": str(control).replace("%", "%%"),
+        "ControlPersist": "yes",
+    }
+
+
+def ssh_command(running: Running) -> list[str]:
+    """The ssh client's command line for a running guest, without a remote command."""
+    options = {**ssh_options(running), "LogLevel": "ERROR", "ConnectTimeout": str(round(SSH_S))}
+    return ["ssh", "-F", "none", *(word for key, value in options.items() for word in ("-o", f"{key}={value}")), "-p", str(running.port), "root@127.0.0.1"]

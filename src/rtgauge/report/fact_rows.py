@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from rtgauge.report.text import quantity, words
-from rtgauge.system.fact_summary import brief
+from rtgauge.system.fact_summary import brief, counts_instructions
 from rtgauge.units import parse_cpu_list, plural
 
 if TYPE_CHECKING:
@@ -37,14 +37,16 @@ def _cpus(online: object, model: object) -> str:
     return " of ".join(str(part) for part in (count, model) if part is not None) or "CPUs unknown"
 
 
-def _machine(virtual: object, emulated: object) -> str:
+def _machine(virtual: object, emulated: object, *, instructions: bool) -> str:
     if virtual is None:
         text = "virtual machine or not: unknown"
     elif virtual is False:
         text = "not a virtual machine"
     else:
         text = "virtual machine" if virtual is True else f"virtual machine ({virtual})"
-    return f"{text}, emulated CPU" if emulated is True else text
+    if emulated is not True:
+        return text
+    return f"{text}, emulated CPU" + (", clock counts instructions" if instructions else "")
 
 
 def system_line(name: str, facts: Mapping[str, Any]) -> str:
@@ -58,7 +60,7 @@ def system_line(name: str, facts: Mapping[str, Any]) -> str:
         f"Linux {kernel}" if kernel is not None else "kernel unknown",
         f"preemption {preemption}" if preemption is not None else "preemption model unknown",
         _cpus(short["cpus_online"], short["cpu_model"]),
-        _machine(short["virtual_machine"], short["emulated"]),
+        _machine(short["virtual_machine"], short["emulated"], instructions=counts_instructions(facts)),
     ]
     return " · ".join(parts)
 

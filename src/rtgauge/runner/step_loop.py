@@ -21,6 +21,7 @@ from rtgauge.runner.resume_state import StepState
 from rtgauge.runner.schedule import RunOptions, expected_s, how_to_resume, remaining_steps, step_ids, steps_on
 from rtgauge.runner.step import measure_step
 from rtgauge.system.deployment.apply import Refused
+from rtgauge.system.fact_summary import counts_instructions
 from rtgauge.target.address import LOCAL
 from rtgauge.units import NS_PER_S
 
@@ -44,6 +45,8 @@ def machine_marks(target: str, facts: Mapping[str, Any]) -> list[Mark]:
     """Marks for what takes meaning from every time measured on this target at the moment: an emulated processor, or guests of the lab beside."""
     if is_emulated(facts):
         detail = "the machine's processor is emulated by software: what was measured are not the times of a real one"
+        if counts_instructions(facts):
+            detail += "; its clock counts instructions (QEMU's -icount), so that other work of the host does not show"
         return [Mark(name="emulated", severity=Severity.NOTE, detail=detail)]
     guests = [running.name for running in all_running()] if target == LOCAL else []
     if not guests:

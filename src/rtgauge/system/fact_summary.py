@@ -35,3 +35,8 @@ def brief(facts: Mapping[str, Any]) -> dict[str, Any]:
         "emulated": _at(facts, "machine", "emulated"),
         "clock_source": _at(facts, "clock_source", "current"),
     }
+
+
+def counts_instructions(facts: Mapping[str, Any]) -> bool:
+    """Whether the clock of an emulated processor goes on with its instructions, not with time."""
+    return bool(_at(facts, "machine", "instruction_ns"))

@@ -20,6 +20,7 @@ PATHS = [
     "/sys/hypervisor/type",
     CLOCKS,
     "/proc/cpuinfo",
+    "/proc/cmdline",
 ]
 # patterns of the DMI vendor and product strings of virtual machines
 MAKERS = {
@@ -36,11 +37,16 @@ MAKERS = {
     "apple": r"Apple Virtualization",
     "firecracker": r"\bFirecracker\b",
 }
+MOST_ICOUNT_SHIFT = 10
+"""QEMU's greatest."""
 CLOCK_HYPERVISORS = {"kvm-clock": "kvm", "hyperv_clocksource_tsc_page": "hyper-v", "xen": "xen"}
 
 
 def facts(files: Files) -> dict[str, Any]:
-    """`virtual` and `emulated`: true, false or unknown; `hypervisor`; `evidence`: for it."""
+    """`virtual` and `emulated`: true, false or unknown; `hypervisor`; `evidence`: for it.
+
+    `instruction_ns`: what an emulated processor's clock counts for each instruction, 0 where it shows time.
+    """
     cpuinfo = files.text("/proc/cpuinfo") or ""
     flags = re.search(r"^flags\s*:(.*)$", cpuinfo, re.MULTILINE)
     clocks = (files.text(CLOCKS) or "").split()
@@ -79,7 +85,16 @@ def facts(files: Files) -> dict[str, Any]:
         "hypervisor": hypervisors[0] if hypervisors else "none" if virtual is False else UNKNOWN,
         "emulated": emulated,
         "evidence": evidence,
+        "instruction_ns": _instruction_ns(files.text("/proc/cmdline"), emulated),
     }
+
+
+def _instruction_ns(command_line: str | None, emulated: bool | str) -> int | str:
+    """The lab says it in a parameter; of other emulators nothing is known."""
+    shift = re.search(r"(?:^|\s)rtgauge\.icount=([0-9]{1,2})(?:\s|$)", command_line or "")
+    if emulated is False:
+        return 0
+    return 1 << int(shift[1]) if shift is not None and int(shift[1]) <= MOST_ICOUNT_SHIFT else UNKNOWN
 
 
 def _emulated(cpuinfo: str, virtual: bool | str, *, hardware_assisted: bool, evidence: list[str]) -> bool | str:

@@ -27,7 +27,7 @@ def test_bare_metal_with_preempt_rt() -> None:
     assert found["kernel"]["lockdown"] == "none"
     assert found["kernel"]["xenomai"] == "none"
     assert found["kernel"]["rt_group_sched"] == "unknown"
-    assert found["machine"] == {"virtual": False, "hypervisor": "none", "emulated": False, "evidence": []}
+    assert found["machine"] == {"virtual": False, "hypervisor": "none", "emulated": False, "evidence": [], "instruction_ns": 0}
     cpu = found["cpu"]
     assert cpu["model"] == "Intel(R) Core(TM) i5-6500 CPU @ 3.20GHz"
     assert (cpu["online"], cpu["online_count"], cpu["isolated"], cpu["isolated_count"], cpu["nohz_full"], cpu["smt_active"]) == ("0-3", 4, "3", 1, "3", False)
@@ -69,6 +69,23 @@ def test_virtual_machine() -> None:
     assert found["steal_ns_since_boot"] == 120_000_000
 
 
+@pytest.mark.parametrize(
+    ("command_line", "instruction_ns"),
+    [
+        ("console=ttyS0 rtgauge.icount=2 quiet", 4),
+        ("rtgauge.icount=0", 1),
+        ("console=ttyS0", "unknown"),
+        ("xrtgauge.icount=2", "unknown"),
+        ("rtgauge.icount=99", "unknown"),
+        ("rtgauge.icount=-1", "unknown"),
+    ],
+)
+def test_a_clock_that_counts_instructions(command_line: str, instruction_ns: int | str) -> None:
+    cpuinfo = "processor : 0\nmodel name : QEMU TCG CPU version 2.5+\nflags : fpu hypervisor\n"
+    found = facts(machines.texts({"/proc/cpuinfo": cpuinfo, "/proc/cmdline": command_line}))
+    assert (found["machine"]["emulated"], found["machine"]["instruction_ns"]) == (True, instruction_ns)
+
+
 def test_arm_board() -> None:
     found = facts(machines.arm_board(), hello={"machine": "aarch64"})
     assert found["cpu"]["model"] == "Raspberry Pi 4 Model B Rev 1.4 (Arm implementer 0x41 part 0xd08)"
@@ -82,7 +99,7 @@ def test_almost_nothing_is_unknown_and_no_guess() -> None:
     found = facts(machines.busybox())
     assert found["kernel"]["preemption"]["model"] == "none or voluntary"
     assert found["kernel"]["architecture"] == "unknown"
-    assert found["machine"] == {"virtual": "unknown", "hypervisor": "unknown", "emulated": "unknown", "evidence": []}
+    assert found["machine"] == {"virtual": "unknown", "hypervisor": "unknown", "emulated": "unknown", "evidence": [], "instruction_ns": "unknown"}
     assert found["cpu"]["model"] == "unknown"
     assert found["cpu"]["online"] == found["cpu"]["online_count"] == found["cpu"]["isolated"] == "unknown"
     assert found["cpu"]["frequency"]["governors"] == "unknown"

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""ssh's way to a guest that has only serial lines: `python -m rtgauge.lab.serial_line PORT`, a ProxyCommand with ProxyUseFdpass (ssh_config(5)).
+
+A serial line neither begins nor ends a connection: the server of an earlier client may still be there, or none. So a line with a random word is sent until
+the guest's `serve-line` returns it (to an earlier server that line is a broken packet, at which it ends), and then, once, that the server may begin.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import socket
+import sys
+import time
+
+HELLO, READY, GO, BEGIN = (f"rtgauge-{word}" for word in ("hello", "ready", "go", "begin"))
+AGAIN_S = 0.5
+"""How often the word is sent: the guest's server may be ending, or the guest booting."""
+PATIENCE_S = 60.0
+
+
+def synchronise(line: socket.socket, patience_s: float = PATIENCE_S) -> None:
+    """Return when the guest's server begins with this client; nothing of what it sends is read. Raises OSError, TimeoutError where nobody answers."""
+    word = secrets.token_hex(8)
+    deadline = time.monotonic() + patience_s
+    line.settimeout(AGAIN_S)
+    while True:
+        line.sendall(f"\n{HELLO} {word}\n".encode())
+        with contextlib.suppress(TimeoutError):
+            _skip_to(line, f"{READY} {word}\n".encode())
+            break
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"no answer within {patience_s:g} s")
+    line.settimeout(patience_s)
+    line.sendall(f"{GO} {word}\n".encode())
+    _skip_to(line, f"{BEGIN} {word}\n".encode())
+    line.setblocking(True)
+
+
+def _skip_to(line: socket.socket, mark: bytes) -> None:
+    """Read up to the end of `mark`, and nothing after it. Raises OSError."""
+    answer = b""
+    while answer != mark:
+        byte = line.recv(1)
+        if not byte:
+            raise ConnectionError("the guest has ended")
+        answer = (answer + byte)[-len(mark) :]
+
+
+def main(port: str) -> None:
+    """Connect, wait for the guest's server, and give the connection to ssh, whose socket is our standard output."""
+    try:
+        with socket.create_connection(("127.0.0.1", int(port)), timeout=PATIENCE_S) as line:
+            synchronise(line)
+            with socket.socket(fileno=sys.stdout.fileno()) as ssh:
+                socket.send_fds(ssh, [b"\0"], [line.fileno()])
+                ssh.detach()
+    except OSError as error:
+        sys.exit(f"the guest's serial line: {error.strerror or error}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
