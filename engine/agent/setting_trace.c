@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "agent/setting_trace.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -116,6 +117,44 @@ static int remove_instance(int root, const char *path)
 	return errno;
 }
 
+static bool records(int folder, const char *path)
+{
+	char text[TRACE_TEXT_MAX];
+
+	return !trace_read(folder, path, text) || text[0] != '0';
+}
+
+static bool any_records(int root)
+{
+	int fd = openat(root, "instances", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	bool any = !dir || records(root, "events/enable");
+	struct dirent *entry;
+	char path[300];
+
+	while (!any && (entry = readdir(dir))) {
+		snprintf(path, sizeof(path), "%s/events/enable", entry->d_name);
+		any = entry->d_name[0] != '.' && records(fd, path);
+	}
+	if (dir)
+		closedir(dir);
+	return any;
+}
+
+/*
+ * With each switch the kernel notes the names of both tasks, which costs as much as an event, and which
+ * nobody here reads. The option is an instance's own only as long as no event of any instance is on: else the
+ * kernel switches it for them too (trace_event_enable_cmd_record), and it stays as it is.
+ */
+static void leave_names(int root, const char *path)
+{
+	char options[160];
+
+	snprintf(options, sizeof(options), "%s/trace_options", path);
+	if (!any_records(root))
+		trace_write(root, options, "norecord-cmd");
+}
+
 int setting_trace_write(const char *name, const char *value)
 {
 	char path[128];
@@ -126,9 +165,11 @@ int setting_trace_write(const char *name, const char *value)
 	root = locate(name, path);
 	if (root < 0)
 		return errno;
-	if (!strcmp(value, "present"))
+	if (!strcmp(value, "present")) {
 		error = mkdirat(root, path, 0700) && errno != EEXIST ? errno : 0;
-	else
+		if (!error)
+			leave_names(root, path);
+	} else
 		error = strcmp(value, "absent") != 0 ? EINVAL : remove_instance(root, path);
 	close(root);
 	return error;

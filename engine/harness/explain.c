@@ -31,14 +31,16 @@
 
 /*
  * What an interrupt, a softirq, a timer, another task, a page fault or an idle state does to a wake-up.
- * Without preemptirq, which has an event for every section with interrupts or preemption off.
+ * Without preemptirq, which has an event for every section with interrupts or preemption off, and without
+ * those that come with each wake-up and tell nothing more: sched_wakeup of a thread that its own CPU wakes,
+ * and the timer within the interrupt.
  */
 #define DEFAULT_EVENTS                                                                                       \
 	"irq/irq_handler_entry,irq/irq_handler_exit,irq/softirq_entry,irq/softirq_exit,irq/softirq_raise,"   \
 	"irq_vectors/*_entry,irq_vectors/*_exit,"                                                            \
-	"sched/sched_switch,sched/sched_waking,sched/sched_wakeup,sched/sched_wakeup_new,"                   \
+	"sched/sched_switch,sched/sched_waking,sched/sched_wakeup_new,"                                      \
 	"sched/sched_migrate_task,timer/timer_expire_entry,timer/timer_expire_exit,"                         \
-	"timer/hrtimer_expire_entry,timer/hrtimer_expire_exit,timer/tick_stop,ipi,nmi/nmi_handler,"          \
+	"timer/tick_stop,ipi,nmi/nmi_handler,"                                                               \
 	"workqueue/workqueue_execute_start,workqueue/workqueue_execute_end,"                                 \
 	"exceptions/page_fault_user,exceptions/page_fault_kernel,power/cpu_idle,csd,osnoise"
 
@@ -189,8 +191,6 @@ static bool set_buffer(void)
 	    !trace_write(explain.instance, "trace_clock", "mono"))
 		return failed("trace_clock");
 	trace_write(explain.instance, "options/overwrite", "1"); /* as it is where nobody changed it */
-	/* Else the kernel notes the name of each task at each switch, which costs as much as an event. */
-	trace_write(explain.instance, "options/record-cmd", "0");
 	return trace_write(explain.instance, "buffer_size_kb", number) || failed("buffer_size_kb");
 }
 

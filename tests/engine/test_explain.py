@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import os
 import subprocess
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from rtgauge.explain.trace.formats import TraceFormats
 from rtgauge.explain.trace.moment import Moment, read_moment
 from tests.engine.stream import PATIENCE_S, POLICY, Stream, run, wakeup
+from tests.support.trace_instance import trace_instance
 
 pytestmark = [pytest.mark.root, pytest.mark.tracefs]
 REASONS = ("overwritten", "over_budget", "too_many_at_once", "no_room")
@@ -115,7 +117,7 @@ def test_stretches_of_the_warm_up_are_by_turns_with_and_without_events(engine: P
 
 
 def test_functions_have_their_names(engine: Path, instance: str) -> None:
-    stream = wakeup(engine, f"--explain-instance={instance}", "--count=300")
+    stream = wakeup(engine, f"--explain-instance={instance}", "--explain-events=default,timer/hrtimer_expire_entry", "--count=300")
     names = set(stream.one("symbols")["symbols"].values())
     assert "hrtimer_wakeup" in names
 
@@ -147,3 +149,19 @@ def test_without_the_instance_it_is_told_and_the_rest_is_measured(engine: Path) 
     assert not stream.all("moment")
     assert not stream.all("trace_formats")
     assert all(line["count"] + line["missed"] == 100 for line in stream.all("summary"))
+
+
+def test_names_are_not_noted_at_switches_but_where_somebody_else_records(engine: Path, tmp_path: Path) -> None:
+    name = f"rtgauge-test-names-{os.getpid()}"
+    with trace_instance(tmp_path) as other:
+
+        def options() -> list[str]:
+            with made_instance(engine, tmp_path, name):
+                return (other.folder.parent / name / "trace_options").read_text().split()
+
+        other.write("events/sched/sched_process_hang/enable", "1")
+        assert "record-cmd" in options()
+        other.write("events/sched/sched_process_hang/enable", "0")
+        end_s = time.monotonic() + PATIENCE_S
+        while "norecord-cmd" not in options():  # another test may record at this moment
+            assert time.monotonic() < end_s

@@ -74,7 +74,6 @@ int sched_events_open(const char *instance, const pid_t *tids, int count)
 	trace.pending = memory_get(PENDING_MAX * sizeof(*trace.pending));
 	if (!trace.pending)
 		return failed("memory");
-	trace_write(trace.reader.instance, "options/record-cmd", "0"); /* names are in the events */
 	if (!read_formats() || !choose_threads(tids, count))
 		return failed("events");
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -19,6 +19,8 @@ EXPLAIN_INSTANCE = "rtgauge-explain"
 """The instance of tracefs in which the kernel records its events; the runner has it made and removed."""
 COST_SHARE, MOST_COST_NS, LEAST_COST_NS = 0.1, 4 * NS_PER_S, NS_PER_S
 """What measuring the cost of the events takes: a share of the measured time, within bounds."""
+ARRIVAL = "sched/sched_wakeup"
+"""The thread that is woken is in the queue of its CPU."""
 EVENTS = re.compile(r"[a-z0-9_]{1,48}(/\*?[a-zA-Z0-9_]{0,64})?")
 
 
@@ -63,13 +65,17 @@ def explain_cost_ns(duration_ns: int) -> int:
     return round(min(max(duration_ns * COST_SHARE, LEAST_COST_NS), MOST_COST_NS))
 
 
-def explain_arguments(parameters: Mapping[str, Any], duration_ns: int, *, cost: bool = True) -> list[str]:
-    """The engine's options. `duration_ns`: of the measured phase; `cost`: whether what the events cost is measured before."""
+def explain_arguments(parameters: Mapping[str, Any], duration_ns: int, *, cost: bool = True, woken_by_others: bool = False) -> list[str]:
+    """The engine's options. `duration_ns`: of the measured phase; `cost`: whether what the events cost is measured before; `woken_by_others`: whether
+    its threads are woken by more than timers of the CPU that they stay on, so that of each wake-up it has to be known when it came to the other CPU.
+    """
     if not is_explained(parameters):
         return []
+    events = str(parameters["explain_events"])
+    arrival = f",{ARRIVAL}" if woken_by_others and "default" in events.split(",") else ""
     options = [
         f"--explain-instance={EXPLAIN_INSTANCE}",
-        f"--explain-events={parameters['explain_events']}",
+        f"--explain-events={events}{arrival}",
         f"--explain-buffer-kb={parameters['explain_buffer_kb']}",
     ]
     if parameters["explain_above_ns"] is not None:

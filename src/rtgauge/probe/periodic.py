@@ -86,6 +86,7 @@ Measured by the task itself, by the other end of the line, or by both.""",
         "the handler's entry, the thread, the toggled line. Latency and jitter are those of the toggled line."
     ),
     kernel_module="rtgauge_periodic",
+    woken_by_others=False,
     metrics=(
         Metric(name="latency", plural="latencies", unit="ns", signed=True, bound=Bound(example="period=1ms latency<=200us hardness=100%", preset=None)),
         Metric(name="jitter", plural="jitters", unit="ns", signed=True, bound=Bound(example="jitter<=200us hardness=99.9%", preset="brown2010")),

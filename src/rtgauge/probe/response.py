@@ -154,6 +154,7 @@ A master makes the stimuli and measures, a slave answers: two processes on this 
         "time-stamped in the kernel. The master is the one in user space: its own share is in the response that it measures, and not in the one on the wire."
     ),
     kernel_module="rtgauge_response",
+    woken_by_others=True,
     metrics=(
         Metric(name="response", plural="responses", unit="ns", signed=False, bound=Bound(example="response<=500us hardness=99.9%", preset="brown2010")),
         DIFFERENCE,

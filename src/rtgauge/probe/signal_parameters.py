@@ -255,6 +255,8 @@ class SignalProbe(Probe):
 
     kernel_module: str
     """Of its task in kernel space."""
+    woken_by_others: bool
+    """Whether what wakes its task comes from elsewhere than a timer of the task's CPU."""
     alternatives: tuple[frozenset[str], ...] = (frozenset({"duration", "cycles"}),)
 
     @abstractmethod
@@ -298,7 +300,7 @@ class SignalProbe(Probe):
         if samples_dir is not None:
             given["samples_dir"] = samples_dir
         written = {name: ("on" if value else "off") if isinstance(value, bool) else value for name, value in given.items()}
-        explained = explain_arguments(parameters, self._measured_ns(parameters)) if is_explained(parameters) else []
+        explained = explain_arguments(parameters, self._measured_ns(parameters), woken_by_others=self.woken_by_others) if is_explained(parameters) else []
         return [self.name, *(f"--{name.replace('_', '-')}={value}" for name, value in written.items()), *explained]
 
     def untraced(self, parameters: dict[str, Any]) -> dict[str, Any]:

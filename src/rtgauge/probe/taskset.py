@@ -155,7 +155,7 @@ class Taskset(Probe):
             "samples-dir": samples_dir,
         }
         force = ["--force"] if parameters["force"] else []
-        explained = explain_arguments(parameters, parameters["duration_ns"], cost=not parameters["force"])
+        explained = explain_arguments(parameters, parameters["duration_ns"], cost=not parameters["force"], woken_by_others=True)
         return [self.name, *(f"--{name}={value}" for name, value in options.items() if value is not None), *force, *explained]
 
     def untraced(self, parameters: dict[str, Any]) -> dict[str, Any]:

@@ -59,7 +59,7 @@ class Watch(Probe):
             "memory-lock": "on" if parameters["memory_lock"] else "off",
             "samples-dir": samples_dir,
         }
-        explained = explain_arguments(parameters, parameters["duration_ns"])
+        explained = explain_arguments(parameters, parameters["duration_ns"], woken_by_others=True)
         return [self.name, *(f"--{name}={value}" for name, value in options.items() if value is not None), *explained]
 
     def traces(self, parameters: dict[str, Any]) -> Literal["tracepoints", "timerlat"] | None:  # noqa: ARG002 - always the same

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,9 @@ from rtgauge.explain.trace.events import Lost
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.explain.trace.moment import Moment
 from tests.unit.explain.made_events import HIGHER, IDLE, LOWER, MEASURED, RELEASE, Story
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 NO_SYMBOLS = Symbols((), ())
 
@@ -40,6 +45,30 @@ def test_a_quiet_wake_up_from_idle_is_idle_exit_timer_and_switch() -> None:
         (Kind.SWITCH, ""): pytest.approx(2),
         (Kind.OWN, ""): pytest.approx(3),
     }
+
+
+def quiet() -> Story:
+    story = Story().switch(-500, 1, MEASURED, IDLE, state=1).at(-490, 1, "cpu_idle", state=2)
+    return story.timer(10, 1).at(15, 1, "cpu_idle", state=0xFFFF_FFFF).switch(200, 1, IDLE, MEASURED)
+
+
+def hogged() -> Story:
+    return Story().switch(-500, 1, MEASURED, HIGHER, state=1).timer(2, 1).switch(200, 1, HIGHER, MEASURED)
+
+
+def kept() -> Story:
+    return Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(2, 1).switch(200, 1, LOWER, MEASURED)
+
+
+def passed_over() -> Story:
+    return Story().switch(-500, 1, MEASURED, HIGHER, state=1).timer(2, 1).switch(20, 1, HIGHER, LOWER).switch(200, 1, LOWER, MEASURED)
+
+
+@pytest.mark.parametrize("told", [quiet, hogged, kept, passed_over])
+def test_what_comes_with_each_wake_up_is_not_needed_of_a_thread_that_its_own_cpu_wakes(told: Callable[[], Story]) -> None:
+    story, lean = told(), told()
+    lean.events = [event for event in lean.events if not event.name.startswith(("sched_wakeup", "hrtimer"))]
+    assert parts(explained(lean.moment(210))) == parts(explained(story.moment(210)))
 
 
 def test_a_handler_that_keeps_the_timer_is_named_with_its_number() -> None:

@@ -79,6 +79,7 @@ def thread_path(table: EventTable, thread: int, cpu: int, release_ns: int, end_n
     """The path of `thread`, which was on `cpu` at the end, between two times."""
     own = [(what, event) for event in table.events if event.time_ns <= end_ns and (what := _about(event, thread)) is not None]
     ran = not own and any(event.pid == thread for event in table.events)
+    arrivals = any(event.name == "sched_wakeup" for event in table.events)
     phase = Phase.RUNNING if ran else _first_phase(own[0][0] if own else None)
     pieces: list[Piece] = []
     moves: list[tuple[int, int, int]] = []
@@ -97,7 +98,7 @@ def thread_path(table: EventTable, thread: int, cpu: int, release_ns: int, end_n
                 phase = Phase.READY if _runnable(event) else Phase.BLOCKED if ran_before and event.time_ns > release_ns else Phase.LATE
                 where = event.cpu
             case "waking":
-                phase, where = Phase.WAKING, event.number("target_cpu", event.cpu)
+                phase, where = _after_waking(event, arrivals_traced=arrivals), event.number("target_cpu", event.cpu)
             case "wakeup":
                 phase, where = (Phase.READY if phase is not Phase.RUNNING else phase), event.number("target_cpu", event.cpu)
             case _:
@@ -109,6 +110,12 @@ def thread_path(table: EventTable, thread: int, cpu: int, release_ns: int, end_n
     priority = None if last is None else last.number("next_prio" if last.name == "sched_switch" else "prio", 120)
     name = "" if last is None else last.text("next_comm" if last.name == "sched_switch" else "comm")
     return ThreadPath(_waking_places(pieces), moves, priority, name)
+
+
+def _after_waking(event: Event, *, arrivals_traced: bool) -> Phase:
+    """Where a thread is after the call that wakes it: on the way to its queue, or, where a CPU wakes its own thread and its arrival is not traced, in it."""
+    local = event.number("target_cpu", event.cpu) == event.cpu
+    return Phase.READY if local and not arrivals_traced else Phase.WAKING
 
 
 def _place(phase: Phase, event: Event, where: int, what: str) -> int:
