@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Differences between kernels, from 6.1 on. */
+/* Differences between kernels, from 6.1 on; with Xenomai from 5.10 on. */
 #ifndef RTGAUGE_COMPAT_H
 #define RTGAUGE_COMPAT_H
 
 #include <linux/gpio/driver.h>
 #include <linux/hrtimer.h>
 #include <linux/irq.h>
+#include <linux/irqflags.h>
 #include <linux/version.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
+#ifdef CONFIG_XENOMAI
+#define RTGAUGE_OLDEST KERNEL_VERSION(5, 10, 0)
+#else
+#define RTGAUGE_OLDEST KERNEL_VERSION(6, 1, 0)
+#endif
+#if LINUX_VERSION_CODE < RTGAUGE_OLDEST
 #error "rtgauge's modules need Linux 6.1 or newer"
 #endif
 #ifndef CONFIG_64BIT
@@ -24,6 +30,29 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 	timer->function = function;
 }
 #endif
+
+/* Of the processor, also where Linux's own are only marked as off (Dovetail's interrupt pipeline).
+ */
+static inline unsigned long rtgauge_irqs_off(void)
+{
+	unsigned long flags;
+
+#ifdef CONFIG_IRQ_PIPELINE
+	flags = hard_local_irq_save();
+#else
+	local_irq_save(flags);
+#endif
+	return flags;
+}
+
+static inline void rtgauge_irqs_back(unsigned long flags)
+{
+#ifdef CONFIG_IRQ_PIPELINE
+	hard_local_irq_restore(flags);
+#else
+	local_irq_restore(flags);
+#endif
+}
 
 /* A GPIO chip's set() returns an error since 6.17. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)

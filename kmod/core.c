@@ -127,11 +127,10 @@ void rtgauge_keep(struct rtgauge_device *device, struct rtgauge_sample *sample)
 	struct rtgauge_rings *rings = device->rings;
 	struct rtgauge_ring *shared;
 	struct ring *ring;
-	unsigned long flags;
+	unsigned long flags = rtgauge_irqs_off();
 	u64 tail;
 
-	local_irq_save(flags);
-	sample->cpu = smp_processor_id();
+	sample->cpu = raw_smp_processor_id();
 	ring = &rings->ring[sample->cpu];
 	shared = ring->shared;
 	ring->samples++;
@@ -146,7 +145,7 @@ void rtgauge_keep(struct rtgauge_device *device, struct rtgauge_sample *sample)
 		/* The sample is written before the head moves. */
 		smp_store_release(&shared->head, ring->head);
 	}
-	local_irq_restore(flags);
+	rtgauge_irqs_back(flags);
 }
 EXPORT_SYMBOL_GPL(rtgauge_keep);
 
@@ -155,7 +154,8 @@ void rtgauge_end(struct rtgauge_device *device, enum rtgauge_reason reason)
 	if (!rtgauge_running(device))
 		return;
 	WRITE_ONCE(device->reason, reason);
-	WRITE_ONCE(device->end_ns, ktime_get_ns());
+	/* Any context: it takes no lock. */
+	WRITE_ONCE(device->end_ns, ktime_get_mono_fast_ns());
 	/* Whoever sees the end sees all samples. */
 	smp_store_release(&device->state, RTGAUGE_STATE_ENDED);
 }
@@ -561,6 +561,8 @@ struct gpio_desc *rtgauge_line_get(struct rtgauge_device *device, const struct r
 }
 EXPORT_SYMBOL_GPL(rtgauge_line_get);
 
+/* Older kernels, which Xenomai has, do not let a module choose a priority. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 0)
 struct task_struct *rtgauge_thread(struct rtgauge_device *device, int (*run)(void *), void *data,
 				   int cpu, unsigned int priority)
 {
@@ -583,6 +585,7 @@ struct task_struct *rtgauge_thread(struct rtgauge_device *device, int (*run)(voi
 	return thread;
 }
 EXPORT_SYMBOL_GPL(rtgauge_thread);
+#endif
 
 MODULE_LICENSE("GPL");
 MODULE_AUTHOR("The rtgauge developers");

@@ -2,16 +2,13 @@
 /*
  * The periodic task in kernel space (Brown and Martin 2010, sec. 3.5; Adam et al. 2021, algorithm
  * A2): a high-resolution timer in hard-irq context, or a FIFO kernel thread that it wakes, toggles
- * a line or only takes time stamps.
+ * a line or only takes time stamps. On Cobalt too (rt.h).
  */
 #include <linux/err.h>
-#include <linux/hrtimer.h>
-#include <linux/kthread.h>
 #include <linux/module.h>
-#include <linux/smp.h>
 
-#include "compat.h"
 #include "core.h"
+#include "rt.h"
 
 #define PERIOD_MIN_NS 10000ULL
 #define PERIOD_MAX_NS (10ULL * NSEC_PER_SEC)
@@ -28,8 +25,8 @@ static struct rtgauge_device device;
 static struct {
 	struct rtgauge_periodic parameters;
 	struct gpio_desc *out;
-	struct hrtimer timer;
-	struct task_struct *thread;
+	struct rt_timer timer;
+	struct rt_thread thread;
 	s64 expected_ns;
 	s64 irq_ns; /* when the timer's handler ran; 0: not yet */
 	u64 number;
@@ -53,7 +50,7 @@ static bool activate(s64 irq_ns, s64 thread_ns)
 	task.level = !task.level;
 	if (task.out)
 		gpiod_set_value(task.out, task.level);
-	done_ns = ktime_get_ns();
+	done_ns = rt_now_ns();
 	sample.time_ns[RTGAUGE_PERIODIC_DONE] = done_ns;
 	sample.flags = task.level ? RTGAUGE_SAMPLE_HIGH : 0;
 	rtgauge_keep(&device, &sample);
@@ -75,72 +72,48 @@ static bool activate(s64 irq_ns, s64 thread_ns)
 	return rtgauge_running(&device);
 }
 
-static enum hrtimer_restart timer_expired(struct hrtimer *timer)
+static bool timer_expired(s64 *next_ns)
 {
-	s64 now_ns = ktime_get_ns();
+	s64 now_ns = rt_now_ns();
 
-	if (task.thread) {
+	if (task.parameters.context == RTGAUGE_CONTEXT_THREAD) {
 		/* Pairs with the acquire in the thread. */
 		smp_store_release(&task.irq_ns, now_ns);
-		wake_up_process(task.thread);
-		return HRTIMER_NORESTART;
+		rt_thread_wake(&task.thread);
+		return false;
 	}
 	if (!rtgauge_running(&device) || !activate(now_ns, 0))
-		return HRTIMER_NORESTART;
-	hrtimer_set_expires(timer, ns_to_ktime(task.expected_ns));
-	return HRTIMER_RESTART;
-}
-
-static void timer_arm(void *unused)
-{
-	hrtimer_start(&task.timer, ns_to_ktime(task.expected_ns), HRTIMER_MODE_ABS_PINNED_HARD);
+		return false;
+	*next_ns = task.expected_ns;
+	return true;
 }
 
 /* Waits for the timer; returns the time of its handler, or 0 if the task has to end. */
-static s64 thread_wait(void)
+static s64 thread_wait(struct rt_thread *thread)
 {
-	s64 irq_ns;
-
 	task.irq_ns = 0;
-	timer_arm(NULL);
-	for (;;) {
-		set_current_state(TASK_IDLE);
-		/* Pairs with the release in timer_expired(). */
-		irq_ns = smp_load_acquire(&task.irq_ns);
-		if (irq_ns || kthread_should_stop())
-			break;
-		schedule();
-	}
-	__set_current_state(TASK_RUNNING);
-	return irq_ns;
+	rt_timer_arm(&task.timer, task.expected_ns);
+	return rt_thread_wait(thread, &task.irq_ns);
 }
 
-static int thread_run(void *unused)
+static void thread_run(struct rt_thread *thread)
 {
-	while (!kthread_should_stop()) {
-		s64 irq_ns = thread_wait();
+	while (!rt_thread_should_stop()) {
+		s64 irq_ns = thread_wait(thread);
 
-		if (!irq_ns || !activate(irq_ns, ktime_get_ns()))
+		if (!irq_ns || !activate(irq_ns, rt_now_ns()))
 			break;
 	}
 	/* The handler must not wake a thread that is gone. */
-	hrtimer_cancel(&task.timer);
-	/* kthread_stop() needs a thread that still exists. */
-	for (;;) {
-		set_current_state(TASK_IDLE);
-		if (kthread_should_stop())
-			break;
-		schedule();
-	}
-	__set_current_state(TASK_RUNNING);
-	return 0;
+	rt_timer_cancel(&task.timer);
+	rt_thread_end();
 }
 
 static int check(const struct rtgauge_periodic *wanted)
 {
 	int error = rtgauge_check_abi(&device, wanted->abi, wanted->reserved,
 				      ARRAY_SIZE(wanted->reserved));
-	s64 now_ns = ktime_get_ns();
+	s64 now_ns = rt_now_ns();
 
 	if (error)
 		return error;
@@ -155,9 +128,20 @@ static int check(const struct rtgauge_periodic *wanted)
 		return rtgauge_refuse(
 			&device, "start time %lld is past, or more than a minute after now, %lld",
 			wanted->start_ns, now_ns);
+	if (!rt_has_lines() && wanted->out.chip[0])
+		return rtgauge_refuse(&device, "line 'out': Cobalt cannot use Linux's GPIO lines");
 	return rtgauge_check_cpu(&device, wanted->cpu)
 		       ?: rtgauge_check_priority(&device, wanted->priority,
 						 wanted->context == RTGAUGE_CONTEXT_THREAD);
+}
+
+static void task_stop(struct rtgauge_device *unused)
+{
+	rt_thread_stop(&task.thread);
+	rt_timer_destroy(&task.timer);
+	if (task.out)
+		gpiod_put(task.out);
+	task.out = NULL;
 }
 
 static int task_start(struct rtgauge_device *unused, const void *parameters)
@@ -172,40 +156,22 @@ static int task_start(struct rtgauge_device *unused, const void *parameters)
 	task.out = rtgauge_line_get(&device, &wanted->out, true);
 	if (IS_ERR(task.out))
 		return PTR_ERR(task.out);
-	hrtimer_setup(&task.timer, timer_expired, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_HARD);
-	task.expected_ns = wanted->start_ns ?: ktime_get_ns() + START_AFTER_NS;
+	task.expected_ns = wanted->start_ns ?: rt_now_ns() + START_AFTER_NS;
 	device.start_ns = task.expected_ns;
-	if (wanted->context == RTGAUGE_CONTEXT_THREAD) {
-		struct task_struct *thread =
-			rtgauge_thread(&device, thread_run, NULL, wanted->cpu, wanted->priority);
-
-		error = PTR_ERR_OR_ZERO(thread);
-		if (!error) {
-			task.thread = thread;
-			wake_up_process(thread);
-		}
-	} else {
-		error = smp_call_function_single(wanted->cpu, timer_arm, NULL, true);
-	}
-	if (error && task.out)
-		gpiod_put(task.out);
+	error = rt_timer_init(&task.timer, timer_expired, wanted->cpu);
+	if (!error && wanted->context == RTGAUGE_CONTEXT_THREAD)
+		error = rt_thread_start(&task.thread, &device, thread_run, wanted->cpu,
+					wanted->priority);
+	else if (!error)
+		error = rt_timer_arm_on(&task.timer, task.expected_ns, wanted->cpu);
+	if (error)
+		task_stop(&device);
 	return error;
-}
-
-static void task_stop(struct rtgauge_device *unused)
-{
-	if (task.thread)
-		kthread_stop(task.thread);
-	else
-		hrtimer_cancel(&task.timer);
-	if (task.out)
-		gpiod_put(task.out);
-	task.out = NULL;
 }
 
 static const struct rtgauge_ops ops = {
 	.owner = THIS_MODULE,
-	.name = "rtgauge_periodic",
+	.name = "rtgauge_periodic" RT_SUFFIX,
 	.start_command = RTGAUGE_IOC_START_PERIODIC,
 	.parameters_size = sizeof(struct rtgauge_periodic),
 	.start = task_start,

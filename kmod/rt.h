@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a task in the kernel needs of what it runs on: a clock, a timer on one CPU, a thread. Linux
+ * has them, and, where RTGAUGE_COBALT is defined, Xenomai's Cobalt core beside it (RTDM), whose
+ * interrupts and threads Linux does not delay. All times are on CLOCK_MONOTONIC.
+ */
+#ifndef RTGAUGE_RT_H
+#define RTGAUGE_RT_H
+
+#include <linux/err.h>
+
+#include "compat.h"
+#include "core.h"
+
+/* Called on the timer's CPU; true: again at *next_ns. */
+typedef bool (*rt_expired_t)(s64 *next_ns);
+
+#ifdef RTGAUGE_COBALT
+#include <rtdm/driver.h>
+
+#define RT_SUFFIX "_cobalt"
+
+struct rt_timer {
+	rtdm_timer_t timer;
+	rt_expired_t expired;
+};
+
+struct rt_thread {
+	rtdm_task_t task;
+	rtdm_event_t woken;
+	void (*run)(struct rt_thread *thread);
+	bool there;
+};
+
+static inline s64 rt_now_ns(void)
+{
+	return rtdm_clock_read_monotonic();
+}
+
+static inline void rt_timer_expired(rtdm_timer_t *timer)
+{
+	struct rt_timer *mine = container_of(timer, struct rt_timer, timer);
+	s64 next_ns = 0;
+
+	if (!mine->expired(&next_ns))
+		return;
+	/* Cobalt refuses a time that has passed; Linux expires it at once. */
+	if (rtdm_timer_start_in_handler(timer, next_ns, 0, RTDM_TIMERMODE_ABSOLUTE))
+		rtdm_timer_start_in_handler(timer, 1, 0, RTDM_TIMERMODE_RELATIVE);
+}
+
+static inline int rt_timer_init(struct rt_timer *timer, rt_expired_t expired, int cpu)
+{
+	int error = rtdm_timer_init(&timer->timer, rt_timer_expired, "rtgauge");
+	spl_t flags;
+
+	if (error)
+		return error;
+	timer->expired = expired;
+	xnlock_get_irqsave(&nklock, flags);
+	xntimer_set_affinity(&timer->timer, xnsched_struct(cpu));
+	xnlock_put_irqrestore(&nklock, flags);
+	return 0;
+}
+
+/* By the timer's thread. */
+static inline void rt_timer_arm(struct rt_timer *timer, s64 time_ns)
+{
+	if (rtdm_timer_start(&timer->timer, time_ns, 0, RTDM_TIMERMODE_ABSOLUTE))
+		rtdm_timer_start(&timer->timer, 1, 0, RTDM_TIMERMODE_RELATIVE);
+}
+
+/* From any CPU. */
+static inline int rt_timer_arm_on(struct rt_timer *timer, s64 time_ns, int cpu)
+{
+	rt_timer_arm(timer, time_ns);
+	return 0;
+}
+
+/* Its handler does not run any more. */
+static inline void rt_timer_cancel(struct rt_timer *timer)
+{
+	rtdm_timer_stop(&timer->timer);
+}
+
+static inline void rt_timer_destroy(struct rt_timer *timer)
+{
+	if (timer->expired)
+		rtdm_timer_destroy(&timer->timer);
+	timer->expired = NULL;
+}
+
+static inline void rt_thread_main(void *argument)
+{
+	struct rt_thread *thread = argument;
+
+	thread->run(thread);
+}
+
+/* As rtdm_task_init(), on one CPU. */
+static inline int rt_thread_start(struct rt_thread *thread, struct rtgauge_device *device,
+				  void (*run)(struct rt_thread *thread), int cpu,
+				  unsigned int priority)
+{
+	struct xnthread_init_attr attributes = {
+		.name = "rtgauge-task",
+		.personality = &xenomai_personality,
+		.affinity = *cpumask_of(cpu),
+	};
+	struct xnthread_start_attr begin = {.entry = rt_thread_main, .cookie = thread};
+	union xnsched_policy_param parameters = {.rt.prio = priority};
+	int error;
+
+	thread->run = run;
+	rtdm_event_init(&thread->woken, 0);
+	error = xnthread_init(&thread->task, &attributes, &xnsched_class_rt, &parameters);
+	if (error) {
+		rtdm_event_destroy(&thread->woken);
+		return error;
+	}
+	thread->there = true;
+	return xnthread_register(&thread->task, "") ?: xnthread_start(&thread->task, &begin);
+}
+
+static inline void rt_thread_wake(struct rt_thread *thread)
+{
+	rtdm_event_signal(&thread->woken);
+}
+
+/* In the thread: until *woken is not 0, which it returns, or until it is to stop: 0. */
+static inline s64 rt_thread_wait(struct rt_thread *thread, const s64 *woken)
+{
+	for (;;) {
+		s64 value = smp_load_acquire(woken);
+
+		if (value || rtdm_task_should_stop())
+			return value;
+		if (rtdm_event_wait(&thread->woken))
+			return 0;
+	}
+}
+
+static inline bool rt_thread_should_stop(void)
+{
+	return rtdm_task_should_stop();
+}
+
+/* The last that the thread does. */
+static inline void rt_thread_end(void)
+{
+}
+
+static inline void rt_thread_stop(struct rt_thread *thread)
+{
+	if (!thread->there)
+		return;
+	rtdm_task_destroy(&thread->task);
+	rtdm_event_destroy(&thread->woken);
+	thread->there = false;
+}
+
+/* Linux's GPIO lines cannot be used while Linux itself is interrupted. */
+static inline bool rt_has_lines(void)
+{
+	return false;
+}
+
+#else
+#include <linux/kthread.h>
+#include <linux/smp.h>
+
+#define RT_SUFFIX ""
+
+struct rt_timer {
+	struct hrtimer timer;
+	rt_expired_t expired;
+	s64 first_ns;
+};
+
+struct rt_thread {
+	struct task_struct *task;
+	void (*run)(struct rt_thread *thread);
+};
+
+static inline s64 rt_now_ns(void)
+{
+	return ktime_get_ns();
+}
+
+static inline enum hrtimer_restart rt_timer_expired(struct hrtimer *timer)
+{
+	struct rt_timer *mine = container_of(timer, struct rt_timer, timer);
+	s64 next_ns = 0;
+
+	if (!mine->expired(&next_ns))
+		return HRTIMER_NORESTART;
+	hrtimer_set_expires(timer, ns_to_ktime(next_ns));
+	return HRTIMER_RESTART;
+}
+
+static inline int rt_timer_init(struct rt_timer *timer, rt_expired_t expired, int cpu)
+{
+	timer->expired = expired;
+	hrtimer_setup(&timer->timer, rt_timer_expired, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_ABS_PINNED_HARD);
+	return 0;
+}
+
+/* By the timer's thread. */
+static inline void rt_timer_arm(struct rt_timer *timer, s64 time_ns)
+{
+	hrtimer_start(&timer->timer, ns_to_ktime(time_ns), HRTIMER_MODE_ABS_PINNED_HARD);
+}
+
+static inline void rt_timer_arm_here(void *argument)
+{
+	struct rt_timer *timer = argument;
+
+	rt_timer_arm(timer, timer->first_ns);
+}
+
+/* From any CPU. */
+static inline int rt_timer_arm_on(struct rt_timer *timer, s64 time_ns, int cpu)
+{
+	timer->first_ns = time_ns;
+	return smp_call_function_single(cpu, rt_timer_arm_here, timer, true);
+}
+
+/* Its handler does not run any more. */
+static inline void rt_timer_cancel(struct rt_timer *timer)
+{
+	hrtimer_cancel(&timer->timer);
+}
+
+static inline void rt_timer_destroy(struct rt_timer *timer)
+{
+	if (timer->expired)
+		rt_timer_cancel(timer);
+	timer->expired = NULL;
+}
+
+static inline int rt_thread_main(void *argument)
+{
+	struct rt_thread *thread = argument;
+
+	thread->run(thread);
+	return 0;
+}
+
+static inline int rt_thread_start(struct rt_thread *thread, struct rtgauge_device *device,
+				  void (*run)(struct rt_thread *thread), int cpu,
+				  unsigned int priority)
+{
+	struct task_struct *task = rtgauge_thread(device, rt_thread_main, thread, cpu, priority);
+
+	if (IS_ERR(task))
+		return PTR_ERR(task);
+	thread->run = run;
+	thread->task = task;
+	wake_up_process(task);
+	return 0;
+}
+
+static inline void rt_thread_wake(struct rt_thread *thread)
+{
+	wake_up_process(thread->task);
+}
+
+/* In the thread: until *woken is not 0, which it returns, or until it is to stop: 0. */
+static inline s64 rt_thread_wait(struct rt_thread *thread, const s64 *woken)
+{
+	s64 value;
+
+	for (;;) {
+		set_current_state(TASK_IDLE);
+		value = smp_load_acquire(woken);
+		if (value || kthread_should_stop())
+			break;
+		schedule();
+	}
+	__set_current_state(TASK_RUNNING);
+	return value;
+}
+
+static inline bool rt_thread_should_stop(void)
+{
+	return kthread_should_stop();
+}
+
+/* The last that the thread does: kthread_stop() needs a thread that still exists. */
+static inline void rt_thread_end(void)
+{
+	for (;;) {
+		set_current_state(TASK_IDLE);
+		if (kthread_should_stop())
+			break;
+		schedule();
+	}
+	__set_current_state(TASK_RUNNING);
+}
+
+static inline void rt_thread_stop(struct rt_thread *thread)
+{
+	if (thread->task)
+		kthread_stop(thread->task);
+	thread->task = NULL;
+}
+
+static inline bool rt_has_lines(void)
+{
+	return true;
+}
+
+#endif
+
+#endif
