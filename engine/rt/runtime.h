@@ -22,6 +22,7 @@
 
 enum { RUNTIME_IS_COKERNEL = 1 };
 #define RUNTIME_NAME RTGAUGE_COKERNEL
+#define RUNTIME_MODULE(name) name "_" RTGAUGE_COKERNEL
 
 /* In main, before the verb. 0, or the exit status after an `error` line: the co-kernel is not there or has no
  * such probe. */
@@ -43,6 +44,7 @@ const char *runtime_switch_cause(void);
 
 enum { RUNTIME_IS_COKERNEL = 0 };
 #define RUNTIME_NAME "linux"
+#define RUNTIME_MODULE(name) name /* of the kernel module with the same task on this runtime */
 
 static inline int runtime_begin(const struct verb *verb)
 {

@@ -231,7 +231,8 @@ static int verb_periodic(void)
 		.reserved = {number("reserved", 0)},
 	};
 
-	return measure(open_device(text("device", "rtgauge_periodic")), RTGAUGE_IOC_START_PERIODIC, &parameters);
+	return measure(open_device(text("device", "rtgauge_periodic")), RTGAUGE_IOC_START_PERIODIC,
+		       &parameters);
 }
 
 static int verb_response(void)

@@ -5,10 +5,11 @@
 #include "base/stream.h"
 #include "harness/harness.h"
 #include "rt/memory.h"
+#include "rt/runtime.h"
 
 int kernel_toggler_open(struct kernel_toggler *task, const struct path_kernel_end *end, int cpu)
 {
-	int status = kmod_open(&task->device, "rtgauge_periodic");
+	int status = kmod_open(&task->device, RUNTIME_MODULE("rtgauge_periodic"));
 
 	if (status)
 		return status;

@@ -285,9 +285,10 @@ class SignalProbe(Probe):
         return {**parameters, "space": "user", "context": None}
 
     def modules(self, parameters: dict[str, Any]) -> tuple[str, ...]:
-        """The wire where it is the path, and in kernel space the task; both need what they share."""
+        """The wire where it is the path, and in kernel space the task, for Linux or for the co-kernel; both need what they share."""
         wire = ("rtgauge_wire",) if parameters["path"] == WIRE else ()
-        task = (self.kernel_module,) if parameters["space"] == "kernel" else ()
+        runtime = parameters.get("rt", "linux")
+        task = (self.kernel_module if runtime == "linux" else f"{self.kernel_module}_{runtime}",) if parameters["space"] == "kernel" else ()
         return ("rtgauge_core", *wire, *task) if wire or task else ()
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 PACKAGE = Path(__file__).resolve().parent.parent
 ABI = "1"
 """RTGAUGE_KMOD_ABI of kmod/rtgauge_kmod.h; the engine compares it with the loaded module's, too."""
-CORE, WIRE = "rtgauge_core", "rtgauge_wire"
-MODULES = (CORE, WIRE, "rtgauge_periodic", "rtgauge_response")
+CORE = "rtgauge_core"
 OWN = "RTGAUGE_KMOD"
 """A folder of modules that somebody has built, and signed where that is needed."""
 BUILD_S = 300.0
@@ -92,23 +91,26 @@ def modules_for(target: Target, names: Sequence[str], say: Callable[[str], None]
     kernel = Kernel.of(target)
     given = os.environ.get(OWN)
     if given:
-        own = _own(Path(given), kernel)
+        own = _own(Path(given), kernel, names)
         return [target.put(own[name]) for name in names]
-    installed = _installed(target, kernel)
+    installed = _installed(target, kernel, names)
     if installed is not None:
         return [installed[name] for name in names]
     sources = source_folder()
     place = _cache() / f"{kernel.release[:64]}-{_fingerprint(sources, kernel)}"
-    if not all((place / f"{name}.ko").is_file() for name in MODULES):
+    if not all((place / f"{name}.ko").is_file() for name in names):
         say(f"kernel modules for {kernel.release} are built")
         _build(target, kernel, sources, place, say)
+        missing = [name for name in names if not (place / f"{name}.ko").is_file()]
+        if missing:
+            raise NoModules(f"{missing[0]} is not for the kernel {kernel.release}", "docs/kmod.md says which module needs what")
     return [target.put(place / f"{name}.ko") for name in names]
 
 
-def _own(folder: Path, kernel: Kernel) -> dict[str, Path]:
+def _own(folder: Path, kernel: Kernel, names: Sequence[str]) -> dict[str, Path]:
     """The modules of a folder, compared with the kernel. Raises NoModules."""
     again = f"build them for this kernel: make -C kmod KDIR=HEADERS, with the headers of {kernel.release}"
-    files = {name: folder / f"{name}.ko" for name in MODULES}
+    files = {name: folder / f"{name}.ko" for name in names}
     for path in files.values():
         if not path.is_file():
             raise NoModules(f"{OWN} names {folder}, where there is no {path.name}", again)
@@ -121,15 +123,15 @@ def _own(folder: Path, kernel: Kernel) -> dict[str, Path]:
     return files
 
 
-def _installed(target: Target, kernel: Kernel) -> dict[str, str] | None:
-    """Those below /lib/modules, where all are there and of this ABI."""
+def _installed(target: Target, kernel: Kernel, names: Sequence[str]) -> dict[str, str] | None:
+    """These below /lib/modules, where all are there and of this ABI."""
     folders = [f"/lib/modules/{kernel.release}/{name}" for name in INSTALLED]
     entries = target.read(folders)
     for folder in folders:
-        names = entries.get(folder, {}).get("directory", [])
+        there = entries.get(folder, {}).get("directory", [])
         for ending in (".ko", ".ko.xz", ".ko.zst", ".ko.gz"):
-            files = {name: f"{folder}/{name}{ending}" for name in MODULES}
-            if all(f"{name}{ending}" in names for name in MODULES) and _abi(target, files[CORE]) == ABI:
+            files = {name: f"{folder}/{name}{ending}" for name in names}
+            if all(f"{name}{ending}" in there for name in names) and _abi(target, f"{folder}/{CORE}{ending}") == ABI:
                 return files
     return None
 

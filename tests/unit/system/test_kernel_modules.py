@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rtgauge.system import kernel_modules
-from rtgauge.system.kernel_modules import ABI, MODULES, Kernel, NoModules, modules_for, refusal
+from rtgauge.system.kernel_modules import ABI, Kernel, NoModules, modules_for, refusal
 from rtgauge.target.target import Completed
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 RELEASE = "6.12.1-test"
 HEADERS = f"/lib/modules/{RELEASE}/build"
+MODULES = ("rtgauge_core", "rtgauge_wire", "rtgauge_periodic", "rtgauge_response")
 PLAIN = {
     "/proc/sys/kernel/osrelease": RELEASE + "\n",
     "/proc/version": "Linux version 6.12.1-test\n",
@@ -119,6 +120,15 @@ def test_they_are_built_on_the_target_once(tmp_path: Path, monkeypatch: pytest.M
     assert "rtgauge_keep" in Path(files[0]).read_text()
     assert find(board, MODULES[:1]) == files
     assert len(board.ran) == 1
+
+
+def test_a_module_that_this_kernel_has_not_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The task on a co-kernel is built only where the kernel has that co-kernel."""
+    folder = tmp_path / "headers"
+    board = Board(headers(folder, "cd $(M) && touch rtgauge_core.ko"))
+    build_in(folder, monkeypatch)
+    with pytest.raises(NoModules, match=rf"rtgauge_periodic_cobalt is not for the kernel {re.escape(RELEASE)}"):
+        find(board, ["rtgauge_core", "rtgauge_periodic_cobalt"])
 
 
 def test_a_build_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
