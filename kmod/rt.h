@@ -131,6 +131,7 @@ static inline void rt_thread_wake(struct rt_thread *thread)
 static inline s64 rt_thread_wait(struct rt_thread *thread, const s64 *woken)
 {
 	for (;;) {
+		/* Pairs with the release of whoever wakes it. */
 		s64 value = smp_load_acquire(woken);
 
 		if (value || rtdm_task_should_stop())
@@ -273,6 +274,7 @@ static inline s64 rt_thread_wait(struct rt_thread *thread, const s64 *woken)
 
 	for (;;) {
 		set_current_state(TASK_IDLE);
+		/* Pairs with the release of whoever wakes it. */
 		value = smp_load_acquire(woken);
 		if (value || kthread_should_stop())
 			break;
