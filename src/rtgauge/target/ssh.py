@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import secrets
 import time
@@ -44,7 +45,7 @@ exit 1
 RUN = 'cd / && engine=$1 run=$2 lease=$3 && shift 3 && exec "$engine" guard --run "$run" --lease-ns "$lease" -- "$@"'
 GIVE = 'exec cat -- "$1"'
 MAKE = 'umask 077; mkdir "$1"'
-TAKE = 'umask 077; mkdir "$1" && cat >"$1/$2"'
+TAKE = 'umask 077; mkdir "$1" && cat >"$1/$2" && chmod "$3" "$1/$2"'
 FILES_TIMEOUT_S = 24 * 3600.0
 SET_UP_FAILED = 127
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -296,11 +297,11 @@ class SshTarget:
         return program
 
     def put(self, file: Path) -> str:
-        """A copy of the file in the session's folder, made once."""
+        """A copy of the file in the session's folder, made once; a program can be started there too."""
         if file not in self._put or not self._put[file].startswith(f"{self._here.folder}/"):
             place = f"{self._here.folder}/{_new_name('put')}"
             with file.open("rb") as content:
-                self._checked(self._connection.run(TAKE, [place, file.name], content))
+                self._checked(self._connection.run(TAKE, [place, file.name, "700" if os.access(file, os.X_OK) else "600"], content))
             self._put[file] = f"{place}/{file.name}"
         return self._put[file]
 
