@@ -121,16 +121,6 @@ void harness_threads_stop(struct harness_thread *const *threads, unsigned int co
 	}
 }
 
-static void mark_mode_switches(const struct series *s, int64_t count, struct json *j)
-{
-	const char *cause = runtime_switch_cause();
-
-	stream_mark(
-		j, "mode-switches", SEVERITY_DOUBTFUL, (int)s->id,
-		"the thread on CPU %d was handed to Linux %lld times while it measured%s%s: latencies of Linux are among these",
-		s->cpu, (long long)count, cause ? ", the last time for " : "", cause ? cause : "");
-}
-
 void summary_write(struct series *s, const struct harness_thread *t, struct json *j)
 {
 	struct usage usage;
@@ -149,8 +139,6 @@ void summary_write(struct series *s, const struct harness_thread *t, struct json
 	}
 	series_end(s, atomic_load(&harness_shared.stop), j);
 	series_summary(s, t && t->usage_known ? &usage : NULL, j);
-	if (RUNTIME_IS_COKERNEL && t && t->usage_known && usage.mode_switches)
-		mark_mode_switches(s, usage.mode_switches, j);
 	if (s->lost)
 		stream_mark(j, "samples-lost", SEVERITY_INVALID, (int)s->id,
 			    "%lld samples of CPU %d were measured and could not be kept", (long long)s->lost,
@@ -305,12 +293,12 @@ static int64_t most_asleep_ns(void)
 {
 	int64_t awake_ns = clock_now_ns(CLOCK_MONOTONIC);
 
-	return clock_now_ns(CLOCK_BOOTTIME) - awake_ns;
+	return runtime_linux_clock_ns(CLOCK_BOOTTIME) - awake_ns;
 }
 
 static int64_t least_asleep_ns(void)
 {
-	int64_t since_boot_ns = clock_now_ns(CLOCK_BOOTTIME);
+	int64_t since_boot_ns = runtime_linux_clock_ns(CLOCK_BOOTTIME);
 
 	return since_boot_ns - clock_now_ns(CLOCK_MONOTONIC);
 }
@@ -461,6 +449,38 @@ static int series_of(const struct harness *h, const struct harness_thread *t)
 	return -1;
 }
 
+/* How often the threads were handed to Linux while they measured: of all in the result `cokernel`, of each
+ * that was in a mark. */
+static void tell_mode_switches(const struct harness *h, struct json *j)
+{
+	const char *cause = runtime_switch_cause();
+	int64_t sum = 0;
+	unsigned int counted = 0;
+
+	for (unsigned int i = 0; i < h->thread_count; i++) {
+		const struct harness_thread *t = h->threads[i];
+		int64_t count = t->after.mode_switches - t->before.mode_switches;
+
+		if (!t->usage_known)
+			continue;
+		counted++;
+		sum += count;
+		if (count)
+			stream_mark(
+				j, "mode-switches", SEVERITY_DOUBTFUL, series_of(h, t),
+				"a thread on CPU %d was handed to Linux %lld times while it measured%s%s: latencies of Linux are among these",
+				t->cpu, (long long)count, cause ? ", the last time for " : "",
+				cause ? cause : "");
+	}
+	stream_result(j, "cokernel");
+	json_close(j, '}');
+	json_open(j, "values", '{');
+	json_str(j, "name", RUNTIME_NAME);
+	json_uint(j, "threads", counted);
+	json_int(j, "mode_switches", sum);
+	stream_result_end(j);
+}
+
 int harness_finish(struct harness *h, const char *reason)
 {
 	struct json *j = &h->j;
@@ -478,6 +498,8 @@ int harness_finish(struct harness *h, const char *reason)
 	for (unsigned int i = 0; i < h->series_count; i++)
 		summary_write(h->series[i], h->measurers ? h->measurers[i] : NULL, &h->j);
 	explain_end(j);
+	if (RUNTIME_IS_COKERNEL)
+		tell_mode_switches(h, j);
 	if (h->conclude)
 		h->conclude(j);
 	if (least_asleep_ns() - h->asleep_ns > NS_PER_S / 1000)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "rt/memory.h"
+#include "rt/runtime.h"
 
 #define TEXT_MAX ((size_t)1 << 22)
 
@@ -90,6 +91,8 @@ static int find_column(const char *text, int cpu)
 
 int interrupts_open(struct interrupts *interrupts, int cpu)
 {
+	if (RUNTIME_IS_COKERNEL)
+		return EOPNOTSUPP; /* to read them a thread would be handed to Linux */
 	interrupts->fd = open("/proc/interrupts", O_RDONLY | O_CLOEXEC);
 	if (interrupts->fd < 0)
 		return errno;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "rt/lock.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "rt/clock.h"
+#include "rt/runtime.h"
 
 static int make_mutex(pthread_mutex_t *mutex, int protocol, int ceiling)
 {
@@ -40,6 +42,7 @@ int lock_make(struct lock *lock, enum lock_kind kind, int ceiling)
 	case LOCK_SEMAPHORE:
 		return sem_init(&lock->semaphore, 0, 1);
 	case LOCK_FUTEX:
+		return RUNTIME_IS_COKERNEL ? EOPNOTSUPP : 0; /* it is Linux's own */
 	case LOCK_SPIN:
 		break;
 	}

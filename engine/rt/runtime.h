@@ -16,6 +16,7 @@
 #include <stddef.h>
 
 #include "base/options.h"
+#include "rt/clock.h"
 #include "verbs.h"
 
 #ifdef RTGAUGE_COKERNEL /* its name, as in --rt NAME */
@@ -36,6 +37,9 @@ int runtime_thread_begin(void);
 
 /* Ends a sleep of a measuring thread that is to stop. Called by ordinary threads. */
 void runtime_interrupt(pthread_t thread);
+
+/* A clock that the co-kernel may not have, in ns; called by ordinary threads. */
+int64_t runtime_linux_clock_ns(clockid_t clock);
 
 /* Why a measuring thread was handed to Linux; NULL: not known. */
 const char *runtime_switch_cause(void);
@@ -68,6 +72,11 @@ static inline int runtime_thread_begin(void)
 static inline void runtime_interrupt(pthread_t thread)
 {
 	pthread_kill(thread, SIGUSR1);
+}
+
+static inline int64_t runtime_linux_clock_ns(clockid_t clock)
+{
+	return clock_now_ns(clock);
 }
 
 static inline const char *runtime_switch_cause(void)

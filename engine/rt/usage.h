@@ -7,6 +7,8 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "rt/clock.h"
+
 /* A co-kernel does not tell one kind of switch from the other: both counts are of all. */
 struct usage {
 	int64_t voluntary_switches;
@@ -27,5 +29,16 @@ void usage_read(int schedstat, struct usage *usage);
 /* CPU time of another thread by its clock: on a co-kernel what its thread tid had there; tid 0: by the clock
  * in any case. 0 where it has gone. */
 int64_t usage_cpu_ns(pid_t tid, clockid_t clock);
+
+/* CPU time of the calling thread up to now. On a co-kernel Linux's clock of it would hand the thread to
+ * Linux. */
+#ifdef RTGAUGE_COKERNEL
+int64_t usage_own_cpu_ns(void);
+#else
+static inline int64_t usage_own_cpu_ns(void)
+{
+	return clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+#endif
 
 #endif

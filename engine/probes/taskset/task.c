@@ -8,6 +8,8 @@
 #include "rt/clock.h"
 #include "rt/memory.h"
 #include "rt/wait.h"
+#include "rt/runtime.h"
+#include "rt/usage.h"
 
 #define RING_SPAN_NS (4 * NS_PER_S)
 #define RING_MAX 65536
@@ -27,8 +29,21 @@ static void keep(struct task *t, const struct sample *sample)
 	slot_ring_push(&t->ring);
 }
 
+static int64_t involuntary(void)
+{
+	struct rusage counted;
+
+	if (RUNTIME_IS_COKERNEL) {
+		struct usage usage;
+
+		usage_read(-1, &usage);
+		return usage.involuntary_switches;
+	}
+	return getrusage(RUSAGE_THREAD, &counted) ? 0 : counted.ru_nivcsw;
+}
+
 /* The activation: wait, read the clock, burn, read the clock. false: it was cut off. */
-static inline bool activate(struct task *t, int64_t number, struct sample *sample)
+static inline bool activate(struct task *t, int64_t number, struct sample *sample, int64_t *switches)
 {
 	int64_t release_ns = t->start_ns + number * t->entry->period_ns;
 	bool traced = release_ns < t->start_ns - t->entry->offset_ns + t->timeline_ns;
@@ -41,6 +56,8 @@ static inline bool activate(struct task *t, int64_t number, struct sample *sampl
 		    sample->start_ns >= t->limit_ns)
 			return false;
 	} while (commands_cut_short(release_ns, sample->start_ns));
+	if (RUNTIME_IS_COKERNEL) /* its switches of both kinds are one count: the sleep's own is before */
+		*switches = involuntary();
 	sample->number = number;
 	sample->finish_ns = busy_loop(t->execution, t->entry->execution_ns, sample->start_ns, t->limit_ns,
 				      &t->cost, traced ? &t->trace : NULL, number);
@@ -49,17 +66,10 @@ static inline bool activate(struct task *t, int64_t number, struct sample *sampl
 	return sample->finish_ns >= 0;
 }
 
-static int64_t involuntary(void)
-{
-	struct rusage usage;
-
-	return getrusage(RUSAGE_THREAD, &usage) ? 0 : usage.ru_nivcsw;
-}
-
 static void run_task(struct harness_thread *thread)
 {
 	struct task *t = (struct task *)((char *)thread - offsetof(struct task, thread));
-	int64_t cpu_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID), switches = involuntary(), number;
+	int64_t cpu_ns = usage_own_cpu_ns(), switches = involuntary(), number;
 	int64_t warm_up_until_ns = t->series[0].start_ns + harness_options.warm_up_ns;
 	bool measuring = false;
 	struct sample sample;
@@ -71,9 +81,9 @@ static void run_task(struct harness_thread *thread)
 			usage_read(thread->schedstat, &thread->before);
 			measuring = true;
 		}
-		if (!activate(t, number, &sample))
+		if (!activate(t, number, &sample, &then_switches))
 			break;
-		cpu_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
+		cpu_ns = usage_own_cpu_ns();
 		switches = involuntary();
 		sample.execution_ns = cpu_ns - then_cpu_ns;
 		sample.preemptions = switches - then_switches;
@@ -85,7 +95,7 @@ static void run_task(struct harness_thread *thread)
 	if (t->total != INT64_MAX && !atomic_load(&harness_shared.stop))
 		t->unfinished = t->total - number;
 	/* Others are still at work on what was released before the end: they are pre-empted as before. */
-	while (number < INT64_MAX && atomic_load(t->others) > 0 && activate(t, number, &sample))
+	while (number < INT64_MAX && atomic_load(t->others) > 0 && activate(t, number, &sample, &switches))
 		number++;
 	atomic_store_explicit(&t->traced, true, memory_order_release);
 }
@@ -99,7 +109,7 @@ static int prepare(struct harness_thread *thread)
 	for (int i = 0; i < COUNTINGS; i++) {
 		int64_t before_ns = clock_now_ns(CLOCK_MONOTONIC), took_ns;
 
-		clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
+		usage_own_cpu_ns();
 		involuntary();
 		took_ns = clock_now_ns(CLOCK_MONOTONIC) - before_ns;
 		if (took_ns < t->counting_ns)

@@ -27,6 +27,14 @@ void usage_read(int schedstat, struct usage *usage)
 	usage->run_delay_ns = -1;
 }
 
+int64_t usage_own_cpu_ns(void)
+{
+	struct cobalt_threadstat stat = {0};
+
+	cobalt_thread_stat(0, &stat);
+	return (int64_t)stat.xtime;
+}
+
 int64_t usage_cpu_ns(pid_t tid, clockid_t clock)
 {
 	struct cobalt_threadstat stat;

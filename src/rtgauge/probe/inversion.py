@@ -7,14 +7,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from rtgauge.probe.common_parameters import FIRST_CPU, MachineParameters, MeasuringProbe
+from rtgauge.probe.common_parameters import FIRST_CPU, CokernelParameters, MeasuringProbe
 from rtgauge.probe.descriptor import Metric
 from rtgauge.validation import CpuList, DurationNs, between
 
 KINDS = 6
 
 
-class InversionParameters(MachineParameters):
+class InversionParameters(CokernelParameters):
     """Parameters of `inversion`."""
 
     cpu: CpuList | None = FIRST_CPU

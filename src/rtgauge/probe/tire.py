@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from rtgauge.probe.common_parameters import MachineParameters, MeasuringProbe, OnOff
+from rtgauge.probe.common_parameters import CokernelParameters, MeasuringProbe, OnOff
 from rtgauge.probe.descriptor import Bound, Metric
 from rtgauge.tire.state_file import STATE_FILE
 from rtgauge.validation import DurationNs, between
@@ -80,7 +80,7 @@ Positive = Annotated[Quantity, AfterValidator(_positive)]
 """One that is more than 0."""
 
 
-class TireParameters(MachineParameters):
+class TireParameters(CokernelParameters):
     """Parameters of `tire`."""
 
     solver: Literal["serial", "halo", "semaphore"] = Field(default="halo", alias="solver", description="halo (fast), semaphore (the paper's) or serial")
@@ -164,7 +164,7 @@ class Tire(MeasuringProbe):
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
         """The engine's command line."""
-        given = {name: value for name, value in parameters.items() if name not in {"samples", "state", "free_running", *QUANTITIES}}
+        given = {name: value for name, value in parameters.items() if name not in {"samples", "state", "free_running", "rt", *QUANTITIES}}
         given |= {QUANTITIES[name]: _billionths(parameters[name]) for name in QUANTITIES if parameters[name] is not None}
         if given["steps"] is not None:
             del given["duration_ns"]

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from rtgauge.probe.common_parameters import LONGEST, RT, SPACE, DmaLatencyUs, OnOff, Runtime, Space
+from rtgauge.probe.common_parameters import LONGEST, RT, SPACE, DmaLatencyUs, OnOff, Runtime, Space, check_cokernel
 from rtgauge.probe.descriptor import TRACE_INSTANCE, Bound, Metric, Pace, Probe
 from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns, is_explained
 from rtgauge.units import NS_PER_UNIT, parse_duration_ns
@@ -60,15 +60,8 @@ class WakeupParameters(ExplainParameters):
         self.check_explain()
         if self.space == "kernel":
             self._check_kernel_space()
-        if self.rt != "linux":
-            self._check_cokernel()
+        check_cokernel(self.model_dump())
         return self
-
-    def _check_cokernel(self) -> None:
-        refused = {"space kernel": self.space == "kernel", "policy deadline": self.policy == "deadline", "explain": self.explain}
-        for words, given in refused.items():
-            if given:
-                raise ValueError(f"{words} is of Linux: leave it out, or leave rt {self.rt} out")
 
     def _check_kernel_space(self) -> None:
         if self.interval_ns % NS_PER_UNIT["us"] or not LEAST_TIMERLAT_NS <= self.interval_ns <= MOST_TIMERLAT_NS:

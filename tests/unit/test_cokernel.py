@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""Parameter `rt`: what a co-kernel is refused, which engine is started, and how a record says what measured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rtgauge.errors import InputError, MeasureError
+from rtgauge.probe.descriptor import normalise
+from rtgauge.probe.registry import PROBES
+from rtgauge.record.model import StepKey
+from rtgauge.target.engine_path import cokernel_engine
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ON_COBALT = ("wakeup", "noise", "switch", "preempt", "semaphore", "inversion", "taskset", "tire")
+LEAST = {"taskset": {"task": [{"name": "a", "period": "10ms", "execution": "1ms"}]}, "watch": {"pid": 1}}
+
+
+@pytest.mark.parametrize("name", ON_COBALT)
+def test_the_engine_is_not_told_what_it_runs_on(name: str):
+    probe = PROBES[name]
+    written = LEAST.get(name, {})
+    on_linux, on_cobalt = normalise(probe, written, "x"), normalise(probe, {**written, "rt": "cobalt"}, "x")
+    assert (on_linux["rt"], on_cobalt["rt"]) == ("linux", "cobalt")
+    assert probe.arguments(on_linux, None) == probe.arguments(on_cobalt, None)
+
+
+@pytest.mark.parametrize("name", sorted(set(PROBES) - set(ON_COBALT)))
+def test_other_probes_do_not_take_it(name: str):
+    with pytest.raises(InputError, match="rt"):
+        normalise(PROBES[name], {**LEAST.get(name, {}), "rt": "cobalt"}, "x")
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "words"),
+    [
+        ("wakeup", {"policy": "deadline"}, "policy deadline is of Linux"),
+        ("wakeup", {"space": "kernel"}, "space kernel is of Linux"),
+        ("wakeup", {"explain": True}, "explain is of Linux"),
+        ("wakeup", {"timer": "timerfd"}, "timer timerfd is of Linux"),
+        ("taskset", {"policy": "deadline"}, "policy deadline is of Linux"),
+        ("semaphore", {"method": "eventfd"}, "method eventfd is of Linux"),
+        ("semaphore", {"method": "pipe"}, "method pipe is of Linux"),
+        ("inversion", {"lock": "futex"}, "lock futex is of Linux"),
+    ],
+)
+def test_what_a_cokernel_lacks_is_refused_by_name(name: str, written: dict[str, object], words: str):
+    given = {**LEAST.get(name, {}), **written}
+    normalise(PROBES[name], given, "x")
+    with pytest.raises(InputError, match=words):
+        normalise(PROBES[name], {**given, "rt": "cobalt"}, "x")
+
+
+def test_an_unknown_runtime_is_refused():
+    with pytest.raises(InputError, match="rt"):
+        normalise(PROBES["wakeup"], {"rt": "windows"}, "x")
+
+
+def test_a_step_of_before_the_choice_ran_on_linux():
+    key = StepKey(probe="wakeup", parameters={"interval_ns": 1}, load="idle", deployment="as-is", targets={"self": "local"}, repeat=1)
+    assert key.rt == "linux"
+    assert key.model_copy(update={"parameters": {"rt": "cobalt"}}).rt == "cobalt"
+
+
+def test_the_engine_of_a_cokernel_may_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    engine = tmp_path / "engine"
+    engine.write_text("#!/bin/sh\n")
+    engine.chmod(0o755)
+    monkeypatch.setenv("RTGAUGE_ENGINE_COBALT", str(engine))
+    assert cokernel_engine("x86_64", "cobalt") == engine
+    engine.chmod(0o644)
+    with pytest.raises(MeasureError, match="xeno-config"):
+        cokernel_engine("x86_64", "cobalt")
