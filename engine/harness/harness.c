@@ -359,26 +359,39 @@ int harness_run(struct harness *h, int argc, char **argv)
 	return status < 0 ? STATUS_OK : status;
 }
 
-void harness_go(struct harness *h)
+static void begin_series(struct harness *h, struct series *s)
 {
 	struct json *j = &h->j;
 
+	if (s->samples)
+		samples_begin(s);
+	series_begin(s);
+	json_open(j, NULL, '{');
+	json_str(j, "type", "started");
+	json_uint(j, "series", s->id);
+	json_int(j, "start_ns", s->start_ns);
+	json_close(j, '}');
+	json_line(j);
+}
+
+void harness_go(struct harness *h)
+{
 	explain_go(clock_now_ns(CLOCK_MONOTONIC) + harness_options.warm_up_ns - explain_warm_up_ns());
 	for (unsigned int i = 0; i < h->thread_count; i++)
 		sem_post(&harness_shared.gate);
-	for (unsigned int i = 0; i < h->series_count; i++) {
-		struct series *s = h->series[i];
+	for (unsigned int i = 0; i < h->series_count; i++)
+		begin_series(h, h->series[i]);
+}
 
-		if (s->samples)
-			samples_begin(s);
-		series_begin(s);
-		json_open(j, NULL, '{');
-		json_str(j, "type", "started");
-		json_uint(j, "series", s->id);
-		json_int(j, "start_ns", s->start_ns);
-		json_close(j, '}');
-		json_line(j);
+void harness_add_series(struct harness *h, struct series *s)
+{
+	series_announce(s, &h->j);
+	if (harness_options.samples_dir) {
+		s->samples = samples_open(harness_options.samples_dir, s->id);
+		s->unwritable = !s->samples;
 	}
+	h->series_count++;
+	begin_series(h, s);
 }
 
 void harness_watch(struct harness *h, int64_t length_ns)

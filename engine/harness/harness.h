@@ -193,6 +193,9 @@ int harness_run(struct harness *h, int argc, char **argv);
 /* Opens the gate for every thread, then begins the series, whose start_ns is set. */
 void harness_go(struct harness *h);
 
+/* Announces and begins one more, the next of h->series, whose start_ns is set, while the others go on. */
+void harness_add_series(struct harness *h, struct series *s);
+
 /* Starts the watchdog where the policy is one that can take the machine. length_ns: of the whole probe;
  * INT64_MAX: until stopped. */
 void harness_watch(struct harness *h, int64_t length_ns);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* watch: activations from wake-ups and switches, threads from /proc. */
+#include <linux/futex.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "probes/watch/activations.h"
+#include "probes/watch/blocking_calls.h"
 #include "probes/watch/threads.h"
 #include "tests/check.h"
 #include "tests/cm.h"
@@ -141,6 +144,23 @@ static void a_thread_is_read_whatever_its_name(void **state)
 	}
 }
 
+static void only_a_futex_that_is_a_lock_is_one(void **state)
+{
+	char room[32];
+
+	(void)state;
+	assert_int_equal(
+		blocking_call_lock(&(struct blocking_call){SYS_futex, FUTEX_LOCK_PI | FUTEX_PRIVATE_FLAG, 0}),
+		LOCK_INHERITS);
+	assert_int_equal(blocking_call_lock(&(struct blocking_call){SYS_futex, FUTEX_WAIT_PRIVATE, 2}),
+			 LOCK_PLAIN);
+	assert_int_equal(blocking_call_lock(&(struct blocking_call){SYS_futex, FUTEX_WAIT_BITSET_PRIVATE, 0}),
+			 NO_LOCK);
+	assert_int_equal(blocking_call_lock(&(struct blocking_call){SYS_read, FUTEX_LOCK_PI, 2}), NO_LOCK);
+	assert_string_equal(blocking_call_name(SYS_clock_nanosleep, room, sizeof(room)), "clock_nanosleep");
+	assert_string_equal(blocking_call_name(100000, room, sizeof(room)), "syscall 100000");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -148,6 +168,7 @@ int main(void)
 		cmocka_unit_test(what_began_before_is_not_told),
 		cmocka_unit_test(a_wake_up_before_it_sleeps_begins_nothing),
 		cmocka_unit_test(a_switch_that_is_not_told_is_counted),
+		cmocka_unit_test(only_a_futex_that_is_a_lock_is_one),
 		cmocka_unit_test(after_lost_events_it_begins_anew),
 		cmocka_unit_test(a_thread_is_read_whatever_its_name),
 	};

@@ -25,9 +25,9 @@ int trace_ring_open(int instance, int cpu)
 	return openat(instance, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 }
 
-bool trace_write(int folder, const char *path, const char *text)
+static bool write_text(int folder, const char *path, const char *text, int flags)
 {
-	int fd = openat(folder, path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	int fd = openat(folder, path, O_WRONLY | O_CLOEXEC | flags);
 	bool written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
 	int error = errno;
 
@@ -35,6 +35,16 @@ bool trace_write(int folder, const char *path, const char *text)
 		close(fd);
 	errno = error;
 	return written;
+}
+
+bool trace_write(int folder, const char *path, const char *text)
+{
+	return write_text(folder, path, text, O_TRUNC);
+}
+
+bool trace_append(int folder, const char *path, const char *text)
+{
+	return write_text(folder, path, text, 0);
 }
 
 bool trace_read(int folder, const char *path, char text[TRACE_TEXT_MAX])

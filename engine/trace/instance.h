@@ -26,6 +26,9 @@ int trace_ring_open(int instance, int cpu);
 /* Writes the whole text; false and errno. */
 bool trace_write(int folder, const char *path, const char *text);
 
+/* Likewise, and a list that the file holds keeps what is in it. */
+bool trace_append(int folder, const char *path, const char *text);
+
 /* Reads a file as a text, which is cut at TRACE_TEXT_MAX - 1; false and errno, and an empty text. */
 bool trace_read(int folder, const char *path, char text[TRACE_TEXT_MAX]);
 

@@ -29,6 +29,59 @@ def loop(policy, priority):
 threading.Thread(target=loop, args=(os.SCHED_OTHER, 0), daemon=True).start()
 loop(os.SCHED_FIFO, 20)
 """
+LOCKED = """
+import ctypes, os, sys, threading, time
+libc = ctypes.CDLL(None)
+lock, attributes = ctypes.create_string_buffer(64), ctypes.create_string_buffer(16)
+libc.pthread_mutexattr_init(attributes)
+libc.pthread_mutexattr_setprotocol(attributes, int(sys.argv[1]))
+libc.pthread_mutex_init(lock, attributes)
+held = threading.Event()
+def holder():
+    libc.prctl(15, b"holder")
+    while True:
+        libc.pthread_mutex_lock(lock)
+        held.set()
+        time.sleep(0.01)
+        libc.pthread_mutex_unlock(lock)
+        time.sleep(0.01)
+threading.Thread(target=holder, daemon=True).start()
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(20))
+print(os.getpid(), flush=True)
+while True:
+    held.wait()
+    held.clear()
+    libc.pthread_mutex_lock(lock)
+    libc.pthread_mutex_unlock(lock)
+"""
+"""A real-time thread that waits for a lock that another one sleeps with; the argument: PTHREAD_PRIO_NONE or PTHREAD_PRIO_INHERIT."""
+LATER = """
+import os, sys, threading, time
+def loop():
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
+    while True:
+        time.sleep(0.005)
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(20))
+print(os.getpid(), flush=True)
+sys.stdin.readline()
+threading.Thread(target=loop, daemon=True).start()
+while True:
+    time.sleep(0.005)
+"""
+"""A real-time thread that begins another one when it is told to."""
+
+
+@contextmanager
+def python(*words: str) -> Generator[subprocess.Popen[str]]:
+    """A Python program that has printed its first line."""
+    process = subprocess.Popen([sys.executable, "-c", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    with process:
+        try:
+            assert process.stdout is not None
+            assert int(process.stdout.readline()) == process.pid
+            yield process
+        finally:
+            process.kill()
 
 
 @contextmanager
@@ -98,6 +151,38 @@ def test_its_largest_responses_have_moments(engine: Path, tmp_path: Path, tmp_pa
     moments = stream.all("moment")
     assert moments
     assert {line["thread"] for line in moments} == {process.pid}
+
+
+@pytest.mark.parametrize(("protocol", "name"), [("0", "inversion"), ("1", "inversion-lent")])
+def test_a_lock_of_a_thread_of_lower_priority_is_an_inversion(engine: Path, tmp_path: Path, protocol: str, name: str) -> None:
+    with python(LOCKED, protocol) as process:
+        stream = watch(engine, tmp_path, process.pid, "--duration-ns=2000000000")
+    (inversion,) = results(stream, name)
+    assert inversion["labels"]["by"] == "holder"
+    assert 0 < inversion["values"]["max_ns"] <= inversion["values"]["total_ns"]
+    futex = next(line["values"] for line in results(stream, "sleeps-in") if line["labels"]["syscall"] == "futex")
+    assert inversion["values"]["count"] <= futex["count"]
+    assert inversion["values"]["max_ns"] <= futex["max_ns"]
+
+
+def test_a_thread_that_begins_later_is_watched_from_then_on(engine: Path, tmp_path: Path) -> None:
+    with (
+        python(LATER) as process,
+        made_instance(engine, tmp_path, f"rtgauge-test-{os.getpid()}") as name,
+        Live(engine, "watch", "--go", f"--pid={process.pid}", f"--trace-instance={name}", "--warm-up-ns=0", "--duration-ns=0") as live,
+    ):
+        live.read_until("started")
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+        while b'{"type":"series","series":4,' not in live.text:
+            live.read_more()
+        process.kill()
+        stream = live.finish()
+    first, second = results(stream, "thread")
+    assert (first["values"]["priority"], second["values"]["priority"]) == (20, 10)
+    assert second["labels"]["task"] in {line["labels"]["task"] for line in stream.all("series")}
+    assert {line["series"] for line in stream.all("summary")} == {line["series"] for line in stream.all("series")}
 
 
 def test_it_ends_with_the_program(engine: Path, tmp_path: Path) -> None:

@@ -19,12 +19,12 @@
 #define FLAG_SOFTIRQ 16
 #define REPORTED_STATES 255 /* of a task that is not running; above them is whether it was preempted */
 
-static const char *const names[] = {"sched/sched_waking", "sched/sched_switch"};
+static const char *const names[] = {"sched/sched_waking", "sched/sched_switch", "raw_syscalls/sys_enter"};
 
 static struct {
 	struct trace_reader reader;
-	unsigned int ids[2];
-	struct trace_field flags, current, woken, from, state, to, to_name;
+	unsigned int ids[3]; /* of sys_enter 0: this kernel has none */
+	struct trace_field flags, current, woken, from, state, to, to_name, call, arguments;
 	struct sched_event *pending;
 	size_t count;
 } trace;
@@ -52,6 +52,9 @@ static bool read_formats(void)
 	    !trace_find_field(text, "next_comm[16]", &trace.to_name))
 		return false;
 	trace.ids[SCHED_SWITCH] = trace_event_id(text);
+	if (trace_event_format(trace.reader.instance, names[SCHED_SYSCALL], text) &&
+	    trace_find_field(text, "id", &trace.call) && trace_find_field(text, "args[6]", &trace.arguments))
+		trace.ids[SCHED_SYSCALL] = trace_event_id(text);
 	return true;
 }
 
@@ -62,7 +65,17 @@ static bool choose_threads(const pid_t *tids, int count)
 
 	for (int i = 0; i < count && len < sizeof(text) - 16; i++)
 		len += (size_t)snprintf(text + len, sizeof(text) - len, "%d ", (int)tids[i]);
-	return trace_write(trace.reader.instance, "set_event_pid", text);
+	return trace_append(trace.reader.instance, "set_event_pid", text);
+}
+
+void sched_events_add(const pid_t *tids, int count)
+{
+	choose_threads(tids, count); /* one that has ended meanwhile is none */
+}
+
+bool sched_events_have_calls(void)
+{
+	return trace.ids[SCHED_SYSCALL];
 }
 
 int sched_events_open(const char *instance, const pid_t *tids, int count)
@@ -77,7 +90,7 @@ int sched_events_open(const char *instance, const pid_t *tids, int count)
 	if (!read_formats() || !choose_threads(tids, count))
 		return failed("events");
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (!trace_event_enable(trace.reader.instance, names[i], true))
+		if (trace.ids[i] && !trace_event_enable(trace.reader.instance, names[i], true))
 			return failed(names[i]);
 	}
 	return 0;
@@ -98,6 +111,14 @@ static int64_t number(const unsigned char *record, size_t len, const struct trac
 	return word;
 }
 
+static int64_t argument(const unsigned char *record, size_t len, size_t which)
+{
+	size_t size = trace.arguments.size / 6;
+	const struct trace_field field = {trace.arguments.offset + which * size, size};
+
+	return number(record, len, &field);
+}
+
 static void add(const unsigned char *record, size_t len, int64_t time_ns, int cpu)
 {
 	struct sched_event event = {.time_ns = time_ns, .cpu = cpu};
@@ -106,18 +127,23 @@ static void add(const unsigned char *record, size_t len, int64_t time_ns, int cp
 	if (len < sizeof(id))
 		return;
 	memcpy(&id, record, sizeof(id));
-	if (id != trace.ids[SCHED_WAKING] && id != trace.ids[SCHED_SWITCH])
+	while (event.kind < SCHED_SYSCALL && id != trace.ids[event.kind])
+		event.kind++;
+	if (id != trace.ids[event.kind])
 		return;
 	if (trace.count == PENDING_MAX) {
 		trace.reader.dropped = true;
 		return;
 	}
-	event.kind = id == trace.ids[SCHED_WAKING] ? SCHED_WAKING : SCHED_SWITCH;
 	event.current = (pid_t)number(record, len, &trace.current);
 	event.hardirq = number(record, len, &trace.flags) & FLAG_HARDIRQ;
 	event.softirq = number(record, len, &trace.flags) & FLAG_SOFTIRQ;
 	if (event.kind == SCHED_WAKING) {
 		event.to = (pid_t)number(record, len, &trace.woken);
+	} else if (event.kind == SCHED_SYSCALL) {
+		event.to = event.current;
+		event.call = (struct blocking_call){number(record, len, &trace.call),
+						    argument(record, len, 1), argument(record, len, 2)};
 	} else {
 		event.from = (pid_t)number(record, len, &trace.from);
 		event.to = (pid_t)number(record, len, &trace.to);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Wake-ups and switches of some threads, by the kernel's tracepoints sched_waking and sched_switch, in an
- * instance of tracefs that somebody else makes and removes. */
+/* Wake-ups, switches and system calls of some threads, by the kernel's tracepoints sched_waking, sched_switch
+ * and sys_enter, in an instance of tracefs that somebody else makes and removes. */
 #ifndef RTGAUGE_WATCH_SCHED_EVENTS_H
 #define RTGAUGE_WATCH_SCHED_EVENTS_H
 
@@ -9,7 +9,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum sched_kind { SCHED_WAKING, SCHED_SWITCH };
+#include "probes/watch/blocking_calls.h"
+
+enum sched_kind { SCHED_WAKING, SCHED_SWITCH, SCHED_SYSCALL };
 
 struct sched_event {
 	int64_t time_ns;
@@ -17,13 +19,20 @@ struct sched_event {
 	int cpu;
 	pid_t current; /* the task that the CPU was in */
 	bool hardirq, softirq;
-	pid_t from, to; /* switch: the tasks; waking: `to` is woken */
+	pid_t from, to; /* switch: the tasks; waking: `to` is woken; system call: `to` enters it */
 	bool runnable;	/* switch: `from` did not go to sleep */
 	char to_name[16];
+	struct blocking_call call;
 };
 
 /* Records what concerns these threads. 0, or the exit status after an `error` line. */
 int sched_events_open(const char *instance, const pid_t *tids, int count);
+
+/* Records what concerns these too. */
+void sched_events_add(const pid_t *tids, int count);
+
+/* Whether system calls are recorded: not in every kernel. */
+bool sched_events_have_calls(void);
 
 /*
  * Gives what came since, in the order of time; what is younger than the call waits for the next one (last:

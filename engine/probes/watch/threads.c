@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define TEXT_MAX 4096
@@ -173,54 +172,23 @@ bool thread_run(pid_t pid, pid_t tid, int64_t *cpu_ns, int64_t *slices)
 	return *slices > 0;
 }
 
-const char *thread_syscall(pid_t pid, pid_t tid)
+long thread_syscall(pid_t pid, pid_t tid)
 {
-	static const struct {
-		long number;
-		const char *name;
-	} known[] = {
-		{SYS_clock_nanosleep, "clock_nanosleep"},
-		{SYS_nanosleep, "nanosleep"},
-		{SYS_futex, "futex"},
-		{SYS_read, "read"},
-		{SYS_write, "write"},
-		{SYS_ppoll, "ppoll"},
-		{SYS_pselect6, "pselect6"},
-		{SYS_epoll_pwait, "epoll_pwait"},
-		{SYS_recvfrom, "recvfrom"},
-		{SYS_recvmsg, "recvmsg"},
-		{SYS_sendto, "sendto"},
-		{SYS_sendmsg, "sendmsg"},
-		{SYS_accept4, "accept4"},
-		{SYS_ioctl, "ioctl"},
-		{SYS_rt_sigtimedwait, "rt_sigtimedwait"},
-		{SYS_fsync, "fsync"},
-		{SYS_openat, "openat"},
-#ifdef SYS_clock_nanosleep_time64
-		{SYS_clock_nanosleep_time64, "clock_nanosleep"},
-		{SYS_futex_time64, "futex"},
-		{SYS_ppoll_time64, "ppoll"},
-		{SYS_pselect6_time64, "pselect6"},
-#endif
-#ifdef SYS_poll
-		{SYS_poll, "poll"},
-#endif
-#ifdef SYS_select
-		{SYS_select, "select"},
-#endif
-#ifdef SYS_epoll_wait
-		{SYS_epoll_wait, "epoll_wait"},
-#endif
-	};
 	char text[TEXT_MAX];
-	long number;
 
 	if (!read_text(pid, tid, "syscall", text) || !isdigit((unsigned char)text[0]))
-		return NULL; /* running */
-	number = strtol(text, NULL, 10);
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		if (known[i].number == number)
-			return known[i].name;
-	}
-	return NULL;
+		return -1; /* running */
+	return strtol(text, NULL, 10);
+}
+
+int thread_priority(pid_t tid, int *priority)
+{
+	struct watched_thread thread;
+	struct thread_counts counts;
+	char text[TEXT_MAX];
+
+	if (!read_text(tid, tid, "stat", text) || !thread_parse(text, &thread, &counts))
+		return -1;
+	*priority = thread.priority;
+	return thread.policy;
 }

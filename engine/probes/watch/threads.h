@@ -36,8 +36,11 @@ bool thread_count(pid_t pid, pid_t tid, struct thread_counts *counts);
 /* The time that it ran, and how often it began to; false: the kernel does not tell (CONFIG_SCHED_INFO). */
 bool thread_run(pid_t pid, pid_t tid, int64_t *cpu_ns, int64_t *slices);
 
-/* The name of the system call that the thread is asleep in; NULL: it is in none, or in one that is not known
- * here. */
-const char *thread_syscall(pid_t pid, pid_t tid);
+/* The number of the system call that the thread is asleep in; -1: it is in none. */
+long thread_syscall(pid_t pid, pid_t tid);
+
+/* The policy of a thread of any program, and its real-time priority, 0 where it has none; not what is lent to
+ * it. -1: it has ended. */
+int thread_priority(pid_t tid, int *priority);
 
 #endif

@@ -4,6 +4,7 @@
  * Released is a thread when it is woken; its latency is until it runs, its response until it sleeps again.
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,6 +26,7 @@
 #define DRAIN_NS (NS_PER_S / 20)
 #define OTHERS_MAX 12 /* who is told by name, of those that preempt a thread or wake it */
 #define SLEEPS_MAX 8
+#define SCAN_NS NS_PER_S /* between two looks for threads that began */
 
 enum metric { LATENCY, RESPONSE, EXECUTION, PERIOD, METRICS };
 
@@ -56,10 +58,10 @@ static const struct option_entry table[] = {
 	HARNESS_OPTIONS_EXPLAIN,
 };
 
-/* Who did something to a thread, and how often. */
+/* Who did something to a thread, how often, and how long it was asleep for it: in all and at most. */
 struct other {
 	char name[32];
-	int64_t count;
+	int64_t count, total_ns, max_ns;
 };
 
 struct follower {
@@ -68,6 +70,10 @@ struct follower {
 	struct watch_track track;
 	struct thread_counts before, after;
 	struct other preempted_by[OTHERS_MAX], woken_by[OTHERS_MAX], sleeps_in[SLEEPS_MAX];
+	struct other inversions[OTHERS_MAX],
+		inversions_lent[OTHERS_MAX]; /* by locks that do not lend, and do */
+	struct blocking_call call;	     /* the last that it entered */
+	int64_t asleep_since_ns;	     /* 0: not known */
 	int64_t activations, preemptions;
 	int cpu; /* on which the activation that is fed began */
 	struct series series[METRICS];
@@ -106,32 +112,40 @@ static void name_thread(struct follower *f, int number)
 	}
 }
 
+static bool follow(const struct watched_thread *thread)
+{
+	struct follower *f = followers[count] = memory_get(sizeof(*f));
+
+	if (!f)
+		return false;
+	f->thread = *thread;
+	f->track.tid = thread->tid;
+	name_thread(f, count);
+	for (int m = 0; m < METRICS; m++) {
+		struct series *s = series[count * METRICS + m] = &f->series[m];
+
+		s->id = (unsigned int)(count * METRICS + m);
+		s->cpu = -1;
+		s->metric = metrics[m];
+		s->labels[0] = (struct label){"task", f->label};
+	}
+	count++;
+	return true;
+}
+
 static int make(struct harness *h)
 {
 	static struct watched_thread threads[WATCH_THREADS_MAX];
+	int found = threads_find((pid_t)options.pid, options.threads, threads, &left_out);
 
-	count = threads_find((pid_t)options.pid, options.threads, threads, &left_out);
-	if (count <= 0)
+	if (found <= 0)
 		return error_line(STATUS_USAGE, "no-program",
-				  count ? "the program %lld has ended"
+				  found ? "the program %lld has ended"
 					: "no thread of the program %lld has such a name",
 				  (long long)options.pid);
-	for (int i = 0; i < count; i++) {
-		struct follower *f = followers[i] = memory_get(sizeof(*f));
-
-		if (!f)
+	while (count < found) {
+		if (!follow(&threads[count]))
 			return harness_no_memory();
-		f->thread = threads[i];
-		f->track.tid = threads[i].tid;
-		name_thread(f, i);
-		for (int m = 0; m < METRICS; m++) {
-			struct series *s = series[i * METRICS + m] = &f->series[m];
-
-			s->id = (unsigned int)(i * METRICS + m);
-			s->cpu = -1;
-			s->metric = metrics[m];
-			s->labels[0] = (struct label){"task", f->label};
-		}
 	}
 	h->thread_count = 0;
 	h->series_count = (unsigned int)count * METRICS;
@@ -150,8 +164,8 @@ static int begin_events(struct harness *h)
 	return sched_events_open(options.instance, tids, count);
 }
 
-/* The last place is for all who have none of their own. */
-static void count_other(struct other *others, int places, const char *name)
+/* The last place is for all who have none of their own. slept_ns: 0, or how long for it. */
+static void count_other(struct other *others, int places, const char *name, int64_t slept_ns)
 {
 	for (int i = 0; i < places; i++) {
 		if (!others[i].count)
@@ -159,6 +173,9 @@ static void count_other(struct other *others, int places, const char *name)
 				 i == places - 1 ? "others" : name);
 		if (!strcmp(others[i].name, name) || i == places - 1) {
 			others[i].count++;
+			others[i].total_ns += slept_ns;
+			if (slept_ns > others[i].max_ns)
+				others[i].max_ns = slept_ns;
 			return;
 		}
 	}
@@ -166,11 +183,17 @@ static void count_other(struct other *others, int places, const char *name)
 
 static void count_waker(struct follower *f, const struct sched_event *event)
 {
-	char path[64], name[32] = "a task that has ended";
+	int64_t slept_ns = f->asleep_since_ns ? event->time_ns - f->asleep_since_ns : 0;
+	enum lock_kind lock = blocking_call_lock(&f->call);
+	char path[64], name[32] = "a task that has ended", room[32];
+	int priority, policy;
 	FILE *file;
 
+	if (f->asleep_since_ns && f->call.number >= 0)
+		count_other(f->sleeps_in, SLEEPS_MAX, blocking_call_name(f->call.number, room, sizeof(room)),
+			    slept_ns);
 	if (event->hardirq || event->softirq) {
-		count_other(f->woken_by, OTHERS_MAX, event->hardirq ? "interrupt" : "softirq");
+		count_other(f->woken_by, OTHERS_MAX, event->hardirq ? "interrupt" : "softirq", 0);
 		return;
 	}
 	snprintf(path, sizeof(path), "/proc/%d/comm", (int)event->current);
@@ -179,7 +202,14 @@ static void count_waker(struct follower *f, const struct sched_event *event)
 		name[strcspn(name, "\n")] = '\0';
 	if (file)
 		fclose(file);
-	count_other(f->woken_by, OTHERS_MAX, name);
+	count_other(f->woken_by, OTHERS_MAX, name, 0);
+	if (lock == NO_LOCK || !slept_ns)
+		return;
+	policy = thread_priority(event->current, &priority);
+	if (policy >= 0 && policy != SCHED_DEADLINE &&
+	    (f->thread.policy == SCHED_DEADLINE || priority < f->thread.priority))
+		count_other(lock == LOCK_INHERITS ? f->inversions_lent : f->inversions, OTHERS_MAX, name,
+			    slept_ns);
 }
 
 static void feed(struct follower *f, const struct watch_activation *a)
@@ -211,24 +241,35 @@ static void take_event(const struct sched_event *event)
 
 		if (!its)
 			continue;
+		if (event->kind == SCHED_SYSCALL) {
+			f->call = event->call;
+			continue;
+		}
 		if (event->kind == SCHED_WAKING && measured && f->track.state == WATCH_ASLEEP)
 			count_waker(f, event);
 		if (watch_track_event(&f->track, event, &activation, &preempted))
 			feed(f, &activation);
+		f->asleep_since_ns = f->track.state != WATCH_ASLEEP ? 0
+				     : event->from == f->track.tid  ? event->time_ns
+								    : f->asleep_since_ns;
 		if (preempted && measured) {
 			f->preemptions++;
-			count_other(f->preempted_by, OTHERS_MAX, event->to_name);
+			count_other(f->preempted_by, OTHERS_MAX, event->to_name, 0);
 		}
 	}
 }
 
+/* Where the kernel does not tell of system calls: in which they are at this moment. */
 static void count_sleeps(void)
 {
-	for (int i = 0; i < count; i++) {
-		const char *name = thread_syscall((pid_t)options.pid, followers[i]->thread.tid);
+	char room[32];
 
-		if (name)
-			count_other(followers[i]->sleeps_in, SLEEPS_MAX, name);
+	for (int i = 0; i < count && !sched_events_have_calls(); i++) {
+		long number = thread_syscall((pid_t)options.pid, followers[i]->thread.tid);
+
+		if (number >= 0)
+			count_other(followers[i]->sleeps_in, SLEEPS_MAX,
+				    blocking_call_name(number, room, sizeof(room)), 0);
 	}
 }
 
@@ -255,6 +296,50 @@ static void count_in_phase(int64_t now_ns)
 	count_sleeps();
 }
 
+static int64_t phase_ns(void)
+{
+	return harness_options.duration_ns ? harness_options.duration_ns : INT64_MAX;
+}
+
+static bool is_followed(pid_t tid)
+{
+	for (int i = 0; i < count; i++) {
+		if (followers[i]->thread.tid == tid)
+			return true;
+	}
+	return false;
+}
+
+/* Those that began, or became real-time ones, since the last look. */
+static void find_later(int64_t now_ns)
+{
+	static struct watched_thread threads[WATCH_THREADS_MAX];
+	static int64_t looked_ns;
+	int found, unused;
+
+	if (now_ns - looked_ns < SCAN_NS)
+		return;
+	looked_ns = now_ns;
+	found = threads_find((pid_t)options.pid, options.threads, threads, &unused);
+	for (int i = 0; i < found; i++) {
+		if (is_followed(threads[i].tid))
+			continue;
+		if (count == WATCH_THREADS_MAX || !follow(&threads[i])) {
+			left_out++;
+			continue;
+		}
+		sched_events_add(&threads[i].tid, 1);
+		thread_count((pid_t)options.pid, threads[i].tid, &followers[count - 1]->before);
+		followers[count - 1]->after = followers[count - 1]->before;
+		for (int m = 0; m < METRICS; m++) {
+			struct series *s = series[(count - 1) * METRICS + m];
+
+			series_timed(s, start_ns, harness_options.warm_up_ns, phase_ns());
+			harness_add_series(&harness, s);
+		}
+	}
+}
+
 static bool take(struct json *j)
 {
 	bool goes_on = !atomic_load(&harness_shared.stop), lost = false;
@@ -269,6 +354,8 @@ static bool take(struct json *j)
 		for (int i = 0; i < count; i++)
 			watch_track_lost(&followers[i]->track);
 	}
+	if (goes_on && left_out == 0)
+		find_later(now_ns);
 	for (unsigned int i = 0; i < harness.series_count; i++)
 		series[i]->reached_ns = now_ns;
 	if (goes_on)
@@ -282,7 +369,7 @@ static bool take(struct json *j)
 
 static int run(struct harness *h)
 {
-	int64_t measured_ns = harness_options.duration_ns ? harness_options.duration_ns : INT64_MAX;
+	int64_t measured_ns = phase_ns();
 
 	if (!options.instance)
 		return usage_error("--trace-instance is missing");
@@ -308,6 +395,10 @@ static void write_others(const struct follower *f, const char *name, const struc
 		json_close(j, '}');
 		json_open(j, "values", '{');
 		json_int(j, "count", others[i].count);
+		if (others[i].total_ns) {
+			json_int(j, "total_ns", others[i].total_ns);
+			json_int(j, "max_ns", others[i].max_ns);
+		}
 		stream_result_end(j);
 	}
 }
@@ -352,6 +443,8 @@ static void conclude(struct json *j)
 		write_others(f, "preempted-by", f->preempted_by, OTHERS_MAX, "by", j);
 		write_others(f, "woken-by", f->woken_by, OTHERS_MAX, "by", j);
 		write_others(f, "sleeps-in", f->sleeps_in, SLEEPS_MAX, "syscall", j);
+		write_others(f, "inversion", f->inversions, OTHERS_MAX, "by", j);
+		write_others(f, "inversion-lent", f->inversions_lent, OTHERS_MAX, "by", j);
 	}
 	watch_cost_write(j);
 	tell_untold(j);

@@ -15,7 +15,7 @@ from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.record.files import clear_errors, write_whole
 from rtgauge.record.model import InstrumentReport, PeerReport
 from rtgauge.record.moment_writer import MomentWriter
-from rtgauge.record.stream import AnyLine, Armed, ErrorLine, Frame, MomentLine, StreamResult, SymbolsLine, TraceFormatsLine, Window, parse_line
+from rtgauge.record.stream import AnyLine, Armed, ErrorLine, Frame, MomentLine, SeriesLine, StreamResult, SymbolsLine, TraceFormatsLine, Window, parse_line
 from rtgauge.record.window_table import WindowTable
 from rtgauge.runner.context import NotHere, RunContext
 from rtgauge.runner.refusal import explain
@@ -147,7 +147,7 @@ def follow(program: Guarded, context: RunContext, load: RunningLoad | None, log:
     `begin` is called with what was read by then, before `go` (None: the load has begun). `log` gets a copy of the stream. Its last line may
     be an error. Raises MeasureError where it is not a stream.
     """
-    checked_s, watched = time.monotonic(), False
+    checked_s, watched, armed = time.monotonic(), False, False
     with clear_errors(log, log.parent.parent.parent):
         stream = EngineStream(log)
         context.interrupt.stop_by(lambda: program.say("stop"))
@@ -161,7 +161,10 @@ def follow(program: Guarded, context: RunContext, load: RunningLoad | None, log:
                 if watched != (program.kept is None and context.progress.watched()):
                     watched = not watched
                     program.say("watch" if watched else "unwatch")
+                if isinstance(line, SeriesLine) and armed:  # of a thread that began later
+                    context.progress.series(stream.result.series)
                 if isinstance(line, Armed):
+                    armed = True
                     context.progress.series(stream.result.series)
                     if begin is not None:
                         begin(stream)
