@@ -50,6 +50,9 @@ def _kernel(facts: Mapping[str, Any]) -> Rows:
     core = value(extension.get("name"))
     if core not in ("none", "unknown"):
         core = f"{core} {value(extension.get('version'))}, CPUs {value(extension.get('cpus'))}"
+    gravity = _map(extension, "gravity")
+    if gravity:
+        core += f", {value(extension.get('pipeline'))}, gravity {' '.join(f'{who[:-3]} {value(of)}' for who, of in gravity.items())} ns"
     rows = [("Preemption model", f"{value(preemption.get('model'))}{f' ({sources})' if sources else ''}"), ("Real-time core", core)]
     return rows + [row for row in _simple(part) if row[0] != "Xenomai"]
 

@@ -3,24 +3,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.system.file_batch import UNKNOWN, cpu_list
-from rtgauge.units import format_cpu_list
+from rtgauge.system import cobalt
+from rtgauge.system.file_batch import UNKNOWN
 
 if TYPE_CHECKING:
     from rtgauge.system.file_batch import Files
 
-COBALT = "/proc/xenomai/version"
-SUPPORTED = "/sys/module/xenomai/parameters/supported_cpus"
-POSSIBLE = "/sys/devices/system/cpu/possible"
 EVL = "/sys/devices/virtual/evl/control"
 RTAI = ("/proc/rtai", "/sys/module/rtai_hal")
 PATHS = [
-    COBALT,
-    SUPPORTED,
-    POSSIBLE,
+    *cobalt.PATHS,
     f"{EVL}/abi",
     f"{EVL}/cpus",
     f"{EVL}/version",
@@ -28,19 +22,10 @@ PATHS = [
 ]
 
 
-def _supported(files: Files) -> str:
-    """The CPUs that Cobalt may use; its parameter is a mask in decimal digits, all bits by default."""
-    mask = files.text(SUPPORTED) or ""
-    possible = cpu_list(files.text(POSSIBLE))
-    if possible is None or not re.fullmatch(r"[0-9]{1,20}", mask):
-        return UNKNOWN
-    return format_cpu_list([cpu for cpu in possible if int(mask) >> cpu & 1])
-
-
 def facts(files: Files) -> dict[str, Any]:
-    """`name`: Xenomai Cobalt, EVL, RTAI, none or unknown; `version`; `cpus`: the CPUs it may use."""
-    if files.exists(COBALT):
-        return {"name": "Xenomai Cobalt", "version": files.text(COBALT) or UNKNOWN, "cpus": _supported(files)}
+    """`name`: Xenomai Cobalt, EVL, RTAI, none or unknown; `version`; `cpus`: the CPUs it may use; of Cobalt more (`cobalt.facts`)."""
+    if files.exists(cobalt.VERSION):
+        return {"name": "Xenomai Cobalt", **cobalt.facts(files)}
     if files.exists(f"{EVL}/cpus") or files.exists(f"{EVL}/abi"):
         abi = files.text(f"{EVL}/abi")
         version = files.text(f"{EVL}/version") or (f"ABI {abi}" if abi else UNKNOWN)

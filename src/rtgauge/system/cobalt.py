@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""What Xenomai 3's Cobalt says of itself in /proc/xenomai and as parameters of its module."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from rtgauge.system.file_batch import UNKNOWN, cpu_list, known
+from rtgauge.units import format_cpu_list
+
+if TYPE_CHECKING:
+    from rtgauge.system.file_batch import Files
+
+VERSION = "/proc/xenomai/version"
+CLOCK = "/proc/xenomai/clock/coreclk"
+AFFINITY = "/proc/xenomai/affinity"
+PIPELINE = "/proc/ipipe"
+BUILD = "/proc/sys/kernel/version"
+PARAMETERS = "/sys/module/xenomai/parameters"
+POSSIBLE = "/sys/devices/system/cpu/possible"
+PATHS = [VERSION, CLOCK, AFFINITY, PIPELINE, BUILD, POSSIBLE, *(f"{PARAMETERS}/{name}" for name in ("supported_cpus", "allowed_group", "state", "smi"))]
+GRAVITY = re.compile(r"^ *gravity: irq=(-?[0-9]{1,15}) kernel=(-?[0-9]{1,15}) user=(-?[0-9]{1,15})$", re.MULTILINE)
+DEVICES = re.compile(r"^ *devices: timer=([^,\n]{1,60}), clock=([^\n]{1,60})$", re.MULTILINE)
+WATCHDOG = re.compile(r"^ *watchdog: (on|off)$", re.MULTILINE)
+NOBODY = "-1"
+
+
+def facts(files: Files) -> dict[str, Any]:
+    """`version`, `cpus` that it may use and those that its threads have by default (`affinity`), `state`, `pipeline` (Dovetail or I-pipe).
+
+    `gravity`: by how much (ns) its timer fires before the release of an interrupt handler, a kernel and a user thread. `timer`, `clock`: its devices;
+    `clock_watchdog`: of the clock source. `allowed_group`: the group whose members may use it; none: root alone. `smi`: its workaround for chipsets.
+    """
+    clock = files.text(CLOCK) or ""
+    gravity, devices, watchdog = GRAVITY.search(clock), DEVICES.search(clock), WATCHDOG.search(clock)
+    group = files.text(f"{PARAMETERS}/allowed_group")
+    return {
+        "version": known(files.text(VERSION)),
+        "cpus": _of_mask(files, files.text(f"{PARAMETERS}/supported_cpus"), r"[0-9]{1,20}", 10),
+        "affinity": _of_mask(files, files.text(AFFINITY), r"[0-9a-fA-F]{1,16}", 16),
+        "state": known(files.text(f"{PARAMETERS}/state")),
+        "pipeline": _pipeline(files),
+        "gravity": {f"{who}_ns": int(gravity[i]) if gravity is not None else UNKNOWN for i, who in enumerate(("irq", "kernel", "user"), 1)},
+        "timer": devices[1] if devices is not None else UNKNOWN,
+        "clock": devices[2] if devices is not None else UNKNOWN,
+        "clock_watchdog": watchdog[1] if watchdog is not None else UNKNOWN,
+        "allowed_group": "none" if group == NOBODY else group if group is not None and re.fullmatch(r"[0-9]{1,10}", group) else UNKNOWN,
+        "smi": known(files.text(f"{PARAMETERS}/smi")),
+    }
+
+
+def _of_mask(files: Files, mask: str | None, pattern: str, base: int) -> str:
+    """The CPUs of a mask, of those that are possible."""
+    possible = cpu_list(files.text(POSSIBLE))
+    if possible is None or mask is None or not re.fullmatch(pattern, mask):
+        return UNKNOWN
+    return format_cpu_list([cpu for cpu in possible if int(mask, base) >> cpu & 1])
+
+
+def _pipeline(files: Files) -> str:
+    if files.exists(PIPELINE):
+        return "I-pipe"
+    return "Dovetail" if "IRQPIPE" in (files.text(BUILD) or "").split() else UNKNOWN

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""Facts of Xenomai's Cobalt, from what a machine with 3.2.7 said and from hostile files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rtgauge.system import cobalt
+from rtgauge.system.file_batch import UNKNOWN, Files
+
+CAPTURED = Path(__file__).parents[2] / "data" / "captured"
+SEEN = {
+    cobalt.VERSION: "3.2.7\n",
+    cobalt.CLOCK: (CAPTURED / "cobalt-coreclk.txt").read_text(),
+    cobalt.AFFINITY: "00000003\n",
+    cobalt.BUILD: "#2 SMP PREEMPT IRQPIPE Sun Nov 22 13:17:18 UTC 2026\n",
+    cobalt.POSSIBLE: "0-1\n",
+    f"{cobalt.PARAMETERS}/supported_cpus": "18446744073709551615\n",
+    f"{cobalt.PARAMETERS}/allowed_group": "-1\n",
+    f"{cobalt.PARAMETERS}/state": "enabled\n",
+    f"{cobalt.PARAMETERS}/smi": "detect\n",
+}
+"""Of Cobalt 3.2.7 on Linux 5.13.19 with Dovetail."""
+
+
+def facts(texts: dict[str, str]) -> dict[str, Any]:
+    return cobalt.facts(Files({path: {"text": texts[path]} if path in texts else {"error": "ENOENT"} for path in cobalt.PATHS}))
+
+
+def test_a_machine_with_cobalt():
+    assert facts(SEEN) == {
+        "version": "3.2.7",
+        "cpus": "0-1",
+        "affinity": "0-1",
+        "state": "enabled",
+        "pipeline": "Dovetail",
+        "gravity": {"irq_ns": 0, "kernel_ns": 2000, "user_ns": 2000},
+        "timer": "lapic",
+        "clock": "<Linux clocksource>",
+        "clock_watchdog": "off",
+        "allowed_group": "none",
+        "smi": "detect",
+    }
+
+
+def test_a_group_a_mask_and_an_older_pipeline():
+    found = facts(SEEN | {f"{cobalt.PARAMETERS}/allowed_group": "1000", f"{cobalt.PARAMETERS}/supported_cpus": "2", cobalt.AFFINITY: "2", cobalt.PIPELINE: ""})
+    assert (found["allowed_group"], found["cpus"], found["affinity"], found["pipeline"]) == ("1000", "1", "1", "I-pipe")
+
+
+def test_what_cannot_be_read_is_unknown():
+    found = facts({})
+    assert set(found["gravity"].values()) == {UNKNOWN}
+    assert {value for name, value in found.items() if name != "gravity"} == {UNKNOWN}
+
+
+LINES = st.sampled_from(
+    [
+        *SEEN[cobalt.CLOCK].splitlines(),
+        "gravity: irq=9 kernel=",
+        "gravity: irq=-1 kernel=2 user=3 4",
+        "watchdog: maybe",
+        " devices: timer=, clock=",
+        "-1",
+        "0x3",
+    ]
+)
+
+
+@settings(max_examples=200)
+@given(st.dictionaries(st.sampled_from(cobalt.PATHS), st.one_of(st.text(max_size=200), st.lists(LINES, max_size=8).map("\n".join))))
+def test_hostile_files(texts: dict[str, str]):
+    found = facts(texts)
+    assert found.keys() == facts(SEEN).keys()
+    assert all(isinstance(value, int) or value == UNKNOWN for value in found["gravity"].values())
