@@ -36,7 +36,8 @@ def make(folder: Path, number: int) -> Path:
     from rtgauge.record.histogram import bin_of
     from rtgauge.record.model import LoadReport, Run, SeriesSummary, Step, StepKey, WarmUp
     from rtgauge.record.summary import distribution, filled_distribution
-    from rtgauge.record.windows import SCHEMA, merge
+    from rtgauge.record.window_frame import SCHEMA
+    from rtgauge.record.windows import merge
 
     rng = np.random.default_rng(number)
     activations = NS // INTERVAL_NS

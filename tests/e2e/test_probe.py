@@ -41,6 +41,14 @@ def test_it_leaves_nothing_behind(tmp_path: Path) -> None:
     assert "/tmp" not in done.stdout
 
 
+@pytest.mark.parametrize("arguments", [("wakeup",), ("wakeup", "--json"), ("noise",)], ids=" ".join)
+def test_what_takes_long_to_import_is_not_imported(arguments: tuple[str, ...]) -> None:
+    done = good(rtgauge("probe", *arguments, *SHORT, env={"PYTHONPROFILEIMPORTTIME": "1"}))
+    imported = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines() if line.startswith("import time:")}
+    assert "rtgauge" in imported
+    assert not imported & {"polars", "scipy", "altair", "jinja2"}
+
+
 def test_a_saved_one_is_a_record_like_any_other(tmp_path: Path) -> None:
     good(rtgauge("probe", "wakeup", "--cpu", CPU, *SHORT, "--save", cwd=tmp_path))
     (record,) = (tmp_path / "rtgauge-runs").iterdir()

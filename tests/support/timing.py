@@ -14,7 +14,7 @@ from rtgauge.record.histogram import bin_of, signed_bin_of
 from rtgauge.record.model import LoadReport, Mark, Result, Run, Step, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.summary import summarise_step
-from rtgauge.record.windows import SCHEMA
+from rtgauge.record.window_frame import SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
@@ -22,26 +22,28 @@ Examples:
 
 
 class Probes(TyperGroup):
-    """Imports the probes on first use, so that other commands start quickly."""
-
-    def _loaded(self) -> dict[str, Any]:
-        if not self.commands:
-            from rtgauge.cli.probe_command import make_command
-            from rtgauge.probe.registry import PROBES
-
-            probes = typer.Typer(rich_markup_mode=None, add_completion=False)
-            for name, probe in PROBES.items():
-                probes.command(name, short_help=probe.help)(make_command(probe))
-            self.commands.update(cast("Any", typer.main.get_group(probes)).commands)
-        return cast("dict[str, Any]", self.commands)
+    """Imports the probes on first use, and makes the command of one when it is asked for, so that commands start quickly."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - signature of the base class
         """Names of the probes."""
-        return list(self._loaded())
+        from rtgauge.probe.registry import PROBES
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - signature of the base class
+        return list(PROBES)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of a probe; None if there is no such probe."""
-        return self._loaded().get(cmd_name)
+        from rtgauge.cli.probe_command import make_command
+        from rtgauge.probe.registry import PROBES
+
+        probe = PROBES.get(cmd_name)
+        if probe is None:
+            self.commands.update({name: self.get_command(ctx, name) for name in PROBES})  # among which typer looks for one of a like name
+            return None
+        if cmd_name not in self.commands:
+            probes = typer.Typer(rich_markup_mode=None, add_completion=False)
+            probes.command(cmd_name, short_help=probe.help)(make_command(probe))
+            self.commands[cmd_name] = typer.main.get_command(probes)
+        return self.commands[cmd_name]
 
 
 app = typer.Typer(help=HELP, cls=Probes)

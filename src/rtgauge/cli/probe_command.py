@@ -208,22 +208,17 @@ def measure_probe(
     from rtgauge.cli.conclusion import finish, judged
     from rtgauge.cli.options import wait_s
     from rtgauge.cli.progress_display import make_display
-    from rtgauge.exporters.samples_export import check_samples_path, export_samples
     from rtgauge.plan.plan import Overrides, make_plan
     from rtgauge.record.reader import Record
     from rtgauge.runner.interrupt import Interrupt
     from rtgauge.runner.run import start_run
     from rtgauge.runner.schedule import RunOptions
-    from rtgauge.tire.state_file import STATE_FILE, export_state
     from rtgauge.verdict.answerable import check_answerable
     from rtgauge.verdict.requirement import parse_requirement
     from rtgauge.verdict.run_verdict import exit_status
 
     requirement = parse_requirement(require) if require is not None else None
-    if samples is not None:
-        check_samples_path(samples)
-    if state is not None:
-        check_samples_path(state, "--state")
+    _check_files(samples, state)
     step = {"probe": name, "load": load, **(required or {})}
     overrides = Overrides(parameters=parameters, require=require, targets=[target])
     plan = make_plan({"name": f"probe-{name}", "step": [step]}, f"probe {name}", overrides)
@@ -236,7 +231,8 @@ def measure_probe(
             # Raw samples may be large: the temporary record is beside the file that they go to.
             beside = next((path.parent for path in (samples, state) if path is not None), None)
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=".rtgauge-", dir=beside)))
-        options = RunOptions(folder, ["rtgauge", *sys.argv[1:]], kept=save is not None, wait_s=wait_s(wait))
+        kept = save is not None
+        options = RunOptions(folder, ["rtgauge", *sys.argv[1:]], kept=kept, with_windows=kept or require is not None, wait_s=wait_s(wait))
         with Interrupt(display.stopping) as interrupt, display, listening(display, live_at) as progress:
             path, run, _ = start_run(plan, options, progress, interrupt)
         record = Record.open(path)
@@ -249,13 +245,35 @@ def measure_probe(
             judged(record, require)
             _print(record, name, as_json=as_json)
             status = EXIT_INTERRUPTED if run.state == "interrupted" else exit_status(record.run.verdicts, record.steps)
-        if samples is not None and record.steps:
-            for file in export_samples(record.samples(record.steps[0]), samples):
-                display.say(f"samples {file}")
-        if state is not None and record.steps:
-            export_state(record.file(record.steps[0], STATE_FILE), state)
-            display.say(f"state {state}")
+        if record.steps:
+            _export_files(record, samples, state, display.say)
     return status
+
+
+def _check_files(samples: Path | None, state: Path | None) -> None:
+    """Check before the measurement that the files that are asked for can be written. Raises InputError."""
+    if samples is None and state is None:
+        return
+    from rtgauge.exporters.samples_export import check_samples_path
+
+    if samples is not None:
+        check_samples_path(samples)
+    if state is not None:
+        check_samples_path(state, "--state")
+
+
+def _export_files(record: Record, samples: Path | None, state: Path | None, say: Callable[[str], None]) -> None:
+    """Write the files that are asked for, and say where. Raises InputError, MeasureError, RecordError."""
+    if samples is not None:
+        from rtgauge.exporters.samples_export import export_samples
+
+        for file in export_samples(record.samples(record.steps[0]), samples):
+            say(f"samples {file}")
+    if state is not None:
+        from rtgauge.tire.state_file import STATE_FILE, export_state
+
+        export_state(record.file(record.steps[0], STATE_FILE), state)
+        say(f"state {state}")
 
 
 def _print(record: Record, name: str, *, as_json: bool) -> None:

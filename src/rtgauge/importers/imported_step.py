@@ -20,7 +20,8 @@ from rtgauge.importers.measurement import SHORT_NS, note, scheduling_marks
 from rtgauge.record.histogram import bin_of, signed_bin_of
 from rtgauge.record.model import LoadReport, Mark, Step, StepKey
 from rtgauge.record.summary import StepSummary, summarise_step
-from rtgauge.record.windows import SCHEMA, add_bins
+from rtgauge.record.window_frame import SCHEMA
+from rtgauge.record.windows import add_bins
 from rtgauge.record.windows_file import check_windows
 from rtgauge.units import format_duration
 

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN
-from rtgauge.record.window_table import windows_frame
+from rtgauge.record.window_frame import windows_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

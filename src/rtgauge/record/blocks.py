@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from rtgauge.record.windows import SCHEMA, list_column
+from rtgauge.record.window_frame import SCHEMA, list_column
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,19 +6,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, bin_of, upper_ns
 from rtgauge.record.model import Distribution, Mark, SeriesSummary, Severity, ThreadCounts, WarmUp
-from rtgauge.record.windows import Merged, add_bins, merge
+from rtgauge.record.windows import Merged, add_bins, merge, numbers_of, series_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     import numpy.typing as npt
     import polars as pl
+
+    from rtgauge.record.window_columns import WindowColumns
 
 QUANTILES = {
     "p50_ns": Fraction(50, 100),
@@ -155,15 +157,13 @@ class StepSummary:
     marks: list[Mark]
 
 
-def _warm_up(windows: pl.DataFrame, series: Collection[int]) -> WarmUp:
-    import polars as pl
-
-    rows = windows.select("series", "phase", "count", "missed", "max_ns").filter((pl.col("phase") == "warm-up") & pl.col("series").is_in(list(series)))
-    return WarmUp(count=int(rows["count"].sum()), missed=int(rows["missed"].sum()), max_ns=cast("int | None", rows["max_ns"].max()))
+def _warm_up(windows: pl.DataFrame | WindowColumns, series: Collection[int]) -> WarmUp:
+    rows = numbers_of(windows, ("count", "missed", "max_ns"), series, phase="warm-up")
+    return WarmUp(count=sum(rows["count"]), missed=sum(rows["missed"]), max_ns=max((value for value in rows["max_ns"] if value is not None), default=None))
 
 
 def summarise(
-    windows: pl.DataFrame,
+    windows: pl.DataFrame | WindowColumns,
     series: int | Collection[int],
     *,
     metric: str,
@@ -233,7 +233,7 @@ def _alike(series_info: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def summarise_step(
-    windows: pl.DataFrame,
+    windows: pl.DataFrame | WindowColumns,
     series_info: Sequence[Mapping[str, Any]],
     summaries: Sequence[Mapping[str, Any]] = (),
     *,
@@ -263,7 +263,7 @@ def summarise_step(
             summarise(windows, number, metric=info["metric"], unit=info["unit"], labels=info["labels"], engine=line, resolution_ns=resolution_ns, merged=merged)
         )
     known = {info["series"] for info in series_info}
-    unknown = sorted(set(windows["series"].to_list()) - known)
+    unknown = sorted(series_of(windows) - known)
     if unknown:
         marks.append(Mark(name="windows-disagree", severity=Severity.INVALID, detail=f"windows of unknown series: {unknown}"))
     if not series_info:

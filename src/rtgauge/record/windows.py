@@ -1,36 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""The windows of a step (docs/formats/record.md): the columns of their table, and merging them into one histogram, count, mean and deviation."""
+"""The windows of a step (docs/formats/record.md): numbers of some of them, and merging them into one histogram, count, mean and deviation."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
+
+from rtgauge.record.histogram import OVERFLOW_BIN, upper_ns
+from rtgauge.record.window_columns import WindowColumns
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     import numpy.typing as npt
-
-SCHEMA = {
-    "series": pl.UInt32,
-    "phase": pl.String,
-    "index": pl.UInt32,
-    "start_ns": pl.Int64,
-    "end_ns": pl.Int64,
-    "count": pl.UInt64,
-    "missed": pl.UInt64,
-    "min_ns": pl.Int64,
-    "max_ns": pl.Int64,
-    "sum_ns": pl.Int64,
-    "m2_ns2": pl.Float64,
-    "bins": pl.List(pl.Int32),
-    "counts": pl.List(pl.UInt64),
-    "missed_bins": pl.List(pl.UInt32),
-    "missed_counts": pl.List(pl.UInt64),
-}
+    import polars as pl
 
 SLICE, MOST_AT_ONCE = 512, 8_192
 """Windows whose bins are taken apart at once, and of which those wanted are looked for at once."""
@@ -96,10 +81,39 @@ def merge_moments(counts: list[int], sums: list[int], m2s: list[float]) -> tuple
     return count, total, m2
 
 
-def _sum_bins(windows: pl.DataFrame, chosen: pl.Expr, bins: str, counts: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """(bins in ascending order, sum of counts of each) of two list columns of the chosen rows; bins with count 0 are left out."""
-    from rtgauge.record.histogram import OVERFLOW_BIN
+def _chosen(series: int | Collection[int] | None, phase: str) -> pl.Expr:
+    import polars as pl
 
+    chosen = pl.col("phase") == phase
+    if series is None:
+        return chosen
+    return chosen & (pl.col("series") == series if isinstance(series, int) else pl.col("series").is_in(list(series)))
+
+
+def numbers_of(
+    windows: pl.DataFrame | WindowColumns, names: Sequence[str], series: int | Collection[int] | None = None, *, phase: str = "measure"
+) -> dict[str, list[Any]]:
+    """These columns of the windows of one series, or of several (None: of all), in one phase; a number that is not known is None."""
+    if isinstance(windows, WindowColumns):
+        return windows.numbers(names, windows.chosen(series, phase))
+    rows = windows.select(list(dict.fromkeys(("series", "phase", *names)))).filter(_chosen(series, phase))
+    return {name: rows[name].to_list() for name in names}
+
+
+def series_of(windows: pl.DataFrame | WindowColumns) -> set[int]:
+    """The series of which there are windows, in any phase."""
+    return set(windows.integers["series"].tolist() if isinstance(windows, WindowColumns) else windows["series"].unique().to_list())
+
+
+def _sum_bins(
+    windows: pl.DataFrame | WindowColumns, series: int | Collection[int] | None, phase: str, bins: str, counts: str
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """(bins in ascending order, sum of counts of each) of two list columns of the chosen windows; bins with count 0 are left out."""
+    if isinstance(windows, WindowColumns):
+        return add_bins(*windows.lists[bins].of(windows.chosen(series, phase)))
+    import polars as pl
+
+    chosen = _chosen(series, phase)
     totals = np.zeros(2 * OVERFLOW_BIN + 1, dtype=np.int64)
     # In slices: all bins of a long step side by side take several times what its table takes.
     for many in windows.select("series", "phase", bins, counts).iter_slices(MOST_AT_ONCE):
@@ -110,28 +124,38 @@ def _sum_bins(windows: pl.DataFrame, chosen: pl.Expr, bins: str, counts: str) ->
     return where - OVERFLOW_BIN, totals[where]
 
 
-def list_column(name: str, values: pl.Series, lengths: npt.NDArray[np.int64]) -> pl.Series:
-    """A column of lists of these lengths, which are `values` one after the other."""
-    cut = pl.DataFrame({"begin": np.cumsum(lengths) - lengths, "length": lengths})
-    return cut.select(pl.lit(values).implode().list.slice("begin", "length").alias(name))[name]
+def _unplaced(windows: pl.DataFrame | WindowColumns, series: int | Collection[int] | None, phase: str, limits_ns: Mapping[int, int] | None) -> list[Group]:
+    """The values of each window that are in none of its bins."""
+    groups: list[Group] = []
+    frame = windows.frame() if isinstance(windows, WindowColumns) else windows
+    for row in frame.filter(_chosen(series, phase)).select("series", "count", "min_ns", "max_ns", "bins", "counts").iter_rows(named=True):
+        absent = row["count"] - sum(row["counts"])
+        if absent > 0:
+            lowest = max(int(upper_ns(row["bins"][-1])) + 1 if row["bins"] else 0, row["min_ns"] or 0)
+            if limits_ns and row["series"] in limits_ns:
+                lowest = limits_ns[row["series"]]
+            lowest = lowest if row["max_ns"] is None else min(lowest, row["max_ns"])
+            groups.append(Group(lowest, absent, row["max_ns"]))
+    return groups
 
 
-def merge(windows: pl.DataFrame, series: int | Collection[int] | None = None, *, phase: str = "measure", limits_ns: Mapping[int, int] | None = None) -> Merged:
+def merge(
+    windows: pl.DataFrame | WindowColumns,
+    series: int | Collection[int] | None = None,
+    *,
+    phase: str = "measure",
+    limits_ns: Mapping[int, int] | None = None,
+) -> Merged:
     """Merge the windows of one series, or of several together (None: of all), in one phase.
 
     `limits_ns`: series -> lower bound (ns) of its unplaced samples; by default the lowest value that the window allows.
     """
-    from rtgauge.record.histogram import upper_ns
-
-    chosen = pl.col("phase") == phase
-    if series is not None:
-        chosen &= pl.col("series") == series if isinstance(series, int) else pl.col("series").is_in(list(series))
-    bins, counts = _sum_bins(windows, chosen, "bins", "counts")
-    missed_bins, missed_counts = _sum_bins(windows, chosen, "missed_bins", "missed_counts")
-    part = windows.select("series", "phase", "count", "missed", "min_ns", "max_ns", "sum_ns", "m2_ns2").filter(chosen)
-    numbers: list[int] = part["count"].to_list()
-    sums: list[int | None] = part["sum_ns"].to_list()
-    m2s: list[float | None] = part["m2_ns2"].to_list()
+    bins, counts = _sum_bins(windows, series, phase, "bins", "counts")
+    missed_bins, missed_counts = _sum_bins(windows, series, phase, "missed_bins", "missed_counts")
+    part = numbers_of(windows, ("count", "missed", "min_ns", "max_ns", "sum_ns", "m2_ns2"), series, phase=phase)
+    numbers: list[int] = part["count"]
+    sums: list[int | None] = part["sum_ns"]
+    m2s: list[float | None] = part["m2_ns2"]
     count = sum(numbers)
     total: int | None = None
     m2: float | None = None
@@ -141,26 +165,16 @@ def merge(windows: pl.DataFrame, series: int | Collection[int] | None = None, *,
         known_m2 = [v for v in m2s if v is not None]
         if len(known_m2) == len(m2s):
             m2 = merge_moments(numbers, known, known_m2)[2]
-    unplaced: list[Group] = []
-    if int(counts.sum()) != count:
-        for row in windows.filter(chosen).select("series", "count", "min_ns", "max_ns", "bins", "counts").iter_rows(named=True):
-            absent = row["count"] - sum(row["counts"])
-            if absent > 0:
-                lowest = max(int(upper_ns(row["bins"][-1])) + 1 if row["bins"] else 0, row["min_ns"] or 0)
-                if limits_ns and row["series"] in limits_ns:
-                    lowest = limits_ns[row["series"]]
-                lowest = lowest if row["max_ns"] is None else min(lowest, row["max_ns"])
-                unplaced.append(Group(lowest, absent, row["max_ns"]))
     return Merged(
         bins=bins,
         counts=counts,
         count=count,
-        missed=sum(part["missed"].to_list()),
-        min_ns=min((v for v in part["min_ns"].to_list() if v is not None), default=None),
-        max_ns=max((v for v in part["max_ns"].to_list() if v is not None), default=None),
+        missed=sum(part["missed"]),
+        min_ns=min((v for v in part["min_ns"] if v is not None), default=None),
+        max_ns=max((v for v in part["max_ns"] if v is not None), default=None),
         sum_ns=total,
         m2_ns2=m2,
         missed_bins=missed_bins,
         missed_counts=missed_counts,
-        unplaced=unplaced,
+        unplaced=_unplaced(windows, series, phase, limits_ns) if int(counts.sum()) != count else [],
     )

@@ -14,7 +14,7 @@ from rtgauge.errors import RecordError
 from rtgauge.input_file import open_regular
 from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, upper_ns
 from rtgauge.record.parquet_check import check_parquet
-from rtgauge.record.windows import SCHEMA
+from rtgauge.record.window_frame import SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence

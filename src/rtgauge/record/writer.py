@@ -17,6 +17,7 @@ from rtgauge.record.files import below_descriptor, check_name, check_own, checks
 from rtgauge.record.finder import PARTIAL
 from rtgauge.record.model import Run, Step
 from rtgauge.record.reader import BLOCKS, PARTS, STEP_ID, WINDOWS, Record, read_json, read_model
+from rtgauge.record.window_columns import WindowColumns
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,14 +44,15 @@ class RecordWriter:
     """Writes a record. `path`: its folder; `id`: its name; `run`: the content of run.json (None before `write_run`).
 
     The folder is opened once, and everything is written below its descriptor (`_place`): who owns the folder around it can rename it,
-    but not lead what is written elsewhere.
+    but not lead what is written elsewhere. `with_windows`: whether the windows of steps that have few are written; figures do without them.
     """
 
-    def __init__(self, path: Path, record: str, run: Run | None = None) -> None:
+    def __init__(self, path: Path, record: str, run: Run | None = None, *, with_windows: bool = True) -> None:
         """Raises InputError for a folder that is a link, or another user's."""
         self.path = path
         self.id = record
         self.run = run
+        self._with_windows = with_windows
         with clear_errors(path):
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
             weakref.finalize(self, os.close, descriptor)
@@ -58,7 +60,7 @@ class RecordWriter:
         self._place = below_descriptor(descriptor)
 
     @classmethod
-    def create(cls, out: Path, *, host: str, name: str, now: datetime | None = None) -> RecordWriter:
+    def create(cls, out: Path, *, host: str, name: str, now: datetime | None = None, with_windows: bool = True) -> RecordWriter:
         """Create `<out>/<id>.partial`. `name`: of the plan or tool.
 
         Raises InputError if `out` is a record, not a folder or not writable, MeasureError if the disk is full.
@@ -71,7 +73,7 @@ class RecordWriter:
         with clear_errors(out):
             out.mkdir(parents=True, exist_ok=True)
             path.mkdir(FOLDER_MODE)
-            writer = cls(path, record)
+            writer = cls(path, record, with_windows=with_windows)
             for part in FOLDERS:
                 (writer._place / part).mkdir(FOLDER_MODE)
             sync_folder(writer._place)
@@ -210,20 +212,18 @@ class RecordWriter:
         if self.run is not None:
             self.write_run(self.run.model_copy(update={"steps": [name for name in self.run.steps if name != step_id]}))
 
-    def commit_step(self, step: Step, windows: pl.DataFrame) -> Path:
+    def commit_step(self, step: Step, windows: pl.DataFrame | WindowColumns) -> Path:
         """Write step.json and windows.parquet, rename the folder and list the step in run.json; gives the folder.
 
         Of a long step, whose windows are in part files in its folder already, `windows` are its blocks, for blocks.parquet.
 
         Raises InputError or MeasureError; the step is then absent and the record otherwise unchanged.
         """
-        from rtgauge.record.windows_file import write_windows
-
         temporary, folder = self._temporary(step.id), self._place / "steps" / step.id
         with clear_errors(temporary, self.path):
             temporary.mkdir(FOLDER_MODE, exist_ok=True)
-            with (temporary / (BLOCKS if any(temporary.glob(PARTS)) else WINDOWS)).open("wb") as file:
-                write_windows(windows, file)
+            if self._with_windows or not isinstance(windows, WindowColumns):
+                self._write_windows(windows, temporary)
             step.checksums = {file.name: checksum(file) for file in sorted(temporary.iterdir()) if file.name != "step.json"}
             (temporary / "step.json").write_bytes(_bytes(step))
             sync_tree(temporary)
@@ -232,6 +232,14 @@ class RecordWriter:
         if self.run is not None:
             self.write_run(self.run.model_copy(update={"steps": [*self.run.steps, step.id]}))
         return self.path / "steps" / step.id
+
+    @staticmethod
+    def _write_windows(windows: pl.DataFrame | WindowColumns, folder: Path) -> None:
+        from rtgauge.record.windows_file import write_windows
+
+        frame = windows.frame() if isinstance(windows, WindowColumns) else windows
+        with (folder / (BLOCKS if any(folder.glob(PARTS)) else WINDOWS)).open("wb") as file:
+            write_windows(frame, file)
 
     def close_partial(self) -> None:
         """Leave the record to be resumed: state `interrupted`, name with `.partial`."""

@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from rtgauge.errors import EXIT_INPUT, InputError, MeasureError, RecordError
 from rtgauge.load.lifecycle import RunningLoad
@@ -20,6 +19,11 @@ from rtgauge.record.window_table import WindowTable
 from rtgauge.runner.context import NotHere, RunContext
 from rtgauge.runner.refusal import explain
 from rtgauge.target.target import Guarded, Target
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rtgauge.record.window_columns import WindowColumns
 
 LAST_WORDS_S = 1.0
 """Between a program's last line and its end."""
@@ -118,7 +122,7 @@ class Measured:
     """What a step measured, by one engine or by two as if they were one."""
 
     result: StreamResult
-    windows: pl.DataFrame
+    windows: pl.DataFrame | WindowColumns
     programs: tuple[Guarded, ...]
     peer: PeerReport | None = None
     instrument: InstrumentReport | None = None

@@ -9,14 +9,13 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from rtgauge.errors import MeasureError
 from rtgauge.instrument.address import latmon_address
 from rtgauge.instrument.latmon import MAX_CELLS, Bulk, Cells, LatmonSession
 from rtgauge.record.histogram import bin_of
 from rtgauge.record.model import ExactFigures, InstrumentReport, Mark, Severity
-from rtgauge.record.windows import SCHEMA, add_bins
+from rtgauge.record.windows import add_bins
 from rtgauge.runner.instrument_step import DIED, Beside, OuterView, lost_mark
 
 CELL_NS = 1_000
@@ -25,6 +24,10 @@ LOG = "instrument.ndjson"
 
 def measure_with_latmon(beside: Beside, address: str) -> OuterView:
     """Measure until it is over. Raises MeasureError where no latmon answers, or it is lost before it has said anything."""
+    import polars as pl
+
+    from rtgauge.record.window_frame import SCHEMA
+
     parameters = beside.key.parameters
     interval_ns = int(parameters["interval_ns"])
     beside.begin()

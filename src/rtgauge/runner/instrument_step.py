@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
-
-import polars as pl
+from typing import TYPE_CHECKING, cast
 
 from rtgauge.errors import MeasureError
 from rtgauge.instrument.address import is_latmon, latmon_address
@@ -25,6 +23,9 @@ from rtgauge.record.window_table import WindowTable
 from rtgauge.runner.background_engine import BackgroundEngine
 from rtgauge.runner.context import RunContext
 from rtgauge.runner.engine_stream import EngineStream, Measured, arm_and_stop, as_exception
+
+if TYPE_CHECKING:
+    import polars as pl
 
 STREAM = "stream.ndjson"
 OUTER_TABLE = "windows-outer"
@@ -164,6 +165,8 @@ def _merge(key: StepKey, beside: Beside, outer: OuterView, *, died: bool) -> Mea
     if died:
         detail = f"the slave on {beside.context.target.name} ended while it was needed: {beside.engine.why()}"
         inner.marks.append(Mark(name="slave-died", severity=Severity.INVALID, detail=detail))
+    import polars as pl
+
     windows = _windows(beside, outer)
     reason = outer.end_reason if beside.makes_stimuli or outer.end_reason == DIED else None
     return Measured(

@@ -6,9 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
-
-import polars as pl
+from typing import TYPE_CHECKING, cast
 
 from rtgauge.errors import MeasureError
 from rtgauge.load.lifecycle import RunningLoad
@@ -20,6 +18,9 @@ from rtgauge.runner.background_engine import BackgroundEngine
 from rtgauge.runner.context import RunContext
 from rtgauge.runner.engine_stream import EngineStream, Measured, arm_and_stop, as_exception, follow
 from rtgauge.target.target import Guarded, Target
+
+if TYPE_CHECKING:
+    import polars as pl
 
 STREAM, SLAVE_STREAM = "stream.ndjson", "stream-slave.ndjson"
 
@@ -146,6 +147,8 @@ def _behind(master: EngineStream) -> int:
 
 def _merge(key: StepKey, master: EngineStream, slave: EngineStream, offset: tuple[int, int]) -> tuple[StreamResult, pl.DataFrame, PeerReport]:
     """One result of two. The peer's times are placed on the target's clock."""
+    import polars as pl
+
     peer_role = _peer_role(key)
     after = _behind(master)
     windows = [master.table.frame(slave.table), slave.table.frame(master.table)]

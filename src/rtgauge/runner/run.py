@@ -58,7 +58,7 @@ def start_run(
     identity, label = f"{plan.name}-{secrets.token_hex(4)}", shlex.join(options.command)
     lease_ns = lease_of(plan.steps, plan.load_warm_up_ns, options)
     unmeasured = partial(new_run, plan, options) if options.kept else None
-    with _NewRecord(options.out, plan.name, into, unmeasured, opener=TargetOpener(options.wait_s, progress.waits)) as new:
+    with _NewRecord(options.out, plan.name, into, unmeasured, options.with_windows, opener=TargetOpener(options.wait_s, progress.waits)) as new:
         # All are held from the beginning: what cannot be measured is known before anything is.
         targets = {name: new.open(name, identity, label, lease_ns) for name in all_targets(plan)}
         contexts: dict[str, RunContext] = {}
@@ -177,6 +177,7 @@ class _NewRecord:
     name: str
     into: Path | None = None
     unmeasured: Callable[[str], Run] | None = None
+    with_windows: bool = True
     opener: TargetOpener = field(default_factory=TargetOpener)
     stack: ExitStack = field(default_factory=ExitStack)
     _begun: bool = False
@@ -205,7 +206,9 @@ class _NewRecord:
         return writer
 
     def _writer(self, host: str) -> RecordWriter:
-        return RecordWriter.open_partial(self.into) if self.into is not None else RecordWriter.create(self.out, host=host, name=self.name)
+        if self.into is not None:
+            return RecordWriter.open_partial(self.into)
+        return RecordWriter.create(self.out, host=host, name=self.name, with_windows=self.with_windows)
 
     def _keep_console(self, error: BootError | ConnectionBroken) -> MeasureError:
         """The error that ends the run: with the guest's console in a record, where it is a guest that ended it."""

@@ -32,6 +32,8 @@ class RunOptions:
     out: Path
     command: Sequence[str]
     kept: bool = True
+    with_windows: bool = True
+    """Whether the record needs its windows: to be judged, drawn, compared."""
     hold_ns: int = 15 * 60 * NS_PER_S
     """How long another machine goes on, beyond its longest step, after the connection broke and while nobody resumes."""
     wait_s: float = 0.0

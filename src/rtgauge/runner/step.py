@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import MeasureError
 from rtgauge.load import registry as loads
@@ -19,7 +18,7 @@ from rtgauge.record.model import LoadReport, Mark, RunSegment, SeriesSummary, Se
 from rtgauge.record.samples_summary import summarise_samples, with_samples
 from rtgauge.record.stream import StreamResult
 from rtgauge.record.summary import summarise_step
-from rtgauge.record.windows import merge
+from rtgauge.record.windows import merge, numbers_of
 from rtgauge.runner import instrument_step, peer_step
 from rtgauge.runner.context import Abandoned, LoadFailed, RunContext, abandon, is_emulated, now_utc
 from rtgauge.runner.engine_start import start_engine
@@ -31,6 +30,11 @@ from rtgauge.system.starvation import throttled
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.target import Guarded, Target
 from rtgauge.units import NS_PER_S
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rtgauge.record.window_columns import WindowColumns
 
 STREAM = "stream.ndjson"
 NOT_EXPLAINED = "not-explained"
@@ -132,7 +136,9 @@ def _measure_one_end(step: StepInProgress, context: RunContext, folder: Path) ->
     files = _files_folder(step.key, target, folder)
     program = step.picked_up or start_engine(step.key, context, probes.get(step.key.probe).arguments(step.key.parameters, files))
 
-    def begin(_: EngineStream) -> None:
+    def begin(armed: EngineStream) -> None:
+        expected_ns = probes.get(step.key.probe).expected_ns(step.key.parameters)
+        armed.table.expect(math.inf if expected_ns is None else expected_ns / NS_PER_S * len(armed.result.series))
         _begin_beside(context, step.load)
         state = step.state(program, files)
         if state is not None:
@@ -141,7 +147,7 @@ def _measure_one_end(step: StepInProgress, context: RunContext, folder: Path) ->
     stream = follow(program, context, step.load, folder / STREAM, begin=None if step.picked_up is not None else begin)
     if stream.result.error is not None:
         raise as_exception(stream.result.error, target)
-    return Measured(stream.result, stream.table.frame(), (program,))
+    return Measured(stream.result, stream.table.windows(), (program,))
 
 
 def _measure_with_instrument(step: StepInProgress, context: RunContext, folder: Path) -> Measured:
@@ -175,7 +181,7 @@ def _begin_beside(context: RunContext, load: RunningLoad | None) -> None:
         load.begin()
 
 
-def measure_step(step_id: str, key: StepKey, context: RunContext, folder: Path) -> tuple[Step, pl.DataFrame]:
+def measure_step(step_id: str, key: StepKey, context: RunContext, folder: Path) -> tuple[Step, pl.DataFrame | WindowColumns]:
     """Measure one step with the engine, or with one on each of two machines.
 
     Writes stream.ndjson, load.log and raw samples to `folder`; gives the step and its table of windows.
@@ -196,7 +202,7 @@ def measure_step(step_id: str, key: StepKey, context: RunContext, folder: Path) 
     if step.load is not None:
         context.progress.phase(f"load {key.load} ends")
         report = step.load.stop()
-    if measured.windows.is_empty() and context.interrupt.requested:
+    if not len(measured.windows) and context.interrupt.requested:
         raise Abandoned
     changed = changes(step.files_before, context.target.read(CHANGE_PATHS))
     measured.result.marks += _connection_marks(measured.programs, picked_up=step.picked_up is not None)
@@ -218,7 +224,7 @@ def _put_together(step_id: str, begun: StepInProgress, context: RunContext, meas
     hello = result.hello
     if hello is None:
         raise MeasureError("the engine said nothing; is it the one that came with this rtgauge?")
-    measuring = windows.filter(pl.col("phase") == "measure")
+    measuring = numbers_of(windows, ("start_ns", "end_ns"))
     explained = explain_report(result)
     if context.not_explained is not None:
         result.marks = [mark for mark in result.marks if mark.name != NOT_EXPLAINED] + [
@@ -235,8 +241,8 @@ def _put_together(step_id: str, begun: StepInProgress, context: RunContext, meas
         tool=f"rtgauge-engine {hello.engine}" if hello.runtime == "linux" else f"rtgauge-engine-{hello.runtime} {hello.engine}",
         started=begun.started,
         ended=now_utc(),
-        start_ns=cast("int | None", measuring["start_ns"].min()),
-        end_ns=cast("int | None", measuring["end_ns"].max()),
+        start_ns=min(measuring["start_ns"], default=None),
+        end_ns=max(measuring["end_ns"], default=None),
         end_reason=measured.end_reason or (result.end.reason if result.end is not None else "died"),
         parameters=hello.parameters | {name: shown for name, shown in (("space", key.space), ("rt", key.rt)) if name in key.parameters},
         cpus=hello.cpus,
@@ -277,7 +283,7 @@ def _throttle_marks(step: Step, facts: Mapping[str, Any]) -> list[Mark]:
     return [mark for mark in marks if mark is not None]
 
 
-def task_counts(series: list[SeriesSummary], windows: pl.DataFrame) -> list[TaskCounts]:
+def task_counts(series: list[SeriesSummary], windows: pl.DataFrame | WindowColumns) -> list[TaskCounts]:
     """Activations, deadline misses and preemptions of each task; nothing for a step of another probe."""
     by_task: dict[str, dict[str, SeriesSummary]] = {}
     for summary in series:
@@ -301,7 +307,7 @@ def task_counts(series: list[SeriesSummary], windows: pl.DataFrame) -> list[Task
     return tasks
 
 
-def _on_time(windows: pl.DataFrame, tardiness: int) -> int:
+def _on_time(windows: pl.DataFrame | WindowColumns, tardiness: int) -> int:
     """Activations with a tardiness of 0, which has a bin of its own."""
     merged = merge(windows, tardiness)
     return sum(int(count) for at, count in zip(merged.bins, merged.counts, strict=True) if at == 0)

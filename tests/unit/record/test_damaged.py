@@ -19,7 +19,7 @@ from rtgauge.input_file import MOST_DEPTH, parse_json, parse_toml, read_regular
 from rtgauge.record.files import checksum
 from rtgauge.record.histogram import signed_bin_of
 from rtgauge.record.reader import Record
-from rtgauge.record.windows import SCHEMA
+from rtgauge.record.window_frame import SCHEMA
 from rtgauge.record.windows_file import check_windows
 from rtgauge.record.writer import RecordWriter
 from tests.unit.records import run, step

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import polars as pl
@@ -18,8 +19,10 @@ from rtgauge.record.blocks import MOST_BLOCKS, Blocks, block_span
 from rtgauge.record.histogram import OVERFLOW_BIN, bin_of
 from rtgauge.record.stream import Window, parse_line
 from rtgauge.record.vlq import encode
-from rtgauge.record.window_table import WindowTable, windows_frame
-from rtgauge.record.windows import SCHEMA, merge
+from rtgauge.record.window_columns import WindowColumns
+from rtgauge.record.window_frame import SCHEMA, windows_frame
+from rtgauge.record.window_table import WindowTable
+from rtgauge.record.windows import Group, merge, numbers_of, series_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,6 +95,36 @@ def fill(table: WindowTable, seconds: int, series: int = 2) -> pl.DataFrame:
     for one in windows:
         table.add(one)
     return windows_frame(windows)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["warm-up", "measure"]), st.lists(st.integers(0, 20_000_000_000), max_size=9)), max_size=12))
+def test_figures_from_columns_are_those_from_the_table(rows: list[tuple[int, str, list[int]]]):
+    windows = [window(series, index, values, phase) for index, (series, phase, values) in enumerate(rows)]
+    columns = WindowColumns.of(windows)
+    frame = windows_frame(windows)
+    assert len(columns) == len(frame)
+    assert series_of(columns) == series_of(frame)
+    names = ["start_ns", "missed", "max_ns", "series"]
+    for series in (0, [1, 2], None):
+        for phase in ("warm-up", "measure"):
+            assert numbers_of(columns, names, series, phase=phase) == numbers_of(frame, names, series, phase=phase)
+            from_columns, from_frame = (asdict(merge(table, series, phase=phase)) for table in (columns, frame))
+            for name, value in from_frame.items():
+                assert np.array_equal(from_columns[name], value), name
+
+
+def test_few_windows_are_columns_and_more_are_a_table(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(window_table, "PACK_EVERY", 8)
+    table = WindowTable()
+    fill(table, 3)
+    assert isinstance(table.windows(), WindowColumns)
+    fill(table, 3)
+    assert_frame_equal(cast("pl.DataFrame", table.windows()), table.frame())
+
+
+def test_columns_with_values_in_no_bin_say_from_where_they_are():
+    columns = WindowColumns.of([window(0, 0, [5, 7]).model_copy(update={"count": 3, "max_ns": 90})])
+    assert merge(columns).unplaced == [Group(8, 1, 90)]
 
 
 @pytest.mark.usefixtures("small")
