@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.system import cobalt
+from rtgauge.system import cobalt, rtai
 from rtgauge.system.file_batch import UNKNOWN
 
 if TYPE_CHECKING:
@@ -13,17 +13,19 @@ if TYPE_CHECKING:
 
 EVL = "/sys/devices/virtual/evl/control"
 RTAI = ("/proc/rtai", "/sys/module/rtai_hal")
+"""The second is there also where /proc/rtai cannot be read."""
 PATHS = [
     *cobalt.PATHS,
     f"{EVL}/abi",
     f"{EVL}/cpus",
     f"{EVL}/version",
     *RTAI,
+    *rtai.PATHS,
 ]
 
 
 def facts(files: Files) -> dict[str, Any]:
-    """`name`: Xenomai Cobalt, EVL, RTAI, none or unknown; `version`; `cpus`: the CPUs it may use; of Cobalt more (`cobalt.facts`)."""
+    """`name`: Xenomai Cobalt, EVL, RTAI, none or unknown; `version`; `cpus`: the CPUs it may use; of Cobalt and RTAI more (`cobalt.facts`, `rtai.facts`)."""
     if files.exists(cobalt.VERSION):
         return {"name": "Xenomai Cobalt", **cobalt.facts(files)}
     if files.exists(f"{EVL}/cpus") or files.exists(f"{EVL}/abi"):
@@ -31,7 +33,8 @@ def facts(files: Files) -> dict[str, Any]:
         version = files.text(f"{EVL}/version") or (f"ABI {abi}" if abi else UNKNOWN)
         return {"name": "EVL", "version": version, "cpus": files.text(f"{EVL}/cpus") or UNKNOWN}
     if any(files.exists(path) for path in RTAI):
-        return {"name": "RTAI", "version": UNKNOWN, "cpus": UNKNOWN}
+        own = rtai.facts(files)
+        return {"name": "RTAI", "version": own.pop("version"), "cpus": UNKNOWN, **own}
     # Cobalt shows in /proc and EVL in sysfs: both must be readable to say that there is none
     readable = files.exists("/proc/sys/kernel/osrelease") and files.exists("/sys/devices/system/cpu/online")
     name = "none" if readable else UNKNOWN

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""What RTAI says of itself in /proc/rtai (of its modules rtai_hal and rtai_sched)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from rtgauge.system.file_batch import UNKNOWN, known
+from rtgauge.units import format_cpu_list
+
+if TYPE_CHECKING:
+    from rtgauge.system.file_batch import Files
+
+FOLDER = "/proc/rtai"
+HAL, SCHEDULER = f"{FOLDER}/hal", f"{FOLDER}/scheduler"
+MODULES = "/proc/modules"
+INSTALLED = r"/(?:usr/realtime|usr|usr/local|opt/rtai)/share/rtai/config-rtai-([0-9][A-Za-z0-9._-]{0,31})"
+"""The running modules do not tell their version: an installation is known by the name of its configuration."""
+PATHS = [
+    FOLDER,
+    HAL,
+    SCHEDULER,
+    MODULES,
+    *(f"{prefix}/share/rtai/config-rtai-*" for prefix in ("/usr/realtime", "/usr", "/usr/local", "/opt/rtai")),
+]
+NUMBER = r"\s*(-?[0-9]{1,15})\b"
+CALIBRATION = {
+    "time_base_hz": rf"Calibrated Time Base Frequency:{NUMBER} Hz",
+    "user_latency_ns": rf"Calibrated user space latency:{NUMBER} ns",
+    "kernel_latency_ns": rf"Calibrated kernel space latency:{NUMBER} ns",
+    "setup_to_firing_ns": rf"Calibrated oneshot timer setup_to_firing time:{NUMBER} ns",
+}
+FORCED = re.compile(r"Number of forced hard/soft/hard transitions: traps ([0-9]{1,10}), syscalls ([0-9]{1,10})\b")
+TASK = re.compile(r"^[0-9]{1,10} +[0-9]{1,20} +\S+ +\S+ +0x[0-9a-f]{1,8} .*$", re.MULTILINE)
+ISOLATED = re.compile(r"MASK OF CPUs ISOLATED FOR RTAI: 0x([0-9a-f]{1,16})\b")
+MODULE = re.compile(r"^(rtai_[a-z0-9_]{1,50}) ", re.MULTILINE)
+
+
+def facts(files: Files) -> dict[str, Any]:
+    """`version` of the installation; `isolated_cpus`; `modules`; of the scheduler `calibration`, `tasks` and `forced_soft`.
+
+    `calibration`: the time base, and by how much timers fire before a release in user and in kernel space (ns). `forced_soft`: how often any task of RTAI was
+    handed to Linux since the module was loaded, by a trap or by a system call.
+    """
+    scheduler = files.text(SCHEDULER)
+    forced = FORCED.search(scheduler or "")
+    return {
+        "version": version(files),
+        "isolated_cpus": _isolated(files.text(HAL)),
+        "modules": known(sorted(MODULE.findall(modules)) if (modules := files.text(MODULES)) is not None else None),
+        "calibration": {name: _number(pattern, scheduler) for name, pattern in CALIBRATION.items()},
+        "tasks": known(len(TASK.findall(scheduler)) if scheduler is not None else None),
+        "forced_soft": {"traps": int(forced[1]), "system_calls": int(forced[2])} if forced is not None else UNKNOWN,
+    }
+
+
+def version(files: Files) -> str:
+    """Version of the installation; unknown where there is none, or more than one, in the usual places."""
+    versions = {match[1] for match, _ in files.matching(INSTALLED)}
+    return versions.pop() if len(versions) == 1 else UNKNOWN
+
+
+def _number(pattern: str, text: str | None) -> int | str:
+    match = re.search(pattern, text or "")
+    return int(match[1]) if match is not None else UNKNOWN
+
+
+def _isolated(hal: str | None) -> str:
+    match = ISOLATED.search(hal or "")
+    if match is None:
+        return UNKNOWN
+    mask = int(match[1], 16)
+    return format_cpu_list([cpu for cpu in range(64) if mask >> cpu & 1])
