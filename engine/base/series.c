@@ -229,7 +229,7 @@ void series_feed(struct series *s, int64_t value, struct json *j)
 		return;
 	}
 	roll(s, s->position, j);
-	if (value == SAMPLE_IMPOSSIBLE) {
+	if (value == SAMPLE_IMPOSSIBLE || (value < 0 && !s->negatives)) {
 		s->impossible++;
 		s->position++;
 		return;
@@ -362,13 +362,15 @@ void series_summary(const struct series *s, const struct usage *usage, struct js
 		  usage && !RUNTIME_IS_COKERNEL);
 	maybe_int(j, "involuntary_switches", usage ? usage->involuntary_switches : 0,
 		  usage && !RUNTIME_IS_COKERNEL);
-	maybe_int(j, "minor_faults", usage ? usage->minor_faults : 0, usage);
-	maybe_int(j, "major_faults", usage ? usage->major_faults : 0, usage);
+	maybe_int(j, "minor_faults", usage ? usage->minor_faults : 0, usage && usage->minor_faults >= 0);
+	maybe_int(j, "major_faults", usage ? usage->major_faults : 0, usage && usage->major_faults >= 0);
 	maybe_int(j, "run_delay_ns", usage ? usage->run_delay_ns : 0, usage && usage->run_delay_ns >= 0);
 	maybe_int(j, "cpu_ns", usage ? usage->cpu_ns : 0, usage);
 	if (RUNTIME_IS_COKERNEL) {
-		maybe_int(j, "context_switches", usage ? usage->voluntary_switches : 0, usage);
-		maybe_int(j, "mode_switches", usage ? usage->mode_switches : 0, usage);
+		maybe_int(j, "context_switches", usage ? usage->voluntary_switches : 0,
+			  usage && usage->voluntary_switches >= 0);
+		maybe_int(j, "mode_switches", usage ? usage->mode_switches : 0,
+			  usage && usage->mode_switches >= 0);
 	}
 	json_close(j, '}');
 	json_close(j, '}');

@@ -20,9 +20,10 @@
 #define SERIES_LABELS 4
 #define SERIES_WINDOW_NS INT64_C(1000000000) /* length of a window where none is set */
 
-/* What a measuring thread pushes: a latency >= 0, or one of these. */
-#define SAMPLE_IMPOSSIBLE INT64_C(-1)
-#define SAMPLE_LOST(activations) (-1 - (int64_t)(activations))
+/* What a measuring thread pushes: a latency, or one of the last two. */
+#define SAMPLE_EARLIEST (-(INT64_C(1) << 40)) /* of a series that has `negatives` */
+#define SAMPLE_IMPOSSIBLE (SAMPLE_EARLIEST - 1)
+#define SAMPLE_LOST(activations) (SAMPLE_IMPOSSIBLE - (int64_t)(activations))
 
 struct moments {
 	int64_t count, min_ns, max_ns, sum_ns;
@@ -59,7 +60,7 @@ struct series {
 	int64_t total_count;	     /* warm-up and measured activations; INT64_MAX: until stopped */
 	int64_t measured_ns;	     /* length of the measured phase; INT64_MAX: until stopped */
 	FILE *samples;		     /* NULL: none are kept */
-	struct histogram *negatives; /* of a timed series whose values may be negative: theirs in the open
+	struct histogram *negatives; /* of a series whose values may be negative: theirs in the open
 					window; NULL: a negative value is impossible */
 
 	int64_t position;   /* activations accounted for */

@@ -67,6 +67,7 @@ static void *run(void *arg)
 		;
 	if (!t->error && !atomic_load(&harness_shared.stop))
 		t->measure(t);
+	runtime_thread_end();
 	t->moved = t->usage_known && !t->free && sched_getcpu() != t->cpu;
 	atomic_store(&t->done, true);
 	return NULL;
@@ -121,21 +122,27 @@ void harness_threads_stop(struct harness_thread *const *threads, unsigned int co
 	}
 }
 
+/* What cannot be read stays -1. */
+static void since(int64_t *count, int64_t before)
+{
+	if (*count >= 0)
+		*count -= before;
+}
+
 void summary_write(struct series *s, const struct harness_thread *t, struct json *j)
 {
 	struct usage usage;
 
 	if (t && t->usage_known) {
 		usage = t->after;
-		usage.voluntary_switches -= t->before.voluntary_switches;
-		usage.involuntary_switches -= t->before.involuntary_switches;
-		usage.minor_faults -= t->before.minor_faults;
-		usage.major_faults -= t->before.major_faults;
-		usage.cpu_ns -= t->before.cpu_ns;
+		since(&usage.voluntary_switches, t->before.voluntary_switches);
+		since(&usage.involuntary_switches, t->before.involuntary_switches);
+		since(&usage.minor_faults, t->before.minor_faults);
+		since(&usage.major_faults, t->before.major_faults);
+		since(&usage.cpu_ns, t->before.cpu_ns);
+		since(&usage.run_delay_ns, t->before.run_delay_ns);
 		if (RUNTIME_IS_COKERNEL)
-			usage.mode_switches -= t->before.mode_switches;
-		if (usage.run_delay_ns >= 0)
-			usage.run_delay_ns -= t->before.run_delay_ns;
+			since(&usage.mode_switches, t->before.mode_switches);
 	}
 	series_end(s, atomic_load(&harness_shared.stop), j);
 	series_summary(s, t && t->usage_known ? &usage : NULL, j);
@@ -376,6 +383,7 @@ static void begin_series(struct harness *h, struct series *s)
 
 void harness_go(struct harness *h)
 {
+	runtime_go();
 	explain_go(clock_now_ns(CLOCK_MONOTONIC) + harness_options.warm_up_ns - explain_warm_up_ns());
 	for (unsigned int i = 0; i < h->thread_count; i++)
 		sem_post(&harness_shared.gate);

@@ -5,8 +5,8 @@
  *
  * Probes call POSIX by its names: threads, semaphores, mutexes, condition variables, message queues, timerfd,
  * clock_gettime, clock_nanosleep, sched_yield. The program of a co-kernel is linked so that these names are
- * the co-kernel's (ld --wrap). What a name cannot say is here and in rt/policy.h and rt/usage.h; rt/linux/
- * and rt/cobalt/ implement it. The ordinary engine has nothing of it in its measured paths.
+ * the co-kernel's (ld --wrap). What a name cannot say is here and in rt/policy.h and rt/usage.h; rt/linux/,
+ * rt/cobalt/ and rt/rtai/ implement it. The ordinary engine has nothing of it in its measured paths.
  */
 #ifndef RTGAUGE_RUNTIME_H
 #define RTGAUGE_RUNTIME_H
@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stddef.h>
 
+#include "base/json.h"
 #include "base/options.h"
 #include "rt/clock.h"
 #include "verbs.h"
@@ -25,6 +26,12 @@ enum { RUNTIME_IS_COKERNEL = 1 };
 #define RUNTIME_NAME RTGAUGE_COKERNEL
 #define RUNTIME_MODULE(name) name "_" RTGAUGE_COKERNEL
 
+#ifdef RTGAUGE_FIRES_EARLY
+enum { RUNTIME_FIRES_EARLY = 1 }; /* its timers are set earlier by what a wake-up usually takes */
+#else
+enum { RUNTIME_FIRES_EARLY = 0 };
+#endif
+
 /* In main, before the verb. 0, or the exit status after an `error` line: the co-kernel is not there or has no
  * such probe. */
 int runtime_begin(const struct verb *verb);
@@ -34,6 +41,14 @@ int runtime_check(const char *verb, const struct option_entry *table, size_t cou
 
 /* On a measuring thread, before it measures. 0 or an errno. */
 int runtime_thread_begin(void);
+
+/* On a measuring thread, when it has measured. */
+void runtime_thread_end(void);
+
+/* On the thread that drains: the gate is about to be opened; and all has been measured, with marks of what
+ * cannot be told of a single thread. */
+void runtime_go(void);
+void runtime_conclude(struct json *j);
 
 /* Ends a sleep of a measuring thread that is to stop. Called by ordinary threads. */
 void runtime_interrupt(pthread_t thread);
@@ -46,7 +61,7 @@ const char *runtime_switch_cause(void);
 
 #else
 
-enum { RUNTIME_IS_COKERNEL = 0 };
+enum { RUNTIME_IS_COKERNEL = 0, RUNTIME_FIRES_EARLY = 0 };
 #define RUNTIME_NAME "linux"
 #define RUNTIME_MODULE(name) name /* of the kernel module with the same task on this runtime */
 
@@ -67,6 +82,19 @@ static inline int runtime_check(const char *verb, const struct option_entry *tab
 static inline int runtime_thread_begin(void)
 {
 	return 0;
+}
+
+static inline void runtime_thread_end(void)
+{
+}
+
+static inline void runtime_go(void)
+{
+}
+
+static inline void runtime_conclude(struct json *j)
+{
+	(void)j;
 }
 
 static inline void runtime_interrupt(pthread_t thread)

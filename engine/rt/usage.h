@@ -15,7 +15,7 @@ struct usage {
 	int64_t involuntary_switches;
 	int64_t minor_faults;
 	int64_t major_faults;
-	int64_t run_delay_ns; /* -1: cannot be read */
+	int64_t run_delay_ns; /* this and other counts -1: cannot be read */
 	int64_t cpu_ns;
 	int64_t mode_switches; /* how often a co-kernel handed the thread to Linux; not set on Linux */
 };

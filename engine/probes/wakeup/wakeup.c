@@ -18,6 +18,7 @@
 #include "probes/wakeup/kernel_space.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
+#include "rt/runtime.h"
 #include "rt/wait.h"
 #include "verbs.h"
 
@@ -116,7 +117,9 @@ static __attribute__((noinline)) int64_t slow_path(struct task *t, int64_t laten
 		}
 	}
 	if (latency < 0) {
-		if (t->pending_lost || !ring_push(&t->ring, SAMPLE_IMPOSSIBLE)) {
+		bool taken = RUNTIME_FIRES_EARLY && latency >= SAMPLE_EARLIEST;
+
+		if (t->pending_lost || !ring_push(&t->ring, taken ? latency : SAMPLE_IMPOSSIBLE)) {
 			t->pending_lost++;
 			t->limit_ns = 0;
 		}
@@ -297,6 +300,11 @@ static struct task *make_task(unsigned int id, int cpu)
 	t->series.interval_ns = options.interval_ns;
 	t->series.warm_up_count = t->warm_up_count;
 	t->series.total_count = t->total_count;
+	if (RUNTIME_FIRES_EARLY) {
+		t->series.negatives = memory_get(sizeof(*t->series.negatives));
+		if (!t->series.negatives)
+			return NULL;
+	}
 	t->series.measured_ns = harness_options.duration_ns ? harness_options.duration_ns
 				: harness_options.count	    ? harness_options.count * options.interval_ns
 							    : INT64_MAX;

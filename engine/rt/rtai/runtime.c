@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+/* RTAI's co-kernel, through LXRT: threads of Linux that its scheduler takes over. */
+#include "rt/runtime.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <rtai_lxrt.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/stream.h"
+#include "rt/clock.h"
+#include "rt/rtai/lxrt.h"
+
+#define STATE "/proc/rtai/scheduler"
+#define TASKS 256 /* RTAI's own number where nothing else was configured */
+#define LOWEST 99 /* of the priorities that are used: 0 is RTAI's highest */
+
+static const char *const probes[] = {"wakeup", "switch", "preempt", "semaphore", "inversion", "taskset", "tire", NULL};
+
+/* Of the options of a probe that it has: what RTAI does not. A choice that is not named stays. */
+static const struct lacking {
+	const char *verb, *option, *choice;
+} lacking[] = {
+	{NULL, "policy", "rr"},		  {NULL, "policy", "other"},	     {NULL, "policy", "deadline"},
+	{NULL, "explain", "on"},	  {NULL, "space", "kernel"},	     {NULL, "timer", "timerfd"},
+	{"semaphore", "method", "mutex"}, {"semaphore", "method", "condvar"}, {"semaphore", "method", "eventfd"},
+	{"semaphore", "method", "pipe"},  {"semaphore", "method", "mqueue"}, {"semaphore", "method", "futex"},
+	{NULL, "lock", "ceiling"},	  {NULL, "lock", "futex"},
+};
+
+_Thread_local bool lxrt_hard;
+static _Thread_local RT_TASK *own;
+
+/* The tasks of measuring threads, for who ends their sleep. */
+static struct {
+	pthread_t thread;
+	RT_TASK *_Atomic task;
+} tasks[TASKS];
+static _Atomic unsigned int task_count;
+
+static int64_t forced_before;
+
+static bool has_probe(const struct verb *verb)
+{
+	for (const char *const *name = probes; *name; name++) {
+		if (!strcmp(*name, verb->name))
+			return true;
+	}
+	return false;
+}
+
+/* The numbers behind these words in RTAI's state, added up; -1: it cannot be read. */
+static int64_t state_sum(const char *const *words)
+{
+	static char text[65536];
+	size_t length = 0;
+	ssize_t got = 0;
+	int64_t sum = 0;
+	int file = open(STATE, O_RDONLY | O_CLOEXEC);
+
+	if (file < 0)
+		return -1;
+	while (length < sizeof(text) - 1 && (got = read(file, text + length, sizeof(text) - 1 - length)) > 0)
+		length += (size_t)got;
+	close(file);
+	text[length] = '\0';
+	for (; *words; words++) {
+		const char *at = strstr(text, *words);
+		long long number;
+
+		if (!at || sscanf(at + strlen(*words), "%lld", &number) != 1)
+			return -1;
+		sum += number;
+	}
+	return sum;
+}
+
+static int64_t forced_transitions(void)
+{
+	static const char *const words[] = {"transitions: traps", ", syscalls", NULL};
+
+	return state_sum(words);
+}
+
+RT_TASK *lxrt_own_task(void)
+{
+	int policy;
+	struct sched_param param;
+
+	if (own)
+		return own;
+	policy = sched_getscheduler(0);
+	sched_getparam(0, &param);
+	/* It sets the policy anew, with a priority of Linux's that it calculates from RTAI's. */
+	own = rt_task_init_schmod(0, LOWEST - (policy == SCHED_OTHER ? 0 : param.sched_priority), 0, 0, policy,
+				  1 << sched_getcpu());
+	return own;
+}
+
+int runtime_begin(const struct verb *verb)
+{
+	static const char *const frequency[] = {"Time Base Frequency:", NULL};
+	int64_t hz;
+
+	if (!has_probe(verb))
+		return error_line(STATUS_USAGE, "runtime", "%s does not run on RTAI; leave --rt out", verb->name);
+	hz = state_sum(frequency);
+	if (hz <= 0)
+		return error_line(
+			STATUS_CANNOT_MEASURE, "runtime",
+			"RTAI's scheduler is not loaded (there is no " STATE
+			"): load its modules rtai_hal and rtai_sched, or leave --rt out");
+	if (geteuid())
+		return error_line(STATUS_CANNOT_MEASURE, "permission", "RTAI takes threads of root only: measure as root");
+	lxrt_clock_begin(hz);
+	return 0;
+}
+
+static const char *chosen(const struct option_entry *entry)
+{
+	if (entry->kind == OPTION_CHOICE)
+		return entry->choices[*(const int *)entry->value];
+	return entry->kind == OPTION_FLAG && *(const bool *)entry->value ? "on" : NULL;
+}
+
+int runtime_check(const char *verb, const struct option_entry *table, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *choice = chosen(&table[i]);
+
+		for (size_t l = 0; choice && l < sizeof(lacking) / sizeof(lacking[0]); l++) {
+			if ((!lacking[l].verb || !strcmp(lacking[l].verb, verb)) &&
+			    !strcmp(lacking[l].option, table[i].name) && !strcmp(lacking[l].choice, choice))
+				return error_line(STATUS_USAGE, "runtime",
+						  "RTAI has no --%s %s; choose another, or leave --rt out",
+						  table[i].name, choice);
+		}
+	}
+	return 0;
+}
+
+int runtime_thread_begin(void)
+{
+	unsigned int place;
+
+	if (!lxrt_own_task())
+		return ENOMEM;
+	place = atomic_fetch_add(&task_count, 1);
+	if (place < TASKS) {
+		tasks[place].thread = pthread_self();
+		atomic_store(&tasks[place].task, own);
+	}
+	rt_make_hard_real_time();
+	lxrt_hard = rt_is_hard_real_time(own) > 0;
+	return lxrt_hard ? 0 : EPERM;
+}
+
+void runtime_thread_end(void)
+{
+	if (!own)
+		return;
+	for (unsigned int i = 0; i < TASKS; i++) {
+		if (atomic_load(&tasks[i].task) == own)
+			atomic_store(&tasks[i].task, NULL);
+	}
+	lxrt_hard = false;
+	rt_task_delete(own);
+	own = NULL;
+}
+
+/* RTAI ends the sleep: a signal would hand the thread to Linux. */
+void runtime_interrupt(pthread_t thread)
+{
+	lxrt_own_task();
+	for (unsigned int i = 0; i < TASKS; i++) {
+		RT_TASK *task = atomic_load(&tasks[i].task);
+
+		if (task && pthread_equal(tasks[i].thread, thread))
+			rt_task_wakeup_sleeping(task);
+	}
+}
+
+const char *runtime_switch_cause(void)
+{
+	return NULL;
+}
+
+void runtime_go(void)
+{
+	forced_before = forced_transitions();
+}
+
+void runtime_conclude(struct json *j)
+{
+	int64_t forced = forced_transitions();
+
+	if (forced < 0 || forced_before < 0)
+		stream_mark(j, "mode-switches", SEVERITY_NOTE, -1,
+			    "how often threads were handed to Linux while they measured is unknown: " STATE
+			    " could not be read");
+	else if (forced != forced_before)
+		stream_mark(
+			j, "mode-switches", SEVERITY_DOUBTFUL, -1,
+			"tasks of RTAI were handed to Linux %lld times while it measured (RTAI counts all tasks of the machine together): latencies of Linux may be among these",
+			(long long)(forced - forced_before));
+}

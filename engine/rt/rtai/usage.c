@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#include "rt/usage.h"
+
+#include <rtai_lxrt.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "rt/clock.h"
+#include "rt/rtai/lxrt.h"
+
+int usage_open(void)
+{
+	return -1;
+}
+
+/* RTAI counts only the time that a task has had; Linux's counters would hand the thread to Linux. How often a
+ * thread was handed there is counted for all tasks together (runtime_conclude). */
+void usage_read(int schedstat, struct usage *usage)
+{
+	RTIME had[3] = {0};
+
+	(void)schedstat;
+	rt_get_exectime(lxrt_own_task(), had);
+	*usage = (struct usage){
+		.voluntary_switches = -1,
+		.involuntary_switches = -1,
+		.minor_faults = -1,
+		.major_faults = -1,
+		.run_delay_ns = -1,
+		.cpu_ns = lxrt_count_ns(had[0]),
+		.mode_switches = -1,
+	};
+}
+
+/* What Linux knows of the thread: while RTAI has it, nothing. */
+int64_t usage_cpu_ns(pid_t tid, clockid_t clock)
+{
+	struct timespec used;
+
+	(void)tid;
+	return syscall(SYS_clock_gettime, clock, &used) ? 0 : timespec_ns(&used);
+}
