@@ -26,6 +26,9 @@ int64_t lxrt_count_ns(long long count);
 /* Makes the calling thread a task of RTAI that Linux still schedules. NULL: RTAI has none left. */
 struct rt_task_struct *lxrt_own_task(void);
 
+/* RTAI does not free the semaphores of a process that ends: deletes all of this one. */
+void lxrt_delete_semaphores(void);
+
 /* The calling thread is under RTAI's scheduler, in hard real time. */
 extern _Thread_local bool lxrt_hard;
 

@@ -8,6 +8,8 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,11 +28,21 @@ static const char *const probes[] = {"wakeup", "switch", "preempt", "semaphore",
 static const struct lacking {
 	const char *verb, *option, *choice;
 } lacking[] = {
-	{NULL, "policy", "rr"},		  {NULL, "policy", "other"},	     {NULL, "policy", "deadline"},
-	{NULL, "explain", "on"},	  {NULL, "space", "kernel"},	     {NULL, "timer", "timerfd"},
-	{"semaphore", "method", "mutex"}, {"semaphore", "method", "condvar"}, {"semaphore", "method", "eventfd"},
-	{"semaphore", "method", "pipe"},  {"semaphore", "method", "mqueue"}, {"semaphore", "method", "futex"},
-	{NULL, "lock", "ceiling"},	  {NULL, "lock", "futex"},
+	{NULL, "policy", "rr"},
+	{NULL, "policy", "other"},
+	{NULL, "policy", "deadline"},
+	{NULL, "explain", "on"},
+	{NULL, "space", "kernel"},
+	{NULL, "timer", "timerfd"},
+	{"semaphore", "method", "mutex"},
+	{"semaphore", "method", "condition"},
+	{"semaphore", "method", "eventfd"},
+	{"semaphore", "method", "pipe"},
+	{"semaphore", "method", "mqueue"},
+	{"semaphore", "method", "signal"},
+	{"inversion", "lock", "ceiling-mutex"},
+	{"inversion", "lock", "futex"},
+	{"preempt", "event", "timer"},
 };
 
 _Thread_local bool lxrt_hard;
@@ -118,6 +130,7 @@ int runtime_begin(const struct verb *verb)
 	if (geteuid())
 		return error_line(STATUS_CANNOT_MEASURE, "permission", "RTAI takes threads of root only: measure as root");
 	lxrt_clock_begin(hz);
+	atexit(lxrt_delete_semaphores);
 	return 0;
 }
 

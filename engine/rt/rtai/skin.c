@@ -8,6 +8,7 @@
 #include <rtai_sem.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "rt/clock.h"
@@ -50,6 +51,42 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *posix);
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *posix);
 int __wrap_sched_yield(void);
 
+/* RTAI's own number of names where nothing else was configured. */
+#define SEMAPHORES 256
+
+static SEM *_Atomic semaphores[SEMAPHORES];
+
+static void keep(SEM *sem)
+{
+	for (unsigned int i = 0; i < SEMAPHORES; i++) {
+		SEM *none = NULL;
+
+		if (atomic_compare_exchange_strong(&semaphores[i], &none, sem))
+			return;
+	}
+}
+
+static void delete_semaphore(SEM *sem)
+{
+	for (unsigned int i = 0; i < SEMAPHORES; i++) {
+		SEM *expected = sem;
+
+		if (atomic_compare_exchange_strong(&semaphores[i], &expected, NULL))
+			break;
+	}
+	rt_sem_delete(sem);
+}
+
+void lxrt_delete_semaphores(void)
+{
+	for (unsigned int i = 0; i < SEMAPHORES; i++) {
+		SEM *sem = atomic_exchange(&semaphores[i], NULL);
+
+		if (sem)
+			rt_sem_delete(sem);
+	}
+}
+
 static SEM *rtai_object(const void *posix)
 {
 	struct object object;
@@ -66,13 +103,14 @@ static int make_object(void *posix, int value, int type)
 	object.sem = rt_typed_sem_init(0, value, type);
 	if (!object.sem)
 		return ENOMEM;
+	keep(object.sem);
 	memcpy(posix, &object, sizeof(object));
 	return 0;
 }
 
 static void end_object(void *posix)
 {
-	rt_sem_delete(rtai_object(posix));
+	delete_semaphore(rtai_object(posix));
 	memset(posix, 0, sizeof(struct object));
 }
 

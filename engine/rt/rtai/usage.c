@@ -18,9 +18,11 @@ int usage_open(void)
 void usage_read(int schedstat, struct usage *usage)
 {
 	RTIME had[3] = {0};
+	RT_TASK *own = lxrt_own_task();
 
 	(void)schedstat;
-	rt_get_exectime(lxrt_own_task(), had);
+	if (own)
+		rt_get_exectime(own, had);
 	*usage = (struct usage){
 		.voluntary_switches = -1,
 		.involuntary_switches = -1,
