@@ -46,9 +46,9 @@ Space = Literal["user", "kernel"]
 SPACE: Any = Field(default="user", alias="space", description="where the task runs: user, or kernel")
 """For probes that measure in kernel space too."""
 
-Runtime = Literal["linux", "cobalt"]
+Runtime = Literal["linux", "cobalt", "rtai"]
 """What the measured threads run on: Linux, or a co-kernel beside it. Each but linux is an engine of its own (target/engine_path.py)."""
-RT: Any = Field(default="linux", alias="rt", description="what the measured threads run on: linux, or cobalt (Xenomai 3 on the target)")
+RT: Any = Field(default="linux", alias="rt", description="what the measured threads run on: linux, cobalt (Xenomai 3 on the target) or rtai")
 """For probes that a co-kernel's engine has too."""
 
 FIRST_CPU: Any = Field(default=None, alias="cpu", description="the first of these CPUs is measured; a second task takes its CPU from the others")

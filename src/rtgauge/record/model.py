@@ -49,7 +49,7 @@ class Mark(Model):
     series: int | None = None
 
 
-COKERNELS = {"cobalt": "Cobalt"}
+COKERNELS = {"cobalt": "Cobalt", "rtai": "RTAI"}
 """Parameter `rt` -> the co-kernel's name."""
 
 

@@ -20,13 +20,13 @@ MACHINES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64"
 """What `uname -m` says -> the architecture."""
 COMPILERS = {"x86_64": "x86_64-linux-gnu-gcc", "aarch64": "aarch64-linux-gnu-gcc", "armhf": "arm-linux-gnueabihf-gcc"}
 PACKAGES = {"x86_64": "gcc-x86-64-linux-gnu", "aarch64": "gcc-aarch64-linux-gnu", "armhf": "gcc-arm-linux-gnueabihf"}
-CONFIG = {"cobalt": "xeno-config"}
+CONFIG = {"cobalt": "xeno-config", "rtai": "rtai-config"}
 """Co-kernel -> the program of its own that says how to build for it."""
 BUILD_S = 300
 
 
 def cokernel_engine(machine: str, runtime: str) -> Path:
-    """Path of the engine for a co-kernel (`runtime`: cobalt) on a target whose `uname -m` says `machine`: $RTGAUGE_ENGINE_COBALT, or the package's.
+    """Path of the engine for a co-kernel (`runtime`: cobalt or rtai) on a target whose `uname -m` says `machine`: $RTGAUGE_ENGINE_COBALT (_RTAI), or the package's.
 
     It is linked with the co-kernel's own libraries, so that it is there only where rtgauge was installed beside them. Raises MeasureError.
     """
