@@ -68,7 +68,7 @@ class Guest:
 
 
 def boots(guest: Guest, monkeypatch: pytest.MonkeyPatch, interrupt: Interrupt | None = None) -> BootDeployments:
-    monkeypatch.setattr(deploy_boot, "Reboots", lambda name, engine, say: guest)
+    monkeypatch.setattr(deploy_boot, "Reboots", lambda name, engines, say: guest)
     monkeypatch.setattr(deploy_boot, "where_now", lambda name: None)
     return BootDeployments(guest, interrupt or Interrupt(), lambda text: None)  # pyright: ignore[reportArgumentType]
 

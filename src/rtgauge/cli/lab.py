@@ -129,9 +129,9 @@ def boot(
     if guest.serial:
         from dataclasses import replace
 
-        from rtgauge.target.engine_path import engine_path
+        from rtgauge.target.engine_path import installed_engines
 
-        options = replace(options, engine=engine_path())
+        options = replace(options, engines=installed_engines())
     image = build_image(guest, _say)
     _say(f"booting lab:{name}, kernel {image.release}")
     running = boot_guest(guest, image, options, _say)

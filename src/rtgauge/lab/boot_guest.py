@@ -20,7 +20,7 @@ from rtgauge.lab.disk import make_empty_disk
 from rtgauge.lab.guest import find_guest
 from rtgauge.lab.image import image_of, write_initrd_with
 from rtgauge.lab.paths import folder_of, open_lock
-from rtgauge.lab.qemu import INITRD, BootOptions, command, cpus, with_engine
+from rtgauge.lab.qemu import INITRD, BootOptions, command, cpus, with_engines
 from rtgauge.lab.running_guests import (
     Running,
     console_of,
@@ -113,8 +113,8 @@ def _boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str],
             new = Path(aside) / "disk"
             make_empty_disk(new, DISK_MIB)
             new.replace(disk)
-    if options.engine is not None and with_engine(guest, options):
-        write_initrd_with(image, options.engine, folder / INITRD)
+    if with_engines(guest, options):
+        write_initrd_with(image, options.engines, folder / INITRD)
     start = time.monotonic()
     port, key = _start_and_wait(guest, image, options, accelerator, say)
     write_whole(folder / "known_hosts", f"rtgauge-lab-{name} {key}\n".encode())
@@ -237,8 +237,8 @@ def _wait_until_ready(name: str, timeout_s: float) -> str:
         time.sleep(0.05)
 
 
-def ready_guest(name: str, engine: Callable[[], Path]) -> Running:
-    """The running guest, booted if necessary, then with the engine that `engine` gives (`BootOptions.engine`).
+def ready_guest(name: str, engines: Callable[[], tuple[Path, ...]]) -> Running:
+    """The running guest, booted if necessary, then with the engines that `engines` gives (`BootOptions.engines`).
 
     Raises InputError if there is no image, MeasureError if it does not boot.
     """
@@ -248,7 +248,7 @@ def ready_guest(name: str, engine: Callable[[], Path]) -> Running:
         return running
     image = image_of(guest)
     _say(f"lab:{name} is not running: booting it")
-    running = boot(guest, image, BootOptions(engine=engine() if guest.serial else None), _say, or_running=True)
+    running = boot(guest, image, BootOptions(engines=engines() if guest.serial else ()), _say, or_running=True)
     _say(f"lab:{name} booted in {running.boot_s} s and keeps running; stop it with: rtgauge lab stop {name}")
     return running
 
@@ -260,10 +260,10 @@ def _say(text: str) -> None:
 class Reboots:
     """Reboots a running guest with other kernel parameters, and in the end with those that it had."""
 
-    def __init__(self, name: str, engine: Path, say: Callable[[str], None]) -> None:
-        """`engine`: `BootOptions.engine`; `say` gets progress messages. Raises InputError for a guest that is not running."""
+    def __init__(self, name: str, engines: tuple[Path, ...], say: Callable[[str], None]) -> None:
+        """`engines`: `BootOptions.engines`; `say` gets progress messages. Raises InputError for a guest that is not running."""
         self._guest = find_guest(name)
-        self._engine = engine
+        self._engines = engines
         self._image = image_of(self._guest)
         self._say = say
         self._original = running_guest(name)
@@ -285,7 +285,7 @@ class Reboots:
             port=original.asked_port,
             accelerator=accelerator,
             icount=original.icount,
-            engine=self._engine,
+            engines=self._engines,
         )
         boot_again(self._guest, self._image, options, self._say)
 

@@ -28,7 +28,7 @@ from rtgauge.lab.ssh import public_key
 from rtgauge.lab.userland import FILES, PACKAGES, PROGRAMS, pick
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Callable, Generator, Iterable, Mapping
     from typing import BinaryIO
 
     from rtgauge.lab.guest import Guest
@@ -41,7 +41,7 @@ BUILDING = ".build-"
 CONFIG = "config-"
 KERNEL, ABOUT, USR, BUSYBOX = "kernel", "about.json", "usr.ext4", "busybox"
 ENGINES = "opt/rtgauge"
-"""Where an engine lies in a guest that has only serial lines, named by its SHA-256."""
+"""Where engines lie in a guest that has only serial lines, each named by its SHA-256."""
 ACCOUNTS = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"
 GROUP = "root:x:0:\ntty:x:5:\nnogroup:x:65534:\n"
 
@@ -245,13 +245,13 @@ def build(guest: Guest, say: Callable[[str], None], *, fresh: bool = False) -> I
     return Image(place, release)
 
 
-def write_initrd_with(image: Image, engine: Path, place: Path) -> None:
-    """The initial RAM disk of an image and, in a second archive, the engine. Raises OSError."""
-    content = engine.read_bytes()
+def write_initrd_with(image: Image, engines: Iterable[Path], place: Path) -> None:
+    """The initial RAM disk of an image and, in a second archive, the engines. Raises OSError."""
     with place.open("wb") as file:
         file.write(image.initrd.read_bytes())
         cpio = CpioWriter(file)
-        cpio.file(f"{ENGINES}/{hashlib.sha256(content).hexdigest()}", content, 0o755)
+        for content in {engine.read_bytes() for engine in engines}:
+            cpio.file(f"{ENGINES}/{hashlib.sha256(content).hexdigest()}", content, 0o755)
         cpio.close()
 
 

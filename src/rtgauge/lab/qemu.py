@@ -61,8 +61,8 @@ class BootOptions:
     accelerator: Accelerator | None = None
     icount: bool = False
     """One CPU whose clock counts its instructions."""
-    engine: Path | None = None
-    """The engine, for a guest that has only serial lines: over them it would take a minute."""
+    engines: tuple[Path, ...] = ()
+    """The engines, for a guest that has only serial lines: over them one would take a minute."""
 
 
 def check_append(text: str) -> str:
@@ -111,9 +111,9 @@ def _serial_line(port: int) -> list[str]:
     return ["-chardev", f"socket,id=line,host=127.0.0.1,port={port},server=on,wait=off", "-serial", "chardev:line"]
 
 
-def with_engine(guest: Guest, options: BootOptions) -> bool:
+def with_engines(guest: Guest, options: BootOptions) -> bool:
     """Whether the guest has an initial RAM disk of its own, `INITRD` in its folder."""
-    return guest.serial and options.engine is not None
+    return guest.serial and options.engines != ()
 
 
 def cpus(guest: Guest, options: BootOptions) -> str:
@@ -150,7 +150,7 @@ def command(guest: Guest, image: Image, options: BootOptions, *, folder: Path, p
         *("-m", f"{options.memory_mib}M"),
         *("-nodefaults", "-no-user-config", "-display", "none"),
         *("-kernel", str(image.kernel)),
-        *("-initrd", str(folder / INITRD if with_engine(guest, options) else image.initrd)),
+        *("-initrd", str(folder / INITRD if with_engines(guest, options) else image.initrd)),
         *("-append", " ".join(parameter for parameter in parameters if parameter)),
         *("-chardev", f"file,id=console,path={_escaped(folder / 'console.log')}"),
         *("-serial", "chardev:console"),

@@ -22,7 +22,7 @@ COKERNEL_METHOD = {
         "of the engine run on Linux."
     ),
     "rtai": (
-        "On RTAI the measured threads are tasks of its LXRT scheduler in hard real time, which takes the timer before Linux does: they sleep and lock by RTAI's "
+        "On RTAI the measured threads are tasks of its LXRT scheduler in hard real time, which takes the timer before Linux does: they sleep and lock by its "
         "calls, and read its time base, the processor's cycle counter. RTAI sets a timer earlier by what its calibration found a wake-up to take, so that a "
         "thread may run before its release: such a latency is negative, and kept. How often tasks were handed to Linux is counted by RTAI for all of them "
         "together; any in the measured phase is a mark. Control and output of the engine run on Linux."

@@ -21,7 +21,7 @@ from rtgauge.system.deployment.definition import AS_IS, Deployment, parse_deploy
 from rtgauge.system.deployment.machine_state import Machine
 from rtgauge.system.facts import facts_by
 from rtgauge.target.address import LAB, SshAddress
-from rtgauge.target.engine_path import engine_path
+from rtgauge.target.engine_path import installed_engines
 from rtgauge.target.factory import where_now
 from rtgauge.target.ssh import SshTarget
 from rtgauge.units import format_cpu_list
@@ -65,7 +65,7 @@ class BootDeployments:
         self._consoles: list[bytes] = []
         self._booted_for = "what was found"
         self._refuse_held()
-        self._reboots = Reboots(target.name.removeprefix(LAB), engine_path(), phase)
+        self._reboots = Reboots(target.name.removeprefix(LAB), installed_engines(), phase)
         self._found = self._reboots.append
         try:
             if self._found:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import platform
@@ -26,7 +27,7 @@ BUILD_S = 300
 
 
 def cokernel_engine(machine: str, runtime: str) -> Path:
-    """Path of the engine for a co-kernel (`runtime`: cobalt or rtai) on a target whose `uname -m` says `machine`: $RTGAUGE_ENGINE_COBALT (_RTAI), or the package's.
+    """Path of the engine for a co-kernel (`runtime`: cobalt or rtai) on a target whose `uname -m` says `machine`: $RTGAUGE_ENGINE_COBALT, or the package's.
 
     It is linked with the co-kernel's own libraries, so that it is there only where rtgauge was installed beside them. Raises MeasureError.
     """
@@ -49,6 +50,15 @@ def engine_path() -> Path:
         where = "RTGAUGE_ENGINE names" if named else "the package should hold"
         raise MeasureError(f"the engine is missing: {where} {path}; install rtgauge again (pip install .) or set RTGAUGE_ENGINE")
     return path
+
+
+def installed_engines() -> tuple[Path, ...]:
+    """The engine for this machine, and those for co-kernels that are installed. Raises MeasureError."""
+    engines = [engine_path()]
+    for runtime in CONFIG:
+        with contextlib.suppress(MeasureError):
+            engines.append(cokernel_engine(platform.machine(), runtime))
+    return tuple(engines)
 
 
 def engine_for(machine: str) -> Path:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import InputError
 from rtgauge.target.address import parse_address
-from rtgauge.target.engine_path import engine_path
+from rtgauge.target.engine_path import installed_engines
 from rtgauge.target.lease import LEASE_NS
 from rtgauge.target.local import LocalTarget, read_local
 from rtgauge.target.ssh import SshTarget, read_files, session_name
@@ -42,7 +42,7 @@ def located(address: SshAddress) -> SshAddress:
     from rtgauge.lab.boot_guest import ready_guest
     from rtgauge.lab.ssh import ssh_options
 
-    running = ready_guest(address.guest, engine_path)
+    running = ready_guest(address.guest, installed_engines)
     return replace(address, host="127.0.0.1", user="root", port=running.port, options=tuple(ssh_options(running).items()))
 
 

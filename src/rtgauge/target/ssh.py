@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -16,6 +17,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from rtgauge.errors import MeasureError
 from rtgauge.input_file import parse_json
+from rtgauge.lab.image import ENGINES
 from rtgauge.target.guard_error import guard_error
 from rtgauge.target.label import plain_label
 from rtgauge.target.lease import LEASE_NS, LeaseKeeper
@@ -46,6 +48,10 @@ RUN = 'cd / && engine=$1 run=$2 lease=$3 && shift 3 && exec "$engine" guard --ru
 GIVE = 'exec cat -- "$1"'
 MAKE = 'umask 077; mkdir "$1"'
 TAKE = 'umask 077; mkdir "$1" && cat >"$1/$2" && chmod "$3" "$1/$2"'
+COPY = """
+umask 077
+[ -f "$4" ] && [ "$(sha256sum <"$4")" = "${4##*/}  -" ] && mkdir "$1" && cp "$4" "$1/$2" && chmod "$3" "$1/$2"
+"""
 FILES_TIMEOUT_S = 24 * 3600.0
 SET_UP_FAILED = 127
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -300,10 +306,18 @@ class SshTarget:
         """A copy of the file in the session's folder, made once; a program can be started there too."""
         if file not in self._put or not self._put[file].startswith(f"{self._here.folder}/"):
             place = f"{self._here.folder}/{_new_name('put')}"
-            with file.open("rb") as content:
-                self._checked(self._connection.run(TAKE, [place, file.name, "700" if os.access(file, os.X_OK) else "600"], content))
+            words = [place, file.name, "700" if os.access(file, os.X_OK) else "600"]
+            if not self._copied_there(file, words):
+                with file.open("rb") as content:
+                    self._checked(self._connection.run(TAKE, words, content))
             self._put[file] = f"{place}/{file.name}"
         return self._put[file]
+
+    def _copied_there(self, file: Path, words: list[str]) -> bool:
+        """Whether the target, a guest of the lab, had the same file, and it was copied there."""
+        if self._connection.address.guest is None:
+            return False
+        return self._connection.run(COPY, [*words, f"/{ENGINES}/{hashlib.sha256(file.read_bytes()).hexdigest()}"]).status == 0
 
     def files_folder(self, folder: Path) -> str:
         """A folder on the target for files that belong into `folder`."""

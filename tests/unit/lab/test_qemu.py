@@ -41,8 +41,8 @@ def test_a_guest_with_serial_lines_has_nothing_else_and_finds_the_engine_in_memo
     engine = tmp_path / "engine"
     engine.write_bytes(b"ELF")
     monkeypatch.setattr(Image, "initrd", image)
-    write_initrd_with(Image(tmp_path, "6.12"), engine, tmp_path / "initrd")
-    words = line(SERIAL, BootOptions(engine=engine), tmp_path, monkeypatch)
+    write_initrd_with(Image(tmp_path, "6.12"), [engine], tmp_path / "initrd")
+    words = line(SERIAL, BootOptions(engines=(engine,)), tmp_path, monkeypatch)
     assert not any("virtio" in word or "-drive" in word or "-netdev" in word for word in words)
     assert [words[at + 1] for at, word in enumerate(words) if word == "-serial"] == ["chardev:console", "chardev:line"]
     assert "socket,id=line,host=127.0.0.1,port=2222,server=on,wait=off" in words
