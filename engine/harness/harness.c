@@ -486,19 +486,32 @@ static void tell_mode_switches(const struct harness *h, struct json *j)
 			continue;
 		counted++;
 		sum += count;
-		if (count)
+		if (RUNTIME_COUNTS_SWITCHES && count)
 			stream_mark(
 				j, "mode-switches", SEVERITY_DOUBTFUL, series_of(h, t),
 				"a thread on CPU %d was handed to Linux %lld times while it measured%s%s: latencies of Linux are among these",
 				t->cpu, (long long)count, cause ? ", the last time for " : "",
 				cause ? cause : "");
 	}
+	if (!RUNTIME_COUNTS_SWITCHES)
+		sum = runtime_switches_of_all();
+	if (!RUNTIME_COUNTS_SWITCHES && sum > 0)
+		stream_mark(
+			j, "mode-switches", SEVERITY_DOUBTFUL, -1,
+			"threads were handed to Linux %lld times while it measured (the co-kernel counts those of the whole machine together): latencies of Linux may be among these",
+			(long long)sum);
+	else if (!RUNTIME_COUNTS_SWITCHES && sum < 0)
+		stream_mark(j, "mode-switches", SEVERITY_NOTE, -1,
+			    "how often threads were handed to Linux while it measured is unknown");
 	stream_result(j, "cokernel");
 	json_close(j, '}');
 	json_open(j, "values", '{');
 	json_str(j, "name", RUNTIME_NAME);
 	json_uint(j, "threads", counted);
-	json_int(j, "mode_switches", sum);
+	if (sum < 0)
+		json_null(j, "mode_switches");
+	else
+		json_int(j, "mode_switches", sum);
 	stream_result_end(j);
 }
 

@@ -15,7 +15,6 @@
 #include <signal.h>
 #include <stddef.h>
 
-#include "base/json.h"
 #include "base/options.h"
 #include "rt/clock.h"
 #include "verbs.h"
@@ -26,10 +25,13 @@ enum { RUNTIME_IS_COKERNEL = 1 };
 #define RUNTIME_NAME RTGAUGE_COKERNEL
 #define RUNTIME_MODULE(name) name "_" RTGAUGE_COKERNEL
 
-#ifdef RTGAUGE_FIRES_EARLY
-enum { RUNTIME_FIRES_EARLY = 1 }; /* its timers are set earlier by what a wake-up usually takes */
+#ifdef RTGAUGE_RTAI
+enum {
+	RUNTIME_FIRES_EARLY = 1,     /* its timers are set earlier by what a wake-up usually takes */
+	RUNTIME_COUNTS_SWITCHES = 0, /* of a thread; and hand-overs to Linux of all threads together */
+};
 #else
-enum { RUNTIME_FIRES_EARLY = 0 };
+enum { RUNTIME_FIRES_EARLY = 0, RUNTIME_COUNTS_SWITCHES = 1 };
 #endif
 
 /* In main, before the verb. 0, or the exit status after an `error` line: the co-kernel is not there or has no
@@ -45,10 +47,10 @@ int runtime_thread_begin(void);
 /* On a measuring thread, when it has measured. */
 void runtime_thread_end(void);
 
-/* On the thread that drains: the gate is about to be opened; and all has been measured, with marks of what
- * cannot be told of a single thread. */
+/* On the thread that drains: the gate is about to be opened; and how often threads were handed to Linux since
+ * then, where that is not counted by the thread (-1: unknown). */
 void runtime_go(void);
-void runtime_conclude(struct json *j);
+int64_t runtime_switches_of_all(void);
 
 /* Ends a sleep of a measuring thread that is to stop. Called by ordinary threads. */
 void runtime_interrupt(pthread_t thread);
@@ -61,7 +63,7 @@ const char *runtime_switch_cause(void);
 
 #else
 
-enum { RUNTIME_IS_COKERNEL = 0, RUNTIME_FIRES_EARLY = 0 };
+enum { RUNTIME_IS_COKERNEL = 0, RUNTIME_FIRES_EARLY = 0, RUNTIME_COUNTS_SWITCHES = 1 };
 #define RUNTIME_NAME "linux"
 #define RUNTIME_MODULE(name) name /* of the kernel module with the same task on this runtime */
 
@@ -92,9 +94,9 @@ static inline void runtime_go(void)
 {
 }
 
-static inline void runtime_conclude(struct json *j)
+static inline int64_t runtime_switches_of_all(void)
 {
-	(void)j;
+	return -1;
 }
 
 static inline void runtime_interrupt(pthread_t thread)

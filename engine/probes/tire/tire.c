@@ -20,6 +20,7 @@
 #include "probes/tire/run.h"
 #include "probes/tire/state_file.h"
 #include "probes/tire/threads.h"
+#include "rt/runtime.h"
 #include "verbs.h"
 
 #define LEAD_NS (NS_PER_S / 50) /* from `go` to the first release: every thread waits by then */
@@ -370,8 +371,13 @@ static void write_values(struct json *j, const struct tire_books *books)
 	json_int(j, "wall_ns", books->wall_ns);
 	json_int(j, "cpu_ns", sum.cpu_ns);
 	json_real(j, "node_steps_per_s", books->wall_ns ? node_steps * BILLION / (double)books->wall_ns : 0);
-	json_int(j, "voluntary_switches", sum.voluntary_switches);
-	json_int(j, "involuntary_switches", sum.involuntary_switches);
+	if (RUNTIME_COUNTS_SWITCHES) {
+		json_int(j, "voluntary_switches", sum.voluntary_switches);
+		json_int(j, "involuntary_switches", sum.involuntary_switches);
+	} else {
+		json_null(j, "voluntary_switches");
+		json_null(j, "involuntary_switches");
+	}
 	if (tire_run_barrier_ns() < 0)
 		json_null(j, "barrier_ns");
 	else

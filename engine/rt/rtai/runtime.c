@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/stream.h"
 #include "rt/clock.h"
 #include "rt/rtai/lxrt.h"
 
@@ -22,7 +21,7 @@
 #define TASKS 256 /* RTAI's own number where nothing else was configured */
 #define LOWEST 99 /* of the priorities that are used: 0 is RTAI's highest */
 
-static const char *const probes[] = {"wakeup", "switch", "preempt", "semaphore", "inversion", "taskset", "tire", NULL};
+static const char *const probes[] = {"wakeup", "switch", "semaphore", "inversion", "tire", NULL};
 
 /* Of the options of a probe that it has: what RTAI does not. A choice that is not named stays. */
 static const struct lacking {
@@ -42,7 +41,6 @@ static const struct lacking {
 	{"semaphore", "method", "signal"},
 	{"inversion", "lock", "ceiling-mutex"},
 	{"inversion", "lock", "futex"},
-	{"preempt", "event", "timer"},
 };
 
 _Thread_local bool lxrt_hard;
@@ -109,8 +107,8 @@ RT_TASK *lxrt_own_task(void)
 	policy = sched_getscheduler(0);
 	sched_getparam(0, &param);
 	/* It sets the policy anew, with a priority of Linux's that it calculates from RTAI's. */
-	own = rt_task_init_schmod(0, LOWEST - (policy == SCHED_OTHER ? 0 : param.sched_priority), 0, 0, policy,
-				  1 << sched_getcpu());
+	own = rt_task_init_schmod(0, LOWEST - (policy == SCHED_OTHER ? 0 : param.sched_priority), 0, 0,
+				  policy, 1 << sched_getcpu());
 	return own;
 }
 
@@ -120,15 +118,16 @@ int runtime_begin(const struct verb *verb)
 	int64_t hz;
 
 	if (!has_probe(verb))
-		return error_line(STATUS_USAGE, "runtime", "%s does not run on RTAI; leave --rt out", verb->name);
+		return error_line(STATUS_USAGE, "runtime", "%s does not run on RTAI; leave --rt out",
+				  verb->name);
 	hz = state_sum(frequency);
 	if (hz <= 0)
-		return error_line(
-			STATUS_CANNOT_MEASURE, "runtime",
-			"RTAI's scheduler is not loaded (there is no " STATE
-			"): load its modules rtai_hal and rtai_sched, or leave --rt out");
+		return error_line(STATUS_CANNOT_MEASURE, "runtime",
+				  "RTAI's scheduler is not loaded (there is no " STATE
+				  "): load its modules rtai_hal and rtai_sched, or leave --rt out");
 	if (geteuid())
-		return error_line(STATUS_CANNOT_MEASURE, "permission", "RTAI takes threads of root only: measure as root");
+		return error_line(STATUS_CANNOT_MEASURE, "permission",
+				  "RTAI takes threads of root only: measure as root");
 	lxrt_clock_begin(hz);
 	atexit(lxrt_delete_semaphores);
 	return 0;
@@ -208,17 +207,14 @@ void runtime_go(void)
 	forced_before = forced_transitions();
 }
 
-void runtime_conclude(struct json *j)
+int64_t runtime_switches_of_all(void)
 {
 	int64_t forced = forced_transitions();
 
-	if (forced < 0 || forced_before < 0)
-		stream_mark(j, "mode-switches", SEVERITY_NOTE, -1,
-			    "how often threads were handed to Linux while they measured is unknown: " STATE
-			    " could not be read");
-	else if (forced != forced_before)
-		stream_mark(
-			j, "mode-switches", SEVERITY_DOUBTFUL, -1,
-			"tasks of RTAI were handed to Linux %lld times while it measured (RTAI counts all tasks of the machine together): latencies of Linux may be among these",
-			(long long)(forced - forced_before));
+	return forced < 0 || forced_before < 0 ? -1 : forced - forced_before;
+}
+
+int64_t runtime_linux_clock_ns(clockid_t clock)
+{
+	return clock_now_ns(clock);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * POSIX's names over LXRT, RTAI's interface for user space. They are linked in place of the C library's (ld
- * --wrap), whose own are __real_. An object that was not made here, such as one of the C library, is left to it.
+ * --wrap), whose own are __real_. An object that was not made here, such as one of the C library, is left to
+ * it.
  */
 #include <errno.h>
 #include <pthread.h>
