@@ -36,8 +36,8 @@ find engine firmware kmod -name '*.[ch]' -not -path '*/node_modules/*' -print0 |
 [ -n "$pyright" ] || exit 0
 
 echo "clang-tidy"
-# rt/cobalt needs Xenomai's headers.
-find engine -name '*.c' -not -path '*/tests/*' -not -path '*/rt/cobalt/*' -print0 |
+# rt/cobalt needs Xenomai's headers, rt/rtai those of RTAI.
+find engine -name '*.c' -not -path '*/tests/*' -not -path '*/rt/cobalt/*' -not -path '*/rt/rtai/*' -print0 |
 	xargs -0 -n 1 -P "$(nproc)" sh -c 'clang-tidy --quiet "$0" -- -std=gnu17 -D_GNU_SOURCE -DENGINE_VERSION=\"\" -Iengine 2>/dev/null'
 find firmware -maxdepth 1 -name '*.c' -print0 |
 	xargs -0 -n 1 -P "$(nproc)" sh -c 'clang-tidy --quiet "$0" -- --target=arm-none-eabi -mcpu=cortex-m0plus -mthumb -std=gnu17 -ffreestanding -Ifirmware 2>/dev/null'

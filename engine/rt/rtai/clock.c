@@ -47,9 +47,9 @@ int64_t lxrt_now_ns(void)
 long long lxrt_count_at(int64_t time_ns)
 {
 	uint64_t since_ns = time_ns > base_ns ? (uint64_t)(time_ns - base_ns) : 0;
+	uint64_t counts = (uint64_t)((((u128)since_ns << SHIFT) + ns_of_count - 1) / ns_of_count);
 
-	return (long long)(base_count +
-			   (uint64_t)((((u128)since_ns << SHIFT) + ns_of_count - 1) / ns_of_count));
+	return (long long)base_count + (long long)counts;
 }
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
