@@ -6,12 +6,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src engine -type f -not -name '*.pyc') pyproject.toml meson.build meson.options
 
-.PHONY: bench clean docs engines firmware guests headers help install lint run test test-browser test-commands test-engine test-firmware test-lab test-lab-main test-measure test-parts test-python test-unit
+.PHONY: bench clean docs engines firmware guests headers help install lint run test test-browser test-cokernel test-commands test-engine test-firmware test-lab test-lab-main test-measure test-parts test-python test-unit
 
 help:
 	@echo 'make run    measure this machine (about a minute; installs what is missing)'
 	@echo 'make test   every test, as CI runs them; of the lab the main ones'
 	@echo 'make test-lab  all tests on real kernels in virtual machines (an hour)'
+	@echo 'make test-cokernel  the co-kernels, on guests of your own named xenomai and rtai'
 	@echo 'make lint   formatting, types, static analysis, layers'
 	@echo 'make bench  side by side with cyclictest and jitterdebugger'
 	@echo 'make engines  the engines for arm64 and armhf, to be part of the package'
@@ -119,6 +120,10 @@ test-lab-main: headers $(VENV)/.tools
 
 test-lab: headers $(VENV)/.tools
 	@$(PART) 'all tests on real kernels in virtual machines' $(BIN)/pytest tests/lab $(AGAIN)
+
+# On guests that are not part of the project; what has no guest is skipped by name.
+test-cokernel: $(VENV)/.tools $(VENV)/.installed
+	@$(PART) 'co-kernels' $(BIN)/pytest tests/cokernel
 
 lint: $(VENV)/.tools $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PART) lint sh tools/lint.sh

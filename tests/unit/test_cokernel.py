@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rtgauge.errors import InputError, MeasureError
+from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.model import StepKey
+from rtgauge.runner.cross_check import xenomai_argv
 from rtgauge.target.engine_path import cokernel_engine
 
 if TYPE_CHECKING:
@@ -75,3 +77,36 @@ def test_the_engine_of_a_cokernel_may_be_named(tmp_path: Path, monkeypatch: pyte
     engine.chmod(0o644)
     with pytest.raises(MeasureError, match="xeno-config"):
         cokernel_engine("x86_64", "cobalt")
+
+
+def step(**written: object) -> StepKey:
+    parameters = normalise(PROBES["wakeup"], {"rt": "cobalt", "interval": "500us", "duration": "2500ms", **written}, "x")
+    return StepKey(probe="wakeup", parameters=parameters, load="idle", deployment="as-is", targets={"self": "local"}, repeat=1)
+
+
+def test_xenomais_latency_is_given_the_settings_of_the_step():
+    words = " ".join(xenomai_argv("latency", step(priority=80), [2]))
+    assert words == "latency -t 0 -T 3 -p 500 -P 80 -c 2 -h -H 20000 -B 1000"
+
+
+@pytest.mark.parametrize(
+    ("key", "cpus", "words"),
+    [
+        (step(), [1, 2], "one CPU, not 1-2"),
+        (step(policy="rr"), [1], "under fifo, not rr"),
+        (step(interval="1500ns"), [1], "whole us"),
+    ],
+    ids=["CPUs", "policy", "interval"],
+)
+def test_what_xenomais_latency_cannot_measure_is_refused(key: StepKey, cpus: list[int], words: str):
+    with pytest.raises(InputError, match=words):
+        xenomai_argv("latency", key, cpus)
+
+
+@pytest.mark.parametrize(("tool", "checked"), [("xenomai-latency", "cobalt"), ("cyclictest", "linux")])
+def test_a_tool_checks_what_it_can_measure(tmp_path: Path, tool: str, checked: str):
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[matrix]\nprobe = "wakeup"\nrt = ["linux", "cobalt"]\n')
+    steps = load_plan(str(plan), Overrides(cross_check=tool)).steps
+    assert [key.rt for key in steps if key.tool == tool] == [checked]
+    assert len(steps) == 3

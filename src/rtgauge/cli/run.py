@@ -143,7 +143,9 @@ def run(
         typer.Option(metavar="HOW", help="settings: change the running machine (default); boot: reboot the lab guest for each deployment."),
     ] = None,
     require: Annotated[str | None, typer.Option(metavar="TEXT", help='Requirement to check, e.g. "period=1ms latency<=200us hardness=100%".')] = None,
-    cross_check: Annotated[str | None, typer.Option(metavar="NAME", help="Also measure with another tool, in turn: cyclictest or rtla.")] = None,
+    cross_check: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Also measure with another tool, in turn: cyclictest, rtla or xenomai-latency.")
+    ] = None,
     controller: Annotated[bool, typer.Option("--controller", help="Run rtgauge at FIFO 10, cap other real-time threads at 80; restored afterwards.")] = False,
     raised: Annotated[list[str] | None, typer.Option("--raise", metavar="DEVICE", help="Also raise the IRQ threads of this device to 99 (PREEMPT_RT).")] = None,
     cpu: Annotated[str | None, typer.Option(metavar="CPUS", help="CPUs to measure, e.g. 1 or 2-3; default: all online ones.")] = None,

@@ -255,7 +255,7 @@ class StepKey(Model):
     deployment: str
     targets: dict[str, str] = Field(description="role -> target, e.g. {'self': 'local'}, or {'self': 'ssh://board', 'master': 'local'}")
     repeat: int
-    tool: str = Field(default="rtgauge", description="'rtgauge', or the tool that cross-checks it: 'cyclictest', 'rtla'")
+    tool: str = Field(default="rtgauge", description="'rtgauge', or the tool that cross-checks it: 'cyclictest', 'rtla', 'xenomai-latency'")
 
     @property
     def space(self) -> str:

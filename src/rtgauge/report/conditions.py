@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rtgauge.probe.registry import probe_of
-from rtgauge.record.model import Severity, Step, StepKey, worst_severity
+from rtgauge.record.model import COKERNELS, Severity, Step, StepKey, worst_severity
 from rtgauge.report.text import quantity
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _coarse(key: StepKey) -> tuple[str, ...]:
 
 
 def _different_parameters(keys: Sequence[StepKey]) -> list[str]:
-    names = sorted({name for key in keys for name in key.parameters} - {"space"})
+    names = sorted({name for key in keys for name in key.parameters} - {"space", "rt"})
     return [name for name in names if len({json.dumps(key.parameters.get(name), sort_keys=True) for key in keys if _has(key, name)}) > 1]
 
 
@@ -69,6 +69,7 @@ class _Differences:
     probes: bool
     targets: bool
     spaces: bool
+    runtimes: bool
     parameters: dict[tuple[str, ...], list[str]]
     """Of the conditions that are alike in all that a label names before the parameters."""
 
@@ -82,6 +83,7 @@ def _differences(keys: Sequence[StepKey]) -> _Differences:
         probes=len({key.probe for key in keys}) > 1,
         targets=len({json.dumps(key.targets, sort_keys=True) for key in keys}) > 1,
         spaces=len({key.space for key in keys}) > 1,
+        runtimes=len({key.rt for key in keys}) > 1,
         parameters={coarse: _different_parameters(group) for coarse, group in alike.items()},
     )
 
@@ -94,6 +96,8 @@ def _label(key: StepKey, differences: _Differences, machines: dict[str, str]) ->
         parts.append(key.probe)
     if differences.spaces:
         parts.append(f"{key.space} space")
+    if differences.runtimes:
+        parts.append(COKERNELS.get(key.rt, "Linux"))
     if differences.targets:
         parts.append(" ".join(machines[target] for target in key.targets.values()))
     names = [name for name in differences.parameters[_coarse(key)] if _has(key, name)]

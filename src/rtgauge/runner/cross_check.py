@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Another tool measures the same step, into the same record (as Adam et al. 2021, sec. 4.5, do): cyclictest, or rtla's timerlat."""
+"""Another tool measures the same step, into the same record (as Adam et al. 2021, sec. 4.5, do): cyclictest, rtla's timerlat, or Xenomai's latency."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ from rtgauge.units import NS_PER_S, NS_PER_UNIT, format_cpu_list, parse_cpu_list
 if TYPE_CHECKING:
     from rtgauge.importers.measurement import Measurement
 
+XENOMAI = "xenomai-latency"
+XENOMAI_PLACES = ("latency", "/usr/xenomai/bin/latency", "/usr/bin/latency", "/opt/xenomai/bin/latency")
+"""Where Xenomai's latency may be: its folder is in no PATH by default."""
 PACKAGES = {"cyclictest": "rt-tests", "rtla": "rtla"}
+TOOLS = (*PACKAGES, XENOMAI)
 HISTOGRAM_US = 20_000
 RTLA_LATENCY_US = 10_000
 """The largest that its --dma-latency takes."""
@@ -30,9 +34,15 @@ TRACERS = ("/sys/kernel/tracing/available_tracers", "/sys/kernel/debug/tracing/a
 
 def left_out(tool: str, target: Target) -> LeftOut | None:
     """Why this tool cannot measure here; None: it can. Raises InputError for an unknown one."""
-    if tool not in PACKAGES:
-        raise InputError(f"--cross-check: unknown tool '{tool}'{nearest(tool, PACKAGES)}")
+    if tool not in TOOLS:
+        raise InputError(f"--cross-check: unknown tool '{tool}'{nearest(tool, TOOLS)}")
     what = f"cross-check {tool}"
+    if tool == XENOMAI:
+        if _xenomai_latency(target) is not None:
+            return None
+        return LeftOut(
+            what=what, reason="Xenomai's latency is not installed", remedy=f"install Xenomai's programs, to be found as {' or '.join(XENOMAI_PLACES)}"
+        )
     if target.which(tool) is None:
         return LeftOut(what=what, reason=f"the program {tool} is not installed", remedy=f"apt-get install {PACKAGES[tool]}")
     if tool == "rtla":
@@ -41,6 +51,10 @@ def left_out(tool: str, target: Target) -> LeftOut | None:
             remedy = "mount tracefs (mount -t tracefs tracefs /sys/kernel/tracing), or boot a kernel with CONFIG_TIMERLAT_TRACER"
             return LeftOut(what=what, reason="this kernel offers no timerlat tracer", remedy=remedy)
     return None
+
+
+def _xenomai_latency(target: Target) -> str | None:
+    return next((path for place in XENOMAI_PLACES if (path := target.which(place)) is not None), None)
 
 
 def _cpus(key: StepKey, context: RunContext) -> list[int]:
@@ -84,9 +98,37 @@ def rtla_argv(key: StepKey, cpus: list[int]) -> list[str]:
     ]  # fmt: skip
 
 
+def xenomai_argv(program: str, key: StepKey, cpus: list[int]) -> list[str]:
+    """Xenomai's latency -t0, a task in user space, with the step's settings. Raises InputError for what it does not have."""
+    p = key.parameters
+    if len(cpus) != 1:
+        raise InputError(f"--cross-check {XENOMAI}: it measures one CPU, not {format_cpu_list(cpus)}; give --cpu")
+    if p["interval_ns"] % NS_PER_UNIT["us"]:
+        raise InputError(f"--cross-check {XENOMAI}: its period is whole us")
+    if p["policy"] != "fifo":
+        raise InputError(f"--cross-check {XENOMAI}: it runs under fifo, not {p['policy']}")
+    return [
+        program, "-t", "0", "-T", str(_seconds(key)), "-p", str(p["interval_ns"] // NS_PER_UNIT["us"]), "-P", str(p["priority"]), "-c", str(cpus[0]),
+        "-h", "-H", str(HISTOGRAM_US), "-B", str(NS_PER_UNIT["us"]),
+    ]  # fmt: skip
+
+
+def _argv(key: StepKey, target: Target, cpus: list[int], result: str) -> list[str]:
+    """The tool's command line. Raises InputError for what it does not have, MeasureError where it has gone."""
+    if key.tool == "cyclictest":
+        return cyclictest_argv(key, cpus, result)
+    if key.tool == "rtla":
+        return rtla_argv(key, cpus)
+    program = _xenomai_latency(target)
+    if program is None:
+        raise MeasureError(f"{key.tool} is no longer there")
+    return xenomai_argv(program, key, cpus)
+
+
 def _run(key: StepKey, context: RunContext, folder: Path) -> Measurement:
     """Let the tool measure; gives what it measured. Raises MeasureError."""
     from rtgauge.importers.foreign_file import json_document, lines
+    from rtgauge.importers.latency_table import parse_screen
     from rtgauge.importers.rt_tests import parse_json
     from rtgauge.importers.rtla import parse_rtla
 
@@ -95,7 +137,7 @@ def _run(key: StepKey, context: RunContext, folder: Path) -> Measurement:
     result = folder / f"{key.tool}.json"
     there = f"{target.files_folder(folder)}/{result.name}"
     output = folder / f"{key.tool}.txt"
-    argv = cyclictest_argv(key, cpus, there) if key.tool == "cyclictest" else rtla_argv(key, cpus)
+    argv = _argv(key, target, cpus, there)
     with output.open("wb") as log:
         program = target.start(argv, log, group=context.group)
         context.interrupt.stop_by(program.stop)
@@ -110,6 +152,8 @@ def _run(key: StepKey, context: RunContext, folder: Path) -> Measurement:
         printed = output.read_text(errors="replace").strip().splitlines()
         raise MeasureError(f"{key.tool} ended with status {status}: {printed[-1] if printed else 'it printed nothing'}")
     target.fetch(folder)
+    if key.tool == XENOMAI:
+        return parse_screen(lines(output), str(output), "xenomai latency", "latency")
     return parse_json(json_document(result), str(result)) if key.tool == "cyclictest" else parse_rtla(lines(output), str(output))
 
 

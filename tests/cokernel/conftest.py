@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+"""Guests of the user's own lab: a test whose guest was not added (`rtgauge lab add NAME`) is skipped by its name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.cli import good, rtgauge
+
+ADD = "rtgauge lab add {name} --kernel bzImage --overlay DIR"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.lab)
+            item.add_marker(pytest.mark.timeout(1200))
+
+
+def guest(name: str) -> str:
+    """`lab:NAME`, booted if it does not run. Skips the test where there is no such guest."""
+    listed = json.loads(good(rtgauge("lab", "list", "--json")).stdout)
+    if name not in {entry["name"] for entry in listed}:
+        pytest.skip(f"there is no guest {name}: {ADD.format(name=name)} (docs/cokernels.md)")
+    return f"lab:{name}"
+
+
+@pytest.fixture(scope="session")
+def xenomai() -> str:
+    """A guest with Xenomai 3 and its libraries."""
+    return guest("xenomai")
