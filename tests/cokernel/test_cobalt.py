@@ -33,7 +33,7 @@ def results(step: dict[str, Any], name: str) -> list[dict[str, Any]]:
         ("switch", *SHORT),
         ("preempt", *SHORT),
         *(("semaphore", *SHORT, "--method", method) for method in ("semaphore", "mutex", "condition", "mqueue", "signal")),
-        ("tire", "--nodes", "50", "--duration", "500ms"),
+        ("tire", "--nodes", "48", "--duration", "500ms"),
     ],
     ids=" ".join,
 )
