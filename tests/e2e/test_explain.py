@@ -112,7 +112,7 @@ def test_watch_shows_a_program_that_it_starts_and_names_who_preempts_it(tmp_path
         (("--", "/no/such/program"), "cannot be started: No such file"),
         (("--", "true"), "ended at once, with status 0"),
         (("--pid", 4194303), "no program with the number"),
-        (("--target", "ssh://nowhere.invalid", "--", "true"), "is started there"),
+        (("--target", "ssh://nowhere.invalid", "--", "true"), "no host of this name"),
     ],
 )
 def test_what_watch_refuses(words: tuple[object, ...], said: str) -> None:

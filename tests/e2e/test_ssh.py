@@ -244,3 +244,15 @@ def test_settings_are_put_back_at_the_end_and_where_nobody_comes_back(board: Mac
     finally:
         target.let_go()
         knob.write_text(here)
+
+
+@pytest.mark.tracefs
+@pytest.mark.real_time
+def test_a_program_is_started_there_watched_and_ended(board: Machine) -> None:
+    name = f"watched-{os.getpid()}"
+    board.run(f"printf '#!/bin/sh\\necho begun; while :; do sleep 0.01; done\\n' >/tmp/{name}; chmod +x /tmp/{name}")
+    done = good(over_ssh(board, "watch", "--target", board.target, "--duration", "1s", "--no-explain", "--", f"/tmp/{name}"))
+    assert f"task {name[:15]}" in done.stdout
+    assert "begun" in done.stderr
+    assert board.run(f"cat /proc/[0-9]*/comm 2>/dev/null | grep -x '{name[:15]}'; rm /tmp/{name}") == ""
+    assert "ended at once on" in error_line(over_ssh(board, "watch", "--target", board.target, "--", "false"), 3)

@@ -16,6 +16,7 @@ from rtgauge.cli.options import Json, WaitForLock
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from contextlib import AbstractContextManager
 
 SETTLE_S = 2.0
 """How long a program that is started may take to begin its real-time threads."""
@@ -35,8 +36,16 @@ def _has_real_time(pid: int) -> bool:
     return False
 
 
+def _started(command: list[str], target: str) -> AbstractContextManager[int]:
+    """The program on its target."""
+    from rtgauge.target.address import parse_address
+    from rtgauge.target.ssh_program import program_on
+
+    return _started_here(command) if parse_address(target) is None else program_on(target, command, SETTLE_S)
+
+
 @contextmanager
-def _started(command: list[str]) -> Generator[int]:
+def _started_here(command: list[str]) -> Generator[int]:
     """The program, which has begun its threads; it is ended with this. What it prints goes to standard error. Raises InputError, MeasureError."""
     from rtgauge.errors import InputError, MeasureError
 
@@ -61,7 +70,9 @@ def _started(command: list[str]) -> Generator[int]:
 
 
 def watch(
-    command: Annotated[list[str] | None, typer.Argument(metavar="-- CMD", help="A program to start here and to watch; it is ended afterwards.")] = None,
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="-- CMD", help="A program to start on the target and to watch; it is ended afterwards.")
+    ] = None,
     pid: Annotated[int | None, typer.Option(min=1, metavar="PID", help="A program that runs already, on the target.")] = None,
     threads: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Names of its threads, with commas between; default: those with a real-time policy, or else all.")
@@ -90,6 +101,7 @@ def watch(
       rtgauge watch --require "latency<=100us" -- ./control --rate 1000
       rtgauge watch --pid 1234 --threads control,io --explain-above 200us --save
       rtgauge watch --target ssh://board --pid 812
+      rtgauge watch --target ssh://board -- /opt/control --rate 1000
 
     Exit status: see rtgauge run --help.
     """
@@ -100,10 +112,8 @@ def watch(
 
     if (pid is None) == (not command):
         raise InputError("give the number of a program that runs, --pid PID, or a command to start: rtgauge watch -- CMD")
-    if command and target != "local":
-        raise InputError("a program on another machine is started there, and watched with --pid PID")
     with ExitStack() as stack:
-        number = stack.enter_context(_started(command)) if command else pid
+        number = stack.enter_context(_started(command, target)) if command else pid
         given = {
             "pid": number,
             "threads": threads,

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""A program of the user's on a target over SSH, which ends with the connection."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING
+
+from rtgauge.errors import MeasureError
+from rtgauge.target.factory import where_now
+from rtgauge.target.ssh_connection import SshConnection
+from rtgauge.target.ssh_errors import explain_ssh
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+START = """
+sh -c 'echo "$$"; exec "$@" 2>&1' sh "$@" </dev/null &
+program=$!
+cat >/dev/null
+kill "$program" 2>/dev/null
+(
+	sleep 5
+	kill -9 "$program"
+) >/dev/null 2>&1 &
+wait "$program"
+kill "$!" 2>/dev/null
+"""
+"""Prints the program's number, then what the program prints; ends it when standard input does, which is when the connection is closed or lost."""
+HAS_REAL_TIME = """
+found=2
+for stat in "/proc/$1/task"/*/stat; do
+	read -r line 2>/dev/null <"$stat" || continue
+	set -- ${line##*) }
+	[ "$1" = Z ] || found=1
+	case $1${39} in Z* | X*) ;; *1 | *2 | *6) exit 0 ;; esac
+done
+exit "$found"
+"""
+"""0: it has a thread with SCHED_FIFO, SCHED_RR or SCHED_DEADLINE; 1: none; 2: it has ended."""
+GONE = 2
+LAST_S = 10.0
+LOOK_S = 0.2
+
+
+def _copy(output: IO[bytes]) -> None:
+    for line in output:
+        sys.stderr.write(line.decode(errors="replace"))
+
+
+@contextmanager
+def program_on(target: str, command: Sequence[str], settle_s: float) -> Generator[int]:
+    """Start a program on a target over SSH, and give its number there once it has real-time threads, or after `settle_s`; it is ended with this.
+
+    What it prints goes to standard error. Raises InputError for a name that is no target, MeasureError where it cannot be started or ends at once.
+    """
+    connection = SshConnection(address := where_now(target))
+    try:
+        channel = connection.channel(START, command)
+        output = channel.process.stdout
+        try:
+            number = output.readline().strip() if output is not None and channel.skip_to_mark() else b""
+            if output is None or not number.isdigit():
+                raise explain_ssh(channel.finish()[1], address)
+            threading.Thread(target=_copy, args=(output,), name="output", daemon=True).start()
+            end_s = time.monotonic() + settle_s
+            while (status := connection.run(HAS_REAL_TIME, [number.decode()]).status) == 1 and time.monotonic() < end_s:
+                time.sleep(LOOK_S)
+            if status == GONE:
+                raise MeasureError(f"{command[0]} ended at once on {target}: there is nothing to watch")
+            yield int(number)
+        finally:
+            if channel.process.stdin is not None:
+                channel.process.stdin.close()
+            try:
+                channel.process.wait(LAST_S)
+            except subprocess.TimeoutExpired:  # what it started goes on, and has its output
+                channel.process.kill()
+            channel.finish()
+    finally:
+        connection.close()
