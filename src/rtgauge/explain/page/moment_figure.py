@@ -155,4 +155,4 @@ def _mark_name(mark: tuple[str, float], line: int, x: alt.X, *, last: bool) -> a
     """The name of a mark beside its rule, a line lower than the one before; of the last one at the left, where there is room."""
     name = alt.Chart(csv({"what": "string", "start": "number"}, [mark]))
     drawn = name.mark_text(align="right" if last else "left", baseline="top", dx=-3 if last else 3, fontSize=11, style="ink")
-    return drawn.encode(x=x, y=alt.value(13 * line), text="what:N")
+    return drawn.encode(x=x, y=alt.YValue(13 * line), text=alt.Text("what:N"))

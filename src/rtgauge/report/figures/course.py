@@ -53,7 +53,7 @@ def course_figure(source: Source) -> Figure | None:
         ((load_of[p.step], names[p.step], p.kind, p.start_s, p.end_s) for p in timeline.phases),
     )
     opacity = alt.Opacity("phase:O", sort=None, scale=alt.Scale(domain=["measure", "warm-up"], range=[0.16, 0.06]), legend=None)
-    layers: list[alt.Chart] = [alt.Chart(phases).mark_rect().encode(x=x, x2="end:Q", color=colour, opacity=opacity)]
+    layers: list[alt.Chart] = [alt.Chart(phases).mark_rect().encode(x=x, x2=alt.X2("end:Q"), color=colour, opacity=opacity)]
     points = csv(
         {"load": "string", "cpu": "string", "phase": "string", "start": "number", "end": "number", "us": "number", "missed": "number", "step": "string"},
         ((load_of[p.step], p.cpu, p.kind, p.start_s, p.end_s, p.max_us, p.missed, p.step) for p in timeline.points),
@@ -68,18 +68,18 @@ def course_figure(source: Source) -> Figure | None:
         alt.Tooltip("missed:Q"),
     ]
     layers += [
-        valid.mark_line(strokeWidth=1, opacity=0.55, style="muted", clip=True).encode(x="middle:Q", y=y, detail="step:N"),
+        valid.mark_line(strokeWidth=1, opacity=0.55, style="muted", clip=True).encode(x=alt.X("middle:Q"), y=y, detail=alt.Detail("step:N")),
         valid.transform_filter("datum.phase === 'measure'")
         .mark_point(filled=True, size=26, opacity=1)
-        .encode(x="middle:Q", y=y, color=colour, tooltip=tooltip),
+        .encode(x=alt.X("middle:Q"), y=y, color=colour, tooltip=tooltip),
         valid.transform_filter("datum.phase !== 'measure'")
         .mark_point(filled=False, size=22, strokeWidth=1.2, opacity=0.9)
-        .encode(x="middle:Q", y=y, color=colour, tooltip=tooltip),
+        .encode(x=alt.X("middle:Q"), y=y, color=colour, tooltip=tooltip),
     ]
     any_missed = any(point.missed for point in timeline.points)
     if any_missed:
         missed = shown.transform_filter("datum.missed > 0").mark_tick(orient="vertical", height=9, width=2, thickness=2, style="alarm", yOffset=-5)
-        layers.append(missed.encode(x="middle:Q", y=alt.YValue("height"), tooltip=tooltip))
+        layers.append(missed.encode(x=alt.X("middle:Q"), y=alt.YValue("height"), tooltip=tooltip))
     names_layer, marks_layer = _names(timeline, source.record)
     layers += [names_layer] if len(source.record.steps) <= NAMED_STEPS else []
     # Without a mark the layer would have nothing to scale, and the browser would complain of it.
@@ -107,14 +107,14 @@ def _names(timeline: Course, record: Record) -> tuple[alt.Chart, alt.Chart]:
     text = (
         alt.Chart(data)
         .mark_text(align="left", baseline="top", dx=4, dy=4, fontSize=11, style="ink", clip=True)
-        .encode(x="start:Q", y=alt.YValue(0), text="name:N")
+        .encode(x=alt.X("start:Q"), y=alt.YValue(0), text=alt.Text("name:N"))
     )
     marked = (
         alt.Chart(data)
         .transform_filter("isValid(datum.marks)")
         .mark_point(shape="triangle-up", size=50, filled=True, xOffset=9, yOffset=26, style="alarm", opacity=1)
     )
-    return text, marked.encode(x="start:Q", y=alt.YValue(0), tooltip=[alt.Tooltip("name:N"), alt.Tooltip("marks:N")])
+    return text, marked.encode(x=alt.X("start:Q"), y=alt.YValue(0), tooltip=[alt.Tooltip("name:N"), alt.Tooltip("marks:N")])
 
 
 def _notes(timeline: Course, source: Source, quantity: str, *, any_missed: bool, any_marked: bool) -> list[str]:

@@ -89,7 +89,10 @@ def _chart(source: Source, curves: dict[tuple[str, str, str], Curve], quantity: 
         .transform_filter("datum.cpu === cpu")
         .mark_point(size=38, filled=True, opacity=1)
         .encode(
-            x="us:Q", y="share:Q", color=alt.Color("load:N"), tooltip=[alt.Tooltip("load:N"), alt.Tooltip("us:Q", title="max (us)"), alt.Tooltip("share:Q")]
+            x=alt.X("us:Q"),
+            y=alt.Y("share:Q"),
+            color=alt.Color("load:N"),
+            tooltip=[alt.Tooltip("load:N"), alt.Tooltip("us:Q", title="max (us)"), alt.Tooltip("share:Q")],
         )
     )
     layers = [lines, largest, *bound_layer(source.bound_us, vertical=True)]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,6 +23,8 @@ VEGALITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 """The Vega-Lite that altair writes for; vl-convert carries several."""
 WIDTH = 820
 """Width (px) of a figure in a file; on the page it is as wide as there is room."""
+QUOTED = re.compile(r'[,"\n\r]')
+"""What makes a text of CSV one that is quoted."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +63,10 @@ def csv(columns: dict[str, str], rows: Iterable[Iterable[object]]) -> alt.Inline
 
 
 def _cell(cell: object) -> str:
-    if cell is None:
-        return ""
-    if isinstance(cell, bool) or not isinstance(cell, (int, float)):
-        text = str(cell)
-        return '"' + text.replace('"', '""').replace("\n", " ") + '"' if any(c in text for c in ',"\n\r') else text
-    return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
+    if isinstance(cell, float):
+        return f"{cell:.6g}"
+    text = "" if cell is None else str(cell)
+    return '"' + text.replace('"', '""').replace("\n", " ") + '"' if QUOTED.search(text) else text
 
 
 def decades(low: float, high: float) -> list[float]:
@@ -96,9 +97,9 @@ def bound_layer(bound_us: float | None, *, vertical: bool) -> list[alt.Chart]:
     rule = alt.Chart(data).mark_rule(strokeDash=[5, 3], strokeWidth=1.5, style="alarm", clip=True)
     if vertical:
         text = alt.Chart(data).mark_text(text=label, align="right", baseline="bottom", dx=2, dy=-4, style="alarm")
-        return [rule.encode(x=alt.X("bound:Q")), text.encode(x=alt.X("bound:Q"), y=alt.value(0))]
+        return [rule.encode(x=alt.X("bound:Q")), text.encode(x=alt.X("bound:Q"), y=alt.YValue(0))]
     text = alt.Chart(data).mark_text(text=label, align="left", baseline="bottom", dx=4, dy=-3, style="alarm", clip=True)
-    return [rule.encode(y=alt.Y("bound:Q")), text.encode(y=alt.Y("bound:Q"), x=alt.value(0))]
+    return [rule.encode(y=alt.Y("bound:Q")), text.encode(y=alt.Y("bound:Q"), x=alt.XValue(0))]
 
 
 def layered(layers: Sequence[alt.Chart], *, height: int, description: str, meta: Mapping[str, object] | None = None) -> dict[str, Any]:

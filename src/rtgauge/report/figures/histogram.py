@@ -130,7 +130,7 @@ def _spec(source: Source, label: str, cpus: Mapping[str, Outline], frame: _Frame
             x=alt.X("x:Q", scale=alt.Scale.from_dict(choice["scale"]), axis=alt.Axis(title=f"{quantity} (us)", labelExpr=US_LABEL, **choice["axis"])),
             y=alt.Y("y:Q", scale=alt.Scale(type="log", domain=[FLOOR, top], nice=False), axis=alt.Axis(title="samples", values=decades(1, top), format="~s")),
             color=alt.Color("cpu:O", sort=None, scale=alt.Scale(domain=list(cpus)), legend=alt.Legend(title=None, labelExpr=names)),
-            order="i:Q",
+            order=alt.Order("i:Q"),
         )
     )
     text = f"{capital(quantity)} histogram under {label}: {_largest(source.measured[label])}"

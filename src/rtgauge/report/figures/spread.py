@@ -82,7 +82,7 @@ def _chart(source: Source, lines: list[tuple[str, str, Step, Distribution]], qua
     y = alt.Y("name:N", sort=order, axis=alt.Axis(title=None, grid=False, ticks=False, domain=False, labelFontSize=12, labelPadding=8))
     colour = alt.Color("load:N", sort=None, scale=alt.Scale(domain=source.labels or list(source.conditions)), legend=None)
     base = alt.Chart(csv(columns, rows))
-    ranges = base.mark_line(strokeWidth=2, opacity=0.6).encode(x=x, y=y, detail="name:N", color=colour)
+    ranges = base.mark_line(strokeWidth=2, opacity=0.6).encode(x=x, y=y, detail=alt.Detail("name:N"), color=colour)
     shape = alt.Shape(
         "quantile:N",
         sort=None,

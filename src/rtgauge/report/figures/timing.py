@@ -131,7 +131,7 @@ def log_figure(gathered: Gathered, markers: Sequence[Marker]) -> Figure | None:
     )
     tooltip = [alt.Tooltip("name:N"), alt.Tooltip("share:N"), alt.Tooltip("us:Q", format=",.1f")]
     layers = [
-        base.mark_line(strokeWidth=2, opacity=0.6).encode(x=x, y=y, detail="name:N"),
+        base.mark_line(strokeWidth=2, opacity=0.6).encode(x=x, y=y, detail=alt.Detail("name:N")),
         base.mark_point(filled=True, size=70, opacity=1).encode(x=x, y=y, shape=shape, tooltip=tooltip),
     ]
     for number, marker in enumerate(sorted(markers, key=lambda marker: marker.ns)):
@@ -146,7 +146,7 @@ def log_figure(gathered: Gathered, markers: Sequence[Marker]) -> Figure | None:
             style="muted",
             fontSize=11,
         )
-        layers += [rule, name.encode(x=alt.X("at:Q"), y=alt.value(-4 - 14 * number))]
+        layers += [rule, name.encode(x=alt.X("at:Q"), y=alt.YValue(-4 - 14 * number))]
     notes = [
         f"No end, and so not drawn: {line.label} ({whole(line.missed)} of {whole(line.samples)} without an answer)."
         for line in table.lines
