@@ -39,6 +39,7 @@ READ = 'exec "$1" read -'
 WHICH = """
 set -f
 IFS=:
+case $1 in /*) [ -f "$1" ] && [ -x "$1" ] && echo "$1" && exit 0 ;; esac
 for folder in $PATH /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin; do
 	[ -f "$folder/$1" ] && [ -x "$folder/$1" ] && echo "$folder/$1" && exit 0
 done
@@ -240,7 +241,7 @@ class SshTarget:
         return time_ns
 
     def which(self, program: str) -> str | None:
-        """Path of a program on the target."""
+        """Path of a program on the target, by its name or its path."""
         answer = self._connection.run(WHICH, [program])
         path = answer.stdout.decode(errors="surrogateescape").rstrip("\n")
         return path if answer.status == 0 and path.startswith("/") else None
