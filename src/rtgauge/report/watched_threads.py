@@ -98,8 +98,11 @@ class WatchedThreads(Presenter):
             lines += _inversions(step.results, task)
         cost = paired_cost([_cost_of_slice(result) for result in step.results if result.name == "watch-cost"])
         if cost is not None:
-            words = f"{cost.median_ns / 1000:.2f} us of CPU time each time that a thread runs ({cost.low_ns / 1000:.2f} to {cost.high_ns / 1000:.2f})"
-            lines.append(f"watching costs {words}; explaining comes to that")
+            between = f"{cost.low_ns / 1000:.2f} to {cost.high_ns / 1000:.2f}"
+            if cost.low_ns > 0:
+                lines.append(f"watching costs {cost.median_ns / 1000:.2f} us of CPU time each time that a thread runs ({between}); explaining comes to that")
+            else:  # the program's own times differ by more
+                lines.append(f"what watching costs is not seen: {between} us of CPU time each time that a thread runs")
         return lines
 
 

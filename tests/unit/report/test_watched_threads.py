@@ -48,3 +48,11 @@ def test_what_watching_costs_is_that_of_stretches_in_pairs():
     ]
     assert lines(THREAD, *costs)[-1] == "watching costs 0.30 us of CPU time each time that a thread runs (0.30 to 0.30); explaining comes to that"
     assert len(lines(THREAD, *costs[:4])) == 1
+
+
+def test_what_watching_costs_is_not_a_number_where_the_program_differs_by_more():
+    costs = [
+        Result(name="watch-cost", values={"events": number % 4 in (1, 2), "cpu_ns": (20_000 + 900 * (number % 3 - 1)) * 100, "slices": 100})
+        for number in range(16)
+    ]
+    assert lines(THREAD, *costs)[-1].startswith("what watching costs is not seen: -")
