@@ -36,7 +36,7 @@ def _counted(results: list[Result], name: str, task: str, label: str) -> list[_C
     """The results of this name of a thread, the most frequent first."""
     found = [result for result in results if result.name == name and result.labels.get("task") == task]
     counted = [_Counted(str(result.labels.get(label)), _number(result, "count"), _number(result, "max_ns")) for result in found]
-    return sorted(counted, key=lambda entry: -entry.count)
+    return sorted((entry for entry in counted if entry.count > 0), key=lambda entry: -entry.count)
 
 
 def _shares(counted: list[_Counted]) -> str:
