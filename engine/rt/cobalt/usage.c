@@ -22,7 +22,7 @@ void usage_read(int schedstat, struct usage *usage)
 	usage->voluntary_switches = usage->involuntary_switches = (int64_t)stat.csw;
 	usage->mode_switches = (int64_t)stat.msw;
 	usage->minor_faults = stat.pf;
-	usage->major_faults = 0;
+	usage->major_faults = -1; /* one count of both kinds */
 	usage->cpu_ns = (int64_t)stat.xtime;
 	usage->run_delay_ns = -1;
 }
