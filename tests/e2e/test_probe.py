@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from rtgauge.record.samples import read_samples
-from tests.e2e.cli import error_line, good, rtgauge
+from tests.e2e.cli import error_line, good, nothing_missed, rtgauge
 from tests.e2e.conftest import document
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
@@ -114,8 +114,9 @@ def test_raw_samples_of_two_cpus_are_two_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("require", "status"), [("latency<=1ns", 1), ("latency<=1h hardness=99.999%", 4)])
 def test_a_requirement(require: str, status: int) -> None:
-    done = good(rtgauge("probe", "wakeup", "--interval", "50ms", *SHORT, "--require", require), status)
-    assert ("FAILS" if status == 1 else "CANNOT TELL") in done.stdout
+    done, found = nothing_missed("probe", "wakeup", "--interval", "50ms", *SHORT, "--require", require, "--json")
+    assert {verdict["word"] for verdict in found["run"]["verdicts"]} == {"fails" if status == 1 else "cannot tell"}
+    good(done, status)
 
 
 def test_calibrate_tells_the_cost_of_each_clock() -> None:

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from rtgauge.record.model import RunDocument
-from tests.e2e.cli import SHORT, error_line, good, rtgauge
+from tests.e2e.cli import SHORT, error_line, good, nothing_missed, rtgauge
 from tests.e2e.conftest import document
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
@@ -72,15 +72,13 @@ def test_progress_goes_to_standard_error_and_says_what_is_left(tmp_path: Path) -
     ("require", "status", "word"), [("latency<=1h hardness=50%", 0, "holds"), ("latency<=1ns", 1, "fails"), ("latency<=1h hardness=99.999%", 4, "cannot tell")]
 )
 def test_a_requirement_ends_in_its_status(tmp_path: Path, require: str, status: int, word: str) -> None:
-    # a long interval: a busy machine misses no activation
-    done = rtgauge("run", *QUICK, "--set", "interval=50ms", "--require", require, "--json", "--out", tmp_path)
-    found = document(done.stdout)
+    done, found = nothing_missed("run", *QUICK, "--set", "interval=50ms", "--require", require, "--json", "--out", tmp_path)
     if word == "holds" and any(mark["severity"] == "doubtful" for mark in found["steps"][0]["marks"]):
         word, status = "marginal", 4
     assert {verdict["word"] for verdict in found["run"]["verdicts"]} == {word}
     assert all(verdict["reason"] and verdict["next"] for verdict in found["run"]["verdicts"])
     good(done, status)
-    shown = good(rtgauge("show", next(tmp_path.iterdir())), status=0).stdout
+    shown = good(rtgauge("show", found["record"])).stdout
     assert word.upper() in shown
 
 
