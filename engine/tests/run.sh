@@ -104,7 +104,7 @@ engine_runs() {
 		engine "$folder" $probe --go --count 100 --warm-up-ns 20000000 --policy "$policy" --memory-lock off
 	done
 	for probe in periodic response; do
-		engine "$folder" "$probe" --go --role slave --path udp:127.0.0.1:47115 --duration-ns 100000000 --policy "$policy" --memory-lock off
+		engine "$folder" "$probe" --go --role slave --path udp:127.0.0.1:17115 --duration-ns 100000000 --policy "$policy" --memory-lock off
 	done
 	for solver in 'serial' 'halo --threads 3' 'semaphore --threads 3' 'semaphore --threads 2 --free-running'; do
 		for period in 0 2000000; do

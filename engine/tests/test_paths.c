@@ -11,7 +11,7 @@
 #include "tests/cm.h"
 
 static const char *const all[] = {"loop:eventfd", "loop:pipe",		 "loop:socketpair",
-				  "loop:udp",	  "udp:127.0.0.1:47113", "udp:[::1]:47113"};
+				  "loop:udp",	  "udp:127.0.0.1:17113", "udp:[::1]:17113"};
 #define ALL (sizeof(all) / sizeof(all[0]))
 
 static void close_ends(struct path_end ends[2])
@@ -87,8 +87,8 @@ static void what_is_no_datagram_of_ours_is_passed_over(void **state)
 	struct edge edge;
 
 	(void)state;
-	assert_int_equal(path_open("udp:127.0.0.1:47114", PATH_BOTH, true, ends), 0);
-	assert_int_equal(path_open("udp:127.0.0.1:47114", PATH_MASTER, true, stranger), 0);
+	assert_int_equal(path_open("udp:127.0.0.1:17114", PATH_BOTH, true, ends), 0);
+	assert_int_equal(path_open("udp:127.0.0.1:17114", PATH_MASTER, true, stranger), 0);
 	assert_int_equal(write(stranger[PATH_MASTER].out, "hello, is anybody there?", 16), 16);
 	assert_int_equal(write(stranger[PATH_MASTER].out, "rtgauge1", 8), 8);
 	assert_int_equal(ends[0].kind->send(&ends[PATH_MASTER], 9), 0);

@@ -263,7 +263,7 @@ def test_a_master_without_a_slave_says_what_to_do(engine: Path) -> None:
 
 
 def test_a_slave_without_a_master_says_that_nothing_came(engine: Path) -> None:
-    stream = response(engine, "--role=slave", "--path=udp:127.0.0.1:47223", "--duration-ns=200000000")
+    stream = response(engine, "--role=slave", "--path=udp:127.0.0.1:17223", "--duration-ns=200000000")
     assert (stream.reason, stream.status) == ("duration", 0)
     assert values(stream) == {"answers": 0, "double-edge": 0}
     (mark,) = [line for line in stream.all("mark") if line["name"] == "no-stimulus"]
@@ -271,7 +271,7 @@ def test_a_slave_without_a_master_says_that_nothing_came(engine: Path) -> None:
 
 
 def test_two_engines_over_udp_and_the_slave_ends_with_the_master(engine: Path) -> None:
-    path = "--path=udp:127.0.0.1:47224"
+    path = "--path=udp:127.0.0.1:17224"
     with Live(engine, "response", f"--policy={POLICY}", "--role=slave", path, "--warm-up-ns=0", f"--cpu={CPUS[-1]}") as slave:
         slave.read_until("armed")
         slave.say("go\n")
@@ -298,8 +298,8 @@ def test_two_engines_over_udp_and_the_slave_ends_with_the_master(engine: Path) -
         ("path", 2, ["--path=gpio:gpiochip0:1", "--role=master"], "OUT,IN"),
         ("interval", 2, ["--interval-min-ns=5", "--interval-max-ns=4"], "longer than"),
         ("cpu-missing", 2, ["--slave-cpu=8000"], "there is no CPU 8000"),
-        ("usage", 2, ["--slave-cpu=0", "--role=slave", "--path=udp:127.0.0.1:47225"], "--role both"),
-        ("usage", 2, ["--trace-instance=x", "--role=master", "--path=udp:127.0.0.1:47225"], "of the slave"),
+        ("usage", 2, ["--slave-cpu=0", "--role=slave", "--path=udp:127.0.0.1:17225"], "--role both"),
+        ("usage", 2, ["--trace-instance=x", "--role=master", "--path=udp:127.0.0.1:17225"], "of the slave"),
         ("usage", 2, ["--trace-instance=../x"], "letters, digits"),
         ("trace", 3, ["--trace-instance=nobody-made-this"], "tracepoints cannot be recorded"),
     ],
