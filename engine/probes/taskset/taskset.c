@@ -20,8 +20,8 @@
 #define MAX_MILLIONTHS 950000 /* what Linux itself leaves to real-time tasks by default */
 #define HOG_PERCENT 97
 #define FORCED_NS (10 * NS_PER_S)
-#define AFTER_NS (NS_PER_S / 10) /* beyond the last deadline, for what is late */
-#define MARGIN_NS 50000		 /* budget of a deadline task above its execution time, and 5 % of that */
+#define AFTER_NS NS_PER_S /* beyond the last deadline, for what is late */
+#define MARGIN_NS 50000	  /* budget of a deadline task above its execution time, and 5 % of that */
 
 static const struct {
 	const char *metric, *unit;
