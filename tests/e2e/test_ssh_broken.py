@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +30,11 @@ def begin(machine: Machine, folder: Path, *, duration: str = "5s", load: str = "
     words = ["run", "--target", machine.target, "--out", folder / "out", "--load", load, "--duration", duration, "--hold", wait, *SHORT, *more]
     process = start(*words, env=environment(machine), log=folder / "log")
     try:
-        wait_until(lambda: '"step": {' in "".join(file.read_text() for file in (folder / "out").glob("*/targets/*/session.json")), "the measurement to begin")
+        # What is said on the way there is over then: the engine was told to go, and no other command uses the connection.
+        wait_until(lambda: any('"type":"window"' in file.read_text() for file in (folder / "out").glob("*/steps/.*/stream.ndjson")), "a window")
     except BaseException:
         end(process)
         raise
-    time.sleep(0.5)
     return process
 
 
