@@ -74,7 +74,7 @@ def test_killed_in_the_middle_of_a_step_under_load(tmp_path: Path) -> None:
 
 def test_a_stopped_step_is_measured_again_and_the_finished_ones_are_not(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    process = start("run", "--load", "idle", "--repeats", 2, "--duration", "2s", *SHORT, "--out", out, log=tmp_path / "stderr")
+    process = start("run", "--load", "idle", "--repeats", 2, "--duration", "5s", *SHORT, "--out", out, log=tmp_path / "stderr")
     try:
         wait_until(lambda: "[2/2]" in (tmp_path / "stderr").read_text() and any(out.glob("*/steps/.02*/stream.ndjson")), "the second step")
         wait_until(lambda: '"window"' in next(out.glob("*/steps/.02*/stream.ndjson")).read_text(), "a window of it")
