@@ -209,7 +209,7 @@ def test_the_peer_breaks_off_for_good(board: Board, tmp_path: Path) -> None:
     (record,) = out.iterdir()
     assert not find(process.pid, "--role")
     run = record / "run.json"
-    run.write_text(run.read_text().replace('"duration_ns": 600000000000', '"duration_ns": 1000000000'))
+    run.write_text(run.read_text().replace('"duration_ns": 600000000000', '"duration_ns": 2000000000'))
     resumed = document(good(board.rtgauge("run", "--resume", record, "--json")).stdout)
     assert [step["end_reason"] for step in resumed["steps"]] == ["duration", "duration"]
 
