@@ -245,3 +245,11 @@ def test_the_terminal_says_answer_walk_costs_and_next(tmp_path: Path, width: int
     ):
         assert words in text
     assert max(len(line) for line in (tmp_path / "out").read_text().splitlines()) <= width
+
+
+def test_a_step_on_cobalt_is_evidence_for_xenomai(tmp_path: Path):
+    late = wakeups(tmp_path / "linux", 2_500, late=2_000, system=facts())
+    assert ask(HARD, late, chart="brown2010").walk[-1].margin is None
+    good = wakeups(tmp_path / "cobalt", 60, system=facts(), parameters={"rt": "cobalt"})
+    found = ask(HARD, late, good, chart="brown2010")
+    assert (found.use, found.walk[-1].way, found.walk[-1].margin) == ("xenomai-user", "xenomai-user", Margin.BLACK)
