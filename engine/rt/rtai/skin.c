@@ -11,9 +11,11 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "rt/clock.h"
 #include "rt/rtai/lxrt.h"
+#include "rt/runtime.h"
 
 #define MARK UINT64_C(0x7274676175676521)
 
@@ -178,11 +180,20 @@ int __wrap_sem_destroy(sem_t *posix)
 int __wrap_sem_wait(sem_t *posix)
 {
 	SEM *sem = rtai_object(posix);
+	int result;
 
 	if (!sem)
 		return __real_sem_wait(posix);
 	lxrt_own_task();
-	return errno_of(rt_sem_wait(sem));
+	result = rt_sem_wait(sem);
+	if (error_of(result) == EINVAL) {
+		/* It was deleted, as this process ends: a thread in hard real time must not keep it from
+		 * that. */
+		runtime_thread_end();
+		for (;;)
+			pause();
+	}
+	return errno_of(result);
 }
 
 int __wrap_sem_trywait(sem_t *posix)
