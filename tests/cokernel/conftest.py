@@ -32,3 +32,9 @@ def guest(name: str) -> str:
 def xenomai() -> str:
     """A guest with Xenomai 3 and its libraries."""
     return guest("xenomai")
+
+
+@pytest.fixture(scope="session")
+def rtai() -> str:
+    """A guest with RTAI that runs and has RTAI's modules loaded."""
+    return guest("rtai")
