@@ -12,6 +12,7 @@ from rtgauge.cli.options import Json
 
 if TYPE_CHECKING:
     from rtgauge.lab.qemu import Accelerator, BootOptions
+    from rtgauge.system.cokernel_needs import Need
 
 HELP = """Boot real kernels in virtual machines.
 
@@ -252,3 +253,46 @@ def add(
     replaces = name in guests()
     add_guest(guest)
     _say(f"lab:{name} added{', replacing the guest of that name' if replaces else ''}; next: rtgauge lab boot {name}")
+
+
+@app.command()
+def doctor(name: Name, json: Json = False) -> None:
+    """Say whether a guest has what measuring on a co-kernel needs, and what is missing.
+
+    The guest is booted if it does not run. Exit status 0: all is there for one of the co-kernels, 1 otherwise.
+
+    \b
+    Examples:
+      rtgauge lab doctor xenomai
+      rtgauge lab doctor rtai --json
+    """
+    from rtgauge.lab.guest import find_guest
+    from rtgauge.system.cokernel_needs import PATHS, needs
+    from rtgauge.target.factory import reader
+
+    with reader(f"lab:{find_guest(name).name}") as (_, read):
+        found = needs(read(PATHS))
+    able = [cokernel for cokernel in ("cobalt", "rtai") if all(need.met for need in found if need.cokernel == cokernel)]
+    if json:
+        from dataclasses import asdict
+        from json import dumps
+
+        typer.echo(dumps({"rt": able, "needs": [asdict(need) for need in found]}, indent=1))
+    else:
+        _say_needs(name, able, found)
+    raise typer.Exit(0 if able else 1)
+
+
+def _say_needs(name: str, able: list[str], found: list[Need]) -> None:
+    """The answer, then a table of the co-kernel that is there, or of both."""
+    from rich.table import Table
+
+    from rtgauge.cli.console import Console
+
+    how = f"can measure with --rt {' or '.join(able)}" if able else "has no co-kernel that can be measured"
+    typer.echo(f"lab:{name} {how}")
+    table = Table("rt", "needs", "there", "remedy", box=None, pad_edge=False)
+    for need in found:
+        if not able or need.cokernel in able:
+            table.add_row(need.cokernel, need.what, "yes" if need.met else "no", "" if need.met else need.remedy)
+    Console().print(table)

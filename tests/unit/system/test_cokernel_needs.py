@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+"""What a guest lacks for measuring on a co-kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rtgauge.system.cokernel_needs import needs
+
+RTAI: dict[str, Any] = {
+    "/proc/locks": {"text": ""},
+    "/proc/modules": {"text": "rtai_sched 237568 0 - Live 0x0\nrtai_hal 434176 1 rtai_sched, Live 0x0\n"},
+    "/proc/rtai/scheduler": {"text": "RTAI"},
+}
+COBALT: dict[str, Any] = {
+    "/proc/locks": {"text": ""},
+    "/proc/xenomai/version": {"text": "3.2.7"},
+    "/dev/rtdm": {"directory": ["memdev-private", "memdev-shared"]},
+    "/usr/xenomai/lib": {"directory": ["libcobalt.so.2"]},
+}
+
+
+@pytest.mark.parametrize(("cokernel", "files"), [("rtai", RTAI), ("cobalt", COBALT)])
+def test_all_is_there_or_what_is_missing_is_named(cokernel: str, files: dict[str, Any]) -> None:
+    assert all(need.met for need in needs(files) if need.cokernel == cokernel)
+    for path in files:
+        lacking = [need for need in needs({name: file for name, file in files.items() if name != path}) if need.cokernel == cokernel and not need.met]
+        assert lacking
+        assert all(need.remedy for need in lacking)
+
+
+@pytest.mark.parametrize("entry", [None, 5, [], {"directory": 5}, {"directory": [5, None]}, {"error": "ENOENT"}], ids=repr)
+def test_what_a_target_sends_is_never_trusted(entry: object) -> None:
+    listed = [need for need in needs(dict.fromkeys(COBALT, entry)) if "RTDM" in need.what or "libcobalt" in need.what]
+    assert [need.met for need in listed] == [False, False]
