@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 import pytest
@@ -45,6 +46,17 @@ def test_a_probe_stays_with_cobalt(xenomai: str, words: tuple[str, ...]):
     assert counted["values"]["mode_switches"] == 0
     assert not [mark for mark in step["marks"] if mark["name"] == "mode-switches"]
     assert sum(series["count"] + series["missed"] for series in step["series"]) > 0
+
+
+@pytest.mark.parametrize("context", ["irq", "thread"])
+def test_the_periodic_task_in_kernel_space(xenomai: str, context: str):
+    if "RTGAUGE_KMOD" not in os.environ:
+        pytest.skip("RTGAUGE_KMOD names no folder of modules for the kernel of the guest xenomai (docs/kmod.md)")
+    step = probe(xenomai, "periodic", "--space", "kernel", "--path", "none", "--context", context, "--period", "4ms", *SHORT)
+    (module,) = results(step, "kernel-module")
+    assert module["values"]["module"] == "rtgauge_periodic_cobalt"
+    assert module["values"]["samples"] > 0
+    assert step["tool"].startswith("rtgauge-engine-cobalt ")
 
 
 def test_locks_against_inversion(xenomai: str):

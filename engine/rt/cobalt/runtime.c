@@ -23,13 +23,14 @@
 static const struct lacking {
 	const char *verb, *option, *choice;
 } lacking[] = {
-	{NULL, "policy", "deadline"},	    {NULL, "explain", "on"},	     {NULL, "space", "kernel"},
+	{NULL, "policy", "deadline"},	    {NULL, "explain", "on"},	     {"wakeup", "space", "kernel"},
+	{"periodic", "space", "user"}, /* its lines are Linux's */
 	{"semaphore", "method", "eventfd"}, {"semaphore", "method", "pipe"}, {"inversion", "lock", "futex"},
 	{"wakeup", "timer", "timerfd"}, /* with 3.2.7 a read of it did not come back */
 };
 
-static const char *const probes[] = {"inversion", "noise", "preempt", "semaphore", "switch",
-				     "taskset",	  "tire",  "wakeup",  NULL};
+static const char *const probes[] = {"inversion", "noise",   "periodic", "preempt", "semaphore",
+				     "switch",	  "taskset", "tire",	 "wakeup",  NULL};
 
 static bool beginning;
 static _Atomic int last_reason;

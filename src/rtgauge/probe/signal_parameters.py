@@ -236,7 +236,7 @@ class SignalParameters(ExplainParameters, MachineParameters):
         return self
 
 
-NOT_THE_ENGINES = frozenset({"samples", "peer_path", "peer_cpu", "instrument", "wire_offset_ns"}) | EXPLAIN_NAMES
+NOT_THE_ENGINES = frozenset({"samples", "rt", "peer_path", "peer_cpu", "instrument", "wire_offset_ns"}) | EXPLAIN_NAMES
 """Parameters that the engine is not told, or not so."""
 
 
