@@ -371,7 +371,7 @@ static void write_values(struct json *j, const struct tire_books *books)
 	json_int(j, "wall_ns", books->wall_ns);
 	json_int(j, "cpu_ns", sum.cpu_ns);
 	json_real(j, "node_steps_per_s", books->wall_ns ? node_steps * BILLION / (double)books->wall_ns : 0);
-	if (RUNTIME_COUNTS_SWITCHES) {
+	if (!RUNTIME_IS_COKERNEL) { /* a co-kernel does not tell them apart, or does not count them */
 		json_int(j, "voluntary_switches", sum.voluntary_switches);
 		json_int(j, "involuntary_switches", sum.involuntary_switches);
 	} else {
