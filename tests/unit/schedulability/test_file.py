@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
+from rtgauge.escape import one_line
 from rtgauge.schedulability.model.task import Task
 from rtgauge.schedulability.model.task_set_file import parse_task_set, read_task_set
 
@@ -124,7 +125,7 @@ def test_hostile_text_is_a_task_set_or_one_line(text):
     try:
         found = parse_task_set(text, "task set x.toml")
     except InputError as error:
-        assert str(error).isprintable(), ascii(str(error))
+        assert str(error) == one_line(str(error)), ascii(str(error))
         return
     assert all(0 < task.execution_ns <= task.deadline_ns and 1 <= task.priority <= 99 for task in found.tasks)
     with contextlib.suppress(InputError):

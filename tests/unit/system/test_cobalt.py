@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rtgauge.system import cobalt
 from rtgauge.system.file_batch import UNKNOWN, Files
 
-CAPTURED = Path(__file__).parents[2] / "data" / "captured"
+CAPTURED = Path(__file__).parents[2] / "data" / "cokernels"
 SEEN = {
     cobalt.VERSION: "3.2.7\n",
     cobalt.CLOCK: (CAPTURED / "cobalt-coreclk.txt").read_text(),

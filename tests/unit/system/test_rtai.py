@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""RTAI's own files, as RTAI 5.3.4 on Linux 5.4.301 printed them (tests/data/captured)."""
+"""RTAI's own files, as RTAI 5.3.4 on Linux 5.4.301 printed them (tests/data/cokernels)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rtgauge.system import rtai
 from rtgauge.system.facts import facts
 from tests.unit.system import machines
 
-CAPTURED = Path(__file__).parents[2] / "data" / "captured"
+CAPTURED = Path(__file__).parents[2] / "data" / "cokernels"
 HAL, SCHEDULER = ((CAPTURED / f"rtai-{name}.txt").read_text() for name in ("hal", "scheduler"))
 INSTALLED = "/usr/realtime/share/rtai/config-rtai-5.3.4"
 
