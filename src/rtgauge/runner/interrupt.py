@@ -36,7 +36,11 @@ class Interrupt:
             raise RtgaugeError("stopped at once", EXIT_INTERRUPTED) from None
 
     def stop_by(self, stop: Callable[[], object] | None) -> None:
-        """`stop` ends the present work in order, now or when a signal comes; None: nothing does."""
+        """`stop` ends the present work in order, now or when a signal comes; None: nothing does.
+
+        Something may have imported polars meanwhile, whose handler of Ctrl-C lets a read that waits go on: a read has to end, so that the signal is seen.
+        """
+        signal.siginterrupt(signal.SIGINT, True)
         self._stop = stop
         if self.requested and stop is not None:
             stop()
