@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,14 +31,19 @@ def over_ssh(machine: Machine, *words: object, **options: Any) -> Done:
 
 
 def left_on(machine: Machine) -> str:
-    """What a run has left there: folders, and processes of its engine."""
+    """What a run has left there: folders, and processes of its engine. The guard may still be putting things back after the run has ended: it is waited for."""
     session = f"rtgauge-{'[0-9a-f]' * 16}*"
     folders = f"ls -d /tmp/{session} /var/tmp/{session} /root/{session} 2>/dev/null"
     # Other machines of this kind, of tests that run at the same time, have mounts of their own.
     ours = '[ "$(readlink $p/ns/mnt)" = "$(readlink /proc/$$/ns/mnt)" ]'
     engines = "readlink $p/exe | grep 'rtgauge-................/engine'"
     processes = f'for p in /proc/[0-9]*; do found=$({engines}) && {ours} && echo "$found"; done'
-    return machine.run(f"{folders}; {processes}")
+    deadline = time.monotonic() + 60
+    while left := machine.run(f"{folders}; {processes}"):
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.2)
+    return left
 
 
 @pytest.fixture(scope="module")
