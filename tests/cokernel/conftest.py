@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Guests of the user's own lab: a test whose guest was not added (`rtgauge lab add NAME`) is skipped by its name."""
+"""Guests of the user's own lab: a test whose guest was not added (`rtgauge lab add NAME`), or has no modules, is skipped by its name."""
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,14 @@ def guest(name: str) -> str:
 def xenomai() -> str:
     """A guest with Xenomai 3 and its libraries."""
     return guest("xenomai")
+
+
+@pytest.fixture(scope="session")
+def xenomai_modules(xenomai: str) -> str:
+    """The same, with kernel modules that were built for its kernel: nobody else has its headers."""
+    if "RTGAUGE_KMOD" not in os.environ:
+        pytest.skip("RTGAUGE_KMOD names no folder of modules for the kernel of the guest xenomai (docs/kmod.md)")
+    return xenomai
 
 
 @pytest.fixture(scope="session")

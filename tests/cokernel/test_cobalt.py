@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import Any
 
 import pytest
@@ -49,10 +48,8 @@ def test_a_probe_stays_with_cobalt(xenomai: str, words: tuple[str, ...]):
 
 
 @pytest.mark.parametrize("context", ["irq", "thread"])
-def test_the_periodic_task_in_kernel_space(xenomai: str, context: str):
-    if "RTGAUGE_KMOD" not in os.environ:
-        pytest.skip("RTGAUGE_KMOD names no folder of modules for the kernel of the guest xenomai (docs/kmod.md)")
-    step = probe(xenomai, "periodic", "--space", "kernel", "--path", "none", "--context", context, "--period", "4ms", *SHORT)
+def test_the_periodic_task_in_kernel_space(xenomai_modules: str, context: str):
+    step = probe(xenomai_modules, "periodic", "--space", "kernel", "--path", "none", "--context", context, "--period", "4ms", *SHORT)
     (module,) = results(step, "kernel-module")
     assert module["values"]["module"] == "rtgauge_periodic_cobalt"
     assert module["values"]["samples"] > 0

@@ -16,17 +16,21 @@
 
 #include "base/error.h"
 #include "rt/clock.h"
+#include "rt/lacking.h"
 
 #define PATIENCE_NS NS_PER_S
 
 /* Of the options of a probe that it has: what Cobalt does not. A choice that is not named stays. */
-static const struct lacking {
-	const char *verb, *option, *choice;
-} lacking[] = {
-	{NULL, "policy", "deadline"},	    {NULL, "explain", "on"},	     {"wakeup", "space", "kernel"},
+static const struct lacking lacking[] = {
+	{NULL, "policy", "deadline"},
+	{NULL, "explain", "on"},
+	{"wakeup", "space", "kernel"},
 	{"periodic", "space", "user"}, /* its lines are Linux's */
-	{"semaphore", "method", "eventfd"}, {"semaphore", "method", "pipe"}, {"inversion", "lock", "futex"},
+	{"semaphore", "method", "eventfd"},
+	{"semaphore", "method", "pipe"},
+	{"inversion", "lock", "futex"},
 	{"wakeup", "timer", "timerfd"}, /* with 3.2.7 a read of it did not come back */
+	{NULL, NULL, NULL},
 };
 
 static const char *const probes[] = {"inversion", "noise",   "periodic", "preempt", "semaphore",
@@ -34,15 +38,6 @@ static const char *const probes[] = {"inversion", "noise",   "periodic", "preemp
 
 static bool beginning;
 static _Atomic int last_reason;
-
-static bool has_probe(const struct verb *verb)
-{
-	for (const char *const *name = probes; *name; name++) {
-		if (!strcmp(*name, verb->name))
-			return true;
-	}
-	return false;
-}
 
 /* The library ends the process where it cannot go on, after a line of its own on standard error. */
 static void left_early(void)
@@ -94,14 +89,14 @@ static int refuse_access(void)
 
 int runtime_begin(const struct verb *verb)
 {
+	int error = lacking_probe("Cobalt", probes, verb);
 	static char *const name[] = {(char *)"rtgauge-engine-cobalt", NULL};
 	struct sigaction debug = {.sa_sigaction = on_sigdebug, .sa_flags = SA_SIGINFO};
 	char *const *argv = name;
 	int argc = 1, device;
 
-	if (!has_probe(verb))
-		return error_line(STATUS_USAGE, "runtime", "%s does not run on Cobalt; leave --rt out",
-				  verb->name);
+	if (error)
+		return error;
 	if (access("/proc/xenomai", F_OK))
 		return error_line(
 			STATUS_CANNOT_MEASURE, "runtime",
@@ -120,27 +115,9 @@ int runtime_begin(const struct verb *verb)
 	return 0;
 }
 
-static const char *chosen(const struct option_entry *entry)
-{
-	if (entry->kind == OPTION_CHOICE)
-		return entry->choices[*(const int *)entry->value];
-	return entry->kind == OPTION_FLAG && *(const bool *)entry->value ? "on" : NULL;
-}
-
 int runtime_check(const char *verb, const struct option_entry *table, size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		const char *choice = chosen(&table[i]);
-
-		for (size_t l = 0; choice && l < sizeof(lacking) / sizeof(lacking[0]); l++) {
-			if ((!lacking[l].verb || !strcmp(lacking[l].verb, verb)) &&
-			    !strcmp(lacking[l].option, table[i].name) && !strcmp(lacking[l].choice, choice))
-				return error_line(STATUS_USAGE, "runtime",
-						  "Cobalt has no --%s %s; choose another, or leave --rt out",
-						  table[i].name, choice);
-		}
-	}
-	return 0;
+	return lacking_choice("Cobalt", lacking, verb, table, count);
 }
 
 int runtime_thread_begin(void)

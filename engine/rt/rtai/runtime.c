@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "rt/clock.h"
+#include "rt/lacking.h"
 #include "rt/rtai/lxrt.h"
 
 #define STATE "/proc/rtai/scheduler"
@@ -24,9 +25,7 @@
 static const char *const probes[] = {"wakeup", "switch", "semaphore", "inversion", "tire", NULL};
 
 /* Of the options of a probe that it has: what RTAI does not. A choice that is not named stays. */
-static const struct lacking {
-	const char *verb, *option, *choice;
-} lacking[] = {
+static const struct lacking lacking[] = {
 	{NULL, "policy", "rr"},
 	{NULL, "policy", "other"},
 	{NULL, "policy", "deadline"},
@@ -41,6 +40,7 @@ static const struct lacking {
 	{"semaphore", "method", "signal"},
 	{"inversion", "lock", "ceiling-mutex"},
 	{"inversion", "lock", "futex"},
+	{NULL, NULL, NULL},
 };
 
 _Thread_local bool lxrt_hard;
@@ -54,15 +54,6 @@ static struct {
 static _Atomic unsigned int task_count;
 
 static int64_t forced_before;
-
-static bool has_probe(const struct verb *verb)
-{
-	for (const char *const *name = probes; *name; name++) {
-		if (!strcmp(*name, verb->name))
-			return true;
-	}
-	return false;
-}
 
 /* The numbers behind these words in RTAI's state, added up; -1: it cannot be read. */
 static int64_t state_sum(const char *const *words)
@@ -114,12 +105,12 @@ RT_TASK *lxrt_own_task(void)
 
 int runtime_begin(const struct verb *verb)
 {
+	int error = lacking_probe("RTAI", probes, verb);
 	static const char *const frequency[] = {"Time Base Frequency:", NULL};
 	int64_t hz;
 
-	if (!has_probe(verb))
-		return error_line(STATUS_USAGE, "runtime", "%s does not run on RTAI; leave --rt out",
-				  verb->name);
+	if (error)
+		return error;
 	hz = state_sum(frequency);
 	if (hz <= 0)
 		return error_line(STATUS_CANNOT_MEASURE, "runtime",
@@ -133,27 +124,9 @@ int runtime_begin(const struct verb *verb)
 	return 0;
 }
 
-static const char *chosen(const struct option_entry *entry)
-{
-	if (entry->kind == OPTION_CHOICE)
-		return entry->choices[*(const int *)entry->value];
-	return entry->kind == OPTION_FLAG && *(const bool *)entry->value ? "on" : NULL;
-}
-
 int runtime_check(const char *verb, const struct option_entry *table, size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		const char *choice = chosen(&table[i]);
-
-		for (size_t l = 0; choice && l < sizeof(lacking) / sizeof(lacking[0]); l++) {
-			if ((!lacking[l].verb || !strcmp(lacking[l].verb, verb)) &&
-			    !strcmp(lacking[l].option, table[i].name) && !strcmp(lacking[l].choice, choice))
-				return error_line(STATUS_USAGE, "runtime",
-						  "RTAI has no --%s %s; choose another, or leave --rt out",
-						  table[i].name, choice);
-		}
-	}
-	return 0;
+	return lacking_choice("RTAI", lacking, verb, table, count);
 }
 
 int runtime_thread_begin(void)

@@ -14,6 +14,7 @@ from rtgauge.runner.step import load_marks, start_load
 from rtgauge.suggest import nearest
 from rtgauge.system.changes import CHANGE_PATHS, changes
 from rtgauge.system.changes import marks as change_marks
+from rtgauge.system.cokernel_needs import XENOMAI_PREFIXES
 from rtgauge.target.target import Target
 from rtgauge.units import NS_PER_S, NS_PER_UNIT, format_cpu_list, parse_cpu_list
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from rtgauge.importers.measurement import Measurement
 
 XENOMAI = "xenomai-latency"
-XENOMAI_PLACES = ("latency", "/usr/xenomai/bin/latency", "/usr/bin/latency", "/opt/xenomai/bin/latency")
+XENOMAI_PLACES = ("latency", *(f"{prefix}/bin/latency" for prefix in XENOMAI_PREFIXES))
 """Where Xenomai's latency may be: its folder is in no PATH by default."""
 PACKAGES = {"cyclictest": "rt-tests", "rtla": "rtla"}
 TOOLS = (*PACKAGES, XENOMAI)

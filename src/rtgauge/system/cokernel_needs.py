@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LOCKS = "/proc/locks"
-LIBRARIES = "/usr/xenomai/lib"
+XENOMAI_PREFIXES = ("/usr/xenomai", "/opt/xenomai", "/usr/local", "/usr")
+"""Where Xenomai is usually configured to be."""
+LIBRARIES = tuple(f"{prefix}/lib" for prefix in XENOMAI_PREFIXES)
 DEVICES = "/dev/rtdm"
-PATHS = [LOCKS, DEVICES, LIBRARIES, "/proc/modules", *rt_core.PATHS]
+PATHS = [LOCKS, DEVICES, *LIBRARIES, "/proc/modules", *rt_core.PATHS]
 
 
 @dataclass(frozen=True)
@@ -44,9 +46,9 @@ def needs(files: Mapping[str, Any]) -> list[Need]:
         Need("cobalt", f"RTDM's devices ({DEVICES})", "memdev-private" in _listed(files, DEVICES), "devtmpfs on /dev, and Xenomai not disabled"),
         Need(
             "cobalt",
-            f"libcobalt in {LIBRARIES}",
-            any(name.startswith("libcobalt.so") for name in _listed(files, LIBRARIES)),
-            "Xenomai's libraries below --overlay; elsewhere is right where Xenomai was configured so",
+            f"libcobalt in {', '.join(LIBRARIES)}",
+            any(name.startswith("libcobalt.so") for folder in LIBRARIES for name in _listed(files, folder)),
+            "Xenomai's libraries below --overlay, where they were configured to be",
         ),
         locks[0],
         *(

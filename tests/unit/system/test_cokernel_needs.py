@@ -31,6 +31,12 @@ def test_all_is_there_or_what_is_missing_is_named(cokernel: str, files: dict[str
         assert all(need.remedy for need in lacking)
 
 
+@pytest.mark.parametrize("prefix", ["/opt/xenomai", "/usr/local"])
+def test_xenomai_may_be_elsewhere(prefix: str) -> None:
+    moved = {f"{prefix}/lib" if name == "/usr/xenomai/lib" else name: file for name, file in COBALT.items()}
+    assert all(need.met for need in needs(moved) if need.cokernel == "cobalt")
+
+
 @pytest.mark.parametrize("entry", [None, 5, [], {"directory": 5}, {"directory": [5, None]}, {"error": "ENOENT"}], ids=repr)
 def test_what_a_target_sends_is_never_trusted(entry: object) -> None:
     listed = [need for need in needs(dict.fromkeys(COBALT, entry)) if "RTDM" in need.what or "libcobalt" in need.what]

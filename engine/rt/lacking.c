@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#include "rt/lacking.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+int lacking_probe(const char *name, const char *const *probes, const struct verb *verb)
+{
+	for (; *probes; probes++) {
+		if (!strcmp(*probes, verb->name))
+			return 0;
+	}
+	return error_line(STATUS_USAGE, "runtime", "%s does not run on %s; leave --rt out", verb->name, name);
+}
+
+static const char *chosen(const struct option_entry *entry)
+{
+	if (entry->kind == OPTION_CHOICE)
+		return entry->choices[*(const int *)entry->value];
+	return entry->kind == OPTION_FLAG && *(const bool *)entry->value ? "on" : NULL;
+}
+
+int lacking_choice(const char *name, const struct lacking *lacking, const char *verb,
+		   const struct option_entry *table, size_t count)
+{
+	for (; lacking->option; lacking++) {
+		if (lacking->verb && strcmp(lacking->verb, verb) != 0)
+			continue;
+		for (size_t i = 0; i < count; i++) {
+			const char *choice = chosen(&table[i]);
+
+			if (choice && !strcmp(lacking->option, table[i].name) &&
+			    !strcmp(lacking->choice, choice))
+				return error_line(STATUS_USAGE, "runtime",
+						  "%s has no --%s %s; choose another, or leave --rt out",
+						  name, table[i].name, choice);
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* What a co-kernel does not have of the probes and their options, from its tables in rt/NAME/runtime.c. */
+#ifndef RTGAUGE_LACKING_H
+#define RTGAUGE_LACKING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/options.h"
+#include "verbs.h"
+
+/* A choice of an option that the co-kernel lacks; verb NULL: of every probe. A table ends with option NULL.
+ */
+struct lacking {
+	const char *verb, *option, *choice;
+};
+
+/* 0, or the exit status after an `error` line: the verb is none of these probes, which end with NULL. `name`:
+ * the co-kernel's. */
+int lacking_probe(const char *name, const char *const *probes, const struct verb *verb);
+
+/* The same for the options that were read. */
+int lacking_choice(const char *name, const struct lacking *lacking, const char *verb,
+		   const struct option_entry *table, size_t count);
+
+#endif
