@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rt/memory.h"
 #include "rt/runtime.h"
 
 void (*series_taken)(const struct series *s, int64_t time_ns, int64_t value_ns);
@@ -375,6 +376,12 @@ void series_summary(const struct series *s, const struct usage *usage, struct js
 	json_close(j, '}');
 	json_close(j, '}');
 	json_line(j);
+}
+
+bool series_take_early(struct series *s)
+{
+	s->negatives = memory_get(sizeof(*s->negatives));
+	return s->negatives != NULL;
 }
 
 void series_free(struct series *s)

@@ -84,6 +84,9 @@ extern void (*series_taken)(const struct series *s, int64_t time_ns, int64_t val
  * stopped) after that are measured. */
 void series_timed(struct series *s, int64_t start_ns, int64_t warm_up_ns, int64_t measured_ns);
 
+/* Gives it `negatives`, for a runtime whose timers may fire before a release. false: there is no memory. */
+bool series_take_early(struct series *s);
+
 /* Writes its `series` line. */
 void series_announce(const struct series *s, struct json *j);
 

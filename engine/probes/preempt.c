@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #include "rt/cache_line.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
+#include "rt/runtime.h"
 #include "rt/usage.h"
 #include "rt/wait.h"
 #include "verbs.h"
@@ -65,19 +67,50 @@ static struct {
 	_Alignas(CACHE_LINE) sem_t wake;
 } burst_now;
 
+/*
+ * Where nobody counts switches: how often a time stamp of the high task lies between two readings of the
+ * clock that the low task made one after the other, so that it was preempted. The high task stores it on this
+ * CPU.
+ */
+static int64_t watch_high(void)
+{
+	const int64_t *times = tasks[HIGH]->times;
+	size_t at = event == EVENT_TIMER ? 1 : 0, step = event == EVENT_TIMER ? 2 : 1;
+	int64_t before_ns = clock_now_ns(CLOCK_MONOTONIC), after_ns, proven = 0;
+
+	while (!atomic_load_explicit(&burst_now.over, memory_order_relaxed)) {
+		int64_t stamp_ns;
+
+		after_ns = clock_now_ns(CLOCK_MONOTONIC);
+		if (after_ns >= burst_limit_ns || at >= tasks[HIGH]->room)
+			break;
+		stamp_ns = __atomic_load_n(&times[at], __ATOMIC_RELAXED);
+		if (stamp_ns && stamp_ns <= after_ns) {
+			proven += before_ns <= stamp_ns;
+			at += step;
+		}
+		before_ns = after_ns;
+	}
+	return proven;
+}
+
 /* The low task computes until the others have ended, and not for longer than the burst. */
 static void run_low(struct burst_task *t)
 {
 	struct usage before, after;
 
 	burst_meet();
+	t->count = 1;
+	if (!RUNTIME_COUNTS_SWITCHES) {
+		t->times[0] = watch_high();
+		return;
+	}
 	usage_read(-1, &before);
 	while (!atomic_load_explicit(&burst_now.over, memory_order_relaxed) &&
 	       clock_now_ns(CLOCK_MONOTONIC) < burst_limit_ns)
 		;
 	usage_read(-1, &after);
 	t->times[0] = after.involuntary_switches - before.involuntary_switches;
-	t->count = 1;
 }
 
 /* The measured path: wait until a time, read the clock, store both. */
@@ -150,6 +183,8 @@ static void ready(void)
 {
 	atomic_store(&burst_now.over, false);
 	sem_init(&burst_now.wake, 0, 0);
+	if (!RUNTIME_COUNTS_SWITCHES)
+		memset(tasks[HIGH]->times, 0, tasks[HIGH]->room * sizeof(*tasks[HIGH]->times));
 }
 
 static bool take(struct json *j)
@@ -222,6 +257,8 @@ static int make(struct burst *burst)
 		tasks[LOW]->thread.priority--;
 	series = memory_get(sizeof(*series));
 	if (!series)
+		return harness_no_memory();
+	if (RUNTIME_FIRES_EARLY && !series_take_early(series))
 		return harness_no_memory();
 	series->metric = "preemption";
 	series->cpu = cpu;

@@ -4,12 +4,27 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.e2e.cli import good, rtgauge
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TASKS = """
+[[task]]
+name = "fast"
+period = "10ms"
+execution = "2ms"
+priority = 90
+[[task]]
+name = "slow"
+period = "30ms"
+execution = "12ms"
+priority = 80
+"""
 SHORT = ("--duration", "300ms")
 
 
@@ -26,6 +41,7 @@ def probe(target: str, *words: str) -> dict[str, Any]:
         ("wakeup", *SHORT, "--interval", "5ms"),
         ("switch", *SHORT),
         ("semaphore", *SHORT, "--placement", "same-cpu"),
+        ("preempt", *SHORT),
         ("tire", "--nodes", "48", *SHORT),
     ],
     ids=" ".join,
@@ -45,6 +61,27 @@ def test_locks_against_inversion(rtai: str):
     assert answers["pi-mutex"] == "not-starved"
     assert answers["mutex"] == answers["semaphore"] == "starved"
     assert answers["ceiling-mutex"] == answers["futex"] == "not-available"
+
+
+def test_a_preemption_is_proven_by_the_clock(rtai: str):
+    step = probe(rtai, "preempt", "--interval", "1ms", *SHORT)
+    (counted,) = [result["values"] for result in step["results"] if result["name"] == "preemptions"]
+    assert 0 < counted["preempted"] <= counted["events"]
+
+
+def test_a_task_set_has_everything_but_the_number_of_preemptions(rtai: str, tmp_path: Path):
+    file = tmp_path / "set.toml"
+    file.write_text(TASKS)
+    step = probe(rtai, "taskset", str(file), "--execution", "cpu", "--duration", "300ms")
+    fast, slow = step["tasks"]
+    assert fast["preemptions"] is None
+    assert slow["preemptions"] is None
+    assert (fast["activations"], slow["activations"]) == (30, 10)
+    execution = {series["labels"]["task"]: series for series in step["series"] if series["metric"] == "execution"}
+    assert 2_000_000 * 0.9 < execution["fast"]["mean_ns"] < 2_000_000 * 1.2
+    # what it was preempted for is not in it
+    assert 12_000_000 * 0.9 < execution["slow"]["mean_ns"] < 12_000_000 * 1.1
+    assert not any(series["metric"] == "preemptions" for series in step["series"])
 
 
 def test_what_rtai_lacks_is_refused(rtai: str):

@@ -8,6 +8,7 @@
 
 #include "harness/harness.h"
 #include "rt/clock.h"
+#include "rt/runtime.h"
 #include "rt/usage.h"
 
 #define LOOP_NS (NS_PER_S / 1000)
@@ -26,7 +27,13 @@ static void note(struct busy_loop_trace *trace, int64_t activation, int64_t star
 struct run {
 	struct busy_loop_trace *trace;
 	int64_t activation, begun_ns, last_ns; /* of the segment; the last reading */
+	int64_t gaps_ns;		       /* kept where the CPU time is not told by thread */
 };
+
+static int64_t cpu_now_ns(const struct run *run)
+{
+	return RUNTIME_COUNTS_SWITCHES ? usage_own_cpu_ns() : run->last_ns - run->gaps_ns;
+}
 
 static inline __attribute__((always_inline)) int64_t spin_until(struct run *run, int64_t end_ns,
 								uint64_t *passes)
@@ -35,9 +42,13 @@ static inline __attribute__((always_inline)) int64_t spin_until(struct run *run,
 
 	do {
 		now_ns = clock_now_ns(CLOCK_MONOTONIC);
-		if (__builtin_expect(now_ns - run->last_ns > BUSY_LOOP_GAP_NS, 0) && run->trace) {
-			note(run->trace, run->activation, run->begun_ns, run->last_ns);
-			run->begun_ns = now_ns;
+		if (__builtin_expect(now_ns - run->last_ns > BUSY_LOOP_GAP_NS, 0)) {
+			if (!RUNTIME_COUNTS_SWITCHES)
+				run->gaps_ns += now_ns - run->last_ns;
+			if (run->trace) {
+				note(run->trace, run->activation, run->begun_ns, run->last_ns);
+				run->begun_ns = now_ns;
+			}
 		}
 		run->last_ns = now_ns;
 		if (passes)
@@ -66,10 +77,10 @@ static bool busy_loop_wall(struct run *run, int64_t time_ns, int64_t limit_ns)
 static bool busy_loop_cpu(struct run *run, int64_t time_ns, int64_t limit_ns,
 			  const struct busy_loop_cost *cost)
 {
-	int64_t end_ns = usage_own_cpu_ns() + time_ns;
+	int64_t end_ns = cpu_now_ns(run) + time_ns;
 
 	for (;;) {
-		int64_t left_ns = end_ns - usage_own_cpu_ns();
+		int64_t left_ns = end_ns - cpu_now_ns(run);
 		int64_t loop_ns = left_ns < LOOP_NS ? left_ns : LOOP_NS;
 
 		/* The rest of this reading and a pass are still to come. */
@@ -84,13 +95,16 @@ static bool busy_loop_cpu(struct run *run, int64_t time_ns, int64_t limit_ns,
 }
 
 int64_t busy_loop(enum busy_loop_by by, int64_t time_ns, int64_t start_ns, int64_t limit_ns,
-		  const struct busy_loop_cost *cost, struct busy_loop_trace *trace, int64_t activation)
+		  const struct busy_loop_cost *cost, struct busy_loop_trace *trace, int64_t activation,
+		  int64_t *ran_ns)
 {
-	struct run run = {trace, activation, start_ns, start_ns};
+	struct run run = {trace, activation, start_ns, start_ns, 0};
 	bool whole = by == BUSY_LOOP_WALL ? busy_loop_wall(&run, time_ns, limit_ns)
 					  : busy_loop_cpu(&run, time_ns, limit_ns, cost);
 	int64_t end_ns = clock_now_ns(CLOCK_MONOTONIC);
 
+	if (!RUNTIME_COUNTS_SWITCHES)
+		*ran_ns = cpu_now_ns(&run) - start_ns;
 	if (trace)
 		note(trace, activation, run.begun_ns, end_ns);
 	return whole ? end_ns : -1;

@@ -38,9 +38,11 @@ void busy_loop_calibrate(struct busy_loop_cost *cost);
 /*
  * Burns time_ns from start_ns, a reading of CLOCK_MONOTONIC just before. Ends early at limit_ns (a time) and
  * at the stop flag: then -1; else the time at its end. trace: NULL, or where the segments of this activation
- * go.
+ * go. ran_ns: where the CPU time is not told by thread (RUNTIME_COUNTS_SWITCHES 0), set to the time of the
+ * loop without its gaps, which BUSY_LOOP_CPU then burns.
  */
 int64_t busy_loop(enum busy_loop_by by, int64_t time_ns, int64_t start_ns, int64_t limit_ns,
-		  const struct busy_loop_cost *cost, struct busy_loop_trace *trace, int64_t activation);
+		  const struct busy_loop_cost *cost, struct busy_loop_trace *trace, int64_t activation,
+		  int64_t *ran_ns);
 
 #endif

@@ -33,6 +33,8 @@ static int64_t involuntary(void)
 {
 	struct rusage counted;
 
+	if (!RUNTIME_COUNTS_SWITCHES)
+		return 0;
 	if (RUNTIME_IS_COKERNEL) {
 		struct usage usage;
 
@@ -60,7 +62,7 @@ static inline bool activate(struct task *t, int64_t number, struct sample *sampl
 		*switches = involuntary();
 	sample->number = number;
 	sample->finish_ns = busy_loop(t->execution, t->entry->execution_ns, sample->start_ns, t->limit_ns,
-				      &t->cost, traced ? &t->trace : NULL, number);
+				      &t->cost, traced ? &t->trace : NULL, number, &sample->execution_ns);
 	if (!traced)
 		atomic_store_explicit(&t->traced, true, memory_order_release);
 	return sample->finish_ns >= 0;
@@ -85,7 +87,8 @@ static void run_task(struct harness_thread *thread)
 			break;
 		cpu_ns = usage_own_cpu_ns();
 		switches = involuntary();
-		sample.execution_ns = cpu_ns - then_cpu_ns;
+		if (RUNTIME_COUNTS_SWITCHES) /* else it is that of the loop */
+			sample.execution_ns = cpu_ns - then_cpu_ns;
 		sample.preemptions = switches - then_switches;
 		keep(t, &sample);
 	}

@@ -12,8 +12,20 @@
 #include "harness/harness.h"
 #include "probes/taskset/busy_loop.h"
 #include "probes/taskset/task_list.h"
+#include "rt/runtime.h"
 
-enum metric { LATENCY, RESPONSE, FROM_START, PERIOD, JITTER, TARDINESS, EXECUTION, PREEMPTIONS, METRICS };
+enum metric {
+	LATENCY,
+	RESPONSE,
+	FROM_START,
+	PERIOD,
+	JITTER,
+	TARDINESS,
+	EXECUTION,
+	PREEMPTIONS, /* the last, as not every runtime counts them */
+	METRICS_OF_ALL,
+	METRICS = RUNTIME_COUNTS_SWITCHES ? METRICS_OF_ALL : PREEMPTIONS,
+};
 
 /* What an activation leaves; the rest follows from it. */
 struct sample {

@@ -25,7 +25,7 @@
 
 static const struct {
 	const char *metric, *unit;
-} metrics[METRICS] = {
+} metrics[METRICS_OF_ALL] = {
 	{"latency", "ns"},   {"response", "ns"},	{"response-from-start", "ns"},
 	{"period", "ns"},    {"absolute-jitter", "ns"}, {"tardiness", "ns"},
 	{"execution", "ns"}, {"preemptions", "count"},
@@ -165,6 +165,8 @@ static struct task *make_task(int n)
 		s->unit = metrics[m].unit;
 		s->labels[0] = (struct label){"task", entry->name};
 		series[s->id] = s;
+		if (RUNTIME_FIRES_EARLY && (m == LATENCY || m == RESPONSE) && !series_take_early(s))
+			return NULL;
 	}
 	measurers[t->series[LATENCY].id] = &t->thread;
 	threads[n] = &t->thread;
@@ -214,7 +216,7 @@ static void feed(struct task *t, const struct sample *sample, struct json *j)
 {
 	int64_t release_ns = t->start_ns + sample->number * t->entry->period_ns;
 	int64_t response_ns = sample->finish_ns - release_ns;
-	int64_t values[METRICS] = {
+	int64_t values[METRICS_OF_ALL] = {
 		[LATENCY] = sample->start_ns - release_ns,
 		[RESPONSE] = response_ns,
 		[FROM_START] = sample->finish_ns - sample->start_ns,

@@ -300,11 +300,8 @@ static struct task *make_task(unsigned int id, int cpu)
 	t->series.interval_ns = options.interval_ns;
 	t->series.warm_up_count = t->warm_up_count;
 	t->series.total_count = t->total_count;
-	if (RUNTIME_FIRES_EARLY) {
-		t->series.negatives = memory_get(sizeof(*t->series.negatives));
-		if (!t->series.negatives)
-			return NULL;
-	}
+	if (RUNTIME_FIRES_EARLY && !series_take_early(&t->series))
+		return NULL;
 	t->series.measured_ns = harness_options.duration_ns ? harness_options.duration_ns
 				: harness_options.count	    ? harness_options.count * options.interval_ns
 							    : INT64_MAX;

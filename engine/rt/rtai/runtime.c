@@ -22,7 +22,8 @@
 #define TASKS 256 /* RTAI's own number where nothing else was configured */
 #define LOWEST 99 /* of the priorities that are used: 0 is RTAI's highest */
 
-static const char *const probes[] = {"wakeup", "switch", "semaphore", "inversion", "tire", NULL};
+static const char *const probes[] = {"wakeup",	  "switch",  "preempt", "semaphore",
+				     "inversion", "taskset", "tire",	NULL};
 
 /* Of the options of a probe that it has: what RTAI does not. A choice that is not named stays. */
 static const struct lacking lacking[] = {

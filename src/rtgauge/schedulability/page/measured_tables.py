@@ -113,13 +113,16 @@ def _figure(series: SeriesSummary | None, field: str) -> str:
 
 
 def words(measured: MeasuredSet) -> str:
-    """How the busy loops counted time."""
-    if measured.step.key.parameters.get("execution") == "cpu":
-        return "Busy loops burnt CPU time."
-    return (
-        "Busy loops burnt wall time, as in the paper: time in which a task is preempted within one of its loops of 1 ms counts as "
+    """How the busy loops counted time, and what the runtime did not count."""
+    text = (
+        "Busy loops burnt CPU time."
+        if measured.step.key.parameters.get("execution") == "cpu"
+        else "Busy loops burnt wall time, as in the paper: time in which a task is preempted within one of its loops of 1 ms counts as "
         "execution, so that it runs a little less than it should."
     )
+    if measured.step.key.rt == "rtai":
+        text += " RTAI counts no preemptions, and tells no CPU time of a running task: execution is the time of the loop without gaps of more than 10 us."
+    return text
 
 
 def _table(rows: Sequence[dict[str, str]], headings: Sequence[str], late: Sequence[bool] = ()) -> Table:
