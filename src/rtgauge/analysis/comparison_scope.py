@@ -81,22 +81,37 @@ def timing_scopes(records: Sequence[Record]) -> list[Scope]:
 
 
 def scopes_of(records: Sequence[Record], metric: str | None) -> list[Scope]:
-    """A scope a task where every step is of a task set, one an operation where there are several, one a quantity of periodic and response tasks, else one.
+    """What is compared with what: one scope for everything where all steps have one quantity, else one a task, an operation, a probe and quantity.
 
     `metric`: which metric of the tasks is compared. Raises InputError for an unknown metric, or where there are no tasks.
     """
     steps = [step for record in records for step in record.steps]
-    if steps and all(step.tasks for step in steps):
-        metrics = [known.name for known in probe_of(steps[0]).metrics if known.compared]
-        chosen = metric or metrics[0]
-        if chosen not in metrics:
-            raise InputError(f"--metric {chosen} is none of {', '.join(metrics)}")
-        names = dict.fromkeys(counts.task for step in steps for counts in step.tasks)
-        return [Scope(f"Task {name}", task=name, metric=chosen) for name in names]
-    if metric is not None:
+    tasks = _task_scopes([step for step in steps if step.tasks], metric)
+    if metric is not None and not tasks:
         raise InputError("--metric chooses what is compared of the tasks of task sets: these records have other steps")
-    if has_several_operations(records):
-        operations = dict.fromkeys(name for step in steps if (name := operation(step)) is not None)
-        return [Scope(name[:1].upper() + name[1:], operation=name) for name in operations]
+    tabulated = has_several_operations(records)
+    operations = _operation_scopes(steps) if tabulated else []
     timing = timing_scopes(records)
-    return timing if len(timing) > 1 or any(scope.role is not None for scope in timing) else [EVERYTHING]
+    elsewhere = [step for step in steps if step.tasks or (tabulated and probe_of(step).microbenchmark)]
+    known = {scope.probe for scope in timing} | {step.key.probe for step in elsewhere}
+    others = {step.key.probe: step.total.metric for step in steps if step.key.probe not in known and step.total is not None}
+    scopes = [*operations, *timing, *(Scope(probe[:1].upper() + probe[1:], probe=probe, metric=of_probe) for probe, of_probe in others.items()), *tasks]
+    return scopes if tasks or operations or len(scopes) > 1 or any(scope.role is not None for scope in timing) else [EVERYTHING]
+
+
+def _task_scopes(steps: Sequence[Step], metric: str | None) -> list[Scope]:
+    """A scope a task of these steps of task sets."""
+    if not steps:
+        return []
+    metrics = [known.name for known in probe_of(steps[0]).metrics if known.compared]
+    chosen = metric or metrics[0]
+    if chosen not in metrics:
+        raise InputError(f"--metric {chosen} is none of {', '.join(metrics)}")
+    names = dict.fromkeys(counts.task for step in steps for counts in step.tasks)
+    return [Scope(f"Task {name}", task=name, metric=chosen) for name in names]
+
+
+def _operation_scopes(steps: Sequence[Step]) -> list[Scope]:
+    """A scope an operation of the microbenchmarks."""
+    operations = dict.fromkeys(name for step in steps if (name := operation(step)) is not None)
+    return [Scope(name[:1].upper() + name[1:], operation=name) for name in operations]

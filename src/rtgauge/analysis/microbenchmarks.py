@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
+from rtgauge.analysis.record_names import system_names
 from rtgauge.probe.registry import PROBES, probe_of
 from rtgauge.record.model import Model, Severity, worst_severity
-from rtgauge.system.fact_summary import brief
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rtgauge.record.model import Step
     from rtgauge.record.reader import Record
@@ -137,19 +137,12 @@ def _cost(operation: str, steps: Sequence[Step]) -> Cost | None:
     )
 
 
-def system_name(record: Record, step: Step) -> str:
-    """Host and kernel, as the paper names its systems by their kernels."""
-    target = next(iter(step.key.targets.values()), "local")
-    facts = brief(record.systems.get(target, {}))
-    return f"{facts['hostname'] or target}, {facts['kernel'] or 'kernel unknown'}"
-
-
-def _systems(record: Record) -> list[System]:
+def _systems(record: Record, names: Mapping[str, str]) -> list[System]:
     groups: dict[tuple[str, str, str], dict[str, list[Step]]] = {}
     for step in record.steps:
         measured = operation(step)
         if measured is not None:
-            line = (system_name(record, step), str(step.key.parameters["policy"]), step.key.load)
+            line = (names[step.id], str(step.key.parameters["policy"]), step.key.load)
             groups.setdefault(line, {}).setdefault(measured, []).append(step)
     systems: list[System] = []
     for (name, policy, load), operations in groups.items():
@@ -161,7 +154,7 @@ def _systems(record: Record) -> list[System]:
     return systems
 
 
-def _inversion(record: Record) -> list[LockAnswer]:
+def _inversion(record: Record, names: Mapping[str, str]) -> list[LockAnswer]:
     answers: list[LockAnswer] = []
     for step in record.steps:
         for result in step.results:
@@ -169,24 +162,22 @@ def _inversion(record: Record) -> list[LockAnswer]:
                 continue
             values = {key: value for key, value in result.values.items() if key in LockAnswer.model_fields}
             answers.append(
-                LockAnswer.model_validate(
-                    {"record": str(record.path), "name": system_name(record, step), "load": step.key.load, "lock": result.labels["lock"], **values}
-                )
+                LockAnswer.model_validate({"record": str(record.path), "name": names[step.id], "load": step.key.load, "lock": result.labels["lock"], **values})
             )
     return answers
 
 
-def _place(record: Record, step: Step) -> dict[str, Any]:
+def _place(record: Record, step: Step, names: Mapping[str, str]) -> dict[str, Any]:
     return {
         "record": str(record.path),
-        "name": system_name(record, step),
+        "name": names[step.id],
         "policy": str(step.key.parameters["policy"]),
         "load": step.key.load,
         "repeat": step.key.repeat,
     }
 
 
-def _noise(record: Record) -> list[NoiseAnswer]:
+def _noise(record: Record, names: Mapping[str, str]) -> list[NoiseAnswer]:
     answers: list[NoiseAnswer] = []
     for step in record.steps:
         for result in step.results:
@@ -204,28 +195,29 @@ def _noise(record: Record) -> list[NoiseAnswer]:
                 if series.labels.get("cpu") == cpu
             ]
             values = {key: result.values[key] for key in ("observed_ns", "taken_ns")}
-            answers.append(NoiseAnswer.model_validate({**_place(record, step), **values, "cpu": cpu, "causes": causes, "worst_mark": step.worst}))
+            answers.append(NoiseAnswer.model_validate({**_place(record, step, names), **values, "cpu": cpu, "causes": causes, "worst_mark": step.worst}))
     return answers
 
 
-def _happened(record: Record) -> list[Happened]:
+def _happened(record: Record, names: Mapping[str, str]) -> list[Happened]:
     happened: list[Happened] = []
     for step in record.steps:
         cost = probe_of(step).cost
         for result in step.results:
             if cost is not None and result.name == cost.result:
                 counts = {"met": result.values[cost.met], "tries": sum(int(result.values[key] or 0) for key in cost.tries)}
-                happened.append(Happened.model_validate({**_place(record, step), **counts, "operation": operation(step), "what": cost.met_name}))
+                happened.append(Happened.model_validate({**_place(record, step, names), **counts, "operation": operation(step), "what": cost.met_name}))
     return happened
 
 
 def microbenchmarks(records: Sequence[Record]) -> Microbenchmarks:
     """The microbenchmarks of these records; empty where they have none of these probes."""
+    named = list(zip(records, system_names(records), strict=True))
     return Microbenchmarks(
-        systems=[system for record in records for system in _systems(record)],
-        happened=[happened for record in records for happened in _happened(record)],
-        noise=[answer for record in records for answer in _noise(record)],
-        inversion=[answer for record in records for answer in _inversion(record)],
+        systems=[system for record, names in named for system in _systems(record, names)],
+        happened=[happened for record, names in named for happened in _happened(record, names)],
+        noise=[answer for record, names in named for answer in _noise(record, names)],
+        inversion=[answer for record, names in named for answer in _inversion(record, names)],
     )
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,6 +14,7 @@ import polars as pl
 
 from rtgauge.analysis.bootstrap import ENDLESS_NS, Stretches
 from rtgauge.analysis.comparison_scope import EVERYTHING, Scope
+from rtgauge.analysis.record_names import record_names
 from rtgauge.errors import InputError
 from rtgauge.record.histogram import OVERFLOW_BIN, bin_of, lower_ns, upper_ns
 from rtgauge.record.model import worst_severity
@@ -236,35 +236,6 @@ def _labels(traits: Sequence[Mapping[str, str]], records: Sequence[str], *, name
     if not named and len(set(labels)) == len(labels) and all(labels):
         return labels
     return [f"{record}, {label}" if label else record for record, label in zip(records, labels, strict=True)]
-
-
-def _made(record: Record) -> tuple[str, str] | None:
-    """Day and time at which the record was begun; None where it does not say."""
-    try:
-        moment = datetime.fromisoformat(record.run.created)
-    except ValueError:
-        return None
-    return f"{moment:%Y-%m-%d}", f"{moment:%H:%M:%S}"
-
-
-def record_names(records: Sequence[Record]) -> list[str]:
-    """A short name of each record that tells it from the others.
-
-    The one that the user gave; else, where its folder was renamed, the folder; else when it was begun: the time, with the date where the days differ.
-    """
-    made = [_made(record) for record in records]
-    one_day = len({moment[0] for moment in made if moment is not None}) == 1
-    folders = [record.path.resolve().name for record in records]
-    names: list[str] = []
-    for record, folder, moment in zip(records, folders, made, strict=True):
-        if moment is None or len(records) == 1 or folder.removesuffix(".partial") != record.run.id:
-            names.append(record.label or folder)
-        else:
-            names.append(record.label or (moment[1] if one_day else " ".join(moment)))
-    for distinct in (names, folders):
-        if len(set(distinct)) == len(distinct):
-            return distinct
-    return [str(record.path) for record in records]
 
 
 def sides_of(records: Sequence[Record], scope: Scope = EVERYTHING, *, force: bool = False, alike: bool = True) -> list[Side]:

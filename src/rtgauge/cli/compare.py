@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from rtgauge.analysis.comparison import Comparison
     from rtgauge.analysis.comparison_scope import Scope
+    from rtgauge.analysis.microbenchmarks import Microbenchmarks
     from rtgauge.analysis.sides import Side
     from rtgauge.record.model import Verdict
     from rtgauge.record.reader import Record
@@ -37,47 +38,29 @@ def _progress() -> tuple[Callable[[str, int, int], None] | None, Callable[[], No
     return (lambda activity, done, total: bar.update(task, description=activity, completed=done, total=total)), bar.stop
 
 
-def _operations(
-    records: Sequence[Record],
-    baseline: str | None,
-    timing: Timing,
-    verdicts: Mapping[str, Verdict],
-    *,
-    force: bool,
-    as_json: bool,
-    page: Path | None,
-    figures: Path | None,
-) -> None:
-    """Records of several operations, which have no common scale: a table of the cost of each on each system, and its figures."""
-    from rtgauge.analysis.comparison_scope import scopes_of
-    from rtgauge.analysis.microbenchmarks import microbenchmarks
+def _print_operations(benchmarks: Microbenchmarks) -> None:
+    """The tables of operations, which have no common scale: the cost of each on each system."""
+    from rich.text import Text
+
+    from rtgauge.cli.console import Console
+    from rtgauge.report.compare.terminal import print_grids
+    from rtgauge.report.microbenchmark_tables import conclusion, terminal_grids
+    from rtgauge.report.text import printable
+
+    console = Console()
+    if (sentence := conclusion(benchmarks)) is not None:
+        console.print(Text(printable(sentence), style="bold"))
+        console.print()
+    print_grids(terminal_grids(benchmarks, console.width), console)
+
+
+def _operation_chapters(benchmarks: Microbenchmarks, records: Sequence[Record], scopes: Sequence[Scope], baseline: str | None, *, force: bool) -> list[Chapter]:
+    """The tables of the operations and the figures of each."""
     from rtgauge.analysis.sides import pairs, sides_of
-
-    benchmarks = microbenchmarks(records)
-    if as_json:
-        typer.echo(benchmarks.model_dump_json(indent=1))
-    else:
-        from rich.text import Text
-
-        from rtgauge.cli.console import Console
-        from rtgauge.report.compare.terminal import print_grids
-        from rtgauge.report.microbenchmark_tables import conclusion, terminal_grids
-        from rtgauge.report.text import printable
-
-        console = Console()
-        if (sentence := conclusion(benchmarks)) is not None:
-            console.print(Text(printable(sentence), style="bold"))
-            console.print()
-        print_grids(terminal_grids(benchmarks, console.width), console)
-    if page is None and figures is None:
-        return
     from rtgauge.report.compare.chapters import operation_chapters
-    from rtgauge.report.compare.files import write
 
-    sides = [(part, sides_of(records, part, force=force)) for part in scopes_of(records, None)]
-    drawn = [(part, group, pairs(group, baseline) if len(group) > 1 else []) for part, group in sides]
-    chapters = [*operation_chapters(benchmarks, drawn), *_timing(records, timing)]
-    write(chapters, records, verdicts, page=page, figures=figures, say=lambda line: typer.echo(line, err=as_json))
+    sides = [(scope, sides_of(records, scope, force=force)) for scope in scopes]
+    return operation_chapters(benchmarks, [(scope, group, pairs(group, baseline) if len(group) > 1 else []) for scope, group in sides])
 
 
 def _timing(records: Sequence[Record], timing: Timing) -> list[Chapter]:
@@ -121,7 +104,7 @@ def compare(
     """Compare records, or the loads or deployments of one record.
 
     The first line says what is shown. Then quantile differences with confidence intervals, statistics and tails; with --details the papers'
-    selection and the settings that differ. Microbenchmarks are compared per operation, task sets per task.
+    selection and the settings that differ. What has no common scale is compared separately: each probe, each operation of microbenchmarks, each task.
 
     \b
     Examples:
@@ -133,6 +116,8 @@ def compare(
           two records, and what to call them
       rtgauge compare STOCK RT --figures figures
           two kernels: the papers' table of microbenchmarks, and figure files
+      rtgauge compare STOCK RT XENOMAI RTAI -o systems.html
+          four systems that were measured by one plan, on one page
       rtgauge compare TASKS --metric latency
           release latency of each task of a task set, idle and loaded
     """
@@ -140,8 +125,9 @@ def compare(
     from rtgauge.analysis.comparison import Options
     from rtgauge.analysis.comparison import compare as compare_sides
     from rtgauge.analysis.comparison_scope import EVERYTHING, scopes_of
-    from rtgauge.analysis.microbenchmarks import has_several_operations
-    from rtgauge.analysis.sides import pairs, record_names, sides_of
+    from rtgauge.analysis.microbenchmarks import has_several_operations, microbenchmarks
+    from rtgauge.analysis.record_names import record_names
+    from rtgauge.analysis.sides import pairs, sides_of
     from rtgauge.cli.options import duration_option, timing
     from rtgauge.cli.record_argument import open_records
     from rtgauge.errors import InputError
@@ -163,37 +149,54 @@ def compare(
         if requirement is None
         else {name: judge_run(requirement, record, step_labels(record))[0] for name, record in zip(record_names(opened), opened, strict=True)}
     )
-    if has_several_operations(opened):
-        _print_verdicts(verdicts, as_json=json)
-        _operations(opened, baseline, timing_options, verdicts, force=force, as_json=json, page=out, figures=figures)
-        raise typer.Exit(_status(verdicts))
+    benchmarks = microbenchmarks(opened) if has_several_operations(opened) else None
     compared: list[tuple[Scope, Comparison, list[Side], list[tuple[Side, Side]]]] = []
     progress, end = _progress()
     try:
-        groups = [(part, sides_of(opened, part, force=force)) for part in parts]
+        groups = [(part, sides_of(opened, part, force=force)) for part in parts if part.operation is None]
         comparable = [(part, sides) for part, sides in groups if len(sides) > 1]
-        for part, sides in groups if comparable else []:
-            if len(sides) < 2:
+        if comparable or benchmarks is not None:
+            for part, _ in (group for group in groups if group not in comparable):
                 typer.echo(f"left out: {part.title}: nothing to compare it with", err=True)
-        for part, sides in comparable or groups:  # for a single side `pairs` raises the error that says what to do
+        elif len(groups) > 1:
+            sides_of(opened, force=force)  # raises the error that names what differs
+        for part, sides in comparable if comparable or benchmarks is not None else groups:  # for a single side `pairs` raises the error that says what to do
             compared_pairs = pairs(sides, baseline)
             result = compare_sides(sides, compared_pairs, Options(alpha, within_ns, Scale(scale), intervals, tails), progress)
             compared.append((part, result.model_copy(update={"task": part.task, "title": part.title, "verdicts": verdicts}), sides, compared_pairs))
     finally:
         end()
     if json:
-        documents = [result.model_dump_json(indent=1) for _, result, _, _ in compared]
-        typer.echo(documents[0] if parts == [EVERYTHING] else f"[{','.join(documents)}]")
+        if benchmarks is not None:  # whose document has no place for them
+            _print_verdicts(verdicts, as_json=True)
+        typer.echo(_document(benchmarks, [result for _, result, _, _ in compared], one=parts == [EVERYTHING]))
     else:
         _print_verdicts(verdicts, as_json=False)
-        _print(compared, details=details)
+        if benchmarks is not None:
+            _print_operations(benchmarks)
+        _print(compared, details=details, after=benchmarks is not None)
     if out is not None or figures is not None:
         from rtgauge.report.compare.chapters import chapter_of
         from rtgauge.report.compare.files import write
 
-        chapters = [chapter_of(result, sides, chosen, part.title) for part, result, sides, chosen in compared]
-        write([*chapters, *_timing(opened, timing_options)], opened, verdicts, page=out, figures=figures, say=lambda line: typer.echo(line, err=json))
+        operations = [part for part in parts if part.operation is not None]
+        chapters = [
+            *([] if benchmarks is None else _operation_chapters(benchmarks, opened, operations, baseline, force=force)),
+            *(chapter_of(result, sides, chosen, part.title) for part, result, sides, chosen in compared),
+            *_timing(opened, timing_options),
+        ]
+        write(chapters, opened, verdicts, page=out, figures=figures, say=lambda line: typer.echo(line, err=json))
     raise typer.Exit(_status(verdicts))
+
+
+def _document(benchmarks: Microbenchmarks | None, comparisons: Sequence[Comparison], *, one: bool) -> str:
+    """The JSON document: a comparison where there is `one`, a list of them, the microbenchmarks, or an object with both."""
+    documents = [result.model_dump_json(indent=1) for result in comparisons]
+    of_each = documents[0] if one else f"[{','.join(documents)}]"
+    if benchmarks is None:
+        return of_each
+    operations = benchmarks.model_dump_json(indent=1)
+    return f'{{"operations": {operations}, "comparisons": {of_each}}}' if documents else operations
 
 
 def _print_verdicts(verdicts: Mapping[str, Verdict], *, as_json: bool) -> None:
@@ -216,7 +219,8 @@ def _status(verdicts: Mapping[str, Verdict]) -> int:
     return exit_status(list(verdicts.values()), [])
 
 
-def _print(compared: Sequence[tuple[Scope, Comparison, list[Side], list[tuple[Side, Side]]]], *, details: bool) -> None:
+def _print(compared: Sequence[tuple[Scope, Comparison, list[Side], list[tuple[Side, Side]]]], *, details: bool, after: bool) -> None:
+    """Each comparison with its title; `after`: something else was printed before."""
     from rich.text import Text
 
     from rtgauge.cli.console import Console
@@ -227,7 +231,7 @@ def _print(compared: Sequence[tuple[Scope, Comparison, list[Side], list[tuple[Si
 
     console = Console()
     for i, (part, result, sides, _) in enumerate(compared):
-        if i:
+        if i or after:
             console.print()
         if part.title:
             console.print(Text(printable(part.title), style="bold reverse"))
@@ -241,5 +245,5 @@ def _print(compared: Sequence[tuple[Scope, Comparison, list[Side], list[tuple[Si
             console.print()
             for note in folded_notes(result):
                 console.print(Text(printable(note)))
-    if not details:
+    if compared and not details:
         console.print(Text("In full with --details.", style="dim"))

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rtgauge.analysis.microbenchmarks import microbenchmarks
@@ -26,10 +25,9 @@ ANSWERS = {"starved": "starved", "not-starved": "not starved", "not-available": 
 
 
 def _names(results: Microbenchmarks) -> list[str]:
-    """What each line is called: policy and load always and where they differ; the record where nothing else tells two apart."""
+    """What each line is called: the system and the policy, and the load where it differs."""
     loads = len({system.load for system in results.systems}) > 1
-    names = [f"{system.name}, {system.policy}" + (f", {system.load}" if loads else "") for system in results.systems]
-    return [name if names.count(name) == 1 else f"{name} ({Path(system.record).name})" for name, system in zip(names, results.systems, strict=True)]
+    return [f"{system.name}, {system.policy}" + (f", {system.load}" if loads else "") for system in results.systems]
 
 
 def _cell(system: System, operation: str, figure: Callable[[Cost], float]) -> str:
@@ -124,7 +122,6 @@ def _where(answer: NoiseAnswer | Happened, every: Sequence[NoiseAnswer | Happene
         answer.policy,
         answer.load if len({other.load for other in every}) > 1 else "",
         f"#{answer.repeat}" if len({other.repeat for other in every}) > 1 else "",
-        Path(answer.record).name if len({other.record for other in every}) > len({other.name for other in every}) else "",
     ]
     return ", ".join(part for part in parts if part)
 
@@ -203,9 +200,8 @@ def inversion_grid(results: Microbenchmarks) -> Grid | None:
     """Whether the high task starved, by kind of lock; None where it was not measured."""
     if not results.inversion:
         return None
-    several = len({(answer.record, answer.load) for answer in results.inversion}) > 1
-    names = len({answer.name for answer in results.inversion}) > 1
-    rows = [[*([f"{answer.name if names else answer.record}, {answer.load}"] if several else []), *_answer(answer)] for answer in results.inversion]
+    several = len({(answer.name, answer.load) for answer in results.inversion}) > 1
+    rows = [[*([f"{answer.name}, {answer.load}"] if several else []), *_answer(answer)] for answer in results.inversion]
     limits = ", ".join(dict.fromkeys(format_duration(answer.limit_ns) for answer in results.inversion))
     columns = ["lock", "high task", "starved", "longest wait", "section", "sections"]
     notes = [

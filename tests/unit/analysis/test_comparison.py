@@ -14,7 +14,8 @@ import pytest
 
 from rtgauge.analysis.comparison import Comparison, Options, QuantileDifference, compare
 from rtgauge.analysis.comparison_conclusion import conclude
-from rtgauge.analysis.sides import Side, pairs, record_names, sides_of
+from rtgauge.analysis.record_names import record_names
+from rtgauge.analysis.sides import Side, pairs, sides_of
 from rtgauge.cli.main import main
 from rtgauge.cli.record_argument import open_records
 from rtgauge.errors import InputError
@@ -274,3 +275,43 @@ def test_a_requirement_judges_every_record(tmp_path, monkeypatch, capsys):
 def test_a_label_without_name_or_record_is_refused(label):
     with pytest.raises(InputError, match="write NAME=RECORD"):
         open_records([], [label])
+
+
+def mixed(tmp_path: Path, seed: int) -> Path:
+    """A record of wakeup, and of switch, whose costs have no scale in common with it."""
+    path = write_record(tmp_path, Shape(seconds=25, seed=seed, loads=("idle", "cpu"), marks=False))
+    file = max(path.glob("steps/*/step.json"))
+    step = json.loads(file.read_text(encoding="utf-8"))
+    step["key"] |= {"probe": "switch", "parameters": {"policy": "fifo", "tasks": 2}, "load": "idle"}
+    file.write_text(json.dumps(step), encoding="utf-8")
+    return path
+
+
+def test_each_probe_of_records_with_several_is_compared_separately_on_one_page(tmp_path, monkeypatch, capsys):
+    first, second = (mixed(tmp_path / str(seed), seed) for seed in (1, 2))
+    page = tmp_path / "both.html"
+    words = ("compare", "--label", f"stock={first}", "--label", f"rt={second}", "--no-tails")
+    status, out = run(monkeypatch, capsys, *words, "-o", page)
+    assert status == 0
+    assert out.startswith("Lowest worst case: ")
+    assert "stock, fifo" in out
+    assert out.count("\nWakeup\n") == 1
+    html = page.read_text(encoding="utf-8")
+    assert all(title in html for title in ("Worst case (ns)", ">Task switch<", ">Wakeup<", ">How often<"))
+    document = json.loads(run(monkeypatch, capsys, *words, "--json")[1])
+    assert [system["name"] for system in document["operations"]["systems"]] == ["stock", "rt"]
+    assert [comparison["title"] for comparison in document["comparisons"]] == ["Wakeup"]
+
+
+def test_records_without_a_common_probe_are_refused_with_what_differs(tmp_path, monkeypatch):
+    first, second = (write_record(tmp_path / str(seed), Shape(seconds=1, seed=seed, loads=("idle",), marks=False)) for seed in (1, 2))
+    file = next(second.glob("steps/*/step.json"))
+    step = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps(step | {"key": step["key"] | {"probe": "tire"}}), encoding="utf-8")
+    with pytest.raises(InputError, match=r"the probe is wakeup in .* and tire in"):
+        sides_of([Record.open(first), Record.open(second)])
+    monkeypatch.setattr(sys, "argv", ["rtgauge", "compare", str(first), str(second)])
+    monkeypatch.setattr("rtgauge.cli.main.make_patient", lambda: None)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2

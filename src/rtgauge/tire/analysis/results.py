@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from rtgauge.analysis.microbenchmarks import system_name
+from rtgauge.analysis.record_names import system_name
 from rtgauge.record.model import Model
 from rtgauge.tire.analysis.cost_model import CostModel, cost_model
 from rtgauge.tire.analysis.estimate import Estimate, mean_of

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""What records are called beside each other, and the systems that they were measured on."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from rtgauge.record.model import COKERNELS
+from rtgauge.system.fact_summary import brief
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.record.model import Step
+    from rtgauge.record.reader import Record
+
+
+def _made(record: Record) -> tuple[str, str] | None:
+    """Day and time at which the record was begun; None where it does not say."""
+    try:
+        moment = datetime.fromisoformat(record.run.created)
+    except ValueError:
+        return None
+    return f"{moment:%Y-%m-%d}", f"{moment:%H:%M:%S}"
+
+
+def record_names(records: Sequence[Record]) -> list[str]:
+    """A short name of each record that tells it from the others.
+
+    The one that the user gave; else, where its folder was renamed, the folder; else when it was begun: the time, with the date where the days differ.
+    """
+    made = [_made(record) for record in records]
+    one_day = len({moment[0] for moment in made if moment is not None}) == 1
+    folders = [record.path.resolve().name for record in records]
+    names: list[str] = []
+    for record, folder, moment in zip(records, folders, made, strict=True):
+        if moment is None or len(records) == 1 or folder.removesuffix(".partial") != record.run.id:
+            names.append(record.label or folder)
+        else:
+            names.append(record.label or (moment[1] if one_day else " ".join(moment)))
+    for distinct in (names, folders):
+        if len(set(distinct)) == len(distinct):
+            return distinct
+    return [str(record.path) for record in records]
+
+
+def system_name(record: Record, step: Step) -> str:
+    """Host and kernel, as Garre et al. (2014) name their systems by their kernels, and the co-kernel where one was measured."""
+    target = next(iter(step.key.targets.values()), "local")
+    facts = brief(record.systems.get(target, {}))
+    cokernel = COKERNELS.get(step.key.rt)
+    return f"{facts['hostname'] or target}, {facts['kernel'] or 'kernel unknown'}" + ("" if cokernel is None else f", {cokernel}")
+
+
+def system_names(records: Sequence[Record]) -> list[dict[str, str]]:
+    """For each record what the system of each of its steps (by its id) is called: what the user called the record, else `system_name`.
+
+    Where the name of a system is that of several records, each has the record's name too.
+    """
+    short = record_names(records)
+    named = any(record.label for record in records)
+    names = [{step.id: system_name(record, step) for step in record.steps} for record in records]
+    if named:
+        cokernels = [{step.id: COKERNELS.get(step.key.rt, "Linux") for step in record.steps} for record in records]
+        return [
+            {step: f"{name}, {kernel}" if len(set(of_record.values())) > 1 else name for step, kernel in of_record.items()}
+            for name, of_record in zip(short, cokernels, strict=True)
+        ]
+    owners = [name for of_record in names for name in set(of_record.values())]
+    return [
+        {step: name if owners.count(name) == 1 else f"{name} ({record})" for step, name in of_record.items()}
+        for record, of_record in zip(short, names, strict=True)
+    ]
