@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@ static const int stop_signals[] = {SIGINT, SIGTERM, SIGHUP};
 _Thread_local volatile sig_atomic_t commands_woken;
 
 static bool listening, going;
+static int wakes = -1;
 static char line[LINE_MAX_BYTES];
 static size_t line_length;
 
@@ -49,6 +51,7 @@ void commands_begin(bool listen)
 	signal(SIGPIPE, SIG_IGN);
 	listening = listen;
 	going = !listen;
+	wakes = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 }
 
 void commands_leave_to_main(void)
@@ -82,12 +85,17 @@ static void take_byte(char byte)
 
 void commands_wait(int64_t timeout_ns)
 {
-	struct pollfd in = {.fd = listening ? STDIN_FILENO : -1, .events = POLLIN};
+	struct pollfd in[] = {{.fd = listening ? STDIN_FILENO : -1, .events = POLLIN},
+			      {.fd = wakes, .events = POLLIN}};
 	struct timespec timeout = ns_timespec(timeout_ns);
 	char bytes[256];
 	ssize_t len;
 
-	if (atomic_load(&commands_stopped) || ppoll(&in, 1, timeout_ns < 0 ? NULL : &timeout, NULL) <= 0)
+	if (atomic_load(&commands_stopped) || ppoll(in, 2, timeout_ns < 0 ? NULL : &timeout, NULL) <= 0)
+		return;
+	if (in[1].revents)
+		(void)!read(wakes, bytes, sizeof(bytes));
+	if (!in[0].revents)
 		return;
 	len = read(STDIN_FILENO, bytes, sizeof(bytes));
 	if (len < 0 && (errno == EINTR || errno == EAGAIN))
@@ -99,6 +107,11 @@ void commands_wait(int64_t timeout_ns)
 	}
 	for (ssize_t i = 0; i < len; i++)
 		take_byte(bytes[i]);
+}
+
+void commands_wake(void)
+{
+	(void)!write(wakes, &(uint64_t){1}, sizeof(uint64_t));
 }
 
 bool commands_wait_go(void)

@@ -44,7 +44,10 @@ void commands_leave_to_main(void);
 /* Waits for `go`. false: stopped before. */
 bool commands_wait_go(void);
 
-/* Sleeps at most timeout_ns or until told to stop. */
+/* Sleeps at most timeout_ns, or until told to stop or woken. */
 void commands_wait(int64_t timeout_ns);
+
+/* Ends the first thread's commands_wait, or its next one. */
+void commands_wake(void);
 
 #endif

@@ -40,6 +40,8 @@ struct harness_options harness_options = {
 
 struct harness_shared harness_shared;
 
+static _Atomic unsigned int measuring; /* threads that are not done */
+
 static void *run(void *arg)
 {
 	struct harness_thread *t = arg;
@@ -70,6 +72,8 @@ static void *run(void *arg)
 	runtime_thread_end();
 	t->moved = t->usage_known && !t->free && sched_getcpu() != t->cpu;
 	atomic_store(&t->done, true);
+	if (atomic_fetch_sub(&measuring, 1) == 1)
+		commands_wake();
 	return NULL;
 }
 
@@ -93,6 +97,7 @@ int harness_thread_start(struct harness_thread *t)
 
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, PTHREAD_STACK_MIN + STACK);
+	atomic_fetch_add(&measuring, 1);
 	error = pthread_create(&t->thread, &attr, run, t);
 	pthread_attr_destroy(&attr);
 	if (error && harness_memory_limited())

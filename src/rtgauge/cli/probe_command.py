@@ -40,6 +40,8 @@ SAMPLES_HELP = "Write every sample to FILE: .csv, .parquet, or binary with one f
 REQUIRE_HELP = 'Requirement to check, e.g. "{bounds}<=200us".'
 SEARCH_HELP = "Search for the largest size that keeps every deadline, for each solver and number of threads (comma-separated lists)."
 REPEATS_HELP = "With --search: number of bisections, and of runs that confirm the result."
+AFTERWARDS = ("rtgauge.cli.conclusion",)
+"""Modules that a probe's command needs once it has measured."""
 JSON_HELP = "Print one JSON document; everything else goes to standard error."
 
 
@@ -205,7 +207,6 @@ def measure_probe(
     `parameters`: as in a plan; `required`: those without which the step is invalid; `samples`, `state`: files to write; `save`: where to keep the
     record, None: it is not kept; `wait`: for a machine that another run holds; `live_at`: address of the live page, None: there is none.
     """
-    from rtgauge.cli.conclusion import finish, judged
     from rtgauge.cli.options import wait_s
     from rtgauge.cli.progress_display import make_display
     from rtgauge.plan.plan import Overrides, make_plan
@@ -213,16 +214,19 @@ def measure_probe(
     from rtgauge.runner.interrupt import Interrupt
     from rtgauge.runner.run import start_run
     from rtgauge.runner.schedule import RunOptions
-    from rtgauge.verdict.answerable import check_answerable
-    from rtgauge.verdict.requirement import parse_requirement
-    from rtgauge.verdict.run_verdict import exit_status
 
-    requirement = parse_requirement(require) if require is not None else None
+    requirement = None
+    if require is not None:
+        from rtgauge.verdict.requirement import parse_requirement
+
+        requirement = parse_requirement(require)
     _check_files(samples, state)
     step = {"probe": name, "load": load, **(required or {})}
     overrides = Overrides(parameters=parameters, require=require, targets=[target])
     plan = make_plan({"name": f"probe-{name}", "step": [step]}, f"probe {name}", overrides)
     if requirement is not None:
+        from rtgauge.verdict.answerable import check_answerable
+
         check_answerable(requirement, plan.steps, f"probe {name}")
     display = make_display(one_step=True)
     with ExitStack() as stack:
@@ -232,9 +236,14 @@ def measure_probe(
             beside = next((path.parent for path in (samples, state) if path is not None), None)
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=".rtgauge-", dir=beside)))
         kept = save is not None
-        options = RunOptions(folder, ["rtgauge", *sys.argv[1:]], kept=kept, with_windows=kept or require is not None, wait_s=wait_s(wait))
+        options = RunOptions(
+            folder, ["rtgauge", *sys.argv[1:]], kept=kept, with_windows=kept or require is not None, late_imports=AFTERWARDS, wait_s=wait_s(wait)
+        )
         with Interrupt(display.stopping) as interrupt, display, listening(display, live_at) as progress:
             path, run, _ = start_run(plan, options, progress, interrupt)
+        from rtgauge.cli.conclusion import finish, judged
+        from rtgauge.verdict.run_verdict import exit_status
+
         record = Record.open(path)
         if run.left_out:
             raise MeasureError(f"{run.left_out[0].reason}; {run.left_out[0].remedy}")

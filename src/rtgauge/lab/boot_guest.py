@@ -11,11 +11,12 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, cast
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.lab import paths
 from rtgauge.lab.accelerator import choose
+from rtgauge.lab.boot_error import BootError
 from rtgauge.lab.disk import make_empty_disk
 from rtgauge.lab.guest import find_guest
 from rtgauge.lab.image import image_of, write_initrd_with
@@ -28,7 +29,6 @@ from rtgauge.lab.running_guests import (
     find_running,
     keep,
     kill,
-    last_console_lines,
     process_of,
     run_in,
     running_guest,
@@ -54,31 +54,6 @@ NO_MEMORY = "cannot set up guest memory"
 LITTLE_MIB = 512
 ROOM_MIB = 128
 """QEMU's own memory, approximately."""
-
-
-class BootError(MeasureError):
-    """The guest was booted but does not answer."""
-
-    guest = ""
-    console: bytes | None = None
-    """The end of its console: another boot starts a new file."""
-    _problem = _last_lines = ""
-
-    @classmethod
-    def of(cls, guest: str, problem: str) -> Self:
-        """The error for a guest, with the end of its console."""
-        last_lines = last_console_lines(guest)
-        error = cls(_message(problem, console_of(guest), last_lines))
-        error.guest, error.console, error._problem, error._last_lines = guest, end_of_console(guest), problem, last_lines
-        return error
-
-    def with_console(self, console: Path) -> str:
-        """The message with the path of a copy of the console."""
-        return _message(self._problem, console, self._last_lines)
-
-
-def _message(problem: str, console: Path, last_lines: str) -> str:
-    return f"{problem}; its console is in {console} and ends with: {last_lines}"
 
 
 class QemuEndedError(BootError):

@@ -22,7 +22,7 @@ Bins = Annotated[str, Field(pattern="^[A-Za-z0-9+/]*$")] | list[tuple[int, int]]
 class Line(BaseModel):
     """Base of all lines. Unknown keys of a newer engine are ignored."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", defer_build=True)
 
 
 class Hello(Line):
@@ -109,7 +109,7 @@ class Frame(Line):
 class OutlierLine(Outlier):
     """One of the largest latencies."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", defer_build=True)
     type: Literal["outlier"]
 
 
@@ -133,7 +133,7 @@ class Summary(Line):
 class MarkLine(Mark):
     """A mark that only the engine can make."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", defer_build=True)
     type: Literal["mark"]
 
 
@@ -150,14 +150,14 @@ class SegmentLine(Line):
 class CalibrationLine(Calibration):
     """One clock."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", defer_build=True)
     type: Literal["calibration"]
 
 
 class ResultLine(Result):
     """A result that is not a distribution."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", defer_build=True)
     type: Literal["result"]
 
 

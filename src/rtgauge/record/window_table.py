@@ -7,7 +7,6 @@ import importlib
 from typing import TYPE_CHECKING
 
 from rtgauge.record.files import whole_file
-from rtgauge.record.window_columns import WindowColumns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,8 +15,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from rtgauge.record.stream import Window
+    from rtgauge.record.window_columns import WindowColumns
 
-PACK_EVERY = 512
+PACK_EVERY = 2_048
 """Windows kept as objects before they are packed into a frame."""
 FIRST_PART, MOST_PART, PART_BYTES = 4_096, 8_192, 16 << 20
 """Windows in a part file; the first is smaller. It has fewer where they are wide: so many bytes in memory, which are about 1 MB on disk."""
@@ -72,6 +72,8 @@ class WindowTable:
 
     def windows(self) -> WindowColumns | pl.DataFrame:
         """As `frame`; where there are few, as columns, which need no polars."""
+        from rtgauge.record.window_columns import WindowColumns
+
         few = len(self._unpacked) == self.count and not (self._first_series or self._added_ns)
         return WindowColumns.of(self._unpacked) if few else self.frame()
 

@@ -17,12 +17,13 @@ from rtgauge.record.files import below_descriptor, check_name, check_own, checks
 from rtgauge.record.finder import PARTIAL
 from rtgauge.record.model import Run, Step
 from rtgauge.record.reader import BLOCKS, PARTS, STEP_ID, WINDOWS, Record, read_json, read_model
-from rtgauge.record.window_columns import WindowColumns
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import polars as pl
+
+    from rtgauge.record.window_columns import WindowColumns
 
 FOLDERS = ("steps", "targets")
 FOLDER_MODE = 0o775
@@ -219,6 +220,8 @@ class RecordWriter:
 
         Raises InputError or MeasureError; the step is then absent and the record otherwise unchanged.
         """
+        from rtgauge.record.window_columns import WindowColumns
+
         temporary, folder = self._temporary(step.id), self._place / "steps" / step.id
         with clear_errors(temporary, self.path):
             temporary.mkdir(FOLDER_MODE, exist_ok=True)
@@ -235,6 +238,7 @@ class RecordWriter:
 
     @staticmethod
     def _write_windows(windows: pl.DataFrame | WindowColumns, folder: Path) -> None:
+        from rtgauge.record.window_columns import WindowColumns
         from rtgauge.record.windows_file import write_windows
 
         frame = windows.frame() if isinstance(windows, WindowColumns) else windows

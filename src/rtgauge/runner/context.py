@@ -136,6 +136,8 @@ class RunContext:
     group: str | None = None
     """Where to measure while CPUs are set aside: a control group, or `cpus:LIST`."""
     isolated: list[int] = field(default_factory=list[int])
+    late_imports: Sequence[str] = ()
+    """Modules that the caller needs once a step is measured: imported while the first one warms up."""
     at_armed: Callable[[], None] | None = None
     """Called once the probe is armed: for settings of what the probe itself has made."""
     not_explained: str | None = None

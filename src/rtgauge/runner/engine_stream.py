@@ -17,8 +17,10 @@ from rtgauge.record.moment_writer import MomentWriter
 from rtgauge.record.stream import AnyLine, Armed, ErrorLine, Frame, MomentLine, SeriesLine, StreamResult, SymbolsLine, TraceFormatsLine, Window, parse_line
 from rtgauge.record.window_table import WindowTable
 from rtgauge.runner.context import NotHere, RunContext
+from rtgauge.runner.late_imports import RECORDING, import_late
 from rtgauge.runner.refusal import explain
 from rtgauge.target.target import Guarded, Target
+from rtgauge.units import NS_PER_S
 
 if TYPE_CHECKING:
     import polars as pl
@@ -145,6 +147,11 @@ class Measured:
         return set(self.peer.series) if self.peer.role == "master" else numbers - set(self.peer.series)
 
 
+def _warm_up_s(result: StreamResult) -> float:
+    warm_up_ns = result.hello.parameters.get("warm_up_ns") if result.hello is not None else None
+    return warm_up_ns / NS_PER_S if isinstance(warm_up_ns, int) else 0.0
+
+
 def follow(program: Guarded, context: RunContext, load: RunningLoad | None, log: Path, *, begin: Callable[[EngineStream], None] | None = None) -> EngineStream:
     """Read a probe's stream to its end: `go` when it is armed, `stop` when the user says so.
 
@@ -174,6 +181,7 @@ def follow(program: Guarded, context: RunContext, load: RunningLoad | None, log:
                         begin(stream)
                     program.say("go")
                     context.progress.phase("measuring")
+                    import_late((*RECORDING, *context.late_imports), _warm_up_s(stream.result))
                 if load is not None and time.monotonic() - checked_s > LOAD_CHECK_S:
                     load.check()
                     checked_s = time.monotonic()

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import rtgauge
 from rtgauge.errors import InputError, MeasureError, RtgaugeError
-from rtgauge.lab.boot_guest import BootError
+from rtgauge.lab.boot_error import BootError
 from rtgauge.plan.plan import Plan
 from rtgauge.probe.calibrate import PROBE as CALIBRATE
 from rtgauge.record.model import Calibration, LeftOut, Mark, Run, Severity, Step, StepKey
@@ -24,7 +24,6 @@ from rtgauge.record.reader import Record
 from rtgauge.record.stream import StreamResult, parse_line
 from rtgauge.record.writer import PARTIAL, RecordWriter
 from rtgauge.runner.context import STOPPED_EARLY, DeploymentStrategy, Progress, RunContext, is_emulated, now_utc
-from rtgauge.runner.deploy_boot import BootDeployments
 from rtgauge.runner.deploy_live import LiveDeployments, held_deployment, isolated_in
 from rtgauge.runner.engine_stream import LAST_WORDS_S
 from rtgauge.runner.feasibility import accepted_steps, on_target, possible_steps
@@ -39,7 +38,6 @@ from rtgauge.system.rules import read_rules, rule_paths
 from rtgauge.target.address import LAB
 from rtgauge.target.factory import console
 from rtgauge.target.opener import TargetOpener
-from rtgauge.target.ssh import SshTarget
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.target import Target
 from rtgauge.units import NS_PER_S, format_cpu_list
@@ -76,7 +74,9 @@ def start_run(
         if not steps:
             raise MeasureError(f"no step of the plan can be measured here: {left_out[0].reason}; {left_out[0].remedy}")
         for name in targets:
-            contexts[name] = _context(name, targets, plan, deployments[name], progress, interrupt, kept=options.kept)
+            contexts[name] = replace(
+                _context(name, targets, plan, deployments[name], progress, interrupt, kept=options.kept), late_imports=options.late_imports
+            )
         held: list[Mark] = []
         accepted: list[StepKey] = []
         for name, context in list(contexts.items()):
@@ -249,6 +249,9 @@ def _deployments(plan: Plan, target: Target, progress: Progress, interrupt: Inte
     """How deployments come into force on a target; a guest that is booted for them is left as it was found when `stack` ends."""
     if not plan.by_boot or target.name not in plan.targets:
         return LiveDeployments(target)
+    from rtgauge.runner.deploy_boot import BootDeployments
+    from rtgauge.target.ssh import SshTarget
+
     assert isinstance(target, SshTarget)  # noqa: S101 - a plan with deployments by boot has guests only
     deployments = BootDeployments(target, interrupt, progress.phase)
     stack.callback(deployments.leave)

@@ -36,6 +36,8 @@ class RunOptions:
     """Whether the record needs its windows: to be judged, drawn, compared."""
     hold_ns: int = 15 * 60 * NS_PER_S
     """How long another machine goes on, beyond its longest step, after the connection broke and while nobody resumes."""
+    late_imports: Sequence[str] = ()
+    """Modules that the caller needs once a step is measured."""
     wait_s: float = 0.0
     """How long to wait for a machine that another run holds."""
 

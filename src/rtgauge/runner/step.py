@@ -13,12 +13,8 @@ from rtgauge.errors import MeasureError
 from rtgauge.load import registry as loads
 from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.probe import registry as probes
-from rtgauge.record.explain_report import explain_marks, explain_report
 from rtgauge.record.model import LoadReport, Mark, RunSegment, SeriesSummary, Severity, Step, StepKey, TaskCounts
-from rtgauge.record.samples_summary import summarise_samples, with_samples
 from rtgauge.record.stream import StreamResult
-from rtgauge.record.summary import summarise_step
-from rtgauge.record.windows import merge, numbers_of
 from rtgauge.runner import instrument_step, peer_step
 from rtgauge.runner.context import Abandoned, LoadFailed, RunContext, abandon, is_emulated, now_utc
 from rtgauge.runner.engine_start import start_engine
@@ -209,6 +205,8 @@ def measure_step(step_id: str, key: StepKey, context: RunContext, folder: Path) 
     done = _put_together(step_id, step, context, measured, report, changed)
     peer_step.target_of("master", key, context).fetch(folder)
     if key.parameters.get("samples"):
+        from rtgauge.record.samples_summary import summarise_samples, with_samples
+
         done.series = [
             with_samples(series, summarise_samples(folder / f"samples-{series.series}.i64")) if series.series in measured.sampled else series
             for series in done.series
@@ -218,6 +216,10 @@ def measure_step(step_id: str, key: StepKey, context: RunContext, folder: Path) 
 
 def _put_together(step_id: str, begun: StepInProgress, context: RunContext, measured: Measured, report: LoadReport, changed: dict[str, Any]) -> Step:
     """The record's step. Raises MeasureError where the engine said nothing."""
+    from rtgauge.record.explain_report import explain_marks, explain_report
+    from rtgauge.record.summary import summarise_step
+    from rtgauge.record.windows import numbers_of
+
     key, result, windows = begun.key, measured.result, measured.windows
     outer = measured.instrument.series if measured.instrument is not None and measured.from_histogram else []
     summary = summarise_step(windows, [line.model_dump() for line in result.series], [line.model_dump() for line in result.summaries], without_summary=outer)
@@ -309,6 +311,8 @@ def task_counts(series: list[SeriesSummary], windows: pl.DataFrame | WindowColum
 
 def _on_time(windows: pl.DataFrame | WindowColumns, tardiness: int) -> int:
     """Activations with a tardiness of 0, which has a bin of its own."""
+    from rtgauge.record.windows import merge
+
     merged = merge(windows, tardiness)
     return sum(int(count) for at, count in zip(merged.bins, merged.counts, strict=True) if at == 0)
 

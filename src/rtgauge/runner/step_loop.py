@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from rtgauge.errors import EXIT_INTERRUPTED, RtgaugeError
-from rtgauge.lab.running_guests import all_running
 from rtgauge.record.model import LeftOut, Mark, Run, Severity, Step, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
@@ -48,6 +47,8 @@ def machine_marks(target: str, facts: Mapping[str, Any]) -> list[Mark]:
         if counts_instructions(facts):
             detail += "; its clock counts instructions (QEMU's -icount), so that other work of the host does not show"
         return [Mark(name="emulated", severity=Severity.NOTE, detail=detail)]
+    from rtgauge.lab.running_guests import all_running
+
     guests = [running.name for running in all_running()] if target == LOCAL else []
     if not guests:
         return []

@@ -12,9 +12,6 @@ from rtgauge.target.address import parse_address
 from rtgauge.target.engine_path import installed_engines
 from rtgauge.target.lease import LEASE_NS
 from rtgauge.target.local import LocalTarget, read_local
-from rtgauge.target.ssh import SshTarget, read_files, session_name
-from rtgauge.target.ssh_connection import SshConnection
-from rtgauge.target.ssh_folder import REMOVE, install
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
@@ -32,6 +29,8 @@ def open_target(name: str, run_id: str, label: str, *, lease_ns: int = LEASE_NS,
     address = parse_address(name)
     if address is None:
         return LocalTarget(run_id, label)
+    from rtgauge.target.ssh import SshTarget, session_name
+
     return SshTarget(located(address), run_id, label, lease_ns=lease_ns, session=session_name(session))
 
 
@@ -73,6 +72,10 @@ def reader(name: str) -> Generator[tuple[str, Callable[[Iterable[str]], Mapping[
 
         yield platform.machine(), read_local
         return
+    from rtgauge.target.ssh import read_files
+    from rtgauge.target.ssh_connection import SshConnection
+    from rtgauge.target.ssh_folder import REMOVE, install
+
     connection = SshConnection(located(address))
     try:
         here = install(connection)
