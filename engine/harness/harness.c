@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/samples_file.h"
 #include "base/stream.h"
+#include "harness/peer_process.h"
 #include "harness/clock_cost.h"
 #include "harness/refusal.h"
 #include "rt/clock.h"
@@ -204,6 +205,8 @@ static int open_probe(struct harness *h, int argc, char **argv)
 
 	if (!status)
 		status = runtime_check(argv[0], h->table, h->option_count);
+	if (!status && !h->peer)
+		status = runtime_join();
 	if (status)
 		return status;
 	stream_begin(&h->j);
@@ -389,6 +392,8 @@ static void begin_series(struct harness *h, struct series *s)
 void harness_go(struct harness *h)
 {
 	runtime_go();
+	if (RUNTIME_IS_COKERNEL && h->peer && h->peer->pid)
+		peer_process_go(h->peer);
 	explain_go(clock_now_ns(CLOCK_MONOTONIC) + harness_options.warm_up_ns - explain_warm_up_ns());
 	for (unsigned int i = 0; i < h->thread_count; i++)
 		sem_post(&harness_shared.gate);
@@ -498,6 +503,15 @@ static void tell_mode_switches(const struct harness *h, struct json *j)
 				t->cpu, (long long)count, cause ? ", the last time for " : "",
 				cause ? cause : "");
 	}
+	if (RUNTIME_COUNTS_SWITCHES && h->peer && h->peer->started) {
+		counted++;
+		sum = h->peer->switches < 0 || sum < 0 ? -1 : sum + h->peer->switches;
+		if (h->peer->switches > 0)
+			stream_mark(
+				j, "mode-switches", SEVERITY_DOUBTFUL, -1,
+				"the process beside this one, on CPU %d, was handed to Linux %lld times while it was measured: latencies of Linux are among these",
+				h->peer->cpu, (long long)h->peer->switches);
+	}
 	if (!RUNTIME_COUNTS_SWITCHES)
 		sum = runtime_switches_of_all();
 	if (!RUNTIME_COUNTS_SWITCHES && sum > 0)
@@ -505,7 +519,7 @@ static void tell_mode_switches(const struct harness *h, struct json *j)
 			j, "mode-switches", SEVERITY_DOUBTFUL, -1,
 			"threads were handed to Linux %lld times while it measured (the co-kernel counts those of the whole machine together): latencies of Linux may be among these",
 			(long long)sum);
-	else if (!RUNTIME_COUNTS_SWITCHES && sum < 0)
+	else if (sum < 0)
 		stream_mark(j, "mode-switches", SEVERITY_NOTE, -1,
 			    "how often threads were handed to Linux while it measured is unknown");
 	stream_result(j, "cokernel");

@@ -151,6 +151,8 @@ int harness_thread_start(struct harness_thread *t);
  * thread sleeps does not wake it. */
 void harness_threads_stop(struct harness_thread *const *threads, unsigned int count);
 
+struct peer_process;
+
 /* A probe. */
 struct harness {
 	/* the probe's, constant */
@@ -173,6 +175,8 @@ struct harness {
 	struct series **series;
 	struct harness_thread **measurers; /* of each series: whose usage is told with it; or NULL */
 	unsigned int series_count;
+	struct peer_process *peer; /* which the probe starts and ends in between; or NULL: then the process joins a
+				    * co-kernel before `make`, else in it */
 
 	/* the harness's */
 	struct json j;

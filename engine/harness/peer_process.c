@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,9 +21,13 @@
 #include "rt/clock.h"
 #include "rt/memory.h"
 #include "rt/policy.h"
+#include "rt/runtime.h"
+#include "rt/usage.h"
 
 #define READY_NS (5 * NS_PER_S)
 #define BUSY_MAX_US 2000000UL /* so long it may run without a sleep at a real-time policy */
+
+static int64_t before; /* its switches to Linux when it was let go */
 
 /* How far it has come; the first page of what is shared. */
 struct start {
@@ -64,9 +69,11 @@ static int settle(int cpu)
 	error = cpuset_pin(&own);
 	if (!error && harness_options.memory_lock)
 		error = memory_lock(); /* a lock is not inherited */
+	if (!error && runtime_join())
+		error = EIO; /* it has said why */
 	if (!error)
 		error = policy_set((enum policy)harness_options.policy, (int)harness_options.priority);
-	return error;
+	return error ? error : runtime_thread_begin();
 }
 
 static bool wait_ready(const struct start *start)
@@ -81,7 +88,8 @@ static bool wait_ready(const struct start *start)
 	return true;
 }
 
-int peer_process_start(struct peer_process *peer, int cpu, void (*work)(void *arg), void *arg)
+int peer_process_start(struct peer_process *peer, int cpu, int (*prepare)(void *arg), void (*work)(void *arg),
+		       void *arg)
 {
 	struct start *start = peer_process_memory(sizeof(*start));
 	pid_t engine = getpid();
@@ -89,6 +97,7 @@ int peer_process_start(struct peer_process *peer, int cpu, void (*work)(void *ar
 	if (!start)
 		return harness_no_memory();
 	peer->cpu = cpu;
+	peer->started = true;
 	peer->pid = fork();
 	if (peer->pid < 0)
 		return error_line(STATUS_CANNOT_MEASURE, "internal", "no second process: %s",
@@ -97,12 +106,16 @@ int peer_process_start(struct peer_process *peer, int cpu, void (*work)(void *ar
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != engine)
 			_exit(0);
-		atomic_store(&start->error, settle(cpu));
+		int error = settle(cpu);
+
+		atomic_store(&start->error, error ? error : prepare(arg));
 		atomic_store(&start->ready, true);
 		if (!atomic_load(&start->error))
 			work(arg);
 		_exit(0);
 	}
+	if (runtime_join())
+		return STATUS_CANNOT_MEASURE;
 	if (!wait_ready(start)) {
 		peer_process_end(peer);
 		return error_line(
@@ -135,11 +148,25 @@ bool peer_process_lives(struct peer_process *peer)
 	return false;
 }
 
+void peer_process_go(struct peer_process *peer)
+{
+	before = usage_mode_switches(peer->pid);
+	peer->switches = -1;
+}
+
+static void count_switches(struct peer_process *peer)
+{
+	int64_t switches = usage_mode_switches(peer->pid);
+
+	peer->switches = before < 0 || switches < 0 ? -1 : switches - before;
+}
+
 void peer_process_end(struct peer_process *peer)
 {
 	if (!peer->pid)
 		return;
-	kill(peer->pid, SIGKILL);
+	count_switches(peer);
+	syscall(SYS_kill, peer->pid, SIGKILL); /* Linux's: a co-kernel has a kill of its own */
 	while (waitpid(peer->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	peer->pid = 0;

@@ -8,22 +8,30 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct peer_process {
 	pid_t pid; /* 0: there is none */
+	bool started;
 	int cpu;
 	char died[96]; /* how it ended by itself; empty: it did not */
+	int64_t switches; /* to Linux while it was measured, known when it has ended; -1: unknown */
 };
 
 /* Zeroed memory that the two share; NULL: none is left. Never freed. */
 void *peer_process_memory(size_t size);
 
 /*
- * Starts it on this CPU, before any thread is started; it calls work(arg), which does not return, and is
- * ready when this returns. 0, or the exit status after an `error` line.
+ * Starts it on this CPU, before any thread is started and before this process joins a co-kernel; it calls
+ * prepare(arg), which gives 0 or an errno, and work(arg), which does not return, and is ready in between when
+ * this returns. 0, or the exit status after an `error` line.
  */
-int peer_process_start(struct peer_process *peer, int cpu, void (*work)(void *arg), void *arg);
+int peer_process_start(struct peer_process *peer, int cpu, int (*prepare)(void *arg), void (*work)(void *arg),
+		       void *arg);
+
+/* It is measured from now on. */
+void peer_process_go(struct peer_process *peer);
 
 /* Whether it still runs; `died` says how it ended else. */
 bool peer_process_lives(struct peer_process *peer);

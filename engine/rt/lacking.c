@@ -18,6 +18,8 @@ static const char *chosen(const struct option_entry *entry)
 {
 	if (entry->kind == OPTION_CHOICE)
 		return entry->choices[*(const int *)entry->value];
+	if (entry->kind == OPTION_TEXT)
+		return *(const char *const *)entry->value;
 	return entry->kind == OPTION_FLAG && *(const bool *)entry->value ? "on" : NULL;
 }
 
@@ -31,7 +33,7 @@ int lacking_choice(const char *name, const struct lacking *lacking, const char *
 			const char *choice = chosen(&table[i]);
 
 			if (choice && !strcmp(lacking->option, table[i].name) &&
-			    !strcmp(lacking->choice, choice))
+			    (!lacking->choice || !strcmp(lacking->choice, choice)))
 				return error_line(STATUS_USAGE, "runtime",
 						  "%s has no --%s %s; choose another, or leave --rt out",
 						  name, table[i].name, choice);

@@ -9,8 +9,8 @@
 #include "base/options.h"
 #include "verbs.h"
 
-/* A choice of an option that the co-kernel lacks; verb NULL: of every probe. A table ends with option NULL.
- */
+/* A choice of an option that the co-kernel lacks, or, choice NULL, an option of text; verb NULL: of every probe.
+ * A table ends with option NULL. */
 struct lacking {
 	const char *verb, *option, *choice;
 };

@@ -38,6 +38,13 @@ enum { RUNTIME_FIRES_EARLY = 0, RUNTIME_COUNTS_SWITCHES = 1 };
  * such probe. */
 int runtime_begin(const struct verb *verb);
 
+/*
+ * After that, and after a process beside this one was forked: this process belongs to the co-kernel from now on,
+ * whose calls it can make, and must not fork any more. Again: nothing. 0, or the exit status after an `error`
+ * line.
+ */
+int runtime_join(void);
+
 /* After the options are read: what the co-kernel lacks. 0, or the exit status after an `error` line. */
 int runtime_check(const char *verb, const struct option_entry *table, size_t count);
 
@@ -70,6 +77,11 @@ enum { RUNTIME_IS_COKERNEL = 0, RUNTIME_FIRES_EARLY = 0, RUNTIME_COUNTS_SWITCHES
 static inline int runtime_begin(const struct verb *verb)
 {
 	(void)verb;
+	return 0;
+}
+
+static inline int runtime_join(void)
+{
 	return 0;
 }
 

@@ -30,6 +30,17 @@ void usage_read(int schedstat, struct usage *usage);
  * in any case. 0 where it has gone. */
 int64_t usage_cpu_ns(pid_t tid, clockid_t clock);
 
+/* How often a co-kernel handed another thread, also of another process, to Linux; -1: unknown. */
+#ifdef RTGAUGE_COBALT
+int64_t usage_mode_switches(pid_t tid);
+#else
+static inline int64_t usage_mode_switches(pid_t tid)
+{
+	(void)tid;
+	return -1;
+}
+#endif
+
 /* CPU time of the calling thread up to now. On a co-kernel Linux's clock of it would hand the thread to
  * Linux. */
 #ifdef RTGAUGE_COKERNEL

@@ -14,8 +14,7 @@
 
 #define AT_ONCE 64
 
-/* Both roles are this engine's and nothing more is said of the path. */
-static int check(const char *rest, enum path_role role, const char *name)
+int loop_check(const char *rest, enum path_role role, const char *name)
 {
 	if (*rest)
 		return error_line(STATUS_USAGE, "path", "--path %s takes nothing behind it, and has '%.60s'",
@@ -28,7 +27,7 @@ static int check(const char *rest, enum path_role role, const char *name)
 	return 0;
 }
 
-static int refused(const char *name)
+int loop_refused(const char *name)
 {
 	return error_line(STATUS_CANNOT_MEASURE, "method", "there is no %s here (%s); choose another --path",
 			  name, strerror(errno));
@@ -58,7 +57,7 @@ static int receive_numbers(struct path_end *end, struct edge *edge)
 
 static int open_eventfd(const char *rest, enum path_role role, bool both_ways, struct path_end *ends)
 {
-	int status = check(rest, role, path_eventfd.name);
+	int status = loop_check(rest, role, path_eventfd.name);
 
 	if (status)
 		return status;
@@ -66,7 +65,7 @@ static int open_eventfd(const char *rest, enum path_role role, bool both_ways, s
 	if (both_ways)
 		ends[PATH_SLAVE].out = ends[PATH_MASTER].in = eventfd(0, EFD_CLOEXEC);
 	if (ends[PATH_SLAVE].in < 0 || (both_ways && ends[PATH_MASTER].in < 0))
-		return refused("eventfd");
+		return loop_refused("eventfd");
 	return 0;
 }
 
@@ -101,12 +100,12 @@ const struct path_kind path_eventfd = {
 
 static int open_pipe(const char *rest, enum path_role role, bool both_ways, struct path_end *ends)
 {
-	int status = check(rest, role, path_pipe.name), there[2], back[2];
+	int status = loop_check(rest, role, path_pipe.name), there[2], back[2];
 
 	if (status)
 		return status;
 	if (pipe2(there, O_CLOEXEC) || (both_ways && pipe2(back, O_CLOEXEC)))
-		return refused("pipe");
+		return loop_refused("pipe");
 	ends[PATH_SLAVE].in = there[0];
 	ends[PATH_MASTER].out = there[1];
 	if (both_ways) {
@@ -128,13 +127,13 @@ const struct path_kind path_pipe = {
 
 static int open_socketpair(const char *rest, enum path_role role, bool both_ways, struct path_end *ends)
 {
-	int status = check(rest, role, path_socketpair.name), fds[2];
+	int status = loop_check(rest, role, path_socketpair.name), fds[2];
 
 	(void)both_ways;
 	if (status)
 		return status;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds))
-		return refused("socketpair");
+		return loop_refused("socketpair");
 	ends[PATH_MASTER].in = ends[PATH_MASTER].out = fds[0];
 	ends[PATH_SLAVE].in = ends[PATH_SLAVE].out = fds[1];
 	return 0;
@@ -164,7 +163,7 @@ static int bind_socket(struct sockaddr_in *own)
 
 static int open_udp(const char *rest, enum path_role role, bool both_ways, struct path_end *ends)
 {
-	int status = check(rest, role, path_loop_udp.name), fds[2];
+	int status = loop_check(rest, role, path_loop_udp.name), fds[2];
 	struct sockaddr_in own[2];
 
 	(void)both_ways;
@@ -173,11 +172,11 @@ static int open_udp(const char *rest, enum path_role role, bool both_ways, struc
 	for (int i = 0; i < 2; i++) {
 		fds[i] = bind_socket(&own[i]);
 		if (fds[i] < 0)
-			return refused("UDP over 127.0.0.1");
+			return loop_refused("UDP over 127.0.0.1");
 	}
 	for (int i = 0; i < 2; i++) {
 		if (connect(fds[i], (struct sockaddr *)&own[1 - i], sizeof(own[0])))
-			return refused("UDP over 127.0.0.1");
+			return loop_refused("UDP over 127.0.0.1");
 		ends[i].in = ends[i].out = fds[i];
 	}
 	return 0;

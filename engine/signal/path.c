@@ -6,12 +6,13 @@
 #include "base/error.h"
 #include "harness/cpus.h"
 #include "harness/harness.h"
+#include "rt/runtime.h"
 #include "signal/wire.h"
 
 const char *const path_role_names[] = {"master", "slave", "both", NULL};
 
-static const struct path_kind *const kinds[] = {&path_eventfd, &path_pipe, &path_socketpair, &path_loop_udp,
-						&path_udp,     &path_gpio, &path_wire};
+static const struct path_kind *const kinds[] = {&path_eventfd,  &path_pipe, &path_socketpair, &path_mqueue,
+						&path_loop_udp, &path_udp,  &path_gpio,	      &path_wire};
 
 /* The kind that the text begins with; *rest is what follows it. */
 static const struct path_kind *kind_of(const char *text, const char **rest)
@@ -39,7 +40,12 @@ int path_open(const char *text, enum path_role role, bool both_ways, struct path
 	if (!kind)
 		return error_line(
 			STATUS_USAGE, "path",
-			"--path %.100s: there are loop:eventfd, loop:pipe, loop:socketpair, loop:udp, udp:HOST:PORT, gpio:CHIP:LINES and wire",
+			"--path %.100s: there are loop:eventfd, loop:pipe, loop:socketpair, loop:mqueue, loop:udp, udp:HOST:PORT, gpio:CHIP:LINES and wire",
+			text);
+	if (RUNTIME_IS_COKERNEL && !kind->on_cokernel)
+		return error_line(
+			STATUS_USAGE, "path",
+			"--path %.100s is of Linux, and hands threads to it: on a co-kernel there is loop:mqueue; choose it, or leave --rt out",
 			text);
 	ends[PATH_MASTER] = ends[PATH_SLAVE] = (struct path_end){.kind = kind, .in = -1, .out = -1};
 	ends[PATH_SLAVE].slave = true;
@@ -72,7 +78,24 @@ int path_open_for_kernel(const char *text, enum path_role role, bool both_ways,
 		text);
 }
 
-struct role_options role_options = {.path = "loop:eventfd", .role = PATH_BOTH, .slave_cpu = -1};
+int path_join(struct path_end *end)
+{
+	return end->kind->join ? end->kind->join(end) : 0;
+}
+
+int roles_join(struct path_end *ends)
+{
+	int status = runtime_join(), error = 0;
+
+	if (!status && role_options.role == PATH_BOTH && role_options.space == SPACE_USER)
+		error = path_join(&ends[PATH_MASTER]);
+	if (error)
+		return error_line(STATUS_CANNOT_MEASURE, "method", "--path %.100s: %s", role_options.path,
+				  strerror(error));
+	return status;
+}
+
+struct role_options role_options = {.path = RUNTIME_IS_COKERNEL ? "loop:mqueue" : "loop:eventfd", .role = PATH_BOTH, .slave_cpu = -1};
 
 /* The master's CPU where the slave's was chosen: another one, unless the same was asked for. */
 static int other_than(const struct cpuset *measured, int slave)

@@ -37,6 +37,7 @@ struct path_kind {
 	const char *name; /* what --path begins with */
 	bool numbered;	  /* edges carry their numbers */
 	bool stamped;	  /* edges have the kernel's time stamp */
+	bool on_cokernel; /* a measuring thread stays with the co-kernel on it */
 
 	/*
 	 * Opens what the role needs of the path: ends[PATH_MASTER], ends[PATH_SLAVE]. rest: of --path behind
@@ -45,11 +46,20 @@ struct path_kind {
 	 */
 	int (*open)(const char *rest, enum path_role role, bool both_ways, struct path_end *ends);
 
+	/*
+	 * Of a co-kernel, in the process that uses this end, the slave's first: what cannot be done before.
+	 * NULL: nothing. 0 or an errno.
+	 */
+	int (*join)(struct path_end *end);
+
 	/* Makes an edge. 0 or an errno. */
 	int (*send)(struct path_end *end, int64_t number);
 
 	/* Waits for an edge and takes it. 0 or an errno; EINTR: a signal came. */
 	int (*receive)(struct path_end *end, struct edge *edge);
+
+	/* Of a co-kernel: the same until a time of CLOCK_MONOTONIC. ETIMEDOUT: none came. */
+	int (*receive_until)(struct path_end *end, struct edge *edge, int64_t until_ns);
 };
 
 struct path_end {
@@ -79,12 +89,26 @@ int path_open(const char *text, enum path_role role, bool both_ways, struct path
 int path_open_for_kernel(const char *text, enum path_role role, bool both_ways,
 			 struct path_kernel_end *kernel, struct path_end *ends);
 
+/* The end joins the co-kernel. 0 or an errno. */
+int path_join(struct path_end *end);
+
+/* In the engine itself, when a slave beside it is ready: it joins the co-kernel, and so does its end. 0, or the
+ * exit status after an `error` line. */
+int roles_join(struct path_end *ends);
+
+/* Of a path within one engine: both roles are this engine's and nothing more is said of it. 0, or the exit
+ * status after an `error` line. */
+int loop_check(const char *rest, enum path_role role, const char *name);
+
+/* The `error` line: errno says why there is no such thing. */
+int loop_refused(const char *name);
+
 /* The lines of gpio:REST; those of the kernel's task, if there is one, are looked up and not opened. */
 int gpio_open_lines(const char *rest, enum path_role role, bool both_ways, struct path_kernel_end *kernel,
 		    struct path_end *ends);
 
-extern const struct path_kind path_eventfd, path_pipe, path_socketpair, path_loop_udp, path_udp, path_gpio,
-	path_wire;
+extern const struct path_kind path_eventfd, path_pipe, path_socketpair, path_mqueue, path_loop_udp, path_udp,
+	path_gpio, path_wire;
 
 struct role_options {
 	const char *path;

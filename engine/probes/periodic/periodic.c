@@ -235,7 +235,7 @@ static int make_observer(int cpu)
 	observer = observer_new(&ends[PATH_SLAVE]);
 	if (!observer)
 		return harness_no_memory();
-	return role_options.role == PATH_BOTH ? peer_process_start(&peer, cpu, observer_watch, observer) : 0;
+	return role_options.role == PATH_BOTH ? peer_process_start(&peer, cpu, observer_join, observer_watch, observer) : 0;
 }
 
 static void make_thread(const int cpu[2])
@@ -271,6 +271,8 @@ static int make(struct harness *h)
 		status = open_path(cpu[PATH_MASTER]);
 	if (!status)
 		status = make_observer(cpu[PATH_SLAVE]);
+	if (!status)
+		status = roles_join(ends);
 	if (status)
 		return status;
 	if (!edges_make(&edges) || (role_options.role != PATH_SLAVE && !toggler_make(&toggler)) ||
@@ -371,6 +373,7 @@ static struct harness harness = {
 	.conclude = conclude,
 	.threads = threads,
 	.thread_count = 1,
+	.peer = &peer,
 	.series = shown,
 	.measurers = measurers,
 };

@@ -126,6 +126,13 @@ struct observer *observer_new(struct path_end *end)
 	return o;
 }
 
+int observer_join(void *arg)
+{
+	struct observer *o = arg;
+
+	return path_join(o->end);
+}
+
 /* The measured path: wait for an edge, read the clock, store. */
 void observer_watch(void *arg)
 {

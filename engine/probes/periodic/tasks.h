@@ -33,6 +33,9 @@ struct observer {
 /* In memory that a peer shares. NULL: there is none left. */
 struct observer *observer_new(struct path_end *end);
 
+/* As a peer, before: its end of the path. 0 or an errno. arg: a struct observer. */
+int observer_join(void *arg);
+
 /* Watches until harness_shared.stop, or, as a peer, until it is ended. arg: a struct observer. */
 void observer_watch(void *arg);
 

@@ -6,10 +6,13 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "harness/harness.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
+#include "rt/runtime.h"
 
 #define ROOM 16384
 #define ALONE_STIMULI 10 /* after so many lost ones, or so long, and no answer ever: nobody is there */
@@ -56,22 +59,33 @@ static __attribute__((noinline)) void count_noise(struct master *m, const struct
 	}
 }
 
+/* An edge until it is due: 0, or an errno, of which ETIMEDOUT means that there is none. */
+static int receive_until(struct path_end *end, struct edge *edge, int64_t due_ns)
+{
+	int64_t left_ns = due_ns - clock_now_ns(CLOCK_MONOTONIC);
+	struct timespec left = ns_timespec(left_ns > 0 ? left_ns : 0);
+	struct pollfd in = {.fd = end->in, .events = POLLIN};
+	int ready;
+
+	if (RUNTIME_IS_COKERNEL)
+		return end->kind->receive_until(end, edge, due_ns);
+	ready = ppoll(&in, 1, &left, NULL);
+	return ready > 0 ? end->kind->receive(end, edge) : ready ? errno : ETIMEDOUT;
+}
+
 /* Until it is due; what comes meanwhile is noise. false: told to stop. */
 static bool wait_gap(struct master *m, int64_t due_ns)
 {
-	struct pollfd in = {.fd = m->end->in, .events = POLLIN};
 	struct edge edge;
 
 	for (;;) {
-		int64_t left_ns = due_ns - clock_now_ns(CLOCK_MONOTONIC);
-		struct timespec left = ns_timespec(left_ns > 0 ? left_ns : 0);
-		int ready = ppoll(&in, 1, &left, NULL);
+		int error = receive_until(m->end, &edge, due_ns);
 
 		if (atomic_load_explicit(&harness_shared.stop, memory_order_relaxed))
 			return false;
-		if (ready > 0 && !m->end->kind->receive(m->end, &edge))
+		if (!error)
 			count_noise(m, &edge, m->number + 1);
-		else if (ready == 0)
+		else if (error == ETIMEDOUT)
 			return true;
 	}
 }
@@ -226,5 +240,5 @@ void master_give_up(struct master *m, int64_t timeout_ns)
 		return;
 	atomic_store(&m->given_up_ns, waiting_ns);
 	if (!atomic_load(&m->thread.done))
-		pthread_kill(m->thread.thread, SIGUSR1);
+		syscall(SYS_tgkill, getpid(), m->thread.tid, SIGUSR1); /* a co-kernel has a pthread_kill of its own */
 }

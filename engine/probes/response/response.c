@@ -265,7 +265,7 @@ static int make_slave(int cpu)
 	slave = slave_new(&ends[PATH_SLAVE], role_options.role == PATH_SLAVE || options.trace_instance);
 	if (!slave)
 		return harness_no_memory();
-	return role_options.role == PATH_BOTH ? peer_process_start(&peer, cpu, slave_answer, slave) : 0;
+	return role_options.role == PATH_BOTH ? peer_process_start(&peer, cpu, slave_join, slave_answer, slave) : 0;
 }
 
 static bool make_master(void)
@@ -356,6 +356,8 @@ static int make(struct harness *h)
 		status = open_path(cpu[PATH_SLAVE]);
 	if (!status)
 		status = make_slave(cpu[PATH_SLAVE]);
+	if (!status)
+		status = roles_join(ends);
 	if (status)
 		return status;
 	if (role_options.role == PATH_SLAVE && role_options.space == SPACE_KERNEL)
@@ -470,6 +472,7 @@ static struct harness harness = {
 	.explained = explained,
 	.threads = threads,
 	.thread_count = 1,
+	.peer = &peer,
 	.series = all_series,
 	.measurers = measurers,
 };

@@ -38,6 +38,13 @@ static void note(struct slave *s, const struct edge *edge, int64_t woke_ns)
 	slot_ring_push(&s->ring);
 }
 
+int slave_join(void *arg)
+{
+	struct slave *s = arg;
+
+	return path_join(s->end);
+}
+
 void slave_answer(void *arg)
 {
 	struct slave *s = arg;

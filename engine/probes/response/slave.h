@@ -31,6 +31,9 @@ struct slave {
 /* In memory that a peer shares. NULL: there is none left. */
 struct slave *slave_new(struct path_end *end, bool noting);
 
+/* As a peer, before: its end of the path. 0 or an errno. arg: a struct slave. */
+int slave_join(void *arg);
+
 /* Answers until harness_shared.stop, or, as a peer, until it is ended. arg: a struct slave. */
 void slave_answer(void *arg);
 

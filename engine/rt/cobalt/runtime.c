@@ -25,7 +25,9 @@ static const struct lacking lacking[] = {
 	{NULL, "policy", "deadline"},
 	{NULL, "explain", "on"},
 	{"wakeup", "space", "kernel"},
-	{"periodic", "space", "user"}, /* its lines are Linux's */
+	{"response", "space", "kernel"},
+	{"response", "trace-instance", NULL},
+	{"periodic", "timer", "timerfd"},
 	{"semaphore", "method", "eventfd"},
 	{"semaphore", "method", "pipe"},
 	{"inversion", "lock", "futex"},
@@ -33,10 +35,10 @@ static const struct lacking lacking[] = {
 	{NULL, NULL, NULL},
 };
 
-static const char *const probes[] = {"inversion", "noise",   "periodic", "preempt", "semaphore",
+static const char *const probes[] = {"inversion", "noise",  "periodic", "preempt", "response", "semaphore",
 				     "switch",	  "taskset", "tire",	 "wakeup",  NULL};
 
-static bool beginning;
+static bool joined, beginning;
 static _Atomic int last_reason;
 
 /* The library ends the process where it cannot go on, after a line of its own on standard error. */
@@ -90,10 +92,7 @@ static int refuse_access(void)
 int runtime_begin(const struct verb *verb)
 {
 	int error = lacking_probe("Cobalt", probes, verb);
-	static char *const name[] = {(char *)"rtgauge-engine-cobalt", NULL};
-	struct sigaction debug = {.sa_sigaction = on_sigdebug, .sa_flags = SA_SIGINFO};
-	char *const *argv = name;
-	int argc = 1, device;
+	int device;
 
 	if (error)
 		return error;
@@ -106,7 +105,19 @@ int runtime_begin(const struct verb *verb)
 		return refuse_access();
 	if (device >= 0)
 		close(device);
-	beginning = true;
+	return 0;
+}
+
+int runtime_join(void)
+{
+	static char *const name[] = {(char *)"rtgauge-engine-cobalt", NULL};
+	struct sigaction debug = {.sa_sigaction = on_sigdebug, .sa_flags = SA_SIGINFO};
+	char *const *argv = name;
+	int argc = 1;
+
+	if (joined)
+		return 0;
+	joined = beginning = true;
 	atexit(left_early);
 	xenomai_init(&argc, &argv);
 	beginning = false;

@@ -35,6 +35,13 @@ int64_t usage_own_cpu_ns(void)
 	return (int64_t)stat.xtime;
 }
 
+int64_t usage_mode_switches(pid_t tid)
+{
+	struct cobalt_threadstat stat;
+
+	return cobalt_thread_stat(tid, &stat) ? -1 : (int64_t)stat.msw;
+}
+
 int64_t usage_cpu_ns(pid_t tid, clockid_t clock)
 {
 	struct cobalt_threadstat stat;

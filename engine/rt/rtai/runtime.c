@@ -125,6 +125,11 @@ int runtime_begin(const struct verb *verb)
 	return 0;
 }
 
+int runtime_join(void)
+{
+	return 0;
+}
+
 int runtime_check(const char *verb, const struct option_entry *table, size_t count)
 {
 	return lacking_choice("RTAI", lacking, verb, table, count);
