@@ -175,8 +175,8 @@ struct harness {
 	struct series **series;
 	struct harness_thread **measurers; /* of each series: whose usage is told with it; or NULL */
 	unsigned int series_count;
-	struct peer_process *peer; /* which the probe starts and ends in between; or NULL: then the process joins a
-				    * co-kernel before `make`, else in it */
+	struct peer_process *peer; /* which the probe starts and ends in between; or NULL: then the process
+				    * joins a co-kernel before `make`, else in it */
 
 	/* the harness's */
 	struct json j;

@@ -15,7 +15,7 @@ struct peer_process {
 	pid_t pid; /* 0: there is none */
 	bool started;
 	int cpu;
-	char died[96]; /* how it ended by itself; empty: it did not */
+	char died[96];	  /* how it ended by itself; empty: it did not */
 	int64_t switches; /* to Linux while it was measured, known when it has ended; -1: unknown */
 };
 

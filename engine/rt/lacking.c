@@ -23,6 +23,15 @@ static const char *chosen(const struct option_entry *entry)
 	return entry->kind == OPTION_FLAG && *(const bool *)entry->value ? "on" : NULL;
 }
 
+static int refuse(const char *name, const struct lacking *lacking, const char *choice)
+{
+	if (lacking->written)
+		return error_line(STATUS_USAGE, "runtime", "%s has no %s: leave it out, or leave --rt out",
+				  name, lacking->written);
+	return error_line(STATUS_USAGE, "runtime", "%s has no --%s %s; choose another, or leave --rt out",
+			  name, lacking->option, choice);
+}
+
 int lacking_choice(const char *name, const struct lacking *lacking, const char *verb,
 		   const struct option_entry *table, size_t count)
 {
@@ -34,9 +43,7 @@ int lacking_choice(const char *name, const struct lacking *lacking, const char *
 
 			if (choice && !strcmp(lacking->option, table[i].name) &&
 			    (!lacking->choice || !strcmp(lacking->choice, choice)))
-				return error_line(STATUS_USAGE, "runtime",
-						  "%s has no --%s %s; choose another, or leave --rt out",
-						  name, table[i].name, choice);
+				return refuse(name, lacking, choice);
 		}
 	}
 	return 0;

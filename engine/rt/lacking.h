@@ -9,10 +9,11 @@
 #include "base/options.h"
 #include "verbs.h"
 
-/* A choice of an option that the co-kernel lacks, or, choice NULL, an option of text; verb NULL: of every probe.
- * A table ends with option NULL. */
+/* A choice of an option that the co-kernel lacks, or, choice NULL, an option of text; verb NULL: of every
+ * probe. A table ends with option NULL. */
 struct lacking {
 	const char *verb, *option, *choice;
+	const char *written; /* what people write, where that is not the option and its choice */
 };
 
 /* 0, or the exit status after an `error` line: the verb is none of these probes, which end with NULL. `name`:

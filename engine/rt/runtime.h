@@ -39,9 +39,9 @@ enum { RUNTIME_FIRES_EARLY = 0, RUNTIME_COUNTS_SWITCHES = 1 };
 int runtime_begin(const struct verb *verb);
 
 /*
- * After that, and after a process beside this one was forked: this process belongs to the co-kernel from now on,
- * whose calls it can make, and must not fork any more. Again: nothing. 0, or the exit status after an `error`
- * line.
+ * After that, and after a process beside this one was forked: this process belongs to the co-kernel from now
+ * on, whose calls it can make, and must not fork any more. Again: nothing. 0, or the exit status after an
+ * `error` line.
  */
 int runtime_join(void);
 

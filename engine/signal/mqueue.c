@@ -35,7 +35,8 @@ static int join_mqueue(struct path_end *end)
 	for (int queue = 0; queue < 2 && names[queue][0] && !error; queue++) {
 		bool reads = end->slave == (queue == 0);
 
-		error = open_queue(queue, create | (reads ? O_RDONLY : O_WRONLY), reads ? &end->in : &end->out);
+		error = open_queue(queue, create | (reads ? O_RDONLY : O_WRONLY),
+				   reads ? &end->in : &end->out);
 		if (!end->slave || error)
 			mq_unlink(names[queue]);
 	}
@@ -73,8 +74,8 @@ static int receive_mqueue(struct path_end *end, struct edge *edge)
 	return 0;
 }
 
-/* A co-kernel's queue is no descriptor of Linux that could be waited for beside a time. What came until then is
- * taken by then: a time that has passed does not wait. */
+/* A co-kernel's queue is no descriptor of Linux that could be waited for beside a time. What came until then
+ * is taken by then: a time that has passed does not wait. */
 static int receive_until_mqueue(struct path_end *end, struct edge *edge, int64_t until_ns)
 {
 	const struct timespec until = ns_timespec(until_ns), passed = {0};

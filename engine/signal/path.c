@@ -11,7 +11,7 @@
 
 const char *const path_role_names[] = {"master", "slave", "both", NULL};
 
-static const struct path_kind *const kinds[] = {&path_eventfd,  &path_pipe, &path_socketpair, &path_mqueue,
+static const struct path_kind *const kinds[] = {&path_eventfd,	&path_pipe, &path_socketpair, &path_mqueue,
 						&path_loop_udp, &path_udp,  &path_gpio,	      &path_wire};
 
 /* The kind that the text begins with; *rest is what follows it. */
@@ -95,7 +95,8 @@ int roles_join(struct path_end *ends)
 	return status;
 }
 
-struct role_options role_options = {.path = RUNTIME_IS_COKERNEL ? "loop:mqueue" : "loop:eventfd", .role = PATH_BOTH, .slave_cpu = -1};
+struct role_options role_options = {
+	.path = RUNTIME_IS_COKERNEL ? "loop:mqueue" : "loop:eventfd", .role = PATH_BOTH, .slave_cpu = -1};
 
 /* The master's CPU where the slave's was chosen: another one, unless the same was asked for. */
 static int other_than(const struct cpuset *measured, int slave)

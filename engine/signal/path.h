@@ -92,8 +92,8 @@ int path_open_for_kernel(const char *text, enum path_role role, bool both_ways,
 /* The end joins the co-kernel. 0 or an errno. */
 int path_join(struct path_end *end);
 
-/* In the engine itself, when a slave beside it is ready: it joins the co-kernel, and so does its end. 0, or the
- * exit status after an `error` line. */
+/* In the engine itself, when a slave beside it is ready: it joins the co-kernel, and so does its end. 0, or
+ * the exit status after an `error` line. */
 int roles_join(struct path_end *ends);
 
 /* Of a path within one engine: both roles are this engine's and nothing more is said of it. 0, or the exit

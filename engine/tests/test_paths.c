@@ -10,7 +10,7 @@
 #include "tests/check.h"
 #include "tests/cm.h"
 
-static const char *const all[] = {"loop:eventfd", "loop:pipe",		 "loop:socketpair",
+static const char *const all[] = {"loop:eventfd", "loop:pipe",		 "loop:socketpair", "loop:mqueue",
 				  "loop:udp",	  "udp:127.0.0.1:17113", "udp:[::1]:17113"};
 #define ALL (sizeof(all) / sizeof(all[0]))
 

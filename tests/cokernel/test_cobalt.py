@@ -34,6 +34,10 @@ def results(step: dict[str, Any], name: str) -> list[dict[str, Any]]:
         ("preempt", *SHORT),
         *(("semaphore", *SHORT, "--method", method) for method in ("semaphore", "mutex", "condition", "mqueue", "signal")),
         ("tire", "--nodes", "48", "--duration", "500ms"),
+        ("periodic", *SHORT),
+        ("periodic", *SHORT, "--role", "both", "--policy", "rr"),
+        ("response", *SHORT),
+        ("response", *SHORT, "--interval", "5ms"),
     ],
     ids=" ".join,
 )
@@ -63,10 +67,23 @@ def test_locks_against_inversion(xenomai: str):
     assert answers["futex"] not in ("starved", "not-starved")
 
 
-def test_what_cobalt_lacks_is_refused_before_anything_runs(xenomai: str):
-    refused = rtgauge("probe", "semaphore", "--method", "pipe", "--rt", "cobalt", "--target", xenomai)
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("semaphore", "--method", "pipe"), "Cobalt has no --method pipe"),
+        (("inversion", "--lock", "futex"), "Cobalt has no --lock futex"),
+        (("taskset", "--task", "name=a,period=10ms,execution=1ms", "--policy", "deadline"), "Cobalt has no --policy deadline"),
+        (("wakeup", "--space", "kernel"), "Cobalt has no --space kernel"),
+        (("wakeup", "--explain"), "Cobalt has no --explain:"),
+        (("response", "--path", "loop:pipe"), "on a co-kernel there is loop:mqueue"),
+        (("response", "--trace-parts"), "Cobalt has no --trace-parts:"),
+    ],
+    ids=["method", "lock", "policy", "space", "explain", "path", "trace-parts"],
+)
+def test_what_cobalt_lacks_is_refused_before_anything_runs(xenomai: str, words: tuple[str, ...], message: str):
+    refused = rtgauge("probe", *words, "--rt", "cobalt", "--target", xenomai)
     assert refused.returncode == 2
-    assert "method pipe is of Linux" in refused.stderr
+    assert message in refused.stderr
 
 
 def test_the_facts_name_cobalt(xenomai: str):

@@ -14,7 +14,7 @@ import pytest
 from tests.engine.stream import CPUS, POLICY, Live, Stream, children, refused, run
 
 pytestmark = pytest.mark.engine
-PATHS = ["loop:eventfd", "loop:pipe", "loop:socketpair", "loop:udp"]
+PATHS = ["loop:eventfd", "loop:pipe", "loop:socketpair", "loop:mqueue", "loop:udp"]
 
 
 def periodic(engine: Path, *words: str, **options: Any) -> Stream:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 pytestmark = pytest.mark.engine
-LOOPS = ["loop:eventfd", "loop:pipe", "loop:socketpair", "loop:udp"]
+LOOPS = ["loop:eventfd", "loop:pipe", "loop:socketpair", "loop:mqueue", "loop:udp"]
 MARK = b"rtgauge1"
 MASTER_PRIORITY = 98
 PPOLL = {"x86_64": 271, "aarch64": 73, "armv7l": 336}

@@ -18,7 +18,7 @@ from rtgauge.target.engine_path import cokernel_engine
 if TYPE_CHECKING:
     from pathlib import Path
 
-ON_COBALT = ("wakeup", "noise", "switch", "preempt", "semaphore", "inversion", "taskset", "tire")
+ON_COBALT = ("wakeup", "periodic", "response", "noise", "switch", "preempt", "semaphore", "inversion", "taskset", "tire")
 LEAST = {"taskset": {"task": [{"name": "a", "period": "10ms", "execution": "1ms"}]}, "watch": {"pid": 1}}
 
 
@@ -26,6 +26,8 @@ LEAST = {"taskset": {"task": [{"name": "a", "period": "10ms", "execution": "1ms"
 def test_the_engine_is_not_told_what_it_runs_on(name: str):
     probe = PROBES[name]
     written = LEAST.get(name, {})
+    if "path" in probe.parameters.model_fields:
+        written = {**written, "path": "loop:mqueue"}
     on_linux, on_cobalt = normalise(probe, written, "x"), normalise(probe, {**written, "rt": "cobalt"}, "x")
     assert (on_linux["rt"], on_cobalt["rt"]) == ("linux", "cobalt")
     assert probe.arguments(on_linux, None) == probe.arguments(on_cobalt, None)
@@ -37,24 +39,18 @@ def test_other_probes_do_not_take_it(name: str):
         normalise(PROBES[name], {**LEAST.get(name, {}), "rt": "cobalt"}, "x")
 
 
-@pytest.mark.parametrize(
-    ("name", "written", "words"),
-    [
-        ("wakeup", {"policy": "deadline"}, "policy deadline is of Linux"),
-        ("wakeup", {"space": "kernel"}, "space kernel is of Linux"),
-        ("wakeup", {"explain": True}, "explain is of Linux"),
-        ("wakeup", {"timer": "timerfd"}, "timer timerfd is of Linux"),
-        ("taskset", {"policy": "deadline"}, "policy deadline is of Linux"),
-        ("semaphore", {"method": "eventfd"}, "method eventfd is of Linux"),
-        ("semaphore", {"method": "pipe"}, "method pipe is of Linux"),
-        ("inversion", {"lock": "futex"}, "lock futex is of Linux"),
-    ],
-)
-def test_what_a_cokernel_lacks_is_refused_by_name(name: str, written: dict[str, object], words: str):
-    given = {**LEAST.get(name, {}), **written}
-    normalise(PROBES[name], given, "x")
-    with pytest.raises(InputError, match=words):
-        normalise(PROBES[name], {**given, "rt": "cobalt"}, "x")
+@pytest.mark.parametrize("name", ["periodic", "response"])
+def test_a_line_that_stays_with_the_cokernel_is_the_default(name: str):
+    assert normalise(PROBES[name], {"rt": "cobalt"}, "x")["path"] == "loop:mqueue"
+    assert normalise(PROBES[name], {}, "x")["path"] == "loop:eventfd"
+    assert normalise(PROBES[name], {"rt": "cobalt", "path": "loop:pipe"}, "x")["path"] == "loop:pipe"  # which its engine refuses
+
+
+@pytest.mark.parametrize("written", [{"peer": "ssh://desk", "path": "udp:board:7000"}, {"instrument": "serial:/dev/ttyACM0", "path": "gpio:gpiochip0:1,2"}])
+def test_two_machines_and_a_cokernel_are_refused(written: dict[str, str]):
+    name = next(iter(written))
+    with pytest.raises(InputError, match=f"{name} needs a line of Linux"):
+        normalise(PROBES["response"], {**written, "rt": "cobalt"}, "x")
 
 
 def test_an_unknown_runtime_is_refused():

@@ -235,7 +235,9 @@ static int make_observer(int cpu)
 	observer = observer_new(&ends[PATH_SLAVE]);
 	if (!observer)
 		return harness_no_memory();
-	return role_options.role == PATH_BOTH ? peer_process_start(&peer, cpu, observer_join, observer_watch, observer) : 0;
+	return role_options.role == PATH_BOTH
+		       ? peer_process_start(&peer, cpu, observer_join, observer_watch, observer)
+		       : 0;
 }
 
 static void make_thread(const int cpu[2])

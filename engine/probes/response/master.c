@@ -76,7 +76,7 @@ static int receive_until(struct path_end *end, struct edge *edge, int64_t due_ns
 /* Until it is due; what comes meanwhile is noise. false: told to stop. */
 static bool wait_gap(struct master *m, int64_t due_ns)
 {
-	struct edge edge;
+	struct edge edge = {.count = 1};
 
 	for (;;) {
 		int error = receive_until(m->end, &edge, due_ns);
@@ -240,5 +240,6 @@ void master_give_up(struct master *m, int64_t timeout_ns)
 		return;
 	atomic_store(&m->given_up_ns, waiting_ns);
 	if (!atomic_load(&m->thread.done))
-		syscall(SYS_tgkill, getpid(), m->thread.tid, SIGUSR1); /* a co-kernel has a pthread_kill of its own */
+		syscall(SYS_tgkill, getpid(), m->thread.tid,
+			SIGUSR1); /* a co-kernel has a pthread_kill of its own */
 }

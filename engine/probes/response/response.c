@@ -265,7 +265,9 @@ static int make_slave(int cpu)
 	slave = slave_new(&ends[PATH_SLAVE], role_options.role == PATH_SLAVE || options.trace_instance);
 	if (!slave)
 		return harness_no_memory();
-	return role_options.role == PATH_BOTH ? peer_process_start(&peer, cpu, slave_join, slave_answer, slave) : 0;
+	return role_options.role == PATH_BOTH
+		       ? peer_process_start(&peer, cpu, slave_join, slave_answer, slave)
+		       : 0;
 }
 
 static bool make_master(void)

@@ -22,20 +22,20 @@
 
 /* Of the options of a probe that it has: what Cobalt does not. A choice that is not named stays. */
 static const struct lacking lacking[] = {
-	{NULL, "policy", "deadline"},
-	{NULL, "explain", "on"},
-	{"wakeup", "space", "kernel"},
-	{"response", "space", "kernel"},
-	{"response", "trace-instance", NULL},
-	{"periodic", "timer", "timerfd"},
-	{"semaphore", "method", "eventfd"},
-	{"semaphore", "method", "pipe"},
-	{"inversion", "lock", "futex"},
-	{"wakeup", "timer", "timerfd"}, /* with 3.2.7 a read of it did not come back */
-	{NULL, NULL, NULL},
+	{NULL, "policy", "deadline", NULL},
+	{NULL, "explain-instance", NULL, "--explain"},
+	{"wakeup", "space", "kernel", NULL},
+	{"response", "space", "kernel", NULL},
+	{"response", "trace-instance", NULL, "--trace-parts"},
+	{"periodic", "timer", "timerfd", NULL},
+	{"semaphore", "method", "eventfd", NULL},
+	{"semaphore", "method", "pipe", NULL},
+	{"inversion", "lock", "futex", NULL},
+	{"wakeup", "timer", "timerfd", NULL}, /* with 3.2.7 a read of it did not come back */
+	{NULL, NULL, NULL, NULL},
 };
 
-static const char *const probes[] = {"inversion", "noise",  "periodic", "preempt", "response", "semaphore",
+static const char *const probes[] = {"inversion", "noise",   "periodic", "preempt", "response", "semaphore",
 				     "switch",	  "taskset", "tire",	 "wakeup",  NULL};
 
 static bool joined, beginning;

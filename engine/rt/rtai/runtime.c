@@ -27,21 +27,21 @@ static const char *const probes[] = {"wakeup",	  "switch",  "preempt", "semaphor
 
 /* Of the options of a probe that it has: what RTAI does not. A choice that is not named stays. */
 static const struct lacking lacking[] = {
-	{NULL, "policy", "rr"},
-	{NULL, "policy", "other"},
-	{NULL, "policy", "deadline"},
-	{NULL, "explain", "on"},
-	{NULL, "space", "kernel"},
-	{NULL, "timer", "timerfd"},
-	{"semaphore", "method", "mutex"},
-	{"semaphore", "method", "condition"},
-	{"semaphore", "method", "eventfd"},
-	{"semaphore", "method", "pipe"},
-	{"semaphore", "method", "mqueue"},
-	{"semaphore", "method", "signal"},
-	{"inversion", "lock", "ceiling-mutex"},
-	{"inversion", "lock", "futex"},
-	{NULL, NULL, NULL},
+	{NULL, "policy", "rr", NULL},
+	{NULL, "policy", "other", NULL},
+	{NULL, "policy", "deadline", NULL},
+	{NULL, "explain-instance", NULL, "--explain"},
+	{NULL, "space", "kernel", NULL},
+	{NULL, "timer", "timerfd", NULL},
+	{"semaphore", "method", "mutex", NULL},
+	{"semaphore", "method", "condition", NULL},
+	{"semaphore", "method", "eventfd", NULL},
+	{"semaphore", "method", "pipe", NULL},
+	{"semaphore", "method", "mqueue", NULL},
+	{"semaphore", "method", "signal", NULL},
+	{"inversion", "lock", "ceiling-mutex", NULL},
+	{"inversion", "lock", "futex", NULL},
+	{NULL, NULL, NULL, NULL},
 };
 
 _Thread_local bool lxrt_hard;

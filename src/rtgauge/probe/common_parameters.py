@@ -55,28 +55,6 @@ FIRST_CPU: Any = Field(default=None, alias="cpu", description="the first of thes
 """For probes that measure on one CPU."""
 
 
-NOT_ON_A_COKERNEL: dict[str, tuple[Any, ...]] = {
-    "space": ("kernel",),
-    "policy": ("deadline",),
-    "explain": (True,),
-    "method": ("eventfd", "pipe"),
-    "lock": ("futex",),
-    "timer": ("timerfd",),  # Cobalt has one; with 3.2.7 its read never came back here
-}
-"""Parameter -> values that are of Linux alone."""
-
-
-def check_cokernel(parameters: dict[str, Any]) -> None:
-    """Raises ValueError for what a co-kernel lacks or is measured without."""
-    rt = parameters["rt"]
-    if rt == "linux":
-        return
-    found = [(name, value) for name, values in NOT_ON_A_COKERNEL.items() if (value := parameters.get(name)) in values and name in parameters]
-    for name, value in found:
-        words = name if value is True else f"{name} {value}"
-        raise ValueError(f"{words} is of Linux: leave it out, or leave rt {rt} out")
-
-
 class MachineParameters(Parameters):
     """Where a probe measures, and how the machine is held still meanwhile."""
 
@@ -92,11 +70,6 @@ class CokernelParameters(MachineParameters):
     """The same of a probe that a co-kernel's engine has too."""
 
     rt: Runtime = RT
-
-    @model_validator(mode="after")
-    def _check_cokernel(self) -> Self:
-        check_cokernel(self.model_dump())
-        return self
 
 
 class MeasuringParameters(CokernelParameters):

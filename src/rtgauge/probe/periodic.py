@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from rtgauge.probe.common_parameters import RT, Runtime
 from rtgauge.probe.descriptor import Bound, Metric, Pace
 from rtgauge.probe.signal_parameters import DIFFERENCE, NO_LINE, Role, SignalParameters, SignalProbe, check_context, check_instrument_time
 from rtgauge.validation import DurationNs, between
@@ -22,7 +21,6 @@ KERNEL_PERIODS_NS = (20_000, 20_000_000_000)
 class PeriodicParameters(SignalParameters):
     """Parameters of `periodic`."""
 
-    rt: Runtime = RT
     measured_role: ClassVar[Role] = "master"
     of_user_space: ClassVar[frozenset[str]] = frozenset({"timer"})
 
@@ -39,8 +37,8 @@ class PeriodicParameters(SignalParameters):
         check_context(self.space, self.context)
         if self.space == "kernel" and not KERNEL_PERIODS_NS[0] <= self.period_ns <= KERNEL_PERIODS_NS[1]:
             raise ValueError("in kernel space a period is from 20us to 20s")
-        if self.rt == "rtai" or (self.rt == "cobalt" and (self.space != "kernel" or self.path != NO_LINE)):
-            raise ValueError("periodic on a co-kernel is of Cobalt, in kernel space and without a line: rt cobalt, space kernel, path none")
+        if self.rt != "linux" and self.space == "kernel" and self.path != NO_LINE:
+            raise ValueError(f"periodic in kernel space with rt {self.rt} has no line: give path none")
         if self.period_ns % 2:
             raise ValueError(f"a period of {self.period_ns}ns has no half in whole ns; give an even number")
         if self.instrument is not None:

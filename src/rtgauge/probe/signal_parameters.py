@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.instrument.address import check_address, is_latmon
-from rtgauge.probe.common_parameters import LONGEST, SPACE, MachineParameters, Space
+from rtgauge.probe.common_parameters import LONGEST, SPACE, CokernelParameters, Space
 from rtgauge.probe.descriptor import Metric, Probe
 from rtgauge.probe.explain_parameters import NAMES as EXPLAIN_NAMES
 from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns, is_explained
@@ -25,7 +25,9 @@ from rtgauge.validation import CpuList, DurationNs, between
 if TYPE_CHECKING:
     from rtgauge.instrument.messages import Configuration
 
-LOOPS = ("loop:eventfd", "loop:pipe", "loop:socketpair", "loop:udp")
+ON_COKERNELS = "loop:mqueue"
+"""A path on which the tasks of user space stay with a co-kernel; Linux has it too."""
+LOOPS = ("loop:eventfd", "loop:pipe", "loop:socketpair", ON_COKERNELS, "loop:udp")
 UDP = re.compile(r"udp:(?:\[([^\]\s]{1,80})\]|([^:\[\]\s]{1,253})):([0-9]{1,5})")
 GPIO_OPTIONS = ("bias-as-is", "bias-disabled", "pull-up", "pull-down", "active-low")
 GPIO = re.compile(r"gpio:([^:,]{1,63}):([^:,]{1,63}(?:,[^:,]{1,63}){0,3})(?::([a-z,-]{1,100}))?")
@@ -113,7 +115,7 @@ def other_role(role: str) -> Role:
     return "slave" if role == "master" else "master"
 
 
-class SignalParameters(ExplainParameters, MachineParameters):
+class SignalParameters(ExplainParameters, CokernelParameters):
     """Parameters of a probe on a signal path."""
 
     measured_role: ClassVar[Role]
@@ -158,7 +160,7 @@ class SignalParameters(ExplainParameters, MachineParameters):
     @model_validator(mode="before")
     @classmethod
     def _with_role(cls, written: Any) -> Any:
-        """With a peer or an instrument, the target plays the role that the probe is about. In kernel space, the line is the wire."""
+        """With a peer or an instrument, the target plays the role that the probe is about. In kernel space, the line is the wire; on a co-kernel, a loop."""
         if not isinstance(written, dict):
             return written
         given = cast("dict[str, Any]", written)
@@ -166,7 +168,16 @@ class SignalParameters(ExplainParameters, MachineParameters):
             given = {"path": WIRE, "context": "irq", **{name: value for name, value in given.items() if name not in cls.of_user_space}}
             if given["path"] == NO_LINE:
                 given = {"role": cls.measured_role, **given}
+        elif given.get("rt", "linux") != "linux":
+            given = {"path": ON_COKERNELS, **given}
         return {"role": cls.measured_role, **given} if {"peer", "instrument"} & given.keys() else given
+
+    @model_validator(mode="after")
+    def _check_runtime(self) -> Self:
+        for name in ("peer", "instrument"):
+            if self.rt != "linux" and getattr(self, name) is not None:
+                raise ValueError(f"{name} needs a line of Linux, which would take the task from the co-kernel: leave it out, or leave rt {self.rt} out")
+        return self
 
     @model_validator(mode="after")
     def _check_peer(self) -> Self:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 from pydantic import Field, model_validator
 
 from rtgauge.errors import InputError
-from rtgauge.probe.common_parameters import LONGEST, RT, DmaLatencyUs, OnOff, Runtime, check_cokernel
+from rtgauge.probe.common_parameters import LONGEST, RT, DmaLatencyUs, OnOff, Runtime
 from rtgauge.probe.descriptor import Metric, Probe
 from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns, is_explained
 from rtgauge.schedulability.model.task import Task, TaskSet, utilisation
@@ -106,7 +106,6 @@ class TasksetParameters(ExplainParameters):
             raise ValueError("pin = off is for policy deadline: tasks of other policies have their CPUs")
         self._check_load(task_set)
         self.check_explain()
-        check_cokernel(self.model_dump())
         return self
 
     def _check_load(self, task_set: TaskSet) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from rtgauge.probe.common_parameters import LONGEST, RT, SPACE, DmaLatencyUs, OnOff, Runtime, Space, check_cokernel
+from rtgauge.probe.common_parameters import LONGEST, RT, SPACE, DmaLatencyUs, OnOff, Runtime, Space
 from rtgauge.probe.descriptor import TRACE_INSTANCE, Bound, Metric, Pace, Probe
 from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns, is_explained
 from rtgauge.units import NS_PER_UNIT, parse_duration_ns
@@ -60,7 +60,6 @@ class WakeupParameters(ExplainParameters):
         self.check_explain()
         if self.space == "kernel":
             self._check_kernel_space()
-        check_cokernel(self.model_dump())
         return self
 
     def _check_kernel_space(self) -> None:

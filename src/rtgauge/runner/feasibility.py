@@ -66,8 +66,9 @@ def _arm_and_stop(key: StepKey, context: RunContext) -> None:
         instrument_step.check_instrument_and_arm(key, context)
         return
     probe = probes.get(key.probe)
-    # the tracefs instance is made for the step itself
-    program = start_engine(key, context, probe.arguments(probe.untraced(key.parameters), None))
+    # the tracefs instance is made for the step itself; a co-kernel's engine refuses to trace
+    parameters = probe.untraced(key.parameters) if key.rt == "linux" else key.parameters
+    program = start_engine(key, context, probe.arguments(parameters, None))
     refused, status = arm_and_stop(program, context.target)
     if refused is not None:
         raise refused
