@@ -27,6 +27,12 @@ def test_every_named_file_is_there(page: str) -> None:
     assert {name for name in names if "NAME" not in name and "TOOL" not in name and not any((ROOT / place / name).exists() for place in PLACES)} <= {"site/"}
 
 
+def test_the_pages_and_their_search_work_from_disk():
+    settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert "use_directory_urls: false" in settings
+    assert re.search(r"^plugins: \[.*\boffline\b", settings, re.MULTILINE)
+
+
 def test_the_index_links_every_page():
     docs = ROOT / "docs"
     linked = set(re.findall(r"\]\(([a-z0-9/-]+\.md)", (docs / "index.md").read_text()))

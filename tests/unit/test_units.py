@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtgauge.units import MAX_CPU, MAX_NS, NS_PER_UNIT, format_cpu_list, format_duration, format_time, parse_cpu_list, parse_duration_ns
+from rtgauge.units import MAX_CPU, MAX_NS, NS_PER_UNIT, format_cpu_list, format_duration, format_time, parse_cpu_list, parse_duration_ns, plural
 
 
 @pytest.mark.parametrize(
@@ -88,3 +88,8 @@ def test_what_is_no_cpu_list(text, words):
 )
 def test_measured_times_for_people(ns, text):
     assert format_time(ns) == text
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "0 windows"), (1, "1 window"), (2, "2 windows"), (12_345, "12,345 windows")])
+def test_one_has_no_s_and_thousands_have_a_comma(number, text):
+    assert plural(number, "window") == text

@@ -48,6 +48,8 @@ class Metric:
     """None where a requirement says nothing about it."""
     is_delay: bool = True
     """Whether its maximum is a latency: one that the kernel's limits on real-time threads may have caused."""
+    space: Literal["user", "kernel"] | None = None
+    """The space whose steps alone have it; None: every step."""
     compared: bool = True
     """Of a task set: whether `rtgauge compare --metric` has it."""
 

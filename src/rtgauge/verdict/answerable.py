@@ -22,7 +22,7 @@ def check_answerable(requirement: Requirement, steps: Sequence[StepKey], plan: s
     """
     from rtgauge.verdict.run_verdict import measuring_command
 
-    measured = {metric.name for key in steps for metric in get(key.probe).metrics}
+    measured = {metric.name for key in steps for metric in get(key.probe).metrics if metric.space in {None, key.space}}
     if requirement.metric in measured:
         return
     bounded = sorted(name for name in measured if any(known.bound is not None for probe in PROBES.values() if (known := probe.metric(name)) is not None))

@@ -165,8 +165,9 @@ def measuring_command(requirement: Requirement) -> str:
     known = preset_of(requirement.metric)
     if known is not None:
         return f'rtgauge run {known[1]} --require "{requirement}"'
-    probe = next(probe for probe in PROBES.values() if (metric := probe.metric(requirement.metric)) is not None and metric.bound is not None)
-    return f'rtgauge probe {probe.name} --require "{requirement}"'
+    probe, metric = next((probe, metric) for probe in PROBES.values() if (metric := probe.metric(requirement.metric)) is not None and metric.bound is not None)
+    space = "" if metric.space is None else f" --space {metric.space}"
+    return f'rtgauge probe {probe.name}{space} --require "{requirement}"'
 
 
 def exit_status(verdicts: Sequence[Verdict], steps: Sequence[Step]) -> int:

@@ -142,6 +142,13 @@ def test_passes_and_failures_are_at_the_top_by_load(tmp_path: Path):
         assert re.search(rf"{load}\s*{word}", top)
 
 
+def test_a_cpu_that_could_not_be_measured_is_named_at_the_top(tmp_path: Path):
+    record = Record.open(write_record(tmp_path, Shape(verdict=None)))
+    record.steps[1].cpus_not_measured = [{"cpu": 3, "reason": "affinity"}]
+    top = Reader(html(record).partition('id="numbers"')[0]).text
+    assert "Not measured: CPU 3 (forbidden by the affinity, as taskset sets it)" in top
+
+
 def test_a_single_condition_has_no_figure_of_one_bar(tmp_path: Path):
     page = html(Record.open(write_record(tmp_path, Shape(loads=("idle",)))))
     assert 'id="figure-spread"' not in page

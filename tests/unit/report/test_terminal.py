@@ -146,6 +146,13 @@ def test_a_name_cannot_command_the_terminal(record: Record):
     assert "[bold red]x[/nope]" in text
 
 
+def test_a_cpu_that_could_not_be_measured_is_named_with_and_without_a_requirement(tmp_path: Path):
+    record = Record.open(write_record(tmp_path, Shape(verdict=None)))
+    record.steps[1].cpus_not_measured = [{"cpu": 3, "reason": "cpuset"}]
+    assert "not measured: CPU 3 (a cpuset forbids it)" in summary(record, 160)
+    assert "not measured: CPU 3 (a cpuset forbids it)" in summary(judged(record, "period=1ms latency<=200us hardness=100%"), 160)
+
+
 def test_a_single_cpu_is_named(tmp_path: Path):
     assert "idle, CPU 3" in summary(Record.open(write_record(tmp_path, Shape(cpus=(3,), loads=("idle",)))), 60)
 

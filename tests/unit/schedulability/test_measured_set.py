@@ -21,7 +21,7 @@ from rtgauge.runner.step import highest, run_segments, task_counts
 from rtgauge.schedulability.analysis.measured_parameters import execution_from_record
 from rtgauge.schedulability.analysis.measured_set import calculated_timeline, measured_set, measured_timeline
 from rtgauge.schedulability.page.measured_figure import figure_name, measured_figure
-from rtgauge.schedulability.page.measured_tables import figure_rows, parameter_rows
+from rtgauge.schedulability.page.measured_tables import above_the_bound, figure_rows, parameter_rows
 from tests.unit.records import run, step
 from tests.unit.windows import frame, row
 
@@ -97,6 +97,11 @@ def test_table_6_with_what_was_measured():
         ("high", "3 ms", "3.000", "0.000", "0", False),
         ("<low>", "8 ms", "21.000", "13.000", "1", True),
     ]
+
+
+def test_a_response_far_above_its_calculated_bound_is_remarked_on():
+    (remark,) = above_the_bound(measured_set(a_step()[0]))  # of `high` it is as calculated
+    assert remark == "<low> took up to 21.0 ms, 2.6 times the calculated 8 ms: something ran that is not in the set"
 
 
 def test_tables_7_and_8():

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""What the command line takes, and where it points to instead, before anything is measured."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rtgauge.analysis.bootstrap import LEAST_STRETCHES
+from rtgauge.cli.main import main
+from rtgauge.plan.plan import Overrides, load_plan
+
+if TYPE_CHECKING:
+    from rtgauge.plan.plan import Plan
+
+
+class WouldMeasure(Exception):  # noqa: N818 - no error
+    """The command has come as far as measuring, with this plan."""
+
+
+def started(plan: Plan, *_: Any) -> None:
+    raise WouldMeasure(plan)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rtgauge.runner.run.start_run", started)
+
+
+def refused(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], *words: str) -> str:
+    """What `rtgauge WORDS` says in its one line of standard error, with status 2."""
+    monkeypatch.setattr(sys, "argv", ["rtgauge", *words])
+    with pytest.raises(SystemExit) as end:
+        main()
+    out, line = capfd.readouterr()
+    assert end.value.code == 2
+    assert not out
+    assert line.startswith("rtgauge: ")
+    assert line.count("\n") == 1
+    return line
+
+
+@pytest.mark.parametrize(
+    ("words", "instead"),
+    [
+        (["wakeup"], "wakeup is a probe; give rtgauge probe wakeup"),
+        (["quick"], "quick is a plan; give rtgauge run quick"),
+        (["delgado2020"], "delgado2020 is a plan; give rtgauge run delgado2020"),
+        (["run", "--cycles", "5"], "it is a parameter of periodic, response; give --set cycles=VALUE"),
+        (["probe", "switch", "--cycles", "5"], "periodic, response have it"),
+    ],
+)
+def test_what_belongs_elsewhere_is_pointed_to(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], words: list[str], instead: str):
+    assert instead in refused(monkeypatch, capfd, *words)
+
+
+@pytest.mark.parametrize(
+    ("words", "requirement", "can"),
+    [
+        (["run", "brown2010"], "irq-latency<=3us", "rtgauge probe wakeup --space kernel --require"),
+        (["run", "quick"], "irq-latency<=3us", "rtgauge probe wakeup --space kernel --require"),
+        (["run", "quick"], "response<=1ms", "rtgauge run brown2010 --require"),
+        (["probe", "wakeup"], "user-latency<=5us", "rtgauge probe wakeup --space kernel --require"),
+        (["probe", "wakeup"], "jitter<=5us", "rtgauge run brown2010 --require"),
+        (["run", "delgado2020"], "response<=1ms", "rtgauge run brown2010 --require"),
+    ],
+)
+def test_a_requirement_that_the_plan_cannot_answer_is_refused_with_the_command_that_can(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], words: list[str], requirement: str, can: str
+):
+    line = refused(monkeypatch, capfd, *words, "--require", requirement)
+    assert f"cannot answer a requirement on {requirement.partition('<')[0]}" in line
+    assert can in line
+
+
+@pytest.mark.parametrize("words", [["run", "spaces"], ["probe", "wakeup", "--space", "kernel"]], ids=["plan", "probe"])
+def test_one_on_the_interrupt_is_answered_in_kernel_space(monkeypatch: pytest.MonkeyPatch, words: list[str]):
+    monkeypatch.setattr(sys, "argv", ["rtgauge", *words, "--require", "irq-latency<=3us"])
+    with pytest.raises(WouldMeasure):
+        main()
+
+
+def test_run_takes_what_is_changed_most_often_without_set(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "argv", ["rtgauge", "run", "--cpu", "0", "--interval", "250us", "--policy", "rr", "--priority", "7"])
+    with pytest.raises(WouldMeasure) as stop:
+        main()
+    (plan,) = stop.value.args
+    assert plan.steps
+    for key in plan.steps:
+        given = {name: key.parameters[name] for name in ("cpu", "interval_ns", "policy", "priority")}
+        assert given == {"cpu": "0", "interval_ns": 250_000, "policy": "rr", "priority": 7}
+
+
+def test_two_quick_runs_have_enough_windows_to_be_compared():
+    for key in load_plan("quick", Overrides()).steps:
+        assert key.parameters["duration_ns"] // key.parameters["window_ns"] >= LEAST_STRETCHES
