@@ -10,6 +10,7 @@
 #include "base/stream.h"
 #include "base/tracefs.h"
 #include "harness/explain_cost.h"
+#include "harness/steal.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
 #include "trace/addresses.h"
@@ -39,7 +40,7 @@
 	"irq/irq_handler_entry,irq/irq_handler_exit,irq/softirq_entry,irq/softirq_exit,irq/softirq_raise,"   \
 	"irq_vectors/*_entry,irq_vectors/*_exit,"                                                            \
 	"sched/sched_switch,sched/sched_waking,sched/sched_wakeup_new,"                                      \
-	"sched/sched_migrate_task,timer/timer_expire_entry,timer/timer_expire_exit,"                         \
+	"sched/sched_migrate_task,sched/sched_pi_setprio,timer/timer_expire_entry,timer/timer_expire_exit,"  \
 	"timer/tick_stop,ipi,nmi/nmi_handler,"                                                               \
 	"workqueue/workqueue_execute_start,workqueue/workqueue_execute_end,"                                 \
 	"exceptions/page_fault_user,exceptions/page_fault_kernel,power/cpu_idle,csd,osnoise"
@@ -50,7 +51,9 @@
 
 struct explain_options explain_options = {.buffer_kb = 512, .events = "default"};
 
-enum kind { KIND_MAXIMUM, KIND_ABOVE };
+enum kind { KIND_MAXIMUM, KIND_ABOVE, KIND_BLOCKED };
+
+static const char *const kinds[] = {"maximum", "above", "blocked"};
 
 struct candidate {
 	unsigned int series;
@@ -61,7 +64,7 @@ struct candidate {
 };
 
 static struct {
-	bool on;
+	bool on, steals;
 	char failure[200];
 	int instance;
 	char *events[TRACE_EVENTS_MAX];
@@ -238,10 +241,11 @@ static uint64_t find_text(void)
 static void add_candidate(const struct candidate *candidate)
 {
 	/* A maximum that lasted a few ms only is not told beside the one that followed. */
-	for (unsigned int i = 0; i < explain.candidate_count && candidate->kind == KIND_MAXIMUM; i++) {
+	for (unsigned int i = 0; i < explain.candidate_count && candidate->kind != KIND_ABOVE; i++) {
 		struct candidate *before = &explain.candidates[i];
 
-		if (before->series == candidate->series && before->kind == KIND_MAXIMUM && !before->above) {
+		if (before->series == candidate->series && before->kind == candidate->kind &&
+		    !before->above) {
 			*before = *candidate;
 			return;
 		}
@@ -278,6 +282,18 @@ static void sample_taken(const struct series *s, int64_t time_ns, int64_t value_
 	add_candidate(&candidate);
 }
 
+void explain_blocked(const struct series *s, int64_t from_ns, int64_t slept_ns, const struct explained *who)
+{
+	const struct candidate candidate = {.series = s->id,
+					    .kind = KIND_BLOCKED,
+					    .release_ns = from_ns,
+					    .latency_ns = slept_ns,
+					    .who = *who};
+
+	if (explain.on)
+		add_candidate(&candidate);
+}
+
 void explain_open(explain_who who)
 {
 	if (!explain_options.instance)
@@ -290,6 +306,7 @@ void explain_open(explain_who who)
 	}
 	if (addresses_need_text(&explain.addresses))
 		explain.addresses.text = find_text();
+	explain.steals = steal_open();
 	series_taken = sample_taken;
 }
 
@@ -454,11 +471,13 @@ static void write_moment(const struct candidate *c, const struct ring_page *page
 	json_int(j, "cpu", c->who.cpu);
 	json_uint(j, "series", c->series);
 	json_int(j, "thread", c->who.tid);
-	json_str(j, "kind", c->kind == KIND_MAXIMUM ? "maximum" : "above");
+	json_str(j, "kind", kinds[c->kind]);
 	json_int(j, "release_ns", c->release_ns);
 	json_int(j, "end_ns", c->release_ns + c->latency_ns);
 	json_int(j, "latency_ns", c->latency_ns);
 	json_int(j, "copy_ns", copy_ns);
+	if (explain.steals)
+		steal_write("steal_ms", j);
 	write_lost(c, pages, count, j);
 	write_all_pages(c, pages, count, j);
 	json_close(j, '}');
@@ -490,6 +509,8 @@ void explain_take(struct json *j)
 	if (!explain.on)
 		return;
 	explain_cost_turn();
+	if (explain.steals)
+		steal_look();
 	apply_budget();
 	if (!explain.candidate_count)
 		return;
@@ -539,6 +560,7 @@ void explain_end(struct json *j)
 	switch_events(false);
 	ring_copy_close();
 	close(explain.instance);
+	steal_close();
 	explain_cost_write(j);
 	write_symbols(j);
 	stream_result(j, "explain");

@@ -73,6 +73,9 @@ void explain_go(int64_t usual_ns);
 /* The longest pause between two times that the rings are looked at. */
 int64_t explain_pause_ns(int64_t pause_ns);
 
+/* Of a thread that slept for a lock: what the lock's owner did meanwhile is in the trace as well. */
+void explain_blocked(const struct series *s, int64_t from_ns, int64_t slept_ns, const struct explained *who);
+
 /* After samples were taken: copies the moments of those that are worth it. */
 void explain_take(struct json *j);
 

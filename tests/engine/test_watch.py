@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+from rtgauge.explain.analysis.attribution import explain
+from rtgauge.explain.trace.formats import TraceFormats
+from rtgauge.explain.trace.moment import read_moment
 from tests.engine.stream import Live, Stream, refused, run
 from tests.engine.test_explain import made_instance
 
@@ -154,15 +157,31 @@ def test_its_largest_responses_have_moments(engine: Path, tmp_path: Path, tmp_pa
 
 
 @pytest.mark.parametrize(("protocol", "name"), [("0", "inversion"), ("1", "inversion-lent")])
-def test_a_lock_of_a_thread_of_lower_priority_is_an_inversion(engine: Path, tmp_path: Path, protocol: str, name: str) -> None:
-    with python(LOCKED, protocol) as process:
-        stream = watch(engine, tmp_path, process.pid, "--duration-ns=2000000000")
+def test_a_lock_of_a_thread_of_lower_priority_is_an_inversion(
+    engine: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, protocol: str, name: str
+) -> None:
+    with python(LOCKED, protocol) as process, made_instance(engine, tmp_path_factory.mktemp("explain"), f"rtgauge-explain-{os.getpid()}") as explained:
+        stream = watch(engine, tmp_path, process.pid, "--duration-ns=2000000000", f"--explain-instance={explained}")
     (inversion,) = results(stream, name)
     assert inversion["labels"]["by"] == "holder"
     assert 0 < inversion["values"]["max_ns"] <= inversion["values"]["total_ns"]
     futex = next(line["values"] for line in results(stream, "sleeps-in") if line["labels"]["syscall"] == "futex")
     assert inversion["values"]["count"] <= futex["count"]
     assert inversion["values"]["max_ns"] <= futex["max_ns"]
+    formats = TraceFormats.read(stream.one("trace_formats"))
+    moments = [line for line in stream.all("moment") if line["kind"] == "blocked"]
+    assert {line["thread"] for line in moments} == {process.pid}
+    assert any("holder" in explain(read_moment(formats, line), formats.symbols).owners for line in moments)
+
+
+def test_a_program_is_found_by_its_name(engine: Path, tmp_path: Path) -> None:
+    name = f"w{os.getpid()}"
+    renamed = f"import os\nopen('/proc/self/comm', 'w').write('{name}')\nprint(os.getpid(), flush=True)\nwhile True: os.read(0, 1) or os._exit(0)"
+    with python(renamed), made_instance(engine, tmp_path, f"rtgauge-test-{os.getpid()}") as instance:
+        words = (f"--trace-instance={instance}", "--duration-ns=100000000", "--warm-up-ns=50000000")
+        stream = run(engine, "watch", "--go", f"--program={name}", *words)
+        assert [line["labels"]["task"] for line in results(stream, "thread")] == [name]
+        assert "0 programs are named" in refused(engine, "no-program", 2, "watch", "--go", "--program=no-such-name", *words)
 
 
 def test_a_thread_that_begins_later_is_watched_from_then_on(engine: Path, tmp_path: Path) -> None:

@@ -140,6 +140,29 @@ int threads_find(pid_t pid, const char *names, struct watched_thread threads[WAT
 	return found;
 }
 
+int threads_find_program(const char *name, pid_t *pid)
+{
+	struct watched_thread thread;
+	struct thread_counts counts;
+	struct dirent **entries;
+	char text[TEXT_MAX];
+	int found = 0, count = scandir("/proc", &entries, is_number, by_number);
+
+	for (int i = 0; i < count; i++) {
+		pid_t number = (pid_t)atoi(entries[i]->d_name);
+
+		if (read_text(number, number, "stat", text) && thread_parse(text, &thread, &counts) &&
+		    !strcmp(thread.name, name)) {
+			*pid = number;
+			found++;
+		}
+		free(entries[i]);
+	}
+	if (count >= 0)
+		free(entries);
+	return found;
+}
+
 static int64_t number_behind(const char *text, const char *name)
 {
 	const char *at = strstr(text, name);

@@ -30,6 +30,9 @@ bool thread_parse(const char *text, struct watched_thread *thread, struct thread
 int threads_find(pid_t pid, const char *names, struct watched_thread threads[WATCH_THREADS_MAX],
 		 int *left_out);
 
+/* How many programs have this name (that of their first thread); *pid is the last of them. */
+int threads_find_program(const char *name, pid_t *pid);
+
 /* What the kernel counted for it; false: it has ended. */
 bool thread_count(pid_t pid, pid_t tid, struct thread_counts *counts);
 

@@ -8,12 +8,14 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/process.h"
 #include "base/error.h"
 #include "base/series.h"
 #include "base/stream.h"
 #include "base/tracefs.h"
+#include "harness/explain.h"
 #include "harness/harness.h"
 #include "probes/watch/activations.h"
 #include "probes/watch/cost.h"
@@ -34,7 +36,7 @@ static const char *const metrics[METRICS] = {"latency", "response", "execution",
 
 static struct {
 	int64_t pid;
-	const char *threads, *instance;
+	const char *program, *threads, *instance;
 } options;
 
 static const struct option_entry table[] = {
@@ -44,6 +46,7 @@ static const struct option_entry table[] = {
 	 .min = 1,
 	 .max = INT32_MAX,
 	 .help = "the program to watch"},
+	{.name = "program", .kind = OPTION_TEXT, .value = &options.program, .help = "the same, by its name"},
 	{.name = "threads",
 	 .kind = OPTION_TEXT,
 	 .value = &options.threads,
@@ -74,6 +77,7 @@ struct follower {
 		inversions_lent[OTHERS_MAX]; /* by locks that do not lend, and do */
 	struct blocking_call call;	     /* the last that it entered */
 	int64_t asleep_since_ns;	     /* 0: not known */
+	int64_t inversion_max_ns;
 	int64_t activations, preemptions;
 	int cpu; /* on which the activation that is fed began */
 	struct series series[METRICS];
@@ -87,15 +91,36 @@ static struct process program;
 static struct json *out;
 static struct harness harness;
 
+/* 0: options.pid is the program with the name that was given. */
+static int find_program(void)
+{
+	pid_t pid = 0;
+	int found = threads_find_program(options.program, &pid);
+
+	/* where it is only tried whether all else is as it should be, a load is yet to start the program */
+	options.pid = options.instance ? pid : getpid();
+	if (found == 1 || !options.instance)
+		return 0;
+	return error_line(STATUS_USAGE, "no-program",
+			  found ? "%d programs are named %.15s: give the number of one, --pid"
+				: "%d programs are named %.15s: a name is as in /proc/PID/comm",
+			  found, options.program);
+}
+
 static int check(void)
 {
+	int wrong;
+
 	harness_options.policy = POLICY_OTHER; /* nothing of ours is real-time */
 	harness_options.warm_up_ns += WATCH_COST_NS;
-	if (!options.pid)
+	if (!options.pid && !options.program)
 		return usage_error("--pid is missing: which program is to be watched?");
 	if (options.instance && !tracefs_is_name(options.instance))
 		return usage_error("--trace-instance %.80s: letters, digits, - and _, at most 64",
 				   options.instance);
+	wrong = options.program ? find_program() : 0;
+	if (wrong)
+		return wrong;
 	if (!process_read((pid_t)options.pid, &program))
 		return error_line(STATUS_USAGE, "no-program", "there is no program with the number %lld",
 				  (long long)options.pid);
@@ -206,10 +231,15 @@ static void count_waker(struct follower *f, const struct sched_event *event)
 	if (lock == NO_LOCK || !slept_ns)
 		return;
 	policy = thread_priority(event->current, &priority);
-	if (policy >= 0 && policy != SCHED_DEADLINE &&
-	    (f->thread.policy == SCHED_DEADLINE || priority < f->thread.priority))
-		count_other(lock == LOCK_INHERITS ? f->inversions_lent : f->inversions, OTHERS_MAX, name,
-			    slept_ns);
+	if (policy < 0 || policy == SCHED_DEADLINE ||
+	    (f->thread.policy != SCHED_DEADLINE && priority >= f->thread.priority))
+		return;
+	count_other(lock == LOCK_INHERITS ? f->inversions_lent : f->inversions, OTHERS_MAX, name, slept_ns);
+	if (slept_ns > f->inversion_max_ns) {
+		f->inversion_max_ns = slept_ns;
+		explain_blocked(&f->series[RESPONSE], f->asleep_since_ns, slept_ns,
+				&(struct explained){event->cpu, f->thread.tid});
+	}
 }
 
 static void feed(struct follower *f, const struct watch_activation *a)

@@ -15,12 +15,19 @@ SECONDS_A_STALL = 0.1
 """What a stall takes of its step: about 60 ms to the next one, and what is lost at the ends."""
 THROTTLED_S = 8
 """Throttling comes once a second (sched_rt_period_us)."""
+WATCHED = "rtgauge-faults"
+"""The program that the kind `fault` measures (load/stall_program.py)."""
 MOST_A_STEP = 80
 """A step keeps the events of 200 latencies, some of which are the machine's own."""
 
 
 def selftest(
-    kinds: Annotated[str | None, typer.Option(metavar="NAMES", help="Kinds of stalls: hog, softirq, timers, throttle; by default all.")] = None,
+    kinds: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES", help="With commas between: hog, softirq, timers, throttle, fault, idle, irqs-off, preempt-off; default: all that are possible."
+        ),
+    ] = None,
     count: Annotated[
         int, typer.Option(min=4, max=10_000, metavar="N", help="Stalls to inject, about; throttling comes once a second and is not counted.")
     ] = 210,
@@ -33,7 +40,9 @@ def selftest(
     """Stall a CPU in known ways, measure beside it, and compare the explanations with what was done.
 
     hog: a task of higher priority computes. softirq: one packet goes to many sockets. timers: many timers are due at once. throttle: the scheduler gives
-    lower tasks their share. Nothing of the machine's settings is changed; for about half a minute one of its CPUs is busy.
+    lower tasks their share. fault: a program's loop touches memory that it has not got yet. idle: a deep idle state is left, where there is one.
+    irqs-off, preempt-off: a kernel module does what its name says, where it is loaded (kmod/test/stall). What is not possible is said and left out.
+    Nothing of the machine's settings is changed; for about half a minute one of its CPUs is busy.
 
     \b
     Examples:
@@ -101,6 +110,16 @@ def _steps(kinds: list[str], count: int, cpu: int) -> list[dict[str, object]]:
     for kind in kinds:
         parts = 1 if kind == "throttle" else -(-each // MOST_A_STEP)
         seconds = THROTTLED_S if kind == "throttle" else each / parts * SECONDS_A_STALL
-        step: dict[str, object] = {"probe": "wakeup", "load": f"stall:{kind}:{cpu}", "cpu": str(cpu), "interval": "200us", "duration": f"{seconds:.1f}s"}
-        steps += [step | {"explain": True, "explain-above": "300us"}] * parts
+        step: dict[str, object] = {"load": f"stall:{kind}:{cpu}", "duration": f"{seconds:.1f}s", "explain": True, "explain-above": "300us"}
+        wakeup: dict[str, object] = {"probe": "wakeup", "cpu": str(cpu), "interval": "200us"}
+        match kind:
+            case "fault":
+                step |= {"probe": "watch", "program": WATCHED}
+            case "idle":
+                step |= wakeup | {"interval": "4ms", "dma-latency": "off", "explain-above": "10us"}
+            case "irqs-off" | "preempt-off":
+                step |= wakeup | {"explain-events": "default,stack"}
+            case _:
+                step |= wakeup
+        steps += [step] * parts
     return steps

@@ -74,6 +74,7 @@ def watch(
         list[str] | None, typer.Argument(metavar="-- CMD", help="A program to start on the target and to watch; it is ended afterwards.")
     ] = None,
     pid: Annotated[int | None, typer.Option(min=1, metavar="PID", help="A program that runs already, on the target.")] = None,
+    program: Annotated[str | None, typer.Option(metavar="NAME", help="The same by its name, as in /proc/PID/comm, where one program has it.")] = None,
     threads: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Names of its threads, with commas between; default: those with a real-time policy, or else all.")
     ] = None,
@@ -99,6 +100,7 @@ def watch(
     Examples:
       rtgauge watch --pid 1234 --duration 1min
       rtgauge watch --require "latency<=100us" -- ./control --rate 1000
+      rtgauge watch --program control --duration 1min
       rtgauge watch --pid 1234 --threads control,io --explain-above 200us --save
       rtgauge watch --target ssh://board --pid 812
       rtgauge watch --target ssh://board -- /opt/control --rate 1000
@@ -110,12 +112,13 @@ def watch(
     from rtgauge.cli.probe_command import measure_probe
     from rtgauge.errors import InputError
 
-    if (pid is None) == (not command):
-        raise InputError("give the number of a program that runs, --pid PID, or a command to start: rtgauge watch -- CMD")
+    if sum((pid is not None, program is not None, bool(command))) != 1:
+        raise InputError("give a program that runs, by --pid PID or --program NAME, or a command to start: rtgauge watch -- CMD")
     with ExitStack() as stack:
         number = stack.enter_context(_started(command, target)) if command else pid
         given = {
             "pid": number,
+            "program": program,
             "threads": threads,
             "duration": duration,
             "dma-latency": dma_latency,

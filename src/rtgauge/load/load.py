@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol
 
+from rtgauge.record.model import LeftOut
 from rtgauge.target.target import Completed
 
 if TYPE_CHECKING:
@@ -126,6 +127,15 @@ class Load(ABC):
     packages: ClassVar[dict[str, str]] = {}
     parameter: ClassVar[str] = ""
     """What may follow its name and a colon, for a message; empty: nothing. The constructor takes it then."""
+
+    def left_out(self, target: LoadTarget) -> LeftOut | None:
+        """Why the load cannot run on this target and what to do, None where it can. This one: the target lacks a program."""
+        missing = [program for program in self.programs if target.which(program) is None]
+        if not missing:
+            return None
+        packages = sorted({self.packages.get(program, program) for program in missing})
+        reason = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed"
+        return LeftOut(what=f"load {self.name}", reason=reason, remedy=f"apt-get install {' '.join(packages)}")
 
     @abstractmethod
     def parts(self, context: LoadContext) -> list[PartSpec]:

@@ -17,11 +17,10 @@ from rtgauge.load.read_device import Read
 from rtgauge.load.scheduler import Scheduler
 from rtgauge.load.stall import Stall
 from rtgauge.load.swarm import Swarm
-from rtgauge.record.model import LeftOut
 from rtgauge.suggest import nearest
 
 if TYPE_CHECKING:
-    from rtgauge.load.load import Load, LoadTarget
+    from rtgauge.load.load import Load
 
 LOADS: dict[str, type[Load]] = {load.name: load for load in (Idle, Cpu, Memory, Network, Scheduler, Copy, Read, Swarm, Papers, Brown2010, Stall)}
 
@@ -42,18 +41,3 @@ def get(name: str) -> Load:
     if kind is not None:
         raise InputError(f"load '{name[:100]}': write {f'{head}:{kind.parameter}' if kind.parameter else head}")
     raise InputError(f"unknown load '{name}'{nearest(head, LOADS)}")
-
-
-def missing_programs(load: Load, target: LoadTarget) -> list[str]:
-    """The programs of the load that the target does not have."""
-    return [program for program in load.programs if target.which(program) is None]
-
-
-def left_out(load: Load, target: LoadTarget) -> LeftOut | None:
-    """Why the load cannot run on this target and what to install, None where it can."""
-    missing = missing_programs(load, target)
-    if not missing:
-        return None
-    packages = sorted({load.packages.get(program, program) for program in missing})
-    reason = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed"
-    return LeftOut(what=f"load {load.name}", reason=reason, remedy=f"apt-get install {' '.join(packages)}")

@@ -7,14 +7,42 @@ from importlib import resources
 from typing import ClassVar
 
 from rtgauge.errors import InputError
-from rtgauge.load.load import Load, LoadContext, PartSpec
+from rtgauge.load.load import Load, LoadContext, LoadTarget, PartSpec
+from rtgauge.record.model import LeftOut
 from rtgauge.suggest import nearest
 
-KINDS = {"hog": "rtgauge-hog", "softirq": "rtgauge-packets", "timers": "rtgauge-timers", "throttle": "rtgauge-fair"}
+KINDS = {
+    "hog": "rtgauge-hog",
+    "softirq": "rtgauge-packets",
+    "timers": "rtgauge-timers",
+    "throttle": "rtgauge-fair",
+    "fault": "rtgauge-faults",
+    "idle": "rtgauge-idle",
+    "irqs-off": "rtgauge-irqsoff",
+    "preempt-off": "rtgauge-preempt",
+}
 """Kind -> the name of the process that makes the stalls."""
+BY_MODULE = ("irqs-off", "preempt-off")
+"""Those that only the kernel can make: by the module kmod/test/stall."""
+MODULE = "/sys/module/rtgauge_stall/parameters/stall"
 LENGTH_US = 1000
+LONGEST_US = 20_000
 EVERY_MS = 60
 MOST_CPU = 65_535
+LEAST_EXIT_US = 20
+"""An idle state that is left sooner is not told from the rest of a wake-up."""
+SHELL = """
+printf %s "$1" >/proc/$$/comm
+i=0
+while read -r up rest </proc/uptime && [ "${up%%.*}" -lt "$5" ]; do
+  i=$(((i + 1) % 9))
+  echo "$2 $(($3 * (60 + 10 * i) / 100))" >"$6"
+  read -r start end <"$6"
+  echo "{\\"kind\\": \\"$2\\", \\"cpu\\": $4, \\"start_ns\\": $start, \\"end_ns\\": $end}"
+  sleep "0.0$((45 + 5 * (i % 3)))"
+done
+"""
+"""For guests without Python: NAME KIND LENGTH_US CPU UNTIL_S FILE; the stalls have 60 to 140 % of the length."""
 
 
 class Stall(Load):
@@ -22,20 +50,50 @@ class Stall(Load):
 
     name = "stall"
     programs: ClassVar[tuple[str, ...]] = ("python3",)
-    packages: ClassVar[dict[str, str]] = {"python3": "python3"}
+    packages: ClassVar[dict[str, str]] = {"python3": "python3", "taskset": "util-linux"}
     parameter = "KIND"
 
     def __init__(self, kind: str | None = None) -> None:
-        word, colon, cpu = (kind or "hog").partition(":")
+        word, *numbers = (kind or "hog").split(":")
         if word not in KINDS:
             raise InputError(f"load stall:{word[:100]}: the kinds are {', '.join(KINDS)}{nearest(word, KINDS)}")
-        if colon and not (cpu.isascii() and cpu.isdigit() and len(cpu) <= 5 and int(cpu) <= MOST_CPU):
-            raise InputError(f"load stall:{word}:{cpu[:100]}: write the number of a CPU, such as stall:{word}:1")
-        self._kind, self._cpu = word, int(cpu) if colon else None
+        limits = (MOST_CPU, LONGEST_US)
+        if len(numbers) > len(limits) or not all(n.isascii() and n.isdigit() and len(n) <= 5 and int(n) <= m for n, m in zip(numbers, limits, strict=False)):
+            raise InputError(
+                f"load stall:{kind[:100] if kind else ''}: write the number of a CPU, such as stall:{word}:1; "
+                f"behind it may be the length of a stall in us, at most {LONGEST_US}: stall:{word}:1:2000"
+            )
+        self._kind = word
+        self._cpu = int(numbers[0]) if numbers else None
+        self._length_us = int(numbers[1]) if len(numbers) > 1 else LENGTH_US
+
+    def left_out(self, target: LoadTarget) -> LeftOut | None:
+        """Also where the machine has no such stall."""
+        what = f"load stall:{self._kind}"
+        if self._kind in BY_MODULE:
+            if "text" not in target.read([MODULE]).get(MODULE, {}):
+                return LeftOut(what=what, reason="the kernel module rtgauge_stall is not loaded", remedy="build and load kmod/test/stall (docs/explain.md)")
+            return None
+        missing = super().left_out(target)
+        if missing is not None:
+            return missing.model_copy(update={"what": what})
+        if self._kind == "idle":
+            pattern = f"/sys/devices/system/cpu/cpu{self._cpu or 0}/cpuidle/state*/latency"
+            exits = [int(text) for file in target.read([pattern]).values() if (text := str(file.get("text", "")).strip()).isdigit()]
+            if max(exits, default=0) < LEAST_EXIT_US:
+                reason = f"no idle state of CPU {self._cpu or 0} takes {LEAST_EXIT_US} us or more to leave"
+                return LeftOut(what=what, reason=reason, remedy="nothing to do: such a delay does not exist there")
+        return None
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
-        """One Python program; by default on the last CPU."""
+        """One program; by default on the last CPU."""
         cpu = context.cpus - 1 if self._cpu is None else self._cpu
+        name = KINDS[self._kind]
+        wanted = {"kind": self._kind, "cpu": cpu, "length_us": self._length_us, "every_ms": EVERY_MS}
+        if self._kind in BY_MODULE:
+            until_s = context.target.monotonic_ns() // 10**9 + context.bound_s
+            words = [name, self._kind, str(self._length_us), str(cpu), str(until_s), MODULE]
+            return [PartSpec("taskset", ["taskset", "-c", str(cpu), "sh", "-c", SHELL, "sh", *words], wanted, ready=(name, 1))]
         text = resources.files("rtgauge.load").joinpath("stall_program.py").read_text(encoding="utf-8")
-        argv = ["python3", "-c", text, self._kind, str(cpu), str(LENGTH_US), str(EVERY_MS), str(context.bound_s)]
-        return [PartSpec("python3", argv, {"kind": self._kind, "cpu": cpu, "length_us": LENGTH_US, "every_ms": EVERY_MS}, ready=(KINDS[self._kind], 1))]
+        argv = ["python3", "-c", text, self._kind, str(cpu), str(self._length_us), str(EVERY_MS), str(context.bound_s)]
+        return [PartSpec("python3", argv, wanted, ready=(name, 1))]

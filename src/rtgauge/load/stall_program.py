@@ -7,6 +7,7 @@ A line of JSON a stall goes to standard output: its kind, and from when to when 
 import contextlib
 import ctypes
 import json
+import mmap
 import os
 import random
 import resource
@@ -19,6 +20,7 @@ import time
 HOG_PRIORITY = 99
 """Above any that a measured thread has by default."""
 LOW_PRIORITY = 1
+FAULT_PRIORITY = 50
 PORT = 53_991
 SOCKET_NS = 470
 """About what handing a packet to one more socket takes. How long a stall is, is measured."""
@@ -27,6 +29,10 @@ TIMER_NS, LEAST_TIMER_NS = 400, 100
 ARM_NS = 40_000_000
 """In which the timers are set."""
 MOST_FILES = 60_000
+FAULT_NS, LEAST_FAULT_NS = 600, 100
+"""About what a page fault takes at first, and at least; then it is known."""
+IDLE_WINDOW = 0.7
+"""Share of the time between two stalls of `idle` in which the CPU may sleep deeply."""
 CLOCK_MONOTONIC, TFD_TIMER_ABSTIME, TFD_NONBLOCK = 1, 1, 0o4000
 
 
@@ -161,7 +167,41 @@ def throttle() -> None:
             os.kill(child, signal.SIGKILL)
 
 
-KINDS = {"hog": hog, "softirq": softirq, "timers": timers, "throttle": throttle}
+def fault() -> None:
+    """This program is the measured one: its loop touches memory that it has not got yet."""
+    name_self("rtgauge-faults")
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(FAULT_PRIORITY))
+    memory = mmap.mmap(-1, LENGTH_NS * 2 // LEAST_FAULT_NS * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory.madvise(mmap.MADV_NOHUGEPAGE)
+    start_of_memory = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    took_ns = float(FAULT_NS)
+    while True:
+        time.sleep(rest())
+        memory.madvise(mmap.MADV_DONTNEED)
+        time.sleep(0.001)  # an activation of its own
+        pages = min(max(round(length_ns() / took_ns), 1), len(memory) // mmap.PAGESIZE)
+        start = now_ns()
+        ctypes.memset(start_of_memory, 1, pages * mmap.PAGESIZE)
+        end = now_ns()
+        tell(start, end)
+        took_ns = max((end - start) / pages, LEAST_FAULT_NS)
+
+
+def idle() -> None:
+    """Deep idle states are forbidden, but for a while now and then: a timer that is due then finds the CPU in one."""
+    name_self("rtgauge-idle")
+    allowed = dict.fromkeys(range(os.cpu_count() or 1)).keys() - {CPU}
+    os.sched_setaffinity(0, allowed or [CPU])
+    while True:
+        with open("/dev/cpu_dma_latency", "wb", buffering=0) as latency:  # noqa: PTH123 - a bare Python on any target
+            latency.write(struct.pack("=i", 0))
+            time.sleep(rest() * (1 - IDLE_WINDOW))
+        start = now_ns()
+        time.sleep(rest() * IDLE_WINDOW)
+        tell(start, now_ns())
+
+
+KINDS = {"hog": hog, "softirq": softirq, "timers": timers, "throttle": throttle, "fault": fault, "idle": idle}
 
 
 def end(_number: int, _frame: object) -> None:

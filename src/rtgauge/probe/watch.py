@@ -20,7 +20,8 @@ MOST_PID = 2**22
 class WatchParameters(ExplainParameters):
     """Parameters of `watch`."""
 
-    pid: int = Field(alias="pid", ge=1, le=MOST_PID, description="the program, by its number")
+    pid: int | None = Field(default=None, alias="pid", ge=1, le=MOST_PID, description="the program, by its number")
+    program: str | None = Field(default=None, alias="program", description="or by its name, as in /proc/PID/comm, where one program has it")
     threads: str | None = Field(
         default=None, alias="threads", description="names of its threads, with commas between; if not given those with a real-time policy, or else all"
     )
@@ -38,6 +39,10 @@ class WatchParameters(ExplainParameters):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        if (self.pid is None) == (self.program is None):
+            raise ValueError("give the program by its number, pid, or by its name, program")
+        if self.program is not None and (not self.program.isprintable() or not 0 < len(self.program) < 16):
+            raise ValueError("a program's name has 1 to 15 characters, as in /proc/PID/comm")
         if self.threads is not None and (not self.threads.isprintable() or not all(0 < len(name) < 16 for name in self.threads.split(","))):
             raise ValueError("threads are names of 1 to 15 characters, with commas between, as in /proc/PID/task/TID/comm")
         self.check_explain()
@@ -51,6 +56,7 @@ class Watch(Probe):
         """The engine's command line."""
         options = {
             "pid": parameters["pid"],
+            "program": parameters["program"],
             "threads": parameters["threads"],
             "trace-instance": TRACE_INSTANCE if parameters.get("traced", True) else None,
             "duration-ns": parameters["duration_ns"],

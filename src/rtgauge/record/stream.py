@@ -181,11 +181,12 @@ class MomentLine(Line):
     cpu: int = Field(ge=0)
     series: int = Field(ge=0)
     thread: int
-    kind: Literal["maximum", "above"]
+    kind: Literal["maximum", "above", "blocked"]
     release_ns: int
     end_ns: int
     latency_ns: int
     copy_ns: int = Field(ge=0)
+    steal_ms: dict[str, int] = Field(default_factory=dict[str, int], description="CPU -> what the hypervisor took of it since the look before")
     lost: dict[str, int] = Field(description="CPU -> events in it that the kernel had overwritten; -1: how many is unknown")
     pages: dict[str, list[str]] = Field(description="CPU -> pages of its ring in Base64, without what is behind their events")
     left_out: list[int] = Field(description="CPUs whose pages had no room in the line")

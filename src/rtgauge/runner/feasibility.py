@@ -23,7 +23,7 @@ def possible_steps(steps: Sequence[StepKey], target: Target, deployments: Deploy
     """The steps whose deployment, load and tool this target can take, and what is left out and why."""
     in_deployments, missing_deployments = deployments.possible(steps)
     known_missing = {missing.what: missing for missing in missing_deployments}
-    missing_loads = {name: loads.left_out(loads.get(name), target) for name in dict.fromkeys(key.load for key in in_deployments)}
+    missing_loads = {name: loads.get(name).left_out(target) for name in dict.fromkeys(key.load for key in in_deployments)}
     tools = dict.fromkeys(key.tool for key in in_deployments if key.tool != "rtgauge" and missing_loads[key.load] is None)
     missing_tools = {tool: cross_check.left_out(tool, target) for tool in tools}
     possible: list[StepKey] = []

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +15,7 @@ from rtgauge.explain.analysis.sentence import sentence, sum_words
 from rtgauge.explain.trace.events import Lost
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.explain.trace.moment import Moment
-from tests.unit.explain.made_events import HIGHER, IDLE, LOWER, MEASURED, RELEASE, Story
+from tests.unit.explain.made_events import HIGHER, IDLE, LOWER, MEASURED, MINE, RELEASE, THREAD, Story
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -214,6 +215,80 @@ def test_a_page_fault_of_the_thread_and_its_wait_for_the_page() -> None:
     assert found[Kind.PAGE_FAULT, ""] == pytest.approx(12 + 882)
 
 
+def test_what_goes_on_for_long_after_a_page_fault_may_be_the_programs_own_work() -> None:
+    story = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1).switch(7, 1, IDLE, MEASURED)
+    story.at(8, 1, "page_fault_user", address=4096, ip=1, error_code=6).at(18, 1, "page_fault_user", address=8192, ip=1, error_code=6)
+    explanation = explained(story.switch(900, 1, MEASURED, IDLE, state=1).moment(900))
+    assert parts(explanation)[Kind.PAGE_FAULT, ""] == pytest.approx(10)
+    assert parts(explanation)[Kind.FAULT_OR_OWN, ""] == pytest.approx(882)
+    assert "the kernel does not tell where the fault ended" in sentence(explanation)
+
+
+def test_a_function_that_kept_preemption_off_is_what_the_timer_found() -> None:
+    story = Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(1, 1).at(2.5, 1, "kernel_stack", size=3, caller="10 20 30")
+    names = ("hrtimer_interrupt", "asm_sysvec_apic_timer_interrupt", "stall_preempt_off+0x2b")
+    explanation = explained(story.switch(800, 1, LOWER, MEASURED).moment(802), Symbols((0x10, 0x20, 0x30), names))
+    assert explanation.main.culprit == Culprit(Kind.PREEMPTION_OFF, "hackbench")
+    assert "could not be preempted in stall_preempt_off" in sentence(explanation)
+
+
+@pytest.mark.parametrize(("stolen_ms", "kind"), [(20, Kind.STEAL), (0, Kind.TIMER_LATE)])
+def test_silence_in_which_the_kernel_counted_steal_is_the_hypervisors(stolen_ms: int, kind: Kind) -> None:
+    story = Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(23_000, 1).switch(23_006, 1, LOWER, MEASURED)
+    moment = replace(story.moment(23_010), stolen_ns={1: stolen_ms * 1_000_000} if stolen_ms else {})
+    explanation = explained(moment)
+    assert explanation.main.culprit.kind is kind
+    assert explanation.main.ns == 23_000_000
+    assert ("the hypervisor did not run the CPU: the guest's kernel counted steal on CPU 1" in sentence(explanation)) == bool(stolen_ms)
+
+
+def test_fair_tasks_take_turns_and_are_no_lower_tasks_of_each_other() -> None:
+    story = Story().switch(-500, 1, ("measured", THREAD, 120), ("nice", 700, 130), state=1).timer(1, 1).switch(900, 1, ("nice", 700, 130), MEASURED)
+    for event in story.events:
+        event.values.update({name: 120 for name in ("prio", "next_prio") if event.values.get(name) == MINE})
+    assert explained(story.moment(902)).main.culprit == Culprit(Kind.TASK, "nice")
+
+
+OWNER, OTHER_OWNER = ("owner", 600, 120), ("other-owner", 601, 120)
+
+
+def blocked(story: Story, us: float) -> Explanation:
+    return explained(replace(story.moment(us), kind="blocked"))
+
+
+def test_what_ran_while_a_lock_was_waited_for_is_found_by_following_its_owner() -> None:
+    story = Story().switch(-950, 1, OWNER, MEASURED).switch(0, 1, MEASURED, HIGHER, state=1).switch(600, 1, HIGHER, OWNER, state=1)
+    story.at(900, 1, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
+    explanation = blocked(story, 900)
+    assert parts(explanation) == {(Kind.TASK, "hog"): 600, (Kind.LOCK_OWNER, "owner"): 300}
+    assert sentence(explanation).startswith("900.000 us that measured was blocked on a lock of owner: 600.000 us task hog (")
+    assert "owner (nice 0, pid 600) ran, which had the lock" in sentence(explanation)
+
+
+def test_a_chain_of_locks_is_followed_to_who_had_the_last_one() -> None:
+    story = Story().switch(-900, 1, IDLE, MEASURED).switch(0, 1, MEASURED, IDLE, state=1)
+    story.switch(-100, 0, OWNER, OTHER_OWNER, state=1)
+    story.at(10, 1, "sched_pi_setprio", comm="other-owner", pid=601, oldprio=120, newprio=MINE)
+    story.at(700, 0, "sched_waking", comm="owner", pid=600, prio=120, target_cpu=0).switch(702, 0, OTHER_OWNER, OWNER, state=1)
+    story.at(800, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
+    explanation = blocked(story, 800)
+    assert parts(explanation)[Kind.LOCK_OWNER, "other-owner"] == pytest.approx(700)
+    assert parts(explanation)[Kind.LOCK_OWNER, "owner"] == pytest.approx(98)
+    assert "blocked on a lock of owner, which waited for other-owner, lent real-time priority 80 meanwhile" in sentence(explanation)
+
+
+def test_an_owner_that_sleeps_with_the_lock_is_said() -> None:
+    story = Story().switch(-900, 1, IDLE, MEASURED).switch(0, 1, MEASURED, IDLE, state=1).switch(-50, 0, OWNER, LOWER, state=1)
+    story.at(500, 0, "local_timer_entry", vector=236)
+    story.at(501, 0, "sched_waking", comm="owner", pid=600, prio=120, target_cpu=0)
+    story.events[-1] = story.events[-1]._replace(flags=8)
+    story.at(502, 0, "local_timer_exit", vector=236).switch(504, 0, LOWER, OWNER)
+    story.at(600, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
+    found = parts(blocked(story, 600))
+    assert found[Kind.OWNER_ASLEEP, "owner"] == pytest.approx(501)
+    assert found[Kind.LOCK_OWNER, "owner"] == pytest.approx(96)
+
+
 def test_a_migration_is_told_and_its_waiting_counts_on_both_cpus() -> None:
     story = Story().switch(-500, 1, MEASURED, HIGHER, state=1).switch(-600, 0, IDLE, LOWER)
     story.timer(1, 1).at(100, 0, "sched_migrate_task", comm="measured", pid=100, prio=19, orig_cpu=1, dest_cpu=0).switch(103, 0, LOWER, MEASURED)
@@ -311,7 +386,9 @@ def test_any_table_is_explained_and_adds_up(drawn: list[tuple[int, int, str, dic
     story = Story()
     for time, where, name, values in drawn:
         story.at(time, where, name, **values)
-    explanation = explained(story.moment(latency, cpu=cpu))
+    for kind in ("maximum", "blocked"):
+        explanation = explained(replace(story.moment(latency, cpu=cpu), kind=kind, stolen_ns={1: 10**7}))
+        assert sum(part.ns for part in explanation.parts) == latency * 1000
     assert explanation.latency_ns == latency * 1000
     assert all(part.ns >= 0 for part in explanation.parts)
     assert sentence(explanation) and sum_words(explanation)

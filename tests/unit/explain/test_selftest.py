@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 from dataclasses import asdict
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -21,7 +23,7 @@ from rtgauge.explain.page.selftest_table import verdict_words
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.load import registry
 from rtgauge.load.load import LoadContext
-from rtgauge.load.stall import KINDS
+from rtgauge.load.stall import BY_MODULE, KINDS, MODULE, SHELL
 from rtgauge.record.files import checksum
 from rtgauge.record.reader import Record
 from rtgauge.report.page import html
@@ -120,16 +122,63 @@ def test_any_log_is_read(text: str) -> None:
     assert all(known.start_ns < known.end_ns for known in injected_stalls(text))
 
 
-@pytest.mark.parametrize("name", ["stall:hgo", "stall:hog:x", "stall:hog:-1", "stall:hog:1:2", "stall:"])
+@pytest.mark.parametrize("name", ["stall:hgo", "stall:hog:x", "stall:hog:-1", "stall:hog:1:2:3", "stall:hog:1:20001", "stall:"])
 def test_wrong_stalls_are_refused(name: str) -> None:
     with pytest.raises(InputError, match="load"):
         registry.get(name)
 
 
+class Machine:
+    """What a load asks of a target: some files, and every program."""
+
+    def __init__(self, files: dict[str, str]) -> None:
+        self.files = files
+
+    def which(self, program: str) -> str:
+        return program
+
+    def read(self, paths: list[str]) -> dict[str, dict[str, str]]:
+        return {path: {"text": text} for path, text in self.files.items() if any(fnmatch(path, pattern) for pattern in paths)}
+
+    def monotonic_ns(self) -> int:
+        return 0
+
+
+def context_of(machine: Machine) -> LoadContext:
+    return LoadContext(machine, cpus=4, memory_total=None, memory_available=None, bound_s=60)  # type: ignore[arg-type] - as much of a target as it asks
+
+
 def test_a_stall_is_one_program_on_its_cpu() -> None:
-    context = LoadContext(target=None, cpus=4, memory_total=None, memory_available=None, bound_s=60)  # type: ignore[arg-type] - it asks nothing of the target
+    context = context_of(Machine({}))
     for kind, process in KINDS.items():
-        (part,) = registry.get(f"stall:{kind}:2").parts(context)
-        assert (part.argv[0], part.argv[3:], part.ready) == ("python3", [kind, "2", "1000", "60", "60"], (process, 1))
+        (part,) = registry.get(f"stall:{kind}:2:500").parts(context)
+        assert part.ready == (process, 1)
+        words = [process, kind, "500", "2", "60", MODULE] if kind in BY_MODULE else [kind, "2", "500", "60", "60"]
+        assert part.argv[-len(words) :] == words
     (part,) = registry.get("stall").parts(context)
     assert part.wanted["cpu"] == 3
+
+
+def reason_of(name: str, files: dict[str, str]) -> str | None:
+    missing = registry.get(name).left_out(Machine(files))  # type: ignore[arg-type] - as much of a target as it asks
+    return None if missing is None else f"{missing.what}: {missing.reason}"
+
+
+def test_what_a_machine_cannot_do_is_left_out_and_said() -> None:
+    assert reason_of("stall:hog:1", {}) is None
+    assert reason_of("stall:irqs-off:1", {}) == "load stall:irqs-off: the kernel module rtgauge_stall is not loaded"
+    assert reason_of("stall:preempt-off:1", {MODULE: "0 0"}) is None
+    state = "/sys/devices/system/cpu/cpu1/cpuidle/state1/latency"
+    assert reason_of("stall:idle:1", {state: "133\n"}) is None
+    assert reason_of("stall:idle:1", {state: "1\n"}) == "load stall:idle: no idle state of CPU 1 takes 20 us or more to leave"
+
+
+def test_the_shells_stalls_are_told_as_the_other_programs_are(tmp_path: Path) -> None:
+    file = tmp_path / "stall"
+    file.write_text("5 9\n")
+    script = SHELL.replace('>"$6"', ">/dev/null")
+    until = int(float(Path("/proc/uptime").read_text().split()[0])) + 2
+    done = subprocess.run(["sh", "-c", script, "sh", "rtgauge-x", "irqs-off", "1000", "3", str(until), str(file)], capture_output=True, text=True, check=True)
+    stalls = injected_stalls(done.stdout)
+    assert stalls
+    assert set(stalls) == {Injected("irqs-off", 3, 5, 9)}

@@ -32,11 +32,11 @@ def test_unknown_name(wrong: str, said: str) -> None:
 
 
 def test_left_out_says_what_to_install() -> None:
-    assert registry.left_out(registry.get("idle"), LocalTarget()) is None
-    out = registry.left_out(registry.get("papers"), LocalTarget(hidden=["iperf3", "stress-ng"]))
+    assert registry.get("idle").left_out(LocalTarget()) is None
+    out = registry.get("papers").left_out(LocalTarget(hidden=["iperf3", "stress-ng"]))
     assert out is not None
     assert (out.what, out.reason, out.remedy) == ("load papers", "stress-ng and iperf3 are not installed", "apt-get install iperf3 stress-ng")
-    out = registry.left_out(registry.get("scheduler"), LocalTarget(hidden=["hackbench"]))
+    out = registry.get("scheduler").left_out(LocalTarget(hidden=["hackbench"]))
     assert out is not None
     assert (out.reason, out.remedy) == ("hackbench is not installed", "apt-get install rt-tests")
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from rtgauge.explain.analysis.lock_chain import Link, lent, lock_chain, owners
 from rtgauge.explain.analysis.stall import LateTimers, stood_still
 from rtgauge.explain.analysis.thread_path import Phase, Piece, ThreadPath, thread_path
 from rtgauge.explain.trace.contexts import Context, CpuTimeline, Frame, Span, Task, timelines
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
     from rtgauge.explain.trace.formats import Symbols
     from rtgauge.explain.trace.moment import Moment
 
+LONGEST_FAULT_NS = 20_000
+"""The kernel tells when a page fault begins and not when it ends. One of a small page that reads nothing takes 0.3 to 5 us, one of a huge page up to some
+100 us; what goes on for longer without an event may as well be the program's own work."""
+LEAST_STEAL_NS = 5_000_000
+"""Silence of less than this says nothing together with steal that is counted in ticks of 10 ms."""
+FAIR, LOWEST = 100, 139
+"""Priorities from here on are of fair tasks, which take turns: none of them goes before another."""
+DEADLINE_BUDGET = "its deadline's budget"
 LONGEST_SWITCH_NS = 10_000
 """A lower task that is left within this time was being switched away from; longer, it could not be preempted. Switches take 1 to 5 us on small boards."""
 
@@ -29,6 +38,7 @@ class Kind(StrEnum):
     TIMER_LATE = "timer late"
     INTERRUPTS_OFF = "interrupts off"
     NO_SOFTWARE = "no software ran"
+    STEAL = "steal"
     IDLE_EXIT = "idle exit"
     IRQ = "irq"
     INTERRUPT = "interrupt"
@@ -42,18 +52,24 @@ class Kind(StrEnum):
     REMOTE_WAKEUP = "wake-up on another CPU"
     SWITCH = "switch"
     PAGE_FAULT = "page fault"
+    FAULT_OR_OWN = "page fault or own work"
     BLOCKED = "blocked"
+    LOCK_OWNER = "lock owner"
+    OWNER_ASLEEP = "lock owner asleep"
     OWN = "own work"
     UNATTRIBUTED = "unattributed"
 
 
 @dataclass(frozen=True)
 class Culprit:
-    """A cause by its kind and name, the same for every latency that it delays. `number`: of an IRQ. `priority`: of a task, as the kernel counts."""
+    """A cause by its kind and name, the same for every latency that it delays. `number`: of an IRQ. `priority`: of a task, as the kernel counts.
+    `mechanism`: of throttling, where only one is possible on the machine.
+    """
 
     kind: Kind
     name: str = ""
     number: int | None = None
+    mechanism: str = ""
     priority: int | None = field(default=None, compare=False)
     pid: int | None = field(default=None, compare=False)
 
@@ -78,6 +94,10 @@ class Explanation:
     path: ThreadPath
     parts: list[Part]
     doubts: list[str]
+    owners: tuple[str, ...] = ()
+    """Of a sleep for a lock: who had it; behind it whose lock that one waited for, and so on."""
+    lent: str = ""
+    """Of such: the priority that the owner was lent meanwhile."""
 
     @property
     def latency_ns(self) -> int:
@@ -120,29 +140,54 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
     lines = timelines(table, symbols)
     traced = any(event.name == "irq_disable" for event in table.events)
     scene = _Scene(moment, path, lines, LateTimers.of(table), _passed_over(moment, path), _last_priorities(moment), traced)
+    links = lock_chain(table, moment.thread, path) if moment.is_blocked else [Link(moment.thread, path)]
     parts: dict[Culprit, Part] = {}
     doubts: list[str] = []
-    for piece in path.pieces:
-        for span, lost in _known(scene, piece):
-            found = [Part(Culprit(Kind.UNATTRIBUTED), span.end_ns - span.start_ns)] if lost else _parts(scene, piece, span)
-            for part in found:
-                known = parts.setdefault(part.culprit, Part(part.culprit))
-                known.ns += part.ns
-                known.spans += part.spans or [(span.start_ns, span.end_ns, piece.cpu)]
-                known.where |= part.where
-                known.cpus |= part.cpus
-    if any(_overlaps(lost, moment.release_ns, moment.end_ns) for lost in table.lost if lost.cpu in {piece.cpu for piece in path.pieces}):
+    for link in links:
+        its = scene if link.thread == moment.thread else _of_owner(scene, link)
+        for piece in link.path.pieces:
+            for span, lost in _known(its, piece):
+                found = [Part(Culprit(Kind.UNATTRIBUTED), span.end_ns - span.start_ns)] if lost else _parts(its, piece, span)
+                for part in found:
+                    culprit = part.culprit if its is scene else _owner(link, piece, part.culprit)
+                    known = parts.setdefault(culprit, Part(culprit))
+                    known.ns += part.ns
+                    known.spans += part.spans or [(span.start_ns, span.end_ns, piece.cpu)]
+                    known.where |= part.where
+                    known.cpus |= part.cpus
+    pieces = [piece for link in links for piece in link.path.pieces]
+    if any(_overlaps(lost, moment.release_ns, moment.end_ns) for lost in table.lost if lost.cpu in {piece.cpu for piece in pieces}):
         doubts.append("events were lost within it")
-    blind = sorted({piece.cpu for piece in path.pieces} & set(moment.left_out))
+    blind = sorted({piece.cpu for piece in pieces} & set(moment.left_out))
     if blind:
         doubts.append(f"there was no room for the events of CPU {format_cpu_list(blind)}")
-    if any(piece.phase is Phase.UNKNOWN for piece in path.pieces):
+    if any(piece.phase is Phase.UNKNOWN for piece in pieces):
         doubts.append("the trace does not show the thread")
     rest = moment.latency_ns - (moment.end_ns - moment.release_ns)
     if rest != 0:
         doubts.append("its latency is not the time from its release to its end")
         parts.setdefault(Culprit(Kind.UNATTRIBUTED), Part(Culprit(Kind.UNATTRIBUTED))).ns += rest
-    return Explanation(moment, path, list(parts.values()), doubts)
+    ordered = sorted(parts.values(), key=_begin) if moment.is_blocked else list(parts.values())
+    return Explanation(moment, path, ordered, doubts, owners(links, moment.thread), lent(table, links, moment))
+
+
+def _begin(part: Part) -> int:
+    return min((start for start, _, _ in part.spans), default=0)
+
+
+def _of_owner(scene: _Scene, link: Link) -> _Scene:
+    """The same moment as the thread saw it that had the lock."""
+    moment = replace(scene.moment, thread=link.thread)
+    return replace(scene, moment=moment, path=link.path, throttled_ns=_passed_over(moment, link.path), changed_priorities=_last_priorities(moment))
+
+
+def _owner(link: Link, piece: Piece, culprit: Culprit) -> Culprit:
+    """What the lock's owner itself did, it did with the lock; where it slept, and nobody who had a lock woke it, it does not matter what its CPU did."""
+    if piece.phase in {Phase.LATE, Phase.BLOCKED} and culprit.kind is not Kind.UNATTRIBUTED:
+        return Culprit(Kind.OWNER_ASLEEP, link.path.name, priority=link.path.priority, pid=link.thread)
+    if culprit.kind is Kind.OWN:
+        return Culprit(Kind.LOCK_OWNER, link.path.name, priority=link.path.priority, pid=link.thread)
+    return culprit
 
 
 def _overlaps(lost: Lost, start_ns: int, end_ns: int) -> bool:
@@ -178,9 +223,13 @@ def _passed_over(moment: Moment, path: ThreadPath) -> list[tuple[int, int]]:
             continue
         since: int | None = None
         first, last = piece.since_ns + LONGEST_SWITCH_NS, piece.end_ns - LONGEST_SWITCH_NS
-        if told and any(
-            event.cpu == piece.cpu and first < event.time_ns < last and not event.flags & NEED_RESCHED and event.name != "sched_switch"
-            for event in moment.table.events
+        if (
+            told
+            and path.priority < FAIR
+            and any(
+                event.cpu == piece.cpu and first < event.time_ns < last and not event.flags & NEED_RESCHED and event.name != "sched_switch"
+                for event in moment.table.events
+            )
         ):
             passed.append((piece.since_ns, piece.end_ns))
             continue
@@ -189,7 +238,7 @@ def _passed_over(moment: Moment, path: ThreadPath) -> list[tuple[int, int]]:
                 continue
             if since is not None:
                 passed.append((since, event.time_ns))
-            lower = event.number("next_pid") == 0 or event.number("next_prio", 120) > path.priority
+            lower = event.number("next_pid") == 0 or (path.priority < FAIR and event.number("next_prio", 120) > path.priority)
             since = event.time_ns if lower and event.number("next_pid") != moment.thread else None
         if since is not None:
             passed.append((since, piece.end_ns))
@@ -205,12 +254,18 @@ def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
     """The parts of one span: one, or three where the machine stood still in its middle."""
     line = scene.timelines[piece.cpu]
     part = Part(_culprit(scene, piece, span), span.end_ns - span.start_ns)
-    found = _found_by_timer(scene, piece)[1] if part.culprit.kind is Kind.INTERRUPTS_OFF and span.context.irqs_off is None else None
+    found: str | None = None
+    if part.culprit.kind is Kind.INTERRUPTS_OFF and span.context.irqs_off is None:
+        found = _found_by_timer(scene, piece)[1]
+    elif part.culprit.kind is Kind.PREEMPTION_OFF and span.context.preemption_off is None:
+        found = line.interrupted_by(piece.since_ns - LONGEST_SWITCH_NS, piece.end_ns)[1]  # by the timer that woke the thread, or a later one
     part.where |= {where for where in (span.context.irqs_off, span.context.preemption_off, found) if where is not None}
     if part.culprit.kind is Kind.NO_SOFTWARE:
         part.cpus = {piece.cpu}
     if span.context.frames or piece.phase is Phase.BLOCKED or not line.silent(span.start_ns, span.end_ns):
         return [part]
+    if part.ns >= LEAST_STEAL_NS and 2 * scene.moment.stolen_ns.get(piece.cpu, 0) >= part.ns:
+        return [Part(Culprit(Kind.STEAL), part.ns, cpus={piece.cpu})]
     due = piece.phase is Phase.LATE
     stall = stood_still(scene.timelines, scene.late_timers, piece.cpu, span.start_ns, span.end_ns, due=due)
     if stall is None:
@@ -240,7 +295,7 @@ def _culprit(scene: _Scene, piece: Piece, span: Span) -> Culprit:
         case Phase.READY:
             return _ready(scene, piece, span)
         case _:
-            return _running(scene, context)
+            return _running(scene, span)
 
 
 def _faulted(scene: _Scene, piece: Piece) -> bool:
@@ -317,8 +372,9 @@ def _ready(scene: _Scene, piece: Piece, span: Span) -> Culprit:
     if changed is not None and mine is not None and changed <= mine:
         return _of_task(Kind.TASK, replace(task, priority=changed))
     if any(start <= span.start_ns < end for start, end in scene.throttled_ns):
-        return Culprit(Kind.THROTTLED, "" if task.idle else task.name, priority=task.priority, pid=task.pid)
-    if not task.idle and mine is not None and task.priority is not None and task.priority <= mine:
+        mechanism = DEADLINE_BUDGET if mine is not None and mine < 0 else ""
+        return Culprit(Kind.THROTTLED, "" if task.idle else task.name, mechanism=mechanism, priority=task.priority, pid=task.pid)
+    if not task.idle and mine is not None and task.priority is not None and task.priority <= max(mine, LOWEST if mine >= FAIR else mine):
         return _of_task(Kind.TASK, task)
     if task.idle and span.context.idle_state is not None:
         return _idle(span.context)
@@ -333,9 +389,10 @@ def _ready(scene: _Scene, piece: Piece, span: Span) -> Culprit:
     return _idle(span.context) if task.idle else _of_task(Kind.PREEMPTION_OFF, task)
 
 
-def _running(scene: _Scene, context: Context) -> Culprit:
+def _running(scene: _Scene, span: Span) -> Culprit:
+    context = span.context
     if context.fault:
-        return Culprit(Kind.PAGE_FAULT)
+        return Culprit(Kind.PAGE_FAULT if span.end_ns - span.start_ns <= LONGEST_FAULT_NS else Kind.FAULT_OR_OWN)
     if context.task is not None and context.task.pid not in {scene.moment.thread, 0}:
         return _of_task(Kind.TASK, context.task)
     return Culprit(Kind.OWN)

@@ -25,7 +25,8 @@ MENDS: dict[Kind, tuple[str, ...]] = {
     Kind.INTERRUPTS_OFF: ("preempt-rt-running",),
     Kind.PREEMPTION_OFF: ("preempt-rt-running", "preemptible-kernel"),
     Kind.NO_SOFTWARE: ("real-machine", "guest-dedicated-hint"),
-    Kind.THROTTLED: ("fair-server", "rt-throttling"),
+    Kind.STEAL: ("real-machine", "guest-dedicated-hint"),
+    Kind.THROTTLED: ("fair-server", "rt-throttling", "rt-group-throttling"),
     Kind.REMOTE_WAKEUP: ("guest-idle", "c-states"),
 }
 """Kind -> ids of the audit's rules (system/rules.toml) that say what to change, the likeliest first."""
@@ -76,7 +77,7 @@ def ranked_culprits(explanations: Iterable[Explanation]) -> list[RankedCulprit]:
 def general(culprit: Culprit) -> Culprit:
     """The culprit as a run counts it: all throttling together, and one of a kernel thread's instances for the others (kworker/0:1 -> kworker)."""
     if culprit.kind is Kind.THROTTLED:
-        return Culprit(Kind.THROTTLED)
+        return Culprit(Kind.THROTTLED, mechanism=culprit.mechanism)
     thread, slash, _ = culprit.name.partition("/")
     return replace(culprit, name=thread, pid=None) if slash and culprit.kind not in {Kind.IRQ, Kind.NMI} and thread else culprit
 

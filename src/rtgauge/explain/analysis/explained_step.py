@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from rtgauge.explain.analysis.attribution import Explanation, explain
+from rtgauge.explain.analysis.attribution import Culprit, Explanation, Kind, explain
 from rtgauge.explain.analysis.culprits import RankedCulprit, ranked_culprits
 from rtgauge.explain.analysis.joint_stall import with_joint_stalls
 from rtgauge.explain.trace.formats import Symbols, TraceFormats
 from rtgauge.explain.trace.moment import read_moment
 from rtgauge.record.moments import MomentFile
+from rtgauge.system.starvation import FAIR_SERVER, limits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,14 +23,21 @@ if TYPE_CHECKING:
     from rtgauge.record.model import Step
     from rtgauge.record.reader import Record
 
+WATCH = "watch"
+"""The probe whose threads are a program's own: what they do themselves is named after them."""
+
 
 @dataclass(frozen=True)
 class ExplainedStep:
-    """A step whose largest latencies were explained, in the order of their measuring; the worst alone still has its events. None: none was frozen."""
+    """A step whose largest latencies were explained, in the order of their measuring; the worst alone still has its events. None: none was frozen.
+
+    `blocked`: of a program of the user's own, sleeps for locks whose owner has a lower priority, likewise.
+    """
 
     step: Step
     explanations: Sequence[Explanation]
     symbols: Symbols
+    blocked: Sequence[Explanation] = ()
 
     @property
     def culprits(self) -> list[RankedCulprit]:
@@ -47,8 +56,28 @@ def explained_steps(record: Record, steps: Sequence[Step] | None = None) -> list
     for step in record.steps if steps is None else steps:
         file = record.moments(step)
         if file is not None:
-            found.append(ExplainedStep(step, *_explanations(file.path, file.path.stat().st_mtime_ns)))
+            known, symbols = _explanations(file.path, file.path.stat().st_mtime_ns)
+            facts = record.system(step.key.targets.get("self", "local"))
+            told = [_told(explanation, step.key.probe, facts) for explanation in known]
+            blocked = [explanation for explanation in told if explanation.moment.is_blocked]
+            found.append(ExplainedStep(step, [explanation for explanation in told if not explanation.moment.is_blocked], symbols, blocked))
     return found
+
+
+def _told(explanation: Explanation, probe: str, facts: Mapping[str, Any]) -> Explanation:
+    """With what the trace does not tell: the only mechanism on this machine that can have given the CPU to a lower task; of a program its thread's name."""
+    return replace(explanation, parts=[replace(part, culprit=_told_culprit(part.culprit, explanation, probe, facts)) for part in explanation.parts])
+
+
+def _told_culprit(culprit: Culprit, explanation: Explanation, probe: str, facts: Mapping[str, Any]) -> Culprit:
+    if culprit.kind is Kind.OWN and probe == WATCH:
+        return replace(culprit, name=explanation.path.name)
+    if culprit.kind is not Kind.THROTTLED or culprit.mechanism:
+        return culprit
+    possible = [limit.name for limit in limits(facts)] if "scheduling" in facts and "kernel" in facts else []
+    # a server has a task that it serves
+    possible = [name for name in possible if culprit.name or name != FAIR_SERVER]
+    return replace(culprit, mechanism=possible[0]) if len(possible) == 1 else culprit
 
 
 @lru_cache(maxsize=16)
@@ -61,7 +90,7 @@ def _explanations(path: Path, changed_ns: int) -> tuple[tuple[Explanation, ...],
     for document in file.moments():
         symbols = symbols.with_others(Symbols.read(document.get("symbols")))
         explanations.append(explain(read_moment(formats, document), symbols))
-        worst = max(explanations, key=lambda known: known.latency_ns)
+        worst = max(explanations, key=lambda known: (not known.moment.is_blocked, known.latency_ns))
         # the events of one moment are megabytes: the figure needs those of the worst
         explanations = [known if known is worst else known.without_events() for known in explanations]
     return tuple(with_joint_stalls(explanations)), symbols

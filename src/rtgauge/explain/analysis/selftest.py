@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from rtgauge.errors import RecordError
@@ -28,13 +28,21 @@ NAMED_GOAL = 0.95
 UNATTRIBUTED_GOAL_NS = 5_000
 LEAST_SIZE_NS, SIZE_SHARE = 5_000, 0.01
 """A size is right within the larger of 5 us and 1 %."""
+ANY = "*"
+"""Of a culprit: the name is the machine's."""
 EXPECTED: dict[str, tuple[tuple[Kind, str], ...]] = {
     "hog": ((Kind.TASK, "rtgauge-hog"),),
     "softirq": ((Kind.SOFTIRQ, "NET_RX"),),
     "timers": ((Kind.INTERRUPT, "local timer"), (Kind.IRQ, "arch_timer")),
     "throttle": ((Kind.THROTTLED, ""),),
+    "fault": ((Kind.PAGE_FAULT, ""),),
+    "idle": ((Kind.IDLE_EXIT, ANY),),
+    "irqs-off": ((Kind.INTERRUPTS_OFF, "rtgauge-irqsoff"),),
+    "preempt-off": ((Kind.PREEMPTION_OFF, "rtgauge-preempt"),),
 }
 """Kind of a stall -> (class, name) of the culprit that it has to be given: one an architecture."""
+FUNCTIONS = {"irqs-off": "rtgauge_stall_irqs_off", "preempt-off": "rtgauge_stall_preempt_off"}
+"""Kind of a stall -> the function of the kernel that has to be named too."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +91,11 @@ class KindResult:
 
 @dataclass(frozen=True)
 class SelfTest:
-    """The confusion matrix by rows. `others`: explained latencies that no stall caused: the machine's own."""
+    """The confusion matrix by rows. `others`: explained latencies that no stall caused: the machine's own. `not_tried`: kind -> why not."""
 
     kinds: list[KindResult]
     others: int
+    not_tried: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
     def injected(self) -> int:
@@ -152,7 +161,10 @@ def self_test(record: Record) -> SelfTest | None:
         long_enough = [stall for stall in stalls if stall.end_ns - stall.start_ns >= threshold]
         judged.setdefault(stall_kind(explained.step) or "", []).extend(judge_stall(stall, explained.explanations, above) for stall in long_enough)
         others += sum(all(_overlap(known, stall) == 0 for stall in stalls) for known in explained.explanations)
-    return SelfTest([_result(kind, stalls) for kind, stalls in judged.items()], others) if judged else None
+    not_tried = {
+        missing.what.partition(LOAD)[2].partition(" ")[0]: missing.reason for missing in record.run.left_out if missing.what.startswith(f"load {LOAD}")
+    }
+    return SelfTest([_result(kind, stalls) for kind, stalls in judged.items()], others, not_tried) if judged else None
 
 
 def _measured(record: Record, step: Step) -> tuple[int, int]:
@@ -176,7 +188,11 @@ def judge_stall(stall: Injected, explanations: Sequence[Explanation], least_ns: 
     if best is None or expected < least_ns:
         return JudgedStall(stall, None, named=False, expected_ns=expected, found_ns=0, unattributed_ns=0)
     answer = general(best.main.culprit)
-    named = (answer.kind, answer.name) in EXPECTED.get(stall.kind, ())
+    expected_names = EXPECTED.get(stall.kind, ())
+    named = (answer.kind, answer.name) in expected_names or (answer.kind, ANY) in expected_names
+    function = FUNCTIONS.get(stall.kind)
+    if function is not None:
+        named = named and any(function in part.where for part in best.parts if general(part.culprit) == answer)
     spans = [span for part in best.parts if general(part.culprit) == answer for span in part.spans]
     begin = best.moment.release_ns if stall.start_ns <= best.moment.release_ns else min(start for start, _, _ in spans)
     return JudgedStall(stall, answer, named, expected, max(end for _, end, _ in spans) - begin, best.unattributed_ns)

@@ -49,11 +49,17 @@ def culprit_name(culprit: Culprit) -> str:
         case Kind.INTERRUPTS_OFF | Kind.PREEMPTION_OFF:
             return f"{culprit.kind} in {name}"
         case Kind.THROTTLED:
-            return "throttling or a server of lower tasks"
+            return culprit.mechanism or "throttling or a server of lower tasks"
         case Kind.WAKER:
             return f"waker {name}"
         case Kind.OWN:
-            return "the measured thread itself"
+            return f"thread {name} itself" if name else "the measured thread itself"
+        case Kind.LOCK_OWNER:
+            return f"{name} with the lock"
+        case Kind.OWNER_ASLEEP:
+            return f"{name} asleep with the lock"
+        case Kind.STEAL:
+            return "steal (hypervisor)"
         case Kind.SWITCH:
             return "context switch"
         case Kind.NMI:
@@ -67,6 +73,11 @@ def _task_words(culprit: Culprit) -> str:
     return f"{culprit.name} ({about})" if about else culprit.name
 
 
+def _on(part: Part) -> str:
+    cpus = sorted(part.cpus)
+    return f" on {f'CPU {cpus[0]}' if len(cpus) == 1 else f'CPUs {format_cpu_list(cpus)}'}" if cpus else ""
+
+
 def part_words(part: Part) -> str:
     """What a part was, without its time: the predicate of a sentence about it."""
     culprit, task = part.culprit, _task_words(part.culprit)
@@ -77,9 +88,7 @@ def part_words(part: Part) -> str:
         case Kind.INTERRUPTS_OFF:
             return f"interrupts were off{where} while {task} ran"
         case Kind.NO_SOFTWARE:
-            cpus = sorted(part.cpus)
-            on = f"CPU {cpus[0]}" if len(cpus) == 1 else f"CPUs {format_cpu_list(cpus)}"
-            return f"no software ran{f' on {on}' if cpus else ''}: no event and no interrupt, though timers were due; firmware, bus or hypervisor"
+            return f"no software ran{_on(part)}: no event and no interrupt, though timers were due; firmware, bus or hypervisor"
         case Kind.IDLE_EXIT:
             return f"the CPU left idle {culprit.name}" if culprit.name else "the CPU left its idle loop"
         case Kind.IRQ | Kind.INTERRUPT | Kind.NMI:
@@ -90,7 +99,15 @@ def part_words(part: Part) -> str:
             return f"{task} could not be preempted{where}"
         case Kind.THROTTLED:
             who = f"{task} ran" if culprit.name else "the CPU was idle"
-            return f"{who} while the thread was ready: throttling, or a server of lower tasks"
+            return f"{who} while the thread was ready: {culprit.mechanism or 'throttling, or a server of lower tasks'}"
+        case Kind.STEAL:
+            return f"the hypervisor did not run the CPU: the guest's kernel counted steal{_on(part)}"
+        case Kind.FAULT_OR_OWN:
+            return "a page fault of its own and what it ran after it: the kernel does not tell where the fault ended"
+        case Kind.LOCK_OWNER:
+            return f"{task} ran, which had the lock"
+        case Kind.OWNER_ASLEEP:
+            return f"{task} slept, which had the lock"
         case Kind.WAKER:
             return f"its waker {task} ran"
         case Kind.WAKEUP:
@@ -100,14 +117,14 @@ def part_words(part: Part) -> str:
         case Kind.BLOCKED:
             return "it was blocked"
         case Kind.OWN:
-            return "it ran itself, up to its clock reading"
+            return f"{culprit.name} ran itself" if culprit.name else "it ran itself, up to its clock reading"
         case _:
             return culprit_name(culprit)
 
 
 def sentence(explanation: Explanation) -> str:
     """The latency, where it was, and its largest parts, the largest first."""
-    moment, total = explanation.moment, explanation.latency_ns
+    total = explanation.latency_ns
     ranked = sorted(explanation.parts, key=lambda part: -part.ns)
     shown = [part for part in ranked if part.ns >= SMALL_SHARE * total][:MOST_IN_SENTENCE] or ranked[:1]
     words = "; ".join(f"{us(part.ns)} us {part_words(part)}" for part in shown)
@@ -115,7 +132,18 @@ def sentence(explanation: Explanation) -> str:
     smaller = f"; {us(sum(part.ns for part in ranked) - sum(part.ns for part in shown))} us in {plural(rest, 'smaller part')}" if rest > 0 else ""
     moved = "".join(f"; it moved from CPU {old} to CPU {new}" for _, old, new in explanation.path.moves[:2])
     partly = f"; only partly explained: {', '.join(explanation.doubts)}" if explanation.doubts else ""
-    return f"{us(total)} us on CPU {moment.cpu}: {words}{smaller}{moved}{partly}"
+    return f"{us(total)} us {_where(explanation)}: {words}{smaller}{moved}{partly}"
+
+
+def _where(explanation: Explanation) -> str:
+    """ "on CPU 1"; of a sleep for a lock: "blocked on a lock of logger, which waited for one of io, lent real-time priority 80"."""
+    if not explanation.moment.is_blocked:
+        return f"on CPU {explanation.moment.cpu}"
+    *others, first = explanation.owners or ("a task that is not in the trace",)
+    thread = explanation.path.name
+    chain = "".join(f", which waited for {other}" for other in reversed(others))
+    lent = f", lent {explanation.lent} meanwhile" if explanation.lent else ""
+    return f"{f'that {thread} was ' if thread else ''}blocked on a lock of {first}{chain}{lent}"
 
 
 def sum_words(explanation: Explanation) -> str:

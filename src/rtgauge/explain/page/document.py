@@ -17,7 +17,7 @@ VERSION = 1
 
 
 def explained_document(record: str, steps: Sequence[ExplainedStep]) -> dict[str, Any]:
-    """Of each step its culprits, ranked, and its latencies with their parts, which add up to `latency_ns`."""
+    """Of each step its culprits, ranked, and its latencies with their parts, which add up to `latency_ns`; `blocked`: sleeps for locks likewise."""
     return {"version": VERSION, "record": record, "steps": [_step(step) for step in steps]}
 
 
@@ -37,6 +37,7 @@ def _step(explained: ExplainedStep) -> dict[str, Any]:
             for ranked in explained.culprits
         ],
         "latencies": [_latency(known) for known in explained.explanations],
+        "blocked": [_latency(known) | {"owners": list(known.owners), "lent": known.lent} for known in explained.blocked],
     }
 
 

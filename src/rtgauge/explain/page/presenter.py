@@ -66,6 +66,7 @@ class ExplainedView:
     sum: str | None
     figure: str | None
     all: list[tuple[str, str]]
+    blocked: list[str]
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,14 @@ def _view(explained: ExplainedStep, record: Record, name: str, drawn: Container[
         sum=None if worst is None else us(worst.latency_ns),
         figure=name_ if (name_ := figure_name(explained.step)) in drawn else None,
         all=[(str(known.moment.number), sentence(known)) for known in sorted(explained.explanations, key=_size)],
+        blocked=[sentence(known) for known in _longest_blocked(explained)],
     )
+
+
+def _longest_blocked(explained: ExplainedStep) -> list[Explanation]:
+    """Of each thread that slept for a lock the longest sleep, the longest first."""
+    longest = {known.moment.thread: known for known in sorted(explained.blocked, key=_size, reverse=True)}
+    return sorted(longest.values(), key=_size)
 
 
 def _size(explanation: Explanation) -> int:
@@ -184,6 +192,9 @@ class ExplainedPresenter(Presenter):
             if explained.worst is not None:
                 _print(console, f"worst: {sentence(explained.worst)}", 2)
                 _print(console, sum_words(explained.worst), 9, style="dim")
+            for known in _longest_blocked(explained):
+                _print(console, f"longest priority inversion: {sentence(known)}", 2)
+                _print(console, sum_words(known), 9, style="dim")
             console.print()
 
 
@@ -199,7 +210,7 @@ def print_latencies(record: Record, steps: Sequence[ExplainedStep], console: Con
     names = step_labels(record)
     for explained in steps:
         console.print(Text(printable(f"{names.get(explained.step.id, explained.step.id)}: {_summary(explained)}"), style="bold"))
-        for known in sorted(explained.explanations, key=_size):
+        for known in [*sorted(explained.explanations, key=_size), *sorted(explained.blocked, key=_size)]:
             _print(console, sentence(known), 2)
             _print(console, sum_words(known), 5, style="dim")
         console.print()

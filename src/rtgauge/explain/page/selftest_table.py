@@ -33,6 +33,7 @@ def selftest_grid(result: SelfTest) -> Grid:
     notes = [
         "Size off: how far the explained size is from the stall's own, of those named rightly; right: within the larger of 5 us and 1 %.",
         "The goals are that all are found, 95 % named, and at most 5 us unattributed at the median.",
+        *(f"Not tried: {kind}: {reason}." for kind, reason in result.not_tried.items()),
     ]
     return Grid("Injected stalls", list(COLUMNS), [_row(kind) for kind in result.kinds], notes)
 

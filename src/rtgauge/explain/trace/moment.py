@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from rtgauge.errors import RecordError
@@ -33,6 +33,13 @@ class Moment:
     table: EventTable
     left_out: tuple[int, ...] = ()
     """CPUs whose events had no room."""
+    stolen_ns: Mapping[int, int] = field(default_factory=dict[int, int])
+    """CPU -> what the hypervisor took of it about that time, by the guest's kernel, which counts in ticks of 10 ms."""
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether it is no latency but a sleep for a lock, from `release_ns` to `end_ns`, when the lock's owner gave it back."""
+        return self.kind == "blocked"
 
 
 def read_moment(formats: TraceFormats, document: Mapping[str, object]) -> Moment:
@@ -45,9 +52,17 @@ def read_moment(formats: TraceFormats, document: Mapping[str, object]) -> Moment
     if not 0 <= end_ns - release_ns <= LONGEST_NS or not 0 <= cpu < 65536:
         raise RecordError(f"moment {number} of the trace has no time: its release is at {release_ns} ns and its end at {end_ns} ns")
     table = read_pages(formats, raw_pages(document.get("pages")))
-    return Moment(number, cpu, release_ns, end_ns, latency_ns, kind, series, thread, table, _left_out(document.get("left_out")))
+    return Moment(
+        number, cpu, release_ns, end_ns, latency_ns, kind, series, thread, table, _left_out(document.get("left_out")), _stolen(document.get("steal_ms"))
+    )
 
 
 def _left_out(cpus: object) -> tuple[int, ...]:
     listed = cast("list[object]", cpus) if isinstance(cpus, list) else []
     return tuple(cpu for cpu in listed if isinstance(cpu, int))
+
+
+def _stolen(document: object) -> dict[int, int]:
+    listed = cast("dict[str, object]", document) if isinstance(document, dict) else {}
+    ticks = {int(cpu): ms for cpu, ms in listed.items() if cpu.isdecimal() and len(cpu) < 6}
+    return {cpu: ms * 1_000_000 for cpu, ms in ticks.items() if type(ms) is int and 0 < ms < LONGEST_NS}
