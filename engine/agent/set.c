@@ -131,18 +131,54 @@ static int set_items(const char *dir, struct item *items, size_t count, bool not
 	return error ? no_journal(dir, error) : 0;
 }
 
-static int check_items(int argc, char **argv, bool note)
+/* What was set or noted for these paths stays as it is now. Returns the exit status. */
+static int keep_items(const char *dir, const char *run, int argc, char **argv)
 {
-	if (!note && (argc < 2 || argc % 2))
+	struct journal journal;
+	int error = journal_open(&journal, dir, false);
+	struct json j;
+
+	if (error)
+		return error_line(STATUS_CANNOT_MEASURE, "output",
+				  "the journal %s/journal.ndjson cannot be read (%s)", dir, errname(error));
+	json_start(&j, stdout);
+	for (int i = 0; i < argc; i++) {
+		size_t count = 0;
+
+		for (size_t k = 0; k < journal.count && !error; k++) {
+			struct entry *entry = &journal.entries[k];
+
+			if (entry->state == STATE_OVER || strcmp(entry->run, run) ||
+			    strcmp(entry->path, argv[i]))
+				continue;
+			error = journal_mark(&journal, entry, STATE_OVER);
+			count += !error;
+		}
+		json_open(&j, NULL, '{');
+		json_str(&j, "type", "keep");
+		json_str(&j, "path", argv[i]);
+		json_uint(&j, "count", count);
+		json_str(&j, "error", error ? errname(error) : NULL);
+		json_close(&j, '}');
+		json_line(&j);
+	}
+	journal_close(&journal);
+	return error ? STATUS_CANNOT_MEASURE : 0;
+}
+
+/* Pairs, or `paths` alone. */
+static int check_items(int argc, char **argv, bool paths)
+{
+	if (!paths && (argc < 2 || argc % 2))
 		return usage_error("set takes pairs: set --run ID -- PATH VALUE [PATH VALUE...]");
-	if (note && argc < 1)
-		return usage_error("set --note takes paths: set --run ID --note -- PATH [PATH...]");
-	for (int i = 0; i < argc; i += note ? 1 : 2) {
+	if (paths && argc < 1)
+		return usage_error("set --note and --keep take paths: set --run ID --note -- PATH [PATH...]");
+	for (int i = 0; i < argc; i += paths ? 1 : 2) {
 		if (!setting_is_name(argv[i]) || !text_is_plain(argv[i], PATH_MAX - 1))
 			return usage_error(
 				"'%.100s' is not a path; it begins with / (or names a setting of a thread, a group, a trace instance or a module) and is UTF-8 without control characters, at most %d bytes",
 				argv[i], PATH_MAX - 1);
-		if (!note && !text_is_plain(argv[i + 1], SETTING_MAX_LEN - 1))
+		if (!paths && !text_is_plain(argv[i + 1], SETTING_MAX_LEN - 1))
 			return usage_error(
 				"the value for %.200s is not one line of UTF-8 of at most %d bytes", argv[i],
 				SETTING_MAX_LEN - 1);
@@ -184,7 +220,7 @@ static int verb_set(int argc, char **argv)
 	struct entry common = {0};
 	const char *journal = NULL;
 	int64_t pid = getppid();
-	bool note = false;
+	bool note = false, keep = false;
 	const struct option_entry table[] = {
 		AGENT_OPTION_RUN(&common.run),
 		{.name = "held",
@@ -202,16 +238,20 @@ static int verb_set(int argc, char **argv)
 		 .kind = OPTION_FLAG,
 		 .value = &note,
 		 .help = "note the present values, write nothing"},
+		{.name = "keep",
+		 .kind = OPTION_FLAG,
+		 .value = &keep,
+		 .help = "what this run set or noted stays as it is: nothing is put back"},
 	};
 	struct process owner = {0};
 	char boot[BOOT_ID_SIZE], *dir;
 	bool dashes;
 	int rest, status = options_parse_operands(table, sizeof(table) / sizeof(table[0]),
-						  " -- PATH VALUE... | --note -- PATH...", argc, argv, &rest,
-						  &dashes);
+						  " -- PATH VALUE... | --note -- PATH... | --keep -- PATH...",
+						  argc, argv, &rest, &dashes);
 
 	if (!status)
-		status = check_items(argc - rest, argv + rest, note);
+		status = check_items(argc - rest, argv + rest, note || keep);
 	if (!status)
 		status = agent_check_run(common.run);
 	if (status)
@@ -229,7 +269,8 @@ static int verb_set(int argc, char **argv)
 	common.start = owner.start;
 	/* A reader that is gone must not stop this between writing a setting and noting it. */
 	signal(SIGPIPE, SIG_IGN);
-	status = set_all(dir, &common, argc - rest, argv + rest, note);
+	status = keep ? keep_items(dir, common.run, argc - rest, argv + rest)
+		      : set_all(dir, &common, argc - rest, argv + rest, note);
 	free(dir);
 	return status;
 }

@@ -55,6 +55,30 @@ char *setting_selected(const char *text)
 	return strndup(open + 1, (size_t)(close - open - 1));
 }
 
+/* Of the clock of Xenomai's Cobalt ("gravity: irq=0 kernel=2000 user=2000", and more lines) what sets its
+ * gravity: "0i 2000k 2000u". malloc'ed; NULL: it is no such. */
+static char *clock_gravity(const char *path, const char *text)
+{
+	static const char *const words[] = {"gravity: irq=", " kernel=", " user="};
+	static const char clock[] = "/xenomai/clock/coreclk";
+	size_t path_len = strlen(path), len;
+	long long ns[3];
+	char *value, *end;
+
+	if (path_len < sizeof(clock) || strcmp(path + path_len - (sizeof(clock) - 1), clock))
+		return NULL;
+	for (size_t i = 0; i < sizeof(ns) / sizeof(ns[0]); i++) {
+		len = strlen(words[i]);
+		if (strncmp(text, words[i], len))
+			return NULL;
+		ns[i] = strtoll(text + len, &end, 10);
+		if (end == text + len)
+			return NULL;
+		text = end;
+	}
+	return asprintf(&value, "%lldi %lldk %lldu", ns[0], ns[1], ns[2]) < 0 ? NULL : value;
+}
+
 const char *setting_read(const char *path, bool is_volatile, char **value)
 {
 	struct bytes bytes;
@@ -85,12 +109,14 @@ const char *setting_read(const char *path, bool is_volatile, char **value)
 		return NULL;
 	if (bytes.len && bytes.data[bytes.len - 1] == '\n')
 		bytes.data[bytes.len - 1] = '\0';
-	if (strchr(bytes.data, '\n')) {
+	word = clock_gravity(path, bytes.data);
+	if (!word && strchr(bytes.data, '\n')) {
 		free(bytes.data);
 		*value = NULL;
 		return "multi-line";
 	}
-	word = setting_selected(bytes.data);
+	if (!word)
+		word = setting_selected(bytes.data);
 	if (word) {
 		free(bytes.data);
 		*value = word;

@@ -17,9 +17,10 @@ bool setting_is_volatile(const char *path);
 
 /*
  * Reads what has to be written to bring the present value back: of a selector ("always [madvise] never") the
- * word in brackets, of another kernel file the text without its last newline, of a file on a disk every byte.
- * *value is malloc'ed. Returns NULL, or the name of an error: that of an errno, "multi-line" for a kernel
- * file of several lines, which cannot be written back.
+ * word in brackets, of the clock of Xenomai's Cobalt its gravity ("0i 2000k 2000u"), of another kernel file
+ * the text without its last newline, of a file on a disk every byte. *value is malloc'ed. Returns NULL, or
+ * the name of an error: that of an errno, "multi-line" for a kernel file of several lines, which cannot be
+ * written back.
  */
 const char *setting_read(const char *path, bool is_volatile, char **value);
 

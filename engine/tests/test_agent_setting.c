@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/setting.h"
@@ -163,11 +164,60 @@ static void several_lines_of_a_kernel_file_are_refused(void **state)
 	free(value);
 }
 
+/* Reads it from a file that ends as Cobalt's clock does. */
+static const char *read_clock(const char *text, char **value)
+{
+	static const char *const parts[] = {"", "/xenomai", "/xenomai/clock", "/xenomai/clock/coreclk"};
+	char root[] = "/tmp/rtgauge-clock-XXXXXX", paths[4][64];
+	const char *error;
+	FILE *file;
+
+	assert_non_null(mkdtemp(root));
+	for (int i = 0; i < 4; i++) {
+		snprintf(paths[i], sizeof(paths[i]), "%s%s", root, parts[i]);
+		assert_true(i == 0 || i == 3 || !mkdir(paths[i], 0700));
+	}
+	file = fopen(paths[3], "w");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+	error = setting_read(paths[3], true, value);
+	assert_int_equal(unlink(paths[3]), 0);
+	for (int i = 2; i >= 0; i--)
+		assert_int_equal(rmdir(paths[i]), 0);
+	return error;
+}
+
+static void the_gravity_of_cobalts_clock_is_read_as_it_is_written(void **state)
+{
+	static const char *const others[] = {
+		"gravity: irq=0 kernel=2000\n devices: timer=lapic\n",
+		"gravity: irq= kernel=2000 user=2000\n devices: timer=lapic\n",
+		" id: 1\ngravity: irq=0 kernel=2000 user=2000\n",
+	};
+	char *value;
+
+	(void)state;
+	/* tests/data/cokernels/cobalt-coreclk.txt */
+	assert_null(read_clock("gravity: irq=0 kernel=2000 user=2000\n"
+			       " devices: timer=lapic, clock=<Linux clocksource>\n"
+			       "watchdog: off\n"
+			       "  ticks: 677114992114 (009d a732d5f2)\n",
+			       &value));
+	assert_string_equal(value, "0i 2000k 2000u");
+	free(value);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		assert_string_equal(read_clock(others[i], &value), "multi-line");
+		assert_null(value);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_same_value_is_known_in_its_other_forms),
 		cmocka_unit_test(a_selector_gives_its_word),
+		cmocka_unit_test(the_gravity_of_cobalts_clock_is_read_as_it_is_written),
 		cmocka_unit_test(a_file_on_disk_keeps_every_byte),
 		cmocka_unit_test(kernel_files_are_volatile),
 		cmocka_unit_test(threads_and_groups_have_names),

@@ -161,6 +161,24 @@ def test_settings_made_on_top_of_a_note_are_put_back_to_what_was_noted(agent: Ag
         SETTING.write_text(before)
 
 
+def test_what_a_run_keeps_of_its_settings_stays_and_the_others_are_put_back(agent: Agent, sleeper: subprocess.Popen[bytes]) -> None:
+    before = SETTING.read_text().strip()
+    everywhere = os.sched_getaffinity(sleeper.pid)
+    try:
+        assert agent.set(SETTING, setting(sleeper, "affinity"), options=("--note",))[0] == 0
+        SETTING.write_text(str(int(before) + 7))
+        os.sched_setaffinity(sleeper.pid, {min(everywhere)})
+        assert agent.set(SETTING, run="another", options=("--keep",)) == (0, [{"type": "keep", "path": str(SETTING), "count": 0, "error": None}])
+        assert agent.set(SETTING, options=("--keep",)) == (0, [{"type": "keep", "path": str(SETTING), "count": 1, "error": None}])
+        status, said = agent.restore("--run", "r1")
+        assert (status, [line["path"] for line in said[:-1]]) == (0, [setting(sleeper, "affinity")])
+        assert SETTING.read_text().strip() == str(int(before) + 7)
+        assert os.sched_getaffinity(sleeper.pid) == everywhere
+        assert agent.file.read_text() == ""
+    finally:
+        SETTING.write_text(before)
+
+
 def test_a_group_is_made_filled_and_removed_with_its_tasks_put_back(agent: Agent, group: Path, sleeper: subprocess.Popen[bytes]) -> None:
     put_in(group, sleeper.pid)
     below = group / "below"
