@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import json
+import signal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.cli import good, rtgauge
+from tests.e2e.cli import good, rtgauge, start, wait_until
 
 SHORT = ("--duration", "500ms")
 
@@ -91,3 +93,49 @@ def test_the_facts_name_cobalt(xenomai: str):
     assert extension["name"] == "Xenomai Cobalt"
     assert extension["pipeline"] in ("Dovetail", "I-pipe")
     assert isinstance(extension["gravity"]["user_ns"], int)
+
+
+CLOCK = "/proc/xenomai/clock/coreclk"
+UNUSUAL = "1000i 3000k 3500u"
+"""A gravity that neither Xenomai's default nor, but for chance, autotune gives."""
+
+
+def on(guest: str, command: str) -> str:
+    return good(rtgauge("lab", "shell", guest.removeprefix("lab:"), command)).stdout
+
+
+def gravity(guest: str) -> str:
+    return on(guest, f"head -n 1 {CLOCK}")
+
+
+@pytest.fixture
+def unusual(xenomai: str):
+    """The guest with an unusual gravity, as it reads; its own is there again at the end."""
+    words = [word.partition("=")[2] for word in gravity(xenomai).split()[1:]]
+    on(xenomai, f"echo '{UNUSUAL}' >{CLOCK}")
+    yield gravity(xenomai)
+    on(xenomai, "echo '{}i {}k {}u' >{}".format(*words, CLOCK))
+
+
+def test_autotune_is_run_and_the_gravity_of_before_put_back(xenomai: str, unusual: str):
+    step = probe(xenomai, "calibrate", "--duration", "500ms")
+    before, after = (result["values"] for result in results(step, "gravity"))
+    assert before == {"irq_ns": 1000, "kernel_ns": 3000, "user_ns": 3500}
+    assert all(ns >= 0 for ns in after.values())
+    assert {series["labels"]["role"] for series in step["series"]} == {"before-autotune", "after-autotune"}
+    assert all(series["count"] + series["missed"] > 0 for series in step["series"])
+    assert {counted["values"]["mode_switches"] for counted in results(step, "cokernel")} == {0}
+    assert gravity(xenomai) == unusual
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL], ids=["interrupt", "kill"])
+def test_the_gravity_is_put_back_when_the_calibration_is_ended_in_the_middle(xenomai: str, unusual: str, tmp_path: Path, end: signal.Signals):
+    """Also where it would have been kept."""
+    log = tmp_path / "log"
+    process = start("probe", "calibrate", "--rt", "cobalt", "--keep", "--duration", "200ms", "--target", xenomai, log=log)
+    running = "grep -lx autotune /proc/[0-9]*/comm 2>/dev/null; true"
+    # autotune begins with gravity 0 of the interrupt handler
+    wait_until(lambda: bool(on(xenomai, running)) and "irq=1000 " not in gravity(xenomai), "autotune to begin")
+    process.send_signal(end)
+    process.wait()
+    wait_until(lambda: not on(xenomai, running) and gravity(xenomai) == unusual, "the gravity of before")

@@ -294,7 +294,7 @@ def _print(record: Record, name: str, *, as_json: bool) -> None:
 
     if as_json:
         typer.echo(RunDocument(run=record.run, steps=record.steps, systems=record.systems, record=None).model_dump_json(indent=1))
-    elif record.steps and probes.get(name).prints_alone:
+    elif record.steps and probes.get(name).prints_alone and not any(step.series for step in record.steps):
         console = Console()
         print_conclusion(record, console)
         for presenter, steps in presenters(record.steps):

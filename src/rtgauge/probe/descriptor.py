@@ -122,12 +122,14 @@ class Probe(ABC):
 
     kernel_method: str | None = None
     """The paragraph of the page that says how it measures in kernel space (parameter `space`)."""
+    cokernel_method: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Co-kernel (parameter `rt`) -> the paragraph in place of `method`, where it measures something else there."""
     cost: Cost | None = None
     """Of a microbenchmark that measures the cost of one operation."""
     folded_above: int | None = None
     """The page has its steps in its own chapter only. The terminal has so many one by one, and in place of more of them the presenter's tables."""
     prints_alone: bool = False
-    """Whether its command prints only the presenter's tables, not the summary of a run."""
+    """Whether its command prints only the presenter's tables, not the summary of a run, where nothing has a distribution."""
     cross_checked: bool = False
     """Whether cyclictest and rtla measure the same."""
     default: bool = False
@@ -164,6 +166,10 @@ class Probe(ABC):
 
     def modules(self, parameters: dict[str, Any]) -> tuple[str, ...]:  # noqa: ARG002 - of those that need some
         """The kernel modules (kmod/) that a step with these parameters needs on its target, in the order of loading."""
+        return ()
+
+    def changes(self, parameters: dict[str, Any]) -> tuple[str, ...]:  # noqa: ARG002 - of those that change some
+        """Settings of its target that a step with these parameters changes by itself: they are noted before it and put back after it."""
         return ()
 
     def traces(self, parameters: dict[str, Any]) -> Literal["tracepoints", "timerlat"] | None:  # noqa: ARG002 - of every probe

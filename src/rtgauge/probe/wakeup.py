@@ -16,6 +16,8 @@ from rtgauge.validation import CpuList, DurationNs, between
 LEAST_TIMERLAT_NS, MOST_TIMERLAT_NS = 100_000, 1_000_000_000
 """Intervals of the timerlat tracer (kernel/trace/trace_osnoise.c: timerlat_min_period, timerlat_max_period)."""
 
+WARM_UP_NS = 200_000_000
+
 
 class WakeupParameters(ExplainParameters):
     """Parameters of `wakeup`."""
@@ -33,7 +35,7 @@ class WakeupParameters(ExplainParameters):
     duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(default=10_000_000_000, alias="duration", description="measured time, e.g. 5s, 10min")
     count: int | None = Field(default=None, alias="count", ge=1, le=2**60, description="activations to measure on each CPU, in place of a duration")
     warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
-        default=200_000_000, alias="warm-up", description="time at the beginning that is counted apart"
+        default=WARM_UP_NS, alias="warm-up", description="time at the beginning that is counted apart"
     )
     window_ns: Annotated[DurationNs, between("10ms", "1h")] = Field(
         default=1_000_000_000, alias="window", description="length of a window of the record; comparing needs at least 20 windows"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Presenter of calibrate: the clocks on the terminal. The page has them of every step, in how it was measured."""
+"""Presenter of calibrate: the clocks on the terminal, which the page has of every step in how it was measured; and the gravity of Xenomai's timer."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from rtgauge.report.presenter import Presenter
+from rtgauge.probe.calibrate import AFTER, BEFORE, GRAVITY, PROBE
+from rtgauge.report.compare.tables import Grid
+from rtgauge.report.conditions import step_labels
+from rtgauge.report.presenter import Chapter, Presenter
+from rtgauge.report.tables import series_name
+from rtgauge.report.text import us, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
     from rich.console import Console
 
-    from rtgauge.record.model import Calibration, Step
+    from rtgauge.record.model import Calibration, Result, Step
     from rtgauge.record.reader import Record
 
 
@@ -35,20 +40,109 @@ def print_calibrations(calibrations: Iterable[Calibration], console: Console) ->
     console.print(table)
 
 
+def _results(step: Step, name: str) -> list[Result]:
+    return [result for result in step.results if result.name == name]
+
+
+def _gravity(step: Step, role: str) -> str:
+    """ "1.0 us irq, 4.0 us kernel, 4.5 us user"."""
+    values = [pair for result in _results(step, "gravity") if result.labels.get("role") == role for pair in result.values.items()]
+    return ", ".join(f"{us(ns if isinstance(ns, int) else None)} us {name.removesuffix('_ns')}" for name, ns in values)
+
+
+def _tuned(steps: Sequence[Step]) -> list[Step]:
+    """The steps that ran Xenomai's autotune."""
+    return [step for step in steps if _results(step, "autotune")]
+
+
+def _mean_ns(step: Step, role: str) -> float | None:
+    """Of all CPUs together."""
+    series = [summary for summary in step.series if summary.labels.get("role") == role and summary.mean_ns is not None]
+    count = sum(summary.count for summary in series)
+    return sum((summary.mean_ns or 0.0) * summary.count for summary in series) / count if count else None
+
+
+def _left(step: Step) -> str:
+    """What became of the gravity after the step."""
+    if any(result.values.get("kept") for result in _results(step, "autotune")):
+        return "it stays until the next boot"
+    failed = [line for line in (step.deployment.not_put_back if step.deployment is not None else []) if line.startswith(GRAVITY)]
+    return f"the gravity of before could not be put back ({failed[0]})" if failed else "the gravity of before was put back"
+
+
+def _sentence(step: Step) -> str:
+    """What autotune found, and what it did to the latency."""
+    means = [_mean_ns(step, role) for role in (BEFORE, AFTER)]
+    effect = "" if None in means else f"; mean latency {us(means[0])} us before and {us(means[1])} us after"
+    return f"autotune set the gravity to {_gravity(step, AFTER)}, from {_gravity(step, BEFORE)}{effect}; {_left(step)}"
+
+
+def gravity_grid(record: Record, steps: Sequence[Step]) -> Grid | None:
+    """The gravity before and after autotune; None where nothing was calibrated."""
+    names = step_labels(record)
+    rows = [
+        [
+            f"{names[step.id]}, {PROBE.roles.get(str(result.labels.get('role')), '')}",
+            *(whole(ns if isinstance(ns, int) else None) for ns in result.values.values()),
+        ]
+        for step in _tuned(steps)
+        for result in _results(step, "gravity")
+    ]
+    notes = ["By how much the timer fires before a release, in each context."]
+    return Grid("Gravity of Xenomai's timer (ns)", ["", "irq", "kernel", "user"], rows, notes) if rows else None
+
+
+def _latency_grid(record: Record, steps: Sequence[Step]) -> Grid:
+    names = step_labels(record)
+    rows = [
+        [
+            f"{names[step.id]}, {series_name(series)}", whole(series.count), whole(series.missed),
+            *(us(ns) for ns in (series.min_ns, series.mean_ns, series.p50_ns, series.p99_ns, series.max_ns)),
+        ]
+        for step in _tuned(steps)
+        for series in step.series
+    ]  # fmt: skip
+    notes = ["Below 0: woken before the release, as with a gravity that is too large."]
+    return Grid("Latency with it (us)", ["", "count", "missed", "min", "mean", "p50", "p99", "max"], rows, notes)
+
+
 class Calibrations(Presenter):
-    """A table a step."""
+    """A table a step; of Xenomai's timer two tables."""
 
     def conclusion(self, record: Record, steps: Sequence[Step]) -> str | None:  # noqa: ARG002 - of every presenter
-        """What a reading of the clock that measures costs."""
+        """What autotune found; or what a reading of the clock that measures costs."""
+        tuned = [_sentence(step) for step in _tuned(steps)]
+        if tuned:
+            return "; ".join(tuned)
         clock = next((clock for step in steps for clock in step.calibrations if clock.clock == "CLOCK_MONOTONIC" and clock.error is None), None)
         return (
             None if clock is None or clock.p50_ns is None else f"a reading of {clock.clock} takes {clock.p50_ns} ns, its resolution is {clock.resolution_ns} ns"
         )
 
-    def print_tables(self, record: Record, steps: Sequence[Step], console: Console) -> None:  # noqa: ARG002 - of every presenter
-        """The clocks of each step."""
+    def chapter(self, record: Record, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
+        """The calibration of Xenomai's timer; the clocks are in how it was measured."""
+        grid = gravity_grid(record, steps)
+        if grid is None:
+            return None
+        return Chapter(
+            id="gravity",
+            heading="Calibration of Xenomai's timer",
+            template="rtgauge.report/microbenchmarks.html.j2",
+            content=[grid, _latency_grid(record, steps)],
+            place="first",
+            measured="what Xenomai's autotune does to the latency",
+        )
+
+    def print_tables(self, record: Record, steps: Sequence[Step], console: Console) -> None:
+        """The clocks of each step, or the gravity; the summary has the latencies."""
+        from rtgauge.report.compare.terminal import print_grids
+
+        grid = gravity_grid(record, steps)
+        print_grids([] if grid is None else [grid], console)
+        tuned = _tuned(steps)
         for step in steps:
-            print_calibrations(step.calibrations, console)
+            if step not in tuned:
+                print_calibrations(step.calibrations, console)
 
 
 CALIBRATIONS = Calibrations()

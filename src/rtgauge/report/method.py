@@ -12,7 +12,7 @@ from rtgauge.report.text import quantity, value, words
 from rtgauge.verdict.coverage import FORBIDDEN
 
 if TYPE_CHECKING:
-    from rtgauge.record.model import Calibration, Step
+    from rtgauge.record.model import Calibration, Step, StepKey
     from rtgauge.record.reader import Record
 
 COKERNEL_METHOD = {
@@ -37,10 +37,16 @@ COMMON = (
 )
 
 
+def _paragraph(key: StepKey) -> str | None:
+    """How this probe measures in this space and on this co-kernel."""
+    probe = PROBES[key.probe]
+    return probe.cokernel_method.get(key.rt) or (probe.kernel_method if key.space == "kernel" else probe.method)
+
+
 def method_words(record: Record) -> list[str]:
     """A paragraph a probe and space, and one that holds for all."""
-    measured = dict.fromkeys((step.key.probe, step.key.space) for step in record.steps if step.key.tool == "rtgauge" and step.key.probe in PROBES)
-    paragraphs = [PROBES[probe].kernel_method if space == "kernel" else PROBES[probe].method for probe, space in measured]
+    measured = [step.key for step in record.steps if step.key.tool == "rtgauge" and step.key.probe in PROBES]
+    paragraphs = list(dict.fromkeys(_paragraph(key) for key in measured))
     foreign = dict.fromkeys(step.tool for step in record.steps if step.key.tool != "rtgauge")
     others = [f"Steps measured by {tool} have the figures that it printed; what it counts as a latency and leaves out is its own choice." for tool in foreign]
     cokernels = [COKERNEL_METHOD[rt] for rt in dict.fromkeys(step.key.rt for step in record.steps) if rt in COKERNEL_METHOD]

@@ -15,7 +15,7 @@ from rtgauge.record.model import DeploymentReport, LeftOut, Mark, Severity, Step
 from rtgauge.runner.context import RunContext
 from rtgauge.runner.tracing import CannotTrace, prepare_explain, prepare_tracing
 from rtgauge.system.deployment.ability import Cannot, isolated_cpus, kept_cpus, why_not
-from rtgauge.system.deployment.apply import Applied, Refused, apply, apply_actions, put_back, read_machine
+from rtgauge.system.deployment.apply import WHY, Applied, Refused, apply, apply_actions, put_back, read_machine
 from rtgauge.system.deployment.current import Held, read_held
 from rtgauge.system.deployment.definition import AS_IS, Deployment, parse_deployment
 from rtgauge.system.deployment.machine_state import Machine
@@ -142,6 +142,15 @@ def _raise_lines(target: Target, applied: Applied) -> None:
         applied.report.not_found.append(LINE_NAMES[1])
 
 
+def _note(paths: Sequence[str], applied: Applied, target: Target) -> None:
+    """What the probe itself is going to change, which `restore` puts back. Raises MeasureError: nothing may change it then."""
+    for answer in target.agent("set", "--note", "--", *paths):
+        error = answer.get("error")
+        if error is not None:
+            raise MeasureError(f"{answer.get('path')} of {target.name} cannot be put back later: {WHY.get(str(error), str(error))}")
+        applied.report.noted += 1
+
+
 def _insert_modules(names: Sequence[str], context: RunContext, applied: Applied) -> None:
     """Load the kernel modules of the step, which `restore` removes. Raises NoModules."""
     target = context.target
@@ -184,7 +193,8 @@ def in_deployment(key: StepKey, context: RunContext) -> Generator[tuple[RunConte
     traces = probes.get(key.probe).traces(key.parameters) if key.tool == "rtgauge" else None
     modules = probes.get(key.probe).modules(key.parameters)
     explained = key.tool == "rtgauge" and is_explained(key.parameters)
-    sets_nothing = traces is None and not modules and not explained
+    changed = probes.get(key.probe).changes(key.parameters) if key.tool == "rtgauge" else ()
+    sets_nothing = traces is None and not modules and not explained and not changed
     if key.deployment == AS_IS and context.controller is None and not context.deployments.sets_as_is and sets_nothing:
         yield context, None
         return
@@ -199,6 +209,8 @@ def in_deployment(key: StepKey, context: RunContext) -> Generator[tuple[RunConte
             prepare_tracing(traces, applied, context.target)
         if modules:
             _insert_modules(modules, context, applied)
+        if changed:
+            _note(changed, applied, context.target)
         if explained:
             own = replace(own, not_explained=prepare_explain(applied, context.target))
         if context.controller is not None and str(key.parameters.get("path", "")).startswith("gpio:"):

@@ -152,15 +152,23 @@ def _warm_up_s(result: StreamResult) -> float:
     return warm_up_ns / NS_PER_S if isinstance(warm_up_ns, int) else 0.0
 
 
-def follow(program: Guarded, context: RunContext, load: RunningLoad | None, log: Path, *, begin: Callable[[EngineStream], None] | None = None) -> EngineStream:
+def follow(
+    program: Guarded,
+    context: RunContext,
+    load: RunningLoad | None,
+    log: Path,
+    *,
+    begin: Callable[[EngineStream], None] | None = None,
+    table: str = "windows",
+) -> EngineStream:
     """Read a probe's stream to its end: `go` when it is armed, `stop` when the user says so.
 
-    `begin` is called with what was read by then, before `go` (None: the load has begun). `log` gets a copy of the stream. Its last line may
-    be an error. Raises MeasureError where it is not a stream.
+    `begin` is called with what was read by then, before `go` (None: the load has begun). `log` gets a copy of the stream, `table` begins the names
+    of files of windows beside it. Its last line may be an error. Raises MeasureError where it is not a stream.
     """
     checked_s, watched, armed = time.monotonic(), False, False
     with clear_errors(log, log.parent.parent.parent):
-        stream = EngineStream(log)
+        stream = EngineStream(log, table)
         context.interrupt.stop_by(lambda: program.say("stop"))
         try:
             for line in stream.lines(program):

@@ -9,7 +9,7 @@ from rtgauge.errors import MeasureError, RtgaugeError
 from rtgauge.load import registry as loads
 from rtgauge.probe import registry as probes
 from rtgauge.record.model import LeftOut, StepKey
-from rtgauge.runner import cross_check, instrument_step, peer_step
+from rtgauge.runner import autotune_step, cross_check, instrument_step, peer_step
 from rtgauge.runner.context import DeploymentStrategy, NotHere, RunContext
 from rtgauge.runner.deploy_live import left_out, with_modules
 from rtgauge.runner.engine_start import start_engine
@@ -65,6 +65,8 @@ def _arm_and_stop(key: StepKey, context: RunContext) -> None:
     if instrument_step.instrument_of(key) is not None:
         instrument_step.check_instrument_and_arm(key, context)
         return
+    if autotune_step.calibrates(key):
+        autotune_step.find_autotune(context.target)
     probe = probes.get(key.probe)
     # the tracefs instance is made for the step itself; a co-kernel's engine refuses to trace
     parameters = probe.untraced(key.parameters) if key.rt == "linux" else key.parameters

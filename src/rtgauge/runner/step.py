@@ -15,7 +15,7 @@ from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.probe import registry as probes
 from rtgauge.record.model import LoadReport, Mark, RunSegment, SeriesSummary, Severity, Step, StepKey, TaskCounts
 from rtgauge.record.stream import StreamResult
-from rtgauge.runner import instrument_step, peer_step
+from rtgauge.runner import autotune_step, instrument_step, peer_step
 from rtgauge.runner.context import Abandoned, LoadFailed, RunContext, abandon, is_emulated, now_utc
 from rtgauge.runner.engine_start import start_engine
 from rtgauge.runner.engine_stream import EngineStream, Measured, as_exception, follow
@@ -152,9 +152,16 @@ def _measure_with_instrument(step: StepInProgress, context: RunContext, folder: 
     return instrument_step.measure(step.key, context, step.load, folder, begin=lambda: _begin_beside(context, step.load), samples_dir=files)
 
 
+def _measure_around_autotune(step: StepInProgress, context: RunContext, folder: Path) -> Measured:
+    """By one engine on the target before Xenomai's autotune, and by one after it."""
+    return autotune_step.measure(step.key, context, step.load, folder, begin=lambda: _begin_beside(context, step.load))
+
+
 def _measurement(key: StepKey) -> Callable[[StepInProgress, RunContext, Path], Measured]:
     if key.peer is not None:
         return _measure_two_ends
+    if autotune_step.calibrates(key):
+        return _measure_around_autotune
     return _measure_one_end if instrument_step.instrument_of(key) is None else _measure_with_instrument
 
 

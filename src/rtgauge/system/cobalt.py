@@ -22,6 +22,9 @@ POSSIBLE = "/sys/devices/system/cpu/possible"
 PATHS = [VERSION, CLOCK, AFFINITY, PIPELINE, BUILD, POSSIBLE, *(f"{PARAMETERS}/{name}" for name in ("supported_cpus", "allowed_group", "state", "smi"))]
 GRAVITY = re.compile(r"^ *gravity: irq=(-?[0-9]{1,15}) kernel=(-?[0-9]{1,15}) user=(-?[0-9]{1,15})$", re.MULTILINE)
 DEVICES = re.compile(r"^ *devices: timer=([^,\n]{1,60}), clock=([^\n]{1,60})$", re.MULTILINE)
+FOUND = re.compile(r"^(irq|kernel|user) gravity\.\.\. ([0-9]{1,10}) ns$", re.MULTILINE)
+BEGUN = re.compile(r"^(irq|kernel|user) gravity\.\.\. ?$", re.MULTILINE)
+CONTEXTS = ("irq", "kernel", "user")
 WATCHDOG = re.compile(r"^ *watchdog: (on|off)$", re.MULTILINE)
 NOBODY = "-1"
 
@@ -33,7 +36,7 @@ def facts(files: Files) -> dict[str, Any]:
     `clock_watchdog`: of the clock source. `allowed_group`: the group whose members may use it; none: root alone. `smi`: its workaround for chipsets.
     """
     clock = files.text(CLOCK) or ""
-    gravity, devices, watchdog = GRAVITY.search(clock), DEVICES.search(clock), WATCHDOG.search(clock)
+    devices, watchdog = DEVICES.search(clock), WATCHDOG.search(clock)
     group = files.text(f"{PARAMETERS}/allowed_group")
     return {
         "version": known(files.text(VERSION)),
@@ -41,13 +44,30 @@ def facts(files: Files) -> dict[str, Any]:
         "affinity": _of_mask(files, files.text(AFFINITY), r"[0-9a-fA-F]{1,16}", 16),
         "state": known(files.text(f"{PARAMETERS}/state")),
         "pipeline": _pipeline(files),
-        "gravity": {f"{who}_ns": int(gravity[i]) if gravity is not None else UNKNOWN for i, who in enumerate(("irq", "kernel", "user"), 1)},
+        "gravity": gravity_of(clock) or {f"{context}_ns": UNKNOWN for context in CONTEXTS},
         "timer": devices[1] if devices is not None else UNKNOWN,
         "clock": devices[2] if devices is not None else UNKNOWN,
         "clock_watchdog": watchdog[1] if watchdog is not None else UNKNOWN,
         "allowed_group": "none" if group == NOBODY else group if group is not None and re.fullmatch(r"[0-9]{1,10}", group) else UNKNOWN,
         "smi": known(files.text(f"{PARAMETERS}/smi")),
     }
+
+
+def gravity_of(clock: str) -> dict[str, int] | None:
+    """`irq_ns`, `kernel_ns`, `user_ns` from the text of CLOCK; None where it has none."""
+    match = GRAVITY.search(clock)
+    return None if match is None else {f"{context}_ns": int(match[context_number]) for context_number, context in enumerate(CONTEXTS, 1)}
+
+
+def autotuned(printed: str) -> dict[str, int]:
+    """What Xenomai's autotune printed that it found so far, in the form of `gravity_of`."""
+    return {f"{match[1]}_ns": int(match[2]) for match in FOUND.finditer(printed)}
+
+
+def autotune_looks_for(printed: str) -> str | None:
+    """Of which gravity autotune printed last that it looks for it: irq, kernel or user; None: it has found it, or has not begun."""
+    begun = BEGUN.findall(printed)
+    return begun[-1] if begun else None
 
 
 def _of_mask(files: Files, mask: str | None, pattern: str, base: int) -> str:

@@ -77,3 +77,26 @@ def test_hostile_files(texts: dict[str, str]):
     found = facts(texts)
     assert found.keys() == facts(SEEN).keys()
     assert all(isinstance(value, int) or value == UNKNOWN for value in found["gravity"].values())
+
+
+AUTOTUNE = (CAPTURED / "cobalt-autotune.txt").read_text()
+
+
+def test_what_autotune_found():
+    assert cobalt.autotuned(AUTOTUNE) == {"irq_ns": 500, "kernel_ns": 5500, "user_ns": 5000}
+    assert cobalt.gravity_of(SEEN[cobalt.CLOCK]) == {"irq_ns": 0, "kernel_ns": 2000, "user_ns": 2000}
+
+
+def test_what_autotune_looks_for_is_what_it_printed_last():
+    parts = AUTOTUNE.partition("5500 ns")
+    assert cobalt.autotune_looks_for("") is None
+    assert cobalt.autotune_looks_for(parts[0]) == "kernel"
+    assert cobalt.autotuned(parts[0]) == {"irq_ns": 500}
+    assert cobalt.autotune_looks_for(AUTOTUNE) is None
+
+
+@given(text=st.lists(st.sampled_from(["irq", "kernel", " gravity", "... ", "5", " ns", "\n", ":", "=", "-", "9" * 20, "\0"]), max_size=40).map("".join))
+def test_hostile_outputs_of_autotune_and_of_the_clock(text: str):
+    assert set(cobalt.autotuned(text)) <= {"irq_ns", "kernel_ns", "user_ns"}
+    assert cobalt.autotune_looks_for(text) in (None, *cobalt.CONTEXTS)
+    assert cobalt.gravity_of(text) is None

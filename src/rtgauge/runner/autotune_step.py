@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""A step that calibrates Xenomai's timer: the latency, Xenomai's autotune, and the latency again (Delgado & Choi 2020, sec. III-C).
+
+What autotune sets was noted in the journal before the step, and is put back after it (runner/deploy_live.py), unless it is to be kept.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rtgauge.errors import MeasureError
+from rtgauge.load.lifecycle import RunningLoad
+from rtgauge.probe import registry as probes
+from rtgauge.probe.calibrate import AFTER, BEFORE, PROBE
+from rtgauge.record.model import Result, StepKey
+from rtgauge.record.stream import StreamResult
+from rtgauge.runner.context import Abandoned, NotHere, RunContext
+from rtgauge.runner.engine_start import start_engine
+from rtgauge.runner.engine_stream import EngineStream, Measured, as_exception, follow
+from rtgauge.system import cobalt
+from rtgauge.system.cokernel_needs import XENOMAI_PREFIXES
+from rtgauge.target.target import Guarded, Target
+
+if TYPE_CHECKING:
+    import polars as pl
+
+AUTOTUNE = ("autotune", *(f"{prefix}/sbin/autotune" for prefix in XENOMAI_PREFIXES))
+"""Where it may be: its folder is in no PATH by default."""
+DEVICE = "/dev/rtdm/autotune"
+PRINTED = "autotune.txt"
+STREAMS = {BEFORE: ("stream.ndjson", "windows"), AFTER: ("stream-after.ndjson", "windows-after")}
+LOOK_EVERY_S = 0.5
+LONGEST_S = 900.0
+"""Of an autotune that takes a minute, and longer on an emulated machine."""
+
+
+def calibrates(key: StepKey) -> bool:
+    """Whether the step is one of these."""
+    return cobalt.CLOCK in probes.get(key.probe).changes(key.parameters)
+
+
+def find_autotune(target: Target) -> str:
+    """Xenomai's autotune on the target. Raises NotHere where it, or its driver, is missing."""
+    if target.read([DEVICE])[DEVICE].get("error") == "ENOENT":
+        raise NotHere(f"autotune: there is no {DEVICE}; boot a kernel with Xenomai 3 and CONFIG_XENO_DRIVERS_AUTOTUNE")
+    path = next((path for place in AUTOTUNE if (path := target.which(place)) is not None), None)
+    if path is None:
+        raise NotHere(f"autotune: Xenomai's program is not installed; install Xenomai's programs, to be found as {' or '.join(AUTOTUNE)}")
+    return path
+
+
+def _gravity(target: Target) -> dict[str, int]:
+    gravity = cobalt.gravity_of(str(target.read([cobalt.CLOCK])[cobalt.CLOCK].get("text", "")))
+    if gravity is None:
+        raise MeasureError(f"{cobalt.CLOCK} of {target.name} says nothing of the gravity of Xenomai's timer")
+    return gravity
+
+
+def _phase(printed: str) -> str:
+    looked_for = cobalt.autotune_looks_for(printed)
+    return "Xenomai's autotune" + ("" if looked_for is None else f" looks for the gravity of {looked_for}")
+
+
+def _autotune(context: RunContext, load: RunningLoad | None, log: Path) -> int:
+    """Run it to its end; how long it took, in ns of the target's clock.
+
+    Raises MeasureError where it fails or the load dies, Abandoned where the user ends the run.
+    """
+    path = find_autotune(context.target)
+    begun_s, begun_ns = time.monotonic(), context.target.monotonic_ns()
+    with log.open("wb") as file:
+        # Not in the step's control group: it measures on CPU 0, whatever CPUs the step has.
+        program = context.target.start([path], file)
+        context.interrupt.stop_by(program.stop)
+        try:
+            context.progress.phase(_phase(""))
+            status = program.wait(LOOK_EVERY_S)
+            while status is None and time.monotonic() - begun_s < LONGEST_S and not context.interrupt.requested:
+                context.progress.phase(_phase(log.read_text(errors="replace")))
+                if load is not None:
+                    load.check()
+                status = program.wait(LOOK_EVERY_S)
+        finally:
+            context.interrupt.stop_by(None)
+            program.stop()
+    if context.interrupt.requested:
+        raise Abandoned
+    printed = log.read_text(errors="replace")
+    if status is None:
+        raise MeasureError(f"autotune did not end within {LONGEST_S:.0f} s")
+    if status != 0 or set(cobalt.autotuned(printed)) != {f"{name}_ns" for name in cobalt.CONTEXTS}:
+        lines = printed.strip().splitlines() or ["it printed nothing"]
+        raise MeasureError(f"autotune ended with status {status}: {lines[-1]}")
+    return context.target.monotonic_ns() - begun_ns
+
+
+def measure(key: StepKey, context: RunContext, load: RunningLoad | None, folder: Path, begin: Callable[[], None]) -> Measured:
+    """Measure the latency before and after autotune. `begin` is called when the first measurement is armed.
+
+    Raises InputError or MeasureError for what an engine refuses, MeasureError where autotune fails, Abandoned where the user ends the run before it has ended.
+    """
+    target = context.target
+    ends: dict[str, tuple[EngineStream, Guarded]] = {}
+
+    def latency(role: str) -> None:
+        log, table = STREAMS[role]
+        program = start_engine(key, context, probes.get(key.probe).arguments(key.parameters, None))
+        first = sum(len(stream.result.series) for stream, _ in ends.values())
+
+        def armed(stream: EngineStream) -> None:
+            stream.table.place(first, 0)
+            if not ends:
+                begin()
+
+        stream = follow(program, context, load, folder / log, begin=armed, table=table)
+        if stream.result.error is not None:
+            raise as_exception(stream.result.error, target)
+        ends[role] = stream, program
+
+    gravity = {BEFORE: _gravity(target)}
+    latency(BEFORE)
+    if context.interrupt.requested:
+        raise Abandoned
+    took_ns = _autotune(context, load, folder / PRINTED)
+    gravity[AFTER] = _gravity(target)
+    latency(AFTER)
+    kept = bool(key.parameters["keep"]) and not context.interrupt.requested
+    if kept:
+        target.agent("set", "--keep", "--", cobalt.CLOCK)
+    result, windows = _merge({role: stream for role, (stream, _) in ends.items()})
+    result.results += [Result(name="gravity", labels={"role": role}, values=dict(values)) for role, values in gravity.items()]
+    result.results.append(Result(name="autotune", values={"took_ns": took_ns, "kept": kept}))
+    return Measured(result, windows, tuple(program for _, program in ends.values()))
+
+
+def _merge(streams: dict[str, EngineStream]) -> tuple[StreamResult, pl.DataFrame]:
+    """One result of both measurements, whose series are told apart by their role."""
+    import polars as pl
+
+    result = StreamResult()
+    first = 0
+    for role, stream in streams.items():
+        own = stream.result
+        result.hello, result.end = result.hello or own.hello, own.end
+        result.series += [line.model_copy(update={"series": line.series + first, "labels": line.labels | {"role": role}}) for line in own.series]
+        result.summaries += [line.model_copy(update={"series": line.series + first}) for line in own.summaries]
+        result.outliers += [line.model_copy(update={"series": line.series + first}) for line in own.outliers]
+        result.results += [line.model_copy(update={"labels": line.labels | {"role": role}}) for line in own.results]
+        for mark in own.marks:
+            series = None if mark.series is None else mark.series + first
+            result.marks.append(mark.model_copy(update={"series": series, "detail": f"{PROBE.roles[role]}: {mark.detail}"}))
+        first += len(own.series)
+    before, after = (streams[role].table for role in (BEFORE, AFTER))
+    return result, pl.concat([before.frame(after), after.frame(before)])
