@@ -121,7 +121,7 @@ def measure(guest: Guest, folder: Path, monkeypatch: pytest.MonkeyPatch, *, keep
         targets={"self": guest.name},
         repeat=0,
     )
-    context = cast("RunContext", SimpleNamespace(target=guest, progress=Progress(look), interrupt=interrupt, group=None))
+    context = cast("RunContext", SimpleNamespace(target=guest, progress=Progress(look), interrupt=interrupt, group=None, late_imports=()))
     steps = folder / "record" / "steps" / "01"
     steps.mkdir(parents=True)
     return key, autotune_step.measure(key, context, None, steps, begin=lambda: None)
