@@ -213,3 +213,31 @@ def test_a_mutated_record(record: Path, tmp_path: Path, capfd: pytest.CaptureFix
     assert end.value.code != 2 or errors.startswith("rtgauge: ")
     assert took_s < LONGEST_S
     assert took_bytes < MOST_BYTES
+
+
+@pytest.mark.parametrize(
+    ("probe", "parameters", "results"),
+    [
+        ("switch", {"policy": "fifo"}, []),
+        ("preempt", {"policy": "fifo", "placement": "same-core"}, []),
+        ("switch", {"tasks": 2}, []),
+        ("inversion", {}, [{"name": "inversion", "labels": {}, "values": {}}]),
+        ("inversion", {}, [{"name": "inversion", "labels": {"lock": "mutex"}, "values": {"trials": "many"}}]),
+        ("noise", {"policy": "fifo"}, [{"name": "noise", "labels": {"cpu": 0}, "values": {}}]),
+    ],
+)
+def test_a_step_without_what_its_probe_writes(
+    record: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], probe: str, parameters: dict[str, Any], results: list[Any]
+) -> None:
+    place = tmp_path / "record"
+    shutil.copytree(record, place)
+    file = place / STEP / "step.json"
+    step = json.loads(file.read_text())
+    file.write_text(json.dumps(step | {"key": step["key"] | {"probe": probe, "parameters": parameters}, "results": results}))
+    monkeypatch.setattr(sys, "argv", ["rtgauge", "show", str(place)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    errors = capfd.readouterr().err
+    assert end.value.code == 2
+    assert errors.startswith("rtgauge: step 01-wakeup-idle has ")
+    assert errors.count("\n") == 1

@@ -10,6 +10,7 @@ from pydantic import Field
 from rtgauge.analysis.record_names import system_names
 from rtgauge.probe.registry import PROBES, probe_of
 from rtgauge.record.model import Model, Severity, worst_severity
+from rtgauge.record.reader import reading
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -118,7 +119,8 @@ class Microbenchmarks(Model):
 def operation(step: Step) -> str | None:
     """The operation whose cost a step measured, by the name in the paper's tables: "task switch", "semaphore (same-cpu)"; None for another probe."""
     cost = probe_of(step).cost
-    return None if cost is None else cost.operation(step.key.parameters)
+    with reading(step):
+        return None if cost is None else cost.operation(step.key.parameters)
 
 
 def _cost(operation: str, steps: Sequence[Step]) -> Cost | None:
@@ -142,7 +144,8 @@ def _systems(record: Record, names: Mapping[str, str]) -> list[System]:
     for step in record.steps:
         measured = operation(step)
         if measured is not None:
-            line = (names[step.id], str(step.key.parameters["policy"]), step.key.load)
+            with reading(step):
+                line = (names[step.id], str(step.key.parameters["policy"]), step.key.load)
             groups.setdefault(line, {}).setdefault(measured, []).append(step)
     systems: list[System] = []
     for (name, policy, load), operations in groups.items():
@@ -154,17 +157,15 @@ def _systems(record: Record, names: Mapping[str, str]) -> list[System]:
     return systems
 
 
-def _inversion(record: Record, names: Mapping[str, str]) -> list[LockAnswer]:
-    answers: list[LockAnswer] = []
-    for step in record.steps:
-        for result in step.results:
-            if result.name != "inversion":
-                continue
-            values = {key: value for key, value in result.values.items() if key in LockAnswer.model_fields}
-            answers.append(
-                LockAnswer.model_validate({"record": str(record.path), "name": names[step.id], "load": step.key.load, "lock": result.labels["lock"], **values})
-            )
-    return answers
+def _inversion(record: Record, step: Step, names: Mapping[str, str]) -> list[LockAnswer]:
+    place = {"record": str(record.path), "name": names[step.id], "load": step.key.load}
+    return [
+        LockAnswer.model_validate(
+            {**place, "lock": result.labels["lock"], **{key: value for key, value in result.values.items() if key in LockAnswer.model_fields}}
+        )
+        for result in step.results
+        if result.name == "inversion"
+    ]
 
 
 def _place(record: Record, step: Step, names: Mapping[str, str]) -> dict[str, Any]:
@@ -177,48 +178,43 @@ def _place(record: Record, step: Step, names: Mapping[str, str]) -> dict[str, An
     }
 
 
-def _noise(record: Record, names: Mapping[str, str]) -> list[NoiseAnswer]:
+def _noise(record: Record, step: Step, names: Mapping[str, str]) -> list[NoiseAnswer]:
     answers: list[NoiseAnswer] = []
-    for step in record.steps:
-        for result in step.results:
-            if result.name != "noise":
-                continue
-            cpu = result.labels["cpu"]
-            causes = [
-                Taken(
-                    cause=str(series.labels["cause"]),
-                    gaps=series.count,
-                    taken_ns=round(series.count * (series.mean_ns or 0)),
-                    max_ns=series.max_ns,
-                )
-                for series in step.series
-                if series.labels.get("cpu") == cpu
-            ]
-            values = {key: result.values[key] for key in ("observed_ns", "taken_ns")}
-            answers.append(NoiseAnswer.model_validate({**_place(record, step, names), **values, "cpu": cpu, "causes": causes, "worst_mark": step.worst}))
+    for result in step.results:
+        if result.name != "noise":
+            continue
+        cpu = result.labels["cpu"]
+        causes = [
+            Taken(cause=str(series.labels["cause"]), gaps=series.count, taken_ns=round(series.count * (series.mean_ns or 0)), max_ns=series.max_ns)
+            for series in step.series
+            if series.labels.get("cpu") == cpu
+        ]
+        values = {key: result.values[key] for key in ("observed_ns", "taken_ns")}
+        answers.append(NoiseAnswer.model_validate({**_place(record, step, names), **values, "cpu": cpu, "causes": causes, "worst_mark": step.worst}))
     return answers
 
 
-def _happened(record: Record, names: Mapping[str, str]) -> list[Happened]:
+def _happened(record: Record, step: Step, names: Mapping[str, str]) -> list[Happened]:
     happened: list[Happened] = []
-    for step in record.steps:
-        cost = probe_of(step).cost
-        for result in step.results:
-            if cost is not None and result.name == cost.result:
-                counts = {"met": result.values[cost.met], "tries": sum(int(result.values[key] or 0) for key in cost.tries)}
-                happened.append(Happened.model_validate({**_place(record, step, names), **counts, "operation": operation(step), "what": cost.met_name}))
+    cost = probe_of(step).cost
+    for result in step.results:
+        if cost is not None and result.name == cost.result:
+            counts = {"met": result.values[cost.met], "tries": sum(int(result.values[key] or 0) for key in cost.tries)}
+            happened.append(Happened.model_validate({**_place(record, step, names), **counts, "operation": operation(step), "what": cost.met_name}))
     return happened
 
 
 def microbenchmarks(records: Sequence[Record]) -> Microbenchmarks:
-    """The microbenchmarks of these records; empty where they have none of these probes."""
-    named = list(zip(records, system_names(records), strict=True))
-    return Microbenchmarks(
-        systems=[system for record, names in named for system in _systems(record, names)],
-        happened=[happened for record, names in named for happened in _happened(record, names)],
-        noise=[answer for record, names in named for answer in _noise(record, names)],
-        inversion=[answer for record, names in named for answer in _inversion(record, names)],
-    )
+    """The microbenchmarks of these records; empty where they have none of these probes. Raises RecordError for a damaged step."""
+    results = Microbenchmarks(systems=[], inversion=[])
+    for record, names in zip(records, system_names(records), strict=True):
+        results.systems.extend(_systems(record, names))
+        for step in record.steps:
+            with reading(step):
+                results.happened.extend(_happened(record, step, names))
+                results.noise.extend(_noise(record, step, names))
+                results.inversion.extend(_inversion(record, step, names))
+    return results
 
 
 def has_several_operations(records: Sequence[Record]) -> bool:

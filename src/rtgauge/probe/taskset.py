@@ -6,10 +6,11 @@ from __future__ import annotations
 import math
 from dataclasses import asdict
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 
-from pydantic import Field, model_validator
+from pydantic import Field, TypeAdapter, model_validator
 
 from rtgauge.errors import InputError
 from rtgauge.probe.common_parameters import LONGEST, RT, DmaLatencyUs, OnOff, Runtime
@@ -62,9 +63,18 @@ def _before(written: Any) -> Any:
         raise ValueError(str(error)) from None
 
 
+@cache
+def _tasks_schema() -> TypeAdapter[tuple[Task, ...]]:
+    return TypeAdapter(tuple[Task, ...])
+
+
 def task_set_of(parameters: Mapping[str, Any]) -> TaskSet:
-    """The task set in a step's normalised parameters."""
-    tasks = tuple(Task(**task) for task in parameters["tasks"])
+    """The task set in a step's normalised parameters. Raises KeyError or ValueError where they are not those of a task set."""
+    tasks = _tasks_schema().validate_python(parameters["tasks"])
+    for task in tasks:
+        times = (task.period_ns, task.execution_ns, task.deadline_ns, task.blocking_ns, task.jitter_ns, task.offset_ns)
+        if min(times[:3]) < 1 or min(times) < 0 or max(times) > LONGEST_NS:
+            raise ValueError(f"task {task.name} has a time that no task can have")
     return TaskSet(str(parameters["name"]), tasks, rate_monotonic=False, jitter_given=frozenset(task.name for task in tasks))
 
 

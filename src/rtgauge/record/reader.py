@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -17,7 +18,7 @@ from rtgauge.record.files import check_name, checksum, clean_name
 from rtgauge.record.model import SCHEMA_VERSION, Model, Run, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
     import polars as pl
 
@@ -68,6 +69,16 @@ def _facts(path: Path) -> dict[str, Any]:
     if not isinstance(facts, dict):
         raise RecordError(f"{path} contains no facts: the record is damaged")
     return cast("dict[str, Any]", facts)
+
+
+@contextmanager
+def reading(step: Step) -> Generator[None]:
+    """Around what reads a step's parameters, labels and results by the names that its probe gives them. Raises RecordError for one that is missing or wrong."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError) as error:
+        what = f"no {error}" if isinstance(error, KeyError) else "a value of another kind"
+        raise RecordError(f"step {step.id} has {what} among its parameters or results: the record is damaged") from None
 
 
 @dataclass(frozen=True)

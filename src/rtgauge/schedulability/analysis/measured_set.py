@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
 from rtgauge.probe.taskset import task_set_of, timeline_ns
+from rtgauge.record.reader import reading
 from rtgauge.schedulability.analysis.analyse import analyse, timeline_result
 from rtgauge.schedulability.analysis.analysis_document import ActivationResult, Segment, TimelineResult
 from rtgauge.schedulability.analysis.timeline import preemptions, timeline
@@ -40,8 +41,10 @@ class MeasuredSet:
 
 
 def measured_set(step: Step) -> MeasuredSet:
-    """The measured set of a step of the probe taskset."""
-    result = analyse(task_set_of(step.key.parameters))
+    """The measured set of a step of the probe taskset. Raises RecordError where its parameters are those of no task set."""
+    with reading(step):
+        task_set = task_set_of(step.key.parameters)
+    result = analyse(task_set)
     calculated = {task.name: task for cpu in result.cpus for task in cpu.tasks}
     tasks = [
         MeasuredTask(calculated[counts.task], counts, {series.metric: series for series in step.series if series.labels.get("task") == counts.task})
