@@ -51,7 +51,7 @@ First steps:
   rtgauge COMMAND --help             help for one command
 
 \b
-Plans of `rtgauge run`: quick, standard, spaces, papers, jo2022,
+Plans of `rtgauge run`: quick, standard, spaces, systems, papers, jo2022,
 garre2014-micro, delgado2020-tasks, brown2010.
 
 Studies, which choose their next steps from their results: delgado2020,

@@ -179,6 +179,7 @@ def run(
       spaces             user and kernel space, idle and loaded, 4 minutes
       papers             at 100 us, 10 minutes idle and 10 minutes loaded
       jo2022             at 100 us on isolated CPUs, idle and loaded, 4 minutes
+      systems            a system by the probes of all five papers, 3 minutes
       garre2014-micro    noise, switch, preemption, semaphores, inversion
       delgado2020-tasks  a task set, 10 minutes idle and 10 minutes loaded
       brown2010          response and periodic tasks, idle and loaded, 5 minutes

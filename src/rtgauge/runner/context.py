@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol, cast
 
-from rtgauge.errors import MeasureError
+from rtgauge.errors import InputError, MeasureError
 from rtgauge.record.model import Calibration, LeftOut, Step, StepKey
 from rtgauge.record.stream import Frame, SeriesLine, Window
 from rtgauge.runner.interrupt import Interrupt
@@ -36,6 +36,10 @@ class LoadFailed(MeasureError):  # noqa: N818 - reads as what it is
 
 class NotHere(MeasureError):  # noqa: N818 - reads as what it is
     """This machine lacks what the step needs; the other steps can be measured all the same."""
+
+
+class NotOnCokernel(InputError):  # noqa: N818 - reads as what it is
+    """The co-kernel has no such probe or option; the other steps can be measured all the same."""
 
 
 class Progress(Protocol):

@@ -16,7 +16,7 @@ from rtgauge.record.model import InstrumentReport, PeerReport
 from rtgauge.record.moment_writer import MomentWriter
 from rtgauge.record.stream import AnyLine, Armed, ErrorLine, Frame, MomentLine, SeriesLine, StreamResult, SymbolsLine, TraceFormatsLine, Window, parse_line
 from rtgauge.record.window_table import WindowTable
-from rtgauge.runner.context import NotHere, RunContext
+from rtgauge.runner.context import NotHere, NotOnCokernel, RunContext
 from rtgauge.runner.late_imports import RECORDING, import_late
 from rtgauge.runner.refusal import explain
 from rtgauge.target.target import Guarded, Target
@@ -38,6 +38,8 @@ OF_MOMENTS = (b'{"type":"moment",', b'{"type":"trace_formats",', b'{"type":"symb
 """Those that go to the step's moments, and are in no copy of the stream."""
 NOT_HERE = ("placement", "method")
 """The engine's codes for what this machine lacks (docs/formats/stream.md)."""
+NOT_ON_COKERNEL = "runtime"
+"""That for what a co-kernel lacks."""
 
 
 def as_exception(error: ErrorLine, target: Target) -> MeasureError | InputError:
@@ -45,6 +47,8 @@ def as_exception(error: ErrorLine, target: Target) -> MeasureError | InputError:
     message = explain(error, target.read)
     if error.code in NOT_HERE:
         return NotHere(message)
+    if error.code == NOT_ON_COKERNEL:
+        return NotOnCokernel(message)
     return InputError(message) if error.status == EXIT_INPUT else MeasureError(message)
 
 

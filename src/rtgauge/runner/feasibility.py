@@ -10,7 +10,7 @@ from rtgauge.load import registry as loads
 from rtgauge.probe import registry as probes
 from rtgauge.record.model import LeftOut, StepKey
 from rtgauge.runner import autotune_step, cross_check, instrument_step, peer_step
-from rtgauge.runner.context import DeploymentStrategy, NotHere, RunContext
+from rtgauge.runner.context import DeploymentStrategy, NotHere, NotOnCokernel, RunContext
 from rtgauge.runner.deploy_live import left_out, with_modules
 from rtgauge.runner.engine_start import start_engine
 from rtgauge.runner.engine_stream import arm_and_stop
@@ -37,8 +37,12 @@ def possible_steps(steps: Sequence[StepKey], target: Target, deployments: Deploy
 
 
 def accepted_steps(steps: Sequence[StepKey], context: RunContext) -> tuple[list[StepKey], list[LeftOut]]:
-    """The steps that the engine accepts, each kind of which is armed and stopped again; and what this machine lacks. Raises InputError, MeasureError."""
+    """The steps that the engine accepts, each kind of which is armed and stopped again; and what this machine, or its co-kernel, lacks.
+
+    Raises InputError, also where the co-kernel has nothing of the plan, and MeasureError.
+    """
     refused: dict[str, LeftOut | None] = {}
+    not_on_cokernel: NotOnCokernel | None = None
     for key in steps:
         kind = f"{key.probe} {key.parameters}"
         if kind not in refused and key.tool == "rtgauge":
@@ -51,10 +55,16 @@ def accepted_steps(steps: Sequence[StepKey], context: RunContext) -> tuple[list[
             except NotHere as error:
                 reason, _, remedy = str(error).partition("; ")
                 refused[kind] = LeftOut(what=f"{key.probe}, {reason.partition(':')[0]}", reason=reason.partition(": ")[2] or reason, remedy=remedy)
+            except NotOnCokernel as error:
+                not_on_cokernel = not_on_cokernel or error
+                reason, _, remedy = str(error).partition("; ")
+                refused[kind] = LeftOut(what=key.probe, reason=reason, remedy=remedy)
             except RtgaugeError as error:
                 raise _naming_target(error, context.target.name) from None
     accepted = [key for key in steps if refused.get(f"{key.probe} {key.parameters}") is None]
-    return accepted, list({missing.what: missing for missing in refused.values() if missing is not None}.values())
+    if not_on_cokernel is not None and not accepted:
+        raise _naming_target(not_on_cokernel, context.target.name) from None
+    return accepted, list({(missing.what, missing.reason): missing for missing in refused.values() if missing is not None}.values())
 
 
 def _arm_and_stop(key: StepKey, context: RunContext) -> None:
