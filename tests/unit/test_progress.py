@@ -10,7 +10,10 @@ from rich.console import Console
 
 from rtgauge.cli import progress_display
 from rtgauge.cli.progress_display import Display, LiveDisplay
+from rtgauge.runner.schedule import expected_s
 from tests.unit.records import step
+
+SECOND = 10**9
 
 
 @pytest.fixture(name="clock")
@@ -77,3 +80,33 @@ def test_one_bar_is_for_the_whole_run(clock):
         assert task.total == 40
         assert task.completed == 20
         assert task.description == "3/3 wakeup memory"
+
+
+def test_the_time_left_learns_apart_from_steps_with_and_without_a_load(clock):
+    console = Console(file=io.StringIO(), width=100)
+    measure(Display(console), clock, [key(), key("cpu"), key("memory"), key()], [10, 20, 20, 10], [12, 40, 44, 12])
+    left = [line.rpartition(", ")[2] for line in lines(console)[1:]]
+    assert left == ["1 min 0 s left", "56 s left", "52 s left", "12 s left"]
+
+
+WARM_UP_NS = 2 * SECOND
+"""Of a load, as in `quick`."""
+
+
+def of_quick(load, seconds):
+    return key(load, duration_ns=seconds * SECOND, warm_up_ns=SECOND // 2, count=None)
+
+
+@pytest.mark.parametrize("load", ["idle", "cpu"])
+@pytest.mark.parametrize("arming_s", [0.04, 0.2])
+def test_on_a_target_that_answers_quickly_a_step_takes_as_long_as_here(load, arming_s):
+    assert expected_s(of_quick(load, 10), WARM_UP_NS, arming_s=arming_s) == expected_s(of_quick(load, 10), WARM_UP_NS)
+
+
+@pytest.mark.parametrize(("seconds", "arming_s", "took_s"), [(3, 1.63, [6.1, 23.5, 45.8, 35.1, 26.8]), (10, 0.60, [11.4, 18.2, 26.2, 32.0, 39.9])])
+def test_the_time_of_quick_on_an_emulated_guest_is_known_from_how_long_it_takes_to_arm_a_probe(seconds, arming_s, took_s):
+    """Two runs that were measured, on a host with more and with less to do."""
+    loads = ["idle", "cpu", "memory", "network", "scheduler"]
+    expected = [expected_s(of_quick(load, seconds), WARM_UP_NS, arming_s=arming_s, emulated=True) for load in loads]
+    assert expected[0] == pytest.approx(took_s[0], rel=0.25)
+    assert sum(expected) == pytest.approx(sum(took_s), rel=0.25)

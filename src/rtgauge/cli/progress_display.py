@@ -42,8 +42,8 @@ class Display:
         self.before = 0
         """Steps of the earlier rounds of a study."""
         self.began_s = time.monotonic()
-        self.late_s: list[float] = []
-        """By how much each finished step took longer than expected."""
+        self.late_s: dict[bool, list[float]] = {False: [], True: []}
+        """By how much each finished step took longer than expected: those without a load, and those with one."""
 
     def __enter__(self) -> Self:
         return self
@@ -84,9 +84,12 @@ class Display:
         return self.labels.get(key.model_dump_json(), key.load)
 
     def left_s(self, number: int) -> float:
-        """About how long the steps from `number` on take, by how late the finished ones were, and what a study adds to them."""
-        late_s = sum(self.late_s) / len(self.late_s) if self.late_s else 0.0
-        return max(0.0, sum(self.expected_s[number:]) + late_s * len(self.expected_s[number:])) + (self.rest_s or 0.0)
+        """About how long the steps from `number` on take, by how late the finished ones of their kind were (else all), and what a study adds to them."""
+        late_s = 0.0
+        for key in self.steps[number:]:
+            like = self.late_s[key.load != "idle"] or [*self.late_s[False], *self.late_s[True]]
+            late_s += sum(like) / len(like) if like else 0.0
+        return max(0.0, sum(self.expected_s[number:]) + late_s) + (self.rest_s or 0.0)
 
     def left_out(self, what: LeftOut) -> None:
         """Print what cannot be measured and why."""
@@ -124,7 +127,7 @@ class Display:
 
     def step_ends(self, step: Step) -> None:
         """Print the step's minimum, mean, maximum and marks."""
-        self.late_s.append(time.monotonic() - self.began_s - self.expected_s[self.number])
+        self.late_s[step.key.load != "idle"].append(time.monotonic() - self.began_s - self.expected_s[self.number])
         if step.total is not None and step.total.count:
             marks = ", ".join(sorted({mark.name for mark in step.marks if mark.severity != "note"}))
             self.say(

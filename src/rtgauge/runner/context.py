@@ -140,6 +140,8 @@ class RunContext:
     group: str | None = None
     """Where to measure while CPUs are set aside: a control group, or `cpus:LIST`."""
     isolated: list[int] = field(default_factory=list[int])
+    arming_s: float = 0.0
+    """How long it took on the target to arm a probe and to stop it again: what goes slowly there."""
     late_imports: Sequence[str] = ()
     """Modules that the caller needs once a step is measured: imported while the first one warms up."""
     at_armed: Callable[[], None] | None = None

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import statistics
+import time
 from collections.abc import Mapping, Sequence
 
 from rtgauge.errors import MeasureError, RtgaugeError
@@ -36,20 +38,24 @@ def possible_steps(steps: Sequence[StepKey], target: Target, deployments: Deploy
     return possible, list(known_missing.values())
 
 
-def accepted_steps(steps: Sequence[StepKey], context: RunContext) -> tuple[list[StepKey], list[LeftOut]]:
-    """The steps that the engine accepts, each kind of which is armed and stopped again; and what this machine, or its co-kernel, lacks.
+def accepted_steps(steps: Sequence[StepKey], context: RunContext) -> tuple[list[StepKey], list[LeftOut], float]:
+    """The steps that the engine accepts, each kind of which is armed and stopped again; what this machine, or its co-kernel, lacks; and how long the
+    arming of one took, in s.
 
     Raises InputError, also where the co-kernel has nothing of the plan, and MeasureError.
     """
     refused: dict[str, LeftOut | None] = {}
     not_on_cokernel: NotOnCokernel | None = None
+    arming_s: list[float] = []
     for key in steps:
         kind = f"{key.probe} {key.parameters}"
         if kind not in refused and key.tool == "rtgauge":
             refused[kind] = None
+            began_s = time.monotonic()
             try:
                 with with_modules(key, context):
                     _arm_and_stop(key, context)
+                arming_s.append(time.monotonic() - began_s)
             except NoModules as error:
                 refused[kind] = left_out(key.deployment, error)
             except NotHere as error:
@@ -64,7 +70,8 @@ def accepted_steps(steps: Sequence[StepKey], context: RunContext) -> tuple[list[
     accepted = [key for key in steps if refused.get(f"{key.probe} {key.parameters}") is None]
     if not_on_cokernel is not None and not accepted:
         raise _naming_target(not_on_cokernel, context.target.name) from None
-    return accepted, list({(missing.what, missing.reason): missing for missing in refused.values() if missing is not None}.values())
+    left_out_by_engine = list({(missing.what, missing.reason): missing for missing in refused.values() if missing is not None}.values())
+    return accepted, left_out_by_engine, statistics.median(arming_s) if arming_s else 0.0
 
 
 def _arm_and_stop(key: StepKey, context: RunContext) -> None:

@@ -82,7 +82,8 @@ def start_run(
         for name, context in list(contexts.items()):
             contexts[name], marks = _in_held_deployment(steps_on(name, steps), context)
             held += marks
-            takeable, refused = accepted_steps(steps_on(name, steps), contexts[name])
+            takeable, refused, arming_s = accepted_steps(steps_on(name, steps), contexts[name])
+            contexts[name] = replace(contexts[name], arming_s=arming_s)
             accepted += takeable
             for missing in refused:
                 left_out.append(on_target(missing, name, targets))
@@ -148,7 +149,8 @@ def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt:
                 remaining = steps_on(name, remaining_steps(run, finished))
                 contexts[name], marks = _in_held_deployment(remaining, context)
                 held += marks
-                accepted_steps(remaining, contexts[name])
+                _, _, arming_s = accepted_steps(remaining, contexts[name])
+                contexts[name] = replace(contexts[name], arming_s=arming_s)
         for step in record.steps:
             if step not in finished:
                 writer.remove_step(step.id)

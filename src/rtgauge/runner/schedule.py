@@ -23,6 +23,9 @@ from rtgauge.units import NS_PER_S
 
 STEP_OVERHEAD_S = 0.6
 DEPLOYMENT_S = 0.3
+STEP_ARMINGS, LOAD_ARMINGS, EMULATED_LOAD_ARMINGS = 1.6, 3.0, 18.0
+"""How many times as long as arming a probe and stopping it again a step takes beside its measuring, and a load beside its warm-up, on a target where
+that is more than STEP_OVERHEAD_S. An emulated guest is slowed down by what loads it. Measured on guests of the lab, with the loads of `quick`."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +50,14 @@ def how_to_resume(record: Path) -> str:
     return f"; go on with: rtgauge run --resume {shlex.quote(str(record))}"
 
 
-def expected_s(key: StepKey, load_warm_up_ns: int) -> float:
-    """How long a step takes, about, in s."""
+def expected_s(key: StepKey, load_warm_up_ns: int, *, arming_s: float = 0.0, emulated: bool = False) -> float:
+    """How long a step takes, about, in s. `arming_s`: how long it took on its target to arm a probe and to stop it again; `emulated`: the target is."""
     measured = (probes.get(key.probe).expected_ns(key.parameters) or 0) / NS_PER_S
     deploying = 0.0 if key.deployment == AS_IS else DEPLOYMENT_S
-    return measured + STEP_OVERHEAD_S + deploying + (0.0 if key.load == "idle" else load_warm_up_ns / NS_PER_S + STEP_OVERHEAD_S)
+    loading = 0.0
+    if key.load != "idle":
+        loading = load_warm_up_ns / NS_PER_S + max(STEP_OVERHEAD_S, arming_s * (EMULATED_LOAD_ARMINGS if emulated else LOAD_ARMINGS))
+    return measured + max(STEP_OVERHEAD_S, arming_s * STEP_ARMINGS) + deploying + loading
 
 
 def step_ids(steps: Sequence[StepKey]) -> list[str]:

@@ -137,7 +137,7 @@ def _plan_more(writer: RecordWriter, more: More | None, contexts: Mapping[str, R
     left_out: list[LeftOut] = []
     for name, context in contexts.items():
         possible, impossible = possible_steps(steps_on(name, new), context.target, context.deployments)
-        takeable, refused = accepted_steps(possible, context)
+        takeable, refused, _ = accepted_steps(possible, context)
         accepted += takeable
         left_out += [on_target(missing, name, context.targets) for missing in (*impossible, *refused)]
     writer.write_run(run.model_copy(update={"planned": [*run.planned, *accepted]}))
@@ -186,7 +186,8 @@ def _expected_s(steps: Sequence[StepKey], contexts: Mapping[str, RunContext]) ->
     for key in steps:
         name = key.targets["self"]
         context = contexts[name]
-        times.append(expected_s(key, round(context.load_warm_up_s * NS_PER_S)) + context.deployments.expected_s(before.get(name), key.deployment))
+        alone_s = expected_s(key, round(context.load_warm_up_s * NS_PER_S), arming_s=context.arming_s, emulated=is_emulated(context.facts))
+        times.append(alone_s + context.deployments.expected_s(before.get(name), key.deployment))
         before[name] = key.deployment
     return times
 
