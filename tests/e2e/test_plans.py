@@ -45,7 +45,7 @@ WRONG = [
     ("repeats = 0\n[[step]]\n", "repeats: 0 is too small"),
     ("repeats = 1000\n[matrix]\npriority = [1,2,3,4,5,6,7,8,9,10,11]\n", "more than 10000"),
     ("order = 'rnadom'\n[[step]]\n", "'random' or 'as-written'"),
-    ("cross-check = 'oslat'\n[[step]]\n", "'cyclictest', 'rtla' or 'xenomai-latency'"),
+    ("cross-check = 'oslat'\n[[step]]\n", "'cyclictest', 'rtla', 'xenomai-latency' or 'xenomai-switchtest'"),
     ("load-warm-up = '2h'\n[[step]]\n", "the most is 1h"),
     ("name = '../../etc'\n[[step]]\n", "name"),
     ("seed = -1\n[[step]]\n", "seed"),

@@ -182,13 +182,6 @@ def _combinations(matrix: dict[str, Any], place: str) -> list[dict[str, Any]]:
     return [dict(zip(matrix, values, strict=True)) for values in itertools.product(*axes)]
 
 
-def _has(tool: str, step: StepKey) -> bool:
-    """Whether the tool measures what the step does: each but rtla in user space, and on Cobalt Xenomai's own alone."""
-    if step.rt != "linux" or tool == "xenomai-latency":
-        return tool == "xenomai-latency" and step.rt == "cobalt"
-    return not (tool == "cyclictest" and step.space == "kernel")
-
-
 def _with_cross_checks(steps: list[StepKey], tool: str | None) -> list[StepKey]:
     """After each step of a probe that the other tool has, the same by that tool."""
     if tool is None:
@@ -196,7 +189,7 @@ def _with_cross_checks(steps: list[StepKey], tool: str | None) -> list[StepKey]:
     paired: list[StepKey] = []
     for step in steps:
         paired.append(step)
-        if probes.get(step.probe).cross_checked and _has(tool, step):
+        if probes.get(step.probe).cross_checked_by(tool, step.parameters):
             paired.append(step.model_copy(update={"tool": tool}))
     return paired
 

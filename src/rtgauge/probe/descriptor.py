@@ -130,8 +130,8 @@ class Probe(ABC):
     """The page has its steps in its own chapter only. The terminal has so many one by one, and in place of more of them the presenter's tables."""
     prints_alone: bool = False
     """Whether its command prints only the presenter's tables, not the summary of a run, where nothing has a distribution."""
-    cross_checked: bool = False
-    """Whether cyclictest and rtla measure the same."""
+    cross_checked: frozenset[str] = frozenset()
+    """The tools (`--cross-check`) that measure the same."""
     default: bool = False
     """Whether a plan's step that names no probe is of this one."""
 
@@ -154,6 +154,11 @@ class Probe(ABC):
     def takes_requirement(self) -> bool:
         """Whether its command takes a requirement."""
         return any(metric.bound is not None for metric in self.metrics)
+
+    def cross_checked_by(self, tool: str, parameters: Mapping[str, Any]) -> bool:
+        """Whether the tool measures the same as a step with these parameters: Xenomai's own on Cobalt, the others on Linux; cyclictest in user space."""
+        cobalts, in_kernel = tool.startswith("xenomai-"), parameters.get("space") == "kernel"
+        return tool in self.cross_checked and parameters.get("rt", "linux") == ("cobalt" if cobalts else "linux") and not (tool == "cyclictest" and in_kernel)
 
     @property
     def bounds(self) -> str:

@@ -12,6 +12,8 @@ from rtgauge.probe.signal_parameters import DIFFERENCE, NO_LINE, Role, SignalPar
 from rtgauge.validation import DurationNs, between
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rtgauge.instrument.messages import Configuration
 
 KERNEL_PERIODS_NS = (20_000, 20_000_000_000)
@@ -54,6 +56,10 @@ class Periodic(SignalProbe):
         from rtgauge.instrument.messages import Configuration, Mode, Pull
 
         return Configuration(Mode.PERIODIC, nominal_ns=self.cycle_ns(parameters), pull=Pull.DOWN)
+
+    def cross_checked_by(self, tool: str, parameters: Mapping[str, Any]) -> bool:
+        """Xenomai's latency toggles no line."""
+        return super().cross_checked_by(tool, parameters) and parameters["path"] == NO_LINE
 
     def cycle_ns(self, parameters: dict[str, Any]) -> int:
         """A half-period."""
@@ -102,5 +108,6 @@ Measured by the task itself, by the other end of the line, or by both.""",
     roles={"self": "by itself", "observer": "observed", "wire": "on the wire", "instrument": "from outside"},
     instrument_metric="jitter",
     microbenchmark=False,
+    cross_checked=frozenset({"xenomai-latency"}),
     presenter="rtgauge.report.signal_path:SIGNAL_PATH",
 )

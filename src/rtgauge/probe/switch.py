@@ -46,6 +46,7 @@ PROBE = Switch(
     frequency=(),
     roles={},
     microbenchmark=True,
+    cross_checked=frozenset({"xenomai-switchtest"}),
     presenter="rtgauge.report.microbenchmark_tables:MICROBENCHMARKS",
     cost=Cost(
         name="task switch",

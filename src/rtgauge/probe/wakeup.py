@@ -177,7 +177,7 @@ On each CPU one thread sleeps until a given time, reads the clock when it runs a
     roles={},
     microbenchmark=False,
     presenter="rtgauge.report.timerlat:TIMERLAT",
-    cross_checked=True,
+    cross_checked=frozenset({"cyclictest", "rtla", "xenomai-latency"}),
     default=True,
     alternatives=(frozenset({"duration", "count"}),),
 )

@@ -255,7 +255,9 @@ class StepKey(Model):
     deployment: str
     targets: dict[str, str] = Field(description="role -> target, e.g. {'self': 'local'}, or {'self': 'ssh://board', 'master': 'local'}")
     repeat: int
-    tool: str = Field(default="rtgauge", description="'rtgauge', or the tool that cross-checks it: 'cyclictest', 'rtla', 'xenomai-latency'")
+    tool: str = Field(
+        default="rtgauge", description="'rtgauge', or the tool that cross-checks it: 'cyclictest', 'rtla', 'xenomai-latency', 'xenomai-switchtest'"
+    )
 
     @property
     def space(self) -> str:

@@ -143,9 +143,17 @@ def cross_check_lines(record: Record) -> list[str]:
     """What another tool measured beside rtgauge under the same condition, as a ratio, a line each."""
     own = {_without_tool(step): step for step in record.steps if step.key.tool == "rtgauge"}
     lines: list[str] = []
+    names = step_labels(record)
     for step in ordered_steps(record):
         pair = own.get(_without_tool(step))
-        if step.key.tool == "rtgauge" or pair is None or step.total is None or pair.total is None:
+        if step.key.tool == "rtgauge" or pair is None or pair.total is None:
+            continue
+        for result in step.results:
+            at_most_ns = result.values.get("at_most_ns")
+            if isinstance(at_most_ns, int) and pair.total.mean_ns:
+                bound = f"at most {format_time(at_most_ns)}, pauses included, rtgauge's {format_time(pair.total.mean_ns)}"
+                lines.append(f"{names[pair.id]}: {step.key.tool} / rtgauge: mean at most {at_most_ns / pair.total.mean_ns:.2f} ({bound})")
+        if step.total is None:
             continue
         ratios = [
             f"{name} {theirs / ours:.2f}"
@@ -153,8 +161,7 @@ def cross_check_lines(record: Record) -> list[str]:
             if theirs is not None and ours
         ]
         if ratios:
-            repeat = f" #{step.key.repeat}" if any(other.key.repeat > 1 for other in record.steps) else ""
-            lines.append(f"{step.key.load}{repeat}: {step.key.tool} / rtgauge: {', '.join(ratios)}")
+            lines.append(f"{names[pair.id]}: {step.key.tool} / rtgauge: {', '.join(ratios)}")
     return lines
 
 

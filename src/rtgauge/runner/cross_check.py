@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Another tool measures the same step, into the same record (as Adam et al. 2021, sec. 4.5, do): cyclictest, rtla's timerlat, or Xenomai's latency."""
+"""Another tool measures the same step, into the same record (as Adam et al. 2021, sec. 4.5, do): cyclictest, rtla's timerlat, or one of Xenomai's own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.load.lifecycle import RunningLoad
+from rtgauge.probe import registry as probes
 from rtgauge.record.model import LeftOut, LoadReport, Mark, Severity, Step, StepKey
 from rtgauge.runner.context import Abandoned, RunContext, now_utc
 from rtgauge.runner.step import load_marks, start_load
@@ -21,11 +22,15 @@ from rtgauge.units import NS_PER_S, NS_PER_UNIT, format_cpu_list, parse_cpu_list
 if TYPE_CHECKING:
     from rtgauge.importers.measurement import Measurement
 
-XENOMAI = "xenomai-latency"
-XENOMAI_PLACES = ("latency", *(f"{prefix}/bin/latency" for prefix in XENOMAI_PREFIXES))
-"""Where Xenomai's latency may be: its folder is in no PATH by default."""
+LATENCY, SWITCHTEST = "xenomai-latency", "xenomai-switchtest"
+XENOMAIS = {LATENCY: "latency", SWITCHTEST: "switchtest"}
+"""Xenomai's own programs."""
+TIMERBENCH = "/dev/rtdm/timerbench"
+DRIVERS = {TIMERBENCH: "CONFIG_XENO_DRIVERS_TIMERBENCH", "/dev/rtdm/switchtest": "CONFIG_XENO_DRIVERS_SWITCHTEST"}
+SWITCHING_THREADS = 100
+"""More of them switch more often in each millisecond in which switchtest's first thread sleeps."""
 PACKAGES = {"cyclictest": "rt-tests", "rtla": "rtla"}
-TOOLS = (*PACKAGES, XENOMAI)
+TOOLS = (*PACKAGES, *XENOMAIS)
 HISTOGRAM_US = 20_000
 RTLA_LATENCY_US = 10_000
 """The largest that its --dma-latency takes."""
@@ -33,17 +38,19 @@ ONLINE = "/sys/devices/system/cpu/online"
 TRACERS = ("/sys/kernel/tracing/available_tracers", "/sys/kernel/debug/tracing/available_tracers")
 
 
-def left_out(tool: str, target: Target) -> LeftOut | None:
-    """Why this tool cannot measure here; None: it can. Raises InputError for an unknown one."""
+def left_out(tool: str, target: Target, *, in_kernel: bool = False) -> LeftOut | None:
+    """Why this tool cannot measure here, or not `in_kernel` space; None: it can. Raises InputError for an unknown one."""
     if tool not in TOOLS:
         raise InputError(f"--cross-check: unknown tool '{tool}'{nearest(tool, TOOLS)}")
-    what = f"cross-check {tool}"
-    if tool == XENOMAI:
-        if _xenomai_latency(target) is not None:
-            return None
-        return LeftOut(
-            what=what, reason="Xenomai's latency is not installed", remedy=f"install Xenomai's programs, to be found as {' or '.join(XENOMAI_PLACES)}"
-        )
+    what = f"cross-check {tool}" + (" in kernel space" if in_kernel else "")
+    if tool in XENOMAIS:
+        if _xenomais(tool, target) is None:
+            remedy = f"install Xenomai's programs, to be found as {' or '.join(_places(tool))}"
+            return LeftOut(what=what, reason=f"Xenomai's {XENOMAIS[tool]} is not installed", remedy=remedy)
+        driver = TIMERBENCH if in_kernel else "/dev/rtdm/switchtest" if tool == SWITCHTEST else None
+        if driver is not None and target.read([driver])[driver].get("error") == "ENOENT":
+            return LeftOut(what=what, reason=f"there is no {driver}", remedy=f"boot a kernel with {DRIVERS[driver]}")
+        return None
     if target.which(tool) is None:
         return LeftOut(what=what, reason=f"the program {tool} is not installed", remedy=f"apt-get install {PACKAGES[tool]}")
     if tool == "rtla":
@@ -54,8 +61,13 @@ def left_out(tool: str, target: Target) -> LeftOut | None:
     return None
 
 
-def _xenomai_latency(target: Target) -> str | None:
-    return next((path for place in XENOMAI_PLACES if (path := target.which(place)) is not None), None)
+def _places(tool: str) -> tuple[str, ...]:
+    """Where a program of Xenomai may be: its folder is in no PATH by default."""
+    return (XENOMAIS[tool], *(f"{prefix}/bin/{XENOMAIS[tool]}" for prefix in XENOMAI_PREFIXES))
+
+
+def _xenomais(tool: str, target: Target) -> str | None:
+    return next((path for place in _places(tool) if (path := target.which(place)) is not None), None)
 
 
 def _cpus(key: StepKey, context: RunContext) -> list[int]:
@@ -67,10 +79,17 @@ def _cpus(key: StepKey, context: RunContext) -> list[int]:
 
 
 def _seconds(key: StepKey) -> int:
-    """The measured time in whole seconds, rounded up: neither tool takes less."""
+    """The measured time in whole seconds, rounded up: no tool takes less."""
     p = key.parameters
-    length_ns: int = p["count"] * p["interval_ns"] if p["count"] else p["duration_ns"]
+    interval_ns, count = _interval_ns(key), p.get("cycles") or p.get("count")
+    length_ns: int = count * interval_ns if count and interval_ns is not None else p["duration_ns"]
     return max(1, -(-length_ns // NS_PER_S))
+
+
+def _interval_ns(key: StepKey) -> int | None:
+    """Between two releases; None where nothing is released."""
+    pace = probes.get(key.probe).pace
+    return None if pace is None else key.parameters[pace.period] // pace.activations
 
 
 def cyclictest_argv(key: StepKey, cpus: list[int], result: str | Path) -> list[str]:
@@ -100,18 +119,32 @@ def rtla_argv(key: StepKey, cpus: list[int]) -> list[str]:
 
 
 def xenomai_argv(program: str, key: StepKey, cpus: list[int]) -> list[str]:
-    """Xenomai's latency -t0, a task in user space, with the step's settings. Raises InputError for what it does not have."""
-    p = key.parameters
-    if len(cpus) != 1:
-        raise InputError(f"--cross-check {XENOMAI}: it measures one CPU, not {format_cpu_list(cpus)}; give --cpu")
-    if p["interval_ns"] % NS_PER_UNIT["us"]:
-        raise InputError(f"--cross-check {XENOMAI}: its period is whole us")
+    """Xenomai's latency with the step's settings: -t0, a task in user space, -t1, one in the kernel, or -t2, the timer's handler there.
+
+    Raises InputError for what it does not have.
+    """
+    p, interval_ns = key.parameters, _interval_ns(key) or 0
+    _check_one_cpu(key, cpus)
+    if interval_ns % NS_PER_UNIT["us"]:
+        raise InputError(f"--cross-check {LATENCY}: its period is whole us")
     if p["policy"] != "fifo":
-        raise InputError(f"--cross-check {XENOMAI}: it runs under fifo, not {p['policy']}")
+        raise InputError(f"--cross-check {LATENCY}: it runs under fifo, not {p['policy']}")
+    mode = "0" if key.space == "user" else "1" if p.get("context") == "thread" else "2"
     return [
-        program, "-t", "0", "-T", str(_seconds(key)), "-p", str(p["interval_ns"] // NS_PER_UNIT["us"]), "-P", str(p["priority"]), "-c", str(cpus[0]),
+        program, "-t", mode, "-T", str(_seconds(key)), "-p", str(interval_ns // NS_PER_UNIT["us"]), "-P", str(p["priority"]), "-c", str(cpus[0]),
         "-h", "-H", str(HISTOGRAM_US), "-B", str(NS_PER_UNIT["us"]),
     ]  # fmt: skip
+
+
+def _check_one_cpu(key: StepKey, cpus: list[int]) -> None:
+    if len(cpus) != 1:
+        raise InputError(f"--cross-check {key.tool}: it measures one CPU, not {format_cpu_list(cpus)}; give --cpu")
+
+
+def switchtest_argv(program: str, key: StepKey, cpus: list[int]) -> list[str]:
+    """Xenomai's switchtest with threads in primary mode on the step's CPU. Raises InputError for more than one CPU."""
+    _check_one_cpu(key, cpus)
+    return [program, "-T", str(_seconds(key) + 1), *[f"rtup{cpus[0]}"] * SWITCHING_THREADS]
 
 
 def _argv(key: StepKey, target: Target, cpus: list[int], result: str) -> list[str]:
@@ -120,10 +153,10 @@ def _argv(key: StepKey, target: Target, cpus: list[int], result: str) -> list[st
         return cyclictest_argv(key, cpus, result)
     if key.tool == "rtla":
         return rtla_argv(key, cpus)
-    program = _xenomai_latency(target)
+    program = _xenomais(key.tool, target)
     if program is None:
         raise MeasureError(f"{key.tool} is no longer there")
-    return xenomai_argv(program, key, cpus)
+    return xenomai_argv(program, key, cpus) if key.tool == LATENCY else switchtest_argv(program, key, cpus[:1] if key.parameters["cpu"] is None else cpus)
 
 
 def _run(key: StepKey, context: RunContext, folder: Path) -> Measurement:
@@ -132,6 +165,7 @@ def _run(key: StepKey, context: RunContext, folder: Path) -> Measurement:
     from rtgauge.importers.latency_table import parse_screen
     from rtgauge.importers.rt_tests import parse_json
     from rtgauge.importers.rtla import parse_rtla
+    from rtgauge.importers.switchtest import parse_switchtest
 
     cpus = _cpus(key, context)
     target = context.target
@@ -153,8 +187,10 @@ def _run(key: StepKey, context: RunContext, folder: Path) -> Measurement:
         printed = output.read_text(errors="replace").strip().splitlines()
         raise MeasureError(f"{key.tool} ended with status {status}: {printed[-1] if printed else 'it printed nothing'}")
     target.fetch(folder)
-    if key.tool == XENOMAI:
+    if key.tool == LATENCY:
         return parse_screen(lines(output), str(output), "xenomai latency", "latency")
+    if key.tool == SWITCHTEST:
+        return parse_switchtest(lines(output), str(output))
     return parse_json(json_document(result), str(result)) if key.tool == "cyclictest" else parse_rtla(lines(output), str(output))
 
 
@@ -186,7 +222,7 @@ def measure(step_id: str, key: StepKey, context: RunContext, folder: Path) -> tu
         load=report,
         started=started,
         ended=now_utc(),
-        interval_ns=key.parameters["interval_ns"],
+        interval_ns=_interval_ns(key),
         marks=[note, *load_marks(report), *change_marks(changed, _cpus(key, context))],
     )
     return step.model_copy(update={"end_reason": "count", "start_ns": begin_ns, "end_ns": end_ns, "changes": changed}), windows

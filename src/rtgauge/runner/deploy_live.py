@@ -191,7 +191,7 @@ def in_deployment(key: StepKey, context: RunContext) -> Generator[tuple[RunConte
     Raises Refused where the machine refuses it after all.
     """
     traces = probes.get(key.probe).traces(key.parameters) if key.tool == "rtgauge" else None
-    modules = probes.get(key.probe).modules(key.parameters)
+    modules = probes.get(key.probe).modules(key.parameters) if key.tool == "rtgauge" else ()
     explained = key.tool == "rtgauge" and is_explained(key.parameters)
     changed = probes.get(key.probe).changes(key.parameters) if key.tool == "rtgauge" else ()
     sets_nothing = traces is None and not modules and not explained and not changed

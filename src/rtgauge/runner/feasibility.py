@@ -26,11 +26,11 @@ def possible_steps(steps: Sequence[StepKey], target: Target, deployments: Deploy
     in_deployments, missing_deployments = deployments.possible(steps)
     known_missing = {missing.what: missing for missing in missing_deployments}
     missing_loads = {name: loads.get(name).left_out(target) for name in dict.fromkeys(key.load for key in in_deployments)}
-    tools = dict.fromkeys(key.tool for key in in_deployments if key.tool != "rtgauge" and missing_loads[key.load] is None)
-    missing_tools = {tool: cross_check.left_out(tool, target) for tool in tools}
+    tools = dict.fromkeys((key.tool, key.space == "kernel") for key in in_deployments if key.tool != "rtgauge" and missing_loads[key.load] is None)
+    missing_tools = {(tool, in_kernel): cross_check.left_out(tool, target, in_kernel=in_kernel) for tool, in_kernel in tools}
     possible: list[StepKey] = []
     for key in in_deployments:
-        missing = missing_loads[key.load] or missing_tools.get(key.tool)
+        missing = missing_loads[key.load] or missing_tools.get((key.tool, key.space == "kernel"))
         if missing is None:
             possible.append(key)
         else:
