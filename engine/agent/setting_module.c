@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -16,19 +17,47 @@
 #define BUSY_TRIES 100
 #define BUSY_NS (NS_PER_S / 20)
 
-/* The module's name as the kernel has it, from its file's name. false: that is none. */
-static bool module_name(const char *setting, char name[NAME_SIZE])
+/* What a setting says: the file, the module's name as the kernel has it, and its parameters. */
+struct module {
+	char file[PATH_MAX], name[NAME_SIZE];
+	const char *parameters;
+};
+
+/* Of the ending at the end of the first `len` bytes; 0: they end in none. */
+static size_t ending_length(const char *file, size_t len)
 {
-	const char *file = setting + strlen(PREFIX), *base, *end;
-	size_t len;
+	static const char *const endings[] = {".ko", ".ko.xz", ".ko.gz", ".ko.zst"};
+
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+		size_t own = strlen(endings[i]);
+
+		if (len > own && !strncmp(file + len - own, endings[i], own))
+			return own;
+	}
+	return 0;
+}
+
+/* `module:FILE` or `module:FILE PARAMETERS`: a blank in a folder's name does not end the file. false: it is
+ * neither. */
+static bool parse(const char *setting, struct module *module)
+{
+	const char *file = setting + strlen(PREFIX), *base;
+	char *name = module->name;
+	size_t len = 0;
 
 	if (strncmp(setting, PREFIX, strlen(PREFIX)) || file[0] != '/')
 		return false;
-	base = strrchr(file, '/') + 1;
-	end = strchr(base, '.');
-	len = end ? (size_t)(end - base) : 0;
-	if (!len || len >= NAME_SIZE ||
-	    (strcmp(end, ".ko") && strcmp(end, ".ko.xz") && strcmp(end, ".ko.gz") && strcmp(end, ".ko.zst")))
+	do
+		len += strcspn(file + len + 1, " ") + 1;
+	while (file[len] && !ending_length(file, len));
+	if (!ending_length(file, len) || len >= sizeof(module->file))
+		return false;
+	memcpy(module->file, file, len);
+	module->file[len] = '\0';
+	module->parameters = file[len] ? file + len + 1 : "";
+	base = strrchr(module->file, '/') + 1;
+	len = strlen(base) - ending_length(base, strlen(base));
+	if (!len || len >= NAME_SIZE)
 		return false;
 	memcpy(name, base, len);
 	name[len] = '\0';
@@ -39,34 +68,35 @@ static bool module_name(const char *setting, char name[NAME_SIZE])
 
 bool setting_module_is(const char *name)
 {
-	char module[NAME_SIZE];
+	struct module module;
 
-	return module_name(name, module);
+	return parse(name, &module);
 }
 
 int setting_module_read(const char *name, char **value)
 {
-	char module[NAME_SIZE], path[NAME_SIZE + 32];
+	struct module module;
+	char path[NAME_SIZE + 32];
 
 	*value = NULL;
-	if (!module_name(name, module))
+	if (!parse(name, &module))
 		return EINVAL;
 	/* What is built into the kernel has a folder too, without this file. */
-	snprintf(path, sizeof(path), "/sys/module/%s/initstate", module);
+	snprintf(path, sizeof(path), "/sys/module/%s/initstate", module.name);
 	if (access("/proc/modules", F_OK))
 		return ENOSYS;
 	*value = strdup(access(path, F_OK) ? "absent" : "present");
 	return *value ? 0 : ENOMEM;
 }
 
-static int insert(const char *file)
+static int insert(const struct module *module)
 {
-	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY), error = 0;
-	int flags = strcmp(strrchr(file, '.'), ".ko") ? COMPRESSED_FILE : 0;
+	int fd = open(module->file, O_RDONLY | O_CLOEXEC | O_NOCTTY), error = 0;
+	int flags = strcmp(strrchr(module->file, '.'), ".ko") ? COMPRESSED_FILE : 0;
 
 	if (fd < 0)
 		return errno;
-	if (syscall(SYS_finit_module, fd, "", flags) && errno != EEXIST)
+	if (syscall(SYS_finit_module, fd, module->parameters, flags) && errno != EEXIST)
 		error = errno;
 	close(fd);
 	return error;
@@ -87,11 +117,11 @@ static int take_out(const char *module)
 
 int setting_module_write(const char *name, const char *value)
 {
-	char module[NAME_SIZE];
+	struct module module;
 
-	if (!module_name(name, module))
+	if (!parse(name, &module))
 		return EINVAL;
 	if (!strcmp(value, "present"))
-		return insert(name + strlen(PREFIX));
-	return strcmp(value, "absent") != 0 ? EINVAL : take_out(module);
+		return insert(&module);
+	return strcmp(value, "absent") != 0 ? EINVAL : take_out(module.name);
 }

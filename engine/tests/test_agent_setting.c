@@ -116,6 +116,7 @@ static void threads_and_groups_have_names(void **state)
 					    "group:/sys/fs/cgroup/a",
 					    "controller:cpuset:/sys/fs/cgroup",
 					    "module:/tmp/a b/x_1.ko",
+					    "module:/tmp/a b/x_1.ko n=1 file=/tmp/y",
 					    "module:/lib/a-b.ko.xz"};
 	static const char *const others[] = {
 		"",
@@ -140,6 +141,7 @@ static void threads_and_groups_have_names(void **state)
 		"module:/tmp/x.ko/",
 		"module:/tmp/x.ko.bz2",
 		"module:/tmp/x y.ko",
+		"module:/tmp/x n=1.ko",
 		"module:/tmp/x1234567890123456789012345678901234567890123456789012345.ko"};
 
 	(void)state;

@@ -45,5 +45,5 @@ def xenomai_modules(xenomai: str) -> str:
 
 @pytest.fixture(scope="session")
 def rtai() -> str:
-    """A guest with RTAI that runs and has RTAI's modules loaded."""
+    """A guest with RTAI installed, whose modules are not loaded."""
     return guest("rtai")

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""Every probe that RTAI has, on a guest named `rtai` whose modules are loaded: its threads stay with RTAI, and its answers are RTAI's."""
+"""Every probe that RTAI has, on a guest named `rtai`: its threads stay with RTAI, and its answers are RTAI's."""
 
 from __future__ import annotations
 
 import json
+import shlex
+import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.cli import good, rtgauge
+from tests.e2e.cli import end, good, rtgauge, start, wait_until
+from tests.e2e.test_interrupt import measured_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,6 +85,63 @@ def test_a_task_set_has_everything_but_the_number_of_preemptions(rtai: str, tmp_
     # what it was preempted for is not in it
     assert 12_000_000 * 0.9 < execution["slow"]["mean_ns"] < 12_000_000 * 1.1
     assert not any(series["metric"] == "preemptions" for series in step["series"])
+
+
+def loaded(target: str) -> set[str]:
+    """RTAI's modules that are loaded on a guest."""
+    listed = good(rtgauge("lab", "shell", target.removeprefix("lab:"), "cat /proc/modules", timeout=600)).stdout
+    return {line.split(" ")[0] for line in listed.splitlines() if line.startswith(("rtai_", "rtgauge_"))}
+
+
+def test_modules_are_loaded_for_a_step_and_removed(rtai: str):
+    step = probe(rtai, "switch", "--rtai-latency", "30us,20us", *SHORT)
+    set_for_it = {made["path"].rpartition("/")[2]: made["put_back"] for made in step["deployment"]["settings"]}
+    assert set_for_it == {"rtai_hal.ko": "restored", "rtai_sched.ko kernel_latency=20000 user_latency=30000": "restored"}
+    assert loaded(rtai) == set()
+
+
+def test_modules_of_before_stay(rtai: str):
+    name = rtai.removeprefix("lab:")
+    good(rtgauge("lab", "shell", name, "cd /opt/rtai/modules && insmod rtai_hal.ko && insmod rtai_sched.ko kernel_latency=9 user_latency=9", timeout=600))
+    try:
+        step = probe(rtai, "switch", *SHORT)
+        assert step["deployment"] is None or step["deployment"]["settings"] == []
+        assert loaded(rtai) == {"rtai_hal", "rtai_sched"}
+    finally:
+        good(rtgauge("lab", "shell", name, "rmmod rtai_sched rtai_hal", timeout=600))
+
+
+SLEEPING = "^[0-9].* 0x5 "
+"""A task of RTAI that waits for a time, in the list of /proc/rtai/scheduler: one that is only armed waits for a semaphore."""
+WHEN_MEASURING = f'until grep -q "{SLEEPING}" /proc/rtai/scheduler; do sleep 0.1; done; '
+KILL = f"kill -9 $(awk '/{SLEEPING}/ {{print $9}}' /proc/rtai/scheduler)"
+DEAF = "killall dropbear; while [ -e /proc/rtai ]; do sleep 0.2; done; dropbear -s -r /var/lib/rtgauge-lab/host-key"
+"""Who was in is out, and nobody is let in until the modules are gone."""
+
+
+@pytest.mark.parametrize("happens", [KILL, DEAF], ids=["kill -9 of the engine", "a broken connection"])
+def test_what_ends_in_the_middle_leaves_no_module_and_no_task(rtai: str, tmp_path: Path, happens: str):
+    script = f"echo {shlex.quote(WHEN_MEASURING + happens)} >/tmp/in-the-middle; setsid sh /tmp/in-the-middle </dev/null >/dev/null 2>&1 &"
+    good(rtgauge("lab", "shell", rtai.removeprefix("lab:"), script, timeout=600))
+    process = start("probe", "wakeup", "--interval", "10ms", "--duration", "10min", "--rt", "rtai", "--target", rtai, log=tmp_path / "log")
+    try:
+        process.wait(600)
+    finally:
+        end(process)
+    assert process.returncode
+    wait_until(lambda: loaded(rtai) == set(), "the modules to be removed")
+
+
+def test_ctrl_c_in_the_middle_leaves_no_module(rtai: str, tmp_path: Path):
+    words = ("run", "--load", "idle", "--duration", "10min", "--interval", "10ms", "--set", "rt=rtai", "--target", rtai, "--out", tmp_path / "out")
+    process = start(*words, log=tmp_path / "log")
+    try:
+        wait_until(lambda: measured_lines(tmp_path) >= 1 or process.poll() is not None, "a window in the stream")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=600)
+    finally:
+        end(process)
+    assert loaded(rtai) == set()
 
 
 def test_what_rtai_lacks_is_refused(rtai: str):

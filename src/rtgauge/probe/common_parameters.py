@@ -6,13 +6,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from rtgauge.probe.descriptor import Parameters, Probe
+from rtgauge.units import parse_duration_ns
 from rtgauge.validation import CpuList, DurationNs, between
 
 NO_LIMIT_US = 2**31 - 1
 LONGEST = "3650d"
+MOST_EARLY_NS = 10**9
 
 
 DMA_LATENCY_OFF = -1
@@ -51,6 +53,30 @@ Runtime = Literal["linux", "cobalt", "rtai"]
 RT: Any = Field(default="linux", alias="rt", description="what the measured threads run on: linux, cobalt (Xenomai 3 on the target) or rtai")
 """For probes that a co-kernel's engine has too."""
 
+
+def _rtai_latency(value: Any, info: ValidationInfo) -> Any:
+    if value is None:
+        return None
+    if info.data.get("rt") != "rtai":
+        raise ValueError("it is for rt rtai: leave it out")
+    parts = str(value).split(",")
+    if len(parts) != 2:
+        raise ValueError("write two durations, of user and of kernel space, like 2us,1us")
+    numbers = [parse_duration_ns(part) for part in parts]
+    if not all(0 < number <= MOST_EARLY_NS for number in numbers):
+        raise ValueError("each of the two is longer than 0 and at most 1s")
+    return ",".join(f"{number}ns" for number in numbers)
+
+
+RtaiLatency = Annotated[str | None, BeforeValidator(_rtai_latency)]
+"""By how much RTAI's timers fire early, `USER,KERNEL`; in ns inside."""
+RTAI_LATENCY: Any = Field(
+    default=None,
+    alias="rtai-latency",
+    description="with rt rtai: how early its timers fire in user and kernel space, e.g. 2us,1us; else it calibrates itself",
+)
+"""Behind `rt`."""
+
 FIRST_CPU: Any = Field(default=None, alias="cpu", description="the first of these CPUs is measured; a second task takes its CPU from the others")
 """For probes that measure on one CPU."""
 
@@ -70,6 +96,7 @@ class CokernelParameters(MachineParameters):
     """The same of a probe that a co-kernel's engine has too."""
 
     rt: Runtime = RT
+    rtai_latency: RtaiLatency = RTAI_LATENCY
 
 
 class MeasuringParameters(CokernelParameters):
@@ -100,7 +127,7 @@ class MeasuringProbe(Probe):
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
         """The engine's command line."""
-        given = {name: value for name, value in parameters.items() if value is not None and name not in ("samples", "rt")}
+        given = {name: value for name, value in parameters.items() if value is not None and name not in ("samples", "rt", "rtai_latency")}
         if "count" in given:
             del given["duration_ns"]
         if samples_dir is not None:

@@ -247,7 +247,7 @@ class SignalParameters(ExplainParameters, CokernelParameters):
         return self
 
 
-NOT_THE_ENGINES = frozenset({"samples", "rt", "peer_path", "peer_cpu", "instrument", "wire_offset_ns"}) | EXPLAIN_NAMES
+NOT_THE_ENGINES = frozenset({"samples", "rt", "rtai_latency", "peer_path", "peer_cpu", "instrument", "wire_offset_ns"}) | EXPLAIN_NAMES
 """Parameters that the engine is not told, or not so."""
 
 

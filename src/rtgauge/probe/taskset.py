@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 from pydantic import Field, TypeAdapter, model_validator
 
 from rtgauge.errors import InputError
-from rtgauge.probe.common_parameters import LONGEST, RT, DmaLatencyUs, OnOff, Runtime
+from rtgauge.probe.common_parameters import LONGEST, RT, RTAI_LATENCY, DmaLatencyUs, OnOff, RtaiLatency, Runtime
 from rtgauge.probe.descriptor import Metric, Probe
 from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns, is_explained
 from rtgauge.schedulability.model.task import Task, TaskSet, utilisation
@@ -99,6 +99,7 @@ class TasksetParameters(ExplainParameters):
     memory_lock: OnOff = Field(default=True, alias="memory-lock", description="lock the memory of the measuring program")
     samples: bool = Field(default=False, alias="samples", description="keep every raw value")
     rt: Runtime = RT
+    rtai_latency: RtaiLatency = RTAI_LATENCY
 
     _read = model_validator(mode="before")(_before)
 

@@ -164,7 +164,7 @@ class Tire(MeasuringProbe):
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
         """The engine's command line."""
-        given = {name: value for name, value in parameters.items() if name not in {"samples", "state", "free_running", "rt", *QUANTITIES}}
+        given = {name: value for name, value in parameters.items() if name not in {"samples", "state", "free_running", "rt", "rtai_latency", *QUANTITIES}}
         given |= {QUANTITIES[name]: _billionths(parameters[name]) for name in QUANTITIES if parameters[name] is not None}
         if given["steps"] is not None:
             del given["duration_ns"]

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from rtgauge.probe.common_parameters import LONGEST, RT, SPACE, DmaLatencyUs, OnOff, Runtime, Space
+from rtgauge.probe.common_parameters import LONGEST, RT, RTAI_LATENCY, SPACE, DmaLatencyUs, OnOff, RtaiLatency, Runtime, Space
 from rtgauge.probe.descriptor import TRACE_INSTANCE, Bound, Metric, Pace, Probe
 from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns, is_explained
 from rtgauge.units import NS_PER_UNIT, parse_duration_ns
@@ -25,6 +25,7 @@ class WakeupParameters(ExplainParameters):
     cpu: CpuList | None = Field(default=None, alias="cpu", description="CPUs to measure, e.g. 0-3,6; all that may be used where it is not given")
     space: Space = SPACE
     rt: Runtime = RT
+    rtai_latency: RtaiLatency = RTAI_LATENCY
     interval_ns: DurationNs = Field(default=1_000_000, alias="interval", description="time between two releases of a thread; the papers have 100us")
     policy: Literal["fifo", "rr", "other", "deadline"] = Field(default="fifo", alias="policy", description="scheduling policy")
     priority: int = Field(default=98, alias="priority", ge=1, le=99, description="real-time priority")

@@ -53,6 +53,12 @@ def _kernel(facts: Mapping[str, Any]) -> Rows:
     gravity = _map(extension, "gravity")
     if gravity:
         core += f", {value(extension.get('pipeline'))}, gravity {' '.join(f'{who[:-3]} {value(of)}' for who, of in gravity.items())} ns"
+    calibration = _map(extension, "calibration")
+    if calibration:
+        early = ", ".join(f"{name.removesuffix('_ns').replace('_', ' ')} {value(of)} ns" for name, of in calibration.items() if name.endswith("_ns"))
+        modules = extension.get("modules")
+        core += f", {value(extension.get('scheduler'))}, {early}"
+        core += f"; modules {' '.join(map(str, cast('list[Any]', modules)))}" if isinstance(modules, list) else ""
     rows = [("Preemption model", f"{value(preemption.get('model'))}{f' ({sources})' if sources else ''}"), ("Real-time core", core)]
     return rows + [row for row in _simple(part) if row[0] != "Xenomai"]
 

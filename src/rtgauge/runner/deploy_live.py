@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from rtgauge.system.deployment.stages import Setting, Write
 from rtgauge.system.file_batch import cpu_list
 from rtgauge.system.kernel_modules import Kernel, NoModules, modules_for, refusal
 from rtgauge.system.priorities import CONTROLLER_PATHS, LINE_NAMES, controller_actions, line_actions
+from rtgauge.system.rtai_modules import calibration_for, rtai_modules
 from rtgauge.target.factory import console
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.target import Target
@@ -151,11 +152,38 @@ def _note(paths: Sequence[str], applied: Applied, target: Target) -> None:
         applied.report.noted += 1
 
 
-def _insert_modules(names: Sequence[str], context: RunContext, applied: Applied) -> None:
+def _own_modules(key: StepKey) -> tuple[str, ...]:
+    """Those of rtgauge that a step needs."""
+    return probes.get(key.probe).modules(key.parameters) if key.tool == "rtgauge" else ()
+
+
+def needs_modules(key: StepKey) -> bool:
+    """Whether kernel modules have to be there for a step: RTAI's, or those of rtgauge."""
+    return key.rt == "rtai" or bool(_own_modules(key))
+
+
+def _insert_modules(key: StepKey, context: RunContext, applied: Applied) -> None:
     """Load the kernel modules of the step, which `restore` removes. Raises NoModules."""
-    target = context.target
-    files = modules_for(target, names, context.progress.phase)
-    context.progress.phase("kernel modules are loaded")
+    names = _own_modules(key)
+    if key.rt == "rtai":
+        insert_rtai(key, context.target, context.facts, context.progress.phase, applied)
+    if names:
+        files = modules_for(context.target, names, context.progress.phase)
+        context.progress.phase("kernel modules are loaded")
+        _load(files, context.target, applied)
+
+
+def insert_rtai(key: StepKey, target: Target, facts: Mapping[str, Any], say: Callable[[str], None], applied: Applied) -> None:
+    """Load RTAI's own modules where they are not, calibrated as the step says or as `facts` have it from before. Raises NoModules."""
+    calibration = calibration_for(key.parameters, facts)
+    files = rtai_modules(target, calibration)
+    if files:
+        say("RTAI's modules are loaded" if calibration is not None else "RTAI's modules are loaded and calibrate themselves")
+        _load(files, target, applied)
+
+
+def _load(files: Sequence[str], target: Target, applied: Applied) -> None:
+    """Raises NoModules."""
     try:
         apply_actions([Write(tuple(Setting(f"module:{file}", "present") for file in files))], applied, target)
     except Refused:
@@ -166,16 +194,31 @@ def _insert_modules(names: Sequence[str], context: RunContext, applied: Applied)
 @contextmanager
 def with_modules(key: StepKey, context: RunContext) -> Generator[None]:
     """The kernel modules of a step are loaded while this is entered. Raises NoModules."""
-    names = probes.get(key.probe).modules(key.parameters)
-    if not names:
+    if not needs_modules(key):
         yield
         return
     applied = _nothing_set()
     try:
-        _insert_modules(names, context, applied)
+        _insert_modules(key, context, applied)
         yield
     finally:
         put_back(applied, context.target)
+
+
+@contextmanager
+def with_rtai(steps: Sequence[StepKey], target: Target, say: Callable[[str], None]) -> Generator[None]:
+    """RTAI is loaded while this is entered, where a step is measured on it and it can be: for the facts, which then have its calibration."""
+    key = next((key for key in steps if key.rt == "rtai"), None)
+    if key is None:
+        yield
+        return
+    applied = _nothing_set()
+    try:
+        with suppress(NoModules):  # said when the step itself is tried
+            insert_rtai(key, target, {}, say, applied)
+        yield
+    finally:
+        put_back(applied, target)
 
 
 def _put_back(key: StepKey, context: RunContext, applied: Applied) -> None:
@@ -191,7 +234,7 @@ def in_deployment(key: StepKey, context: RunContext) -> Generator[tuple[RunConte
     Raises Refused where the machine refuses it after all.
     """
     traces = probes.get(key.probe).traces(key.parameters) if key.tool == "rtgauge" else None
-    modules = probes.get(key.probe).modules(key.parameters) if key.tool == "rtgauge" else ()
+    modules = needs_modules(key)
     explained = key.tool == "rtgauge" and is_explained(key.parameters)
     changed = probes.get(key.probe).changes(key.parameters) if key.tool == "rtgauge" else ()
     sets_nothing = traces is None and not modules and not explained and not changed
@@ -208,7 +251,7 @@ def in_deployment(key: StepKey, context: RunContext) -> Generator[tuple[RunConte
         if traces is not None:
             prepare_tracing(traces, applied, context.target)
         if modules:
-            _insert_modules(modules, context, applied)
+            _insert_modules(key, context, applied)
         if changed:
             _note(changed, applied, context.target)
         if explained:

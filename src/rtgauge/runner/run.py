@@ -24,7 +24,7 @@ from rtgauge.record.reader import Record
 from rtgauge.record.stream import StreamResult, parse_line
 from rtgauge.record.writer import PARTIAL, RecordWriter
 from rtgauge.runner.context import STOPPED_EARLY, DeploymentStrategy, Progress, RunContext, is_emulated, now_utc
-from rtgauge.runner.deploy_live import LiveDeployments, held_deployment, isolated_in
+from rtgauge.runner.deploy_live import LiveDeployments, held_deployment, isolated_in, with_rtai
 from rtgauge.runner.engine_stream import LAST_WORDS_S
 from rtgauge.runner.feasibility import accepted_steps, on_target, possible_steps
 from rtgauge.runner.interrupt import Interrupt
@@ -281,7 +281,8 @@ def _context(
         calibrations = [Calibration.model_validate(written) for written in known.get("calibrations", [])]
     else:
         rules = read_rules()
-        machine_facts, files = facts_by(target.read, target.machine, rule_paths(rules))
+        with with_rtai(steps_on(name, plan.steps), target, progress.phase):
+            machine_facts, files = facts_by(target.read, target.machine, rule_paths(rules))
         facts = {**machine_facts, AUDIT: summarise(audit(rules, machine_facts, files)).model_dump()}
         calibrations = _calibrate(target, FEWER_READINGS if is_emulated(facts) or not kept else READINGS)
     return RunContext(target, targets, facts, calibrations, progress, interrupt, plan.load_warm_up_ns / NS_PER_S, plan.controller, deployments)

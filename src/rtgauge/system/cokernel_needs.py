@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from rtgauge.system import rt_core
+from rtgauge.system import rt_core, rtai
 from rtgauge.system.file_batch import Files
+from rtgauge.system.kernel_modules import DISABLED, LIST
+from rtgauge.system.rtai_modules import FOLDERS, NEEDED, PIPELINE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +20,10 @@ XENOMAI_PREFIXES = ("/usr/xenomai", "/opt/xenomai", "/usr/local", "/usr")
 """Where Xenomai is usually configured to be."""
 LIBRARIES = tuple(f"{prefix}/lib" for prefix in XENOMAI_PREFIXES)
 DEVICES = "/dev/rtdm"
-PATHS = [LOCKS, DEVICES, *LIBRARIES, "/proc/modules", *rt_core.PATHS]
+STATUS = "/proc/self/status"
+"""Of the engine that reads it."""
+DEV, SHARED = "/dev", "rtai_shm"
+PATHS = [LOCKS, DEVICES, *LIBRARIES, LIST, DISABLED, STATUS, DEV, PIPELINE, *FOLDERS, *rt_core.PATHS]
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,6 @@ def _listed(files: Mapping[str, Any], folder: str) -> list[str]:
 def needs(files: Mapping[str, Any]) -> list[Need]:
     """The needs of Cobalt's and of RTAI's engine, from the engine's `read` of `PATHS`."""
     read = Files(files)
-    modules = {line.split(" ")[0] for line in (read.text("/proc/modules") or "").splitlines()}
     locks = [Need(name, f"file locks ({LOCKS})", read.exists(LOCKS), "CONFIG_FILE_LOCKING=y in the kernel") for name in ("cobalt", "rtai")]
     return [
         Need("cobalt", "Cobalt in the kernel (/proc/xenomai)", read.exists("/proc/xenomai/version"), "boot a kernel with Xenomai 3, xenomai.state=enabled"),
@@ -51,10 +56,29 @@ def needs(files: Mapping[str, Any]) -> list[Need]:
             "Xenomai's libraries below --overlay, where they were configured to be",
         ),
         locks[0],
-        *(
-            Need("rtai", f"module {name}", name in modules or read.exists(f"/sys/module/{name}"), f"insmod {name}.ko, of RTAI's own modules")
-            for name in ("rtai_hal", "rtai_sched")
-        ),
-        Need("rtai", "RTAI's scheduler (/proc/rtai/scheduler)", read.exists("/proc/rtai/scheduler"), "load rtai_hal, then rtai_sched"),
+        *_rtai_needs(read, files),
         locks[1],
+    ]
+
+
+def _rtai_needs(read: Files, files: Mapping[str, Any]) -> list[Need]:
+    """Its modules need not be loaded: rtgauge does that for as long as it measures."""
+    loaded = read.exists(rtai.SCHEDULER)
+    modules = {line.split(" ")[0] for line in (read.text(LIST) or "").splitlines()}
+    there = any(all(f"{name}.ko" in _listed(files, folder) for name in NEEDED) for folder in FOLDERS)
+    uid = re.search(r"^Uid:\s+[0-9]+\s+([0-9]+)\s", read.text(STATUS) or "", re.MULTILINE)
+    return [
+        Need("rtai", f"RTAI's I-pipe in the kernel ({PIPELINE})", read.exists(PIPELINE), "boot the kernel that RTAI was built for"),
+        *(
+            Need(
+                "rtai",
+                f"module {name}, loaded or in {' or '.join(FOLDERS)}",
+                name in modules or there,
+                f"what RTAI's make install put there, below --overlay; or insmod {name}.ko",
+            )
+            for name in NEEDED
+        ),
+        Need("rtai", f"modules may be loaded ({DISABLED})", loaded or read.text(DISABLED) == "0", "CONFIG_MODULES in the kernel, and modules_disabled 0"),
+        Need("rtai", "root", uid is not None and uid[1] == "0", "RTAI takes threads of root only"),
+        Need("rtai", f"RTAI's device {DEV}/{SHARED}, once it is loaded", not loaded or SHARED in _listed(files, DEV), "devtmpfs on /dev"),
     ]

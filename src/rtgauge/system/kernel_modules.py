@@ -239,14 +239,17 @@ def _build_for_guest(target: Target, kernel: Kernel, sources: Path, folder: Path
 def refusal(error: str, file: str, kernel: Kernel) -> NoModules:
     """Why the kernel refused a module: the name of an errno that finit_module(2) gave."""
     name = file.rpartition("/")[2].partition(".")[0]
-    sign = f"sign the modules with a key that is enrolled there and name their folder: {OWN}=DIR (docs/kmod.md), or switch Secure Boot off"
+    rtais = name.startswith("rtai_")
+    whose = "RTAI's own instructions" if rtais else "docs/kmod.md"
+    folder = "" if rtais else f" and name their folder: {OWN}=DIR (docs/kmod.md)"
+    sign = f"sign the modules with a key that is enrolled there{folder}, or switch Secure Boot off"
     if error in ("EKEYREJECTED", "ENOKEY") or (error == "EPERM" and kernel.signed_only):
         return NoModules("the kernel loads only modules that are signed (Secure Boot, lockdown)", sign)
     if error in ("EPERM", "EACCES"):
         return NoModules("kernel modules cannot be loaded: not allowed", "run as root, outside of a container")
     if error == "ENOEXEC":
         reason = f"the kernel refuses {name}: it was built for another kernel than {kernel.release} (vermagic)"
-        return NoModules(reason, "build it again for this one: docs/kmod.md")
+        return NoModules(reason, f"build it again for this one: {whose}")
     if error == "ENOENT":
-        return NoModules(f"the kernel refuses {name}: it lacks a function that the module needs", "the kernel's log names it: dmesg; see docs/kmod.md")
+        return NoModules(f"the kernel refuses {name}: it lacks a function that the module needs", f"the kernel's log names it: dmesg; see {whose}")
     return NoModules(f"the kernel refuses {name} ({error})", "the reason is in the kernel's log: dmesg")

@@ -31,6 +31,8 @@ CALIBRATION = {
     "kernel_latency_ns": rf"Calibrated kernel space latency:{NUMBER} ns",
     "setup_to_firing_ns": rf"Calibrated oneshot timer setup_to_firing time:{NUMBER} ns",
 }
+KIND = re.compile(r"^RTAI ([A-Za-z0-9 ]{1,60}) Task Scheduler", re.MULTILINE)
+CPUS = re.compile(r"Number of RT CPUs in system: ([0-9]{1,5})\b")
 FORCED = re.compile(r"Number of forced hard/soft/hard transitions: traps ([0-9]{1,10}), syscalls ([0-9]{1,10})\b")
 TASK = re.compile(r"^[0-9]{1,10} +[0-9]{1,20} +\S+ +\S+ +0x[0-9a-f]{1,8} .*$", re.MULTILINE)
 ISOLATED = re.compile(r"MASK OF CPUs ISOLATED FOR RTAI: 0x([0-9a-f]{1,16})\b")
@@ -38,17 +40,21 @@ MODULE = re.compile(r"^(rtai_[a-z0-9_]{1,50}) ", re.MULTILINE)
 
 
 def facts(files: Files) -> dict[str, Any]:
-    """`version` of the installation; `isolated_cpus`; `modules`; of the scheduler `calibration`, `tasks` and `forced_soft`.
+    """`version` of the installation; `isolated_cpus`; `modules`; what /proc/rtai/scheduler says.
 
-    `calibration`: the time base, and by how much timers fire before a release in user and in kernel space (ns). `forced_soft`: how often any task of RTAI was
-    handed to Linux since the module was loaded, by a trap or by a system call.
+    That is its kind (`scheduler`), its `cpu_number`, `calibration`, `tasks` and `forced_soft`. `calibration`: the time base, by how much timers fire before a
+    release in user and in kernel space, and what setting one takes (ns). `forced_soft`: how often any task of RTAI was handed to Linux since the module was
+    loaded, by a trap or by a system call.
     """
     scheduler = files.text(SCHEDULER)
     forced = FORCED.search(scheduler or "")
+    kind, cpus = KIND.search(scheduler or ""), CPUS.search(scheduler or "")
     return {
         "version": version(files),
         "isolated_cpus": _isolated(files.text(HAL)),
         "modules": known(sorted(MODULE.findall(modules)) if (modules := files.text(MODULES)) is not None else None),
+        "scheduler": kind[1].strip() if kind is not None else UNKNOWN,
+        "cpu_number": int(cpus[1]) if cpus is not None else UNKNOWN,
         "calibration": {name: _number(pattern, scheduler) for name, pattern in CALIBRATION.items()},
         "tasks": known(len(TASK.findall(scheduler)) if scheduler is not None else None),
         "forced_soft": {"traps": int(forced[1]), "system_calls": int(forced[2])} if forced is not None else UNKNOWN,

@@ -11,8 +11,10 @@ from rtgauge.system.cokernel_needs import needs
 
 RTAI: dict[str, Any] = {
     "/proc/locks": {"text": ""},
-    "/proc/modules": {"text": "rtai_sched 237568 0 - Live 0x0\nrtai_hal 434176 1 rtai_sched, Live 0x0\n"},
-    "/proc/rtai/scheduler": {"text": "RTAI"},
+    "/proc/ipipe/version": {"text": "14"},
+    "/proc/sys/kernel/modules_disabled": {"text": "0\n"},
+    "/proc/self/status": {"text": "Name:\trtgauge-engine\nUid:\t0\t0\t0\t0\n"},
+    "/opt/rtai/modules": {"directory": ["rtai_hal.ko", "rtai_sched.ko"]},
 }
 COBALT: dict[str, Any] = {
     "/proc/locks": {"text": ""},
@@ -29,6 +31,19 @@ def test_all_is_there_or_what_is_missing_is_named(cokernel: str, files: dict[str
         lacking = [need for need in needs({name: file for name, file in files.items() if name != path}) if need.cokernel == cokernel and not need.met]
         assert lacking
         assert all(need.remedy for need in lacking)
+
+
+def test_rtai_that_is_loaded_has_its_device() -> None:
+    loaded = {
+        **RTAI,
+        "/proc/modules": {"text": "rtai_sched 237568 0 - Live 0x0\nrtai_hal 434176 1 rtai_sched, Live 0x0\n"},
+        "/proc/rtai/scheduler": {"text": "RTAI"},
+        "/dev": {"directory": ["null", "rtai_shm", "rtf0"]},
+    }
+    del loaded["/opt/rtai/modules"], loaded["/proc/sys/kernel/modules_disabled"]
+    assert all(need.met for need in needs(loaded) if need.cokernel == "rtai")
+    loaded["/dev"] = {"directory": ["null"]}
+    assert [need.remedy for need in needs(loaded) if need.cokernel == "rtai" and not need.met] == ["devtmpfs on /dev"]
 
 
 @pytest.mark.parametrize("prefix", ["/opt/xenomai", "/usr/local"])

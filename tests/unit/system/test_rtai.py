@@ -32,6 +32,8 @@ def test_what_rtai_says_of_itself() -> None:
         "cpus": "unknown",
         "isolated_cpus": "",
         "modules": ["rtai_hal", "rtai_sched"],
+        "scheduler": "LXRT Real Time",
+        "cpu_number": 1,
         "calibration": {"time_base_hz": 1_000_000_000, "user_latency_ns": 461_512, "kernel_latency_ns": 312_521, "setup_to_firing_ns": 140},
         "tasks": 0,
         "forced_soft": {"traps": 0, "system_calls": 0},

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""RTAI's own modules on a target: which of them have to be loaded, from where, and with which calibration. Loading them is the runner's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rtgauge.system.kernel_modules import LIST, Kernel, NoModules
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rtgauge.target.target import Target
+
+NEEDED = ("rtai_hal", "rtai_sched")
+"""In the order of loading."""
+SOMETIMES = ("rtai_sem",)
+"""Part of rtai_sched, unless RTAI was configured to have it apart."""
+FOLDERS = ("/usr/realtime/modules", "/opt/rtai/modules")
+"""RTAI's own default prefix, and the usual other one."""
+CONFIG = "rtai-config"
+CONFIG_S = 10.0
+PIPELINE = "/proc/ipipe/version"
+
+
+def rtai_modules(target: Target, calibration: tuple[int, int] | None) -> list[str]:
+    """What has to be loaded for RTAI on this target, as `FILE PARAMETERS`; nothing where its scheduler is loaded.
+
+    `calibration`: by how much (ns) its timers fire early in user and in kernel space; None: RTAI calibrates itself. Raises NoModules.
+    """
+    listed = target.read([LIST])[LIST]
+    loaded = {line.split(" ")[0] for line in str(listed.get("text", "")).splitlines()}
+    if loaded.issuperset(NEEDED):
+        return []
+    Kernel.of(target)
+    if "text" not in target.read([PIPELINE])[PIPELINE]:
+        raise NoModules(f"this kernel is not RTAI's: it has no I-pipe ({PIPELINE})", "boot the one that RTAI was built for, or leave rt rtai out")
+    folder, there = _folder(target)
+    missing = [name for name in (*NEEDED, *(name for name in SOMETIMES if f"{name}.ko" in there)) if name not in loaded]
+    return [f"{folder}/{name}.ko{_parameters(name, calibration)}" for name in missing]
+
+
+def _folder(target: Target) -> tuple[str, list[str]]:
+    """Where they are on the target, and the files there. Raises NoModules."""
+    config = target.which(CONFIG)
+    told = target.run([config, "--module-dir"], CONFIG_S).stdout.strip() if config is not None else ""
+    folders = [*([told] if told.startswith("/") and "\n" not in told else []), *FOLDERS]
+    listed = target.read(folders)
+    for folder in folders:
+        there = list(listed.get(folder, {}).get("directory", []))
+        if all(f"{name}.ko" in there for name in NEEDED):
+            return folder, there
+    raise NoModules(
+        f"RTAI's modules {' and '.join(NEEDED)} are not loaded, and not in {', '.join(dict.fromkeys(folders))}",
+        f"install RTAI there, put its {CONFIG} into PATH, or load them (docs/cokernels.md)",
+    )
+
+
+def _parameters(name: str, calibration: tuple[int, int] | None) -> str:
+    if name != "rtai_sched" or calibration is None:
+        return ""
+    user_ns, kernel_ns = (max(number, 1) for number in calibration)  # 0 would mean: calibrate
+    return f" kernel_latency={kernel_ns} user_latency={user_ns}"
+
+
+def calibration_for(parameters: Mapping[str, Any], facts: Mapping[str, Any]) -> tuple[int, int] | None:
+    """What a step's parameters say, else what RTAI found when it was first loaded for this run (from its facts), else None; user and kernel space, ns."""
+    given = parameters.get("rtai_latency")
+    if isinstance(given, str):
+        user, kernel = (int(part.removesuffix("ns")) for part in given.split(","))
+        return user, kernel
+    found = facts.get("kernel", {}).get("extension", {}).get("calibration", {})
+    user, kernel = found.get("user_latency_ns"), found.get("kernel_latency_ns")
+    return (user, kernel) if isinstance(user, int) and isinstance(kernel, int) else None

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""Which of RTAI's modules a target needs, where they are found, and what is said where they are not. None is loaded: that is for a guest."""
+
+from __future__ import annotations
+
+import pytest
+
+from rtgauge.errors import InputError
+from rtgauge.probe.descriptor import normalise
+from rtgauge.probe.registry import PROBES
+from rtgauge.system.kernel_modules import NoModules
+from rtgauge.system.rtai_modules import CONFIG, calibration_for, rtai_modules
+from rtgauge.target.target import Completed
+from tests.unit.system.test_kernel_modules import PLAIN, Board
+
+FILES = ["Module.symvers", "rtai_hal.ko", "rtai_sched.ko", "rtai_math.ko"]
+KERNEL: dict[str, str | None] = {**PLAIN, "/proc/ipipe/version": "14\n"}
+OPT = "/opt/rtai/modules"
+
+
+class RtaiBoard(Board):
+    """A target that has rtai-config or not."""
+
+    config: str | None = None
+
+    def which(self, program: str) -> str | None:
+        return f"/opt/rtai/bin/{program}" if program == CONFIG and self.config is not None else None
+
+    def run(self, argv: object, timeout_s: float) -> Completed:
+        return Completed(0, f"{self.config}\n")
+
+
+def found(board: RtaiBoard, calibration: tuple[int, int] | None = None) -> list[str]:
+    return rtai_modules(board, calibration)  # pyright: ignore[reportArgumentType]
+
+
+def test_modules_that_are_loaded_are_left_alone() -> None:
+    assert found(RtaiBoard({**KERNEL, "/proc/modules": "rtai_sched 237568 0\nrtai_hal 434176 1 rtai_sched\n"})) == []
+
+
+def test_the_missing_one_is_loaded_with_the_calibration() -> None:
+    board = RtaiBoard({**KERNEL, "/proc/modules": "rtai_hal 434176 0\n"}, {OPT: FILES})
+    assert found(board) == [f"{OPT}/rtai_sched.ko"]
+    assert found(board, (2000, 0)) == [f"{OPT}/rtai_sched.ko kernel_latency=1 user_latency=2000"]
+
+
+def test_rtai_config_goes_before_the_usual_folders() -> None:
+    board = RtaiBoard(KERNEL, {OPT: FILES, "/srv/rtai/modules": [*FILES, "rtai_sem.ko"]})
+    assert found(board) == [f"{OPT}/rtai_hal.ko", f"{OPT}/rtai_sched.ko"]
+    board.config = "/srv/rtai/modules"
+    assert found(board) == [f"/srv/rtai/modules/{name}.ko" for name in ("rtai_hal", "rtai_sched", "rtai_sem")]
+
+
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        ({"/proc/modules": None}, "takes no modules"),
+        ({"/proc/sys/kernel/modules_disabled": "1\n"}, "modules_disabled is 1"),
+        ({"/proc/ipipe/version": None}, "this kernel is not RTAI's: it has no I-pipe"),
+        ({}, "rtai_hal and rtai_sched are not loaded, and not in /usr/realtime/modules, /opt/rtai/modules; install RTAI there"),
+    ],
+)
+def test_why_there_are_none(files: dict[str, str | None], says: str) -> None:
+    with pytest.raises(NoModules, match=says):
+        found(RtaiBoard({**KERNEL, **files}))
+
+
+def test_a_step_says_how_early_timers_fire_or_the_first_load_does() -> None:
+    switch = PROBES["switch"]
+    given = normalise(switch, {"rt": "rtai", "rtai-latency": "2us, 500ns"}, "x")
+    assert given["rtai_latency"] == "2000ns,500ns"
+    assert normalise(switch, {"rt": "rtai", "rtai-latency": given["rtai_latency"]}, "x") == given
+    facts = {"kernel": {"extension": {"calibration": {"user_latency_ns": 7, "kernel_latency_ns": 8}}}}
+    assert calibration_for(given, facts) == (2000, 500)
+    assert calibration_for(normalise(switch, {"rt": "rtai"}, "x"), facts) == (7, 8)
+    assert calibration_for({}, {"kernel": {"extension": {"name": "none"}}}) is None
+    assert not any("latency=" in word for word in switch.arguments(given, None) if "dma" not in word)
+
+
+@pytest.mark.parametrize(
+    ("latency", "rt", "says"),
+    [
+        ("2us", "rtai", "two durations"),
+        ("0,1us", "rtai", "rtai-latency"),
+        ("2us,3s", "rtai", "at most 1s"),
+        ("2us,1us", "linux", "is for rt rtai"),
+    ],
+)
+def test_a_calibration_that_makes_no_sense(latency: str, rt: str, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        normalise(PROBES["switch"], {"rt": rt, "rtai-latency": latency}, "x")
