@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "rt/runtime.h"
 
 #define HELD 65536
 
@@ -86,6 +87,10 @@ int kmod_open(struct kmod_device *device, const char *name)
 	int status;
 
 	*device = (struct kmod_device){.name = name, .fd = -1, .log = -1};
+	/* A co-kernel's library may refuse open and ioctl until then. */
+	status = runtime_join();
+	if (status)
+		return status;
 	snprintf(path, sizeof(path), "/dev/%s", name);
 	device->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (device->fd < 0)

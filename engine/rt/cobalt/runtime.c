@@ -100,7 +100,8 @@ int runtime_begin(const struct verb *verb)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "runtime",
 			"this kernel has no Xenomai 3 (Cobalt) core: boot one that has, or leave --rt out");
-	device = open("/dev/rtdm/memdev-private", O_RDWR | O_CLOEXEC);
+	device = __STD(open("/dev/rtdm/memdev-private",
+			    O_RDWR | O_CLOEXEC)); /* Cobalt's refuses a process that has not joined */
 	if (device < 0 && errno == EACCES)
 		return refuse_access();
 	if (device >= 0)
