@@ -53,6 +53,14 @@ def test_a_probe_stays_with_cobalt(xenomai: str, words: tuple[str, ...]):
     assert sum(series["count"] + series["missed"] for series in step["series"]) > 0
 
 
+def test_auto_is_cobalt_here_and_the_record_says_so(xenomai: str):
+    document = json.loads(good(rtgauge("probe", "response", *SHORT, "--rt", "auto", "--target", xenomai, "--json", timeout=600)).stdout)
+    (step,) = document["steps"]
+    assert step["key"]["parameters"]["rt"] == step["parameters"]["rt"] == "cobalt"
+    (mark,) = [mark for mark in document["run"]["marks"] if mark["name"] == "runtime-chosen"]
+    assert "measured on Cobalt, since its kernel has Xenomai Cobalt" in mark["detail"]
+
+
 @pytest.mark.parametrize("context", ["irq", "thread"])
 def test_the_periodic_task_in_kernel_space(xenomai_modules: str, context: str):
     step = probe(xenomai_modules, "periodic", "--space", "kernel", "--path", "none", "--context", context, "--period", "4ms", *SHORT)

@@ -19,6 +19,7 @@ from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.model import StepKey
 from rtgauge.runner.cross_check import switchtest_argv, xenomai_argv
+from rtgauge.runner.runtime_choice import choose_runtime
 from rtgauge.target.engine_path import cokernel_engine
 
 CAPTURED = Path(__file__).parents[1] / "data" / "cokernels"
@@ -77,6 +78,42 @@ def test_the_engine_of_a_cokernel_may_be_named(tmp_path: Path, monkeypatch: pyte
     engine.chmod(0o644)
     with pytest.raises(MeasureError, match="xeno-config"):
         cokernel_engine("x86_64", "cobalt")
+
+
+COBALT = {"name": "Xenomai Cobalt", "version": "3.2.7"}
+RTAI = {"name": "RTAI", "version": "5.3.4"}
+
+
+@pytest.mark.parametrize(
+    ("extension", "installed", "runtime", "why"),
+    [
+        (COBALT, "cobalt", "cobalt", "its kernel has Xenomai Cobalt 3.2.7"),
+        (COBALT, None, "linux", "the engine for cobalt is missing"),
+        ({**RTAI, "modules": ["rtai_hal", "rtai_sched"]}, "rtai", "rtai", "its kernel has RTAI 5.3.4"),
+        ({**RTAI, "modules": ["rtai_hal"]}, "rtai", "linux", "rtai_sched is not loaded"),
+        (RTAI, "rtai", "linux", "rtai_sched is not loaded"),
+        ({"name": "EVL"}, "cobalt", "linux", "no Cobalt and no RTAI"),
+        ({"name": "none"}, "cobalt", "linux", "no Cobalt and no RTAI"),
+    ],
+)
+def test_auto_is_the_cokernel_that_is_there_and_has_an_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: dict[str, object], installed: str | None, runtime: str, why: str
+):
+    engine = tmp_path / "engine"
+    engine.write_text("#!/bin/sh\n")
+    engine.chmod(0o755)
+    for name in ("cobalt", "rtai"):
+        monkeypatch.setenv(f"RTGAUGE_ENGINE_{name.upper()}", str(engine if name == installed else tmp_path / "none"))
+    chosen, reason = choose_runtime({"kernel": {"extension": extension}}, "x86_64")
+    assert chosen == runtime
+    assert why in reason
+
+
+def test_a_tool_that_checks_needs_to_know_the_runtime(tmp_path: Path):
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[[step]]\nprobe = "wakeup"\nrt = "auto"\n')
+    with pytest.raises(InputError, match="in place of rt auto"):
+        load_plan(str(plan), Overrides(cross_check="cyclictest"))
 
 
 def step(**written: object) -> StepKey:

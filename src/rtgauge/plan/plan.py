@@ -23,7 +23,7 @@ from rtgauge.probe.descriptor import Probe, key_names, normalise
 from rtgauge.probe.explain_parameters import KEYS as EXPLAIN_KEYS
 from rtgauge.probe.signal_parameters import other_role
 from rtgauge.record.files import clean_name
-from rtgauge.record.model import StepKey
+from rtgauge.record.model import COKERNELS, StepKey
 from rtgauge.suggest import nearest
 from rtgauge.system.deployment.definition import AS_IS, Deployment, parse_deployment
 from rtgauge.system.priorities import Controller
@@ -189,7 +189,10 @@ def _with_cross_checks(steps: list[StepKey], tool: str | None) -> list[StepKey]:
     paired: list[StepKey] = []
     for step in steps:
         paired.append(step)
-        if probes.get(step.probe).cross_checked_by(tool, step.parameters):
+        checked_by = probes.get(step.probe).cross_checked_by
+        if step.rt == "auto" and any(checked_by(tool, {**step.parameters, "rt": rt}) for rt in ("linux", *COKERNELS)):
+            raise InputError(f"cross-check {tool}: each tool is of Linux or of a co-kernel; say which one, in place of rt auto")
+        if checked_by(tool, step.parameters):
             paired.append(step.model_copy(update={"tool": tool}))
     return paired
 

@@ -48,9 +48,14 @@ Space = Literal["user", "kernel"]
 SPACE: Any = Field(default="user", alias="space", description="where the task runs: user, or kernel")
 """For probes that measure in kernel space too."""
 
-Runtime = Literal["linux", "cobalt", "rtai"]
-"""What the measured threads run on: Linux, or a co-kernel beside it. Each but linux is an engine of its own (target/engine_path.py)."""
-RT: Any = Field(default="linux", alias="rt", description="what the measured threads run on: linux, cobalt (Xenomai 3 on the target) or rtai")
+Runtime = Literal["linux", "cobalt", "rtai", "auto"]
+"""What the measured threads run on: Linux, or a co-kernel beside it. Each co-kernel has an engine of its own (target/engine_path.py); auto is replaced
+by one of the others when the target is known (runner/runtime_choice.py)."""
+RT: Any = Field(
+    default="linux",
+    alias="rt",
+    description="what the measured threads run on: linux, cobalt (Xenomai 3 on the target), rtai, or auto: the co-kernel where there is one",
+)
 """For probes that a co-kernel's engine has too."""
 
 

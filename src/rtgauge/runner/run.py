@@ -29,6 +29,7 @@ from rtgauge.runner.engine_stream import LAST_WORDS_S
 from rtgauge.runner.feasibility import accepted_steps, on_target, possible_steps
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.resume_state import StepState, program_folders, read_step_state
+from rtgauge.runner.runtime_choice import on_chosen_runtime
 from rtgauge.runner.schedule import RunOptions, all_targets, how_to_resume, lease_of, new_run, plan_of, remaining_steps, steps_on
 from rtgauge.runner.step_loop import More, measure_run, saying_how_to_resume
 from rtgauge.system.audit import AUDIT, audit, summarise
@@ -82,7 +83,9 @@ def start_run(
         for name, context in list(contexts.items()):
             contexts[name], marks = _in_held_deployment(steps_on(name, steps), context)
             held += marks
-            takeable, refused, arming_s = accepted_steps(steps_on(name, steps), contexts[name])
+            chosen, why = on_chosen_runtime(steps_on(name, steps), contexts[name])
+            held += why
+            takeable, refused, arming_s = accepted_steps(chosen, contexts[name])
             contexts[name] = replace(contexts[name], arming_s=arming_s)
             accepted += takeable
             for missing in refused:

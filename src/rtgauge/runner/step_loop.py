@@ -17,6 +17,7 @@ from rtgauge.runner import cross_check, deploy_live
 from rtgauge.runner.context import STOPPED_EARLY, Abandoned, LoadFailed, Progress, RunContext, is_emulated
 from rtgauge.runner.feasibility import accepted_steps, on_target, possible_steps
 from rtgauge.runner.resume_state import StepState
+from rtgauge.runner.runtime_choice import on_chosen_runtime
 from rtgauge.runner.schedule import RunOptions, expected_s, how_to_resume, remaining_steps, step_ids, steps_on
 from rtgauge.runner.step import measure_step
 from rtgauge.system.deployment.apply import Refused
@@ -132,11 +133,13 @@ def _plan_more(writer: RecordWriter, more: More | None, contexts: Mapping[str, R
     if more is None or run is None:
         return []
     known = {key.model_dump_json() for key in run.planned}
-    new = [key for key in more(writer.record()) if key.model_dump_json() not in known]
+    wanted = list(more(writer.record()))
     accepted: list[StepKey] = []
     left_out: list[LeftOut] = []
     for name, context in contexts.items():
-        possible, impossible = possible_steps(steps_on(name, new), context.target, context.deployments)
+        chosen, _ = on_chosen_runtime(steps_on(name, wanted), context)
+        new = [key for key in chosen if key.model_dump_json() not in known]
+        possible, impossible = possible_steps(new, context.target, context.deployments)
         takeable, refused, _ = accepted_steps(possible, context)
         accepted += takeable
         left_out += [on_target(missing, name, context.targets) for missing in (*impossible, *refused)]

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from rtgauge.system.file_batch import Files
 
 EVL = "/sys/devices/virtual/evl/control"
+RUNTIMES = {"Xenomai Cobalt": "cobalt", "RTAI": "rtai"}
+"""A core's name in the facts -> parameter `rt` of the probes that can be measured on it."""
 RTAI = ("/proc/rtai", "/sys/module/rtai_hal")
 """The second is there also where /proc/rtai cannot be read."""
 PATHS = [
