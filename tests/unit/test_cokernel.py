@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from hypothesis import given
@@ -19,8 +21,13 @@ from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.model import StepKey
 from rtgauge.runner.cross_check import switchtest_argv, xenomai_argv
+from rtgauge.runner.engine_start import check_engine_starts
 from rtgauge.runner.runtime_choice import choose_runtime
 from rtgauge.target.engine_path import cokernel_engine
+from tests.support.local_target import LocalTarget
+
+if TYPE_CHECKING:
+    from rtgauge.target.target import Target
 
 CAPTURED = Path(__file__).parents[1] / "data" / "cokernels"
 ON_COBALT = ("wakeup", "periodic", "response", "noise", "switch", "preempt", "semaphore", "inversion", "taskset", "tire")
@@ -200,3 +207,40 @@ def test_a_tool_checks_what_it_can_measure(tmp_path: Path, tool: str, checked: s
     steps = load_plan(str(plan), Overrides(cross_check=tool)).steps
     assert [key.rt for key in steps if key.tool == tool] == [checked]
     assert len(steps) == 3
+
+
+@dataclass
+class EngineTarget(LocalTarget):
+    """A machine whose copy of the engine is this program."""
+
+    engine: Path
+    machine: str = "x86_64"
+
+    def put(self, file: Path) -> str:
+        assert file == self.engine
+        return str(file)
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("echo rtgauge-engine 1", None),
+        (
+            "echo engine: error while loading shared libraries: libcobalt.so.2: cannot open shared object file: No such file or directory >&2; exit 127",
+            "needs libcobalt.so.2, which is not on the target: install Xenomai's libraries",
+        ),
+        ("echo engine: version GLIBC_9 not found >&2; exit 1", "does not start on the target: engine: version GLIBC_9 not found"),
+        ("exit 126", "it ended with status 126"),
+    ],
+)
+def test_an_engine_that_cannot_be_loaded_says_why_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, words: str | None):
+    engine = tmp_path / "engine"
+    engine.write_text(f"#!/bin/sh\n{script}\n")
+    engine.chmod(0o755)
+    monkeypatch.setenv("RTGAUGE_ENGINE_COBALT", str(engine))
+    target = cast("Target", EngineTarget(engine))
+    if words is None:
+        check_engine_starts("cobalt", target)
+        return
+    with pytest.raises(MeasureError, match=words):
+        check_engine_starts("cobalt", target)

@@ -27,11 +27,9 @@ static const struct lacking lacking[] = {
 	{"wakeup", "space", "kernel", NULL},
 	{"response", "space", "kernel", NULL},
 	{"response", "trace-instance", NULL, "--trace-parts"},
-	{"periodic", "timer", "timerfd", NULL},
 	{"semaphore", "method", "eventfd", NULL},
 	{"semaphore", "method", "pipe", NULL},
 	{"inversion", "lock", "futex", NULL},
-	{"wakeup", "timer", "timerfd", NULL}, /* with 3.2.7 a read of it did not come back */
 	{NULL, NULL, NULL, NULL},
 };
 

@@ -14,7 +14,7 @@ from rtgauge.record.model import LeftOut, StepKey
 from rtgauge.runner import autotune_step, cross_check, instrument_step, peer_step
 from rtgauge.runner.context import DeploymentStrategy, NotHere, NotOnCokernel, RunContext
 from rtgauge.runner.deploy_live import left_out, with_modules
-from rtgauge.runner.engine_start import start_engine
+from rtgauge.runner.engine_start import check_engine_starts, start_engine
 from rtgauge.runner.engine_stream import arm_and_stop
 from rtgauge.system.kernel_modules import NoModules
 from rtgauge.target.address import LOCAL
@@ -47,6 +47,11 @@ def accepted_steps(steps: Sequence[StepKey], context: RunContext) -> tuple[list[
     refused: dict[str, LeftOut | None] = {}
     not_on_cokernel: NotOnCokernel | None = None
     arming_s: list[float] = []
+    for runtime in dict.fromkeys(key.rt for key in steps if key.rt != "linux"):
+        try:
+            check_engine_starts(runtime, context.target)
+        except MeasureError as error:
+            raise _naming_target(error, context.target.name) from None
     for key in steps:
         kind = f"{key.probe} {key.parameters}"
         if kind not in refused and key.tool == "rtgauge":
