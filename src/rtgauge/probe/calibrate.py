@@ -6,12 +6,11 @@ On Cobalt the gravity of Xenomai's timer, by its own autotune, and what that doe
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from rtgauge.probe import wakeup
-from rtgauge.probe.common_parameters import Runtime
 from rtgauge.probe.descriptor import Metric, Parameters, Probe, normalise
 from rtgauge.validation import CpuList, DurationNs, between
 
@@ -27,7 +26,9 @@ OF_COBALT = frozenset({"keep", "cpu", "interval_ns", "priority", "duration_ns"})
 class CalibrateParameters(Parameters):
     """Parameters of `calibrate`."""
 
-    rt: Runtime = Field(default="linux", alias="rt", description="linux: the clocks; cobalt: the timer of Xenomai 3 on the target, by its autotune")
+    rt: Literal["linux", "cobalt", "rtai"] = Field(
+        default="linux", alias="rt", description="linux: the clocks; cobalt: the timer of Xenomai 3 on the target, by its autotune"
+    )
     count: int = Field(default=100_000, alias="count", ge=1, le=100_000_000, description="readings of each clock")
     keep: bool = Field(default=False, alias="keep", description="on cobalt, leave the gravity that autotune found in force, until the next boot")
     cpu: CpuList | None = Field(default=None, alias="cpu", description="on cobalt, CPUs to measure the latency on, e.g. 0-3,6; all where it is not given")
