@@ -13,6 +13,11 @@ from rtgauge.cli.options import WaitForLock
 
 SECONDS_A_STALL = 0.1
 """What a stall takes of its step: about 60 ms to the next one, and what is lost at the ends."""
+ABOVE_SHARE = 0.3
+"""Of a stall's length: latencies above it are explained."""
+LEAST_LENGTH_NS = 100_000
+STOPPED_S, STOPPED_EVERY_S = 0.2, 1.5
+"""How long a guest is stopped, and how often about: each stop is a latency on each of its CPUs, of which 200 a step are kept."""
 THROTTLED_S = 8
 """Throttling comes once a second (sched_rt_period_us)."""
 WATCHED = "rtgauge-faults"
@@ -24,15 +29,14 @@ MOST_A_STEP = 80
 def selftest(
     kinds: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAMES", help="With commas between: hog, softirq, timers, throttle, fault, idle, irqs-off, preempt-off; default: all that are possible."
-        ),
+        typer.Option(metavar="NAMES", help="hog, softirq, timers, throttle, fault, idle, irqs-off, preempt-off, stopped; default: all but stopped."),
     ] = None,
     count: Annotated[
         int, typer.Option(min=4, max=10_000, metavar="N", help="Stalls to inject, about; throttling comes once a second and is not counted.")
     ] = 210,
+    length: Annotated[str, typer.Option(metavar="TIME", help="How long a stall is, about: 100us to 20ms; longer than the machine's own delays.")] = "1ms",
     cpu: Annotated[int | None, typer.Option(min=0, max=65_535, metavar="N", help="CPU to stall and to measure; by default the last one.")] = None,
-    target: Annotated[str, typer.Option(metavar="NAME", help="Machine: local, ssh://[user@]host[:port]; it needs python3.")] = "local",
+    target: Annotated[str, typer.Option(metavar="NAME", help="Machine: local, ssh://[user@]host[:port], lab:NAME.")] = "local",
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")] = Path("rtgauge-runs"),
     wait: WaitForLock = "0",
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document; everything else goes to standard error.")] = False,
@@ -42,6 +46,7 @@ def selftest(
     hog: a task of higher priority computes. softirq: one packet goes to many sockets. timers: many timers are due at once. throttle: the scheduler gives
     lower tasks their share. fault: a program's loop touches memory that it has not got yet. idle: a deep idle state is left, where there is one.
     irqs-off, preempt-off: a kernel module does what its name says, where it is loaded (kmod/test/stall). What is not possible is said and left out.
+    stopped: a guest of the lab is stopped from outside, all its CPUs at once, for 200 ms.
     Nothing of the machine's settings is changed; for about half a minute one of its CPUs is busy.
 
     \b
@@ -49,6 +54,8 @@ def selftest(
       rtgauge selftest
       rtgauge selftest --kinds hog --count 30
       rtgauge selftest --cpu 3 --json
+      rtgauge selftest --target lab:debian --cpu 1 --kinds irqs-off,preempt-off --length 20ms
+      rtgauge selftest --target lab:debian --kinds stopped --count 20
 
     \b
     Exit status:
@@ -59,6 +66,7 @@ def selftest(
       130  interrupted
     """
     import os
+    from contextlib import nullcontext
     from dataclasses import asdict
     from json import dumps
 
@@ -67,26 +75,39 @@ def selftest(
     from rtgauge.cli.options import wait_s
     from rtgauge.cli.progress_display import make_display
     from rtgauge.errors import EXIT_FAILS, EXIT_INTERRUPTED, InputError, MeasureError
-    from rtgauge.explain.analysis.selftest import self_test
+    from rtgauge.explain.analysis.selftest import OUTSIDE, self_test
     from rtgauge.explain.page.presenter import print_self_test
-    from rtgauge.load.stall import KINDS
+    from rtgauge.lab.stops import stopped_now_and_then
+    from rtgauge.load.stall import KINDS, LONGEST_US
     from rtgauge.plan.plan import Overrides, make_plan
     from rtgauge.runner.interrupt import Interrupt
     from rtgauge.runner.run import start_run
     from rtgauge.runner.schedule import RunOptions
     from rtgauge.suggest import nearest
+    from rtgauge.target.address import parse_address
+    from rtgauge.units import parse_duration_ns
 
     chosen = list(KINDS) if kinds is None else [kind.strip() for kind in kinds.split(",")]
+    possible = [*KINDS, OUTSIDE]
     for kind in chosen:
-        if kind not in KINDS:
-            raise InputError(f"--kinds {kind}: the kinds are {', '.join(KINDS)}{nearest(kind, KINDS)}")
-    if cpu is None and target != "local":
+        if kind not in possible:
+            raise InputError(f"--kinds {kind}: the kinds are {', '.join(possible)}{nearest(kind, possible)}")
+    address = parse_address(target)
+    guest = None if address is None else address.guest
+    if OUTSIDE in chosen and (guest is None or len(chosen) > 1):
+        raise InputError(f"--kinds {OUTSIDE}: alone, and with a guest of the lab: --target lab:NAME")
+    if cpu is None and target != "local" and OUTSIDE not in chosen:
         raise InputError("--cpu: say which CPU of the other machine is stalled")
+    length_ns = parse_duration_ns(length)
+    if not LEAST_LENGTH_NS <= length_ns <= LONGEST_US * 1_000:
+        raise InputError(f"--length {length}: 100us to {LONGEST_US // 1000}ms")
     where = max(os.sched_getaffinity(0)) if cpu is None else cpu
     display = make_display()
-    plan = make_plan({"name": "selftest", "order": "as-written", "step": _steps(chosen, count, where)}, "selftest", Overrides(targets=[target]))
-    with Interrupt(display.stopping) as interrupt, display:
+    plan = make_plan({"name": "selftest", "order": "as-written", "step": _steps(chosen, count, where, length_ns)}, "selftest", Overrides(targets=[target]))
+    with Interrupt(display.stopping) as interrupt, display, stopped_now_and_then(guest, STOPPED_S) if guest and OUTSIDE in chosen else nullcontext() as stops:
         path, run, _ = start_run(plan, RunOptions(out, ["rtgauge", *sys.argv[1:]], wait_s=wait_s(wait)), display, interrupt)
+    if guest and stops is not None:
+        _write_stops(path, guest, stops)
     record, problem = settle(path, run)
     result = self_test(record)
     if result is None and run.state != "interrupted":
@@ -102,16 +123,37 @@ def selftest(
     raise typer.Exit(0 if result is not None and result.passed else EXIT_FAILS)
 
 
-def _steps(kinds: list[str], count: int, cpu: int) -> list[dict[str, object]]:
+def _write_stops(path: Path, guest: str, stops: list[tuple[int, int]]) -> None:
+    """The stops of a guest in the record, by the guest's own clock."""
+    from json import dumps
+
+    from rtgauge.explain.analysis.selftest import ALL_CPUS, OUTSIDE, OUTSIDE_LOG
+    from rtgauge.lab.running_guests import find_running
+    from rtgauge.lab.stops import clock_offset_ns
+    from rtgauge.record.files import write_whole
+
+    running = find_running(guest)
+    offset_ns = 0 if running is None else clock_offset_ns(running)
+    lines = [dumps({"kind": OUTSIDE, "cpu": ALL_CPUS, "start_ns": start + offset_ns, "end_ns": end + offset_ns}) for start, end in stops]
+    write_whole(path / OUTSIDE_LOG, "".join(f"{line}\n" for line in lines).encode())
+
+
+def _steps(kinds: list[str], count: int, cpu: int, length_ns: int) -> list[dict[str, object]]:
     """A step a kind, or several where it would be too long."""
+    from rtgauge.explain.analysis.selftest import OUTSIDE
+
+    if kinds == [OUTSIDE]:
+        seconds = count * STOPPED_EVERY_S
+        return [{"probe": "wakeup", "interval": "2ms", "duration": f"{seconds:.1f}s", "explain": True, "explain-above": f"{STOPPED_S / 2 * 1000:.0f}ms"}]
     quick = [kind for kind in kinds if kind != "throttle"]
     each = -(-count // max(len(quick), 1))
     steps: list[dict[str, object]] = []
     for kind in kinds:
         parts = 1 if kind == "throttle" else -(-each // MOST_A_STEP)
-        seconds = THROTTLED_S if kind == "throttle" else each / parts * SECONDS_A_STALL
-        step: dict[str, object] = {"load": f"stall:{kind}:{cpu}", "duration": f"{seconds:.1f}s", "explain": True, "explain-above": "300us"}
-        wakeup: dict[str, object] = {"probe": "wakeup", "cpu": str(cpu), "interval": "200us"}
+        seconds = THROTTLED_S if kind == "throttle" else each / parts * (SECONDS_A_STALL + 2 * length_ns / 1e9)
+        step: dict[str, object] = {"load": f"stall:{kind}:{cpu}:{length_ns // 1000}", "duration": f"{seconds:.1f}s", "explain": True}
+        step["explain-above"] = f"{length_ns * ABOVE_SHARE:.0f}ns"
+        wakeup: dict[str, object] = {"probe": "wakeup", "cpu": str(cpu), "interval": f"{length_ns // 5}ns"}
         match kind:
             case "fault":
                 step |= {"probe": "watch", "program": WATCHED}

@@ -258,7 +258,9 @@ def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
     if part.culprit.kind is Kind.INTERRUPTS_OFF and span.context.irqs_off is None:
         found = _found_by_timer(scene, piece)[1]
     elif part.culprit.kind is Kind.PREEMPTION_OFF and span.context.preemption_off is None:
-        found = line.interrupted_by(piece.since_ns - LONGEST_SWITCH_NS, piece.end_ns)[1]  # by the timer that woke the thread, or a later one
+        woke = line.before(piece.since_ns).interrupt
+        since_ns = piece.since_ns if woke is None or woke.since_ns is None else woke.since_ns
+        found = line.interrupted_by(since_ns, piece.end_ns)[1]  # by the timer that woke the thread, or a later one
     part.where |= {where for where in (span.context.irqs_off, span.context.preemption_off, found) if where is not None}
     if part.culprit.kind is Kind.NO_SOFTWARE:
         part.cpus = {piece.cpu}

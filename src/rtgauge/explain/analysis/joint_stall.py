@@ -7,50 +7,55 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rtgauge.explain.analysis.attribution import Culprit, Explanation, Kind, Part
-from rtgauge.explain.analysis.stall import LEAST_STALL_NS, LONGEST_IDLE_EXIT_NS
+from rtgauge.explain.analysis.stall import LEAST_STALL_NS, LONGEST_IDLE_EXIT_NS, LONGEST_TICK_NS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _SILENT = (Kind.TIMER_LATE, Kind.IDLE_EXIT)
+_ACTIVE = (Kind.OWN, Kind.TASK, Kind.IRQ, Kind.INTERRUPT, Kind.SOFTIRQ, Kind.SWITCH, Kind.WAKEUP, Kind.REMOTE_WAKEUP, Kind.PREEMPTION_OFF, Kind.PAGE_FAULT)
+"""What a CPU may be in the middle of when it is stopped: without any event, a tick too, for so long as other CPUs' timers do not come either."""
 
 
 @dataclass(frozen=True)
 class _Silence:
-    """An interval in which a CPU's timer was due and the CPU had no event."""
+    """An interval in which a CPU's timer was due and the CPU had no event; `active`: it was in the middle of something, and no timer of it is known."""
 
     start_ns: int
     end_ns: int
     cpu: int
     idle: bool
+    active: bool = False
 
 
 def with_joint_stalls(explanations: Sequence[Explanation]) -> list[Explanation]:
     """The explanations of one step, in which what several CPUs waited for at once is `no software ran`."""
-    silences = [silence for explanation in explanations for silence in _silences(explanation)]
+    silences = [silence for explanation in explanations for silence in _silences(explanation) if not silence.active]
     return [_joined(explanation, silences) for explanation in explanations]
 
 
 def _silences(explanation: Explanation) -> list[_Silence]:
-    return [
-        _Silence(start, end, cpu, part.culprit.kind is Kind.IDLE_EXIT)
-        for part in explanation.parts
-        if part.culprit.kind in _SILENT
-        for start, end, cpu in part.spans
-        if end - start >= LEAST_STALL_NS
-    ]
+    return [silence for part in explanation.parts for span in part.spans if (silence := _silence(part.culprit.kind, *span)) is not None]
+
+
+def _silence(kind: Kind, start: int, end: int, cpu: int) -> _Silence | None:
+    active = kind in _ACTIVE
+    if end - start < (LONGEST_TICK_NS if active else LEAST_STALL_NS) or not (active or kind in _SILENT or kind is Kind.NO_SOFTWARE):
+        return None
+    return _Silence(start, end, cpu, kind is Kind.IDLE_EXIT, active)
 
 
 def _joined(explanation: Explanation, silences: list[_Silence]) -> Explanation:
     parts: list[Part] = []
     still = Part(Culprit(Kind.NO_SOFTWARE))
     for part in explanation.parts:
-        if part.culprit.kind not in _SILENT:
+        if part.culprit.kind not in _SILENT and part.culprit.kind not in _ACTIVE:
             parts.append(part)
             continue
         kept = replace(part, ns=0, spans=[])
         for start, end, cpu in part.spans:
-            stalls = _stall(_Silence(start, end, cpu, part.culprit.kind is Kind.IDLE_EXIT), silences)
+            silence = _silence(part.culprit.kind, start, end, cpu)
+            stalls = [] if silence is None else _stall(silence, silences)
             for begin, stop, cpus in stalls:
                 still.ns += stop - begin
                 still.spans.append((begin, stop, cpu))
@@ -85,7 +90,7 @@ def _stall(silence: _Silence, silences: list[_Silence]) -> list[tuple[int, int, 
         if other.cpu != silence.cpu and not (silence.idle and other.idle and silence.end_ns - silence.start_ns <= LONGEST_IDLE_EXIT_NS)
     ]
     enough = [(length, other) for length, other in shared if length >= LEAST_STALL_NS and 2 * length >= silence.end_ns - silence.start_ns]
-    if silence.end_ns - silence.start_ns < LEAST_STALL_NS or not enough:
+    if not enough:
         return []
     _, widest = max(enough, key=lambda pair: pair[0])
     begin, stop = max(silence.start_ns, widest.start_ns), min(silence.end_ns, widest.end_ns)

@@ -12,6 +12,7 @@ from rtgauge.errors import RecordError
 from rtgauge.explain.analysis.attribution import Culprit, Explanation, Kind
 from rtgauge.explain.analysis.culprits import general
 from rtgauge.explain.analysis.explained_step import explained_steps
+from rtgauge.explain.trace.contexts import CALLED_BY
 from rtgauge.input_file import MIB, read_regular
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 LOAD = "stall:"
 LOG = "load.log"
+OUTSIDE, OUTSIDE_LOG = "stopped", "stalls.ndjson"
+"""Stalls that no load makes but who measures: their kind, and the record's file that has them as a load's log would."""
+ALL_CPUS = -1
 MOST_LOG = 16 * MIB
 NOT_FOUND = "not found"
 NAMED_GOAL = 0.95
@@ -39,6 +43,7 @@ EXPECTED: dict[str, tuple[tuple[Kind, str], ...]] = {
     "idle": ((Kind.IDLE_EXIT, ANY),),
     "irqs-off": ((Kind.INTERRUPTS_OFF, "rtgauge-irqsoff"),),
     "preempt-off": ((Kind.PREEMPTION_OFF, "rtgauge-preempt"),),
+    "stopped": ((Kind.NO_SOFTWARE, ""), (Kind.STEAL, "")),
 }
 """Kind of a stall -> (class, name) of the culprit that it has to be given: one an architecture."""
 FUNCTIONS = {"irqs-off": "rtgauge_stall_irqs_off", "preempt-off": "rtgauge_stall_preempt_off"}
@@ -47,7 +52,9 @@ FUNCTIONS = {"irqs-off": "rtgauge_stall_irqs_off", "preempt-off": "rtgauge_stall
 
 @dataclass(frozen=True)
 class Injected:
-    """One stall as the program that made it says: it had the CPU from `start_ns` to `end_ns`, CLOCK_MONOTONIC of the target."""
+    """One stall as the program that made it says: it had the CPU from `start_ns` to `end_ns`, CLOCK_MONOTONIC of the target. `cpu` -1: all CPUs, from outside;
+    its length is known well, and its time by another clock.
+    """
 
     kind: str
     cpu: int
@@ -147,8 +154,11 @@ def self_test(record: Record) -> SelfTest | None:
     """The judgement over all steps with stalls; None where the record has none. Raises RecordError."""
     judged: dict[str, list[JudgedStall]] = {}
     others = 0
-    for explained in explained_steps(record, [step for step in record.steps if stall_kind(step) is not None]):
-        path = record.file(explained.step, LOG)
+    outside = record.path / OUTSIDE_LOG
+    steps = record.steps if outside.exists() else [step for step in record.steps if stall_kind(step) is not None]
+    for explained in explained_steps(record, steps):
+        kind = stall_kind(explained.step) or OUTSIDE
+        path = outside if kind == OUTSIDE else record.file(explained.step, LOG)
         try:
             text = read_regular(path, MOST_LOG).decode(errors="replace")
         except OSError as error:
@@ -159,7 +169,7 @@ def self_test(record: Record) -> SelfTest | None:
         threshold = above + int(explained.step.key.parameters.get("interval_ns") or 0)
         stalls = [stall for stall in injected_stalls(text) if begin <= stall.start_ns and stall.end_ns + threshold <= end]
         long_enough = [stall for stall in stalls if stall.end_ns - stall.start_ns >= threshold]
-        judged.setdefault(stall_kind(explained.step) or "", []).extend(judge_stall(stall, explained.explanations, above) for stall in long_enough)
+        judged.setdefault(kind, []).extend(judge_stall(stall, explained.explanations, above) for stall in long_enough)
         others += sum(all(_overlap(known, stall) == 0 for stall in stalls) for known in explained.explanations)
     not_tried = {
         missing.what.partition(LOAD)[2].partition(" ")[0]: missing.reason for missing in record.run.left_out if missing.what.startswith(f"load {LOAD}")
@@ -185,6 +195,8 @@ def judge_stall(stall: Injected, explanations: Sequence[Explanation], least_ns: 
     """The explanation that overlaps a stall the longest, and what it says. Less than `least_ns` is another latency's: a stall's own is longer."""
     best = max(explanations, key=lambda known: _overlap(known, stall), default=None)
     expected = 0 if best is None else _overlap(best, stall)
+    if best is not None and stall.cpu == ALL_CPUS and expected > 0:
+        expected = stall.end_ns - stall.start_ns
     if best is None or expected < least_ns:
         return JudgedStall(stall, None, named=False, expected_ns=expected, found_ns=0, unattributed_ns=0)
     answer = general(best.main.culprit)
@@ -192,7 +204,7 @@ def judge_stall(stall: Injected, explanations: Sequence[Explanation], least_ns: 
     named = (answer.kind, answer.name) in expected_names or (answer.kind, ANY) in expected_names
     function = FUNCTIONS.get(stall.kind)
     if function is not None:
-        named = named and any(function in part.where for part in best.parts if general(part.culprit) == answer)
+        named = named and any(function in where.split(CALLED_BY) for part in best.parts if general(part.culprit) == answer for where in part.where)
     spans = [span for part in best.parts if general(part.culprit) == answer for span in part.spans]
     begin = best.moment.release_ns if stall.start_ns <= best.moment.release_ns else min(start for start, _, _ in spans)
     return JudgedStall(stall, answer, named, expected, max(end for _, end, _ in spans) - begin, best.unattributed_ns)

@@ -88,7 +88,7 @@ class CpuTimeline:
     times_ns: list[int]
     contexts: list[Context]
     interrupted: list[tuple[int, str | None]]
-    """(time, function of the kernel that a timer's interrupt found; None: it found a program) of each stack that was recorded."""
+    """(time, function of the kernel that a timer's interrupt found, and its callers; None: it found a program) of each stack that was recorded."""
 
     def at(self, time_ns: int) -> Context:
         """The context right after `time_ns`."""
@@ -297,6 +297,8 @@ def _caller(event: Event, symbols: Symbols) -> str:
     return symbols.from_text(address) or f"_stext+0x{address:x}"
 
 
+CALLED_BY, MOST_CALLERS = " from ", 3
+"""Between a function and who called it: what keeps others out is often a few calls above where it was interrupted."""
 ENTRIES = ("asm_", "el1h_64_irq", "el1_irq", "el0t_64_irq", "el0_irq", "__irq_svc", "__irq_usr")
 """How the names of the functions begin through which an interrupt enters the kernel: x86, arm64, Arm."""
 
@@ -307,4 +309,4 @@ def _interrupted(event: Event, symbols: Symbols) -> tuple[int, str | None] | Non
     entry = next((at for at, name in reversed(list(enumerate(names))) if name.startswith(ENTRIES)), None)
     if entry is None:
         return None
-    return event.time_ns, next((name for name in names[entry + 1 :] if name), None)
+    return event.time_ns, CALLED_BY.join([name for name in names[entry + 1 :] if name][:MOST_CALLERS]) or None

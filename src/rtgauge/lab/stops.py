@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""A guest whose virtual CPUs are stopped from outside now and then, as a hypervisor does that has no time for them: for `rtgauge selftest`."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rtgauge.errors import MeasureError
+from rtgauge.lab.running_guests import find_running
+from rtgauge.lab.ssh import ssh_command
+from rtgauge.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from rtgauge.lab.running_guests import Running
+
+EVERY_S = 1.0
+LOOKS = 10
+"""At the guest's clock; the answer that came quickest tells it best."""
+STOP = """
+import os, signal, sys, time
+pid, length_s = int(sys.argv[1]), float(sys.argv[2])
+try:
+    os.kill(pid, signal.SIGSTOP)
+    start_ns = time.monotonic_ns()
+    time.sleep(length_s)
+finally:
+    end_ns = time.monotonic_ns()
+    os.kill(pid, signal.SIGCONT)
+print(start_ns, end_ns)
+"""
+"""A process of its own, so that the guest goes on also where rtgauge is killed meanwhile."""
+
+
+def clock_offset_ns(running: Running) -> int:
+    """What the guest's CLOCK_MONOTONIC is ahead of this machine's, to some 10 ms (/proc/uptime). Raises MeasureError."""
+    looks = f"i=0; while [ $i -lt {LOOKS} ]; do cat /proc/uptime; sleep 0.1; i=$((i + 1)); done"
+    with subprocess.Popen([*ssh_command(running), looks], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
+        offsets = [round(float(line.split()[0]) * NS_PER_S) - time.monotonic_ns() for line in process.stdout or ()]
+    if not offsets:
+        raise MeasureError(f"lab:{running.name} does not tell its time")
+    return max(offsets)
+
+
+@contextmanager
+def stopped_now_and_then(name: str, length_s: float) -> Generator[list[tuple[int, int]]]:
+    """Stop the guest again and again while the context lasts. Gives (start, end) of each stop in ns of this machine's CLOCK_MONOTONIC."""
+    stops: list[tuple[int, int]] = []
+    over = threading.Event()
+
+    def stop_and_wait() -> None:
+        while not over.wait(EVERY_S * random.uniform(0.75, 1.25)):  # noqa: S311 - no secret
+            running = find_running(name)
+            if running is None:
+                continue
+            done = subprocess.run([sys.executable, "-c", STOP, str(running.pid), str(length_s)], capture_output=True, text=True, check=False)
+            if done.returncode == 0:
+                start_ns, end_ns = map(int, done.stdout.split())
+                stops.append((start_ns, end_ns))
+
+    thread = threading.Thread(target=stop_and_wait, name="stops", daemon=True)
+    thread.start()
+    try:
+        yield stops
+    finally:
+        over.set()
+        thread.join()
