@@ -54,7 +54,7 @@ def selftest(
       rtgauge selftest
       rtgauge selftest --kinds hog --count 30
       rtgauge selftest --cpu 3 --json
-      rtgauge selftest --target lab:debian --cpu 1 --kinds irqs-off,preempt-off --length 20ms
+      rtgauge selftest --target lab:debian --cpu 1 --kinds irqs-off --length 20ms
       rtgauge selftest --target lab:debian --kinds stopped --count 20
 
     \b
@@ -141,17 +141,19 @@ def _write_stops(path: Path, guest: str, stops: list[tuple[int, int]]) -> None:
 def _steps(kinds: list[str], count: int, cpu: int, length_ns: int) -> list[dict[str, object]]:
     """A step a kind, or several where it would be too long."""
     from rtgauge.explain.analysis.selftest import OUTSIDE
+    from rtgauge.load.stall import LENGTH_US
 
     if kinds == [OUTSIDE]:
         seconds = count * STOPPED_EVERY_S
         return [{"probe": "wakeup", "interval": "2ms", "duration": f"{seconds:.1f}s", "explain": True, "explain-above": f"{STOPPED_S / 2 * 1000:.0f}ms"}]
+    length = "" if length_ns == LENGTH_US * 1000 else f":{length_ns // 1000}"
     quick = [kind for kind in kinds if kind != "throttle"]
     each = -(-count // max(len(quick), 1))
     steps: list[dict[str, object]] = []
     for kind in kinds:
         parts = 1 if kind == "throttle" else -(-each // MOST_A_STEP)
         seconds = THROTTLED_S if kind == "throttle" else each / parts * (SECONDS_A_STALL + 2 * length_ns / 1e9)
-        step: dict[str, object] = {"load": f"stall:{kind}:{cpu}:{length_ns // 1000}", "duration": f"{seconds:.1f}s", "explain": True}
+        step: dict[str, object] = {"load": f"stall:{kind}:{cpu}{length}", "duration": f"{seconds:.1f}s", "explain": True}
         step["explain-above"] = f"{length_ns * ABOVE_SHARE:.0f}ns"
         wakeup: dict[str, object] = {"probe": "wakeup", "cpu": str(cpu), "interval": f"{length_ns // 5}ns"}
         match kind:

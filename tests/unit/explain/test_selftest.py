@@ -106,6 +106,17 @@ def test_the_matrix_over_a_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "Self test" in html(record)
 
 
+def test_stalls_from_outside_are_in_a_file_of_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = record_of(tmp_path, "idle", [], [story(500)])
+    (record.path / "stalls.ndjson").write_text(json.dumps(asdict(Injected("stopped", -1, RELEASE - 40_000, RELEASE + 450_000))) + "\n")
+    monkeypatch.setattr("rtgauge.explain.analysis.selftest._measured", lambda _record, _step: (0, RELEASE * 2))
+    result = self_test(record)
+    assert result is not None
+    (row,) = result.kinds
+    # a hog is not what it was; the length is what is known, whatever the clocks say
+    assert (row.kind, row.injected, row.found, row.named, row.answers) == ("stopped", 1, 1, 0, {"task rtgauge-hog": 1})
+
+
 def test_a_record_without_stalls_has_no_matrix(tmp_path: Path) -> None:
     assert self_test(Record.open(write_record(tmp_path, Shape(loads=("idle",), seconds=2)))) is None
     assert not SelfTest([], 0).passed
