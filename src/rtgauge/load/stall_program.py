@@ -16,6 +16,7 @@ import socket
 import struct
 import sys
 import time
+from typing import Callable  # noqa: UP035 - of Python 3.8
 
 HOG_PRIORITY = 99
 """Above any that a measured thread has by default."""
@@ -65,6 +66,23 @@ def name_self(name: str) -> None:
 def lowest_real_time() -> None:
     """Above every fair task, so that none makes the stall longer; below the measured thread."""
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(LOW_PRIORITY))
+
+
+def lowest_of_all() -> None:
+    """Where nothing else wants the CPU."""
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
+def beside(name: str, set_policy: Callable[[], None]) -> int:
+    """A child of this name computes on the same CPU until this process ends. Gives its number."""
+    child = os.fork()
+    if child == 0:
+        name_self(name)
+        set_policy()
+        while os.getppid() == PARENT:
+            pass
+        os._exit(0)
+    return child
 
 
 def allow_files(count: int) -> None:
@@ -145,13 +163,7 @@ def throttle() -> None:
 
     The stall is the time in which the fair task runs.
     """
-    child = os.fork()
-    if child == 0:
-        name_self("rtgauge-low")
-        lowest_real_time()
-        while os.getppid() == PARENT:
-            pass
-        os._exit(0)
+    child = beside("rtgauge-low", lowest_real_time)
     name_self("rtgauge-fair")
     start = last = now_ns()
     try:
@@ -168,7 +180,10 @@ def throttle() -> None:
 
 
 def fault() -> None:
-    """This program is the measured one: its loop touches memory that it has not got yet."""
+    """This program is the measured one: its loop touches memory that it has not got yet. Its CPU is never idle: some kernels in virtual machines do not
+    trace switches from the idle task.
+    """
+    beside("rtgauge-busy", lowest_of_all)
     name_self("rtgauge-faults")
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(FAULT_PRIORITY))
     memory = mmap.mmap(-1, LENGTH_NS * 2 // LEAST_FAULT_NS * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
