@@ -152,7 +152,7 @@ def test_a_step_on_an_emulated_machine_is_marked() -> None:
 def test_a_step_on_this_machine_beside_guests_is_doubtful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     assert machine_marks("local", {}) == []
-    monkeypatch.setattr("rtgauge.runner.step_loop.all_running", lambda: [SimpleNamespace(name="debian")])
+    monkeypatch.setattr("rtgauge.lab.running_guests.all_running", lambda: [SimpleNamespace(name="debian")])
     (mark,) = machine_marks("local", {})
     assert (mark.name, mark.severity) == ("guests-running", "doubtful")
     assert "debian" in mark.detail

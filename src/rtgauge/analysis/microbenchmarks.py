@@ -198,7 +198,7 @@ def _happened(record: Record, step: Step, names: Mapping[str, str]) -> list[Happ
     happened: list[Happened] = []
     cost = probe_of(step).cost
     for result in step.results:
-        if cost is not None and result.name == cost.result:
+        if cost is not None and result.name == cost.result and result.values[cost.met] is not None:  # a co-kernel may not count it
             counts = {"met": result.values[cost.met], "tries": sum(int(result.values[key] or 0) for key in cost.tries)}
             happened.append(Happened.model_validate({**_place(record, step, names), **counts, "operation": operation(step), "what": cost.met_name}))
     return happened

@@ -232,6 +232,9 @@ def _labels(traits: Sequence[Mapping[str, str]], records: Sequence[str], *, name
     different = differ(traits)
     if named:  # what differs between two records, their names say
         different = {name for record in dict.fromkeys(records) for name in differ([side for side, of in zip(traits, records, strict=True) if of == record])}
+        without = different - {"parameters"}  # where the rest is enough, they would only make labels long
+        if len({(record, *(side[name] for name in sorted(without))) for side, record in zip(traits, records, strict=True)}) == len(records):
+            different = without
     labels = [", ".join(side[name] for name in traits[0] if name in different and side[name]) for side in traits]
     if not named and len(set(labels)) == len(labels) and all(labels):
         return labels

@@ -65,7 +65,7 @@ PROBE = Preempt(
         met="preempted",
         tries=("events",),
         met_name="preempted the low task",
-        note="preempted: of the warm-up too; an event at which the low task did not run is a sample all the same.",
+        note="preempted: of the warm-up too, and by whatever else; an event at which the low task did not run is a sample all the same.",
     ),
     count_lasts_ns=300_000,
 )

@@ -104,7 +104,8 @@ MACHINES = "Machines and kernels"
 IN_US = "In us, missed activations filled in; the minimum is of those that were measured."
 PAGE_WIDTH = 110
 """Characters that a page of usual width has room for in a table."""
-MACHINE, CONDITION = ("host", "kernel"), ("load", "deployment", "tool", "parameters")
+PARAMETERS = "parameters"
+MACHINE, CONDITION = ("host", "kernel"), ("load", "deployment", "tool", "space", PARAMETERS)
 """Traits that say which machine a side is of, and those that say how it was measured."""
 EMULATED = "emulated"
 
@@ -153,10 +154,13 @@ def _machines(result: Comparison) -> _Machines | None:
     kernels = {name: side.traits["kernel"] for name, side in zip(names, result.sides, strict=True)}
     if len(kernels) < 2:
         return None
-    different = [trait for trait in CONDITION if len({side.traits[trait] for side in result.sides}) > 1]
+    different = [trait for trait in CONDITION if len({side.traits.get(trait, "") for side in result.sides}) > 1]
+    without = [trait for trait in different if trait != PARAMETERS]
+    if len({(name, *(side.traits.get(trait, "") for trait in without)) for name, side in zip(names, result.sides, strict=True)}) == len(names):
+        different = without  # such as the kind of line that each system has: they are in the table of settings
     cells: dict[tuple[str, str], Distribution] = {}
     for name, side in zip(names, result.sides, strict=True):
-        condition = ", ".join(side.traits[trait] for trait in different)
+        condition = ", ".join(side.traits.get(trait, "") for trait in different)
         if (condition, name) in cells:
             return None
         # How early a missed activation would have been, says nothing of a machine.
