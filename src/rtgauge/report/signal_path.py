@@ -12,6 +12,7 @@ from rtgauge.analysis.comparison_scope import SEGMENT
 from rtgauge.analysis.sustained import without_searches
 from rtgauge.probe.response import PROBE as RESPONSE
 from rtgauge.probe.signal_parameters import other_role
+from rtgauge.record.model import COKERNELS
 from rtgauge.report.compare.tables import Grid
 from rtgauge.report.outer_view import WIDE_VIEWS, instrument_grids, instrument_line, views_grid, without_middle
 from rtgauge.report.presenter import Chapter, Presenter
@@ -82,9 +83,9 @@ def _on_the_wire(step: Step) -> str:
 
 
 def _place(step: Step) -> str:
-    """Space, and in the kernel who answers."""
-    context = step.key.parameters.get("context")
-    return f"{step.key.space} space" + ("" if context is None else f", {context}")
+    """Space, in the kernel who answers, and the co-kernel where it is on one."""
+    parts = [f"{step.key.space} space", step.key.parameters.get("context"), COKERNELS.get(step.key.rt)]
+    return ", ".join(part for part in parts if part is not None)
 
 
 def _variance(total: SeriesSummary) -> str:
