@@ -35,6 +35,7 @@ class Lab:
         self.env = {"XDG_DATA_HOME": str(home)}
         self.up: str | None = None
         self.append = ""
+        self.smp: str | None = None
         self.others: list[str] = []
 
     def boot_beside(self, name: str) -> None:
@@ -42,22 +43,22 @@ class Lab:
         self.others.append(name)
         self._boot(name, "")
 
-    def _boot(self, name: str, append: str) -> None:
+    def _boot(self, name: str, append: str, smp: str | None = None) -> None:
         good(rtgauge("lab", "build", name, env=self.env, timeout=BUILD_S))
-        words = ("lab", "boot", name, "--accel", "tcg", "--append", append)
+        words = ("lab", "boot", name, "--accel", "tcg", "--append", append, *(("--smp", smp) if smp is not None else ()))
         done = rtgauge(*words, env=self.env, timeout=BOOT_S)
         if done.returncode and "did not come up within" in done.stderr:
             # Where something else takes nearly all of this machine, an emulated kernel's timers fall behind for good.
             done = rtgauge(*words, env=self.env, timeout=BOOT_S)
         good(done)
 
-    def boot(self, name: str, append: str = "") -> None:
-        """Make sure that just this guest runs, with these words on its kernel's command line."""
-        if (self.up, self.append) == (name, append) and not self.others:
+    def boot(self, name: str, append: str = "", smp: str | None = None) -> None:
+        """Make sure that just this guest runs, with these words on its kernel's command line, and so many CPUs (`rtgauge lab boot --smp`)."""
+        if (self.up, self.append, self.smp) == (name, append, smp) and not self.others:
             return
         self.stop()
-        self._boot(name, append)
-        self.up, self.append = name, append
+        self._boot(name, append, smp)
+        self.up, self.append, self.smp = name, append, smp
 
     def stop(self) -> None:
         for name in [*([self.up] if self.up is not None else []), *self.others]:

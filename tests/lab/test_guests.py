@@ -179,12 +179,16 @@ def test_the_network_and_scheduler_loads_run_in_a_guest(lab: Lab, measured: Meas
     assert not document["run"]["left_out"]
 
 
-def test_a_guest_boots_with_a_command_line_and_hyper_threads(lab: Lab) -> None:
-    lab.boot("debian", "isolcpus=3 nosmt")
+def test_a_guest_boots_with_a_command_line_and_its_isolated_cpu_is_measured_too(lab: Lab, measured: Measured) -> None:
+    lab.boot("debian", "isolcpus=2 nosmt")
     facts = json.loads(good(rtgauge("system", "--target", "lab:debian", "--json", env=lab.env, timeout=120)).stdout)
     assert facts["cpu"]["online"] == "0,2"
     assert facts["cpu"]["smt_active"] is False
-    assert "isolcpus=3 nosmt" in facts["kernel"]["cmdline"]
+    assert facts["cpu"]["isolated"] == "2"
+    assert "isolcpus=2 nosmt" in facts["kernel"]["cmdline"]
+    document, _ = measured("--load", "idle", *SHORT)
+    assert all(step["cpus"] == [0, 2] for step in document["steps"])
+    assert all({series["labels"]["cpu"] for series in step["series"]} == {0, 2} for step in document["steps"])
 
 
 def power_cut(lab: Lab, name: str) -> None:
