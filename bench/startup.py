@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How long `rtgauge --help` takes, wall time, interleaved with an empty Python and with cyclictest for scale."""
+"""How long `rtgauge --help` takes, wall time, interleaved with an empty Python and with cyclictest for scale; and a probe of 1 s with cyclictest for 1 s."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 from figures import CannotMeasure, Figure, Findings
 from programs import program, say
 
-TIMES = 15
-LIMIT_S = 0.20
+TIMES, PROBES = 15, 7
+LIMIT_S, PROBE_LIMIT_S = 0.20, 1.5
 
 
 def rtgauge() -> list[str]:
@@ -41,12 +41,23 @@ def measure() -> Findings:
         commands["cyclictest --help"] = ([program("cyclictest"), "--help"], b"Usage", None)
     except CannotMeasure as error:
         findings.missing.append(f"start of cyclictest: {error}")
-    say(f"  {TIMES} times each")
+    findings.figures += by_turns(commands, TIMES)
+    probes: dict[str, tuple[list[str], bytes, float | None]] = {
+        "rtgauge probe wakeup --duration 1s": ([*rtgauge(), "probe", "wakeup", "--duration", "1s"], b"Largest latency", PROBE_LIMIT_S)
+    }
+    if "cyclictest --help" in commands:
+        probes["cyclictest --duration=1"] = ([program("cyclictest"), "--quiet", "--mlockall", "--priority=98", "--smp", "--duration=1"], b"Max:", None)
+    findings.figures += by_turns(probes, PROBES)
+    return findings
+
+
+def by_turns(commands: dict[str, tuple[list[str], bytes, float | None]], times: int) -> list[Figure]:
+    """Each command so often, one after the other: how long it took. `commands`: name -> command, what its output has, limit in s."""
+    say(f"  {times} times each: {', '.join(commands)}")
     for command, expect, _ in commands.values():
         seconds(command, expect)  # once unseen: byte code written, files in the page cache
-    times: dict[str, list[float]] = {name: [] for name in commands}
-    for _ in range(TIMES):
+    took: dict[str, list[float]] = {name: [] for name in commands}
+    for _ in range(times):
         for name, (command, expect, _) in commands.items():
-            times[name].append(seconds(command, expect))
-    findings.figures += [Figure(name, times[name], "s", at_most=limit) for name, (_, _, limit) in commands.items()]
-    return findings
+            took[name].append(seconds(command, expect))
+    return [Figure(name, took[name], "s", at_most=limit) for name, (_, _, limit) in commands.items()]

@@ -1,2 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The command line: a module a command, each parses its options, calls, and prints."""
+
+import gc
+
+gc.set_threshold(100_000)  # imports make many objects that stay: to look through them again and again takes a fourteenth of a short command

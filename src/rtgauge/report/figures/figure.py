@@ -65,6 +65,8 @@ def csv(columns: dict[str, str], rows: Iterable[Iterable[object]]) -> alt.Inline
 def _cell(cell: object) -> str:
     if isinstance(cell, float):
         return f"{cell:.6g}"
+    if isinstance(cell, int):
+        return str(cell)
     text = "" if cell is None else str(cell)
     return '"' + text.replace('"', '""').replace("\n", " ") + '"' if QUOTED.search(text) else text
 
