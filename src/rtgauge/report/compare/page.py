@@ -41,6 +41,8 @@ def html(chapters: Sequence[Chapter], records: Sequence[Record], verdicts: Mappi
     """The page as text. All that comes from the records is escaped. `verdicts`: of each record by its name, where a requirement was given."""
     import rtgauge
 
+    baselines = list(dict.fromkeys(name for chapter in chapters for name in chapter.baselines))
+    record = next((name for name in baselines if all(other == name or other.startswith(f"{name}, ") for other in baselines)), None)
     drawn = {figure.name: figure for chapter in chapters for figure in chapter.figures}
     return (
         templates()
@@ -49,7 +51,7 @@ def html(chapters: Sequence[Chapter], records: Sequence[Record], verdicts: Mappi
             version=rtgauge.__version__,
             chapters=chapters,
             verdicts=verdicts or {},
-            baselines=list(dict.fromkeys(name for chapter in chapters for name in chapter.baselines)),
+            baselines=baselines if record is None else [record],
             records=list(dict.fromkeys(str(record.path) for record in records)),
             system_lines=list(dict.fromkeys(line for record in records for line in system_lines(record))),
             notices=list(dict.fromkeys(chapter.notice for chapter in chapters if chapter.notice is not None)),
