@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import given
@@ -27,6 +26,8 @@ from rtgauge.target.engine_path import cokernel_engine
 from tests.support.local_target import LocalTarget
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from rtgauge.target.target import Target
 
 CAPTURED = Path(__file__).parents[1] / "data" / "cokernels"
@@ -209,15 +210,21 @@ def test_a_tool_checks_what_it_can_measure(tmp_path: Path, tool: str, checked: s
     assert len(steps) == 3
 
 
-@dataclass
 class EngineTarget(LocalTarget):
-    """A machine whose copy of the engine is this program."""
+    """A machine whose copy of the engine is this program, and on which there are these files of Xenomai's."""
 
-    engine: Path
-    machine: str = "x86_64"
+    machine = "x86_64"
+
+    def __init__(self, engine: Path, files: dict[str, str]) -> None:
+        super().__init__()
+        self._engine = engine
+        self._texts = files
+
+    def read(self, paths: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+        return {path: {"text": self._texts[path]} if path in self._texts else {"error": "ENOENT"} for path in paths}
 
     def put(self, file: Path) -> str:
-        assert file == self.engine
+        assert file == self._engine
         return str(file)
 
 
@@ -238,9 +245,18 @@ def test_an_engine_that_cannot_be_loaded_says_why_in_one_line(tmp_path: Path, mo
     engine.write_text(f"#!/bin/sh\n{script}\n")
     engine.chmod(0o755)
     monkeypatch.setenv("RTGAUGE_ENGINE_COBALT", str(engine))
-    target = cast("Target", EngineTarget(engine))
+    target = cast("Target", EngineTarget(engine, {"/proc/xenomai/version": "3.2.7"}))
     if words is None:
         check_engine_starts("cobalt", target)
         return
     with pytest.raises(MeasureError, match=words):
         check_engine_starts("cobalt", target)
+
+
+def test_a_kernel_without_cobalt_is_said_before_its_libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    engine = tmp_path / "engine"
+    engine.write_text("#!/bin/sh\necho engine: error while loading shared libraries: libcobalt.so.2: no >&2\nexit 127\n")
+    engine.chmod(0o755)
+    monkeypatch.setenv("RTGAUGE_ENGINE_COBALT", str(engine))
+    with pytest.raises(MeasureError, match="this kernel has no Xenomai 3"):
+        check_engine_starts("cobalt", cast("Target", EngineTarget(engine, {})))

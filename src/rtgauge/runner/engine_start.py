@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge.errors import MeasureError
 from rtgauge.record.model import COKERNELS
+from rtgauge.system import cobalt
 from rtgauge.target.engine_path import cokernel_engine
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ def check_engine_starts(runtime: str, target: Target) -> None:
     name = COKERNELS[runtime]
     last = (done.stdout.strip().splitlines() or [f"it ended with status {done.returncode}"])[-1]
     _, loading, missing = last.partition(LOADING)
+    if loading and "error" in target.read([cobalt.VERSION])[cobalt.VERSION]:
+        raise MeasureError("this kernel has no Xenomai 3 (Cobalt) core: boot one that has, or leave rt out")
     if loading:
         library = missing.partition(":")[0]
         remedy = "install Xenomai's libraries there, in the folder that they were configured for where rtgauge was installed (docs/cokernels.md)"
