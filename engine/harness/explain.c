@@ -371,15 +371,20 @@ static bool within_budget(const struct candidate *c)
 	return usual || (c->of_step && more);
 }
 
-/* Whether the kernel has overwritten events of its own CPU between the release and the end. */
+/* Whether the kernel has overwritten events of its own CPU between the release and the end: some, or all. */
 static bool is_overwritten(const struct candidate *c, const struct ring_page *pages, unsigned int count)
 {
+	int64_t end_ns = c->release_ns + c->latency_ns;
+	bool reached = false;
+
 	for (unsigned int i = 0; i < count; i++) {
-		if (pages[i].cpu == c->who.cpu && pages[i].dropped && pages[i].first_ns > c->release_ns &&
-		    pages[i].first_ns <= c->release_ns + c->latency_ns)
+		if (pages[i].cpu != c->who.cpu)
+			continue;
+		if (pages[i].dropped && pages[i].first_ns > c->release_ns && pages[i].first_ns <= end_ns)
 			return true;
+		reached |= pages[i].until_ns >= end_ns;
 	}
-	return false;
+	return !reached;
 }
 
 /* Pages of one CPU in the window; *room: what is left for them, in bytes. */

@@ -144,7 +144,37 @@ static void pages_that_overlap_a_window_are_copied(void **state)
 	assert_int_equal(count, 2 * cpuset_count(&online));
 	assert_int_equal(pages[0].first_ns, 6000);
 	assert_int_equal(pages[1].first_ns, 7000);
-	assert_int_equal(ring_copy_take(windows, 2, &pages, &cut), 0);
+	ring_copy_close();
+	remove_folder(&folder);
+}
+
+/* What the kernel overwrote is in no page: the page before ends with its last event. */
+static void a_page_before_a_gap_does_not_reach_over_it(void **state)
+{
+	const int64_t before_ns = 1000, after_ns = 9000;
+	const struct ring_window early = {900, 1100}, within = {5000, 6000};
+	const struct ring_page *pages;
+	struct cpuset online;
+	struct folder folder;
+	bool cut;
+
+	(void)state;
+	make_folder(&folder);
+	if (!cpuset_online(&online))
+		cpuset_allowed(&online);
+	for (int cpu = cpuset_next(&online, 0); cpu >= 0; cpu = cpuset_next(&online, (unsigned int)cpu + 1)) {
+		unsigned char both[2 * PAGE];
+		char path[64];
+
+		make_page(both, before_ns, 0);
+		make_page(both + PAGE, after_ns, 1U << 31);
+		snprintf(path, sizeof(path), "per_cpu/cpu%d/trace_pipe_raw", cpu);
+		write_file(&folder, path, both, sizeof(both));
+	}
+	assert_true(ring_copy_open(folder.fd, PAGE, DATA));
+	assert_int_equal(ring_copy_take(&within, 1, &pages, &cut), 0);
+	assert_int_equal(ring_copy_take(&early, 1, &pages, &cut), cpuset_count(&online));
+	assert_in_range(pages[0].until_ns, 1000, 1100);
 	ring_copy_close();
 	remove_folder(&folder);
 }
@@ -224,6 +254,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(events_are_found_by_name_group_and_ending),
 		cmocka_unit_test(pages_that_overlap_a_window_are_copied),
+		cmocka_unit_test(a_page_before_a_gap_does_not_reach_over_it),
 		cmocka_unit_test(names_are_those_of_the_function_that_an_address_is_in),
 		cmocka_unit_test(addresses_are_taken_from_the_fields_that_have_them),
 	};

@@ -13,7 +13,7 @@
 #include "trace/page.h"
 
 #define CPUS_MAX 1024
-#define HELD 4	       /* pages of a CPU that are looked at again */
+#define HELD 16	       /* pages of a CPU that are looked at again */
 #define ROOM_PAGES 512 /* for copies, and as many a CPU as here: */
 #define ROOM_PAGES_CPU 16
 #define READS_MAX (1U << 18) /* of one CPU: who is written faster than it is read is left */
@@ -133,6 +133,19 @@ static bool read_page(struct ring *ring, int cpu)
 	return true;
 }
 
+static int64_t last_event_ns(const struct ring_page *page)
+{
+	struct trace_page events;
+	int64_t time_ns = page->first_ns;
+	size_t len;
+
+	if (trace_page_open(&events, page->bytes, page->len, copy.data_offset)) {
+		while (trace_page_next(&events, &time_ns, &len))
+			;
+	}
+	return time_ns;
+}
+
 static void take_ring(struct ring *ring, int cpu, const struct ring_window *windows, unsigned int count)
 {
 	struct ring_page *last = NULL;
@@ -144,7 +157,7 @@ static void take_ring(struct ring *ring, int cpu, const struct ring_window *wind
 		struct ring_page *page = &ring->held[(ring->next + HELD - 1) % HELD];
 
 		if (last) {
-			last->until_ns = page->first_ns;
+			last->until_ns = page->dropped ? last_event_ns(last) : page->first_ns;
 			choose(last, windows, count);
 		}
 		last = page;

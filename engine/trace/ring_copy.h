@@ -17,7 +17,8 @@ struct ring_window {
 /* A page as the kernel gives it (trace/page.h). */
 struct ring_page {
 	int cpu;
-	int64_t first_ns, until_ns; /* of its first event; to the next page, or when it was read */
+	int64_t first_ns, until_ns; /* of its first event; to the next page, to its last event where others
+				       were overwritten then, or when it was read */
 	bool dropped;		    /* events before it were overwritten */
 	int64_t dropped_count;	    /* how many; 0: the kernel does not say */
 	size_t len;		    /* behind it there is nothing */

@@ -315,6 +315,13 @@ def test_lost_events_are_unattributed_and_said() -> None:
     assert not explained(story.moment(302)).doubts
 
 
+def test_a_thread_that_the_trace_never_shows_awake_is_not_said_to_have_been_late() -> None:
+    story = Story().switch(-500, 1, MEASURED, LOWER, state=1).at(-300, 1, "local_timer_entry", vector=236)
+    explanation = explained(story.moment(900))
+    assert explanation.main.culprit.kind is Kind.UNATTRIBUTED
+    assert explanation.doubts == ["the trace does not show the thread"]
+
+
 def test_a_thread_that_the_trace_does_not_show_is_unattributed() -> None:
     explanation = explained(Story().switch(-5, 1, IDLE, LOWER).moment(70))
     assert parts(explanation) == {(Kind.UNATTRIBUTED, ""): 70}

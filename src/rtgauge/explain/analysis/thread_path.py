@@ -105,7 +105,9 @@ def thread_path(table: EventTable, thread: int, cpu: int, release_ns: int, end_n
                 where = event.number("dest_cpu", where)
                 if event.time_ns >= release_ns:
                     moves.append((event.time_ns, event.number("orig_cpu"), where))
-    _append(pieces, Piece(since, end_ns, phase, where), release_ns, end_ns)
+    # a thread that has measured its latency was woken before: the events that tell it are missing
+    never_woken = phase is Phase.LATE and since < end_ns
+    _append(pieces, Piece(since, end_ns, Phase.UNKNOWN if never_woken else phase, where), release_ns, end_ns)
     last = next((event for what, event in reversed(own) if what in {"waking", "wakeup", "in"}), None)
     priority = None if last is None else last.number("next_prio" if last.name == "sched_switch" else "prio", 120)
     name = "" if last is None else last.text("next_comm" if last.name == "sched_switch" else "comm")
