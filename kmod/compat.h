@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Differences between kernels, from 6.1 on; with Xenomai from 5.10 on. */
+/* Differences between kernels, from 6.1 on; with Xenomai from 5.10 on, with RTAI from 5.4 on. */
 #ifndef RTGAUGE_COMPAT_H
 #define RTGAUGE_COMPAT_H
 
 #include <linux/gpio/driver.h>
+#include <linux/gpio/machine.h>
 #include <linux/hrtimer.h>
 #include <linux/irq.h>
 #include <linux/irqflags.h>
@@ -11,6 +12,8 @@
 
 #ifdef CONFIG_XENOMAI
 #define RTGAUGE_OLDEST KERNEL_VERSION(5, 10, 0)
+#elif defined(CONFIG_IPIPE)
+#define RTGAUGE_OLDEST KERNEL_VERSION(5, 4, 0)
 #else
 #define RTGAUGE_OLDEST KERNEL_VERSION(6, 1, 0)
 #endif
@@ -31,13 +34,14 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 }
 #endif
 
-/* Of the processor, also where Linux's own are only marked as off (Dovetail's interrupt pipeline).
+/* Of the processor, also where Linux's own are only marked as off (Dovetail's interrupt pipeline,
+ * the I-pipe).
  */
 static inline unsigned long rtgauge_irqs_off(void)
 {
 	unsigned long flags;
 
-#ifdef CONFIG_IRQ_PIPELINE
+#if defined(CONFIG_IRQ_PIPELINE) || defined(CONFIG_IPIPE)
 	flags = hard_local_irq_save();
 #else
 	local_irq_save(flags);
@@ -47,12 +51,19 @@ static inline unsigned long rtgauge_irqs_off(void)
 
 static inline void rtgauge_irqs_back(unsigned long flags)
 {
-#ifdef CONFIG_IRQ_PIPELINE
+#if defined(CONFIG_IRQ_PIPELINE) || defined(CONFIG_IPIPE)
 	hard_local_irq_restore(flags);
 #else
 	local_irq_restore(flags);
 #endif
 }
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 5, 0)
+#define compat_ptr_ioctl NULL
+#undef GPIO_LOOKUP
+#define GPIO_LOOKUP(chip, line, name, flags)                                                       \
+	((struct gpiod_lookup)GPIO_LOOKUP_IDX(chip, line, name, 0, flags))
+#endif
 
 /* A GPIO chip's set() returns an error since 6.17. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)

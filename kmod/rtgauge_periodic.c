@@ -2,7 +2,7 @@
 /*
  * The periodic task in kernel space (Brown and Martin 2010, sec. 3.5; Adam et al. 2021, algorithm
  * A2): a high-resolution timer in hard-irq context, or a FIFO kernel thread that it wakes, toggles
- * a line or only takes time stamps. On Cobalt too (rt.h).
+ * a line or only takes time stamps. On Cobalt too, and a task of RTAI (rt.h).
  */
 #include <linux/err.h>
 #include <linux/module.h>
@@ -88,20 +88,18 @@ static bool timer_expired(s64 *next_ns)
 	return true;
 }
 
-/* Waits for the timer; returns the time of its handler, or 0 if the task has to end. */
+/* Waits for the timer; returns 0 if the task has to end. */
 static s64 thread_wait(struct rt_thread *thread)
 {
 	task.irq_ns = 0;
 	rt_timer_arm(&task.timer, task.expected_ns);
-	return rt_thread_wait(thread, &task.irq_ns);
+	return rt_thread_wait(thread, &task.timer, &task.irq_ns);
 }
 
 static void thread_run(struct rt_thread *thread)
 {
-	while (!rt_thread_should_stop()) {
-		s64 irq_ns = thread_wait(thread);
-
-		if (!irq_ns || !activate(irq_ns, rt_now_ns()))
+	while (!rt_thread_should_stop(thread)) {
+		if (!thread_wait(thread) || !activate(task.irq_ns, rt_now_ns()))
 			break;
 	}
 	/* The handler must not wake a thread that is gone. */
@@ -129,7 +127,10 @@ static int check(const struct rtgauge_periodic *wanted)
 			&device, "start time %lld is past, or more than a minute after now, %lld",
 			wanted->start_ns, now_ns);
 	if (!rt_has_lines() && wanted->out.chip[0])
-		return rtgauge_refuse(&device, "line 'out': Cobalt cannot use Linux's GPIO lines");
+		return rtgauge_refuse(&device,
+				      "line 'out': a co-kernel cannot use Linux's GPIO lines");
+	if (!rt_has_handlers() && wanted->context == RTGAUGE_CONTEXT_IRQ)
+		return rtgauge_refuse(&device, "context irq: RTAI's timers only wake tasks");
 	return rtgauge_check_cpu(&device, wanted->cpu)
 		       ?: rtgauge_check_priority(&device, wanted->priority,
 						 wanted->context == RTGAUGE_CONTEXT_THREAD);
@@ -147,8 +148,10 @@ static void task_stop(struct rtgauge_device *unused)
 static int task_start(struct rtgauge_device *unused, const void *parameters)
 {
 	const struct rtgauge_periodic *wanted = parameters;
-	int error = check(wanted);
+	int error;
 
+	rt_begin();
+	error = check(wanted);
 	if (error)
 		return error;
 	memset(&task, 0, sizeof(task));

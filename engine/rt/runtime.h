@@ -29,9 +29,10 @@ enum { RUNTIME_IS_COKERNEL = 1 };
 enum {
 	RUNTIME_FIRES_EARLY = 1,     /* its timers are set earlier by what a wake-up usually takes */
 	RUNTIME_COUNTS_SWITCHES = 0, /* of a thread; and hand-overs to Linux of all threads together */
+	RUNTIME_HANDLES_TIMERS = 0,  /* in kernel space, without a thread */
 };
 #else
-enum { RUNTIME_FIRES_EARLY = 0, RUNTIME_COUNTS_SWITCHES = 1 };
+enum { RUNTIME_FIRES_EARLY = 0, RUNTIME_COUNTS_SWITCHES = 1, RUNTIME_HANDLES_TIMERS = 1 };
 #endif
 
 /* In main, before the verb. 0, or the exit status after an `error` line: the co-kernel is not there or has no
@@ -70,7 +71,12 @@ const char *runtime_switch_cause(void);
 
 #else
 
-enum { RUNTIME_IS_COKERNEL = 0, RUNTIME_FIRES_EARLY = 0, RUNTIME_COUNTS_SWITCHES = 1 };
+enum {
+	RUNTIME_IS_COKERNEL = 0,
+	RUNTIME_FIRES_EARLY = 0,
+	RUNTIME_COUNTS_SWITCHES = 1,
+	RUNTIME_HANDLES_TIMERS = 1
+};
 #define RUNTIME_NAME "linux"
 #define RUNTIME_MODULE(name) name /* of the kernel module with the same task on this runtime */
 

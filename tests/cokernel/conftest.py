@@ -44,6 +44,14 @@ def xenomai_modules(xenomai: str) -> str:
 
 
 @pytest.fixture(scope="session")
+def rtai_modules(rtai: str) -> str:
+    """The same, with rtgauge's kernel modules for its kernel."""
+    if "RTGAUGE_KMOD" not in os.environ:
+        pytest.skip("RTGAUGE_KMOD names no folder of modules for the kernel of the guest rtai (docs/kmod.md)")
+    return rtai
+
+
+@pytest.fixture(scope="session")
 def rtai() -> str:
     """A guest with RTAI installed, whose modules are not loaded."""
     return guest("rtai")

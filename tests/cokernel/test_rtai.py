@@ -87,6 +87,19 @@ def test_a_task_set_has_everything_but_the_number_of_preemptions(rtai: str, tmp_
     assert not any(series["metric"] == "preemptions" for series in step["series"])
 
 
+def test_periodic_in_the_kernel_is_a_task_of_rtai(rtai_modules: str):
+    words = ("--space", "kernel", "--path", "none", "--period", "20ms", "--duration", "500ms")
+    step = probe(rtai_modules, "periodic", *words)
+    (module,) = [result["values"] for result in step["results"] if result["name"] == "kernel-module"]
+    assert module["module"] == "rtgauge_periodic_rtai"
+    assert module["samples"] > 0
+    series = {entry["labels"].get("segment", entry["metric"]): entry for entry in step["series"]}
+    assert set(series) == {"latency", "jitter", "thread-latency", "service-time"}
+    assert series["latency"]["count"] + series["latency"]["missed"] == 50
+    assert not any(mark["name"] == "impossible-latency" for mark in step["marks"])
+    assert loaded(rtai_modules) == set()
+
+
 def loaded(target: str) -> set[str]:
     """RTAI's modules that are loaded on a guest."""
     listed = good(rtgauge("lab", "shell", target.removeprefix("lab:"), "cat /proc/modules", timeout=600)).stdout

@@ -86,6 +86,7 @@ def test_the_engine_gets_a_fixed_interval_or_two_bounds() -> None:
         ("periodic", {"space": "kernel", "policy": "other"}, "policy fifo"),
         ("periodic", {"space": "kernel", "context": "irq-thread"}, "context"),
         ("periodic", {"rt": "cobalt", "space": "kernel", "path": "wire"}, "has no line"),
+        ("periodic", {"rt": "rtai", "space": "kernel", "path": "none", "context": "irq"}, "RTAI's timers only wake tasks"),
         ("periodic", {"space": "kernel", "period": "10us"}, "from 20us to 20s"),
         ("periodic", {"path": "none"}, "in kernel space"),
         ("periodic", {"path": "wire", "role": "master"}, "role both"),
@@ -171,3 +172,9 @@ def test_the_peer_of_a_task_in_the_kernel_is_in_user_space() -> None:
     assert {"--space=kernel", "--context=irq"} <= set(ends["slave"])
     assert "--space=user" in ends["master"]
     assert not any(word.startswith("--context") for word in ends["master"])
+
+
+def test_in_the_kernel_a_task_of_rtai_is_what_toggles():
+    parameters = normalise(PROBES["periodic"], {"rt": "rtai", "space": "kernel", "path": "none"}, "x")
+    assert parameters["context"] == "thread"
+    assert PROBES["periodic"].modules(parameters) == ("rtgauge_core", "rtgauge_periodic_rtai")

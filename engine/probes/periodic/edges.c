@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "probes/periodic/edges.h"
-
 #include "rt/memory.h"
+#include "rt/runtime.h"
 
 #define RELEASES 32768 /* an edge is seen before so many later ones are made */
 
@@ -19,7 +19,9 @@ void edges_feed_toggle(struct edges *e, const struct toggle *toggle, struct json
 
 	if (toggle->release > e->position)
 		series_feed(&e->series[SELF_LATENCY], SAMPLE_LOST(toggle->release - e->position), j);
-	series_feed(&e->series[SELF_LATENCY], latency_ns < 0 ? SAMPLE_IMPOSSIBLE : latency_ns, j);
+	series_feed(&e->series[SELF_LATENCY],
+		    latency_ns < (RUNTIME_FIRES_EARLY ? SAMPLE_EARLIEST : 0) ? SAMPLE_IMPOSSIBLE : latency_ns,
+		    j);
 	if (e->last_edge && toggle->edge == e->last_edge + 1)
 		series_feed_timed(&e->series[SELF_JITTER], release_ns,
 				  toggle->toggled_ns - e->last_ns - e->half_ns, j);

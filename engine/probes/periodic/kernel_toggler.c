@@ -29,6 +29,8 @@ int kernel_toggler_open(struct kernel_toggler *task, const struct path_kernel_en
 		task->steps[i].metric = "latency";
 		task->steps[i].cpu = cpu;
 		task->steps[i].labels[0] = (struct label){"segment", kernel_step_names[i]};
+		if (RUNTIME_FIRES_EARLY && !series_take_early(&task->steps[i]))
+			return harness_no_memory();
 	}
 	return 0;
 }
@@ -52,7 +54,10 @@ static void feed_steps(struct kernel_toggler *task, const struct rtgauge_sample 
 	int64_t thread_ns = at[RTGAUGE_PERIODIC_THREAD];
 	int64_t entry_ns = thread_ns ? thread_ns : irq_ns;
 
-	series_feed_timed(&task->steps[STEP_INTERRUPT], release_ns, irq_ns - release_ns, j);
+	if (irq_ns)
+		series_feed_timed(&task->steps[STEP_INTERRUPT], release_ns, irq_ns - release_ns, j);
+	else /* the runtime's timers only wake threads */
+		irq_ns = release_ns;
 	if (thread_ns)
 		series_feed_timed(&task->steps[STEP_THREAD], release_ns, thread_ns - irq_ns, j);
 	series_feed_timed(&task->steps[STEP_WORK], release_ns, at[RTGAUGE_PERIODIC_DONE] - entry_ns, j);

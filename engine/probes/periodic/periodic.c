@@ -19,6 +19,7 @@
 #include "probes/periodic/tasks.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
+#include "rt/runtime.h"
 #include "verbs.h"
 
 #define LEAD_NS (NS_PER_S / 50)	      /* from `go` to the first edge: every task waits by then */
@@ -215,12 +216,13 @@ static void make_series(struct harness *h, int own_cpu)
 		s->cpu = i < OTHER_LATENCY || role == PATH_SLAVE ? own_cpu : peer.cpu;
 		s->metric = metrics[i];
 		s->labels[0] = (struct label){"role", i < OTHER_LATENCY ? "self" : "observer"};
-		if (i != SELF_LATENCY)
+		if (i != SELF_LATENCY || RUNTIME_FIRES_EARLY)
 			s->negatives = memory_get(sizeof(*s->negatives));
 		show(h, s, i == SELF_LATENCY || role == PATH_SLAVE ? thread : NULL);
 	}
 	for (int i = 0; kernel_toggler.steps && i < KERNEL_STEPS; i++) {
-		if (i != STEP_THREAD || role_options.context == RTGAUGE_CONTEXT_THREAD)
+		if (i == STEP_INTERRUPT ? RUNTIME_HANDLES_TIMERS
+					: i != STEP_THREAD || role_options.context == RTGAUGE_CONTEXT_THREAD)
 			show(h, &kernel_toggler.steps[i], NULL);
 	}
 	if (edges.reference)
@@ -321,6 +323,7 @@ static void set_times(void)
 				.metric = grid->metric,
 				.labels = {grid->labels[0]},
 				.samples = grid->samples,
+				.negatives = grid->negatives,
 				.interval_ns = half_ns,
 				.start_ns = toggler.start_ns,
 				.warm_up_count = toggler.warm_up_count,

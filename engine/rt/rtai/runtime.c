@@ -22,8 +22,8 @@
 #define TASKS 256 /* RTAI's own number where nothing else was configured */
 #define LOWEST 99 /* of the priorities that are used: 0 is RTAI's highest */
 
-static const char *const probes[] = {"wakeup",	  "switch",  "preempt", "semaphore",
-				     "inversion", "taskset", "tire",	NULL};
+static const char *const probes[] = {"wakeup",	  "periodic", "switch", "preempt", "semaphore",
+				     "inversion", "taskset",  "tire",	NULL};
 
 /* Of the options of a probe that it has: what RTAI does not. A choice that is not named stays. */
 static const struct lacking lacking[] = {
@@ -31,7 +31,9 @@ static const struct lacking lacking[] = {
 	{NULL, "policy", "other", NULL},
 	{NULL, "policy", "deadline", NULL},
 	{NULL, "explain-instance", NULL, "--explain"},
-	{NULL, "space", "kernel", NULL},
+	{"wakeup", "space", "kernel", NULL},
+	{"periodic", "space", "user", NULL},
+	{"periodic", "context", "irq", NULL},
 	{NULL, "timer", "timerfd", NULL},
 	{"semaphore", "method", "mutex", NULL},
 	{"semaphore", "method", "condition", NULL},

@@ -37,6 +37,8 @@ class PeriodicParameters(SignalParameters):
     @model_validator(mode="after")
     def _check_period(self) -> Self:
         check_context(self.space, self.context)
+        if self.rt == "rtai" and self.context == "irq":
+            raise ValueError("RTAI's timers only wake tasks: give context thread")
         if self.space == "kernel" and not KERNEL_PERIODS_NS[0] <= self.period_ns <= KERNEL_PERIODS_NS[1]:
             raise ValueError("in kernel space a period is from 20us to 20s")
         if self.rt != "linux" and self.space == "kernel" and self.path != NO_LINE:

@@ -165,7 +165,11 @@ class SignalParameters(ExplainParameters, CokernelParameters):
             return written
         given = cast("dict[str, Any]", written)
         if given.get("space") == "kernel":
-            given = {"path": WIRE, "context": "irq", **{name: value for name, value in given.items() if name not in cls.of_user_space}}
+            given = {
+                "path": WIRE,
+                "context": "thread" if given.get("rt") == "rtai" else "irq",
+                **{name: value for name, value in given.items() if name not in cls.of_user_space},
+            }
             if given["path"] == NO_LINE:
                 given = {"role": cls.measured_role, **given}
         elif given.get("rt", "linux") != "linux":
