@@ -181,7 +181,7 @@ def test_a_program_is_found_by_its_name(engine: Path, tmp_path: Path) -> None:
         words = (f"--trace-instance={instance}", "--duration-ns=100000000", "--warm-up-ns=50000000")
         stream = run(engine, "watch", "--go", f"--program={name}", *words)
         assert [line["labels"]["task"] for line in results(stream, "thread")] == [name]
-        assert "0 programs are named" in refused(engine, "no-program", 2, "watch", "--go", "--program=no-such-name", *words)
+        assert "no program is named no-such-name" in refused(engine, "no-program", 2, "watch", "--go", "--program=no-such-name", *words)
 
 
 def test_a_thread_that_begins_later_is_watched_from_then_on(engine: Path, tmp_path: Path) -> None:

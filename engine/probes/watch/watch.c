@@ -101,10 +101,12 @@ static int find_program(void)
 	options.pid = options.instance ? pid : getpid();
 	if (found == 1 || !options.instance)
 		return 0;
+	if (!found)
+		return error_line(STATUS_USAGE, "no-program",
+				  "no program is named %.15s, as in /proc/PID/comm", options.program);
 	return error_line(STATUS_USAGE, "no-program",
-			  found ? "%d programs are named %.15s: give the number of one, --pid"
-				: "%d programs are named %.15s: a name is as in /proc/PID/comm",
-			  found, options.program);
+			  "%d programs are named %.15s: give the number of one, --pid", found,
+			  options.program);
 }
 
 static int check(void)

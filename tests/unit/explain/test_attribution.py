@@ -265,6 +265,14 @@ def test_what_ran_while_a_lock_was_waited_for_is_found_by_following_its_owner() 
     assert "owner (nice 0, pid 600) ran, which had the lock" in sentence(explanation)
 
 
+def test_the_two_ends_of_a_sleep_may_be_a_little_off_in_the_other_instance() -> None:
+    story = Story().switch(-950, 1, OWNER, MEASURED).switch(0.3, 1, MEASURED, HIGHER, state=1).switch(600, 1, HIGHER, OWNER, state=1)
+    story.at(900.4, 1, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
+    explanation = blocked(story, 900)
+    assert explanation.owners == ("owner",)
+    assert parts(explanation)[Kind.LOCK_OWNER, "owner"] == pytest.approx(300)
+
+
 def test_a_chain_of_locks_is_followed_to_who_had_the_last_one() -> None:
     story = Story().switch(-900, 1, IDLE, MEASURED).switch(0, 1, MEASURED, IDLE, state=1)
     story.switch(-100, 0, OWNER, OTHER_OWNER, state=1)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 LONGEST_FAULT_NS = 20_000
 """The kernel tells when a page fault begins and not when it ends. One of a small page that reads nothing takes 0.3 to 5 us, one of a huge page up to some
 100 us; what goes on for longer without an event may as well be the program's own work."""
+INSTANCES_APART_NS = 20_000
+"""When a sleep for a lock began and ended is known from another instance of tracefs, in which the same event has a time of its own."""
 LEAST_STEAL_NS = 5_000_000
 """Silence of less than this says nothing together with steal that is counted in ticks of 10 ms."""
 FAIR, LOWEST = 100, 139
@@ -136,7 +138,7 @@ class _Scene:
 def explain(moment: Moment, symbols: Symbols) -> Explanation:
     """What the latency of a moment was spent on. Its parts add up to it exactly."""
     table = moment.table
-    path = thread_path(table, moment.thread, moment.cpu, moment.release_ns, moment.end_ns)
+    path = thread_path(table, moment.thread, moment.cpu, moment.release_ns, moment.end_ns, INSTANCES_APART_NS if moment.is_blocked else 0)
     lines = timelines(table, symbols)
     traced = any(event.name == "irq_disable" for event in table.events)
     scene = _Scene(moment, path, lines, LateTimers.of(table), _passed_over(moment, path), _last_priorities(moment), traced)

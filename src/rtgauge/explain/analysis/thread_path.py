@@ -75,9 +75,9 @@ def _runnable(event: Event) -> bool:
     return event.number("prev_state") & 0xFF == 0
 
 
-def thread_path(table: EventTable, thread: int, cpu: int, release_ns: int, end_ns: int) -> ThreadPath:
-    """The path of `thread`, which was on `cpu` at the end, between two times."""
-    own = [(what, event) for event in table.events if event.time_ns <= end_ns and (what := _about(event, thread)) is not None]
+def thread_path(table: EventTable, thread: int, cpu: int, release_ns: int, end_ns: int, apart_ns: int = 0) -> ThreadPath:
+    """The path of `thread`, which was on `cpu` at the end, between two times. `apart_ns`: how much later than `end_ns` the event of the end itself may be."""
+    own = [(what, event) for event in table.events if event.time_ns <= end_ns + apart_ns and (what := _about(event, thread)) is not None]
     ran = not own and any(event.pid == thread for event in table.events)
     arrivals = any(event.name == "sched_wakeup" for event in table.events)
     phase = Phase.RUNNING if ran else _first_phase(own[0][0] if own else None)
