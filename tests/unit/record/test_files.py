@@ -234,6 +234,7 @@ ALLOWED = {
     # Into the step's folder, below the record's descriptor.
     "record/writer.py", "record/samples.py", "record/moment_writer.py",
     "runner/engine_stream.py", "runner/background_engine.py", "runner/instrument_latmon.py", "runner/cross_check.py", "load/lifecycle.py", "target/ssh.py",
+    "runner/autotune_step.py",
     # The board's own drive; the schemas of the documentation.
     "instrument/flash.py", "record/schema.py",
 }  # fmt: skip
