@@ -145,6 +145,19 @@ def test_what_ends_in_the_middle_leaves_no_module_and_no_task(rtai: str, tmp_pat
     wait_until(lambda: loaded(rtai) == set(), "the modules to be removed")
 
 
+def test_a_power_cut_in_the_middle_leaves_no_module(rtai: str, tmp_path: Path):
+    script = f"echo {shlex.quote(WHEN_MEASURING + 'echo b >/proc/sysrq-trigger')} >/tmp/cut; setsid sh /tmp/cut </dev/null >/dev/null 2>&1 &"
+    good(rtgauge("lab", "shell", rtai.removeprefix("lab:"), script, timeout=600))
+    process = start("probe", "wakeup", "--interval", "10ms", "--duration", "10min", "--rt", "rtai", "--target", rtai, log=tmp_path / "log")
+    try:
+        process.wait(600)
+    finally:
+        end(process)
+    assert process.returncode
+    assert loaded(rtai) == set()
+    assert probe(rtai, "switch", *SHORT)["series"][0]["count"] > 0
+
+
 def test_ctrl_c_in_the_middle_leaves_no_module(rtai: str, tmp_path: Path):
     words = ("run", "--load", "idle", "--duration", "10min", "--interval", "10ms", "--set", "rt=rtai", "--target", rtai, "--out", tmp_path / "out")
     process = start(*words, log=tmp_path / "log")

@@ -19,6 +19,7 @@ from rtgauge.lab.accelerator import choose
 from rtgauge.lab.boot_error import BootError
 from rtgauge.lab.disk import make_empty_disk
 from rtgauge.lab.guest import find_guest
+from rtgauge.lab.host_key import key_on, trust
 from rtgauge.lab.image import image_of, write_initrd_with
 from rtgauge.lab.paths import folder_of, open_lock
 from rtgauge.lab.qemu import INITRD, BootOptions, command, cpus, with_engines
@@ -34,7 +35,6 @@ from rtgauge.lab.running_guests import (
     running_guest,
     stop,
 )
-from rtgauge.record.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from rtgauge.lab.qemu import Accelerator
 
 DISK_MIB = 2048
-READY = re.compile(rb"rtgauge-lab: ready (ssh-ed25519 [A-Za-z0-9+/=]{40,200})\r?\n")
 PANIC = b"Kernel panic - not syncing"
 SLOWEST_BOOT_S = 180.0
 """Emulation on a busy machine is slow."""
@@ -92,7 +91,7 @@ def _boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str],
         write_initrd_with(image, options.engines, folder / INITRD)
     start = time.monotonic()
     port, key = _start_and_wait(guest, image, options, accelerator, say)
-    write_whole(folder / "known_hosts", f"rtgauge-lab-{name} {key}\n".encode())
+    trust(folder, key)
     running = Running(
         name=name,
         pid=process_of(name) or 0,
@@ -197,9 +196,9 @@ def _wait_until_ready(name: str, timeout_s: float) -> str:
             console = console_of(name).read_bytes()
         except FileNotFoundError:
             console = b""
-        ready = READY.search(console)
-        if ready is not None:
-            return ready[1].decode()
+        key = key_on(console)
+        if key is not None:
+            return key
         if PANIC in console:
             raise BootError.of(
                 name,

@@ -150,6 +150,10 @@ def kill(name: str) -> None:
 def cut_power(running: Running) -> None:
     """Reset the guest, as by a power cut: unwritten data is lost. The guest reboots by itself."""
     run_in(running, "echo b >/proc/sysrq-trigger", 2.0)
+    if running.serial:  # who shares the connection would wait for an answer of the boot before
+        *ssh, host = ssh_command(running)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run([*ssh, "-O", "exit", host], stdin=subprocess.DEVNULL, capture_output=True, timeout=SSH_S, check=False)
 
 
 def end_of_console(name: str) -> bytes | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""ssh's way to a guest that has only serial lines: `python -m rtgauge.lab.serial_line PORT`, a ProxyCommand with ProxyUseFdpass (ssh_config(5)).
+"""ssh's way to a guest that has only serial lines: `python -m rtgauge.lab.serial_line PORT FOLDER`, a ProxyCommand with ProxyUseFdpass (ssh_config(5)).
 
 A serial line neither begins nor ends a connection: the server of an earlier client may still be there, or none. So a line with a random word is sent until
 the guest's `serve-line` returns it (to an earlier server that line is a broken packet, at which it ends), and then, once, that the server may begin.
@@ -12,6 +12,9 @@ import secrets
 import socket
 import sys
 import time
+from pathlib import Path
+
+from rtgauge.lab.host_key import trust_last_boot
 
 HELLO, READY, GO, BEGIN = (f"rtgauge-{word}" for word in ("hello", "ready", "go", "begin"))
 AGAIN_S = 0.5
@@ -47,11 +50,16 @@ def _skip_to(line: socket.socket, mark: bytes) -> None:
         answer = (answer + byte)[-len(mark) :]
 
 
-def main(port: str) -> None:
-    """Connect, wait for the guest's server, and give the connection to ssh, whose socket is our standard output."""
+def main(port: str, folder: str | None = None) -> None:
+    """Connect, wait for the guest's server, and give the connection to ssh, whose socket is our standard output.
+
+    By then the guest has said its key on its console, in its `folder`: it may have been reset.
+    """
     try:
         with socket.create_connection(("127.0.0.1", int(port)), timeout=PATIENCE_S) as line:
             synchronise(line)
+            if folder is not None:
+                trust_last_boot(Path(folder))
             with socket.socket(fileno=sys.stdout.fileno()) as ssh:
                 socket.send_fds(ssh, [b"\0"], [line.fileno()])
                 ssh.detach()
@@ -60,4 +68,4 @@ def main(port: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -73,7 +73,7 @@ def _over_serial_line(folder: Path) -> dict[str, str]:
         raise MeasureError(f"the path {control} is too long for a socket: set XDG_DATA_HOME to a shorter folder")
     line = f"{shlex.quote(sys.executable)} -P -m rtgauge.lab.serial_line".replace("%", "%%")
     return {
-        "ProxyCommand": f"{line} %p",
+        "ProxyCommand": f"{line} %p {shlex.quote(str(folder)).replace('%', '%%')}",
         "ProxyUseFdpass": "yes",
         "Compression": "yes",
         # A line has no end: a guest that is gone is one that does not answer. It may be slow.
