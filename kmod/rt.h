@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a task in the kernel needs of what it runs on: a clock, a timer on one CPU, a thread. Linux
- * has them, and, where RTGAUGE_COBALT or RTGAUGE_RTAI is defined, Xenomai's Cobalt core (RTDM) or
- * RTAI's scheduler beside it, whose threads Linux does not delay. All times are on CLOCK_MONOTONIC.
+ * What a task in the kernel needs of what it runs on: a clock, a timer on one CPU, a thread, an
+ * interrupt that it raises itself. Linux has them, and, where RTGAUGE_COBALT or RTGAUGE_RTAI is
+ * defined, Xenomai's Cobalt core (RTDM) or RTAI's scheduler beside it (no interrupt), whose threads
+ * Linux does not delay. All times are on CLOCK_MONOTONIC.
  */
 #ifndef RTGAUGE_RT_H
 #define RTGAUGE_RT_H
 
 #include <linux/err.h>
+#include <linux/interrupt.h>
 
 #include "compat.h"
 #include "core.h"
@@ -16,6 +18,9 @@
 typedef bool (*rt_expired_t)(s64 *next_ns);
 
 #ifdef RTGAUGE_COBALT
+#include <linux/irq_pipeline.h>
+#include <linux/irqdomain.h>
+#include <linux/percpu.h>
 #include <rtdm/driver.h>
 
 #define RT_SUFFIX "_cobalt"
@@ -165,10 +170,70 @@ static inline void rt_thread_stop(struct rt_thread *thread)
 	thread->there = false;
 }
 
+/* An interrupt of the pipeline (Dovetail), which Cobalt takes as it takes that of a device. */
+struct rt_irq {
+	unsigned int number;
+	struct rt_irq *__percpu *mine;
+	void (*handler)(void);
+};
+
+static inline irqreturn_t rt_irq_entered(int number, void *mine)
+{
+	struct rt_irq *irq = *(struct rt_irq **)mine;
+
+	irq->handler();
+	return IRQ_HANDLED;
+}
+
+static inline int rt_irq_init(struct rt_irq *irq, void (*handler)(void))
+{
+	int cpu, error = -ENOMEM;
+
+	irq->handler = handler;
+	irq->mine = alloc_percpu(struct rt_irq *);
+	if (!irq->mine)
+		return error;
+	for_each_possible_cpu(cpu) * per_cpu_ptr(irq->mine, cpu) = irq;
+	irq->number = irq_create_direct_mapping(synthetic_irq_domain);
+	if (irq->number)
+		error = __request_percpu_irq(irq->number, rt_irq_entered, IRQF_OOB,
+					     "rtgauge_response", irq->mine);
+	if (!error)
+		return 0;
+	if (irq->number)
+		irq_dispose_mapping(irq->number);
+	free_percpu(irq->mine);
+	irq->mine = NULL;
+	return error;
+}
+
+/* On this CPU, in hard-irq context of Linux. */
+static inline void rt_irq_raise(struct rt_irq *irq)
+{
+	irq_inject_pipeline(irq->number);
+}
+
+/* Nobody raises it any more. */
+static inline void rt_irq_destroy(struct rt_irq *irq)
+{
+	if (!irq->mine)
+		return;
+	free_percpu_irq(irq->number, irq->mine);
+	irq_dispose_mapping(irq->number);
+	free_percpu(irq->mine);
+	irq->mine = NULL;
+}
+
 /* Linux's GPIO lines cannot be used while Linux itself is interrupted. */
 static inline bool rt_has_lines(void)
 {
 	return false;
+}
+
+/* Of a line's interrupt. Kernels before 5.14 do not export this. */
+static inline int rt_line_irq_move(int irq, const struct cpumask *cpus)
+{
+	return -ENXIO;
 }
 
 /* Whether a timer can run a handler, without a thread. */
@@ -315,6 +380,7 @@ static inline bool rt_has_handlers(void)
 }
 
 #else
+#include <linux/irq_work.h>
 #include <linux/kthread.h>
 #include <linux/smp.h>
 
@@ -461,9 +527,46 @@ static inline void rt_thread_stop(struct rt_thread *thread)
 	thread->task = NULL;
 }
 
+struct rt_irq {
+	struct irq_work work;
+	void (*handler)(void);
+};
+
+static inline void rt_irq_entered(struct irq_work *work)
+{
+	container_of(work, struct rt_irq, work)->handler();
+}
+
+static inline int rt_irq_init(struct rt_irq *irq, void (*handler)(void))
+{
+	irq->work = IRQ_WORK_INIT_HARD(rt_irq_entered);
+	irq->handler = handler;
+	return 0;
+}
+
+/* On this CPU, in hard-irq context. */
+static inline void rt_irq_raise(struct rt_irq *irq)
+{
+	irq_work_queue(&irq->work);
+}
+
+/* Nobody raises it any more. */
+static inline void rt_irq_destroy(struct rt_irq *irq)
+{
+	if (irq->handler)
+		irq_work_sync(&irq->work);
+	irq->handler = NULL;
+}
+
 static inline bool rt_has_lines(void)
 {
 	return true;
+}
+
+/* Of a line's interrupt. */
+static inline int rt_line_irq_move(int irq, const struct cpumask *cpus)
+{
+	return irq_set_affinity(irq, cpus);
 }
 
 /* Whether a timer can run a handler, without a thread. */

@@ -47,7 +47,8 @@ struct rtgauge_sample {
 #define RTGAUGE_RESPONSE_IRQ 0 /* entry of the top half; 0 where the kernel made a thread of it */
 #define RTGAUGE_RESPONSE_THREAD                                                                    \
 	1 /* entry of the threaded handler, or the kernel thread runs; 0 in context irq */
-#define RTGAUGE_RESPONSE_DONE 2 /* the answer is out */
+#define RTGAUGE_RESPONSE_DONE 2	    /* the answer is out */
+#define RTGAUGE_RESPONSE_STIMULUS 3 /* without a line: the interrupt is raised */
 
 /* Time stamps of rtgauge_wire */
 #define RTGAUGE_WIRE_OUT 0     /* the output changed */
@@ -103,9 +104,14 @@ struct rtgauge_response {
 	__s32 irq_cpu;	/* of the interrupt; RTGAUGE_ANY_CPU: as it is */
 	__u32 priority; /* FIFO, 1 to 99; 0 without a kernel thread */
 	__u32 reserved0;
-	struct rtgauge_line in;
+	struct rtgauge_line
+		in; /* none: the module makes stimuli itself, and only takes time stamps */
 	struct rtgauge_line out; /* follows `in`; none: the edge is only recorded */
-	__u32 reserved[8];
+	/* Without a line: the time from one stimulus to the next is drawn, from and to; else 0. */
+	__u64 interval_min_ns;
+	__u64 interval_max_ns;
+	__u64 seed;
+	__u32 reserved[2];
 };
 
 struct rtgauge_wire {

@@ -2,19 +2,25 @@
 /*
  * The response task in kernel space (Brown and Martin 2010, sec. 3.4; Adam et al. 2021, algorithm
  * A1): the interrupt of an input sets an output to the input's level, from the top half, from a
- * threaded handler or from a FIFO kernel thread. Each step is time-stamped.
+ * threaded handler or from a FIFO kernel thread. Each step is time-stamped. Without a line a timer
+ * of Linux raises an interrupt of the module's own, and the answer is a time stamp; so it is on
+ * Cobalt (rt.h).
  */
 #include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/interrupt.h>
-#include <linux/kthread.h>
 #include <linux/module.h>
+#include <linux/smp.h>
 
 #include "compat.h"
 #include "core.h"
+#include "rt.h"
 
 /* Time stamps of top halves that the thread has not seen yet. */
 #define SLOTS 16
+#define INTERVAL_MIN_NS 10000ULL
+#define INTERVAL_MAX_NS (60ULL * NSEC_PER_SEC)
+#define START_AFTER_NS (10 * NSEC_PER_MSEC)
 
 static struct rtgauge_device device;
 
@@ -22,32 +28,42 @@ static struct {
 	struct rtgauge_response parameters;
 	struct gpio_desc *in;
 	struct gpio_desc *out;
-	struct task_struct *thread;
+	struct rt_thread thread;
+	struct hrtimer stimuli; /* without a line */
+	struct rt_irq stimulus;
+	bool stimulating;
+	s64 stimulus_ns;
+	u64 random;
 	int irq;
 	cpumask_var_t affinity_before;
 	bool moved;
-	s64 irq_ns[SLOTS];
+	struct edge {
+		s64 stimulus_ns; /* 0: not known */
+		s64 irq_ns;
+	} edge[SLOTS];
+	s64 woken;    /* the thread has been woken, and has not looked yet */
 	u64 arrived;  /* edges that the top half saw */
 	u64 answered; /* of these, answered or missed */
 	u64 number;
 } task;
 
-static void answer(s64 irq_ns, s64 thread_ns)
+static void answer(const struct edge *edge, s64 thread_ns)
 {
 	struct rtgauge_sample sample = {
 		.number = task.number,
-		.time_ns[RTGAUGE_RESPONSE_IRQ] = irq_ns,
+		.time_ns[RTGAUGE_RESPONSE_IRQ] = edge->irq_ns,
 		.time_ns[RTGAUGE_RESPONSE_THREAD] = thread_ns,
-		.flags = in_hardirq() ? RTGAUGE_SAMPLE_HARD : 0,
+		.time_ns[RTGAUGE_RESPONSE_STIMULUS] = edge->stimulus_ns,
+		.flags = thread_ns ? 0 : RTGAUGE_SAMPLE_HARD,
 	};
 	int level;
 
 	if (!rtgauge_running(&device))
 		return;
-	level = gpiod_get_value(task.in);
+	level = task.in ? gpiod_get_value(task.in) : !(task.number & 1);
 	if (task.out)
 		gpiod_set_value(task.out, level);
-	sample.time_ns[RTGAUGE_RESPONSE_DONE] = ktime_get_ns();
+	sample.time_ns[RTGAUGE_RESPONSE_DONE] = rt_now_ns();
 	sample.flags |= level ? RTGAUGE_SAMPLE_HIGH : 0;
 	rtgauge_keep(&device, &sample);
 	task.number++;
@@ -61,18 +77,18 @@ static void answer(s64 irq_ns, s64 thread_ns)
  */
 static irqreturn_t answer_in_handler(int irq, void *unused)
 {
-	s64 now_ns = ktime_get_ns();
+	s64 now_ns = rt_now_ns();
 
 	if (in_hardirq())
-		answer(now_ns, 0);
+		answer(&(struct edge){.irq_ns = now_ns}, 0);
 	else
-		answer(0, now_ns);
+		answer(&(struct edge){}, now_ns);
 	return IRQ_HANDLED;
 }
 
 static void arrive(void)
 {
-	task.irq_ns[task.arrived % SLOTS] = ktime_get_ns();
+	task.edge[task.arrived % SLOTS] = (struct edge){task.stimulus_ns, rt_now_ns()};
 	/* Pairs with the acquire in take_edges(). */
 	smp_store_release(&task.arrived, task.arrived + 1);
 }
@@ -104,44 +120,100 @@ static irqreturn_t arrive_for_handler(int irq, void *unused)
 
 static irqreturn_t answer_in_threaded_handler(int irq, void *unused)
 {
-	s64 now_ns = ktime_get_ns();
+	s64 now_ns = rt_now_ns();
 	u64 before = task.answered;
 	u64 arrived = take_edges();
 
 	if (arrived != before)
-		answer(task.irq_ns[(arrived - 1) % SLOTS], now_ns);
+		answer(&task.edge[(arrived - 1) % SLOTS], now_ns);
 	return IRQ_HANDLED;
+}
+
+static void wake_thread(void)
+{
+	arrive();
+	/* Pairs with the acquire of the thread's wait. */
+	smp_store_release(&task.woken, 1);
+	rt_thread_wake(&task.thread);
 }
 
 static irqreturn_t arrive_for_thread(int irq, void *unused)
 {
-	arrive();
-	wake_up_process(task.thread);
+	wake_thread();
 	return IRQ_HANDLED;
 }
 
-static int thread_run(void *unused)
+static void thread_run(struct rt_thread *thread)
 {
-	for (;;) {
+	while (!rt_thread_should_stop() && rt_thread_wait(thread, &task.woken)) {
 		u64 before = task.answered;
-		s64 now_ns;
+		s64 now_ns = rt_now_ns();
 		u64 arrived;
 
-		set_current_state(TASK_IDLE);
-		if (kthread_should_stop())
-			break;
-		/* Pairs with the release in arrive(). */
-		if (smp_load_acquire(&task.arrived) == before) {
-			schedule();
-			continue;
-		}
-		__set_current_state(TASK_RUNNING);
-		now_ns = ktime_get_ns();
+		/* A full barrier: an edge that comes from here on wakes it again. */
+		xchg(&task.woken, 0);
 		arrived = take_edges();
-		answer(task.irq_ns[(arrived - 1) % SLOTS], now_ns);
+		if (arrived != before)
+			answer(&task.edge[(arrived - 1) % SLOTS], now_ns);
 	}
-	__set_current_state(TASK_RUNNING);
-	return 0;
+	rt_thread_end();
+}
+
+/* The interrupt that the module raises itself. */
+static void own_interrupt(void)
+{
+	if (task.parameters.context == RTGAUGE_CONTEXT_THREAD)
+		wake_thread();
+	else
+		answer(&(struct edge){task.stimulus_ns, rt_now_ns()}, 0);
+}
+
+/* xorshift64 (Marsaglia 2003) */
+static u64 draw_interval(void)
+{
+	u64 min_ns = task.parameters.interval_min_ns;
+
+	task.random ^= task.random << 13;
+	task.random ^= task.random >> 7;
+	task.random ^= task.random << 17;
+	return min_ns + task.random % (task.parameters.interval_max_ns - min_ns + 1);
+}
+
+static enum hrtimer_restart stimulate(struct hrtimer *timer)
+{
+	if (!rtgauge_running(&device))
+		return HRTIMER_NORESTART;
+	hrtimer_set_expires(timer, ns_to_ktime(ktime_get_ns() + draw_interval()));
+	task.stimulus_ns = rt_now_ns();
+	rt_irq_raise(&task.stimulus);
+	return HRTIMER_RESTART;
+}
+
+static void stimuli_begin_here(void *unused)
+{
+	hrtimer_start(&task.stimuli, ns_to_ktime(ktime_get_ns() + START_AFTER_NS),
+		      HRTIMER_MODE_ABS_PINNED_HARD);
+}
+
+static int stimuli_begin(void)
+{
+	int error = rt_irq_init(&task.stimulus, own_interrupt);
+
+	if (error)
+		return error;
+	task.random = task.parameters.seed ?: 1;
+	hrtimer_setup(&task.stimuli, stimulate, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_HARD);
+	task.stimulating = true;
+	return smp_call_function_single(task.parameters.irq_cpu, stimuli_begin_here, NULL, true);
+}
+
+static void stimuli_end(void)
+{
+	if (!task.stimulating)
+		return;
+	hrtimer_cancel(&task.stimuli);
+	rt_irq_destroy(&task.stimulus);
+	task.stimulating = false;
 }
 
 static int irq_take(void)
@@ -175,7 +247,7 @@ static int irq_move(int cpu)
 	if (!now)
 		return -ENXIO;
 	cpumask_copy(task.affinity_before, now);
-	error = irq_set_affinity(task.irq, cpumask_of(cpu));
+	error = rt_line_irq_move(task.irq, cpumask_of(cpu));
 	task.moved = !error;
 	return error;
 }
@@ -184,8 +256,37 @@ static void irq_back(void)
 {
 	/* This fails if those CPUs went offline; then it stays where it is. */
 	if (task.moved)
-		irq_set_affinity(task.irq, task.affinity_before);
+		rt_line_irq_move(task.irq, task.affinity_before);
 	task.moved = false;
+}
+
+static int check_line(const struct rtgauge_response *wanted)
+{
+	if (!rt_has_lines())
+		return rtgauge_refuse(&device, "line 'in': Cobalt cannot use Linux's GPIO lines");
+	if (wanted->interval_min_ns || wanted->interval_max_ns || wanted->seed)
+		return rtgauge_refuse(&device, "with a line, stimuli come from there: no interval");
+	return 0;
+}
+
+static int check_stimuli(const struct rtgauge_response *wanted)
+{
+	if (!wanted->interval_max_ns)
+		return rtgauge_refuse(&device, "no input line given");
+	if (wanted->out.chip[0])
+		return rtgauge_refuse(&device, "without an input line there is no output line");
+	if (wanted->interval_min_ns < INTERVAL_MIN_NS ||
+	    wanted->interval_max_ns > INTERVAL_MAX_NS ||
+	    wanted->interval_min_ns > wanted->interval_max_ns)
+		return rtgauge_refuse(&device, "intervals of %llu to %llu ns: from %llu to %llu",
+				      wanted->interval_min_ns, wanted->interval_max_ns,
+				      INTERVAL_MIN_NS, INTERVAL_MAX_NS);
+	if (wanted->context != RTGAUGE_CONTEXT_IRQ && wanted->context != RTGAUGE_CONTEXT_THREAD)
+		return rtgauge_refuse(&device, "context %u: without a line irq (%u) or thread (%u)",
+				      wanted->context, RTGAUGE_CONTEXT_IRQ, RTGAUGE_CONTEXT_THREAD);
+	if (wanted->irq_cpu == RTGAUGE_ANY_CPU)
+		return rtgauge_refuse(&device, "without a line the interrupt needs a CPU");
+	return 0;
 }
 
 static int check(const struct rtgauge_response *wanted)
@@ -201,8 +302,9 @@ static int check(const struct rtgauge_response *wanted)
 	if (wanted->context > RTGAUGE_CONTEXT_IRQ_DEFAULT)
 		return rtgauge_refuse(&device, "context %u is not in the range 0 to %u",
 				      wanted->context, RTGAUGE_CONTEXT_IRQ_DEFAULT);
-	if (!wanted->in.chip[0])
-		return rtgauge_refuse(&device, "no input line given");
+	error = wanted->in.chip[0] ? check_line(wanted) : check_stimuli(wanted);
+	if (error)
+		return error;
 	if (!thread && wanted->cpu != RTGAUGE_ANY_CPU)
 		return rtgauge_refuse(
 			&device, "CPU %d: only a kernel thread has a CPU, an interrupt has irq_cpu",
@@ -216,13 +318,13 @@ static int check(const struct rtgauge_response *wanted)
 
 static void task_stop(struct rtgauge_device *unused)
 {
+	stimuli_end();
 	if (task.irq > 0) {
 		/* free_irq() waits for running handlers, the threaded one included. */
 		free_irq(task.irq, &task);
 		irq_back();
 	}
-	if (!IS_ERR_OR_NULL(task.thread))
-		kthread_stop(task.thread);
+	rt_thread_stop(&task.thread);
 	if (!IS_ERR_OR_NULL(task.out))
 		gpiod_put(task.out);
 	if (!IS_ERR_OR_NULL(task.in))
@@ -244,12 +346,8 @@ static int thread_take(void)
 {
 	if (task.parameters.context != RTGAUGE_CONTEXT_THREAD)
 		return 0;
-	task.thread = rtgauge_thread(&device, thread_run, NULL, task.parameters.cpu,
-				     task.parameters.priority);
-	if (IS_ERR(task.thread))
-		return PTR_ERR(task.thread);
-	wake_up_process(task.thread);
-	return 0;
+	return rt_thread_start(&task.thread, &device, thread_run, task.parameters.cpu,
+			       task.parameters.priority);
 }
 
 static int interrupt_take(void)
@@ -287,7 +385,10 @@ static int task_start(struct rtgauge_device *unused, const void *parameters)
 	task.parameters = *wanted;
 	if (!zalloc_cpumask_var(&task.affinity_before, GFP_KERNEL))
 		return -ENOMEM;
-	error = lines_take() ?: thread_take() ?: interrupt_take();
+	if (wanted->in.chip[0])
+		error = lines_take() ?: thread_take() ?: interrupt_take();
+	else
+		error = thread_take() ?: stimuli_begin();
 	if (error)
 		task_stop(&device);
 	return error;
@@ -295,7 +396,7 @@ static int task_start(struct rtgauge_device *unused, const void *parameters)
 
 static const struct rtgauge_ops ops = {
 	.owner = THIS_MODULE,
-	.name = "rtgauge_response",
+	.name = "rtgauge_response" RT_SUFFIX,
 	.start_command = RTGAUGE_IOC_START_RESPONSE,
 	.parameters_size = sizeof(struct rtgauge_response),
 	.start = task_start,

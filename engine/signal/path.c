@@ -70,12 +70,12 @@ int path_open_for_kernel(const char *text, enum path_role role, bool both_ways,
 		status = wire_open(both_ways);
 		return status ? status : wire_open_lines(role, both_ways, kernel, ends);
 	}
-	if (!strcmp(text, "none") && !both_ways && role == kernel->task)
+	if (!strcmp(text, "none") && role == kernel->task)
 		return 0;
 	return error_line(
 		STATUS_USAGE, "path",
-		"--path %.100s with --space kernel: there are wire (--role both), gpio:CHIP:LINES and, of a periodic task that is only time-stamped, none (--role master)",
-		text);
+		"--path %.100s with --space kernel: there are wire (--role both), gpio:CHIP:LINES and, of a task that only takes time stamps, none (--role %s)",
+		text, path_role_names[kernel->task]);
 }
 
 int path_join(struct path_end *end)

@@ -5,16 +5,18 @@
 #include "base/stream.h"
 #include "harness/harness.h"
 #include "rt/memory.h"
+#include "rt/runtime.h"
 
 #define ENTRIES 65536
 
 int kernel_slave_open(struct kernel_slave *slave, const struct path_kernel_end *end, int cpu, bool from_wire)
 {
 	enum rtgauge_context context = (enum rtgauge_context)role_options.context;
-	bool own_thread = context == RTGAUGE_CONTEXT_THREAD;
+	bool own_thread = context == RTGAUGE_CONTEXT_THREAD, alone = !end->in.chip[0];
 	/* The interrupts of many chips cannot be moved: where nobody chose a CPU it stays where it is. */
-	bool chosen = from_wire || role_options.slave_cpu >= 0 || cpuset_count(&harness_options.cpus);
-	int status = kmod_open(&slave->device, "rtgauge_response");
+	bool chosen =
+		from_wire || alone || role_options.slave_cpu >= 0 || cpuset_count(&harness_options.cpus);
+	int status = kmod_open(&slave->device, RUNTIME_MODULE("rtgauge_response"));
 
 	if (status)
 		return status;
@@ -32,7 +34,7 @@ int kernel_slave_open(struct kernel_slave *slave, const struct path_kernel_end *
 	slave->entries = memory_get(ENTRIES * sizeof(*slave->entries));
 	if (!slave->steps || !slave->entries)
 		return harness_no_memory();
-	slave->known[STEP_INTERRUPT] = from_wire;
+	slave->known[STEP_INTERRUPT] = from_wire || alone;
 	slave->known[STEP_THREAD] = own_thread || context == RTGAUGE_CONTEXT_IRQ_THREAD;
 	slave->known[STEP_WORK] = true;
 	for (int i = 0; i < KERNEL_STEPS; i++) {
@@ -43,12 +45,33 @@ int kernel_slave_open(struct kernel_slave *slave, const struct path_kernel_end *
 	return 0;
 }
 
+bool kernel_slave_stimulates(const struct kernel_slave *slave)
+{
+	return !slave->parameters.in.chip[0];
+}
+
 int kernel_slave_start(struct kernel_slave *slave)
 {
 	int status = kmod_start(&slave->device, RTGAUGE_IOC_START_RESPONSE, &slave->parameters);
 
 	slave->started = !status;
 	return status;
+}
+
+/* From the module's own stimulus. A gap in the numbers is stimuli that were not answered before the next one.
+ */
+static void feed_own(struct kernel_slave *slave, const struct rtgauge_sample *sample, struct series *answers,
+		     struct json *j)
+{
+	int64_t stimulus_ns = sample->time_ns[RTGAUGE_RESPONSE_STIMULUS];
+
+	for (; slave->next < sample->number; slave->next++)
+		series_miss_timed(answers, slave->last_ns, (int64_t)slave->parameters.interval_min_ns, j);
+	slave->next = sample->number + 1;
+	slave->last_ns = stimulus_ns;
+	series_feed_timed(&slave->steps[STEP_INTERRUPT], stimulus_ns,
+			  sample->time_ns[RTGAUGE_RESPONSE_IRQ] - stimulus_ns, j);
+	series_feed_timed(answers, stimulus_ns, sample->time_ns[RTGAUGE_RESPONSE_DONE] - stimulus_ns, j);
 }
 
 void kernel_slave_take(struct kernel_slave *slave, struct series *answers, struct json *j)
@@ -66,7 +89,9 @@ void kernel_slave_take(struct kernel_slave *slave, struct series *answers, struc
 			series_feed_timed(&slave->steps[STEP_THREAD], irq_ns, thread_ns - irq_ns, j);
 		series_feed_timed(&slave->steps[STEP_WORK], entry_ns,
 				  done_ns - (thread_ns ? thread_ns : irq_ns), j);
-		if (answers)
+		if (answers && kernel_slave_stimulates(slave))
+			feed_own(slave, sample, answers, j);
+		else if (answers)
 			series_feed_timed(answers, entry_ns, done_ns - entry_ns, j);
 		if (slave->entries_put - slave->entries_taken == ENTRIES)
 			slave->entries_taken++;

@@ -22,19 +22,26 @@ struct kernel_slave {
 	bool known[KERNEL_STEPS];
 	int64_t *entries; /* when it was entered, for the reference; the oldest are forgotten */
 	uint64_t entries_taken, entries_put;
+	uint64_t next; /* the number of the next sample, where none is missed */
+	int64_t last_ns;
 	struct rtgauge_status status;
 	bool started;
 };
 
-/* Opens the module's device. from_wire: the edge's time on the wire is known. 0, or the exit status after an
- * `error` line. */
+/* Opens the module's device. from_wire: the edge's time on the wire is known. Without a line the module makes
+ * stimuli itself, as the parameters' intervals say, which are set before it starts. 0, or the exit status
+ * after an `error` line. */
 int kernel_slave_open(struct kernel_slave *slave, const struct path_kernel_end *end, int cpu, bool from_wire);
 
 /* It answers from now on. 0, or the exit status after an `error` line. */
 int kernel_slave_start(struct kernel_slave *slave);
 
+/* Whether the module makes the stimuli itself. */
+bool kernel_slave_stimulates(const struct kernel_slave *slave);
+
 /* Feeds what it has measured since: the steps, and answers (NULL: they are measured by the master) from the
- * entry of the module to the answer. */
+ * entry of the module to the answer, or from its own stimulus; those of its own that were not answered before
+ * the next one came are missed. */
 void kernel_slave_take(struct kernel_slave *slave, struct series *answers, struct json *j);
 
 /* The first time after one time, and before another, that the slave was entered; 0: it was not. Calls come in

@@ -310,9 +310,11 @@ static bool make_series(struct harness *h, int own_cpu)
 	s->cpu = alone && role_options.space == SPACE_KERNEL ? kernel_slave.cpu : own_cpu;
 	s->labels[0] = (struct label){"role", alone ? "slave" : "master"};
 	if (alone)
-		s->labels[1] = (struct label){"from", role_options.space == SPACE_KERNEL ? "interrupt"
-						      : ends[PATH_SLAVE].kind->stamped	 ? "kernel-time-stamp"
-											 : "wake-up"};
+		s->labels[1] = (struct label){
+			"from", role_options.space == SPACE_KERNEL
+					? (kernel_slave_stimulates(&kernel_slave) ? "stimulus" : "interrupt")
+				: ends[PATH_SLAVE].kind->stamped ? "kernel-time-stamp"
+								 : "wake-up"};
 	responses.series = s;
 	show(h, s);
 	for (int i = 0; i < KERNEL_STEPS; i++) {
@@ -396,6 +398,13 @@ static int run(struct harness *h)
 	int64_t pause_ns = options.timeout_ns / 4 < DRAIN_MAX_NS ? options.timeout_ns / 4 : DRAIN_MAX_NS;
 	int status = responses.reference ? wire_begin() : 0;
 
+	if (role_options.space == SPACE_KERNEL && kernel_slave_stimulates(&kernel_slave)) {
+		kernel_slave.parameters.interval_min_ns =
+			(uint64_t)(options.interval_ns ? options.interval_ns : options.interval_min_ns);
+		kernel_slave.parameters.interval_max_ns =
+			(uint64_t)(options.interval_ns ? options.interval_ns : options.interval_max_ns);
+		kernel_slave.parameters.seed = (uint64_t)options.seed;
+	}
 	if (!status && role_options.space == SPACE_KERNEL)
 		status = kernel_slave_start(&kernel_slave);
 	if (status)

@@ -25,7 +25,6 @@ static const struct lacking lacking[] = {
 	{NULL, "policy", "deadline", NULL},
 	{NULL, "explain-instance", NULL, "--explain"},
 	{"wakeup", "space", "kernel", NULL},
-	{"response", "space", "kernel", NULL},
 	{"response", "trace-instance", NULL, "--trace-parts"},
 	{"semaphore", "method", "eventfd", NULL},
 	{"semaphore", "method", "pipe", NULL},

@@ -41,8 +41,6 @@ class PeriodicParameters(SignalParameters):
             raise ValueError("RTAI's timers only wake tasks: give context thread")
         if self.space == "kernel" and not KERNEL_PERIODS_NS[0] <= self.period_ns <= KERNEL_PERIODS_NS[1]:
             raise ValueError("in kernel space a period is from 20us to 20s")
-        if self.rt != "linux" and self.space == "kernel" and self.path != NO_LINE:
-            raise ValueError(f"periodic in kernel space with rt {self.rt} has no line: give path none")
         if self.period_ns % 2:
             raise ValueError(f"a period of {self.period_ns}ns has no half in whole ns; give an even number")
         if self.instrument is not None:

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 
 from pydantic import Field, model_validator
 
 from rtgauge.instrument.address import is_latmon
 from rtgauge.probe.descriptor import TRACE_INSTANCE, Bound, Metric, Pace
-from rtgauge.probe.signal_parameters import DIFFERENCE, Role, SignalParameters, SignalProbe, check_context, check_instrument_time
+from rtgauge.probe.signal_parameters import DIFFERENCE, NO_LINE, Role, SignalParameters, SignalProbe, check_context, check_instrument_time
 from rtgauge.units import NS_PER_S
 from rtgauge.validation import DurationNs, between
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 BEFORE_THE_NEXT_NS = 64
 """An instrument with a fixed interval stops waiting for an answer so long before the next stimulus."""
+LEAST_ALONE_NS, MOST_ALONE_NS = 10_000, 60_000_000_000
+"""Intervals of the kernel module where it makes the stimuli itself."""
 ANSWER_NS = 20_000
 """About how long an answer takes; for the time that is left only."""
 
@@ -48,6 +50,33 @@ class ResponseParameters(SignalParameters):
     trace_parts: bool = Field(
         default=False, alias="trace-parts", description="take the response of a task in user space apart by the kernel's irq, softirq and sched tracepoints"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _least_interval(cls, written: Any) -> Any:
+        """Without a line the module makes stimuli itself, and leaves the CPU the time between two."""
+        if not isinstance(written, dict):
+            return written
+        given = cast("dict[str, Any]", written)
+        alone = given.get("space") == "kernel" and given.get("path", NO_LINE if given.get("rt", "linux") != "linux" else "") == NO_LINE
+        return {"interval-min": "10us", **given} if alone and not {"interval", "interval-min"} & given.keys() else given
+
+    @model_validator(mode="after")
+    def _check_alone(self) -> Self:
+        if self.space != "kernel" or self.path != NO_LINE:
+            return self
+        if self.rt == "rtai":
+            raise ValueError("response in kernel space is of linux and cobalt")
+        if self.context not in ("irq", "thread"):
+            raise ValueError(f"context {self.context} needs the interrupt of a line: with path none irq or thread")
+        if (self.interval_min_ns if self.interval_ns is None else self.interval_ns) < LEAST_ALONE_NS or self.longest_ns > MOST_ALONE_NS:
+            raise ValueError("with path none the time from one stimulus to the next is from 10us to 1min")
+        return self
+
+    @property
+    def longest_ns(self) -> int:
+        """The longest time between two stimuli."""
+        return self.interval_max_ns if self.interval_ns is None else self.interval_ns
 
     @model_validator(mode="after")
     def _check_intervals(self) -> Self:
@@ -134,6 +163,7 @@ A master makes the stimuli and measures, a slave answers: two processes on this 
         "--cycles 100000",
         "--path loop:pipe --interval 10ms --load network",
         "--space kernel --context irq-thread --load cpu",
+        "--rt cobalt --space kernel --context thread --target lab:xenomai",
         "--path gpio:/dev/gpiochip0:17,27 --role master",
         "--path udp:192.168.1.5:7000 --role slave --duration 1h",
         "--path udp:192.168.1.5:7000 --target ssh://board --peer local --load cpu",
@@ -151,7 +181,9 @@ A master makes the stimuli and measures, a slave answers: two processes on this 
     kernel_method=(
         "Response in kernel space: the slave is a kernel module. The interrupt of its input is answered by the top half (context irq), by its threaded handler "
         "(irq-thread), by a FIFO kernel thread that it wakes (thread), or by a plain handler, which PREEMPT_RT runs in a thread (irq-default); each step is "
-        "time-stamped in the kernel. The master is the one in user space: its own share is in the response that it measures, and not in the one on the wire."
+        "time-stamped in the kernel. The master is the one in user space: its own share is in the response that it measures, and not in the one on the wire. "
+        "With path none there is no line: a timer of Linux raises an interrupt of the module's own, on the same CPU, and the response is from there to the "
+        "module's answer, a time stamp. On Cobalt that interrupt and the thread are the co-kernel's (Dovetail's injected interrupt, an RTDM task)."
     ),
     kernel_module="rtgauge_response",
     woken_by_others=True,

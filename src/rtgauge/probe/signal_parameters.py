@@ -166,7 +166,7 @@ class SignalParameters(ExplainParameters, CokernelParameters):
         given = cast("dict[str, Any]", written)
         if given.get("space") == "kernel":
             given = {
-                "path": WIRE,
+                "path": WIRE if given.get("rt", "linux") == "linux" else NO_LINE,  # a co-kernel has no lines of Linux
                 "context": "thread" if given.get("rt") == "rtai" else "irq",
                 **{name: value for name, value in given.items() if name not in cls.of_user_space},
             }
@@ -200,7 +200,7 @@ class SignalParameters(ExplainParameters, CokernelParameters):
     @model_validator(mode="after")
     def _check_space(self) -> Self:
         if self.space == "user" and self.path == NO_LINE:
-            raise ValueError("path none is of a periodic task in kernel space, which then only takes time stamps")
+            raise ValueError("path none is of a task in kernel space, which then only takes time stamps")
         if self.path == WIRE and (self.role != "both" or self.peer is not None):
             raise ValueError("the wire is within one machine: use role both, without a peer")
         if self.peer_path in (WIRE, NO_LINE):
@@ -213,8 +213,10 @@ class SignalParameters(ExplainParameters, CokernelParameters):
             raise ValueError(f"a thread in the kernel has policy fifo, not {self.policy}")
         if self.path in LOOPS or self.path.startswith("udp:"):
             raise ValueError(f"path {self.path} does not reach into the kernel: with space kernel give wire or gpio:CHIP:LINES")
-        if self.path == NO_LINE and (self.measured_role != "master" or self.role != "master"):
-            raise ValueError("path none is of a periodic task in kernel space with role master, which then only takes time stamps")
+        if self.path == NO_LINE and self.role != self.measured_role:
+            raise ValueError(f"path none is of one task in kernel space, which then only takes time stamps: with role {self.measured_role}")
+        if self.rt != "linux" and self.path != NO_LINE:
+            raise ValueError(f"in kernel space rt {self.rt} has no line: give path none")
         return self
 
     @model_validator(mode="after")
