@@ -246,6 +246,9 @@ static int verb_response(void)
 		.priority = number("priority", 0),
 		.in = line("in"),
 		.out = line("out"),
+		.interval_min_ns = number("interval-min", 0),
+		.interval_max_ns = number("interval-max", 0),
+		.seed = number("seed", 0),
 		.reserved = {number("reserved", 0)},
 	};
 

@@ -26,6 +26,10 @@ def results(step: dict[str, Any], name: str) -> list[dict[str, Any]]:
     return [result for result in step["results"] if result["name"] == name]
 
 
+def on(guest: str, command: str) -> str:
+    return good(rtgauge("lab", "shell", guest.removeprefix("lab:"), command)).stdout
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -70,6 +74,41 @@ def test_the_periodic_task_in_kernel_space(xenomai_modules: str, context: str):
     assert step["tool"].startswith("rtgauge-engine-cobalt ")
 
 
+@pytest.mark.parametrize("context", ["irq", "thread"])
+def test_the_response_task_in_kernel_space_answers_its_own_stimuli(xenomai_modules: str, context: str):
+    step = probe(xenomai_modules, "response", "--space", "kernel", "--context", context, "--interval", "4ms", *SHORT)
+    (module,) = results(step, "kernel-module")
+    assert module["values"]["module"] == "rtgauge_response_cobalt"
+    series = {summary["labels"].get("segment", summary["labels"].get("role")): summary for summary in step["series"]}
+    assert series["slave"]["labels"]["from"] == "stimulus"
+    assert series["slave"]["count"] + series["slave"]["missed"] > 0
+    assert ("thread-latency" in series) == (context == "thread")
+    assert series["interrupt-latency"]["min_ns"] <= series["slave"]["min_ns"]
+
+
+MODULES = "grep rtgauge /proc/modules; true"
+THREADS = "grep rtgauge /proc/xenomai/sched/threads; true"
+
+
+@pytest.mark.parametrize("name", ["periodic", "response"])
+def test_a_task_in_the_kernel_has_one_user_and_leaves_nothing_when_that_is_killed(xenomai_modules: str, tmp_path: Path, name: str):
+    words = ("--rt", "cobalt", "--space", "kernel", "--path", "none", "--context", "thread", "--duration", "1h", "--target", xenomai_modules)
+    process = start("probe", name, *words, log=tmp_path / "log")
+    wait_until(lambda: "rtgauge-task" in on(xenomai_modules, THREADS), "the task")
+    device = f"/dev/rtgauge_{name}_cobalt"
+    assert "busy" in on(xenomai_modules, f"sh -c 'exec 3<>{device}' 2>&1; true").lower()
+    process.kill()
+    process.wait()
+    wait_until(lambda: not on(xenomai_modules, MODULES) and "rtgauge" not in on(xenomai_modules, THREADS), "the modules to be removed")
+
+
+def test_the_tasks_in_the_kernel_are_loaded_and_removed_again_and_again(xenomai_modules: str):
+    for _ in range(5):
+        for name in ("periodic", "response"):
+            probe(xenomai_modules, name, "--space", "kernel", "--path", "none", "--context", "thread", "--duration", "100ms")
+    assert on(xenomai_modules, MODULES) == ""
+
+
 def test_locks_against_inversion(xenomai: str):
     answers = {result["labels"]["lock"]: result["values"]["answer"] for result in results(probe(xenomai, "inversion"), "inversion")}
     assert answers["pi-mutex"] == answers["ceiling-mutex"] == "not-starved"
@@ -106,10 +145,6 @@ def test_the_facts_name_cobalt(xenomai: str):
 CLOCK = "/proc/xenomai/clock/coreclk"
 UNUSUAL = "1000i 3000k 3500u"
 """A gravity that neither Xenomai's default nor, but for chance, autotune gives."""
-
-
-def on(guest: str, command: str) -> str:
-    return good(rtgauge("lab", "shell", guest.removeprefix("lab:"), command)).stdout
 
 
 def gravity(guest: str) -> str:

@@ -80,7 +80,7 @@ def test_the_engine_gets_a_fixed_interval_or_two_bounds() -> None:
         ("response", {"timeout": "1us"}, "too short"),
         ("response", {"context": "irq"}, "add space kernel"),
         ("response", {"space": "kernel", "path": "loop:pipe"}, "does not reach into the kernel"),
-        ("response", {"space": "kernel", "path": "none"}, "of a periodic task"),
+        ("response", {"space": "user", "path": "none"}, "of a task in kernel space"),
         ("response", {"space": "kernel", "role": "master", "path": "gpio:c:1,2"}, "is of the slave"),
         ("periodic", {"space": "kernel", "role": "slave", "path": "gpio:c:1"}, "is of the master"),
         ("periodic", {"space": "kernel", "policy": "other"}, "policy fifo"),

@@ -166,3 +166,33 @@ def test_the_lines_say_whose_thread_it_was_and_what_the_kernel_dropped(both: Rec
     (line,) = presenter_lines(step.model_copy(update={"results": [result]}))
     assert "of the kernel; no user-latency: the kernel is older than timerlat_fd" in line
     assert "2 time(s)" in line
+
+
+@pytest.mark.parametrize("rt", ["linux", "cobalt"])
+def test_without_a_line_the_module_makes_stimuli_itself(rt: str):
+    written = {"space": "kernel", "path": "none", "context": "thread", "rt": rt}
+    parameters = normalise(PROBES["response"], written, "x")
+    assert (parameters["role"], parameters["interval_min_ns"]) == ("slave", 10_000)
+    assert PROBES["response"].modules(parameters) == ("rtgauge_core", "rtgauge_response" if rt == "linux" else "rtgauge_response_cobalt")
+
+
+@pytest.mark.parametrize("name", ["periodic", "response"])
+def test_a_cokernel_in_kernel_space_has_no_line(name: str):
+    assert normalise(PROBES[name], {"space": "kernel", "rt": "cobalt"}, "x")["path"] == "none"
+    with pytest.raises(InputError, match="give path none"):
+        normalise(PROBES[name], {"space": "kernel", "rt": "cobalt", "path": "gpio:gpiochip0:1,2" if name == "response" else "gpio:gpiochip0:1"}, "x")
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ({"context": "irq-thread"}, "needs the interrupt of a line"),
+        ({"interval": "5us"}, "from 10us to 1min"),
+        ({"interval": "2min"}, "from 10us to 1min"),
+        ({"role": "both"}, "with role slave"),
+        ({"rt": "rtai"}, "of linux and cobalt"),
+    ],
+)
+def test_what_a_module_without_a_line_cannot_do_is_refused(written: dict[str, object], words: str):
+    with pytest.raises(InputError, match=words):
+        normalise(PROBES["response"], {"space": "kernel", "path": "none", **written}, "x")

@@ -58,8 +58,8 @@ int kernel_slave_start(struct kernel_slave *slave)
 	return status;
 }
 
-/* From the module's own stimulus. A gap in the numbers is stimuli that were not answered before the next one.
- */
+/* From the module's own stimulus. A gap in the numbers is stimuli that were not answered before the next one;
+ * a sample that was lost is counted so too, and marked (samples-lost). */
 static void feed_own(struct kernel_slave *slave, const struct rtgauge_sample *sample, struct series *answers,
 		     struct json *j)
 {
