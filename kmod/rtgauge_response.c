@@ -145,7 +145,7 @@ static irqreturn_t arrive_for_thread(int irq, void *unused)
 
 static void thread_run(struct rt_thread *thread)
 {
-	while (!rt_thread_should_stop() && rt_thread_wait(thread, &task.woken)) {
+	while (!rt_thread_should_stop(thread) && rt_thread_wait(thread, NULL, &task.woken)) {
 		u64 before = task.answered;
 		s64 now_ns = rt_now_ns();
 		u64 arrived;
