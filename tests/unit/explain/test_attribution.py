@@ -197,6 +197,15 @@ def test_a_reschedule_that_leaves_the_lower_task_on_the_cpu_is_throttling_too() 
         assert explained(story.switch(40_000, 1, LOWER, MEASURED).moment(40_005)).main.culprit == Culprit(kind, "hackbench")
 
 
+def test_a_higher_task_that_is_not_asked_to_leave_is_no_throttling() -> None:
+    story = Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(1, 1)
+    story.events[-1] = story.events[-1]._replace(flags=4)
+    story.switch(5, 1, LOWER, HIGHER).at(300, 1, "local_timer_entry", vector=236).at(305, 1, "local_timer_exit", vector=236)
+    found = parts(explained(story.switch(800, 1, HIGHER, MEASURED, state=1).moment(802)))
+    assert found[Kind.TASK, "hog"] == pytest.approx(790)
+    assert not any(kind is Kind.THROTTLED for kind, _ in found)
+
+
 def test_a_wake_up_on_another_cpu_goes_through_its_interrupt() -> None:
     story = Story().switch(-500, 1, MEASURED, LOWER, state=1).switch(-600, 0, IDLE, LOWER)
     story.timer(1, 0, target=1).at(40, 1, "reschedule_entry", vector=253)

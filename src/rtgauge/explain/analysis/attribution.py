@@ -220,6 +220,8 @@ def _passed_over(moment: Moment, path: ThreadPath) -> list[tuple[int, int]]:
     passed: list[tuple[int, int]] = []
     if path.priority is None:
         return passed
+    switches = [event for event in moment.table.events if event.name == "sched_switch"]
+    priorities = {event.number("next_pid"): event.number("next_prio", 120) for event in switches if event.number("next_pid")}
     for piece in path.pieces:
         if piece.phase is not Phase.READY:
             continue
@@ -229,7 +231,11 @@ def _passed_over(moment: Moment, path: ThreadPath) -> list[tuple[int, int]]:
             told
             and path.priority < FAIR
             and any(
-                event.cpu == piece.cpu and first < event.time_ns < last and not event.flags & NEED_RESCHED and event.name != "sched_switch"
+                event.cpu == piece.cpu
+                and first < event.time_ns < last
+                and not event.flags & NEED_RESCHED
+                and event.name != "sched_switch"
+                and priorities.get(event.pid, LOWEST) > path.priority
                 for event in moment.table.events
             )
         ):
@@ -375,11 +381,11 @@ def _ready(scene: _Scene, piece: Piece, span: Span) -> Culprit:
     changed = scene.changed_priorities.get(task.pid)
     if changed is not None and mine is not None and changed <= mine:
         return _of_task(Kind.TASK, replace(task, priority=changed))
+    if not task.idle and mine is not None and task.priority is not None and task.priority <= max(mine, LOWEST if mine >= FAIR else mine):
+        return _of_task(Kind.TASK, task)
     if any(start <= span.start_ns < end for start, end in scene.throttled_ns):
         mechanism = DEADLINE_BUDGET if mine is not None and mine < 0 else ""
         return Culprit(Kind.THROTTLED, "" if task.idle else task.name, mechanism=mechanism, priority=task.priority, pid=task.pid)
-    if not task.idle and mine is not None and task.priority is not None and task.priority <= max(mine, LOWEST if mine >= FAIR else mine):
-        return _of_task(Kind.TASK, task)
     if task.idle and span.context.idle_state is not None:
         return _idle(span.context)
     line = scene.timelines[piece.cpu]
