@@ -65,13 +65,19 @@ static int send_mqueue(struct path_end *end, int64_t number)
 	return mq_send(end->out, (const char *)&number, sizeof(number), 0) ? errno : 0;
 }
 
-static int receive_mqueue(struct path_end *end, struct edge *edge)
+/* After a message was received into the edge's number. 0 or an errno. */
+static int received(struct edge *edge, ssize_t length)
 {
-	if (mq_receive(end->in, (char *)&edge->number, sizeof(edge->number), NULL) < 0)
+	if (length < 0)
 		return errno;
 	edge->time_ns = 0;
 	edge->count = 1;
 	return 0;
+}
+
+static int receive_mqueue(struct path_end *end, struct edge *edge)
+{
+	return received(edge, mq_receive(end->in, (char *)&edge->number, sizeof(edge->number), NULL));
 }
 
 /* A co-kernel's queue is no descriptor of Linux that could be waited for beside a time. What came until then
@@ -83,11 +89,8 @@ static int receive_until_mqueue(struct path_end *end, struct edge *edge, int64_t
 	wait_until_monotonic(&until);
 	if (clock_now_ns(CLOCK_MONOTONIC) < until_ns)
 		return EINTR;
-	if (mq_timedreceive(end->in, (char *)&edge->number, sizeof(edge->number), NULL, &passed) < 0)
-		return errno;
-	edge->time_ns = 0;
-	edge->count = 1;
-	return 0;
+	return received(edge,
+			mq_timedreceive(end->in, (char *)&edge->number, sizeof(edge->number), NULL, &passed));
 }
 
 const struct path_kind path_mqueue = {
