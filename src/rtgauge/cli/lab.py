@@ -272,7 +272,7 @@ def doctor(name: Name, json: Json = False) -> None:
 
     with reader(f"lab:{find_guest(name).name}") as (_, read):
         found = needs(read(PATHS))
-    able = [cokernel for cokernel in ("cobalt", "rtai") if all(need.met for need in found if need.cokernel == cokernel)]
+    able = [cokernel for cokernel in ("cobalt", "rtai") if all(need.met or need.only_for is not None for need in found if need.cokernel == cokernel)]
     if json:
         from dataclasses import asdict
         from json import dumps
@@ -294,5 +294,6 @@ def _say_needs(name: str, able: list[str], found: list[Need]) -> None:
     table = Table("rt", "needs", "there", "remedy", box=None, pad_edge=False)
     for need in found:
         if not able or need.cokernel in able:
-            table.add_row(need.cokernel, need.what, "yes" if need.met else "no", "" if need.met else need.remedy)
+            what = need.what if need.only_for is None else f"{need.what}, for {need.only_for}"
+            table.add_row(need.cokernel, what, "yes" if need.met else "no", "" if need.met else need.remedy)
     Console().print(table)

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from rtgauge.system import rt_core, rtai
+from rtgauge.system import cobalt, rt_core, rtai
 from rtgauge.system.file_batch import Files
 from rtgauge.system.kernel_modules import DISABLED, LIST
 from rtgauge.system.rtai_modules import FOLDERS, NEEDED, PIPELINE
@@ -22,6 +22,13 @@ LIBRARIES = tuple(f"{prefix}/lib" for prefix in XENOMAI_PREFIXES)
 DEVICES = "/dev/rtdm"
 STATUS = "/proc/self/status"
 """Of the engine that reads it."""
+ALLOWED_GROUP = f"{cobalt.PARAMETERS}/allowed_group"
+DRIVERS = {
+    "autotune": "probe calibrate",
+    "timerbench": "--cross-check xenomai-latency in kernel space",
+    "switchtest": "--cross-check xenomai-switchtest",
+}
+"""Xenomai's own devices below DEVICES -> what they are for."""
 DEV, SHARED = "/dev", "rtai_shm"
 PATHS = [LOCKS, DEVICES, *LIBRARIES, LIST, DISABLED, STATUS, DEV, PIPELINE, *FOLDERS, *rt_core.PATHS]
 
@@ -34,6 +41,8 @@ class Need:
     what: str
     met: bool
     remedy: str
+    only_for: str | None = None
+    """What of rtgauge needs it, where the probes in user space do without."""
 
 
 def _listed(files: Mapping[str, Any], folder: str) -> list[str]:
@@ -55,10 +64,38 @@ def needs(files: Mapping[str, Any]) -> list[Need]:
             any(name.startswith("libcobalt.so") for folder in LIBRARIES for name in _listed(files, folder)),
             "Xenomai's libraries below --overlay, where they were configured to be",
         ),
+        Need(
+            "cobalt",
+            "root, or the group of xenomai.allowed_group",
+            _may_use_cobalt(read),
+            "root, or boot with xenomai.allowed_group=GID of a group of this user",
+        ),
         locks[0],
+        *(
+            Need("cobalt", f"{DEVICES}/{name}", name in _listed(files, DEVICES), f"CONFIG_XENO_DRIVERS_{name.upper()}=y in the kernel", only_for)
+            for name, only_for in DRIVERS.items()
+        ),
+        Need(
+            "cobalt",
+            f"modules may be loaded ({DISABLED})",
+            read.text(DISABLED) == "0",
+            "CONFIG_MODULES in the kernel, and modules_disabled 0",
+            "--space kernel",
+        ),
         *_rtai_needs(read, files),
         locks[1],
     ]
+
+
+def _ids(read: Files, name: str) -> list[str]:
+    """A line of numbers of STATUS: Uid (real, effective, ...), Gid or Groups."""
+    line = re.search(rf"^{name}:[\t ]*([0-9\t ]*)$", read.text(STATUS) or "", re.MULTILINE)
+    return line[1].split() if line is not None else []
+
+
+def _may_use_cobalt(read: Files) -> bool:
+    group = read.text(ALLOWED_GROUP)
+    return _ids(read, "Uid")[1:2] == ["0"] or (group is not None and group in {*_ids(read, "Groups"), *_ids(read, "Gid")})
 
 
 def _rtai_needs(read: Files, files: Mapping[str, Any]) -> list[Need]:
@@ -66,7 +103,6 @@ def _rtai_needs(read: Files, files: Mapping[str, Any]) -> list[Need]:
     loaded = read.exists(rtai.SCHEDULER)
     modules = {line.split(" ")[0] for line in (read.text(LIST) or "").splitlines()}
     there = any(all(f"{name}.ko" in _listed(files, folder) for name in NEEDED) for folder in FOLDERS)
-    uid = re.search(r"^Uid:\s+[0-9]+\s+([0-9]+)\s", read.text(STATUS) or "", re.MULTILINE)
     return [
         Need("rtai", f"RTAI's I-pipe in the kernel ({PIPELINE})", read.exists(PIPELINE), "boot the kernel that RTAI was built for"),
         *(
@@ -79,6 +115,6 @@ def _rtai_needs(read: Files, files: Mapping[str, Any]) -> list[Need]:
             for name in NEEDED
         ),
         Need("rtai", f"modules may be loaded ({DISABLED})", loaded or read.text(DISABLED) == "0", "CONFIG_MODULES in the kernel, and modules_disabled 0"),
-        Need("rtai", "root", uid is not None and uid[1] == "0", "RTAI takes threads of root only"),
+        Need("rtai", "root", _ids(read, "Uid")[1:2] == ["0"], "RTAI takes threads of root only"),
         Need("rtai", f"RTAI's device {DEV}/{SHARED}, once it is loaded", not loaded or SHARED in _listed(files, DEV), "devtmpfs on /dev"),
     ]

@@ -18,8 +18,10 @@ RTAI: dict[str, Any] = {
 }
 COBALT: dict[str, Any] = {
     "/proc/locks": {"text": ""},
+    "/proc/self/status": {"text": "Name:\trtgauge-engine\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nGroups:\t\n"},
+    "/proc/sys/kernel/modules_disabled": {"text": "0\n"},
     "/proc/xenomai/version": {"text": "3.2.7"},
-    "/dev/rtdm": {"directory": ["memdev-private", "memdev-shared"]},
+    "/dev/rtdm": {"directory": ["autotune", "memdev-private", "memdev-shared", "switchtest", "timerbench"]},
     "/usr/xenomai/lib": {"directory": ["libcobalt.so.2"]},
 }
 
@@ -44,6 +46,21 @@ def test_rtai_that_is_loaded_has_its_device() -> None:
     assert all(need.met for need in needs(loaded) if need.cokernel == "rtai")
     loaded["/dev"] = {"directory": ["null"]}
     assert [need.remedy for need in needs(loaded) if need.cokernel == "rtai" and not need.met] == ["devtmpfs on /dev"]
+
+
+@pytest.mark.parametrize(("group", "may"), [("1001", True), ("-1", False), ("100", False), (None, False)])
+def test_who_is_not_root_needs_xenomais_group(group: str | None, may: bool) -> None:
+    files: dict[str, Any] = {**COBALT, "/proc/self/status": {"text": "Uid:\t1000\t1000\t1000\t1000\nGid:\t1000\t1000\t1000\t1000\nGroups:\t27 1001 \n"}}
+    if group is not None:
+        files["/sys/module/xenomai/parameters/allowed_group"] = {"text": f"{group}\n"}
+    lacking = [need for need in needs(files) if need.cokernel == "cobalt" and not need.met]
+    assert [need.what for need in lacking] == ([] if may else ["root, or the group of xenomai.allowed_group"])
+
+
+def test_what_only_some_commands_need_is_told_apart() -> None:
+    lacking = [need for need in needs({**COBALT, "/dev/rtdm": {"directory": ["memdev-private"]}}) if need.cokernel == "cobalt" and not need.met]
+    assert [need.only_for for need in lacking] == ["probe calibrate", "--cross-check xenomai-latency in kernel space", "--cross-check xenomai-switchtest"]
+    assert all("CONFIG_XENO_DRIVERS_" in need.remedy for need in lacking)
 
 
 @pytest.mark.parametrize("prefix", ["/opt/xenomai", "/usr/local"])
