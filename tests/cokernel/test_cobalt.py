@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.cli import good, rtgauge, start, wait_until
+from tests.e2e.cli import error_line, good, rtgauge, start, wait_until
 
 SHORT = ("--duration", "500ms")
 
@@ -107,6 +108,45 @@ def test_the_tasks_in_the_kernel_are_loaded_and_removed_again_and_again(xenomai_
         for name in ("periodic", "response"):
             probe(xenomai_modules, name, "--space", "kernel", "--path", "none", "--context", "thread", "--duration", "100ms")
     assert on(xenomai_modules, MODULES) == ""
+
+
+def test_modules_of_another_abi_are_refused(xenomai_modules: str, tmp_path: Path):
+    for module in Path(os.environ["RTGAUGE_KMOD"]).glob("*.ko"):
+        (tmp_path / module.name).write_bytes(module.read_bytes().replace(b"rtgauge_abi=1", b"rtgauge_abi=9"))
+    words = ("probe", "response", "--rt", "cobalt", "--space", "kernel", "--target", xenomai_modules)
+    assert "has ABI 9, and this rtgauge needs ABI 1" in error_line(rtgauge(*words, env={"RTGAUGE_KMOD": str(tmp_path)}), 3)
+
+
+STEPS = """
+[defaults]
+rt = "cobalt"
+cpu = "0"
+duration = "1s"
+[[step]]
+probe = "periodic"
+space = "kernel"
+path = "none"
+context = "{context}"
+period = "4ms"
+[[step]]
+probe = "switch"
+"""
+
+
+@pytest.mark.parametrize(("tool", "context", "checked"), [("xenomai-latency", "thread", "periodic"), ("xenomai-switchtest", "irq", "switch")])
+def test_xenomais_own_tools_measure_the_same(xenomai_modules: str, tmp_path: Path, tool: str, context: str, checked: str):
+    plan = tmp_path / "plan.toml"
+    plan.write_text(STEPS.format(context=context))
+    done = good(rtgauge("run", plan, "--cross-check", tool, "--target", xenomai_modules, "--out", tmp_path / "out", "--json", timeout=600))
+    document = json.loads(done.stdout)
+    assert not document["run"]["left_out"]
+    (step,) = [step for step in document["steps"] if step["key"]["tool"] == tool]
+    assert step["key"]["probe"] == checked
+    if tool == "xenomai-latency":
+        assert step["total"]["count"] > 0
+        assert step["parameters"]["context"] == context
+    else:
+        assert results(step, "switchtest")[0]["values"]["switches"] > 0
 
 
 def test_locks_against_inversion(xenomai: str):
