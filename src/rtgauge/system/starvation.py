@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 REALTIME_POLICIES = ("fifo", "rr")
-FAIR_SERVER = "the fair server"
 FAIR_SERVER_SINCE = (6, 12)
 FAIR_SERVER_GAP_NS = 50_000_000
 """The fair server's default: 50 ms of each 1 s."""
@@ -66,7 +65,7 @@ def limits(facts: Mapping[str, Any]) -> list[Limit]:
     if version is None or version >= FAIR_SERVER_SINCE:
         gaps = [gap for gap in _fair_server_gaps(server) if gap > 0]
         if gaps:
-            mechanisms.append(Limit(FAIR_SERVER, max(gaps), "0 written to /sys/kernel/debug/sched/fair_server/cpuN/runtime"))
+            mechanisms.append(Limit("the fair server", max(gaps), "0 written to /sys/kernel/debug/sched/fair_server/cpuN/runtime"))
     return mechanisms
 
 

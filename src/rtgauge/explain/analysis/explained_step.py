@@ -14,7 +14,7 @@ from rtgauge.explain.analysis.joint_stall import with_joint_stalls
 from rtgauge.explain.trace.formats import Symbols, TraceFormats
 from rtgauge.explain.trace.moment import read_moment
 from rtgauge.record.moments import MomentFile
-from rtgauge.system.starvation import FAIR_SERVER, limits
+from rtgauge.system.starvation import limits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,8 +75,6 @@ def _told_culprit(culprit: Culprit, explanation: Explanation, probe: str, facts:
     if culprit.kind is not Kind.THROTTLED or culprit.mechanism:
         return culprit
     possible = [limit.name for limit in limits(facts)] if "scheduling" in facts and "kernel" in facts else []
-    # a server has a task that it serves
-    possible = [name for name in possible if culprit.name or name != FAIR_SERVER]
     return replace(culprit, mechanism=possible[0]) if len(possible) == 1 else culprit
 
 
