@@ -113,13 +113,17 @@ def test_modules_are_loaded_for_a_step_and_removed(rtai: str):
     assert loaded(rtai) == set()
 
 
-def test_modules_of_before_stay(rtai: str):
+def test_modules_of_before_stay_and_the_facts_name_rtai(rtai: str):
     name = rtai.removeprefix("lab:")
     good(rtgauge("lab", "shell", name, "cd /opt/rtai/modules && insmod rtai_hal.ko && insmod rtai_sched.ko kernel_latency=9 user_latency=9", timeout=600))
     try:
         step = probe(rtai, "switch", *SHORT)
         assert step["deployment"] is None or step["deployment"]["settings"] == []
         assert loaded(rtai) == {"rtai_hal", "rtai_sched"}
+        extension = json.loads(good(rtgauge("system", "--target", rtai, "--json", timeout=600)).stdout)["kernel"]["extension"]
+        assert extension["name"] == "RTAI"
+        assert isinstance(extension["calibration"]["user_latency_ns"], int)
+        assert {"rtai_hal", "rtai_sched"} <= set(extension["modules"])
     finally:
         good(rtgauge("lab", "shell", name, "rmmod rtai_sched rtai_hal", timeout=600))
 
@@ -174,10 +178,3 @@ def test_what_rtai_lacks_is_refused(rtai: str):
     refused = rtgauge("probe", "semaphore", "--method", "signal", "--rt", "rtai", "--target", rtai, timeout=600)
     assert refused.returncode
     assert "RTAI has no --method signal" in refused.stderr
-
-
-def test_the_facts_name_rtai(rtai: str):
-    extension = json.loads(good(rtgauge("system", "--target", rtai, "--json", timeout=600)).stdout)["kernel"]["extension"]
-    assert extension["name"] == "RTAI"
-    assert isinstance(extension["calibration"]["user_latency_ns"], int)
-    assert {"rtai_hal", "rtai_sched"} <= set(extension["modules"])
