@@ -107,8 +107,8 @@ def test_watch_shows_a_program_that_it_starts_and_names_who_preempts_it(tmp_path
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "give the number of a program"),
-        (("--pid", 1, "--", "true"), "give the number of a program"),
+        ((), "give a program that runs"),
+        (("--pid", 1, "--", "true"), "give a program that runs"),
         (("--", "/no/such/program"), "cannot be started: No such file"),
         (("--", "true"), "ended at once, with status 0"),
         (("--pid", 4194303), "no program with the number"),
