@@ -121,7 +121,7 @@ STEPS = """
 [defaults]
 rt = "cobalt"
 cpu = "0"
-duration = "1s"
+duration = "3s"
 [[step]]
 probe = "periodic"
 space = "kernel"
