@@ -116,7 +116,7 @@ headers: guests
 
 # Boots emulated machines.
 test-lab-main: headers $(VENV)/.tools
-	@$(PART) 'main tests on real kernels in virtual machines' $(BIN)/pytest tests/lab $(AGAIN) -m ci
+	@$(PART) 'main tests on real kernels in virtual machines' $(BIN)/pytest tests/lab $(AGAIN) -m ci --numprocesses 2 --dist loadgroup
 
 test-lab: headers $(VENV)/.tools
 	@$(PART) 'all tests on real kernels in virtual machines' $(BIN)/pytest tests/lab $(AGAIN)

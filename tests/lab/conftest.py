@@ -25,6 +25,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.lab)
             item.add_marker(pytest.mark.timeout(1200))
+            item.add_marker(pytest.mark.xdist_group(_guest_of(item)))
+
+
+def _guest_of(item: pytest.Item) -> str:
+    """What boots once for several tests, which stay on one worker: a guest, or what a file boots."""
+    parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    guest = next((str(parameters[key]) for key in ("name", "guest") if key in parameters), "")
+    return f"{item.path.stem} {guest}"
 
 
 class Lab:
