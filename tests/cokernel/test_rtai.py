@@ -136,28 +136,27 @@ DEAF = "killall dropbear; while [ -e /proc/rtai ]; do sleep 0.2; done; dropbear 
 """Who was in is out, and nobody is let in until the modules are gone."""
 
 
-@pytest.mark.parametrize("happens", [KILL, DEAF], ids=["kill -9 of the engine", "a broken connection"])
-def test_what_ends_in_the_middle_leaves_no_module_and_no_task(rtai: str, tmp_path: Path, happens: str):
-    script = f"echo {shlex.quote(WHEN_MEASURING + happens)} >/tmp/in-the-middle; setsid sh /tmp/in-the-middle </dev/null >/dev/null 2>&1 &"
+def measure_until_it_fails(rtai: str, script: str, log: Path) -> None:
+    """Start this in the guest, then measure for what would be ten minutes."""
     good(rtgauge("lab", "shell", rtai.removeprefix("lab:"), script, timeout=600))
-    process = start("probe", "wakeup", "--interval", "10ms", "--duration", "10min", "--rt", "rtai", "--target", rtai, log=tmp_path / "log")
+    process = start("probe", "wakeup", "--interval", "10ms", "--duration", "10min", "--rt", "rtai", "--target", rtai, log=log)
     try:
         process.wait(600)
     finally:
         end(process)
     assert process.returncode
+
+
+@pytest.mark.parametrize("happens", [KILL, DEAF], ids=["kill -9 of the engine", "a broken connection"])
+def test_what_ends_in_the_middle_leaves_no_module_and_no_task(rtai: str, tmp_path: Path, happens: str):
+    script = f"echo {shlex.quote(WHEN_MEASURING + happens)} >/tmp/in-the-middle; setsid sh /tmp/in-the-middle </dev/null >/dev/null 2>&1 &"
+    measure_until_it_fails(rtai, script, tmp_path / "log")
     wait_until(lambda: loaded(rtai) == set(), "the modules to be removed")
 
 
 def test_a_power_cut_in_the_middle_leaves_no_module(rtai: str, tmp_path: Path):
     script = f"echo {shlex.quote(WHEN_MEASURING + 'echo b >/proc/sysrq-trigger')} >/tmp/cut; setsid sh /tmp/cut </dev/null >/dev/null 2>&1 &"
-    good(rtgauge("lab", "shell", rtai.removeprefix("lab:"), script, timeout=600))
-    process = start("probe", "wakeup", "--interval", "10ms", "--duration", "10min", "--rt", "rtai", "--target", rtai, log=tmp_path / "log")
-    try:
-        process.wait(600)
-    finally:
-        end(process)
-    assert process.returncode
+    measure_until_it_fails(rtai, script, tmp_path / "log")
     assert loaded(rtai) == set()
     assert probe(rtai, "switch", *SHORT)["series"][0]["count"] > 0
 
