@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -182,7 +183,12 @@ unsigned int ring_copy_take(const struct ring_window *windows, unsigned int coun
 
 void ring_copy_close(void)
 {
-	for (unsigned int i = 0; i < copy.ring_count; i++)
+	for (unsigned int i = 0; i < copy.ring_count; i++) {
 		close(copy.rings[i].fd);
+		free(copy.rings[i].slots);
+	}
 	copy.ring_count = 0;
+	free(copy.rings);
+	free(copy.pages);
+	free(copy.room);
 }

@@ -22,14 +22,10 @@
 
 /* Of the options of a probe that it has: what Cobalt does not. A choice that is not named stays. */
 static const struct lacking lacking[] = {
-	{NULL, "policy", "deadline", NULL},
-	{NULL, "explain-instance", NULL, "--explain"},
-	{"wakeup", "space", "kernel", NULL},
-	{"response", "trace-instance", NULL, "--trace-parts"},
-	{"semaphore", "method", "eventfd", NULL},
-	{"semaphore", "method", "pipe", NULL},
-	{"inversion", "lock", "futex", NULL},
-	{NULL, NULL, NULL, NULL},
+	{NULL, "policy", "deadline", NULL},	  {NULL, "explain-instance", NULL, "--explain"},
+	{"wakeup", "space", "kernel", NULL},	  {"response", "trace-instance", NULL, "--trace-parts"},
+	{"semaphore", "method", "eventfd", NULL}, {"semaphore", "method", "pipe", NULL},
+	{"inversion", "lock", "futex", NULL},	  {NULL, NULL, NULL, NULL},
 };
 
 static const char *const probes[] = {"inversion", "noise",   "periodic", "preempt", "response", "semaphore",
