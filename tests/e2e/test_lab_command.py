@@ -145,10 +145,17 @@ def test_a_build_that_is_cut_off_is_begun_anew(lab: dict[str, str | None], tmp_p
     assert not list(paths.cache().glob("images/debian-rt-*"))
 
 
-def test_one_image_is_built_at_a_time(lab: dict[str, str | None]) -> None:
-    with (paths.cache() / "images/.lock").open("w") as lock:
+def test_a_build_waits_for_another_one(lab: dict[str, str | None], tmp_path: Path) -> None:
+    fake = tmp_path / "bin/mmdebstrap"
+    fake.write_text("#!/bin/sh\necho 'E: no such suite' >&2\nexit 1\n")
+    fake.chmod(0o755)
+    with (paths.cache() / "images/.lock").open("w") as lock, (tmp_path / "log").open("w") as log:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert "another lab image is being built: wait until it is finished" in error_line(rtgauge("lab", "build", "debian-rt", env=lab), 3)
+        process = subprocess.Popen([*COMMAND, "lab", "build", "debian-rt"], env=environment(**lab), stderr=log)
+        wait_until(lambda: "waiting for another image that is being built" in (tmp_path / "log").read_text(), "the build to wait")
+        assert process.poll() is None
+    assert process.wait(PATIENCE_S) == 3
+    assert "no such suite" in (tmp_path / "log").read_text()
 
 
 def test_qemu_is_missing_or_cannot_as_a_run_boots_its_guest(lab: dict[str, str | None], tmp_path: Path) -> None:

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,11 +90,26 @@ class Lab:
         return next(guest for guest in guests if guest["name"] == name)
 
 
+def _share_key(home: Path, base: Path) -> None:
+    """All workers' guests let in the same key: it is part of their images, which are built once for all."""
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "lab-key"
+    shared.mkdir(exist_ok=True)
+    with (shared / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (shared / "key.pub").exists():
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", shared / "key"], check=True, stdin=subprocess.DEVNULL)
+    place = home / "rtgauge/lab"
+    place.mkdir(parents=True, mode=0o700)
+    for name in ("key", "key.pub"):
+        shutil.copy(shared / name, place)
+
+
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     missing = [program for program in NEEDED if shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") is None]
     assert not missing, f"the lab's tests need {', '.join(missing)}: sh tools/packages.sh lab"
     one = Lab(tmp_path_factory.mktemp("lab"))
+    _share_key(one.home, tmp_path_factory.getbasetemp())
     try:
         yield one
     finally:

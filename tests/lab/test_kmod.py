@@ -299,7 +299,7 @@ def test_loading_and_unloading_under_load(loaded: KmodGuest) -> None:
     """All four modules, with something measured in between, while other tasks take the CPUs and memory."""
     loaded.unload()
     rounds = f"""
-stress-ng --quiet --taskset 1 --cpu 1 --vm 1 --vm-bytes 64M --fork 1 & load=$!
+stress-ng --quiet --taskset 1 --cpu 1 --vm 1 --vm-bytes 64M --fork 1 >/dev/null 2>&1 & load=$!
 trap 'kill $load; wait $load' EXIT
 until grep -q stress-ng-fork /proc/[0-9]*/comm 2>/dev/null; do kill -0 $load || exit 6; sleep 0.1; done
 i=0

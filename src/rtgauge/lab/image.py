@@ -15,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.errors import InputError, MeasureError
+from rtgauge.errors import InputError
 from rtgauge.lab import paths
 from rtgauge.lab.cpio import CpioWriter
 from rtgauge.lab.disk import make_disk_of, unpack_disk
@@ -122,14 +122,15 @@ def find_image(guest: Guest) -> Image | None:
 
 
 @contextmanager
-def _building(parent: Path) -> Generator[Path]:
-    """A temporary folder; one build at a time, and leftovers of killed builds are removed first."""
+def _building(parent: Path, say: Callable[[str], None]) -> Generator[Path]:
+    """A temporary folder; one build at a time, others wait, and leftovers of killed builds are removed first."""
     parent.mkdir(parents=True, exist_ok=True)
     with paths.open_lock(parent / ".lock") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise MeasureError("another lab image is being built: wait until it is finished") from None
+        except BlockingIOError:
+            say("waiting for another image that is being built")
+            fcntl.flock(lock, fcntl.LOCK_EX)
         for leftover in parent.glob(f"{BUILDING}*"):
             shutil.rmtree(leftover, ignore_errors=True)
         folder = paths.private(parent / f"{BUILDING}{secrets.token_hex(4)}")
@@ -221,7 +222,9 @@ def build(guest: Guest, say: Callable[[str], None], *, fresh: bool = False) -> I
     if image is not None and not fresh:
         return image
     place = _place(guest)
-    with _building(place.parent) as folder:
+    with _building(place.parent, say) as folder:
+        if not fresh and (image := find_image(guest)) is not None:  # it was that one
+            return image
         userland = _userland(guest.architecture, folder, say, fresh=fresh)
         if guest.package is not None:
             package = _kernel_package(guest, guest.package, folder, say, fresh=fresh)
