@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.real_time
-REFUSAL = '{"type":"error","code":"runtime","message":"response does not run on RTAI; leave --rt out","detail":{},"status":2}'
+REFUSAL = '{"type":"error","code":"runtime","message":"response does not run on Cobalt; leave --rt out","detail":{},"status":2}'
 PLAN = """
 name = "both"
 [defaults]
-rt = "rtai"
+rt = "cobalt"
 duration = "200ms"
 [[step]]
 probe = "switch"
@@ -33,7 +33,7 @@ def env(engine: Path, tmp_path: Path) -> dict[str, str]:
     program = tmp_path / "engine"
     program.write_text(f'#!/bin/sh\ncase " $* " in *" response "*) echo \'{REFUSAL}\'; exit 2;; esac\nexec \'{engine}\' "$@"\n')
     program.chmod(0o755)
-    return {"RTGAUGE_ENGINE_RTAI": str(program)}
+    return {"RTGAUGE_ENGINE_COBALT": str(program)}
 
 
 def test_the_rest_of_the_plan_is_measured(env: dict[str, str], tmp_path: Path) -> None:
@@ -41,9 +41,9 @@ def test_the_rest_of_the_plan_is_measured(env: dict[str, str], tmp_path: Path) -
     plan.write_text(PLAN)
     document = json.loads(good(rtgauge("run", plan, "--json", "--out", tmp_path / "runs", env=env)).stdout)
     assert [step["key"]["probe"] for step in document["steps"]] == ["switch"]
-    assert [(missing["what"], missing["reason"]) for missing in document["run"]["left_out"]] == [("response", "response does not run on RTAI")]
+    assert [(missing["what"], missing["reason"]) for missing in document["run"]["left_out"]] == [("response", "response does not run on Cobalt")]
 
 
 def test_a_probe_alone_is_refused(env: dict[str, str]) -> None:
-    done = rtgauge("probe", "response", "--rt", "rtai", env=env)
-    assert error_line(done, 2) == "rtgauge: response does not run on RTAI; leave --rt out"
+    done = rtgauge("probe", "response", "--rt", "cobalt", env=env)
+    assert error_line(done, 2) == "rtgauge: response does not run on Cobalt; leave --rt out"

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from rtgauge.errors import InputError
 from rtgauge.input_file import read_toml
 from rtgauge.load import registry as loads
-from rtgauge.plan.plan_file import STEP_KEYS, PlanFile, plan_keys
+from rtgauge.plan.plan_file import CROSS_CHECK_TOOLS, STEP_KEYS, PlanFile, plan_keys
 from rtgauge.probe import registry as probes
 from rtgauge.probe.descriptor import Probe, key_names, normalise
 from rtgauge.probe.explain_parameters import KEYS as EXPLAIN_KEYS
@@ -183,9 +183,11 @@ def _combinations(matrix: dict[str, Any], place: str) -> list[dict[str, Any]]:
 
 
 def _with_cross_checks(steps: list[StepKey], tool: str | None) -> list[StepKey]:
-    """After each step of a probe that the other tool has, the same by that tool."""
+    """After each step of a probe that the other tool has, the same by that tool. Raises InputError for an unknown one."""
     if tool is None:
         return steps
+    if tool not in CROSS_CHECK_TOOLS:
+        raise InputError(f"--cross-check: unknown tool '{tool}'{nearest(tool, CROSS_CHECK_TOOLS)}")
     paired: list[StepKey] = []
     for step in steps:
         paired.append(step)

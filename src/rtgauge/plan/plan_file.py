@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from rtgauge.validation import DurationNs, between
 
 STEP_KEYS = ("probe", "load", "deployment")
+CrossCheckTool = Literal["cyclictest", "rtla", "xenomai-latency", "xenomai-switchtest"]
+CROSS_CHECK_TOOLS: tuple[str, ...] = get_args(CrossCheckTool)
 
 
 class PlanFile(BaseModel):
@@ -24,7 +26,7 @@ class PlanFile(BaseModel):
     seed: int | None = Field(default=None, ge=0, lt=2**63)
     targets: list[str] = Field(default_factory=lambda: ["local"], min_length=1, max_length=100, description="machines to measure, one after the other")
     require: str | None = None
-    cross_check: Literal["cyclictest", "rtla", "xenomai-latency", "xenomai-switchtest"] | None = Field(default=None, alias="cross-check")
+    cross_check: CrossCheckTool | None = Field(default=None, alias="cross-check")
     load_warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(default=1_500_000_000, alias="load-warm-up")
     controller: bool = Field(default=False, description="the controller at FIFO 10, other real-time threads capped at 80, IRQ threads of `raise` at 99")
     raised: list[Annotated[str, Field(min_length=1, max_length=64)]] = Field(default_factory=list, alias="raise", description="devices")

@@ -12,7 +12,6 @@ from rtgauge.probe import registry as probes
 from rtgauge.record.model import LeftOut, LoadReport, Mark, Severity, Step, StepKey
 from rtgauge.runner.context import Abandoned, RunContext, now_utc
 from rtgauge.runner.step import load_marks, start_load
-from rtgauge.suggest import nearest
 from rtgauge.system.changes import CHANGE_PATHS, changes
 from rtgauge.system.changes import marks as change_marks
 from rtgauge.system.cokernel_needs import XENOMAI_PREFIXES
@@ -30,7 +29,6 @@ DRIVERS = {TIMERBENCH: "CONFIG_XENO_DRIVERS_TIMERBENCH", "/dev/rtdm/switchtest":
 SWITCHING_THREADS = 100
 """More of them switch more often in each millisecond in which switchtest's first thread sleeps."""
 PACKAGES = {"cyclictest": "rt-tests", "rtla": "rtla"}
-TOOLS = (*PACKAGES, *XENOMAIS)
 HISTOGRAM_US = 20_000
 RTLA_LATENCY_US = 10_000
 """The largest that its --dma-latency takes."""
@@ -39,9 +37,7 @@ TRACERS = ("/sys/kernel/tracing/available_tracers", "/sys/kernel/debug/tracing/a
 
 
 def left_out(tool: str, target: Target, *, in_kernel: bool = False) -> LeftOut | None:
-    """Why this tool cannot measure here, or not `in_kernel` space; None: it can. Raises InputError for an unknown one."""
-    if tool not in TOOLS:
-        raise InputError(f"--cross-check: unknown tool '{tool}'{nearest(tool, TOOLS)}")
+    """Why this tool cannot measure here, or not `in_kernel` space; None: it can."""
     what = f"cross-check {tool}" + (" in kernel space" if in_kernel else "")
     if tool in XENOMAIS:
         if _xenomais(tool, target) is None:
