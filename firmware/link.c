@@ -12,9 +12,11 @@ static uint8_t received[FRAME_ENCODED_MAX];
 static size_t received_size;
 static bool received_overlong;
 static struct link_losses losses;
+static link_handler *handle;
 
-void link_start(void)
+void link_start(link_handler *handler)
 {
+	handle = handler;
 	frame_start();
 }
 
@@ -82,7 +84,7 @@ static void frame_ended(void)
 	if (received_overlong || (received_size > 0 && !frame_decode(&frame, received, received_size)))
 		losses.frames_damaged++;
 	else if (received_size > 0)
-		link_received(&frame);
+		handle(&frame);
 	link_reset();
 }
 

@@ -88,7 +88,7 @@ static void configure(const struct frame *frame)
 		link_send(ANSWER | CONFIGURE, frame->token, measure_configuration(), sizeof(wanted));
 }
 
-void link_received(const struct frame *frame)
+static void obey(const struct frame *frame)
 {
 	switch (frame->type) {
 	case IDENTIFY:
@@ -220,7 +220,7 @@ int main(void)
 {
 	board_start();
 	board_unique_id(id);
-	link_start();
+	link_start(obey);
 	usb_start(id);
 	for (;;) {
 		usb_poll();

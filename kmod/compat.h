@@ -34,6 +34,14 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 }
 #endif
 
+/* A lock that is taken while Linux itself may be interrupted, with the processor's interrupts off.
+ */
+#ifdef CONFIG_IRQ_PIPELINE
+#define RTGAUGE_SPINLOCK hard_spinlock_t
+#else
+#define RTGAUGE_SPINLOCK raw_spinlock_t
+#endif
+
 /* Of the processor, also where Linux's own are only marked as off (Dovetail's interrupt pipeline,
  * the I-pipe).
  */
@@ -63,6 +71,19 @@ static inline void rtgauge_irqs_back(unsigned long flags)
 #undef GPIO_LOOKUP
 #define GPIO_LOOKUP(chip, line, name, flags)                                                       \
 	((struct gpiod_lookup)GPIO_LOOKUP_IDX(chip, line, name, 0, flags))
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+#define rtgauge_class_create(name) class_create(THIS_MODULE, name)
+#else
+#define rtgauge_class_create(name) class_create(name)
+#endif
+
+/* Of a device that a class names, since 6.2. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+#define RTGAUGE_CONST_DEVICE
+#else
+#define RTGAUGE_CONST_DEVICE const
 #endif
 
 /* A GPIO chip's set() returns an error since 6.17. */

@@ -46,7 +46,6 @@ struct rtgauge_device {
 	/* Written by the measurement itself: */
 	int state;
 	int reason;
-	u64 samples;
 	u64 missed;
 	s64 start_ns;
 	s64 end_ns;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What a task in the kernel needs of what it runs on: a clock, a timer on one CPU, a thread, an
- * interrupt that it raises itself. Linux has them, and, where RTGAUGE_COBALT or RTGAUGE_RTAI is
- * defined, Xenomai's Cobalt core (RTDM) or RTAI's scheduler beside it (no interrupt), whose threads
- * Linux does not delay. All times are on CLOCK_MONOTONIC.
+ * interrupt that it raises itself, lines. Linux has them, and, where RTGAUGE_COBALT or RTGAUGE_RTAI
+ * is defined, Xenomai's Cobalt core (RTDM) or RTAI's scheduler beside it (no interrupt, no line),
+ * whose threads Linux does not delay. All times are on CLOCK_MONOTONIC.
  */
 #ifndef RTGAUGE_RT_H
 #define RTGAUGE_RT_H
@@ -22,6 +22,8 @@ typedef bool (*rt_expired_t)(s64 *next_ns);
 #include <linux/irqdomain.h>
 #include <linux/percpu.h>
 #include <rtdm/driver.h>
+
+#include "wire_rtdm.h"
 
 #define RT_SUFFIX "_cobalt"
 
@@ -224,13 +226,82 @@ static inline void rt_irq_destroy(struct rt_irq *irq)
 	irq->mine = NULL;
 }
 
-/* Linux's GPIO lines cannot be used while Linux itself is interrupted. */
-static inline bool rt_has_lines(void)
+/*
+ * Linux's GPIO lines cannot be used while Linux itself is interrupted: a line is one of the wire's,
+ * whose interrupts Cobalt takes, on the CPU of the edge.
+ */
+#define RT_LINE struct pin
+
+static const struct rtgauge_wire_pins *rt_wire; /* as long as there is a line */
+
+static inline RT_LINE *rt_line_get(struct rtgauge_device *device, const struct rtgauge_line *line,
+				   bool output)
+{
+	RT_LINE *mine;
+
+	if (!line->chip[0])
+		return NULL;
+	if (strncmp(line->chip, WIRE_CHIP, sizeof(line->chip)) || line->flags) {
+		rtgauge_refuse(device, "on Cobalt a line is one of " WIRE_CHIP ", without flags");
+		return ERR_PTR(-EINVAL);
+	}
+	rt_wire = symbol_get(rtgauge_wire_pins);
+	if (!rt_wire) {
+		rtgauge_refuse(device, "rtgauge_wire_cobalt is not loaded");
+		return ERR_PTR(-EINVAL);
+	}
+	mine = rt_wire->take(line->offset, output);
+	if (!IS_ERR(mine))
+		return mine;
+	symbol_put(rtgauge_wire_pins);
+	if (PTR_ERR(mine) == -EINVAL)
+		rtgauge_refuse(device, "the wire has no line %u", line->offset);
+	return mine;
+}
+
+static inline void rt_line_drop(RT_LINE *line)
+{
+	if (IS_ERR_OR_NULL(line))
+		return;
+	rt_wire->give(line);
+	symbol_put(rtgauge_wire_pins);
+}
+
+static inline int rt_line_level(RT_LINE *line)
+{
+	return rt_wire->level(line);
+}
+
+static inline void rt_line_set(RT_LINE *line, int level)
+{
+	rt_wire->put(line, level);
+}
+
+/* After it was set, and its time taken: the interrupt at the other end. */
+static inline void rt_line_raise(RT_LINE *line)
+{
+	rt_wire->raise(line);
+}
+
+/* The handler runs at each edge, in hard-irq context, or NULL: not any more. */
+static inline int rt_line_listen(RT_LINE *line, void (*handler)(void))
+{
+	if (!IS_ERR_OR_NULL(line))
+		rt_wire->listen(line, handler);
+	return 0;
+}
+
+/* Whether the interrupt of a line is one of Linux's, which is requested and moved as such. */
+static inline bool rt_line_irqs(void)
 {
 	return false;
 }
 
-/* Of a line's interrupt. Kernels before 5.14 do not export this. */
+static inline int rt_line_irq(RT_LINE *line)
+{
+	return -ENXIO;
+}
+
 static inline int rt_line_irq_move(int irq, const struct cpumask *cpus)
 {
 	return -ENXIO;
@@ -363,15 +434,34 @@ static inline void rt_thread_stop(struct rt_thread *thread)
 	/* Pairs with the release at its end. */
 	while (!smp_load_acquire(&thread->ended)) {
 		rt_task_wakeup_sleeping(&thread->task);
-		msleep(1);
+		usleep_range(1000, 2000);
 	}
 	rt_task_delete(&thread->task);
 	thread->there = false;
 }
 
-static inline bool rt_has_lines(void)
+/* There are no lines that it could use. */
+#define RT_LINE struct rtgauge_line
+
+static inline RT_LINE *rt_line_get(struct rtgauge_device *device, const struct rtgauge_line *line,
+				   bool output)
 {
-	return false;
+	if (!line->chip[0])
+		return NULL;
+	rtgauge_refuse(device, "RTAI cannot use Linux's GPIO lines");
+	return ERR_PTR(-EINVAL);
+}
+
+static inline void rt_line_drop(RT_LINE *line)
+{
+}
+
+static inline void rt_line_set(RT_LINE *line, int level)
+{
+}
+
+static inline void rt_line_raise(RT_LINE *line)
+{
 }
 
 static inline bool rt_has_handlers(void)
@@ -558,12 +648,49 @@ static inline void rt_irq_destroy(struct rt_irq *irq)
 	irq->handler = NULL;
 }
 
-static inline bool rt_has_lines(void)
+#define RT_LINE struct gpio_desc
+
+static inline RT_LINE *rt_line_get(struct rtgauge_device *device, const struct rtgauge_line *line,
+				   bool output)
+{
+	return rtgauge_line_get(device, line, output);
+}
+
+static inline void rt_line_drop(RT_LINE *line)
+{
+	if (!IS_ERR_OR_NULL(line))
+		gpiod_put(line);
+}
+
+static inline int rt_line_level(RT_LINE *line)
+{
+	return gpiod_get_value(line);
+}
+
+static inline void rt_line_set(RT_LINE *line, int level)
+{
+	gpiod_set_value(line, level);
+}
+
+static inline void rt_line_raise(RT_LINE *line)
+{
+}
+
+static inline int rt_line_listen(RT_LINE *line, void (*handler)(void))
+{
+	return 0;
+}
+
+static inline bool rt_line_irqs(void)
 {
 	return true;
 }
 
-/* Of a line's interrupt. */
+static inline int rt_line_irq(RT_LINE *line)
+{
+	return gpiod_to_irq(line);
+}
+
 static inline int rt_line_irq_move(int irq, const struct cpumask *cpus)
 {
 	return irq_set_affinity(irq, cpus);

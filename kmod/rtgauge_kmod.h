@@ -99,7 +99,7 @@ struct rtgauge_periodic {
 struct rtgauge_response {
 	__u32 abi;
 	__u32 context;
-	__u64 count;	/* of answers; 0: until stopped */
+	__u64 count;	/* of edges, answered or missed; 0: until stopped */
 	__s32 cpu;	/* of the kernel thread; RTGAUGE_ANY_CPU in every other context */
 	__s32 irq_cpu;	/* of the interrupt; RTGAUGE_ANY_CPU: as it is */
 	__u32 priority; /* FIFO, 1 to 99; 0 without a kernel thread */

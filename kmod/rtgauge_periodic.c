@@ -24,13 +24,12 @@ static struct rtgauge_device device;
 
 static struct {
 	struct rtgauge_periodic parameters;
-	struct gpio_desc *out;
+	RT_LINE *out;
 	struct rt_timer timer;
 	struct rt_thread thread;
 	s64 expected_ns;
 	s64 irq_ns; /* when the timer's handler ran; 0: not yet */
 	u64 number;
-	u64 activations;
 	unsigned int late_in_a_row;
 	bool level;
 } task;
@@ -49,11 +48,13 @@ static bool activate(s64 irq_ns, s64 thread_ns)
 
 	task.level = !task.level;
 	if (task.out)
-		gpiod_set_value(task.out, task.level);
+		rt_line_set(task.out, task.level);
 	done_ns = rt_now_ns();
 	sample.time_ns[RTGAUGE_PERIODIC_DONE] = done_ns;
 	sample.flags = task.level ? RTGAUGE_SAMPLE_HIGH : 0;
 	rtgauge_keep(&device, &sample);
+	if (task.out)
+		rt_line_raise(task.out);
 
 	/* As in the user-space probes: a latency L means (L - 1) / period missed activations. */
 	late_ns = done_ns > task.expected_ns ? done_ns - task.expected_ns : 1;
@@ -126,9 +127,6 @@ static int check(const struct rtgauge_periodic *wanted)
 		return rtgauge_refuse(
 			&device, "start time %lld is past, or more than a minute after now, %lld",
 			wanted->start_ns, now_ns);
-	if (!rt_has_lines() && wanted->out.chip[0])
-		return rtgauge_refuse(&device,
-				      "line 'out': a co-kernel cannot use Linux's GPIO lines");
 	if (!rt_has_handlers() && wanted->context == RTGAUGE_CONTEXT_IRQ)
 		return rtgauge_refuse(&device, "context irq: RTAI's timers only wake tasks");
 	return rtgauge_check_cpu(&device, wanted->cpu)
@@ -140,8 +138,7 @@ static void task_stop(struct rtgauge_device *unused)
 {
 	rt_thread_stop(&task.thread);
 	rt_timer_destroy(&task.timer);
-	if (task.out)
-		gpiod_put(task.out);
+	rt_line_drop(task.out);
 	task.out = NULL;
 }
 
@@ -156,7 +153,7 @@ static int task_start(struct rtgauge_device *unused, const void *parameters)
 		return error;
 	memset(&task, 0, sizeof(task));
 	task.parameters = *wanted;
-	task.out = rtgauge_line_get(&device, &wanted->out, true);
+	task.out = rt_line_get(&device, &wanted->out, true);
 	if (IS_ERR(task.out))
 		return PTR_ERR(task.out);
 	task.expected_ns = wanted->start_ns ?: rt_now_ns() + START_AFTER_NS;

@@ -3,8 +3,8 @@
  * The response task in kernel space (Brown and Martin 2010, sec. 3.4; Adam et al. 2021, algorithm
  * A1): the interrupt of an input sets an output to the input's level, from the top half, from a
  * threaded handler or from a FIFO kernel thread. Each step is time-stamped. Without a line a timer
- * of Linux raises an interrupt of the module's own, and the answer is a time stamp; so it is on
- * Cobalt (rt.h).
+ * of Linux raises an interrupt of the module's own, and the answer is a time stamp. On Cobalt too
+ * (rt.h).
  */
 #include <linux/cpumask.h>
 #include <linux/err.h>
@@ -26,8 +26,8 @@ static struct rtgauge_device device;
 
 static struct {
 	struct rtgauge_response parameters;
-	struct gpio_desc *in;
-	struct gpio_desc *out;
+	RT_LINE *in;
+	RT_LINE *out;
 	struct rt_thread thread;
 	struct hrtimer stimuli; /* without a line */
 	struct rt_irq stimulus;
@@ -60,12 +60,14 @@ static void answer(const struct edge *edge, s64 thread_ns)
 
 	if (!rtgauge_running(&device))
 		return;
-	level = task.in ? gpiod_get_value(task.in) : !(task.number & 1);
+	level = task.in ? rt_line_level(task.in) : !(task.number & 1);
 	if (task.out)
-		gpiod_set_value(task.out, level);
+		rt_line_set(task.out, level);
 	sample.time_ns[RTGAUGE_RESPONSE_DONE] = rt_now_ns();
 	sample.flags |= level ? RTGAUGE_SAMPLE_HIGH : 0;
 	rtgauge_keep(&device, &sample);
+	if (task.out)
+		rt_line_raise(task.out);
 	task.number++;
 	if (task.parameters.count && task.number >= task.parameters.count)
 		rtgauge_end(&device, RTGAUGE_REASON_COUNT);
@@ -159,7 +161,10 @@ static void thread_run(struct rt_thread *thread)
 	rt_thread_end();
 }
 
-/* The interrupt that the module raises itself. */
+/*
+ * The interrupt that the module raises itself, and on Cobalt that of a line, whose stimulus is not
+ * known here.
+ */
 static void own_interrupt(void)
 {
 	if (task.parameters.context == RTGAUGE_CONTEXT_THREAD)
@@ -262,10 +267,16 @@ static void irq_back(void)
 
 static int check_line(const struct rtgauge_response *wanted)
 {
-	if (!rt_has_lines())
-		return rtgauge_refuse(&device, "line 'in': Cobalt cannot use Linux's GPIO lines");
 	if (wanted->interval_min_ns || wanted->interval_max_ns || wanted->seed)
 		return rtgauge_refuse(&device, "with a line, stimuli come from there: no interval");
+	if (rt_line_irqs())
+		return 0;
+	if (wanted->context != RTGAUGE_CONTEXT_IRQ && wanted->context != RTGAUGE_CONTEXT_THREAD)
+		return rtgauge_refuse(&device, "context %u: on Cobalt irq (%u) or thread (%u)",
+				      wanted->context, RTGAUGE_CONTEXT_IRQ, RTGAUGE_CONTEXT_THREAD);
+	if (wanted->irq_cpu != RTGAUGE_ANY_CPU)
+		return rtgauge_refuse(&device,
+				      "irq_cpu: on Cobalt the interrupt is on the CPU of the edge");
 	return 0;
 }
 
@@ -319,26 +330,25 @@ static int check(const struct rtgauge_response *wanted)
 static void task_stop(struct rtgauge_device *unused)
 {
 	stimuli_end();
+	rt_line_listen(task.in, NULL);
 	if (task.irq > 0) {
 		/* free_irq() waits for running handlers, the threaded one included. */
 		free_irq(task.irq, &task);
 		irq_back();
 	}
 	rt_thread_stop(&task.thread);
-	if (!IS_ERR_OR_NULL(task.out))
-		gpiod_put(task.out);
-	if (!IS_ERR_OR_NULL(task.in))
-		gpiod_put(task.in);
+	rt_line_drop(task.out);
+	rt_line_drop(task.in);
 	free_cpumask_var(task.affinity_before);
 	memset(&task, 0, sizeof(task));
 }
 
 static int lines_take(void)
 {
-	task.in = rtgauge_line_get(&device, &task.parameters.in, false);
+	task.in = rt_line_get(&device, &task.parameters.in, false);
 	if (IS_ERR(task.in))
 		return PTR_ERR(task.in);
-	task.out = rtgauge_line_get(&device, &task.parameters.out, true);
+	task.out = rt_line_get(&device, &task.parameters.out, true);
 	return PTR_ERR_OR_ZERO(task.out);
 }
 
@@ -352,9 +362,11 @@ static int thread_take(void)
 
 static int interrupt_take(void)
 {
-	int irq = gpiod_to_irq(task.in);
-	int error;
+	int irq, error;
 
+	if (!rt_line_irqs())
+		return rt_line_listen(task.in, own_interrupt);
+	irq = rt_line_irq(task.in);
 	if (irq <= 0)
 		return rtgauge_refuse(&device, "line %u of chip '%s' has no interrupt: %pe",
 				      task.parameters.in.offset, task.parameters.in.chip,

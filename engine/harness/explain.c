@@ -305,7 +305,7 @@ void explain_open(explain_who who)
 		return;
 	}
 	if (addresses_need_text(&explain.addresses))
-		explain.addresses.text = find_text();
+		symbols_want(explain.symbols, explain.addresses.text = find_text());
 	explain.steals = steal_open();
 	series_taken = sample_taken;
 }
@@ -382,7 +382,7 @@ static bool is_overwritten(const struct candidate *c, const struct ring_page *pa
 			continue;
 		if (pages[i].dropped && pages[i].first_ns > c->release_ns && pages[i].first_ns <= end_ns)
 			return true;
-		reached |= pages[i].until_ns >= end_ns;
+		reached |= pages[i].first_ns <= end_ns && pages[i].until_ns >= end_ns;
 	}
 	return !reached;
 }
@@ -542,12 +542,14 @@ void explain_take(struct json *j)
 static void write_symbols(struct json *j)
 {
 	FILE *file = explain.symbols->count ? fopen("/proc/kallsyms", "re") : NULL;
+	bool known;
 
 	if (!file)
 		return;
-	symbols_want(explain.symbols, explain.addresses.text);
-	symbols_read(explain.symbols, file);
+	known = symbols_read(explain.symbols, file);
 	fclose(file);
+	if (!known)
+		return;
 	json_open(j, NULL, '{');
 	json_str(j, "type", "symbols");
 	symbols_json(explain.symbols, "symbols", j);

@@ -21,7 +21,7 @@ const char *const kernel_step_names[KERNEL_STEPS] = {"interrupt-latency", "threa
 /* A request is an unsigned long in glibc and an int in musl, which is no matter to the kernel. */
 static int ask(const struct kmod_device *device, unsigned long request, void *argument)
 {
-	return ioctl(device->fd, request, argument) ? errno : 0;
+	return RUNTIME_LINUX(ioctl(device->fd, request, argument)) ? errno : 0;
 }
 
 static int not_open(const char *name, int error)
@@ -68,7 +68,8 @@ static int map_rings(struct kmod_device *device)
 	if (!error)
 		error = ask(device, RTGAUGE_IOC_INFO, &info);
 	if (!error) {
-		void *map = mmap(NULL, info.map_size, PROT_READ | PROT_WRITE, MAP_SHARED, device->fd, 0);
+		void *map = RUNTIME_LINUX(
+			mmap(NULL, info.map_size, PROT_READ | PROT_WRITE, MAP_SHARED, device->fd, 0));
 
 		error = map == MAP_FAILED ? errno : 0;
 		device->map = error ? NULL : map;
@@ -87,12 +88,8 @@ int kmod_open(struct kmod_device *device, const char *name)
 	int status;
 
 	*device = (struct kmod_device){.name = name, .fd = -1, .log = -1};
-	/* A co-kernel's library may refuse open and ioctl until then. */
-	status = runtime_join();
-	if (status)
-		return status;
 	snprintf(path, sizeof(path), "/dev/%s", name);
-	device->fd = open(path, O_RDWR | O_CLOEXEC);
+	device->fd = RUNTIME_LINUX(open(path, O_RDWR | O_CLOEXEC));
 	if (device->fd < 0)
 		return not_open(name, errno);
 	status = check(device, &info);
@@ -134,7 +131,7 @@ int kmod_start(struct kmod_device *device, unsigned long command, void *paramete
 	char reason[512];
 	int error;
 
-	device->log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	device->log = RUNTIME_LINUX(open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC));
 	if (device->log >= 0)
 		lseek(device->log, 0, SEEK_END);
 	error = ask(device, command, parameters);

@@ -35,6 +35,13 @@ enum {
 enum { RUNTIME_FIRES_EARLY = 0, RUNTIME_COUNTS_SWITCHES = 1, RUNTIME_HANDLES_TIMERS = 1 };
 #endif
 
+/* A call of Linux's whose name is the co-kernel's, which refuses it before this process has joined. */
+#ifdef RTGAUGE_COBALT
+#define RUNTIME_LINUX(call) __STD(call)
+#else
+#define RUNTIME_LINUX(call) call
+#endif
+
 /* In main, before the verb. 0, or the exit status after an `error` line: the co-kernel is not there or has no
  * such probe. */
 int runtime_begin(const struct verb *verb);
@@ -78,6 +85,7 @@ enum {
 	RUNTIME_HANDLES_TIMERS = 1
 };
 #define RUNTIME_NAME "linux"
+#define RUNTIME_LINUX(call) call
 #define RUNTIME_MODULE(name) name /* of the kernel module with the same task on this runtime */
 
 static inline int runtime_begin(const struct verb *verb)

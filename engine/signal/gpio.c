@@ -132,14 +132,7 @@ static int request(const struct chip *chip, const char *line, const char *consum
 	return 0;
 }
 
-/* What each line of --path is: of which end, and whether that end watches it. */
-struct line_use {
-	enum path_role end;
-	bool input;
-};
-
-/* How many lines this role needs, and what they are. */
-static unsigned int uses(enum path_role role, bool both_ways, struct line_use use[GPIO_LINES])
+unsigned int gpio_uses(enum path_role role, bool both_ways, struct line_use use[GPIO_LINES])
 {
 	unsigned int count = 0;
 
@@ -156,7 +149,7 @@ static unsigned int uses(enum path_role role, bool both_ways, struct line_use us
 	return count;
 }
 
-static const char *wanted_lines(enum path_role role, bool both_ways)
+const char *gpio_wanted_lines(enum path_role role, bool both_ways)
 {
 	if (!both_ways)
 		return role == PATH_BOTH ? "OUT,IN (wired together)" : role == PATH_MASTER ? "OUT" : "IN";
@@ -185,7 +178,7 @@ int gpio_open_lines(const char *rest, enum path_role role, bool both_ways, struc
 		    struct path_end *ends)
 {
 	struct line_use use[GPIO_LINES];
-	unsigned int count = uses(role, both_ways, use);
+	unsigned int count = gpio_uses(role, both_ways, use);
 	struct gpio_spec spec;
 	struct chip chip = {.spec = &spec, .text = rest};
 	const char *why;
@@ -195,7 +188,7 @@ int gpio_open_lines(const char *rest, enum path_role role, bool both_ways, struc
 		return error_line(STATUS_USAGE, "path", "--path gpio:%.100s: %s", rest, why);
 	if (spec.line_count != count)
 		return error_line(STATUS_USAGE, "path", "--path gpio:%.100s: --role %s needs the lines %s",
-				  rest, path_role_names[role], wanted_lines(role, both_ways));
+				  rest, path_role_names[role], gpio_wanted_lines(role, both_ways));
 	status = open_chip(&chip);
 	for (unsigned int i = 0; i < count && !status; i++) {
 		struct path_end *end = &ends[use[i].end];

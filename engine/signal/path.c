@@ -9,10 +9,20 @@
 #include "rt/runtime.h"
 #include "signal/wire.h"
 
+#ifdef RTGAUGE_COBALT
+#define COKERNEL_PATHS "there are loop:mqueue, wire and rtdm:CHIP:LINES"
+#else
+#define COKERNEL_PATHS "there is loop:mqueue"
+#endif
+
 const char *const path_role_names[] = {"master", "slave", "both", NULL};
 
 static const struct path_kind *const kinds[] = {&path_eventfd,	&path_pipe, &path_socketpair, &path_mqueue,
-						&path_loop_udp, &path_udp,  &path_gpio,	      &path_wire};
+						&path_loop_udp, &path_udp,  &path_gpio,	      &path_wire,
+#ifdef RTGAUGE_COBALT
+						&path_rtdm
+#endif
+};
 
 /* The kind that the text begins with; *rest is what follows it. */
 static const struct path_kind *kind_of(const char *text, const char **rest)
@@ -45,7 +55,8 @@ int path_open(const char *text, enum path_role role, bool both_ways, struct path
 	if (RUNTIME_IS_COKERNEL && !kind->on_cokernel)
 		return error_line(
 			STATUS_USAGE, "path",
-			"--path %.100s is of Linux, and hands threads to it: on a co-kernel there is loop:mqueue; choose it, or leave --rt out",
+			"--path %.100s is of Linux, and hands threads to it: on a co-kernel " COKERNEL_PATHS
+			"; choose it, or leave --rt out",
 			text);
 	ends[PATH_MASTER] = ends[PATH_SLAVE] = (struct path_end){.kind = kind, .in = -1, .out = -1};
 	ends[PATH_SLAVE].slave = true;
@@ -87,8 +98,9 @@ int roles_join(struct path_end *ends)
 {
 	int status = runtime_join(), error = 0;
 
-	if (!status && role_options.role == PATH_BOTH && role_options.space == SPACE_USER)
-		error = path_join(&ends[PATH_MASTER]);
+	/* The slave of both is another process, or in the kernel. */
+	if (!status)
+		error = path_join(&ends[role_options.role == PATH_SLAVE ? PATH_SLAVE : PATH_MASTER]);
 	if (error)
 		return error_line(STATUS_CANNOT_MEASURE, "method", "--path %.100s: %s", role_options.path,
 				  strerror(error));

@@ -13,6 +13,7 @@
 #include "../kmod/rtgauge_kmod.h"
 #include "base/options.h"
 #include "harness/cpus.h"
+#include "signal/gpio_spec.h"
 
 enum path_role { PATH_MASTER, PATH_SLAVE, PATH_BOTH };
 
@@ -103,12 +104,26 @@ int loop_check(const char *rest, enum path_role role, const char *name);
 /* The `error` line: errno says why there is no such thing. */
 int loop_refused(const char *name);
 
+/* What each line of --path is: of which end, and whether that end watches it. */
+struct line_use {
+	enum path_role end;
+	bool input;
+};
+
+/* How many lines a role needs, and what they are; and in words. */
+unsigned int gpio_uses(enum path_role role, bool both_ways, struct line_use use[GPIO_LINES]);
+const char *gpio_wanted_lines(enum path_role role, bool both_ways);
+
 /* The lines of gpio:REST; those of the kernel's task, if there is one, are looked up and not opened. */
 int gpio_open_lines(const char *rest, enum path_role role, bool both_ways, struct path_kernel_end *kernel,
 		    struct path_end *ends);
 
+/* On Cobalt, the lines of rtdm:REST; those of the kernel's task, if there is one, are only named. */
+int rtdm_open_lines(const char *rest, enum path_role role, bool both_ways, struct path_kernel_end *kernel,
+		    struct path_end *ends);
+
 extern const struct path_kind path_eventfd, path_pipe, path_socketpair, path_mqueue, path_loop_udp, path_udp,
-	path_gpio, path_wire;
+	path_gpio, path_wire, path_rtdm;
 
 struct role_options {
 	const char *path;

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/stream.h"
 #include "rt/memory.h"
+#include "rt/runtime.h"
 
 #define CHIPS 256
 #define EDGES 65536 /* a power of two; more than come between two looks */
@@ -29,7 +30,7 @@ static struct output outputs[WIRE_LINES];
 /* A request is an unsigned long in glibc and an int in musl, which is no matter to the kernel. */
 static int ask(int fd, unsigned long request, void *argument)
 {
-	return ioctl(fd, request, argument) ? errno : 0;
+	return RUNTIME_LINUX(ioctl(fd, request, argument)) ? errno : 0;
 }
 
 static int join(unsigned int a, unsigned int b)
@@ -57,7 +58,7 @@ bool wire_is_open(void)
 
 int wire_open(bool both_ways)
 {
-	int status = kmod_open(&device, "rtgauge_wire");
+	int status = kmod_open(&device, RUNTIME_MODULE("rtgauge_wire"));
 
 	for (int i = WIRE_MASTER_OUT; i <= WIRE_SLAVE_OUT && !status; i += WIRE_SLAVE_OUT) {
 		outputs[i].time_ns = memory_get(EDGES * sizeof(*outputs[i].time_ns));
@@ -69,6 +70,17 @@ int wire_open(bool both_ways)
 	return status || !both_ways ? status : join(WIRE_SLAVE_OUT, WIRE_MASTER_IN);
 }
 
+#ifdef RTGAUGE_COBALT
+/* The lines are RTDM devices there. */
+static int open_chip_lines(const char *lines, enum path_role role, bool both_ways,
+			   struct path_kernel_end *kernel, struct path_end *ends)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), WIRE_LABEL ":%s", lines);
+	return rtdm_open_lines(text, role, both_ways, kernel, ends);
+}
+#else
 /* The number of the wire's chip; -1: there is none. */
 static int find_chip(void)
 {
@@ -91,13 +103,9 @@ static int find_chip(void)
 	return -1;
 }
 
-int wire_open_lines(enum path_role role, bool both_ways, struct path_kernel_end *kernel,
-		    struct path_end *ends)
+static int open_chip_lines(const char *lines, enum path_role role, bool both_ways,
+			   struct path_kernel_end *kernel, struct path_end *ends)
 {
-	static const char *const lines[2][3] = {
-		[false] = {[PATH_MASTER] = "0", [PATH_SLAVE] = "3", [PATH_BOTH] = "0,3"},
-		[true] = {[PATH_MASTER] = "0,1", [PATH_SLAVE] = "2,3", [PATH_BOTH] = "0,1,2,3"},
-	};
 	int chip = find_chip();
 	char text[64];
 
@@ -105,9 +113,21 @@ int wire_open_lines(enum path_role role, bool both_ways, struct path_kernel_end 
 		return error_line(
 			STATUS_CANNOT_MEASURE, "path",
 			"the wire's GPIO chip has no device /dev/gpiochip*: is devtmpfs mounted on /dev?");
-	snprintf(text, sizeof(text), "gpiochip%d:%s", chip, lines[both_ways][role]);
+	snprintf(text, sizeof(text), "gpiochip%d:%s", chip, lines);
 	ends[PATH_MASTER].kind = ends[PATH_SLAVE].kind = &path_gpio;
 	return gpio_open_lines(text, role, both_ways, kernel, ends);
+}
+#endif
+
+int wire_open_lines(enum path_role role, bool both_ways, struct path_kernel_end *kernel,
+		    struct path_end *ends)
+{
+	static const char *const lines[2][3] = {
+		[false] = {[PATH_MASTER] = "0", [PATH_SLAVE] = "3", [PATH_BOTH] = "0,3"},
+		[true] = {[PATH_MASTER] = "0,1", [PATH_SLAVE] = "2,3", [PATH_BOTH] = "0,1,2,3"},
+	};
+
+	return open_chip_lines(lines[both_ways][role], role, both_ways, kernel, ends);
 }
 
 static int open_wire(const char *rest, enum path_role role, bool both_ways, struct path_end *ends)
@@ -197,4 +217,10 @@ void wire_conclude(int64_t compared, int64_t not_compared, const char *what, str
 			(long long)not_compared, what, (long long)lost);
 }
 
-const struct path_kind path_wire = {.name = "wire", .open = open_wire};
+const struct path_kind path_wire = {
+	.name = "wire",
+#ifdef RTGAUGE_COBALT
+	.on_cokernel = true,
+#endif
+	.open = open_wire,
+};

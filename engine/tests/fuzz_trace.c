@@ -115,11 +115,13 @@ static void functions_of(const uint8_t *data, size_t size)
 	text = malloc(size - 8);
 	memcpy(text, data + 8, size - 8);
 	lines = fmemopen(text, size - 8, "r");
-	symbols_read(&symbols, lines);
+	if (!symbols_read(&symbols, lines))
+		abort();
 	for (unsigned int i = 0; i < symbols.count; i++) {
 		if (symbols.base[i] > symbols.address[i])
 			abort();
 	}
+	free(symbols.base);
 	fclose(lines);
 	free(text);
 }

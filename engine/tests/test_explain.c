@@ -203,13 +203,14 @@ static void names_are_those_of_the_function_that_an_address_is_in(void **state)
 	symbols_want(&symbols, UINT64_C(0xffffffffffffffff));
 	symbols_want(&symbols, 0);
 	assert_int_equal(symbols.count, 5);
-	symbols_read(&symbols, in);
+	assert_true(symbols_read(&symbols, in));
 	json_start(&j, stream);
 	symbols_json(&symbols, NULL, &j);
 	fclose(stream);
 	assert_string_equal(out, "{\"0xffff000000001000\":\"first\",\"0xffff000000002004\":\"second+0x804\","
 				 "\"0xffff0000ff000001\":\"of_module+0x1\"}");
 	free(out);
+	free(symbols.base);
 	rewind(in);
 	assert_int_equal(symbols_find(in, "second"), UINT64_C(0xffff000000001800));
 	rewind(in);

@@ -64,13 +64,16 @@ static void look_at(struct symbols *symbols, uint64_t base, const char *name)
 	snprintf(symbols->name[at], SYMBOL_NAME_MAX, "%s", name);
 }
 
-void symbols_read(struct symbols *symbols, FILE *lines)
+bool symbols_read(struct symbols *symbols, FILE *lines)
 {
 	char line[LINE_LEN];
 	const char *name;
 	uint64_t base;
 
-	memset(symbols->base, 0, sizeof(symbols->base));
+	symbols->base = calloc(symbols->count, sizeof(*symbols->base) + sizeof(*symbols->name));
+	if (!symbols->base)
+		return false;
+	symbols->name = (void *)(symbols->base + symbols->count);
 	while (symbols->count && fgets(line, sizeof(line), lines)) {
 		if (parse(line, &base, &name))
 			look_at(symbols, base, name);
@@ -81,6 +84,7 @@ void symbols_read(struct symbols *symbols, FILE *lines)
 			memcpy(symbols->name[i], symbols->name[i - 1], SYMBOL_NAME_MAX);
 		}
 	}
+	return true;
 }
 
 uint64_t symbols_find(FILE *lines, const char *wanted)

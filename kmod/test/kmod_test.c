@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -398,6 +399,8 @@ static void hostile_ioctl(int fd)
 		uint64_t word[64];
 		struct rtgauge_periodic periodic;
 		struct rtgauge_response response;
+		struct rtgauge_wire wire;
+		struct rtgauge_wire_ends ends;
 	} argument;
 	void *place = &argument;
 
@@ -409,8 +412,10 @@ static void hostile_ioctl(int fd)
 		request = (request & ~0xffUL) | (draw() & 0xff);
 	if (draw() % 8 == 0)
 		request = (uint32_t)draw();
-	if (draw() % 4 == 0) {
-		/* Nearly right: these may start. */
+	/* Nearly right: these may start, and change each other's lines. */
+	switch (draw() % 8) {
+	case 0:
+	case 1:
 		argument.periodic = (struct rtgauge_periodic){
 			.abi = RTGAUGE_KMOD_ABI,
 			.context = draw() % 3,
@@ -421,7 +426,9 @@ static void hostile_ioctl(int fd)
 			.out = {.chip = "rtgauge_wire", .offset = draw() % 10, .flags = draw() % 9},
 		};
 		request = RTGAUGE_IOC_START_PERIODIC;
-	} else if (draw() % 4 == 0) {
+		break;
+	case 2:
+	case 3:
 		argument.response = (struct rtgauge_response){
 			.abi = RTGAUGE_KMOD_ABI,
 			.context = draw() % 5,
@@ -429,10 +436,35 @@ static void hostile_ioctl(int fd)
 			.cpu = (int)(draw() % 6) - 1,
 			.irq_cpu = (int)(draw() % 6) - 1,
 			.priority = draw() % 2 * (draw() % 101),
-			.in = {.chip = "rtgauge_wire", .offset = draw() % 10, .flags = draw() % 9},
 			.out = {.chip = "rtgauge_wire", .offset = draw() % 10, .flags = draw() % 9},
 		};
+		if (draw() % 2) {
+			argument.response.in = argument.response.out;
+			argument.response.in.offset = draw() % 10;
+		} else {
+			argument.response.out.chip[0] = '\0';
+			argument.response.context = draw() % 2;
+			argument.response.cpu = argument.response.context ? draw() % 2 : -1;
+			argument.response.irq_cpu = draw() % 2;
+			argument.response.priority = argument.response.context * 50;
+			argument.response.interval_min_ns = 100000;
+			argument.response.interval_max_ns = 100000 + draw() % 1000000;
+		}
 		request = RTGAUGE_IOC_START_RESPONSE;
+		break;
+	case 4:
+		argument.ends = (struct rtgauge_wire_ends){draw() % 9, draw() % 9};
+		request = draw() % 2 ? RTGAUGE_IOC_JOIN : RTGAUGE_IOC_CUT;
+		break;
+	case 5:
+		argument.wire =
+			(struct rtgauge_wire){.abi = RTGAUGE_KMOD_ABI, .count = draw() % 20};
+		request = RTGAUGE_IOC_START_WIRE;
+		break;
+	case 6:
+		argument.word[0] = 8u << draw() % 8;
+		request = RTGAUGE_IOC_CAPACITY;
+		break;
 	}
 	if (draw() % 8 == 0)
 		place = (void *)(uintptr_t)draw();
@@ -469,14 +501,24 @@ static void hostile_map(int fd)
 			*(uint64_t *)(map + 8 * i) = draw();
 }
 
-/* `count` calls of nonsense to one device, opened anew now and then. */
+/*
+ * `count` calls of nonsense to one device by each of `processes`, which share what was opened; one
+ * alone opens it anew now and then.
+ */
 static int verb_hostile(void)
 {
 	const char *device = text("device", "rtgauge_wire");
-	int fd = open_device(device);
+	int64_t processes = number("processes", 1);
+	bool alone = processes == 1;
+	int fd = open_device(device), worst = 0, status;
 	char buffer[4096];
+	bool child = false;
 
 	random_state = number("seed", 1);
+	for (; processes > 1 && !child; processes--) {
+		child = !fork();
+		random_state += child ? processes : 0;
+	}
 	for (int64_t i = number("count", 1000); i > 0; i--) {
 		switch (draw() % 16) {
 		case 0:
@@ -495,6 +537,8 @@ static int verb_hostile(void)
 			if (kept)
 				munmap(kept, kept_size);
 			kept = NULL;
+			if (!alone)
+				break;
 			close(fd);
 			fd = open_device(device);
 			break;
@@ -502,8 +546,12 @@ static int verb_hostile(void)
 			hostile_ioctl(fd);
 		}
 	}
+	if (child)
+		return 0;
+	while (wait(&status) > 0)
+		worst |= status;
 	printf("calls done\n");
-	return 0;
+	return worst ? 1 : 0;
 }
 
 int main(int argc, char **argv)

@@ -56,6 +56,7 @@ def test_a_probe_stays_with_cobalt(xenomai: str, words: tuple[str, ...]):
     assert counted["values"]["mode_switches"] == 0
     assert not [mark for mark in step["marks"] if mark["name"] == "mode-switches"]
     assert sum(series["count"] + series["missed"] for series in step["series"]) > 0
+    assert not any(left_out["reason"] == "affinity" for left_out in step["cpus_not_measured"])
 
 
 def test_auto_is_cobalt_here_and_the_record_says_so(xenomai: str):
@@ -75,9 +76,55 @@ def test_the_periodic_task_in_kernel_space(xenomai_modules: str, context: str):
     assert step["tool"].startswith("rtgauge-engine-cobalt ")
 
 
+ON_THE_WIRE = [(), ("--space", "kernel", "--context", "irq"), ("--space", "kernel", "--context", "thread")]
+
+
+@pytest.mark.parametrize("name", ["periodic", "response"])
+@pytest.mark.parametrize("where", ON_THE_WIRE, ids=["user", "irq", "thread"])
+def test_over_the_wire_tasks_stay_with_cobalt_and_the_wire_saw_the_same_edges(xenomai_modules: str, name: str, where: tuple[str, ...]):
+    step = probe(xenomai_modules, name, "--path", "wire", *where, *SHORT)
+    (counted,) = results(step, "cokernel")
+    assert counted["values"]["mode_switches"] == 0
+    (wire,) = results(step, "wire")
+    assert wire["values"]["compared"] > 0
+    assert wire["values"]["lost"] == wire["values"]["not_compared"] == 0
+    own, reference = (
+        next(s for s in step["series"] if s["metric"] == metric and s["labels"].get("role") == role)
+        for metric, role in ((("latency", "self"), ("latency", "wire")) if name == "periodic" else (("response", "master"), ("response", "wire")))
+    )
+    assert reference["count"] == own["count"] > 0
+    assert reference["min_ns"] < own["min_ns"]  # the reference ends, and for a response begins, nearer to the line
+    modules = {result["values"]["module"] for result in results(step, "kernel-module")}
+    assert modules == ({f"rtgauge_{name}_cobalt"} if where else set())
+
+
+@pytest.fixture
+def loaded_wire(xenomai_modules: str):
+    """The wire's module, loaded by hand, with the pairs that the probes join."""
+    folder = next(Path(os.environ["RTGAUGE_KMOD"]).rglob("rtgauge_wire_cobalt.ko")).parent
+    for name, parameters in (("rtgauge_core", ""), ("rtgauge_wire_cobalt", "join=0-3,2-1")):
+        with (folder / f"{name}.ko").open("rb") as module:
+            command = f"cat >/tmp/{name}.ko && insmod /tmp/{name}.ko {parameters}"
+            good(rtgauge("lab", "shell", xenomai_modules.removeprefix("lab:"), command, stdin=module))
+    yield xenomai_modules
+    remove = "rmmod rtgauge_wire_cobalt rtgauge_core 2>/dev/null; grep rtgauge /proc/modules; true"
+    wait_until(lambda: on(xenomai_modules, remove) == "", "the modules to be removed")
+
+
+def test_lines_of_an_rtdm_driver_are_named_by_its_chip(loaded_wire: str):
+    """A board's own lines have the interface of those that the wire has."""
+    step = probe(loaded_wire, "response", "--path", "rtdm:rtgauge_wire:0,1,2,3", *SHORT)
+    (counted,) = results(step, "cokernel")
+    assert counted["values"]["mode_switches"] == 0
+    assert step["total"]["count"] > 0
+    assert not results(step, "wire")
+    refused = rtgauge("probe", "response", "--path", "rtdm:rtgauge_wire:0,1,2,30", "--rt", "cobalt", "--target", loaded_wire)
+    assert "there is no /dev/rtdm/rtgauge_wire/gpio30 here" in refused.stderr
+
+
 @pytest.mark.parametrize("context", ["irq", "thread"])
 def test_the_response_task_in_kernel_space_answers_its_own_stimuli(xenomai_modules: str, context: str):
-    step = probe(xenomai_modules, "response", "--space", "kernel", "--context", context, "--interval", "4ms", *SHORT)
+    step = probe(xenomai_modules, "response", "--space", "kernel", "--path", "none", "--context", context, "--interval", "4ms", *SHORT)
     (module,) = results(step, "kernel-module")
     assert module["values"]["module"] == "rtgauge_response_cobalt"
     series = {summary["labels"].get("segment", summary["labels"].get("role")): summary for summary in step["series"]}
@@ -91,9 +138,10 @@ MODULES = "grep rtgauge /proc/modules; true"
 THREADS = "grep rtgauge /proc/xenomai/sched/threads; true"
 
 
+@pytest.mark.parametrize("path", ["none", "wire"])
 @pytest.mark.parametrize("name", ["periodic", "response"])
-def test_a_task_in_the_kernel_has_one_user_and_leaves_nothing_when_that_is_killed(xenomai_modules: str, tmp_path: Path, name: str):
-    words = ("--rt", "cobalt", "--space", "kernel", "--path", "none", "--context", "thread", "--duration", "1h", "--target", xenomai_modules)
+def test_a_task_in_the_kernel_has_one_user_and_leaves_nothing_when_that_is_killed(xenomai_modules: str, tmp_path: Path, name: str, path: str):
+    words = ("--rt", "cobalt", "--space", "kernel", "--path", path, "--context", "thread", "--duration", "1h", "--target", xenomai_modules)
     process = start("probe", name, *words, log=tmp_path / "log")
     wait_until(lambda: "rtgauge-task" in on(xenomai_modules, THREADS), "the task")
     device = f"/dev/rtgauge_{name}_cobalt"
@@ -104,14 +152,14 @@ def test_a_task_in_the_kernel_has_one_user_and_leaves_nothing_when_that_is_kille
 
 
 def test_the_tasks_in_the_kernel_are_loaded_and_removed_again_and_again(xenomai_modules: str):
-    for _ in range(5):
+    for path in ("none", "wire", "none", "wire"):
         for name in ("periodic", "response"):
-            probe(xenomai_modules, name, "--space", "kernel", "--path", "none", "--context", "thread", "--duration", "100ms")
+            probe(xenomai_modules, name, "--space", "kernel", "--path", path, "--context", "thread", "--duration", "100ms")
     assert on(xenomai_modules, MODULES) == ""
 
 
 def test_modules_of_another_abi_are_refused(xenomai_modules: str, tmp_path: Path):
-    for module in Path(os.environ["RTGAUGE_KMOD"]).glob("*.ko"):
+    for module in Path(os.environ["RTGAUGE_KMOD"]).rglob("*.ko"):
         (tmp_path / module.name).write_bytes(module.read_bytes().replace(b"rtgauge_abi=1", b"rtgauge_abi=9"))
     words = ("probe", "response", "--rt", "cobalt", "--space", "kernel", "--target", xenomai_modules)
     assert "has ABI 9, and this rtgauge needs ABI 1" in error_line(rtgauge(*words, env={"RTGAUGE_KMOD": str(tmp_path)}), 3)
@@ -164,10 +212,11 @@ def test_locks_against_inversion(xenomai: str):
         (("wakeup", "--policy", "deadline"), "Cobalt has no --policy deadline"),
         (("wakeup", "--space", "kernel"), "Cobalt has no --space kernel"),
         (("wakeup", "--explain"), "Cobalt has no --explain:"),
-        (("response", "--path", "loop:pipe"), "on a co-kernel there is loop:mqueue"),
+        (("response", "--path", "loop:pipe"), "on a co-kernel there are loop:mqueue, wire and rtdm:CHIP:LINES"),
+        (("response", "--path", "rtdm:rtgauge_wire:0,1"), "--role both needs the lines OUT,IN,SLAVE_OUT,SLAVE_IN"),
         (("response", "--trace-parts"), "Cobalt has no --trace-parts:"),
     ],
-    ids=["method", "lock", "policy", "space", "explain", "path", "trace-parts"],
+    ids=["method", "lock", "policy", "space", "explain", "path", "lines", "trace-parts"],
 )
 def test_what_cobalt_lacks_is_refused_before_anything_runs(xenomai: str, words: tuple[str, ...], message: str):
     refused = rtgauge("probe", *words, "--rt", "cobalt", "--target", xenomai)

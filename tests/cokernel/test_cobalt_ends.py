@@ -65,6 +65,12 @@ def test_a_killed_engine_leaves_nothing(xenomai: str, tmp_path: Path, words: tup
         end(run)
 
 
+@pytest.mark.parametrize("name", ["periodic", "response"])
+@pytest.mark.parametrize("space", ["user", "kernel"])
+def test_a_killed_engine_on_the_wire_leaves_nothing(xenomai_modules: str, tmp_path: Path, name: str, space: str):
+    test_a_killed_engine_leaves_nothing(xenomai_modules, tmp_path, (name, *LONG, "--path", "wire", "--space", space))
+
+
 def test_a_power_cut_leaves_nothing_and_the_next_run_measures(xenomai: str, tmp_path: Path):
     before = on_guest(xenomai, LEFT)
     log = tmp_path / "log"

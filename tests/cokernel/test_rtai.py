@@ -177,3 +177,63 @@ def test_what_rtai_lacks_is_refused(rtai: str):
     refused = rtgauge("probe", "semaphore", "--method", "signal", "--rt", "rtai", "--target", rtai, timeout=600)
     assert refused.returncode
     assert "RTAI has no --method signal" in refused.stderr
+
+
+DEFAULTS = """
+[defaults]
+rt = "rtai"
+rtai-latency = "1us,1us"
+load = "cpu"
+duration = "2s"
+[[step]]
+"""
+WAKEUP = f'{DEFAULTS}probe = "wakeup"\ninterval = "2ms"\n'
+SWITCH = f'{DEFAULTS}probe = "switch"\n'
+IN_KERNEL = f'{DEFAULTS}probe = "periodic"\nspace = "kernel"\npath = "none"\nperiod = "4ms"\n'
+
+
+def cross_checked(target: str, tool: str, steps: str, folder: Path) -> list[dict[str, Any]]:
+    """The steps that RTAI's own program measured. Skips the test where RTAI does not have it."""
+    plan = folder / "plan.toml"
+    plan.write_text(steps)
+    done = good(rtgauge("run", plan, "--cross-check", tool, "--target", target, "--out", folder / "out", "--json", timeout=900))
+    document = json.loads(done.stdout)
+    if document["run"]["left_out"]:
+        pytest.skip(document["run"]["left_out"][0]["reason"])
+    assert loaded(target) == set()
+    return [step for step in document["steps"] if step["key"]["tool"] == tool]
+
+
+def test_rtais_latency_measures_the_same(rtai: str, tmp_path: Path):
+    (step,) = cross_checked(rtai, "rtai-latency", WAKEUP, tmp_path)
+    assert (step["key"]["probe"], step["parameters"]["space"]) == ("wakeup", "user")
+    assert step["total"]["count"] > 0
+    assert not any(mark["name"] == "period-assumed" for mark in step["marks"])
+
+
+def test_rtais_latency_in_the_kernel_measures_with_the_period_of_the_step(rtai_modules: str, tmp_path: Path):
+    (step,) = cross_checked(rtai_modules, "rtai-latency", IN_KERNEL, tmp_path)
+    assert (step["parameters"]["space"], step["parameters"]["interval_ns"]) == ("kernel", 2_000_000)
+    assert step["total"]["count"] > 0
+
+
+def test_rtais_switches_measure_the_same(rtai: str, tmp_path: Path):
+    (step,) = cross_checked(rtai, "rtai-switches", SWITCH, tmp_path)
+    assert {result["labels"]["by"] for result in step["results"]} == {"susp/res", "sem sig/wait", "rpc/rcv-ret"}
+
+
+def test_ctrl_c_while_rtais_latency_measures_leaves_no_module_and_no_task(rtai: str, tmp_path: Path):
+    plan = tmp_path / "plan.toml"
+    plan.write_text(WAKEUP)
+    words = ("run", plan, "--duration", "5s", "--cross-check", "rtai-latency", "--target", rtai, "--out", tmp_path / "out")
+    process = start(*words, log=tmp_path / "log")
+    name = rtai.removeprefix("lab:")
+    try:
+        measuring = f'until grep -q "{SLEEPING}" /proc/rtai/scheduler && grep -q "^rtai_mbx " /proc/modules; do sleep 0.1; done'
+        good(rtgauge("lab", "shell", name, measuring, timeout=900))
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=600)
+    finally:
+        end(process)
+    assert loaded(rtai) == set()
+    assert probe(rtai, "switch", *SHORT)["series"][0]["count"] > 0

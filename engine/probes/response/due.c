@@ -34,3 +34,15 @@ void due_end(const struct due *due, int64_t *next_ns, int64_t now_ns, struct mas
 {
 	take_until(due, next_ns, now_ns, &counts[0].not_made, &counts[1].not_made);
 }
+
+void due_feed_skipped(struct series *series, const struct stimulus *stimulus, int64_t interval_ns,
+		      struct json *j)
+{
+	int64_t over_ns = stimulus->first_skipped_ns + stimulus->skipped * interval_ns;
+
+	for (int64_t i = 0; i < stimulus->skipped; i++) {
+		int64_t due_ns = stimulus->first_skipped_ns + i * interval_ns;
+
+		series_miss_timed(series, due_ns, over_ns - due_ns, j);
+	}
+}

@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+#include "base/series.h"
+
 /* What a stimulus leaves. */
 struct stimulus {
 	int64_t sent_ns, back_ns;	   /* back_ns MASTER_LOST: no answer came */
@@ -29,6 +31,10 @@ struct due {
  * over. Sets its first_skipped_ns and skipped, counts (warm-up, measured), and moves *next_ns on. */
 void due_pass(const struct due *due, struct stimulus *stimulus, int64_t *next_ns, int64_t over_ns,
 	      struct master_counts counts[2]);
+
+/* Feeds the series with those that were skipped while this stimulus was not over: missed. */
+void due_feed_skipped(struct series *series, const struct stimulus *stimulus, int64_t interval_ns,
+		      struct json *j);
 
 /* The master comes at now_ns, where none is made any more: those due since *next_ns were not made. */
 void due_end(const struct due *due, int64_t *next_ns, int64_t now_ns, struct master_counts counts[2]);

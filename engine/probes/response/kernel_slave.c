@@ -14,8 +14,9 @@ int kernel_slave_open(struct kernel_slave *slave, const struct path_kernel_end *
 	enum rtgauge_context context = (enum rtgauge_context)role_options.context;
 	bool own_thread = context == RTGAUGE_CONTEXT_THREAD, alone = !end->in.chip[0];
 	/* The interrupts of many chips cannot be moved: where nobody chose a CPU it stays where it is. */
-	bool chosen =
-		from_wire || alone || role_options.slave_cpu >= 0 || cpuset_count(&harness_options.cpus);
+	bool moves = alone || !RUNTIME_IS_COKERNEL; /* a co-kernel's wire has it on the CPU of the edge */
+	bool chosen = moves && (from_wire || alone || role_options.slave_cpu >= 0 ||
+				cpuset_count(&harness_options.cpus));
 	int status = kmod_open(&slave->device, RUNTIME_MODULE("rtgauge_response"));
 
 	if (status)

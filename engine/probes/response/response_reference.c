@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "probes/response/response_reference.h"
 
-#include "probes/response/responses.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
 #include "signal/wire.h"
@@ -50,7 +49,7 @@ static void miss(struct response_reference *r, const struct stimulus *stimulus, 
 {
 	if (stimulus->back_ns == MASTER_LOST)
 		series_miss_timed(&r->series[WIRE_RESPONSE], stimulus->sent_ns, r->timeout_ns, j);
-	responses_feed_skipped(&r->series[WIRE_RESPONSE], stimulus, r->interval_ns, j);
+	due_feed_skipped(&r->series[WIRE_RESPONSE], stimulus, r->interval_ns, j);
 }
 
 static void take_oldest(struct response_reference *r, struct json *j)

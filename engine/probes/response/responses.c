@@ -6,18 +6,6 @@
 
 #define NOTE_TRIES 20
 
-void responses_feed_skipped(struct series *series, const struct stimulus *stimulus, int64_t interval_ns,
-			    struct json *j)
-{
-	int64_t over_ns = stimulus->first_skipped_ns + stimulus->skipped * interval_ns;
-
-	for (int64_t i = 0; i < stimulus->skipped; i++) {
-		int64_t due_ns = stimulus->first_skipped_ns + i * interval_ns;
-
-		series_miss_timed(series, due_ns, over_ns - due_ns, j);
-	}
-}
-
 static void feed(struct responses *r, const struct master *master, const struct stimulus *stimulus,
 		 int64_t timeout_ns, struct json *j)
 {
@@ -25,7 +13,7 @@ static void feed(struct responses *r, const struct master *master, const struct 
 		series_miss_timed(r->series, stimulus->sent_ns, timeout_ns, j);
 	else
 		series_feed_timed(r->series, stimulus->sent_ns, stimulus->back_ns - stimulus->sent_ns, j);
-	responses_feed_skipped(r->series, stimulus, master->due.interval_ns, j);
+	due_feed_skipped(r->series, stimulus, master->due.interval_ns, j);
 	if (r->reference)
 		response_reference_add(r->reference, stimulus, j);
 }

@@ -24,10 +24,6 @@ struct responses {
 void responses_take_stimuli(struct responses *r, struct master *master, struct slave *slave,
 			    int64_t timeout_ns, struct json *j);
 
-/* The stimuli of a fixed interval that were due while this one was not over: missed. */
-void responses_feed_skipped(struct series *series, const struct stimulus *stimulus, int64_t interval_ns,
-			    struct json *j);
-
 /* The same for a slave alone: from the edge that it saw to its answer. */
 void responses_take_answers(struct responses *r, struct slave *slave, struct json *j);
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <xenomai/init.h>
 
+#include "base/cpuset.h"
 #include "base/error.h"
 #include "rt/clock.h"
 #include "rt/lacking.h"
@@ -107,14 +108,19 @@ int runtime_join(void)
 	static char *const name[] = {(char *)"rtgauge-engine-cobalt", NULL};
 	struct sigaction debug = {.sa_sigaction = on_sigdebug, .sa_flags = SA_SIGINFO};
 	char *const *argv = name;
+	struct cpuset affinity;
+	bool known;
 	int argc = 1;
 
 	if (joined)
 		return 0;
 	joined = beginning = true;
 	atexit(left_early);
+	known = cpuset_allowed(&affinity);
 	xenomai_init(&argc, &argv);
 	beginning = false;
+	if (known)
+		cpuset_pin(&affinity); /* Cobalt pins a thread that joins to the CPU it is on */
 	sigemptyset(&debug.sa_mask);
 	sigaction(SIGDEBUG, &debug, NULL);
 	return 0;
