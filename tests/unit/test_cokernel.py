@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -19,7 +20,7 @@ from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.model import StepKey
-from rtgauge.runner.cross_check import switchtest_argv, xenomai_argv
+from rtgauge.runner.cross_check import check, switchtest_argv, xenomai_argv
 from rtgauge.runner.engine_start import check_engine_starts
 from rtgauge.runner.runtime_choice import choose_runtime
 from rtgauge.target.engine_path import cokernel_engine
@@ -28,6 +29,7 @@ from tests.support.local_target import LocalTarget
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rtgauge.runner.context import RunContext
     from rtgauge.target.target import Target
 
 CAPTURED = Path(__file__).parents[1] / "data" / "cokernels"
@@ -148,6 +150,19 @@ def test_what_xenomais_latency_cannot_measure_is_refused(key: StepKey, cpus: lis
         xenomai_argv("latency", key, cpus)
 
 
+def test_what_a_tool_cannot_measure_is_refused_before_a_run():
+    class Guest:
+        def which(self, place: str) -> str | None:
+            return place if place.startswith("/usr/xenomai/") else None
+
+    context = cast("RunContext", SimpleNamespace(isolated=[1], target=Guest()))
+    checked = step(cpu=None).model_copy(update={"tool": "xenomai-latency"})
+    check(checked, context)
+    halves = normalise(PROBES["periodic"], {"rt": "cobalt", "space": "kernel", "path": "none"}, "x")
+    with pytest.raises(InputError, match=r"its period is whole us \(periodic under idle\); change that step"):
+        check(checked.model_copy(update={"probe": "periodic", "parameters": halves}), context)
+
+
 @pytest.mark.parametrize(("context", "mode"), [("thread", "1"), ("irq", "2")])
 def test_in_kernel_space_xenomais_latency_measures_a_task_or_the_timers_handler(context: str, mode: str):
     written = {"rt": "cobalt", "space": "kernel", "path": "none", "context": context, "period": "4ms", "cycles": 900}
@@ -201,13 +216,13 @@ def test_hostile_outputs_of_switchtest(text: str):
         assert parse_switchtest(enumerate(text.splitlines(), 1), "x").results
 
 
-@pytest.mark.parametrize(("tool", "checked"), [("xenomai-latency", "cobalt"), ("cyclictest", "linux")])
+@pytest.mark.parametrize(("tool", "checked"), [("xenomai-latency", "cobalt"), ("rtai-latency", "rtai"), ("cyclictest", "linux")])
 def test_a_tool_checks_what_it_can_measure(tmp_path: Path, tool: str, checked: str):
     plan = tmp_path / "plan.toml"
-    plan.write_text('[matrix]\nprobe = "wakeup"\nrt = ["linux", "cobalt"]\n')
+    plan.write_text('[matrix]\nprobe = "wakeup"\nrt = ["linux", "cobalt", "rtai"]\n')
     steps = load_plan(str(plan), Overrides(cross_check=tool)).steps
     assert [key.rt for key in steps if key.tool == tool] == [checked]
-    assert len(steps) == 3
+    assert len(steps) == 4
 
 
 class EngineTarget(LocalTarget):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Another tool measures the same step, into the same record (as Adam et al. 2021, sec. 4.5, do): cyclictest, rtla's timerlat, or one of Xenomai's own."""
+"""Another tool measures the same step, into the same record (as Adam et al. 2021, sec. 4.5, do): cyclictest, rtla's timerlat, or one of
+Xenomai's or RTAI's own."""
 
 from __future__ import annotations
 
@@ -11,12 +12,15 @@ from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.probe import registry as probes
 from rtgauge.record.model import LeftOut, LoadReport, Mark, Severity, Step, StepKey
 from rtgauge.runner.context import Abandoned, RunContext, now_utc
+from rtgauge.runner.deploy_live import with_measuring_module
+from rtgauge.runner.rtai_programs import LATENCY as RTAI_LATENCY
+from rtgauge.runner.rtai_programs import RTAIS, places, program_folder, rtai_argv
 from rtgauge.runner.step import load_marks, start_load
 from rtgauge.system.changes import CHANGE_PATHS, changes
 from rtgauge.system.changes import marks as change_marks
 from rtgauge.system.cokernel_needs import XENOMAI_PREFIXES
 from rtgauge.target.target import Target
-from rtgauge.units import NS_PER_S, NS_PER_UNIT, format_cpu_list, parse_cpu_list
+from rtgauge.units import NS_PER_S, NS_PER_UNIT, format_cpu_list, format_duration, parse_cpu_list
 
 if TYPE_CHECKING:
     from rtgauge.importers.measurement import Measurement
@@ -46,6 +50,11 @@ def left_out(tool: str, target: Target, *, in_kernel: bool = False) -> LeftOut |
         driver = TIMERBENCH if in_kernel else "/dev/rtdm/switchtest" if tool == SWITCHTEST else None
         if driver is not None and target.read([driver])[driver].get("error") == "ENOENT":
             return LeftOut(what=what, reason=f"there is no {driver}", remedy=f"boot a kernel with {DRIVERS[driver]}")
+        return None
+    if tool in RTAIS:
+        if program_folder(target, tool, in_kernel=in_kernel) is None:
+            remedy = f"install RTAI's testsuite, to be found as {' or '.join(places(target, tool, in_kernel=in_kernel))}"
+            return LeftOut(what=what, reason=f"RTAI's {RTAIS[tool]} is not installed", remedy=remedy)
         return None
     if target.which(tool) is None:
         return LeftOut(what=what, reason=f"the program {tool} is not installed", remedy=f"apt-get install {PACKAGES[tool]}")
@@ -83,9 +92,7 @@ def _seconds(key: StepKey) -> int:
 
 
 def _interval_ns(key: StepKey) -> int | None:
-    """Between two releases; None where nothing is released."""
-    pace = probes.get(key.probe).pace
-    return None if pace is None else key.parameters[pace.period] // pace.activations
+    return probes.get(key.probe).interval_ns(key.parameters)
 
 
 def cyclictest_argv(key: StepKey, cpus: list[int], result: str | Path) -> list[str]:
@@ -108,9 +115,11 @@ def rtla_argv(key: StepKey, cpus: list[int]) -> list[str]:
     policy = {"fifo": f"f:{p['priority']}", "rr": f"r:{p['priority']}", "other": "o:0"}[p["policy"]]
     # By default it leaves C-states on, which cyclictest and the engine keep off.
     latency = ["--dma-latency", str(p["dma_latency_us"])] if 0 <= p["dma_latency_us"] <= RTLA_LATENCY_US else []
+    # A step in user space has no latency of an interrupt to compare it with.
+    contexts = ["--no-irq"] if key.space == "user" else []
     return [
         "rtla", "timerlat", "hist", "-c", format_cpu_list(cpus), "-p", str(max(1, p["interval_ns"] // NS_PER_UNIT["us"])), "-P", policy,
-        "-d", f"{_seconds(key)}s", "-b", "1", "-E", str(HISTOGRAM_US), "--no-irq", *latency,
+        "-d", f"{_seconds(key)}s", "-b", "1", "-E", str(HISTOGRAM_US), *contexts, *latency,
     ]  # fmt: skip
 
 
@@ -149,10 +158,24 @@ def _argv(key: StepKey, target: Target, cpus: list[int], result: str) -> list[st
         return cyclictest_argv(key, cpus, result)
     if key.tool == "rtla":
         return rtla_argv(key, cpus)
+    if key.tool in RTAIS:
+        in_kernel = key.space == "kernel"
+        place = program_folder(target, key.tool, in_kernel=in_kernel)
+        if place is None:
+            raise MeasureError(f"{key.tool} is no longer there")
+        return rtai_argv(key.tool, place, _seconds(key), in_kernel=in_kernel)
     program = _xenomais(key.tool, target)
     if program is None:
         raise MeasureError(f"{key.tool} is no longer there")
     return xenomai_argv(program, key, cpus) if key.tool == LATENCY else switchtest_argv(program, key, cpus[:1] if key.parameters["cpu"] is None else cpus)
+
+
+def check(key: StepKey, context: RunContext) -> None:
+    """Raises InputError for a step that its tool cannot measure with these parameters on these CPUs, such as an interval that it does not have."""
+    try:
+        _argv(key, context.target, _cpus(key, context), "")
+    except InputError as error:
+        raise InputError(f"{error} ({key.probe} under {key.load}); change that step, or leave the cross-check out") from None
 
 
 def _run(key: StepKey, context: RunContext, folder: Path) -> Measurement:
@@ -160,6 +183,7 @@ def _run(key: StepKey, context: RunContext, folder: Path) -> Measurement:
     from rtgauge.importers.foreign_file import json_document, lines
     from rtgauge.importers.latency_table import parse_screen
     from rtgauge.importers.rt_tests import parse_json
+    from rtgauge.importers.rtai_testsuite import parse_rtai_latency, parse_rtai_switches
     from rtgauge.importers.rtla import parse_rtla
     from rtgauge.importers.switchtest import parse_switchtest
 
@@ -185,6 +209,8 @@ def _run(key: StepKey, context: RunContext, folder: Path) -> Measurement:
     target.fetch(folder)
     if key.tool == LATENCY:
         return parse_screen(lines(output), str(output), "xenomai latency", "latency")
+    if key.tool in RTAIS:
+        return (parse_rtai_latency if key.tool == RTAI_LATENCY else parse_rtai_switches)(lines(output), str(output))
     if key.tool == SWITCHTEST:
         return parse_switchtest(lines(output), str(output))
     return parse_json(json_document(result), str(result)) if key.tool == "cyclictest" else parse_rtla(lines(output), str(output))
@@ -204,7 +230,8 @@ def measure(step_id: str, key: StepKey, context: RunContext, folder: Path) -> tu
     try:
         context.progress.phase(f"{key.tool} measures")
         begin_ns = target.monotonic_ns()
-        measurement = _run(key, context, folder)
+        with with_measuring_module(key, context):
+            measurement = _run(key, context, folder)
         end_ns = target.monotonic_ns()
     finally:
         if load is not None:
@@ -218,7 +245,16 @@ def measure(step_id: str, key: StepKey, context: RunContext, folder: Path) -> tu
         load=report,
         started=started,
         ended=now_utc(),
-        interval_ns=_interval_ns(key),
-        marks=[note, *load_marks(report), *change_marks(changed, _cpus(key, context))],
+        interval_ns=None if key.tool in RTAIS else _interval_ns(key),
+        marks=[note, *_other_period(key, measurement), *load_marks(report), *change_marks(changed, _cpus(key, context))],
     )
     return step.model_copy(update={"end_reason": "count", "start_ns": begin_ns, "end_ns": end_ns, "changes": changed}), windows
+
+
+def _other_period(key: StepKey, measurement: Measurement) -> list[Mark]:
+    """RTAI's latency in user space measures with the period that it was compiled with."""
+    own, others = _interval_ns(key), {series.interval_ns for series in measurement.series}
+    if key.tool not in RTAIS or own is None or own in others:
+        return []
+    told = ", ".join(format_duration(period) for period in others if period is not None)
+    return [Mark(name="other-period", severity=Severity.NOTE, detail=f"{key.tool} measures every {told}, the step every {format_duration(own)}")]

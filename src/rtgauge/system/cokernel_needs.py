@@ -30,7 +30,9 @@ DRIVERS = {
 }
 """Xenomai's own devices below DEVICES -> what they are for."""
 DEV, SHARED = "/dev", "rtai_shm"
-PATHS = [LOCKS, DEVICES, *LIBRARIES, LIST, DISABLED, STATUS, DEV, PIPELINE, *FOLDERS, *rt_core.PATHS]
+TESTSUITES = tuple(f"{folder.removesuffix('/modules')}/{suite}" for folder in FOLDERS for suite in ("testsuite", "testsuite/user/latency"))
+"""Folders in which RTAI has its latency and display."""
+PATHS = [LOCKS, DEVICES, *LIBRARIES, LIST, DISABLED, STATUS, DEV, PIPELINE, *FOLDERS, *TESTSUITES, *rt_core.PATHS]
 
 
 @dataclass(frozen=True)
@@ -117,4 +119,11 @@ def _rtai_needs(read: Files, files: Mapping[str, Any]) -> list[Need]:
         Need("rtai", f"modules may be loaded ({DISABLED})", loaded or read.text(DISABLED) == "0", "CONFIG_MODULES in the kernel, and modules_disabled 0"),
         Need("rtai", "root", _ids(read, "Uid")[1:2] == ["0"], "RTAI takes threads of root only"),
         Need("rtai", f"RTAI's device {DEV}/{SHARED}, once it is loaded", not loaded or SHARED in _listed(files, DEV), "devtmpfs on /dev"),
+        Need(
+            "rtai",
+            f"RTAI's latency and display, in {' or '.join(TESTSUITES)}",
+            any({"latency", "display"} <= set(_listed(files, folder)) for folder in TESTSUITES),
+            "what RTAI's make install put there, below --overlay",
+            "--cross-check rtai-latency",
+        ),
     ]

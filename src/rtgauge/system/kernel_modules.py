@@ -28,7 +28,7 @@ ABI = "1"
 """RTGAUGE_KMOD_ABI of kmod/rtgauge_kmod.h; the engine compares it with the loaded module's, too."""
 CORE = "rtgauge_core"
 OWN = "RTGAUGE_KMOD"
-"""A folder of modules that somebody has built, and signed where that is needed."""
+"""A folder of modules that somebody has built, and signed where that is needed; those of several kernels are in folders of it, by their release."""
 BUILD_S = 300.0
 
 RELEASE = "/proc/sys/kernel/osrelease"
@@ -110,10 +110,11 @@ def modules_for(target: Target, names: Sequence[str], say: Callable[[str], None]
 def _own(folder: Path, kernel: Kernel, names: Sequence[str]) -> dict[str, Path]:
     """The modules of a folder, compared with the kernel. Raises NoModules."""
     again = f"build them for this kernel: make -C kmod KDIR=HEADERS, with the headers of {kernel.release}"
-    files = {name: folder / f"{name}.ko" for name in names}
+    here = folder / kernel.release if (folder / kernel.release).is_dir() else folder
+    files = {name: here / f"{name}.ko" for name in names}
     for path in files.values():
         if not path.is_file():
-            raise NoModules(f"{OWN} names {folder}, where there is no {path.name}", again)
+            raise NoModules(f"{OWN} names {folder}, and in {here} there is no {path.name}", again)
         words = module_information(module_content(path))
         built_for, abi = words.get("vermagic", "").partition(" ")[0], words.get("rtgauge_abi", "")
         if abi != ABI:
@@ -227,13 +228,11 @@ def _build_for_guest(target: Target, kernel: Kernel, sources: Path, folder: Path
                 f"Debian has no headers any more, or none at all, for the kernel {kernel.release} of {target.name}",
                 f"rebuild the guest with Debian's newest kernel: rtgauge lab build {name} --fresh; of a kernel of your own name the modules' folder: {OWN}=DIR",
             )
-        modules, _ = tree.make(kernel.release, sources)
+        tree.make(kernel.release, sources, folder)
     except NoModules:
         raise
     except MeasureError as error:
         raise NoModules("the kernel modules for the guest could not be built", str(error)) from None
-    for path in modules:
-        shutil.copyfile(path, folder / path.name)
 
 
 def refusal(error: str, file: str, kernel: Kernel) -> NoModules:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.system.kernel_modules import LIST, Kernel, NoModules
@@ -13,9 +14,9 @@ if TYPE_CHECKING:
     from rtgauge.target.target import Target
 
 NEEDED = ("rtai_hal", "rtai_sched")
-"""In the order of loading."""
-SOMETIMES = ("rtai_sem",)
-"""Part of rtai_sched, unless RTAI was configured to have it apart."""
+ORDER = ("rtai_hal", "rtai_malloc", "rtai_sched", "rtai_sem", "rtai_mbx", "rtai_msg", "rtai_fifos", "latency_rt")
+"""In which they are loaded. All that RTAI has are part of rtai_hal and rtai_sched, unless it was configured to have them apart."""
+ALWAYS = ("rtai_hal", "rtai_malloc", "rtai_sched", "rtai_sem")
 FOLDERS = ("/usr/realtime/modules", "/opt/rtai/modules")
 """RTAI's own default prefix, and the usual other one."""
 CONFIG = "rtai-config"
@@ -23,28 +24,36 @@ CONFIG_S = 10.0
 PIPELINE = "/proc/ipipe/version"
 
 
-def rtai_modules(target: Target, calibration: tuple[int, int] | None) -> list[str]:
-    """What has to be loaded for RTAI on this target, as `FILE PARAMETERS`; nothing where its scheduler is loaded.
+def rtai_modules(target: Target, calibration: tuple[int, int] | None, more: Mapping[str, str] = MappingProxyType({})) -> list[str]:
+    """What has to be loaded for RTAI on this target, as `FILE PARAMETERS`; nothing where all is loaded.
 
-    `calibration`: by how much (ns) its timers fire early in user and in kernel space; None: RTAI calibrates itself. Raises NoModules.
+    `calibration`: by how much (ns) its timers fire early in user and in kernel space; None: RTAI calibrates itself. `more`: further modules, where they are
+    apart from the scheduler -> their parameters. Raises NoModules.
     """
     listed = target.read([LIST])[LIST]
     loaded = {line.split(" ")[0] for line in str(listed.get("text", "")).splitlines()}
-    if loaded.issuperset(NEEDED):
+    if loaded.issuperset((*NEEDED, *more)):
         return []
     Kernel.of(target)
     if "text" not in target.read([PIPELINE])[PIPELINE]:
         raise NoModules(f"this kernel is not RTAI's: it has no I-pipe ({PIPELINE})", "boot the one that RTAI was built for, or leave rt rtai out")
+    wanted = [*more] if loaded.issuperset(NEEDED) else [*ALWAYS, *more]
     folder, there = _folder(target)
-    missing = [name for name in (*NEEDED, *(name for name in SOMETIMES if f"{name}.ko" in there)) if name not in loaded]
-    return [f"{folder}/{name}.ko{_parameters(name, calibration)}" for name in missing]
+    missing = [name for name in ORDER if name in wanted and f"{name}.ko" in there and name not in loaded]
+    parameters = {**more, "rtai_sched": _parameters(calibration)}
+    return [f"{folder}/{name}.ko {parameters.get(name, '')}".rstrip() for name in missing]
+
+
+def module_folders(target: Target) -> list[str]:
+    """Where RTAI's modules may be on the target: where its rtai-config says, then the usual places."""
+    config = target.which(CONFIG)
+    told = target.run([config, "--module-dir"], CONFIG_S).stdout.strip() if config is not None else ""
+    return [*([told] if told.startswith("/") and "\n" not in told else []), *FOLDERS]
 
 
 def _folder(target: Target) -> tuple[str, list[str]]:
     """Where they are on the target, and the files there. Raises NoModules."""
-    config = target.which(CONFIG)
-    told = target.run([config, "--module-dir"], CONFIG_S).stdout.strip() if config is not None else ""
-    folders = [*([told] if told.startswith("/") and "\n" not in told else []), *FOLDERS]
+    folders = module_folders(target)
     listed = target.read(folders)
     for folder in folders:
         there = list(listed.get(folder, {}).get("directory", []))
@@ -56,11 +65,12 @@ def _folder(target: Target) -> tuple[str, list[str]]:
     )
 
 
-def _parameters(name: str, calibration: tuple[int, int] | None) -> str:
-    if name != "rtai_sched" or calibration is None:
+def _parameters(calibration: tuple[int, int] | None) -> str:
+    """Those of rtai_sched."""
+    if calibration is None:
         return ""
     user_ns, kernel_ns = (max(number, 1) for number in calibration)  # 0 would mean: calibrate
-    return f" kernel_latency={kernel_ns} user_latency={user_ns}"
+    return f"kernel_latency={kernel_ns} user_latency={user_ns}"
 
 
 def calibration_for(parameters: Mapping[str, Any], facts: Mapping[str, Any]) -> tuple[int, int] | None:

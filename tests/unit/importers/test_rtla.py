@@ -180,8 +180,9 @@ def test_the_other_tools_get_the_same_settings(tmp_path: Path):
     for part in ("-t 3", "-a 0,2-3", "-i 200", "-l 15000", "-p 77", "--policy rr", "-m", "--latency=0", "-d 0"):
         assert part in words
     words = " ".join(rtla_argv(step, [0, 2, 3]))
-    for part in ("timerlat hist", "-c 0,2-3", "-p 200", "-P r:77", "-d 3s", "--dma-latency 0"):
+    for part in ("timerlat hist", "-c 0,2-3", "-p 200", "-P r:77", "-d 3s", "--no-irq", "--dma-latency 0"):
         assert part in words
+    assert "--no-irq" not in rtla_argv(key(space="kernel"), [0])
 
 
 def test_kernel_space_is_not_checked_by_cyclictest():

@@ -15,6 +15,7 @@ RTAI: dict[str, Any] = {
     "/proc/sys/kernel/modules_disabled": {"text": "0\n"},
     "/proc/self/status": {"text": "Name:\trtgauge-engine\nUid:\t0\t0\t0\t0\n"},
     "/opt/rtai/modules": {"directory": ["rtai_hal.ko", "rtai_sched.ko"]},
+    "/opt/rtai/testsuite": {"directory": ["display", "latency", "run"]},
 }
 COBALT: dict[str, Any] = {
     "/proc/locks": {"text": ""},
@@ -61,6 +62,11 @@ def test_what_only_some_commands_need_is_told_apart() -> None:
     lacking = [need for need in needs({**COBALT, "/dev/rtdm": {"directory": ["memdev-private"]}}) if need.cokernel == "cobalt" and not need.met]
     assert [need.only_for for need in lacking] == ["probe calibrate", "--cross-check xenomai-latency in kernel space", "--cross-check xenomai-switchtest"]
     assert all("CONFIG_XENO_DRIVERS_" in need.remedy for need in lacking)
+
+
+def test_rtais_own_programs_are_for_a_cross_check_only() -> None:
+    (lacking,) = [need for need in needs({**RTAI, "/opt/rtai/testsuite": {"directory": ["run"]}}) if need.cokernel == "rtai" and not need.met]
+    assert lacking.only_for == "--cross-check rtai-latency"
 
 
 @pytest.mark.parametrize("prefix", ["/opt/xenomai", "/usr/local"])

@@ -172,6 +172,14 @@ def test_modules_of_ones_own_that_fit_are_taken(tmp_path: Path, monkeypatch: pyt
     assert find(Board(dict(PLAIN)), ["rtgauge_wire"]) == [str(tmp_path / "rtgauge_wire.ko")]
 
 
+def test_modules_of_ones_own_are_those_of_the_kernel_where_there_are_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RTGAUGE_KMOD", str(tmp_path))
+    for release in (RELEASE, "5.4.301"):
+        (tmp_path / release).mkdir()
+        module(tmp_path / release, "rtgauge_wire", {"vermagic": f"{release} SMP preempt", "rtgauge_abi": ABI})
+    assert find(Board(dict(PLAIN)), ["rtgauge_wire"]) == [str(tmp_path / RELEASE / "rtgauge_wire.ko")]
+
+
 @pytest.mark.parametrize(
     ("error", "signed_only", "says"),
     [

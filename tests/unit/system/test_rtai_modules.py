@@ -44,6 +44,16 @@ def test_the_missing_one_is_loaded_with_the_calibration() -> None:
     assert found(board, (2000, 0)) == [f"{OPT}/rtai_sched.ko kernel_latency=1 user_latency=2000"]
 
 
+def test_further_modules_are_loaded_where_they_are_apart() -> None:
+    board = RtaiBoard(KERNEL, {OPT: [*FILES, "rtai_mbx.ko", "latency_rt.ko"]})
+    more = {"rtai_msg": "", "rtai_mbx": "", "latency_rt": "period=9"}
+    base = [f"{OPT}/rtai_hal.ko", f"{OPT}/rtai_sched.ko kernel_latency=2 user_latency=1"]
+    own = [f"{OPT}/rtai_mbx.ko", f"{OPT}/latency_rt.ko period=9"]
+    assert rtai_modules(board, (1, 2), more) == [*base, *own]  # pyright: ignore[reportArgumentType]
+    loaded = RtaiBoard({**KERNEL, "/proc/modules": "rtai_sched 237568 0\nrtai_hal 434176 1 rtai_sched\n"}, {OPT: [*FILES, "rtai_mbx.ko", "latency_rt.ko"]})
+    assert rtai_modules(loaded, (1, 2), more) == own  # pyright: ignore[reportArgumentType]
+
+
 def test_rtai_config_goes_before_the_usual_folders() -> None:
     board = RtaiBoard(KERNEL, {OPT: FILES, "/srv/rtai/modules": [*FILES, "rtai_sem.ko"]})
     assert found(board) == [f"{OPT}/rtai_hal.ko", f"{OPT}/rtai_sched.ko"]
