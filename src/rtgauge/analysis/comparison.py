@@ -6,21 +6,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pydantic import Field
-
 from rtgauge.analysis import bootstrap, chi_square, extreme_value
 from rtgauge.analysis.comparison_conclusion import conclude
+from rtgauge.analysis.comparison_document import (
+    Comparison,
+    Pair,
+    QuantileDifference,
+    Selection,
+    SideFigures,
+    TailAssumption,
+    TailEstimate,
+    TailLevel,
+    Test,
+)
 from rtgauge.analysis.differing_settings import differences
 from rtgauge.analysis.effect_size import cramers_v, wasserstein
 from rtgauge.record.histogram import lower_ns, signed_bin_of, upper_ns
-from rtgauge.record.model import Distribution, Model, Severity, Verdict
+from rtgauge.record.model import Distribution
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from rtgauge.analysis.sides import Side
-
-SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -32,136 +39,6 @@ class Options:
     scale: chi_square.Scale = chi_square.Scale.PERCENT
     intervals: bool = True
     tails: bool = True
-
-
-class SideFigures(Model):
-    """The figures of one side, as measured and with missed activations filled in."""
-
-    label: str
-    record: str
-    steps: list[str]
-    traits: dict[str, str]
-    baseline: str | None = Field(description="the side it is compared with; None for a baseline")
-    missed: int
-    worst_mark: Severity | None
-    measured: Distribution
-    filled: Distribution
-
-
-class Test(Model):
-    """One chi-square test; where it does not exist, `cannot` says why and the rest is None."""
-
-    convention: chi_square.Convention
-    scale: chi_square.Scale
-    cannot: str | None = None
-    statistic: float | None = None
-    degrees_of_freedom: int | None = None
-    critical: float | None = None
-    p_value: float | None = Field(default=None, description="None where the statistic has no chi-square distribution (percent)")
-    rejected: bool | None = None
-    bins: int | None = None
-    empty_bins_merged: int | None = None
-
-
-class Pair(Model):
-    """One side against its baseline."""
-
-    side: str
-    baseline: str
-    paper: Test
-    textbook: Test
-    wasserstein_us: float | None = Field(description="None: a side is empty, or has values above its histogram")
-    cramers_v: float | None
-
-
-class Selection(Model):
-    """The side that is nearest to one baseline by the paper's selection; `best` None: all were rejected, or none could be tested."""
-
-    baseline: str
-    convention: chi_square.Convention
-    best: str | None
-    rejected_but_lower: list[str] = Field(
-        default_factory=list[str],
-        description="rejected sides that are below `best`, or without one the baseline, at every quantile",
-    )
-
-
-class QuantileDifference(Model):
-    """One quantile of a side minus that of its baseline (ns). The p-values are corrected for all comparisons of this document (Holm); the interval is not."""
-
-    side: str
-    baseline: str
-    quantile: str
-    side_ns: int
-    side_is_at_least: bool = Field(default=False, description="the figure is a lower bound: the sample overflows its histogram")
-    baseline_ns: int
-    baseline_is_at_least: bool = False
-    difference_ns: int | None = Field(description="None: nobody knows, as the baseline or both are lower bounds")
-    bin_ns: int = Field(default=0, description="the width of the wider of the two bins: the figures are not known better than this")
-    no_interval: str | None = Field(default=None, description="why there is no interval; None: there is one")
-    low_ns: int | None = Field(default=None, description="of the interval, the width of bins included; None: no interval, or no limit")
-    high_ns: int | None = None
-    p_different: float | None = None
-    p_not_within: float | None = None
-    p_not_beyond: float | None = None
-    says: str
-
-
-class TailLevel(Model):
-    """The latency exceeded once in `activations` (ns), with its interval; None: the sample gives no bound to that side."""
-
-    activations: int
-    ns: float
-    low_ns: float | None
-    high_ns: float | None
-
-
-class TailAssumption(Model):
-    """A test of what the estimate rests on."""
-
-    name: str
-    statistic: float
-    p_value: float
-    holds: bool
-
-
-class TailEstimate(Model):
-    """The extreme-value estimate of one side; `cannot` says why there is none."""
-
-    side: str
-    cannot: str | None
-    blocks: int
-    activations_a_block: float
-    location_ns: float | None = None
-    scale_ns: float | None = None
-    shape: float | None = None
-    assumptions: list[TailAssumption]
-    levels: list[TailLevel]
-    not_estimated: list[int] = Field(description="numbers of activations that are too far beyond the sample, or within one block")
-    threshold_ns: float | None = Field(default=None, description="of the second opinion (peaks over a threshold); None: the sample gives none")
-    peaks: int = 0
-    peaks_shape: float | None = None
-    peak_levels: list[TailLevel] = Field(default_factory=list[TailLevel], description="the same levels by the second opinion")
-    disagree: list[int] = Field(default_factory=list[int], description="numbers of activations where an estimate is outside of the other's interval")
-
-
-class Comparison(Model):
-    """The document that `rtgauge compare --json` prints."""
-
-    schema_version: int = SCHEMA_VERSION
-    quantity: str = Field(default="latency", description="what is compared: latency, switch, ...; of a task set response, ...")
-    task: str | None = Field(default=None, description="of a task set: the task that is compared")
-    title: str = Field(default="", description="what tells it from the other documents of a list: a task, or a quantity and who saw it")
-    alpha: float
-    within_ns: int
-    conclusion: str = Field(default="", description="what is shown, in one sentence")
-    verdicts: dict[str, Verdict] = Field(default_factory=dict[str, Verdict], description="of each record, where a requirement was given")
-    sides: list[SideFigures]
-    settings: dict[str, list[str]] = Field(description="what is not the same in all sides: name -> its value in each, in the order of `sides`")
-    pairs: list[Pair]
-    selections: list[Selection]
-    quantiles: list[QuantileDifference]
-    tails: list[TailEstimate]
 
 
 def _test(run: Callable[[], chi_square.ChiSquare], convention: chi_square.Convention, scale: chi_square.Scale) -> Test:

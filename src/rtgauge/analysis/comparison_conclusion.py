@@ -11,7 +11,7 @@ from rtgauge.units import format_time
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rtgauge.analysis.comparison import QuantileDifference
+    from rtgauge.analysis.comparison_document import QuantileDifference
 
 MOST_NAMED = 4
 """Of more sides that agree only their number is given."""

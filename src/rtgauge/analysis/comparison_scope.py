@@ -67,7 +67,7 @@ def timing_scopes(records: Sequence[Record]) -> list[Scope]:
     steps = [step for record in records for step in record.steps if not step.tasks]
     scopes: list[Scope] = []
     # The papers' tables of response tasks come before those of periodic ones.
-    for probe, descriptor in reversed(PROBES.items()):
+    for probe, descriptor in reversed(list(PROBES.items())):
         every = [each for step in steps if step.key.probe == probe for each in step.series if SEGMENT not in each.labels]
         metrics = [metric for metric in descriptor.frequency if any(each.metric == metric for each in every)]
         for metric in metrics:

@@ -6,7 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from rtgauge.analysis.chi_square import Convention
-from rtgauge.analysis.comparison import Comparison, Options, Pair, compare
+from rtgauge.analysis.comparison import Options, compare
+from rtgauge.analysis.comparison_document import Comparison, Pair
 from rtgauge.analysis.sides import EMULATED, UNIPROCESSOR, Side, pairs, sides_of
 from rtgauge.errors import MeasureError
 from rtgauge.record.reader import Record

@@ -48,7 +48,7 @@ def record_names(records: Sequence[Record]) -> list[str]:
 def system_name(record: Record, step: Step) -> str:
     """Host and kernel, as Garre et al. (2014) name their systems by their kernels, and the co-kernel where one was measured."""
     target = next(iter(step.key.targets.values()), "local")
-    facts = brief(record.systems.get(target, {}))
+    facts = brief(record.system(target))
     cokernel = COKERNELS.get(step.key.rt)
     return f"{facts['hostname'] or target}, {facts['kernel'] or 'kernel unknown'}" + ("" if cokernel is None else f", {cokernel}")
 

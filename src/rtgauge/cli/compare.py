@@ -13,7 +13,7 @@ from rtgauge.cli.options import Fraction, Json, Marker
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from rtgauge.analysis.comparison import Comparison
+    from rtgauge.analysis.comparison_document import Comparison
     from rtgauge.analysis.comparison_scope import Scope
     from rtgauge.analysis.microbenchmarks import Microbenchmarks
     from rtgauge.analysis.sides import Side
@@ -214,7 +214,7 @@ def _print_verdicts(verdicts: Mapping[str, Verdict], *, as_json: bool) -> None:
 
 def _status(verdicts: Mapping[str, Verdict]) -> int:
     """The exit status: that of the worst verdict, 0 where nothing was required."""
-    from rtgauge.verdict.run_verdict import exit_status
+    from rtgauge.verdict.worst import exit_status
 
     return exit_status(list(verdicts.values()), [])
 

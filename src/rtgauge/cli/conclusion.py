@@ -16,8 +16,7 @@ from rtgauge.record.writer import RecordWriter
 from rtgauge.report.conditions import step_labels
 from rtgauge.report.terminal import print_summary
 from rtgauge.units import NS_PER_S, format_span
-from rtgauge.verdict.requirement import parse_requirement
-from rtgauge.verdict.run_verdict import exit_status, judge_run
+from rtgauge.verdict.worst import exit_status
 
 
 def _draw(record: Record, writer: RecordWriter) -> RtgaugeError | None:
@@ -43,6 +42,9 @@ def settle(path: Path, run: Run) -> tuple[Record, RtgaugeError | None]:
 def judged(record: Record, require: str | None) -> Record:
     """The record with the verdicts on another requirement, or as it is without one. Raises InputError for what is no requirement."""
     if require is not None:
+        from rtgauge.verdict.requirement import parse_requirement
+        from rtgauge.verdict.run_verdict import judge_run
+
         requirement = parse_requirement(require)
         record.run.requirement = str(requirement)
         record.run.verdicts = judge_run(requirement, record, step_labels(record))
@@ -52,12 +54,18 @@ def judged(record: Record, require: str | None) -> Record:
 def check_requirement(require: str | None) -> None:
     """Raises InputError for what is no requirement, before anything is done."""
     if require is not None:
+        from rtgauge.verdict.requirement import parse_requirement
+
         parse_requirement(require)
 
 
 def with_requirement(run: Run, require: str | None) -> Run:
     """The run with a requirement for `finish` to judge, where there is one."""
-    return run if require is None else run.model_copy(update={"requirement": str(parse_requirement(require))})
+    if require is None:
+        return run
+    from rtgauge.verdict.requirement import parse_requirement
+
+    return run.model_copy(update={"requirement": str(parse_requirement(require))})
 
 
 def document(record: Record) -> RunDocument:

@@ -136,7 +136,7 @@ def edges(
 
     from rtgauge.cli.conclusion import check_requirement, finish, with_requirement
     from rtgauge.cli.options import duration_option
-    from rtgauge.cli.progress_display import file_progress
+    from rtgauge.cli.progress_bar import file_progress
     from rtgauge.errors import InputError
     from rtgauge.importers.import_edges import EdgeOptions, import_edges
     from rtgauge.instrument.messages import Edges

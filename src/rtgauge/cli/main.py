@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The command `rtgauge`. Each command is a module; slow imports are made inside the command that needs them."""
+"""The command `rtgauge`. Each command is a module, imported when it is called; slow imports are made inside the command that needs them."""
 
 from __future__ import annotations
 
@@ -7,29 +7,12 @@ import atexit
 import gc
 import re
 import sys
+from importlib import import_module
 from typing import Any, cast
 
 import typer
 
-from rtgauge.cli import (
-    advise,
-    compare,
-    deploy,
-    explain,
-    export,
-    frequency,
-    import_record,
-    instrument,
-    lab,
-    probe,
-    report,
-    run,
-    sched,
-    selftest,
-    show,
-    system,
-    watch,
-)
+from rtgauge.cli.lazy_group import LazyGroup
 from rtgauge.cli.live import with_addresses
 from rtgauge.cli.stdio import make_patient
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INPUT, EXIT_INTERRUPTED, RtgaugeError
@@ -63,8 +46,51 @@ Studies, which choose their next steps from their results: delgado2020,
 garre2014, tire-search, adam2021, sustained.
 """
 
+COMMANDS = {
+    "run": "run:run",
+    "probe": "probe:app",
+    "system": "system:system",
+    "audit": "system:audit",
+    "explain": "explain:explain",
+    "selftest": "selftest:selftest",
+    "watch": "watch:watch",
+    "deploy": "deploy:app",
+    "restore": "deploy:restore",
+    "show": "show:show",
+    "list": "show:list_records",
+    "report": "report:report",
+    "compare": "compare:compare",
+    "advise": "advise:advise",
+    "frequency": "frequency:frequency",
+    "export": "export:export",
+    "import": "import_record:app",
+    "sched": "sched:sched",
+    "lab": "lab:app",
+    "instrument": "instrument:app",
+}
+"""Command -> its module here, and its function, or its group, in that."""
+
+
+class Commands(LazyGroup):
+    """All of them."""
+
+    def names(self) -> list[str]:
+        """In the order of the help."""
+        return list(COMMANDS)
+
+    def add(self, name: str, app: typer.Typer) -> None:
+        """Import it."""
+        module, attribute = COMMANDS[name].split(":")
+        command = getattr(import_module(f"rtgauge.cli.{module}"), attribute)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
+
+
 app = typer.Typer(
     name="rtgauge",
+    cls=Commands,
     help=HELP,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -83,28 +109,6 @@ def _version(requested: bool) -> None:
 @app.callback()
 def _top(version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version.")) -> None:  # pyright: ignore[reportUnusedFunction]
     """Options of all commands."""
-
-
-app.command("run", no_args_is_help=False)(run.run)
-app.add_typer(probe.app, name="probe")
-app.command("system")(system.system)
-app.command("audit")(system.audit)
-app.command("explain")(explain.explain)
-app.command("selftest")(selftest.selftest)
-app.command("watch")(watch.watch)
-app.add_typer(deploy.app, name="deploy")
-app.command("restore")(deploy.restore)
-app.command("show")(show.show)
-app.command("list")(show.list_records)
-app.command("report")(report.report)
-app.command("compare")(compare.compare)
-app.command("advise")(advise.advise)
-app.command("frequency")(frequency.frequency)
-app.command("export")(export.export)
-app.add_typer(import_record.app, name="import")
-app.command("sched")(sched.sched)
-app.add_typer(lab.app, name="lab")
-app.add_typer(instrument.app, name="instrument")
 
 
 def _fail(message: str, status: int) -> int:

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import typer
-from typer.core import TyperGroup
+
+from rtgauge.cli.lazy_group import LazyGroup
 
 HELP = """Measure with one probe, without a plan.
 
@@ -21,29 +20,22 @@ Examples:
 """
 
 
-class Probes(TyperGroup):
-    """Imports the probes on first use, and makes the command of one when it is asked for, so that commands start quickly."""
+class Probes(LazyGroup):
+    """A command a probe."""
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - signature of the base class
+    def names(self) -> list[str]:
         """Names of the probes."""
         from rtgauge.probe.registry import PROBES
 
         return list(PROBES)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of a probe; None if there is no such probe."""
+    def add(self, name: str, app: typer.Typer) -> None:
+        """Make the command of a probe from its descriptor."""
         from rtgauge.cli.probe_command import make_command
         from rtgauge.probe.registry import PROBES
 
-        probe = PROBES.get(cmd_name)
-        if probe is None:
-            self.commands.update({name: self.get_command(ctx, name) for name in PROBES})  # among which typer looks for one of a like name
-            return None
-        if cmd_name not in self.commands:
-            probes = typer.Typer(rich_markup_mode=None, add_completion=False)
-            probes.command(cmd_name, short_help=probe.help)(make_command(probe))
-            self.commands[cmd_name] = typer.main.get_command(probes)
-        return self.commands[cmd_name]
+        probe = PROBES[name]
+        app.command(name, short_help=probe.help)(make_command(probe))
 
 
 app = typer.Typer(help=HELP, cls=Probes)

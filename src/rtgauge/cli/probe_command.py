@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 import sys
 import tempfile
+import textwrap
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args, get_origin
@@ -40,8 +41,8 @@ SAMPLES_HELP = "Write every sample to FILE: .csv, .parquet, or binary with one f
 REQUIRE_HELP = 'Requirement to check, e.g. "{bounds}<=200us".'
 SEARCH_HELP = "Search for the largest size that keeps every deadline, for each solver and number of threads (comma-separated lists)."
 REPEATS_HELP = "With --search: number of bisections, and of runs that confirm the result."
-AFTERWARDS = ("rtgauge.cli.conclusion",)
-"""Modules that a probe's command needs once it has measured."""
+AFTERWARDS = ("rtgauge.cli.conclusion", "rtgauge.verdict.run_verdict")
+"""Modules that a probe's command needs once it has measured: the second with --require."""
 JSON_HELP = "Print one JSON document; everything else goes to standard error."
 
 
@@ -133,8 +134,14 @@ def _common(probe: Probe) -> dict[str, tuple[Any, Any]]:
     return options
 
 
+def _example(command: str) -> str:
+    """Indented, and continued where it has no room in 80 columns."""
+    lines = textwrap.wrap(command, 76, initial_indent="  ", subsequent_indent="      ", break_long_words=False, break_on_hyphens=False)
+    return " \\\n".join(lines)
+
+
 def _help(probe: Probe) -> str:
-    examples = "\n".join(f"  rtgauge probe {probe.name} {arguments}".rstrip() for arguments in probe.examples)
+    examples = "\n".join(_example(f"rtgauge probe {probe.name} {arguments}") for arguments in probe.examples)
     return f"{probe.about}\n\n\b\nExamples:\n{examples}\n\nExit status: see rtgauge run --help."
 
 
@@ -237,12 +244,17 @@ def measure_probe(
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=".rtgauge-", dir=beside)))
         kept = save is not None
         options = RunOptions(
-            folder, ["rtgauge", *sys.argv[1:]], kept=kept, with_windows=kept or require is not None, late_imports=AFTERWARDS, wait_s=wait_s(wait)
+            folder,
+            ["rtgauge", *sys.argv[1:]],
+            kept=kept,
+            with_windows=kept or require is not None,
+            late_imports=AFTERWARDS[: 1 if require is None else 2],
+            wait_s=wait_s(wait),
         )
         with Interrupt(display.stopping) as interrupt, display, listening(display, live_at) as progress:
             path, run, _ = start_run(plan, options, progress, interrupt)
         from rtgauge.cli.conclusion import finish, judged
-        from rtgauge.verdict.run_verdict import exit_status
+        from rtgauge.verdict.worst import exit_status
 
         record = Record.open(path)
         if run.left_out:

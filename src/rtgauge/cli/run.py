@@ -144,7 +144,11 @@ def run(
     ] = None,
     require: Annotated[str | None, typer.Option(metavar="TEXT", help='Requirement to check, e.g. "period=1ms latency<=200us hardness=100%".')] = None,
     cross_check: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Also measure with another tool, in turn: cyclictest, rtla, xenomai-latency or xenomai-switchtest.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Also measure with another tool, in turn: cyclictest, rtla; xenomai-latency, xenomai-switchtest; rtai-latency, rtai-switches.",
+        ),
     ] = None,
     controller: Annotated[bool, typer.Option("--controller", help="Run rtgauge at FIFO 10, cap other real-time threads at 80; restored afterwards.")] = False,
     raised: Annotated[list[str] | None, typer.Option("--raise", metavar="DEVICE", help="Also raise the IRQ threads of this device to 99 (PREEMPT_RT).")] = None,

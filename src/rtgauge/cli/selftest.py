@@ -33,7 +33,7 @@ def selftest(
     ] = None,
     count: Annotated[
         int, typer.Option(min=4, max=10_000, metavar="N", help="Stalls to inject, about; throttling comes once a second and is not counted.")
-    ] = 210,
+    ] = 300,
     length: Annotated[str, typer.Option(metavar="TIME", help="How long a stall is, about: 100us to 20ms; longer than the machine's own delays.")] = "1ms",
     cpu: Annotated[int | None, typer.Option(min=0, max=65_535, metavar="N", help="CPU to stall and to measure; by default the last one.")] = None,
     target: Annotated[str, typer.Option(metavar="NAME", help="Machine: local, ssh://[user@]host[:port], lab:NAME.")] = "local",
@@ -47,7 +47,7 @@ def selftest(
     lower tasks their share. fault: a program's loop touches memory that it has not got yet. idle: a deep idle state is left, where there is one.
     irqs-off, preempt-off: a kernel module does what its name says, where it is loaded (kmod/test/stall). What is not possible is said and left out.
     stopped: a guest of the lab is stopped from outside, all its CPUs at once, for 200 ms.
-    Nothing of the machine's settings is changed; for about half a minute one of its CPUs is busy.
+    Nothing of the machine's settings is changed; for about three quarters of a minute one of its CPUs is busy.
 
     \b
     Examples:
@@ -162,7 +162,8 @@ def _steps(kinds: list[str], count: int, cpu: int, length_ns: int) -> list[dict[
             case "idle":
                 step |= wakeup | {"interval": "4ms", "dma-latency": "off", "explain-above": "10us"}
             case "irqs-off" | "preempt-off":
-                step |= wakeup | {"explain-events": "default,stack"}
+                # a release must come early in each stall, and the stack of each wake-up takes time
+                step |= wakeup | {"explain-events": "default,stack", "interval": f"{length_ns * 2 // 5}ns"}
             case _:
                 step |= wakeup
         steps += [step] * parts

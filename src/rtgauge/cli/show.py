@@ -26,7 +26,7 @@ def show(record: RecordArgument, require: Require = None, json: Json = False) ->
     from rtgauge.cli.console import Console
     from rtgauge.cli.record_argument import open_record
     from rtgauge.report.terminal import print_summary
-    from rtgauge.verdict.run_verdict import exit_status
+    from rtgauge.verdict.worst import exit_status
 
     opened = judged(open_record(record), require)
     if json:

@@ -9,7 +9,7 @@ import typer
 from pydantic import BaseModel
 from rich.text import Text
 
-from rtgauge.analysis.comparison import Comparison
+from rtgauge.analysis.comparison_document import Comparison
 from rtgauge.analysis.deployment_choice import IDLE, Choice, ComparedDeployments, choose_deployment
 from rtgauge.cli.conclusion import document, settle, status
 from rtgauge.cli.console import Console
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from rtgauge.cli.progress_display import Display
+    from rtgauge.cli.progress_lines import Display
     from rtgauge.record.model import Step, StepKey
     from rtgauge.runner.context import Progress
     from rtgauge.runner.step_loop import More

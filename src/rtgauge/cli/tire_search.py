@@ -24,7 +24,7 @@ from rtgauge.study import registry
 from rtgauge.tire.analysis.aims import TIRE_SEARCH
 from rtgauge.tire.analysis.results import TireResults
 from rtgauge.tire.page.chapter import results_of
-from rtgauge.verdict.run_verdict import exit_status
+from rtgauge.verdict.worst import exit_status
 
 DECIDED = ("nodes", "steps", "warm-up", "without", "free-running", "samples", "state")
 """Parameters that the search sets itself."""

@@ -21,8 +21,8 @@ from rtgauge.lab.disk import make_empty_disk
 from rtgauge.lab.guest import find_guest
 from rtgauge.lab.host_key import key_on, trust
 from rtgauge.lab.image import image_of, write_initrd_with
-from rtgauge.lab.paths import folder_of, open_lock
-from rtgauge.lab.qemu import INITRD, BootOptions, command, cpus, with_engines
+from rtgauge.lab.paths import INITRD, folder_of, open_lock
+from rtgauge.lab.qemu import BootOptions, command, cpus, with_engines
 from rtgauge.lab.running_guests import (
     Running,
     console_of,

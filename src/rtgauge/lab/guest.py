@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -19,6 +20,7 @@ from rtgauge.suggest import nearest
 NAME = r"[a-z0-9][a-z0-9-]{0,31}"
 SUITE = "trixie"
 """The guests' Debian release: the first whose kernel contains PREEMPT_RT."""
+MEMORY_MIB = 1024
 
 
 class Guest(BaseModel):
@@ -37,6 +39,27 @@ class Guest(BaseModel):
     """Kernel parameters for every boot."""
     serial: bool = False
     """Neither disk nor network: everything is in the initial RAM disk, and ssh goes over a second serial line."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """A booted guest: QEMU's process, the loopback port of its ssh server, and its boot options."""
+
+    name: str
+    pid: int
+    port: int
+    accelerator: str
+    append: str
+    smp: str
+    release: str
+    boot_s: float
+    memory_mib: int = MEMORY_MIB
+    asked_port: int | None = None
+    """The port given with --port, if any."""
+    icount: bool = False
+    """Its clock counts instructions."""
+    serial: bool = False
+    """`port` is that of a serial line."""
 
 
 def _debian(name: str, architecture: Architecture, package: str, about: str) -> Guest:

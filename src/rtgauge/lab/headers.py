@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from rtgauge.errors import MeasureError
@@ -20,7 +22,6 @@ from rtgauge.lab.qemu import same_architecture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from rtgauge.lab.kernel_image import Architecture
 
@@ -45,16 +46,21 @@ class HeadersTree:
         ending = DEBIAN[self.architecture]
         return sorted(path.name.removeprefix("linux-headers-") for path in (self.folder / "usr/src").glob(f"linux-headers-*-{ending}"))
 
-    def make(self, release: str, sources: Path, words: Sequence[str] = ()) -> tuple[list[Path], str]:
-        """Build the modules in `sources` (a folder with a Kbuild) for one kernel, with `words` for make; returns the modules and make's output.
+    def make(self, release: str, sources: Path, into: Path, words: Sequence[str] = ()) -> tuple[list[Path], str]:
+        """Build the modules in `sources` (a folder with a Kbuild) for one kernel, with `words` for make; they come into the folder `into`.
 
-        The modules stay in the tree until the next call for this kernel. Raises MeasureError with the end of make's output.
+        Returns them and make's output. Several processes may build at the same time. Raises MeasureError with the end of make's output.
         """
         if release not in self.releases():
             raise MeasureError(f"no headers for kernel {release}; there are headers for {', '.join(self.releases())}")
-        place = self.folder / f"build-{release}"
-        shutil.rmtree(place, ignore_errors=True)
-        shutil.copytree(sources, place, ignore=shutil.ignore_patterns("*.o", "*.ko", "*.mod*", ".*", "test"))
+        with tempfile.TemporaryDirectory(dir=self.folder, prefix="build-") as name:
+            place = Path(name)
+            shutil.copytree(sources, place, ignore=shutil.ignore_patterns("*.o", "*.ko", "*.mod*", ".*", "test"), dirs_exist_ok=True)
+            output = self._make(release, place, words)
+            return sorted(Path(shutil.copy(path, into)) for path in place.glob("*.ko")), output
+
+    def _make(self, release: str, place: Path, words: Sequence[str]) -> str:
+        """Build what is in `place`, a folder of the tree; returns make's output."""
         (self.folder / "dev").mkdir(exist_ok=True)
         namespaces = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--mount"]
         target = [f"ARCH={KERNEL_ARCH[self.architecture]}", f"CROSS_COMPILE={CROSS[self.architecture]}"]
@@ -65,7 +71,7 @@ class HeadersTree:
         output = done.stdout + done.stderr
         if done.returncode:
             raise MeasureError(f"cannot build the modules for {release}: {output[-2000:]}")
-        return sorted(place.glob("*.ko")), output
+        return output
 
 
 def unpack(packages: Sequence[str], suite: str, architecture: Architecture, place: Path) -> None:
@@ -107,21 +113,30 @@ def _unpack_tree(suite: str, architecture: Architecture, new: Path) -> None:
     unpack([*TOOLS, *programs, *(f"{compiler}-{ending.replace('_', '-')}" for compiler in compilers)], suite, host, new)
 
 
+def _fetch_tree(suite: str, architecture: Architecture, place: Path) -> None:
+    """Fetch it anew."""
+    with tempfile.TemporaryDirectory(dir=place.parent, prefix=".new-") as folder:
+        new = place.parent / folder / "tree"  # `folder` is an absolute path
+        _unpack_tree(suite, architecture, new)
+        # the packages' scripts, which are not run, would make these
+        for link, points_to in (("usr/bin/awk", "gawk"), ("bin/sh", "dash")):
+            if not (new / link).exists():
+                (new / link).symlink_to(points_to)
+        shutil.rmtree(place, ignore_errors=True)
+        new.rename(place)
+
+
 def headers_tree(architecture: Architecture, say: Callable[[str], None], *, suite: str = SUITE, fresh: bool = False) -> HeadersTree:
     """The tree for a Debian release, fetched if missing, or (`fresh`) again with the newest packages. Raises MeasureError."""
     place = paths.cache() / "headers" / f"{suite}-{architecture}"
-    if not place.is_dir() or fresh:
-        say(f"headers and compiler: {suite}, {architecture}")
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=place.parent, prefix=".new-") as folder:
-            new = place.parent / folder / "tree"  # `folder` is an absolute path
-            _unpack_tree(suite, architecture, new)
-            # the packages' scripts, which are not run, would make these
-            for link, points_to in (("usr/bin/awk", "gawk"), ("bin/sh", "dash")):
-                if not (new / link).exists():
-                    (new / link).symlink_to(points_to)
-            shutil.rmtree(place, ignore_errors=True)
-            new.rename(place)
+    if place.is_dir() and not fresh:
+        return HeadersTree(place, architecture)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with paths.open_lock(place.parent / ".lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if fresh or not place.is_dir():
+            say(f"headers and compiler: {suite}, {architecture}")
+            _fetch_tree(suite, architecture, place)
     return HeadersTree(place, architecture)
 
 

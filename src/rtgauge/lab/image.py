@@ -23,7 +23,7 @@ from rtgauge.lab.guest import SUITE
 from rtgauge.lab.kernel_image import bootable
 from rtgauge.lab.modules import WANTED, find_modules, with_needs
 from rtgauge.lab.packages import fetch
-from rtgauge.lab.qemu import INITRD, SERIAL_LINE
+from rtgauge.lab.paths import INITRD
 from rtgauge.lab.ssh import public_key
 from rtgauge.lab.userland import FILES, PACKAGES, PROGRAMS, pick
 
@@ -38,6 +38,7 @@ KERNEL_TOOLS = "tiny-initramfs"
 """Debian's kernel packages depend on an initramfs generator; this is the smallest one, and it is not used."""
 SOURCES = ("image.py", "kernel_image.py", "guest_files/init", "guest_files/inittab", "guest_files/serve-line")
 BUILDING = ".build-"
+SERIAL_LINE = "ttyS1"
 CONFIG = "config-"
 KERNEL, ABOUT, USR, BUSYBOX = "kernel", "about.json", "usr.ext4", "busybox"
 ENGINES = "opt/rtgauge"

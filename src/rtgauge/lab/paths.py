@@ -9,6 +9,9 @@ from typing import IO
 
 from rtgauge.errors import MeasureError
 
+INITRD = "initrd"
+"""The initial RAM disk, in the folder of an image or of a guest."""
+
 
 def _base(variable: str, default: str) -> Path:
     folder = os.environ.get(variable, "")

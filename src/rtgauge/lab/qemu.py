@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from rtgauge.errors import InputError, MeasureError
+from rtgauge.lab.guest import MEMORY_MIB
+from rtgauge.lab.paths import INITRD
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,8 +32,6 @@ ICOUNT_SHIFT = 2
 """With an instruction-counting clock, every instruction takes 2 ** shift ns (QEMU's documentation, "TCG Instruction Counting")."""
 ICOUNT_PARAMETER = "rtgauge.icount"
 """Says so to the guest's facts; the kernel ignores parameters of modules that it does not know."""
-SERIAL_LINE = "ttyS1"
-INITRD = "initrd"
 CONSOLES = {"x86_64": "ttyS0", "aarch64": "ttyAMA0"}
 PROCESSORS: dict[tuple[Architecture, Accelerator], str] = {
     # Five-level page tables and architected pointer authentication are slow to emulate, and no guest needs them.
@@ -43,7 +43,6 @@ PROCESSORS: dict[tuple[Architecture, Accelerator], str] = {
 # No guest needs system management mode; with it, QEMU 7.2 occasionally crashed while starting several emulated CPUs.
 MACHINES = {"x86_64": "q35,smm=off", "aarch64": "virt,gic-version=max"}
 TOPOLOGY = {"x86_64": "4,cores=2,threads=2", "aarch64": "4"}
-MEMORY_MIB = 1024
 SMP = r"[0-9]{1,3}(,(sockets|dies|clusters|cores|threads|cpus|maxcpus)=[0-9]{1,3}){0,6}"
 LONGEST_APPEND = 1500
 LONGEST_SOCKET = 100

@@ -11,16 +11,14 @@ import shutil
 import signal
 import subprocess
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.lab import paths
-from rtgauge.lab.guest import find_guest, forget
-from rtgauge.lab.image import remove_images
+from rtgauge.lab.guest import Running
 from rtgauge.lab.paths import folder_of
-from rtgauge.lab.qemu import MEMORY_MIB
 from rtgauge.lab.ssh import SSH_S, ssh_command
 from rtgauge.record.files import write_whole
 
@@ -32,27 +30,6 @@ if TYPE_CHECKING:
 POWER_OFF_S = 10.0
 KILL_S = 5.0
 MOST_CONSOLE_BYTES = 1 << 20
-
-
-@dataclass(frozen=True)
-class Running:
-    """A booted guest: QEMU's process, the loopback port of its ssh server, and its boot options."""
-
-    name: str
-    pid: int
-    port: int
-    accelerator: str
-    append: str
-    smp: str
-    release: str
-    boot_s: float
-    memory_mib: int = MEMORY_MIB
-    asked_port: int | None = None
-    """The port given with --port, if any."""
-    icount: bool = False
-    """Its clock counts instructions."""
-    serial: bool = False
-    """`port` is that of a serial line."""
 
 
 def console_of(name: str) -> Path:
@@ -178,6 +155,8 @@ def last_console_lines(name: str, lines: int = 5) -> str:
 
 def running_guest(name: str) -> Running:
     """The running guest. Raises InputError if it does not run."""
+    from rtgauge.lab.guest import find_guest
+
     running = find_running(find_guest(name).name)
     if running is None:
         raise InputError(f"lab:{name} is not running; boot it with: rtgauge lab boot {name}")
@@ -186,6 +165,9 @@ def running_guest(name: str) -> Running:
 
 def remove(guest: Guest) -> list[str]:
     """Remove a guest's images, its disk, and an added guest itself; gives what was removed. Raises InputError if it runs."""
+    from rtgauge.lab.guest import forget
+    from rtgauge.lab.image import remove_images
+
     if process_of(guest.name) is not None:
         raise InputError(f"lab:{guest.name} is running; stop it with: rtgauge lab stop {guest.name}")
     removed: list[str] = []

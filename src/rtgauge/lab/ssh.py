@@ -14,7 +14,7 @@ from rtgauge.lab import paths
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rtgauge.lab.running_guests import Running
+    from rtgauge.lab.guest import Running
 
 LONGEST_CONTROL_PATH = 88
 """A Unix socket's path has 108 bytes, and ssh adds 17 for a moment."""

@@ -19,7 +19,7 @@ from rtgauge.units import NS_PER_S
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from rtgauge.lab.running_guests import Running
+    from rtgauge.lab.guest import Running
 
 EVERY_S = 1.0
 LOOKS = 10

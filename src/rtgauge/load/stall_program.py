@@ -32,6 +32,10 @@ ARM_NS = 40_000_000
 MOST_FILES = 60_000
 FAULT_NS, LEAST_FAULT_NS = 600, 100
 """About what a page fault takes at first, and at least; then it is known."""
+OWN_NS = 50_000
+"""What the program of `fault` computes before and after its faults: the kernel does not tell when one ended, and this is longer than one takes."""
+WARM = 10
+"""How often what leads to a stall is done before it without one."""
 IDLE_WINDOW = 0.7
 """Share of the time between two stalls of `idle` in which the CPU may sleep deeply."""
 CLOCK_MONOTONIC, TFD_TIMER_ABSTIME, TFD_NONBLOCK = 1, 1, 0o4000
@@ -63,9 +67,14 @@ def name_self(name: str) -> None:
         comm.write(name)
 
 
+def set_priority(priority: int) -> None:
+    """Of this process, SCHED_FIFO."""
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+
+
 def lowest_real_time() -> None:
     """Above every fair task, so that none makes the stall longer; below the measured thread."""
-    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(LOW_PRIORITY))
+    set_priority(LOW_PRIORITY)
 
 
 def lowest_of_all() -> None:
@@ -91,18 +100,36 @@ def allow_files(count: int) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
+def echo() -> "tuple[int, int]":
+    """Where to write a byte, and where to read the answer of a child at a low priority, which ends with this process."""
+    (asked, ask), (answer, answers) = os.pipe(), os.pipe()
+    if os.fork() == 0:
+        os.close(ask)
+        name_self("rtgauge-echo")
+        set_priority(LOW_PRIORITY)
+        while os.read(asked, 1):
+            os.write(answers, b"x")
+        os._exit(0)
+    os.close(asked)
+    return ask, answer
+
+
 def hog() -> None:
-    """A task of a priority above the measured thread's computes."""
+    """A task of a priority above the measured thread's computes. It leaves the CPU to wait for its child, since a sleep would set a timer first, for 15 us."""
     name_self("rtgauge-hog")
-    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(HOG_PRIORITY))
+    ask, answer = echo()
     while True:
+        set_priority(LOW_PRIORITY)
         time.sleep(rest())
+        set_priority(HOG_PRIORITY)
         start = now_ns()
         end = start + length_ns()
+        os.write(ask, b"x")
         while now_ns() < end:
             pass
         end = now_ns()
-        time.sleep(0.001)  # off the CPU before it prints
+        os.read(answer, 1)
+        set_priority(LOW_PRIORITY)
         tell(start, end)
 
 
@@ -121,12 +148,17 @@ def softirq() -> None:
         receivers.append(receiver)
     sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sender.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
-    lowest_real_time()
     while True:
+        set_priority(LOW_PRIORITY)
         time.sleep(rest())
+        for _ in range(WARM):
+            sender.sendto(b"x", ("127.255.255.255", PORT + 1))
+        set_priority(HOG_PRIORITY)  # or the measured thread would run before the end is read
         start = now_ns()
         sender.sendto(b"x", ("127.255.255.255", PORT))
-        tell(start, now_ns())
+        end = now_ns()
+        set_priority(LOW_PRIORITY)
+        tell(start, end)
 
 
 def timers() -> None:
@@ -179,25 +211,38 @@ def throttle() -> None:
             os.kill(child, signal.SIGKILL)
 
 
+def compute() -> None:
+    """Work without an event."""
+    end = now_ns() + OWN_NS
+    while now_ns() < end:
+        pass
+
+
 def fault() -> None:
     """This program is the measured one: its loop touches memory that it has not got yet. Its CPU is never idle: some kernels in virtual machines do not
     trace switches from the idle task.
     """
     beside("rtgauge-busy", lowest_of_all)
     name_self("rtgauge-faults")
-    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(FAULT_PRIORITY))
+    set_priority(FAULT_PRIORITY)
     memory = mmap.mmap(-1, LENGTH_NS * 2 // LEAST_FAULT_NS * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     memory.madvise(mmap.MADV_NOHUGEPAGE)
-    start_of_memory = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    of_pages = memoryview(memory)[:: mmap.PAGESIZE]
+    ones = b"\1" * len(of_pages)
     took_ns = float(FAULT_NS)
     while True:
         time.sleep(rest())
         memory.madvise(mmap.MADV_DONTNEED)
         time.sleep(0.001)  # an activation of its own
-        pages = min(max(round(length_ns() / took_ns), 1), len(memory) // mmap.PAGESIZE)
+        pages = min(max(round(length_ns() / took_ns), 2), len(of_pages))
+        for _ in range(WARM):
+            of_pages[:1] = ones[:1]
+        touched = ones[1:pages]
+        compute()
         start = now_ns()
-        ctypes.memset(start_of_memory, 1, pages * mmap.PAGESIZE)
+        of_pages[1:pages] = touched
         end = now_ns()
+        compute()
         tell(start, end)
         took_ns = max((end - start) / pages, LEAST_FAULT_NS)
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from rtgauge.validation import DurationNs, between
 
 STEP_KEYS = ("probe", "load", "deployment")
-CrossCheckTool = Literal["cyclictest", "rtla", "xenomai-latency", "xenomai-switchtest"]
+CrossCheckTool = Literal["cyclictest", "rtla", "xenomai-latency", "xenomai-switchtest", "rtai-latency", "rtai-switches"]
 CROSS_CHECK_TOOLS: tuple[str, ...] = get_args(CrossCheckTool)
 
 

@@ -69,7 +69,7 @@ class Calibrate(Probe):
         """At most 0.2 s a clock; on Cobalt two measurements, and autotune between them."""
         if not self.changes(parameters):
             return 1_000_000_000
-        return 2 * int(parameters["duration_ns"] + wakeup.WARM_UP_NS) + AUTOTUNE_NS
+        return 2 * int(parameters["duration_ns"] + wakeup.MOST_WARM_UP_NS) + AUTOTUNE_NS
 
 
 PROBE = Calibrate(

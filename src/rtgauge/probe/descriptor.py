@@ -132,8 +132,6 @@ class Probe(ABC):
     """Whether its command prints only the presenter's tables, not the summary of a run, where nothing has a distribution."""
     cross_checked: frozenset[str] = frozenset()
     """The tools (`--cross-check`) that measure the same."""
-    default: bool = False
-    """Whether a plan's step that names no probe is of this one."""
 
     alternatives: tuple[frozenset[str], ...] = ()
     """Groups of keys of which one is given: the one that is given later replaces the other."""
@@ -156,9 +154,17 @@ class Probe(ABC):
         return any(metric.bound is not None for metric in self.metrics)
 
     def cross_checked_by(self, tool: str, parameters: Mapping[str, Any]) -> bool:
-        """Whether the tool measures the same as a step with these parameters: Xenomai's own on Cobalt, the others on Linux; cyclictest in user space."""
-        cobalts, in_kernel = tool.startswith("xenomai-"), parameters.get("space") == "kernel"
-        return tool in self.cross_checked and parameters.get("rt", "linux") == ("cobalt" if cobalts else "linux") and not (tool == "cyclictest" and in_kernel)
+        """Whether the tool measures the same as a step with these parameters.
+
+        Xenomai's own on Cobalt, RTAI's own on RTAI, the others on Linux; cyclictest in user space.
+        """
+        runtime = {"xenomai": "cobalt", "rtai": "rtai"}.get(tool.partition("-")[0], "linux")
+        in_user_space_only = tool == "cyclictest" and parameters.get("space") == "kernel"
+        return tool in self.cross_checked and parameters.get("rt", "linux") == runtime and not in_user_space_only
+
+    def interval_ns(self, parameters: Mapping[str, Any]) -> int | None:
+        """Between two releases of a step with these parameters; None where nothing is released."""
+        return None if self.pace is None else parameters[self.pace.period] // self.pace.activations
 
     @property
     def bounds(self) -> str:

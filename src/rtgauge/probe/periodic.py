@@ -58,7 +58,7 @@ class Periodic(SignalProbe):
         return Configuration(Mode.PERIODIC, nominal_ns=self.cycle_ns(parameters), pull=Pull.DOWN)
 
     def cross_checked_by(self, tool: str, parameters: Mapping[str, Any]) -> bool:
-        """Xenomai's latency toggles no line."""
+        """Xenomai's and RTAI's latency toggle no line."""
         return super().cross_checked_by(tool, parameters) and parameters["path"] == NO_LINE
 
     def cycle_ns(self, parameters: dict[str, Any]) -> int:
@@ -108,6 +108,6 @@ Measured by the task itself, by the other end of the line, or by both.""",
     roles={"self": "by itself", "observer": "observed", "wire": "on the wire", "instrument": "from outside"},
     instrument_metric="jitter",
     microbenchmark=False,
-    cross_checked=frozenset({"xenomai-latency"}),
+    cross_checked=frozenset({"xenomai-latency", "rtai-latency"}),
     presenter="rtgauge.report.signal_path:SIGNAL_PATH",
 )

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The probes by name: every module of this package that has a descriptor `PROBE`."""
+"""The probes by name: every module of this package that has a descriptor `PROBE`, imported when it is asked for."""
 
 from __future__ import annotations
 
 import pkgutil
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -17,14 +18,30 @@ if TYPE_CHECKING:
     from rtgauge.record.model import Step
 
 
-def _listed() -> dict[str, Probe]:
-    modules = (import_module(f"rtgauge.probe.{module.name}") for module in pkgutil.iter_modules(rtgauge.probe.__path__))
-    probes = [module.PROBE for module in modules if isinstance(getattr(module, "PROBE", None), Probe)]
-    return {probe.name: probe for probe in sorted(probes, key=lambda probe: (probe.order, probe.name))}
+class _Probes(Mapping[str, Probe]):
+    """Name -> descriptor, in the order of the descriptors. The module of a probe has the probe's name."""
+
+    def __init__(self) -> None:
+        self._modules = {module.name for module in pkgutil.iter_modules(rtgauge.probe.__path__)}
+        self._imported: dict[str, Probe] = {}
+
+    def __getitem__(self, name: str) -> Probe:
+        if name not in self._imported:
+            probe = getattr(import_module(f"rtgauge.probe.{name}"), "PROBE", None) if name in self._modules else None
+            if not isinstance(probe, Probe):
+                raise KeyError(name)
+            self._imported[name] = probe
+        return self._imported[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted((name for name in self._modules if name in self), key=lambda name: (self[name].order, name)))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
-PROBES: dict[str, Probe] = _listed()
-DEFAULT: str = next(name for name, probe in PROBES.items() if probe.default)
+PROBES: Mapping[str, Probe] = _Probes()
+DEFAULT = "wakeup"
 """The probe of a plan's step that names none."""
 
 

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from rtgauge.instrument.address import is_latmon
 from rtgauge.probe.descriptor import TRACE_INSTANCE, Bound, Metric, Pace
-from rtgauge.probe.signal_parameters import DIFFERENCE, NO_LINE, Role, SignalParameters, SignalProbe, check_context, check_instrument_time
+from rtgauge.probe.signal_parameters import DIFFERENCE, NO_LINE, Role, SignalParameters, SignalProbe, check_context, check_instrument_time, path_in_kernel
 from rtgauge.units import NS_PER_S
 from rtgauge.validation import DurationNs, between
 
@@ -58,7 +58,7 @@ class ResponseParameters(SignalParameters):
         if not isinstance(written, dict):
             return written
         given = cast("dict[str, Any]", written)
-        alone = given.get("space") == "kernel" and given.get("path", NO_LINE if given.get("rt", "linux") != "linux" else "") == NO_LINE
+        alone = given.get("space") == "kernel" and given.get("path", path_in_kernel(given)) == NO_LINE
         return {"interval-min": "10us", **given} if alone and not {"interval", "interval-min"} & given.keys() else given
 
     @model_validator(mode="after")

@@ -23,6 +23,8 @@ from rtgauge.units import MAX_CPU, format_duration, parse_duration_ns
 from rtgauge.validation import CpuList, DurationNs, between
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rtgauge.instrument.messages import Configuration
 
 ON_COKERNELS = "loop:mqueue"
@@ -31,7 +33,8 @@ LOOPS = ("loop:eventfd", "loop:pipe", "loop:socketpair", ON_COKERNELS, "loop:udp
 UDP = re.compile(r"udp:(?:\[([^\]\s]{1,80})\]|([^:\[\]\s]{1,253})):([0-9]{1,5})")
 GPIO_OPTIONS = ("bias-as-is", "bias-disabled", "pull-up", "pull-down", "active-low")
 GPIO = re.compile(r"gpio:([^:,]{1,63}):([^:,]{1,63}(?:,[^:,]{1,63}){0,3})(?::([a-z,-]{1,100}))?")
-
+RTDM = re.compile(r"rtdm:[^:,/\s]{1,63}:[0-9]{1,9}(?:,[0-9]{1,9}){0,3}")
+"""Lines of an RTDM driver for GPIO: the N of /dev/rtdm/CHIP/gpioN."""
 
 WIRE = "wire"
 """Lines of the kernel module rtgauge_wire, joined: a GPIO line of a machine that has none."""
@@ -57,8 +60,11 @@ def check_path(text: str) -> str:
         for option in match[3].split(",") if match[3] else ():
             if option not in GPIO_OPTIONS:
                 raise ValueError(f"'{text[:100]}': the options of lines are {', '.join(GPIO_OPTIONS)}")
+    elif kind == "rtdm":
+        if RTDM.fullmatch(text) is None:
+            raise ValueError(f"'{text[:100]}': write rtdm:CHIP:LINES, such as rtdm:pinctrl-bcm2835:17,27 for /dev/rtdm/pinctrl-bcm2835/gpio17 and gpio27")
     elif text not in (*LOOPS, WIRE, NO_LINE):
-        raise ValueError(f"'{text[:100]}' is no signal path; there are {', '.join(LOOPS)}, udp:HOST:PORT, gpio:CHIP:LINES and {WIRE}")
+        raise ValueError(f"'{text[:100]}' is no signal path; there are {', '.join(LOOPS)}, udp:HOST:PORT, gpio:CHIP:LINES, rtdm:CHIP:LINES and {WIRE}")
     return text
 
 
@@ -115,6 +121,11 @@ def other_role(role: str) -> Role:
     return "slave" if role == "master" else "master"
 
 
+def path_in_kernel(written: Mapping[str, Any]) -> str:
+    """The path in kernel space where none is written: the wire, or, of a co-kernel that has or may have none, no line."""
+    return WIRE if written.get("rt", "linux") in ("linux", "cobalt") else NO_LINE
+
+
 class SignalParameters(ExplainParameters, CokernelParameters):
     """Parameters of a probe on a signal path."""
 
@@ -126,7 +137,9 @@ class SignalParameters(ExplainParameters, CokernelParameters):
     cpu: CpuList | None = Field(default=None, alias="cpu", description="CPU of the master, or of the slave where it is alone")
     space: Space = SPACE
     path: Annotated[str, AfterValidator(check_path)] = Field(
-        default="loop:eventfd", alias="path", description="the line: loop:KIND, udp:HOST:PORT, gpio:CHIP:LINES, wire (of kernel modules)"
+        default="loop:eventfd",
+        alias="path",
+        description="the line: loop:KIND, udp:HOST:PORT, gpio:CHIP:LINES, rtdm:CHIP:LINES (on Cobalt), wire (of kernel modules)",
     )
     role: Literal["both", "master", "slave"] = Field(
         default="both",
@@ -166,7 +179,7 @@ class SignalParameters(ExplainParameters, CokernelParameters):
         given = cast("dict[str, Any]", written)
         if given.get("space") == "kernel":
             given = {
-                "path": WIRE if given.get("rt", "linux") == "linux" else NO_LINE,  # a co-kernel has no lines of Linux
+                "path": path_in_kernel(given),
                 "context": "thread" if given.get("rt") == "rtai" else "irq",
                 **{name: value for name, value in given.items() if name not in cls.of_user_space},
             }
@@ -181,6 +194,8 @@ class SignalParameters(ExplainParameters, CokernelParameters):
         for name in ("peer", "instrument"):
             if self.rt != "linux" and getattr(self, name) is not None:
                 raise ValueError(f"{name} needs a line of Linux, which would take the task from the co-kernel: leave it out, or leave rt {self.rt} out")
+        if self.path.startswith("rtdm:") and self.rt != "cobalt":
+            raise ValueError("path rtdm:... is of Cobalt: add rt cobalt")
         return self
 
     @model_validator(mode="after")
@@ -215,8 +230,10 @@ class SignalParameters(ExplainParameters, CokernelParameters):
             raise ValueError(f"path {self.path} does not reach into the kernel: with space kernel give wire or gpio:CHIP:LINES")
         if self.path == NO_LINE and self.role != self.measured_role:
             raise ValueError(f"path none is of one task in kernel space, which then only takes time stamps: with role {self.measured_role}")
-        if self.rt != "linux" and self.path != NO_LINE:
-            raise ValueError(f"in kernel space rt {self.rt} has no line: give path none")
+        if self.rt == "rtai" and self.path != NO_LINE:
+            raise ValueError("in kernel space rt rtai has no line: give path none")
+        if self.rt != "linux" and self.path not in (NO_LINE, WIRE):
+            raise ValueError(f"in kernel space rt {self.rt} has no path {self.path}: give wire or none")
         return self
 
     @model_validator(mode="after")
@@ -303,9 +320,10 @@ class SignalProbe(Probe):
 
     def modules(self, parameters: dict[str, Any]) -> tuple[str, ...]:
         """The wire where it is the path, and in kernel space the task, for Linux or for the co-kernel; both need what they share."""
-        wire = ("rtgauge_wire",) if parameters["path"] == WIRE else ()
         runtime = parameters.get("rt", "linux")
-        task = (self.kernel_module if runtime == "linux" else f"{self.kernel_module}_{runtime}",) if parameters["space"] == "kernel" else ()
+        suffix = "" if runtime == "linux" else f"_{runtime}"
+        wire = (f"rtgauge_wire{suffix}",) if parameters["path"] == WIRE else ()
+        task = (f"{self.kernel_module}{suffix}",) if parameters["space"] == "kernel" else ()
         return ("rtgauge_core", *wire, *task) if wire or task else ()
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:

@@ -16,7 +16,13 @@ from rtgauge.validation import CpuList, DurationNs, between
 LEAST_TIMERLAT_NS, MOST_TIMERLAT_NS = 100_000, 1_000_000_000
 """Intervals of the timerlat tracer (kernel/trace/trace_osnoise.c: timerlat_min_period, timerlat_max_period)."""
 
-WARM_UP_NS = 200_000_000
+MOST_WARM_UP_NS = 200_000_000
+
+
+def _warm_up_ns(given: dict[str, Any]) -> int:
+    """Where it is not given: a tenth of the measured time, and no more than is enough."""
+    measured_ns = given["count"] * given["interval_ns"] if given["count"] is not None else given["duration_ns"]
+    return min(MOST_WARM_UP_NS, measured_ns // 10)
 
 
 class WakeupParameters(ExplainParameters):
@@ -36,7 +42,9 @@ class WakeupParameters(ExplainParameters):
     duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(default=10_000_000_000, alias="duration", description="measured time, e.g. 5s, 10min")
     count: int | None = Field(default=None, alias="count", ge=1, le=2**60, description="activations to measure on each CPU, in place of a duration")
     warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
-        default=WARM_UP_NS, alias="warm-up", description="time at the beginning that is counted apart"
+        default_factory=_warm_up_ns,
+        alias="warm-up",
+        description="time at the beginning that is counted apart; where it is not given a tenth of the measured time, at most 200ms",
     )
     window_ns: Annotated[DurationNs, between("10ms", "1h")] = Field(
         default=1_000_000_000, alias="window", description="length of a window of the record; comparing needs at least 20 windows"
@@ -178,7 +186,6 @@ On each CPU one thread sleeps until a given time, reads the clock when it runs a
     roles={},
     microbenchmark=False,
     presenter="rtgauge.report.timerlat:TIMERLAT",
-    cross_checked=frozenset({"cyclictest", "rtla", "xenomai-latency"}),
-    default=True,
+    cross_checked=frozenset({"cyclictest", "rtla", "xenomai-latency", "rtai-latency"}),
     alternatives=(frozenset({"duration", "count"}),),
 )

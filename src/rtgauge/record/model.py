@@ -256,7 +256,8 @@ class StepKey(Model):
     targets: dict[str, str] = Field(description="role -> target, e.g. {'self': 'local'}, or {'self': 'ssh://board', 'master': 'local'}")
     repeat: int
     tool: str = Field(
-        default="rtgauge", description="'rtgauge', or the tool that cross-checks it: 'cyclictest', 'rtla', 'xenomai-latency', 'xenomai-switchtest'"
+        default="rtgauge",
+        description="'rtgauge', or the tool that checks it: 'cyclictest', 'rtla', 'xenomai-latency', 'xenomai-switchtest', 'rtai-latency', 'rtai-switches'",
     )
 
     @property

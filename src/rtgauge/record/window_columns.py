@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     import numpy.typing as npt
-    import polars as pl
 
     from rtgauge.record.stream import Bins, Window
 
@@ -87,12 +86,6 @@ class WindowColumns:
         if name in self.extremes:
             return self.extremes[name]
         return (self.m2_ns2 if name == "m2_ns2" else self.integers[name]).tolist()
-
-    def frame(self) -> pl.DataFrame:
-        """The same as a table of polars. Raises RecordError where a number is not one of its column."""
-        from rtgauge.record.window_frame import frame_of_columns
-
-        return frame_of_columns(self)
 
 
 def _bin_lists(texts: Sequence[Bins]) -> BinLists:

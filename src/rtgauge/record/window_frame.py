@@ -59,6 +59,11 @@ def frame_of_columns(columns: WindowColumns) -> pl.DataFrame:
         raise RecordError(f"not windows of the engine's stream: {error}") from None
 
 
+def as_frame(windows: pl.DataFrame | WindowColumns) -> pl.DataFrame:
+    """The windows as a table of polars. Raises RecordError where a number is not one of its column."""
+    return frame_of_columns(windows) if isinstance(windows, WindowColumns) else windows
+
+
 def windows_frame(windows: Sequence[Window]) -> pl.DataFrame:
     """One row per window, in the given order. Raises RecordError where the bins are none."""
     return frame_of_columns(WindowColumns.of(windows))

@@ -126,8 +126,10 @@ def _sum_bins(
 
 def _unplaced(windows: pl.DataFrame | WindowColumns, series: int | Collection[int] | None, phase: str, limits_ns: Mapping[int, int] | None) -> list[Group]:
     """The values of each window that are in none of its bins."""
+    from rtgauge.record.window_frame import as_frame
+
     groups: list[Group] = []
-    frame = windows.frame() if isinstance(windows, WindowColumns) else windows
+    frame = as_frame(windows)
     for row in frame.filter(_chosen(series, phase)).select("series", "count", "min_ns", "max_ns", "bins", "counts").iter_rows(named=True):
         absent = row["count"] - sum(row["counts"])
         if absent > 0:

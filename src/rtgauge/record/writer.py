@@ -238,10 +238,10 @@ class RecordWriter:
 
     @staticmethod
     def _write_windows(windows: pl.DataFrame | WindowColumns, folder: Path) -> None:
-        from rtgauge.record.window_columns import WindowColumns
+        from rtgauge.record.window_frame import as_frame
         from rtgauge.record.windows_file import write_windows
 
-        frame = windows.frame() if isinstance(windows, WindowColumns) else windows
+        frame = as_frame(windows)
         with (folder / (BLOCKS if any(folder.glob(PARTS)) else WINDOWS)).open("wb") as file:
             write_windows(frame, file)
 

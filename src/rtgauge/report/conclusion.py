@@ -51,6 +51,8 @@ def _largest(record: Record, quantity: str) -> str | None:
     """ "largest latency 38.0 ms under network on CPU 0, of 100,000 (5 loads); 57 missed"; None where nothing of it was measured."""
     names = step_labels(record)
     measured = [(step, step.total) for step in ordered_steps(record) if step.total is not None and has_distribution(step) and quantity_of(step) == quantity]
+    # What another tool measured as a cross-check has a line of its own.
+    measured = [pair for pair in measured if pair[0].key.tool == "rtgauge"] or measured
     known = [(total.max_ns, step) for step, total in measured if total.max_ns is not None]
     if not known:
         return None
@@ -153,6 +155,10 @@ def cross_check_lines(record: Record) -> list[str]:
             if isinstance(at_most_ns, int) and pair.total.mean_ns:
                 bound = f"at most {format_time(at_most_ns)}, pauses included, rtgauge's {format_time(pair.total.mean_ns)}"
                 lines.append(f"{names[pair.id]}: {step.key.tool} / rtgauge: mean at most {at_most_ns / pair.total.mean_ns:.2f} ({bound})")
+            mean_ns = result.values.get("mean_ns")
+            if isinstance(mean_ns, int) and pair.total.mean_ns:
+                ways = f"by {result.labels.get('by')} {format_time(mean_ns)}, rtgauge's {format_time(pair.total.mean_ns)}"
+                lines.append(f"{names[pair.id]}: {step.key.tool} / rtgauge: mean {mean_ns / pair.total.mean_ns:.2f} ({ways})")
         if step.total is None:
             continue
         ratios = [

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Literal, cast
 
 from rtgauge.explain.analysis.spikes import step_words
-from rtgauge.probe.registry import PROBES, probe_of
+from rtgauge.probe.registry import probe_of
 from rtgauge.record.moments import MOMENTS
 
 EXPLAINED = "rtgauge.explain.page.presenter:EXPLAINED"
@@ -78,7 +78,8 @@ def load_presenter(path: str) -> Presenter:
 def presenters(steps: Sequence[Step]) -> list[tuple[Presenter, list[Step]]]:
     """The presenters of these steps, each with its own of them: that of explained steps, and then in the order of the probes."""
     own: dict[str, list[Step]] = {EXPLAINED: [step for step in steps if MOMENTS in step.checksums]}
-    own |= {probe.presenter: [] for probe in PROBES.values() if probe.presenter is not None}
+    probes = {probe.name: probe for probe in map(probe_of, steps)}
+    own |= {probe.presenter: [] for probe in sorted(probes.values(), key=lambda probe: (probe.order, probe.name)) if probe.presenter is not None}
     for step in steps:
         path = probe_of(step).presenter
         if path is not None:

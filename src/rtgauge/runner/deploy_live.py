@@ -13,6 +13,7 @@ from rtgauge.probe import registry as probes
 from rtgauge.probe.explain_parameters import is_explained
 from rtgauge.record.model import DeploymentReport, LeftOut, Mark, Severity, Step, StepKey
 from rtgauge.runner.context import RunContext
+from rtgauge.runner.rtai_programs import measuring_module, modules_of
 from rtgauge.runner.tracing import CannotTrace, prepare_explain, prepare_tracing
 from rtgauge.system.deployment.ability import Cannot, isolated_cpus, kept_cpus, why_not
 from rtgauge.system.deployment.apply import WHY, Applied, Refused, apply, apply_actions, put_back, read_machine
@@ -176,7 +177,7 @@ def _insert_modules(key: StepKey, context: RunContext, applied: Applied) -> None
 def insert_rtai(key: StepKey, target: Target, facts: Mapping[str, Any], say: Callable[[str], None], applied: Applied) -> None:
     """Load RTAI's own modules where they are not, calibrated as the step says or as `facts` have it from before. Raises NoModules."""
     calibration = calibration_for(key.parameters, facts)
-    files = rtai_modules(target, calibration)
+    files = rtai_modules(target, calibration, modules_of(key))
     if files:
         say("RTAI's modules are loaded" if calibration is not None else "RTAI's modules are loaded and calibrate themselves")
         _load(files, target, applied)
@@ -200,6 +201,19 @@ def with_modules(key: StepKey, context: RunContext) -> Generator[None]:
     applied = _nothing_set()
     try:
         _insert_modules(key, context, applied)
+        yield
+    finally:
+        put_back(applied, context.target)
+
+
+@contextmanager
+def with_measuring_module(key: StepKey, context: RunContext) -> Generator[None]:
+    """A module of RTAI's that measures by itself is loaded while this is entered, where the step's tool is one. Raises NoModules."""
+    names = measuring_module(key)
+    applied = _nothing_set()
+    try:
+        if names:
+            _load(rtai_modules(context.target, None, names), context.target, applied)
         yield
     finally:
         put_back(applied, context.target)

@@ -42,7 +42,7 @@ def accepted_steps(steps: Sequence[StepKey], context: RunContext) -> tuple[list[
     """The steps that the engine accepts, each kind of which is armed and stopped again; what this machine, or its co-kernel, lacks; and how long the
     arming of one took, in s.
 
-    Raises InputError, also where the co-kernel has nothing of the plan, and MeasureError.
+    Raises InputError, also where the co-kernel has nothing of the plan, or a tool that checks cannot measure its step, and MeasureError.
     """
     refused: dict[str, LeftOut | None] = {}
     not_on_cokernel: NotOnCokernel | None = None
@@ -53,6 +53,8 @@ def accepted_steps(steps: Sequence[StepKey], context: RunContext) -> tuple[list[
         except MeasureError as error:
             raise _naming_target(error, context.target.name) from None
     for key in steps:
+        if key.tool != "rtgauge":
+            cross_check.check(key, context)
         kind = f"{key.probe} {key.parameters}"
         if kind not in refused and key.tool == "rtgauge":
             refused[kind] = None

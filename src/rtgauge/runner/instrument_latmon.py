@@ -16,7 +16,7 @@ from rtgauge.instrument.latmon import MAX_CELLS, Bulk, Cells, LatmonSession
 from rtgauge.record.histogram import bin_of
 from rtgauge.record.model import ExactFigures, InstrumentReport, Mark, Severity
 from rtgauge.record.windows import add_bins
-from rtgauge.runner.instrument_step import DIED, Beside, OuterView, lost_mark
+from rtgauge.runner.instrument_view import DIED, Beside, OuterView, lost_mark
 
 CELL_NS = 1_000
 LOG = "instrument.ndjson"

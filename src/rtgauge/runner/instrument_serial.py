@@ -23,7 +23,7 @@ from rtgauge.record.samples import SamplesFile, SamplesHeader
 from rtgauge.record.stream import Summary
 from rtgauge.record.window_builder import Phase, PhaseTotals, WindowBuilder, summary_line
 from rtgauge.record.window_table import WindowTable
-from rtgauge.runner.instrument_step import DIED, OUTER_TABLE, Beside, OuterView, lost_mark
+from rtgauge.runner.instrument_view import DIED, OUTER_TABLE, Beside, OuterView, lost_mark
 from rtgauge.target.target import Target
 from rtgauge.units import NS_PER_S
 

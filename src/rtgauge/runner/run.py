@@ -19,6 +19,7 @@ from rtgauge.errors import InputError, MeasureError, RtgaugeError
 from rtgauge.lab.boot_error import BootError
 from rtgauge.plan.plan import Plan
 from rtgauge.probe.calibrate import PROBE as CALIBRATE
+from rtgauge.probe.explain_parameters import is_explained
 from rtgauge.record.model import Calibration, LeftOut, Mark, Run, Severity, Step, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.stream import StreamResult, parse_line
@@ -32,10 +33,8 @@ from rtgauge.runner.resume_state import StepState, program_folders, read_step_st
 from rtgauge.runner.runtime_choice import on_chosen_runtime
 from rtgauge.runner.schedule import RunOptions, all_targets, how_to_resume, lease_of, new_run, plan_of, remaining_steps, steps_on
 from rtgauge.runner.step_loop import More, measure_run, saying_how_to_resume
-from rtgauge.system.audit import AUDIT, audit, summarise
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.facts import facts_by
-from rtgauge.system.rules import read_rules, rule_paths
 from rtgauge.target.address import LAB
 from rtgauge.target.factory import console
 from rtgauge.target.opener import TargetOpener
@@ -44,7 +43,7 @@ from rtgauge.target.target import Target
 from rtgauge.units import NS_PER_S, format_cpu_list
 
 NOT_UP = "guest-not-up"
-READINGS, FEWER_READINGS = 100_000, 10_000
+READINGS, FEWER_READINGS = 100_000, 1_000
 """Of each clock, to calibrate it. 100,000 take 0.15 s: fewer on an emulated machine, whose costs are the emulator's, and where no record is kept."""
 
 
@@ -62,6 +61,7 @@ def start_run(
     with _NewRecord(options.out, plan.name, into, unmeasured, options.with_windows, opener=TargetOpener(options.wait_s, progress.waits)) as new:
         # All are held from the beginning: what cannot be measured is known before anything is.
         targets = {name: new.open(name, identity, label, lease_ns) for name in all_targets(plan)}
+        audited = options.kept or options.with_windows or any(is_explained(step.parameters) for step in plan.steps)
         contexts: dict[str, RunContext] = {}
         steps: list[StepKey] = []
         left_out: list[LeftOut] = []
@@ -76,7 +76,7 @@ def start_run(
             raise MeasureError(f"no step of the plan can be measured here: {left_out[0].reason}; {left_out[0].remedy}")
         for name in targets:
             contexts[name] = replace(
-                _context(name, targets, plan, deployments[name], progress, interrupt, kept=options.kept), late_imports=options.late_imports
+                _context(name, targets, plan, deployments[name], progress, interrupt, kept=options.kept, audited=audited), late_imports=options.late_imports
             )
         held: list[Mark] = []
         accepted: list[StepKey] = []
@@ -273,22 +273,32 @@ def _context(
     known: Mapping[str, Any] | None = None,
     *,
     kept: bool = True,
+    audited: bool = True,
 ) -> RunContext:
     """What the steps of one target share.
 
     `known`: its facts and calibrations as a record has them, which are then not read and measured again. `kept`: whether the record is.
+    `audited`: whether the facts have what an audit of the machine's settings says, which advice is made from.
     """
     target = targets[name]
     if known is not None:
         facts: Mapping[str, Any] = {fact: value for fact, value in known.items() if fact != "calibrations"}
         calibrations = [Calibration.model_validate(written) for written in known.get("calibrations", [])]
     else:
-        rules = read_rules()
         with with_rtai(steps_on(name, plan.steps), target, progress.phase):
-            machine_facts, files = facts_by(target.read, target.machine, rule_paths(rules))
-        facts = {**machine_facts, AUDIT: summarise(audit(rules, machine_facts, files)).model_dump()}
+            facts = _audited_facts(target) if audited else facts_by(target.read, target.machine)[0]
         calibrations = _calibrate(target, FEWER_READINGS if is_emulated(facts) or not kept else READINGS)
     return RunContext(target, targets, facts, calibrations, progress, interrupt, plan.load_warm_up_ns / NS_PER_S, plan.controller, deployments)
+
+
+def _audited_facts(target: Target) -> dict[str, Any]:
+    """The facts of a target, and what an audit of its settings says in short."""
+    from rtgauge.system.audit import AUDIT, audit, summarise
+    from rtgauge.system.rules import read_rules, rule_paths
+
+    rules = read_rules()
+    facts, files = facts_by(target.read, target.machine, rule_paths(rules))
+    return {**facts, AUDIT: summarise(audit(rules, facts, files)).model_dump()}
 
 
 def _calibrate(target: Target, readings: int) -> list[Calibration]:

@@ -178,6 +178,9 @@ def _next_for_culprit(done: Done, step: Step, requirement: Requirement, facts: M
     share = format_share(culprit.time_share)
     if culprit.culprit.kind is Kind.OWN:
         return f"shorten an activation: the thread's own work took {share} of the largest times, {format_time(culprit.worst_ns)} in one; then: {again}"
+    if culprit.culprit.kind in {Kind.PAGE_FAULT, Kind.FAULT_OR_OWN}:
+        how = "touch all memory before the loop and lock it (mlockall), and allocate none in it"
+        return f"{how}: {culprit_name(culprit.culprit)} took {share} of the largest times; then: {again}"
     mend = mend_of(culprit, facts)
     if mend is None:
         return None

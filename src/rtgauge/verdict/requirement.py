@@ -12,8 +12,6 @@ from rtgauge.probe.registry import requirement_metrics
 from rtgauge.suggest import nearest
 from rtgauge.units import format_duration, parse_duration_ns
 
-BOUNDS = tuple(requirement_metrics())
-"""The metrics that a requirement can bound: those of the probes."""
 SETTINGS = ("period", "hardness", "confidence")
 EXAMPLE = '"period=1ms latency<=200us hardness=100%"'
 DEFAULT_CONFIDENCE = Fraction(95, 100)
@@ -106,6 +104,7 @@ def parse_requirement(text: str) -> Requirement:
     """
     if len(text) > 1000:
         raise InputError(f"a requirement of {len(text)} characters; write it like {EXAMPLE}")
+    metrics = requirement_metrics()
     values: dict[str, str] = {}
     at = 0
     while at < len(text.rstrip()):
@@ -119,16 +118,16 @@ def parse_requirement(text: str) -> Requirement:
             if "hardness" in values:
                 raise _wrong(text, f"p{quantile[1]} and hardness say the same; give latency{sign}{value} hardness={quantile[1]}%")
             key, values["hardness"] = "latency", f"{quantile[1]}%"
-        if key not in (*BOUNDS, *SETTINGS):
-            raise _wrong(text, f"unknown key '{key}'{nearest(key, (*BOUNDS, *SETTINGS))}")
+        if key not in (*metrics, *SETTINGS):
+            raise _wrong(text, f"unknown key '{key}'{nearest(key, (*metrics, *SETTINGS))}")
         if key in values:
             raise _wrong(text, f"{key} is there twice")
-        if key in BOUNDS and sign not in {"<=", "≤"}:
+        if key in metrics and sign not in {"<=", "≤"}:
             raise _wrong(text, f"a bound is written {key}<={value}, not {key}{sign}{value}")
         if key in SETTINGS and sign != "=":
             raise _wrong(text, f"{key} is written {key}={value}, not {key}{sign}{value}")
         values[key] = value
-    bounds = [key for key in BOUNDS if key in values]
+    bounds = [key for key in metrics if key in values]
     if len(bounds) > 1:
         raise _wrong(text, f"{' and '.join(bounds)} together; one bound at a time")
     period = _duration(text, "period", values["period"]) if "period" in values else None
@@ -137,7 +136,7 @@ def parse_requirement(text: str) -> Requirement:
     if bounds:
         return Requirement(bounds[0], _duration(text, bounds[0], values[bounds[0]]), hardness, period, confidence)
     if period is None:
-        raise _wrong(text, f"neither a period nor a bound ({', '.join(f'{metric}<=' for metric in BOUNDS)}) is named")
+        raise _wrong(text, f"neither a period nor a bound ({', '.join(f'{metric}<=' for metric in metrics)}) is named")
     if period < 2:
         raise _wrong(text, "half a period of 1ns is no bound: name one, like latency<=1ns")
     return Requirement("latency", period // 2, hardness, period, confidence)

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK
 from rtgauge.probe.registry import PROBES, preset_of
 from rtgauge.record.model import Severity, Step, Verdict, VerdictWord
 from rtgauge.record.moments import MOMENTS
@@ -16,6 +14,7 @@ from rtgauge.verdict.coverage import condition_of, cpus_left_out, noun_of
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.next_step import Done
 from rtgauge.verdict.requirement import Requirement, format_percent
+from rtgauge.verdict.worst import ORDER, worst
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,30 +22,9 @@ if TYPE_CHECKING:
     from rtgauge.explain.analysis.culprits import RankedCulprit
     from rtgauge.record.reader import Record
 
-_ORDER = [VerdictWord.HOLDS, VerdictWord.MARGINAL, VerdictWord.CANNOT_TELL, VerdictWord.FAILS]
 _OTHERS = {VerdictWord.HOLDS: "hold", VerdictWord.MARGINAL: "marginal", VerdictWord.CANNOT_TELL: "cannot tell"}
 SHARE_METRICS = {"latency": "late", "response": "late"}
 """What an activation is that breaks the bound on these metrics; of another one it is beyond its bound."""
-
-
-def _badness(verdict: Verdict) -> tuple[int, float, float, float]:
-    """Sorts verdicts: the largest decides. Of two that fail the later one, of two shares the larger; of two that cannot tell the one that takes longest."""
-    evidence = verdict.evidence
-    activations = int(evidence.get("activations") or 0)
-    share = int(evidence.get("violations_certain") or 0) / activations if activations else 0.0
-    largest = evidence.get("max_ns")
-    # An overflow of a foreign histogram: later than anything that is known.
-    lateness = float(largest) if isinstance(largest, int) else math.inf if share else 0.0
-    order = _ORDER.index(verdict.word)
-    if verdict.word == VerdictWord.CANNOT_TELL:
-        return order, float(evidence.get("invalid") is True), float(evidence.get("duration_needed_ns") or 0), lateness
-    by_share = evidence.get("hardness") not in (None, 1.0)
-    return (order, share, lateness, 0.0) if by_share else (order, lateness, share, 0.0)
-
-
-def worst(verdicts: Sequence[Verdict]) -> Verdict | None:
-    """The verdict that decides: fails before cannot tell before marginal before holds, and among equals the worst. None for none."""
-    return max(verdicts, key=_badness, default=None)
 
 
 def _counted(each: Sequence[tuple[Step, Verdict]], word: VerdictWord) -> str:
@@ -154,7 +132,7 @@ def judge_run(requirement: Requirement, record: Record, names: Mapping[str, str]
                 next=f"measure it: {measuring_command(requirement)}",
             )
         ]
-    tally = {str(word): sum(verdict.word == word for _, verdict in each) for word in _ORDER}
+    tally = {str(word): sum(verdict.word == word for _, verdict in each) for word in ORDER}
     reason = _sentence(requirement, decisive, each, names or {})
     whole = decisive.model_copy(update={"step": None, "reason": reason, "evidence": {**decisive.evidence, "decided_by": decisive.step, "steps": tally}})
     return [whole, *(verdict for _, verdict in each)]
@@ -168,13 +146,3 @@ def measuring_command(requirement: Requirement) -> str:
     probe, metric = next((probe, metric) for probe in PROBES.values() if (metric := probe.metric(requirement.metric)) is not None and metric.bound is not None)
     space = "" if metric.space is None else f" --space {metric.space}"
     return f'rtgauge probe {probe.name}{space} --require "{requirement}"'
-
-
-def exit_status(verdicts: Sequence[Verdict], steps: Sequence[Step]) -> int:
-    """0: holds, or no requirement was given; 1: fails; 3: a measurement is invalid; 4: marginal or cannot tell. A failure that was measured comes first."""
-    decisive = worst(verdicts)
-    if decisive is not None and decisive.word == VerdictWord.FAILS:
-        return EXIT_FAILS
-    if any(step.worst == Severity.INVALID for step in steps):
-        return EXIT_CANNOT_MEASURE
-    return EXIT_OK if decisive is None or decisive.word == VerdictWord.HOLDS else EXIT_CANNOT_TELL

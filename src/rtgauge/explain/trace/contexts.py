@@ -299,6 +299,8 @@ def _caller(event: Event, symbols: Symbols) -> str:
 
 CALLED_BY, MOST_CALLERS = " from ", 3
 """Between a function and who called it: what keeps others out is often a few calls above where it was interrupted."""
+THUNKS = ("__x86_indirect_", "__x86_return_")
+"""How the names of what gcc puts between a call and the function begin, against branch prediction: they tell nothing."""
 ENTRIES = ("asm_", "el1h_64_irq", "el1_irq", "el0t_64_irq", "el0_irq", "__irq_svc", "__irq_usr")
 """How the names of the functions begin through which an interrupt enters the kernel: x86, arm64, Arm."""
 
@@ -309,4 +311,6 @@ def _interrupted(event: Event, symbols: Symbols) -> tuple[int, str | None] | Non
     entry = next((at for at, name in reversed(list(enumerate(names))) if name.startswith(ENTRIES)), None)
     if entry is None:
         return None
-    return event.time_ns, CALLED_BY.join([name for name in names[entry + 1 :] if name][:MOST_CALLERS]) or None
+    found = names[entry + 1 :]
+    known = [name for name in found if name and not name.startswith(THUNKS)] or [name for name in found if name]
+    return (event.time_ns, CALLED_BY.join(known[:MOST_CALLERS]) or None) if known or not found else None

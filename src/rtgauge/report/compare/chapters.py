@@ -13,7 +13,7 @@ from rtgauge.report.text import NONE, whole
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.analysis.comparison import Comparison
+    from rtgauge.analysis.comparison_document import Comparison
     from rtgauge.analysis.comparison_scope import Scope
     from rtgauge.analysis.frequency import Gathered
     from rtgauge.analysis.microbenchmarks import Microbenchmarks

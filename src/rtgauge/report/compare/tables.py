@@ -18,7 +18,7 @@ from rtgauge.units import format_count, format_time, plural
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.analysis.comparison import Comparison, Pair, QuantileDifference, Selection, TailLevel, Test
+    from rtgauge.analysis.comparison_document import Comparison, Pair, QuantileDifference, Selection, TailLevel, Test
     from rtgauge.record.model import Distribution
 
 

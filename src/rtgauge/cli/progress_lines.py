@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""Progress of a run as plain lines, for standard error that is no terminal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import Self, TextIO
+
+from rtgauge.record.model import LeftOut, Step, StepKey
+from rtgauge.record.stream import Frame, SeriesLine, Window
+from rtgauge.report.conditions import key_labels
+from rtgauge.units import format_span, format_time, plural
+
+LaterS = Callable[[Sequence[StepKey]], float | None]
+
+
+class Display:
+    """Progress as plain lines."""
+
+    def __init__(self, stream: TextIO) -> None:
+        """`stream`: standard error, which escapes what is printed."""
+        self.stream = stream
+        self.steps: list[StepKey] = []
+        self.expected_s: list[float] = []
+        self.number = 0
+        self.worst_ns: dict[int, int] = {}
+        self.labels: dict[str, str] = {}
+        self.later_s: LaterS | None = None
+        """Of a study, which chooses more steps after those that are known: about how long these take; None: it is none."""
+        self.known: list[StepKey] = []
+        """The steps of all rounds so far."""
+        self.rest_s: float | None = 0.0
+        """What the rounds to come are expected to take; None: nobody knows."""
+        self.one_step = False
+        """Whether there is one step: if it cannot be measured, the error says why."""
+        self.before = 0
+        """Steps of the earlier rounds of a study."""
+        self.began_s = time.monotonic()
+        self.late_s: dict[bool, list[float]] = {False: [], True: []}
+        """By how much each finished step took longer than expected: those without a load, and those with one."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def stopping(self) -> None:
+        """The first Ctrl-C."""
+        self.say("stopping cleanly; finished steps are kept (Ctrl-C again: stop at once)")
+
+    def say(self, text: str) -> None:
+        """One line."""
+        print(text, file=self.stream)
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """While this is entered, standard output may be written to."""
+        yield
+
+    def run_begins(self, steps: list[StepKey], expected_s: list[float]) -> None:
+        """Print the number of steps and the expected time; each later round of a study goes on counting."""
+        self.before += len(self.steps)
+        self.steps, self.expected_s = steps, expected_s
+        self.labels = key_labels(steps)
+        self.known += steps
+        also = "more " if self.before else ""
+        now_s = sum(expected_s)
+        self.rest_s = self.later_s(self.known) if self.later_s is not None else 0.0
+        if self.rest_s is None:
+            more = ", then those that the study chooses from them" if not self.before else ""
+        else:
+            more = f", then about {format_span(self.rest_s)} for those that the study chooses from them" if self.rest_s else ""
+        self.say(f"{plural(len(steps), f'{also}step')}, about {format_span(now_s)}{more}")
+
+    def title(self, key: StepKey) -> str:
+        """What tells the step from the others of the run."""
+        return self.labels.get(key.model_dump_json(), key.load)
+
+    def left_s(self, number: int) -> float:
+        """About how long the steps from `number` on take, by how late the finished ones of their kind were (else all), and what a study adds to them."""
+        late_s = 0.0
+        for key in self.steps[number:]:
+            like = self.late_s[key.load != "idle"] or [*self.late_s[False], *self.late_s[True]]
+            late_s += sum(like) / len(like) if like else 0.0
+        return max(0.0, sum(self.expected_s[number:]) + late_s) + (self.rest_s or 0.0)
+
+    def left_out(self, what: LeftOut) -> None:
+        """Print what cannot be measured and why."""
+        if not self.one_step:
+            self.say(f"left out: {what.what}: {what.reason} ({what.remedy})")
+
+    def step_begins(self, number: int, key: StepKey) -> None:
+        """Print the step's number, title and the time left."""
+        self.number = number
+        self.worst_ns = {}
+        self.began_s = time.monotonic()
+        self.say(f"[{self.before + number + 1}/{self.before + len(self.steps)}] {self.title(key)}, {format_span(self.left_s(number))} left")
+
+    def waits(self, reason: str) -> None:
+        """Another run holds a machine."""
+        self.say(f"waiting: {reason}")
+
+    def phase(self, text: str) -> None:
+        """Phases are not printed as lines."""
+
+    def series(self, lines: Sequence[SeriesLine]) -> None:
+        """The bar has no room for names of series."""
+
+    def window(self, window: Window) -> None:
+        """Keep the largest latency of each series."""
+        if window.phase == "measure" and window.max_ns is not None:
+            self.worst_ns[window.series] = max(self.worst_ns.get(window.series, 0), window.max_ns)
+
+    def watched(self) -> bool:
+        """A terminal shows nothing that moves."""
+        return False
+
+    def frame(self, frame: Frame) -> None:
+        """None is asked for."""
+
+    def step_ends(self, step: Step) -> None:
+        """Print the step's minimum, mean, maximum and marks."""
+        self.late_s[step.key.load != "idle"].append(time.monotonic() - self.began_s - self.expected_s[self.number])
+        if step.total is not None and step.total.count:
+            marks = ", ".join(sorted({mark.name for mark in step.marks if mark.severity != "note"}))
+            self.say(
+                f"      min {format_time(step.total.min_ns)}, mean {format_time(step.total.mean_ns)}, max {format_time(step.total.max_ns)}"
+                + (f", {step.total.missed} missed" if step.total.missed else "")
+                + (f"  ({marks})" if marks else "")
+            )

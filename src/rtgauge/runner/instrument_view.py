@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+"""What an instrument is told of the step that it measures in, and the view that it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from rtgauge.errors import MeasureError
+from rtgauge.load.lifecycle import RunningLoad
+from rtgauge.probe import registry as probes
+from rtgauge.probe.signal_parameters import SignalProbe
+from rtgauge.record.model import InstrumentReport, Mark, Outlier, Severity, StepKey
+from rtgauge.record.stream import SeriesLine, Summary
+from rtgauge.record.window_table import WindowTable
+from rtgauge.runner.background_engine import BackgroundEngine
+from rtgauge.runner.context import RunContext
+
+if TYPE_CHECKING:
+    import polars as pl
+
+OUTER_TABLE = "windows-outer"
+"""Of a long step the begin of the names of the files with the instrument's windows."""
+DIED = "instrument-died"
+"""End reason where the instrument was lost in the middle."""
+
+
+@dataclass(frozen=True)
+class OuterView:
+    """What an instrument measured, as a series with the number that it was given."""
+
+    windows: WindowTable | pl.DataFrame
+    summary: Summary | None
+    """None: the instrument gives no figures that the windows could be compared with."""
+    outliers: list[Outlier]
+    marks: list[Mark]
+    report: InstrumentReport
+    end_reason: str
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What an instrument is told of the step: when to stop, whom to tell of progress."""
+
+    key: StepKey
+    context: RunContext
+    engine: BackgroundEngine
+    load: RunningLoad | None
+    folder: Path
+    series: int
+    begin: Callable[[], None]
+    """Starts the load's phase and the engine's."""
+
+    @property
+    def makes_stimuli(self) -> bool:
+        """Whether the engine answers, and the instrument says how long it takes; else the engine toggles, and ends by itself."""
+        return self.key.parameters["role"] == "slave"
+
+    def over(self, elapsed_ns: float) -> str | None:
+        """Why the measuring is over, so long after it began; None: it is not. Raises MeasureError where the load died."""
+        if self.load is not None:
+            self.load.check()
+        if self.context.interrupt.requested:
+            return "stopped"
+        if self.engine.ended.is_set():
+            end = self.engine.stream.result.end
+            return "died" if end is None or self.makes_stimuli else end.reason
+        parameters = self.key.parameters
+        if self.makes_stimuli and not parameters["cycles"] and elapsed_ns >= parameters["duration_ns"]:
+            return "duration"
+        return None
+
+    def series_line(self) -> SeriesLine:
+        """Of the instrument's series."""
+        metric = cast("SignalProbe", probes.get(self.key.probe)).instrument_metric
+        return SeriesLine(type="series", series=self.series, metric=metric, unit="ns", labels={"role": "instrument"})
+
+
+def lost_mark(error: MeasureError) -> Mark:
+    """Of an instrument that was lost in the middle."""
+    detail = f"the instrument was lost in the middle: {error}; what it had sent until then is kept"
+    return Mark(name="instrument-lost", severity=Severity.INVALID, detail=detail)

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""The worst of several verdicts, and the exit status of a run."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK
+from rtgauge.record.model import Severity, Step, Verdict, VerdictWord
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ORDER = (VerdictWord.HOLDS, VerdictWord.MARGINAL, VerdictWord.CANNOT_TELL, VerdictWord.FAILS)
+
+
+def _badness(verdict: Verdict) -> tuple[int, float, float, float]:
+    """Sorts verdicts: the largest decides. Of two that fail the later one, of two shares the larger; of two that cannot tell the one that takes longest."""
+    evidence = verdict.evidence
+    activations = int(evidence.get("activations") or 0)
+    share = int(evidence.get("violations_certain") or 0) / activations if activations else 0.0
+    largest = evidence.get("max_ns")
+    # An overflow of a foreign histogram: later than anything that is known.
+    lateness = float(largest) if isinstance(largest, int) else math.inf if share else 0.0
+    order = ORDER.index(verdict.word)
+    if verdict.word == VerdictWord.CANNOT_TELL:
+        return order, float(evidence.get("invalid") is True), float(evidence.get("duration_needed_ns") or 0), lateness
+    by_share = evidence.get("hardness") not in (None, 1.0)
+    return (order, share, lateness, 0.0) if by_share else (order, lateness, share, 0.0)
+
+
+def worst(verdicts: Sequence[Verdict]) -> Verdict | None:
+    """The verdict that decides: fails before cannot tell before marginal before holds, and among equals the worst. None for none."""
+    return max(verdicts, key=_badness, default=None)
+
+
+def exit_status(verdicts: Sequence[Verdict], steps: Sequence[Step]) -> int:
+    """0: holds, or no requirement was given; 1: fails; 3: a measurement is invalid; 4: marginal or cannot tell. A failure that was measured comes first."""
+    decisive = worst(verdicts)
+    if decisive is not None and decisive.word == VerdictWord.FAILS:
+        return EXIT_FAILS
+    if any(step.worst == Severity.INVALID for step in steps):
+        return EXIT_CANNOT_MEASURE
+    return EXIT_OK if decisive is None or decisive.word == VerdictWord.HOLDS else EXIT_CANNOT_TELL
