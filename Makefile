@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src engine -type f -not -name '*.pyc') pyproject.toml meson.build meson.options
 
-.PHONY: bench clean docs engines firmware guests headers help install lint run test test-browser test-cokernel test-commands test-engine test-firmware test-lab test-lab-main test-measure test-parts test-python test-unit
+.PHONY: bench clean docs engines firmware guests headers help install lint run test test-alone test-browser test-cokernel test-commands test-engine test-firmware test-lab test-lab-main test-measure test-parts test-python test-unit
 
 help:
 	@echo 'make run    measure this machine (about a minute; installs what is missing)'
@@ -60,7 +60,7 @@ test-engine: $(VENV)/.tools
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PART) "engine's C tests and sanitizers" sh engine/tests/run.sh
 
 # A file's tests stay on one worker, so that what they share is made once.
-test-python: test-unit test-browser test-measure test-commands
+test-python: test-unit test-browser test-measure test-commands test-alone
 
 test-unit: $(VENV)/.tools $(VENV)/.installed
 	@$(PART) 'host unit tests' $(BIN)/pytest tests/unit --numprocesses 2 --dist loadfile
@@ -68,13 +68,16 @@ test-unit: $(VENV)/.tools $(VENV)/.installed
 test-browser: $(VENV)/.tools $(VENV)/.installed
 	@$(PART) 'page in Chromium' $(BIN)/pytest tests/browser $(AGAIN) --numprocesses 2 --dist loadfile
 
-# Those that measure wait for each other at the machine's lock; those that leave the machine changed for a while run alone.
+# They mostly wait: commands that measure for each other at the machine's lock.
 test-commands: $(VENV)/.tools $(VENV)/.installed
-	@$(PART) 'commands' $(BIN)/pytest tests/e2e $(AGAIN) -m 'not alone' --numprocesses 3 --dist loadfile
-	@$(PART) 'commands that change the machine' $(BIN)/pytest tests/e2e $(AGAIN) -m alone
+	@$(PART) 'commands' $(BIN)/pytest tests/e2e $(AGAIN) -m 'not alone' --numprocesses 4 --dist loadfile
 
 test-measure: $(VENV)/.tools $(VENV)/.installed
-	@$(PART) 'engine on this machine' $(BIN)/pytest tests/engine $(AGAIN)
+	@$(PART) 'engine on this machine' $(BIN)/pytest tests/engine $(AGAIN) -m 'not alone'
+
+# Those that leave the machine changed for a while.
+test-alone: $(VENV)/.tools $(VENV)/.installed
+	@$(PART) 'engine and commands that change the machine' $(BIN)/pytest tests/engine tests/e2e $(AGAIN) -m alone
 
 # The engines of other architectures, to be part of the package from the next install on.
 engines: $(VENV)/.ready
@@ -116,7 +119,7 @@ headers: guests
 
 # Boots emulated machines.
 test-lab-main: headers $(VENV)/.tools
-	@$(PART) 'main tests on real kernels in virtual machines' $(BIN)/pytest tests/lab $(AGAIN) -m ci --numprocesses 2 --dist loadgroup
+	@$(PART) 'main tests on real kernels in virtual machines' $(BIN)/pytest tests/lab $(AGAIN) -m ci --numprocesses 2
 
 test-lab: headers $(VENV)/.tools
 	@$(PART) 'all tests on real kernels in virtual machines' $(BIN)/pytest tests/lab $(AGAIN)

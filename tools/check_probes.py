@@ -16,6 +16,8 @@ def problems() -> list[str]:
     """A line for each thing that is wrong."""
     found: list[str] = []
     for name, probe in PROBES.items():
+        if probe.name != name:
+            found.append(f"src/rtgauge/probe/{name}.py: its probe is called {probe.name}; the two names must be the same")
         page = Path("docs/probes") / f"{name}.md"
         if not page.is_file() or not page.read_text(encoding="utf-8").startswith(f"# {name}\n"):
             found.append(f"{page}: the probe {name} needs this page, which begins with '# {name}'")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.cli import error_line, good, rtgauge
+from tests.e2e.cli import error_line, good, invoke
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,23 +20,23 @@ pytestmark = [pytest.mark.engine, pytest.mark.root]
 @pytest.fixture(scope="module", name="wakeups")
 def a_record(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("wakeups")
-    good(rtgauge("run", "quick", "--load", "idle,cpu" if shutil.which("stress-ng") else "idle", "--duration", "1s", "--set", "warm-up=50ms", "--out", out))
+    good(invoke("run", "quick", "--load", "idle,cpu" if shutil.which("stress-ng") else "idle", "--duration", "1s", "--set", "warm-up=50ms", "--out", out))
     return next(out.iterdir())
 
 
 @pytest.fixture(scope="module", name="brown")
 def the_preset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("brown")
-    good(rtgauge("run", "brown2010", "--load", "idle,swarm:20", "--duration", "400ms", "--set", "warm-up=20ms", "--out", out))
+    good(invoke("run", "brown2010", "--load", "idle,swarm:20", "--duration", "400ms", "--set", "warm-up=20ms", "--out", out))
     return next(out.iterdir())
 
 
 def advice(*words: object, status: int) -> dict[str, Any]:
-    return json.loads(good(rtgauge("advise", *words, "--json"), status).stdout)
+    return json.loads(good(invoke("advise", *words, "--json"), status).stdout)
 
 
 def test_an_easy_requirement_on_this_machine_walks_the_chart_and_links_its_evidence(wakeups: Path):
-    done = rtgauge("advise", "--require", "latency<=10s hardness=50%", wakeups, "--json")
+    done = invoke("advise", "--require", "latency<=10s hardness=50%", wakeups, "--json")
     found = json.loads(done.stdout)
     stages = {stage["way"]: stage for stage in found["walk"] + found["also_measured"]}
     measured = stages.get("user-stock") or stages["user-rt"]
@@ -58,7 +58,7 @@ def test_without_records_it_says_where_to_begin():
 
 
 def test_the_terminal_has_the_answer_first_and_the_next_step_last(wakeups: Path):
-    text = rtgauge("advise", "--require", "latency<=10s hardness=50%", wakeups).stdout.splitlines()
+    text = invoke("advise", "--require", "latency<=10s hardness=50%", wakeups).stdout.splitlines()
     assert text[0].startswith(("Use user space", "Try user space"))
     assert any(line.startswith("next     ") for line in text[-5:])
     assert max(map(len, text)) <= 80
@@ -74,23 +74,23 @@ def test_the_terminal_has_the_answer_first_and_the_next_step_last(wakeups: Path)
     ],
 )
 def test_what_is_wrong_is_one_line(words: list[str], said: str):
-    assert said in error_line(rtgauge("advise", *words), 2)
+    assert said in error_line(invoke("advise", *words), 2)
 
 
 def test_brown2010_carries_the_tables_and_figures_of_the_paper(brown: Path, tmp_path: Path):
     page = (brown / "report.html").read_text(encoding="utf-8")
     for words in ("Response", "Periodic: jitter", "stays within half a period", "both jitter and lateness", "12 serial bytes at 115200 baud", "95 % envelope"):
         assert words in page
-    good(rtgauge("report", brown, "-o", tmp_path / "p.html", "--marker", "CAN frame=130us", "--fraction", "25%"))
+    good(invoke("report", brown, "-o", tmp_path / "p.html", "--marker", "CAN frame=130us", "--fraction", "25%"))
     marked = (tmp_path / "p.html").read_text(encoding="utf-8")
     assert "CAN frame: 130 us" in marked
     assert "1/4 of a period" in marked
 
 
 def test_frequency_prints_and_writes_the_same_tables(brown: Path, tmp_path: Path):
-    text = good(rtgauge("frequency", brown, "-o", tmp_path / "f.html", "--figures", tmp_path / "figures")).stdout
+    text = good(invoke("frequency", brown, "-o", tmp_path / "f.html", "--figures", tmp_path / "figures")).stdout
     assert "Response: highest frequency for which response stays within half a period" in " ".join(text.split())
-    document = json.loads(good(rtgauge("frequency", brown, "--json")).stdout)
+    document = json.loads(good(invoke("frequency", brown, "--json")).stdout)
     assert [table["metric"] for table in document["tables"]] == ["response", "jitter", "latency"]
     for table in document["tables"]:
         for line in table["lines"]:
@@ -103,7 +103,7 @@ def test_frequency_prints_and_writes_the_same_tables(brown: Path, tmp_path: Path
 
 
 def test_compare_goes_quantity_by_quantity(brown: Path, tmp_path: Path):
-    done = good(rtgauge("compare", brown, "-o", tmp_path / "c.html", "--marker", "bus=20us", "--no-intervals"))
+    done = good(invoke("compare", brown, "-o", tmp_path / "c.html", "--marker", "bus=20us", "--no-intervals"))
     assert "Response" in done.stdout
     assert "Periodic: jitter" in done.stdout
     assert "bus: 20.0 us" in (tmp_path / "c.html").read_text(encoding="utf-8")
@@ -111,7 +111,7 @@ def test_compare_goes_quantity_by_quantity(brown: Path, tmp_path: Path):
 
 def test_advice_on_responses_and_on_jitter(brown: Path):
     for requirement in ("response<=10s hardness=50%", "jitter<=10s hardness=50%"):
-        done = rtgauge("advise", "--require", requirement, brown, "--json")
+        done = invoke("advise", "--require", requirement, brown, "--json")
         found = json.loads(done.stdout)
         margins = [one["margin"] for stage in found["walk"] + found["also_measured"] for one in stage["evidence"]]
         assert margins
@@ -121,14 +121,14 @@ def test_advice_on_responses_and_on_jitter(brown: Path):
 
 @pytest.mark.parametrize("wrong", [["--marker", "x"], ["--fraction", "2"], ["--confidence", "1"]])
 def test_wrong_options_of_frequency(brown: Path, wrong: list[str]):
-    assert wrong[0] in error_line(rtgauge("frequency", brown, *wrong), 2)
+    assert wrong[0] in error_line(invoke("frequency", brown, *wrong), 2)
 
 
 def test_the_search_for_the_sustained_frequency(tmp_path: Path):
     words = ("--repeats", "1", "--set", "cycles=20", "--set", "warm-up=1ms", "--out", tmp_path)
-    good(rtgauge("run", "sustained", *words))
+    good(invoke("run", "sustained", *words))
     folder = next(tmp_path.iterdir())
-    (curve,) = json.loads(good(rtgauge("frequency", folder, "--json")).stdout)["sustained"]
+    (curve,) = json.loads(good(invoke("frequency", folder, "--json")).stdout)["sustained"]
     assert len(curve["points"]) >= 9
     assert max(point["period_ns"] for point in curve["points"]) == 10_000_000
     (found,) = curve["found"]
@@ -140,7 +140,7 @@ def test_the_search_for_the_sustained_frequency(tmp_path: Path):
 
 def test_adam2021_leaves_the_paper_s_tables(tmp_path: Path):
     words = ("--repeats", "1", "--load", "idle", "--set", "cycles=20", "--set", "count=2000", "--set", "warm-up=1ms", "--out", tmp_path)
-    good(rtgauge("run", "adam2021", *words))
+    good(invoke("run", "adam2021", *words))
     page = (next(tmp_path.iterdir()) / "report.html").read_text(encoding="utf-8")
     for words in ("Overall response latency", "PREEMPT_RT", "variance", "Highest sustained frequency", "Losses and long delays"):
         assert words in page

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.cli import error_line, good, rtgauge
+from tests.e2e.cli import error_line, good, invoke
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,11 +39,11 @@ def env(engine: Path, tmp_path: Path) -> dict[str, str]:
 def test_the_rest_of_the_plan_is_measured(env: dict[str, str], tmp_path: Path) -> None:
     plan = tmp_path / "both.toml"
     plan.write_text(PLAN)
-    document = json.loads(good(rtgauge("run", plan, "--json", "--out", tmp_path / "runs", env=env)).stdout)
+    document = json.loads(good(invoke("run", plan, "--json", "--out", tmp_path / "runs", env=env)).stdout)
     assert [step["key"]["probe"] for step in document["steps"]] == ["switch"]
     assert [(missing["what"], missing["reason"]) for missing in document["run"]["left_out"]] == [("response", "response does not run on Cobalt")]
 
 
 def test_a_probe_alone_is_refused(env: dict[str, str]) -> None:
-    done = rtgauge("probe", "response", "--rt", "cobalt", env=env)
+    done = invoke("probe", "response", "--rt", "cobalt", env=env)
     assert error_line(done, 2) == "rtgauge: response does not run on Cobalt; leave --rt out"

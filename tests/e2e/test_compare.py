@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 from pydantic import TypeAdapter
 
-from rtgauge.analysis.comparison import Comparison, Options, compare
+from rtgauge.analysis.comparison import Options, compare
+from rtgauge.analysis.comparison_document import Comparison
 from rtgauge.analysis.sides import pairs, sides_of
 from rtgauge.cli.main import main
 from rtgauge.errors import InputError

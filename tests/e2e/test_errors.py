@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cli import error_line, rtgauge
+from tests.e2e.cli import error_line, invoke, rtgauge
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
 
@@ -75,7 +75,7 @@ CPUS = sorted(os.sched_getaffinity(0))
     ],
 )
 def test_wrong_input(tmp_path: Path, words: str, says: str) -> None:
-    line = error_line(rtgauge(*words.split(), cwd=tmp_path), 2)
+    line = error_line(invoke(*words.split(), cwd=tmp_path), 2)
     assert says in line
     assert "Error" not in line
     assert list(tmp_path.iterdir()) == []
@@ -97,7 +97,7 @@ def test_the_output_folder_cannot_be_written(tmp_path: Path, real_record: Path) 
     file = tmp_path / "file"
     file.write_text("mine")
     for out, says in ((file, "is not a folder"), (Path("/proc/nowhere"), "cannot be written"), (real_record, "is already a record")):
-        line = error_line(rtgauge("run", "--load", "idle", "--duration", "200ms", "--out", out), 2)
+        line = error_line(invoke("run", "--load", "idle", "--duration", "200ms", "--out", out), 2)
         assert says in line
         assert "--out" in line
     assert file.read_text() == "mine"
@@ -105,6 +105,6 @@ def test_the_output_folder_cannot_be_written(tmp_path: Path, real_record: Path) 
 
 def test_an_engine_that_is_none_is_said_to_be(tmp_path: Path) -> None:
     words = ("probe", "wakeup", "--duration", "200ms")
-    assert "the engine is missing" in error_line(rtgauge(*words, env={"RTGAUGE_ENGINE": str(tmp_path / "none")}), 3)
+    assert "the engine is missing" in error_line(invoke(*words, env={"RTGAUGE_ENGINE": str(tmp_path / "none")}), 3)
     for stranger in ("/bin/true", "/bin/echo", "/bin/false"):
-        assert stranger in error_line(rtgauge(*words, env={"RTGAUGE_ENGINE": stranger}), 3)
+        assert stranger in error_line(invoke(*words, env={"RTGAUGE_ENGINE": stranger}), 3)

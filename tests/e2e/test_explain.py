@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cli import PATIENCE_S, good, rtgauge, start, wait_until
+from tests.e2e.cli import PATIENCE_S, good, invoke, rtgauge, start, wait_until
 from tests.e2e.test_permissions import ORDINARY
 from tests.e2e.test_signal import instances
 
@@ -46,10 +46,10 @@ def hog() -> Generator[None]:
 
 def test_a_hog_is_named_and_the_instance_is_gone(tmp_path: Path) -> None:
     with hog():
-        done = good(rtgauge("probe", "wakeup", "--cpu", CPU, "--priority", 80, "--duration", "2s", "--explain", "--save", "-o", tmp_path))
+        done = good(invoke("probe", "wakeup", "--cpu", CPU, "--priority", 80, "--duration", "2s", "--explain", "--save", "-o", tmp_path))
     assert "the-hog" in done.stdout
     (record,) = tmp_path.iterdir()
-    (step,) = json.loads(good(rtgauge("show", record, "--json")).stdout)["steps"]
+    (step,) = json.loads(good(invoke("show", record, "--json")).stdout)["steps"]
     assert step["explain"]["moments"] > 0
     assert "sched/sched_switch" in step["explain"]["events"]
     assert step["explain"]["cost"] is None or step["explain"]["cost"]["pairs"] >= 4
@@ -94,12 +94,12 @@ while True:
 
 def test_watch_shows_a_program_that_it_starts_and_names_who_preempts_it(tmp_path: Path) -> None:
     with hog():
-        done = good(rtgauge("watch", "--duration", "2s", "--save", "-o", tmp_path, "--", "taskset", "-c", CPU, sys.executable, "-c", LOOP))
+        done = good(invoke("watch", "--duration", "2s", "--save", "-o", tmp_path, "--", "taskset", "-c", CPU, sys.executable, "-c", LOOP))
     assert "fifo 30" in done.stdout
     assert "the-hog" in done.stdout
     assert not {"rtgauge", "rtgauge-explain"} & set(instances())
     (record,) = tmp_path.iterdir()
-    (step,) = json.loads(good(rtgauge("show", record, "--json")).stdout)["steps"]
+    (step,) = json.loads(good(invoke("show", record, "--json")).stdout)["steps"]
     assert [series["metric"] for series in step["series"]] == ["latency", "response", "execution", "period"]
     assert step["explain"]["moments"] > 0
 
@@ -116,6 +116,6 @@ def test_watch_shows_a_program_that_it_starts_and_names_who_preempts_it(tmp_path
     ],
 )
 def test_what_watch_refuses(words: tuple[object, ...], said: str) -> None:
-    done = rtgauge("watch", *words)
+    done = invoke("watch", *words)
     assert done.returncode in (2, 3)
     assert said in done.stderr

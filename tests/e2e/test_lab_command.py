@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rtgauge.lab import paths
-from tests.e2e.cli import COMMAND, PATIENCE_S, environment, error_line, good, rtgauge, wait_until
+from tests.e2e.cli import COMMAND, PATIENCE_S, environment, error_line, good, invoke, wait_until
 from tests.support.lab import fake_lab
 
 if TYPE_CHECKING:
@@ -38,20 +38,20 @@ def fake_kernel(folder: Path) -> Path:
 
 
 def boot(lab: dict[str, str | None], said: str, *words: object, status: int = 3) -> str:
-    return error_line(rtgauge("lab", "boot", "debian", "--accel", "tcg", *words, env={**lab, "FAKE_SAYS": said}), status)
+    return error_line(invoke("lab", "boot", "debian", "--accel", "tcg", *words, env={**lab, "FAKE_SAYS": said}), status)
 
 
 def test_a_guest_that_comes_up_is_listed_refused_a_second_time_and_stopped(lab: dict[str, str | None]) -> None:
     env = {**lab, "FAKE_SAYS": f"rtgauge-lab: ready {KEY}"}
-    good(rtgauge("lab", "boot", "debian", "--accel", "tcg", "--append", "isolcpus=1", env=env))
-    (debian,) = [guest for guest in json.loads(good(rtgauge("lab", "list", "--json", env=env)).stdout) if guest["name"] == "debian"]
+    good(invoke("lab", "boot", "debian", "--accel", "tcg", "--append", "isolcpus=1", env=env))
+    (debian,) = [guest for guest in json.loads(good(invoke("lab", "list", "--json", env=env)).stdout) if guest["name"] == "debian"]
     assert (debian["kernel"], debian["running"]["append"], debian["running"]["accelerator"]) == ("6.12-fake", "isolcpus=1", "tcg")
-    assert "already running" in error_line(rtgauge("lab", "boot", "debian", env=env), 2)
-    assert "is running" in error_line(rtgauge("lab", "rm", "debian", env=env), 2)
+    assert "already running" in error_line(invoke("lab", "boot", "debian", env=env), 2)
+    assert "is running" in error_line(invoke("lab", "rm", "debian", env=env), 2)
     assert (paths.home() / "machines/debian/known_hosts").read_text() == f"rtgauge-lab-debian {KEY}\n"
-    assert "is off" in good(rtgauge("lab", "stop", "debian", env=env)).stderr
-    assert "was not running" in good(rtgauge("lab", "stop", "debian", env=env)).stderr
-    assert "removed its image, its disk" in good(rtgauge("lab", "rm", "debian", env=env)).stderr
+    assert "is off" in good(invoke("lab", "stop", "debian", env=env)).stderr
+    assert "was not running" in good(invoke("lab", "stop", "debian", env=env)).stderr
+    assert "removed its image, its disk" in good(invoke("lab", "rm", "debian", env=env)).stderr
 
 
 def test_a_kernel_that_panics_is_told_with_the_end_of_its_console(lab: dict[str, str | None]) -> None:
@@ -64,7 +64,7 @@ def test_a_kernel_that_panics_is_told_with_the_end_of_its_console(lab: dict[str,
 
 
 def test_qemu_that_ends_is_begun_once_more_and_then_told(lab: dict[str, str | None]) -> None:
-    done = rtgauge("lab", "boot", "debian", "--accel", "tcg", env={**lab, "FAKE_SAYS": "ends"})
+    done = invoke("lab", "boot", "debian", "--accel", "tcg", env={**lab, "FAKE_SAYS": "ends"})
     assert "once more" in done.stderr
     assert "QEMU ended while lab:debian booted" in error_line(done, 3)
 
@@ -87,21 +87,21 @@ def test_what_cannot_be_is_refused(lab: dict[str, str | None], tmp_path: Path) -
     assert "rtgauge lab boot debian --memory 512" in line
     assert "--smp" in boot(lab, "", "--smp", "4;reboot", status=2)
     assert "kernel parameters" in boot(lab, "", "--append", "a\nb", status=2)
-    assert "--accel" in error_line(rtgauge("lab", "boot", "debian", "--accel", "xen", env=lab), 2)
+    assert "--accel" in error_line(invoke("lab", "boot", "debian", "--accel", "xen", env=lab), 2)
     assert "--icount is for one CPU" in boot(lab, "", "--icount", "--smp", 4, status=2)
-    assert "leave --accel kvm out" in error_line(rtgauge("lab", "boot", "debian", "--accel", "kvm", "--icount", env=lab), 2)
-    assert "did you mean 'debian-rt'" in error_line(rtgauge("lab", "boot", "debian-tr", env=lab), 2)
-    assert "is not running" in error_line(rtgauge("lab", "shell", "debian", env=lab), 2)
-    assert "is not built" in error_line(rtgauge("probe", "wakeup", "--target", "lab:debian-rt", env=lab), 2)
-    assert "no guest" in error_line(rtgauge("system", "--target", "lab:-oProxyCommand=x", env=lab), 2)
+    assert "leave --accel kvm out" in error_line(invoke("lab", "boot", "debian", "--accel", "kvm", "--icount", env=lab), 2)
+    assert "did you mean 'debian-rt'" in error_line(invoke("lab", "boot", "debian-tr", env=lab), 2)
+    assert "is not running" in error_line(invoke("lab", "shell", "debian", env=lab), 2)
+    assert "is not built" in error_line(invoke("probe", "wakeup", "--target", "lab:debian-rt", env=lab), 2)
+    assert "no guest" in error_line(invoke("system", "--target", "lab:-oProxyCommand=x", env=lab), 2)
     for words in (("debian",), ("Upper",), ("a" * 33,), ("../x",)):
-        assert "name" in error_line(rtgauge("lab", "add", *words, "--kernel", sys.executable, env=lab), 2)
-    assert "no kernel" in error_line(rtgauge("lab", "add", "own", "--kernel", tmp_path / "missing", env=lab), 2)
+        assert "name" in error_line(invoke("lab", "add", *words, "--kernel", sys.executable, env=lab), 2)
+    assert "no kernel" in error_line(invoke("lab", "add", "own", "--kernel", tmp_path / "missing", env=lab), 2)
     kernel = fake_kernel(tmp_path)
-    assert "is not a folder" in error_line(rtgauge("lab", "add", "own", "--kernel", kernel, "--modules", kernel, env=lab), 2)
-    assert "for x86-64: leave out --arm64" in error_line(rtgauge("lab", "add", "own", "--kernel", kernel, "--arm64", env=lab), 2)
+    assert "is not a folder" in error_line(invoke("lab", "add", "own", "--kernel", kernel, "--modules", kernel, env=lab), 2)
+    assert "for x86-64: leave out --arm64" in error_line(invoke("lab", "add", "own", "--kernel", kernel, "--arm64", env=lab), 2)
     kernel.write_bytes(b"")
-    assert "is not a bootable kernel" in error_line(rtgauge("lab", "add", "own", "--kernel", kernel, env=lab), 2)
+    assert "is not a bootable kernel" in error_line(invoke("lab", "add", "own", "--kernel", kernel, env=lab), 2)
 
 
 def test_missing_programs_are_named_with_their_package(lab: dict[str, str | None], tmp_path: Path) -> None:
@@ -112,8 +112,8 @@ def test_missing_programs_are_named_with_their_package(lab: dict[str, str | None
         assert found is not None
         (few / program).symlink_to(found)
     env = {**lab, "PATH": str(few)}
-    assert "apt-get install qemu-system-x86" in error_line(rtgauge("lab", "boot", "debian", "--accel", "tcg", env=env), 3)
-    assert "apt-get install mmdebstrap" in error_line(rtgauge("lab", "build", "debian-rt", env=env), 3)
+    assert "apt-get install qemu-system-x86" in error_line(invoke("lab", "boot", "debian", "--accel", "tcg", env=env), 3)
+    assert "apt-get install mmdebstrap" in error_line(invoke("lab", "build", "debian-rt", env=env), 3)
 
 
 def test_a_build_that_fails_leaves_nothing(lab: dict[str, str | None], tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_build_that_fails_leaves_nothing(lab: dict[str, str | None], tmp_path:
     fake.chmod(0o755)
     before = sorted(paths.cache().rglob("*"))
     (paths.cache() / "images/.build-dead").mkdir()
-    done = rtgauge("lab", "build", "debian-rt", env=lab)
+    done = invoke("lab", "build", "debian-rt", env=lab)
     assert "downloading packages" in done.stderr
     assert "no such suite" in error_line(done, 3)
     assert [path for path in sorted(paths.cache().rglob("*")) if path.name != ".lock"] == before
@@ -140,7 +140,7 @@ def test_a_build_that_is_cut_off_is_begun_anew(lab: dict[str, str | None], tmp_p
     assert process.wait(PATIENCE_S) == (130 if number == signal.SIGINT else -number)
     fake.write_text("#!/bin/sh\necho 'E: no such suite' >&2\nexit 1\n")
     # nothing of it is in the way, and nothing of it is left
-    assert "no such suite" in error_line(rtgauge("lab", "build", "debian-rt", env=lab), 3)
+    assert "no such suite" in error_line(invoke("lab", "build", "debian-rt", env=lab), 3)
     assert not list(paths.cache().rglob(".build-*"))
     assert not list(paths.cache().glob("images/debian-rt-*"))
 
@@ -161,26 +161,26 @@ def test_a_build_waits_for_another_one(lab: dict[str, str | None], tmp_path: Pat
 def test_qemu_is_missing_or_cannot_as_a_run_boots_its_guest(lab: dict[str, str | None], tmp_path: Path) -> None:
     """There is nothing to keep then."""
     words = ("run", "--target", "lab:debian", "--load", "idle", "--duration", "300ms", "--out", tmp_path / "out")
-    assert "QEMU cannot start lab:debian: qemu: no" in error_line(rtgauge(*words, env={**lab, "FAKE_SAYS": "error:qemu: no"}), 3)
+    assert "QEMU cannot start lab:debian: qemu: no" in error_line(invoke(*words, env={**lab, "FAKE_SAYS": "error:qemu: no"}), 3)
     few = tmp_path / "few"
     few.mkdir()
     ssh_keygen = shutil.which("ssh-keygen")
     assert ssh_keygen is not None
     (few / "ssh-keygen").symlink_to(ssh_keygen)
-    assert "apt-get install qemu-system-x86" in error_line(rtgauge(*words, env={**lab, "PATH": str(few)}), 3)
+    assert "apt-get install qemu-system-x86" in error_line(invoke(*words, env={**lab, "PATH": str(few)}), 3)
     assert not (tmp_path / "out").exists()
 
 
 def test_deployments_by_boot_are_for_guests(lab: dict[str, str | None]) -> None:
-    assert "guests of the lab" in error_line(rtgauge("run", "--deployments-by", "boot", "--deployment", "M", env=lab), 2)
-    assert "give settings or boot" in error_line(rtgauge("run", "--target", "lab:debian", "--deployments-by", "magic", env=lab), 2)
+    assert "guests of the lab" in error_line(invoke("run", "--deployments-by", "boot", "--deployment", "M", env=lab), 2)
+    assert "give settings or boot" in error_line(invoke("run", "--target", "lab:debian", "--deployments-by", "magic", env=lab), 2)
 
 
 def test_an_added_guest_is_kept_until_it_is_removed(lab: dict[str, str | None], tmp_path: Path) -> None:
     kernel = fake_kernel(tmp_path)
-    good(rtgauge("lab", "add", "own", "--kernel", kernel, "--append", "quiet", env=lab))
-    assert "own" in [guest["name"] for guest in json.loads(good(rtgauge("lab", "list", "--json", env=lab)).stdout)]
-    good(rtgauge("lab", "rm", "own", env=lab))
-    assert "own" not in [guest["name"] for guest in json.loads(good(rtgauge("lab", "list", "--json", env=lab)).stdout)]
+    good(invoke("lab", "add", "own", "--kernel", kernel, "--append", "quiet", env=lab))
+    assert "own" in [guest["name"] for guest in json.loads(good(invoke("lab", "list", "--json", env=lab)).stdout)]
+    good(invoke("lab", "rm", "own", env=lab))
+    assert "own" not in [guest["name"] for guest in json.loads(good(invoke("lab", "list", "--json", env=lab)).stdout)]
     (paths.home() / "guests/bad.json").write_text("{}")
-    assert "damaged" in error_line(rtgauge("lab", "list", env=lab), 3)
+    assert "damaged" in error_line(invoke("lab", "list", env=lab), 3)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rtgauge.record.reader import Record
-from tests.e2e.cli import error_line, good, rtgauge
+from tests.e2e.cli import error_line, good, invoke
 from tests.support.machine import free_port
 from tests.unit.instrument.latmon_stand_in import latmon
 
@@ -21,7 +21,7 @@ def test_seconds_and_cells_become_a_record_that_says_what_they_lack(tmp_path: Pa
     with latmon(SECONDS) as (address, requests):
         words = ("--set", "probe=response", "--set", f"path=udp:127.0.0.1:{free_port()}", "--set", f"instrument={address}", "--set", "interval=1ms")
         # The program has no wire: that the slave saw nothing is said, and makes the inner view invalid.
-        done = good(rtgauge("run", "--load", "idle", *words, "--set", "cycles=5", "--out", tmp_path), 3)
+        done = good(invoke("run", "--load", "idle", *words, "--set", "cycles=5", "--out", tmp_path), 3)
     assert requests == [(1_000, 1_000), (0, 0)]
     (folder,) = tmp_path.iterdir()
     (step,) = Record.open(folder).steps
@@ -44,5 +44,5 @@ def test_seconds_and_cells_become_a_record_that_says_what_they_lack(tmp_path: Pa
 
 def test_a_latmon_that_is_not_there(tmp_path: Path) -> None:
     words = ("--path", f"udp:127.0.0.1:{free_port()}", "--interval", "1ms", "--duration", "1s")
-    said = error_line(rtgauge("probe", "response", "--instrument", f"latmon:127.0.0.1:{free_port()}", *words), 3)
+    said = error_line(invoke("probe", "response", "--instrument", f"latmon:127.0.0.1:{free_port()}", *words), 3)
     assert "no latmon answers" in said

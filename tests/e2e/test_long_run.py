@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from rtgauge.target.engine_path import engine_path
-from tests.e2e.cli import PATIENCE_S, end, good, rtgauge, start, wait_until
+from tests.e2e.cli import PATIENCE_S, end, good, invoke, rtgauge, start, wait_until
 from tests.support.generated_engine import write_engine
 
 if TYPE_CHECKING:
@@ -64,9 +64,9 @@ def test_memory_and_disk_have_bounds_and_readers_get_blocks(tmp_path: Path, env:
     assert len(blocks) <= 8_192
     assert blocks["count"].sum() == WINDOWS * 1_000
     page, table = tmp_path / "page.html", tmp_path / "windows.parquet"
-    good(rtgauge("report", record, "-o", page))
+    good(invoke("report", record, "-o", page))
     assert page.stat().st_size < 3_000_000
-    good(rtgauge("export", record, "--format", "parquet", "--windows", "-o", table))
+    good(invoke("export", record, "--format", "parquet", "--windows", "-o", table))
     assert pl.scan_parquet(table).select(pl.len()).collect().item() == WINDOWS
 
 
@@ -82,7 +82,7 @@ def test_one_that_was_interrupted_resumes(tmp_path: Path, env: dict[str, str | N
         end(process)
     (partial,) = out.iterdir()
     assert partial.name.endswith(".partial")
-    done = good(rtgauge("run", "--resume", partial, "--json", env=env))
+    done = good(invoke("run", "--resume", partial, "--json", env=env))
     (record,) = out.iterdir()
     (step,) = json.loads(done.stdout)["steps"]
     assert step["total"]["count"] == WINDOWS * 1_000

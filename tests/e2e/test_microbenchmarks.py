@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.cli import error_line, good, rtgauge
+from tests.e2e.cli import error_line, good, invoke
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +19,7 @@ LENGTH = ("--count", 50, "--warm-up", "10ms")
 
 
 def probe(*words: object) -> dict[str, Any]:
-    return json.loads(good(rtgauge("probe", *words, "--json")).stdout)
+    return json.loads(good(invoke("probe", *words, "--json")).stdout)
 
 
 @pytest.mark.parametrize(("name", "metric"), [("noise", "gap"), ("switch", "switch"), ("preempt", "preemption"), ("semaphore", "hand-over")])
@@ -34,7 +34,7 @@ def test_each_probe_yields_its_metric(name: str, metric: str) -> None:
 
 
 def test_inversion_is_answered_in_words() -> None:
-    done = good(rtgauge("probe", "inversion", "--trials", 1, "--section", "500us", "--limit", "20ms", env={"COLUMNS": "120"}))
+    done = good(invoke("probe", "inversion", "--trials", 1, "--section", "500us", "--limit", "20ms", env={"COLUMNS": "120"}))
     rows = {line.split()[0]: line for line in done.stdout.split("Priority inversion")[1].splitlines() if line.strip()}
     assert "not starved" in rows["pi-mutex"]
     for lock in ("mutex", "semaphore", "futex", "spin"):
@@ -60,7 +60,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     found: list[Path] = []
     for _ in range(2):
         words = ["--duration", "400ms", "--set", "warm-up=10ms", "--set", "trials=1", "--set", "limit=20ms", "--json"]
-        done = rtgauge("run", "garre2014-micro", "-o", out, *words)
+        done = invoke("run", "garre2014-micro", "-o", out, *words)
         document = json.loads(done.stdout)
         # What disturbs this machine meanwhile may mark a step; what the probes themselves could do wrong may not.
         invalid = {mark["name"] for step in document["steps"] for mark in step["marks"] if mark["severity"] == "invalid"}
@@ -80,15 +80,15 @@ def test_the_plan_has_a_page_with_the_papers_tables(records: list[Path]) -> None
     page = (records[0] / "report.html").read_text()
     for words in ("Worst case (ns)", "Average (ns)", "task switch", "preemption (timer)", "semaphore (same-cpu)", "Priority inversion", "pi-mutex"):
         assert words in page
-    shown = good(rtgauge("show", records[0])).stdout
+    shown = good(invoke("show", records[0])).stdout
     assert "Cost (ns)" in shown  # 80 columns: a line each, so that no number is cut
     assert "Priority inversion" in shown
 
 
 def test_compare_makes_the_papers_table_of_any_records(records: list[Path]) -> None:
-    shown = good(rtgauge("compare", *records, env={"COLUMNS": "300"})).stdout
+    shown = good(invoke("compare", *records, env={"COLUMNS": "300"})).stdout
     assert shown.count("Worst case (ns)") == 1
-    found = json.loads(good(rtgauge("compare", *records, "--json")).stdout)
+    found = json.loads(good(invoke("compare", *records, "--json")).stdout)
     assert {(system["record"], system["policy"]) for system in found["systems"]} == {
         (str(record), policy) for record in records for policy in ("fifo", "other")
     }
@@ -101,7 +101,7 @@ def test_compare_makes_the_papers_table_of_any_records(records: list[Path]) -> N
 
 def test_compare_draws_each_operation(records: list[Path], tmp_path: Path) -> None:
     page, figures = tmp_path / "c.html", tmp_path / "figures"
-    good(rtgauge("compare", *records, "-o", page, "--figures", figures))
+    good(invoke("compare", *records, "-o", page, "--figures", figures))
     text = page.read_text()
     for words in ("Worst case (ns)", "Task switch: histograms over each other", "Preemption (timer): exceedance curves", "switch (us)", "preemption x (us)"):
         assert words in text
@@ -117,13 +117,13 @@ def test_every_figure_names_what_it_shows(records: list[Path]) -> None:
         assert f'"{quantity} x (us)"' in page
     assert '"wait (us)"' in page
     assert '"latency (us)"' not in page
-    shown = good(rtgauge("show", records[0])).stdout
+    shown = good(invoke("show", records[0])).stdout
     for quantity in ("gap", "switch", "preemption", "hand-over", "wait"):
         assert f"{quantity}, us" in shown
 
 
 def test_what_noise_took_is_the_sum_of_its_causes(records: list[Path]) -> None:
-    found = json.loads(good(rtgauge("compare", records[0], "--json")).stdout)
+    found = json.loads(good(invoke("compare", records[0], "--json")).stdout)
     assert found["noise"]
     for answer in found["noise"]:
         assert sum(cause["taken_ns"] for cause in answer["causes"]) == pytest.approx(answer["taken_ns"], abs=10)
@@ -137,12 +137,12 @@ def test_what_noise_took_is_the_sum_of_its_causes(records: list[Path]) -> None:
 
 def test_records_export(records: list[Path], tmp_path: Path) -> None:
     file = tmp_path / "summary.csv"
-    good(rtgauge("export", records[0], "-o", file))
+    good(invoke("export", records[0], "-o", file))
     with file.open() as text:
         metrics = {row["metric"] for row in csv.DictReader(text)}
     assert metrics == {"gap", "switch", "preemption", "hand-over", "wait"}
 
 
 def test_a_key_that_no_step_knows_is_refused() -> None:
-    assert "'lokc'" in error_line(rtgauge("run", "garre2014-micro", "--set", "lokc=spin"), 2)
-    assert "give duration or count" in error_line(rtgauge("probe", "switch", "--count", 5, "--duration", "1s"), 2)
+    assert "'lokc'" in error_line(invoke("run", "garre2014-micro", "--set", "lokc=spin"), 2)
+    assert "give duration or count" in error_line(invoke("probe", "switch", "--count", 5, "--duration", "1s"), 2)

@@ -18,7 +18,7 @@ from rtgauge.lab import paths
 from rtgauge.lab.running_guests import process_of
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
-from tests.e2e.cli import Done, error_line, good, rtgauge, wait_until
+from tests.e2e.cli import Done, error_line, good, invoke, wait_until
 from tests.e2e.conftest import document
 from tests.e2e.test_ssh import left_on, over_ssh
 from tests.support.lab import fake_lab
@@ -48,7 +48,7 @@ class Lab:
 
     def rtgauge(self, said: str, *words: object, port: int | None = None) -> Done:
         """A command; `said` is what the guest says where it is booted."""
-        return rtgauge(*words, env={**self.env, "FAKE_SAYS": said, "FAKE_PORT": str(self.machine.port if port is None else port)})
+        return invoke(*words, env={**self.env, "FAKE_SAYS": said, "FAKE_PORT": str(self.machine.port if port is None else port)})
 
     def run(self, said: str, *words: object, port: int | None = None) -> Done:
         """A short run on the guest."""
@@ -87,10 +87,10 @@ def test_the_console_is_kept_with_the_run_which_is_gone_on_with(lab: Lab) -> Non
     assert lab.console() == f"{PANIC}\n"
     begun = Record.open(lab.record).run
     assert (begun.state, len(begun.planned), begun.steps, [mark.name for mark in begun.marks]) == ("interrupted", 2, [], ["guest-not-up"])
-    assert "targets/lab-debian/console.log" in good(rtgauge("show", lab.record)).stdout
-    assert "0 of 2 planned steps" in good(rtgauge("show", lab.record)).stdout
-    assert "interrupted" in good(rtgauge("list", lab.out)).stdout
-    assert "no finished step" in error_line(rtgauge("compare", lab.record), 2)
+    assert "targets/lab-debian/console.log" in good(invoke("show", lab.record)).stdout
+    assert "0 of 2 planned steps" in good(invoke("show", lab.record)).stdout
+    assert "interrupted" in good(invoke("list", lab.out)).stdout
+    assert "no finished step" in error_line(invoke("compare", lab.record), 2)
 
     again = error_line(lab.rtgauge("Kernel panic - not syncing: again", "run", "--resume", "--out", lab.out), 3)
     assert f"rtgauge run --resume {lab.record}" in again

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
 from rtgauge.plan.plan import MAX_STEPS, Overrides, load_plan, make_plan, presets
-from tests.e2e.cli import error_line, rtgauge
+from tests.e2e.cli import error_line, invoke
 
 WRONG = [
     ("", "no step"),
@@ -45,7 +45,7 @@ WRONG = [
     ("repeats = 0\n[[step]]\n", "repeats: 0 is too small"),
     ("repeats = 1000\n[matrix]\npriority = [1,2,3,4,5,6,7,8,9,10,11]\n", "more than 10000"),
     ("order = 'rnadom'\n[[step]]\n", "'random' or 'as-written'"),
-    ("cross-check = 'oslat'\n[[step]]\n", "'cyclictest', 'rtla', 'xenomai-latency' or 'xenomai-switchtest'"),
+    ("cross-check = 'oslat'\n[[step]]\n", "'cyclictest', 'rtla', 'xenomai-latency', 'xenomai-switchtest', 'rtai-latency' or 'rtai-switches'"),
     ("load-warm-up = '2h'\n[[step]]\n", "the most is 1h"),
     ("name = '../../etc'\n[[step]]\n", "name"),
     ("seed = -1\n[[step]]\n", "seed"),
@@ -78,9 +78,9 @@ def test_a_wrong_plan(tmp_path: Path, text: str, says: str) -> None:
 def test_a_wrong_plan_on_the_command_line(tmp_path: Path, content: bytes, says: str) -> None:
     plan = tmp_path / "my.toml"
     plan.write_bytes(content)
-    assert says in error_line(rtgauge("run", plan, "--out", tmp_path / "out"), 2)
+    assert says in error_line(invoke("run", plan, "--out", tmp_path / "out"), 2)
     assert [entry.name for entry in tmp_path.iterdir()] == ["my.toml"]
-    assert "plan" in error_line(rtgauge("run", f"{tmp_path}/", "--out", tmp_path / "out"), 2)
+    assert "plan" in error_line(invoke("run", f"{tmp_path}/", "--out", tmp_path / "out"), 2)
 
 
 def test_what_the_command_line_says_is_over_the_plan(tmp_path: Path) -> None:
@@ -160,6 +160,6 @@ def test_any_text_is_toml_or_one_line(text: str) -> None:
 def test_explain_says_that_a_plan_of_kernel_space_has_nothing_for_it(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text("[[step]]\nspace = 'kernel'\n")
-    done = rtgauge("run", plan, "--explain", "--target", "ssh://board", env={"PATH": str(tmp_path)})  # there is no ssh: nothing is measured
+    done = invoke("run", plan, "--explain", "--target", "ssh://board", env={"PATH": str(tmp_path)})  # there is no ssh: nothing is measured
     assert done.returncode == 3
     assert "--explain explains nothing here" in done.stderr

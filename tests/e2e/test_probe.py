@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from rtgauge.record.samples import read_samples
-from tests.e2e.cli import error_line, good, nothing_missed, rtgauge
+from tests.e2e.cli import error_line, good, invoke, nothing_missed, rtgauge
 from tests.e2e.conftest import document
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
@@ -20,7 +20,7 @@ SHORT = ("--warm-up", "100ms", "--duration", "500ms")
 
 
 def test_the_example_of_the_documentation_is_one_document() -> None:
-    done = good(rtgauge("probe", "wakeup", "--cpu", CPU, "--interval", "200us", "--duration", "1s", "--priority", 98, "--json"))
+    done = good(invoke("probe", "wakeup", "--cpu", CPU, "--interval", "200us", "--duration", "1s", "--priority", 98, "--json"))
     found = document(done.stdout)
     (step,) = found["steps"]
     (series,) = step["series"]
@@ -34,7 +34,7 @@ def test_it_leaves_nothing_behind(tmp_path: Path) -> None:
     here, temporary = tmp_path / "here", tmp_path / "temporary"
     here.mkdir()
     temporary.mkdir()
-    done = good(rtgauge("probe", "wakeup", *SHORT, cwd=here, env={"TMPDIR": str(temporary)}))
+    done = good(invoke("probe", "wakeup", *SHORT, cwd=here, env={"TMPDIR": str(temporary)}))
     assert list(here.iterdir()) == []
     assert list(temporary.iterdir()) == []
     assert "record" not in done.stdout.splitlines()[-1]
@@ -50,28 +50,28 @@ def test_what_takes_long_to_import_is_not_imported(arguments: tuple[str, ...]) -
 
 
 def test_a_saved_one_is_a_record_like_any_other(tmp_path: Path) -> None:
-    good(rtgauge("probe", "wakeup", "--cpu", CPU, *SHORT, "--save", cwd=tmp_path))
+    good(invoke("probe", "wakeup", "--cpu", CPU, *SHORT, "--save", cwd=tmp_path))
     (record,) = (tmp_path / "rtgauge-runs").iterdir()
-    assert record.name in good(rtgauge("list", cwd=tmp_path)).stdout
-    assert good(rtgauge("show", "latest", "--require", "p50<=1ns", cwd=tmp_path), 1).stdout.startswith("FAILS  idle: ")
-    assert good(rtgauge("report", record.name, "--require", "p50<=10s", "-o", "page.html", cwd=tmp_path)).stdout.splitlines()[-1] == "page     page.html"
+    assert record.name in good(invoke("list", cwd=tmp_path)).stdout
+    assert good(invoke("show", "latest", "--require", "p50<=1ns", cwd=tmp_path), 1).stdout.startswith("FAILS  idle: ")
+    assert good(invoke("report", record.name, "--require", "p50<=10s", "-o", "page.html", cwd=tmp_path)).stdout.splitlines()[-1] == "page     page.html"
 
 
 @pytest.mark.parametrize(("option", "value", "key"), [("policy", "rr", "policy"), ("timer", "timerfd", "timer"), ("phase", "fixed", "phase")])
 def test_other_ways_to_measure(option: str, value: str, key: str) -> None:
-    (step,) = document(good(rtgauge("probe", "wakeup", *SHORT, f"--{option}", value, "--json")).stdout)["steps"]
+    (step,) = document(good(invoke("probe", "wakeup", *SHORT, f"--{option}", value, "--json")).stdout)["steps"]
     assert step["parameters"][key] == value
     assert all(one["count"] + one["missed"] == 500 for one in step["series"])
 
 
 def test_a_count_of_activations() -> None:
-    (step,) = document(good(rtgauge("probe", "wakeup", "--warm-up", "0", "--count", 321, "--interval", "1ms", "--json")).stdout)["steps"]
+    (step,) = document(good(invoke("probe", "wakeup", "--warm-up", "0", "--count", 321, "--interval", "1ms", "--json")).stdout)["steps"]
     assert step["end_reason"] == "count"
     assert all(one["count"] + one["missed"] == 321 for one in step["series"])
 
 
 def test_it_stops_at_a_threshold() -> None:
-    (step,) = document(good(rtgauge("probe", "wakeup", "--warm-up", "0", "--duration", "20s", "--stop-at", "1ns", "--json")).stdout)["steps"]
+    (step,) = document(good(invoke("probe", "wakeup", "--warm-up", "0", "--duration", "20s", "--stop-at", "1ns", "--json")).stdout)["steps"]
     assert step["end_reason"] == "threshold"
     assert "threshold" in [mark["name"] for mark in step["marks"]]
     assert sum(one["count"] for one in step["series"]) < 20_000  # of one CPU, it would have been all
@@ -79,7 +79,7 @@ def test_it_stops_at_a_threshold() -> None:
 
 def test_raw_samples_agree_with_the_figures_in_every_format(tmp_path: Path) -> None:
     for name in ("s.csv", "s.parquet", "s.raw"):
-        done = good(rtgauge("probe", "wakeup", "--cpu", CPU, *SHORT, "--samples", name, "--json", cwd=tmp_path))
+        done = good(invoke("probe", "wakeup", "--cpu", CPU, *SHORT, "--samples", name, "--json", cwd=tmp_path))
         (series,) = document(done.stdout)["steps"][0]["series"]
         assert f"samples {name}" in done.stderr
         file = tmp_path / name
@@ -104,7 +104,7 @@ def test_raw_samples_agree_with_the_figures_in_every_format(tmp_path: Path) -> N
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
 def test_raw_samples_of_two_cpus_are_two_files(tmp_path: Path) -> None:
-    done = good(rtgauge("probe", "wakeup", *SHORT, "--samples", tmp_path / "s.raw", "--json"))
+    done = good(invoke("probe", "wakeup", *SHORT, "--samples", tmp_path / "s.raw", "--json"))
     series = document(done.stdout)["steps"][0]["series"]
     for one in series:
         header, latencies = read_samples(tmp_path / f"s-{one['series']}.raw")
@@ -120,17 +120,17 @@ def test_a_requirement(require: str, status: int) -> None:
 
 
 def test_calibrate_tells_the_cost_of_each_clock() -> None:
-    found = document(good(rtgauge("probe", "calibrate", "--count", 5000, "--json")).stdout)
+    found = document(good(invoke("probe", "calibrate", "--count", 5000, "--json")).stdout)
     clocks = {one["clock"]: one for one in found["steps"][0]["calibrations"]}
     assert clocks["CLOCK_MONOTONIC"]["count"] == 5000
     assert clocks["CLOCK_MONOTONIC"]["min_ns"] <= clocks["CLOCK_MONOTONIC"]["p50_ns"] <= clocks["CLOCK_MONOTONIC"]["max_ns"]
-    text = good(rtgauge("probe", "calibrate", "--count", 5000)).stdout
+    text = good(invoke("probe", "calibrate", "--count", 5000)).stdout
     assert "CLOCK_MONOTONIC" in text
 
 
 @pytest.mark.load
 def test_beside_a_load() -> None:
-    (step,) = document(rtgauge("probe", "wakeup", "--load", "cpu", *SHORT, "--json").stdout)["steps"]
+    (step,) = document(invoke("probe", "wakeup", "--load", "cpu", *SHORT, "--json").stdout)["steps"]
     assert step["key"]["load"] == "cpu"
     assert step["load"]["parts"][0]["reached"]["cpu_share"] > 0
 

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from rtgauge.record.model import RunDocument
-from tests.e2e.cli import error_line, good, rtgauge
+from tests.e2e.cli import error_line, good, invoke, rtgauge
 from tests.e2e.conftest import document
 
 DATA = Path(__file__).parent.parent / "data" / "cyclictest"
@@ -26,8 +26,8 @@ READERS = (("show",), ("report",), ("export",), ("export", "--format", "json"))
 
 
 def test_show_as_text_and_as_json(real_record: Path) -> None:
-    text = good(rtgauge("show", real_record)).stdout
-    found = document(good(rtgauge("show", real_record, "--json")).stdout)
+    text = good(invoke("show", real_record)).stdout
+    found = document(good(invoke("show", real_record, "--json")).stdout)
     jsonschema.validate(found, RunDocument.model_json_schema())
     assert f"record  {real_record}" in text
     assert "CPU 0" in text
@@ -43,45 +43,45 @@ def test_list_names_every_record_and_says_what_it_left_out(record: Path) -> None
     (record.parent / "foreign").mkdir()
     (record.parent / "foreign" / "run.json").write_text('{"hello": "world"}')
     (record.parent / "notes.txt").write_text("no record")
-    done = good(rtgauge("list", record.parent))
+    done = good(invoke("list", record.parent))
     assert record.name in done.stdout
     assert "idle" in done.stdout
     assert "foreign" in done.stderr
     assert done.stderr.startswith("rtgauge: ")
-    listed = json.loads(good(rtgauge("list", record.parent, "--json")).stdout)
+    listed = json.loads(good(invoke("list", record.parent, "--json")).stdout)
     assert [one["record"] for one in listed] == [str(record)]
 
 
 def test_list_of_nothing(tmp_path: Path) -> None:
-    assert good(rtgauge("list", tmp_path)).stdout == f"no records in {tmp_path}\n"
-    assert json.loads(good(rtgauge("list", tmp_path, "--json")).stdout) == []
+    assert good(invoke("list", tmp_path)).stdout == f"no records in {tmp_path}\n"
+    assert json.loads(good(invoke("list", tmp_path, "--json")).stdout) == []
 
 
 def test_report_writes_the_page_and_the_figures(real_record: Path, tmp_path: Path) -> None:
     page, figures = tmp_path / "page.html", tmp_path / "figures"
-    done = good(rtgauge("report", real_record, "-o", page, "--figures", figures))
+    done = good(invoke("report", real_record, "-o", page, "--figures", figures))
     assert page.read_text().startswith("<!DOCTYPE html>")
     assert "https://" not in page.read_text().partition("<script")[0]
     assert {path.suffix for path in figures.iterdir()} == {".png", ".svg", ".pdf"}
     assert all(str(path) in done.stdout for path in [page, *figures.iterdir()])
-    assert "cannot be written" in error_line(rtgauge("report", real_record, "-o", tmp_path / "no" / "page.html"), 2)
+    assert "cannot be written" in error_line(invoke("report", real_record, "-o", tmp_path / "no" / "page.html"), 2)
 
 
 def test_export_in_every_format(real_record: Path, tmp_path: Path) -> None:
-    found = document(good(rtgauge("show", real_record, "--json")).stdout)
+    found = document(good(invoke("show", real_record, "--json")).stdout)
     wanted = [(step["id"], one["count"], one["max_ns"]) for step in found["steps"] for one in [*step["series"], step["total"]]]
-    rows = list(csv.DictReader(io.StringIO(good(rtgauge("export", real_record)).stdout)))
+    rows = list(csv.DictReader(io.StringIO(good(invoke("export", real_record)).stdout)))
     assert [(row["step"], int(row["count"]), int(row["max_ns"])) for row in rows] == wanted
     table = tmp_path / "t.parquet"
-    good(rtgauge("export", real_record, "--format", "parquet", "-o", table))
+    good(invoke("export", real_record, "--format", "parquet", "-o", table))
     assert pl.read_parquet(table).select("step", "count", "max_ns").rows() == wanted
     windows = tmp_path / "w.parquet"
-    good(rtgauge("export", real_record, "--format", "parquet", "--windows", "-o", windows))
+    good(invoke("export", real_record, "--format", "parquet", "--windows", "-o", windows))
     measured = pl.read_parquet(windows).filter(pl.col("phase") == "measure")
     assert measured["count"].sum() == sum(step["total"]["count"] for step in found["steps"])
-    assert len(json.loads(good(rtgauge("export", real_record, "--format", "json")).stdout)) >= 1
-    assert "did you mean 'parquet'" in error_line(rtgauge("export", real_record, "--format", "paruqet"), 2)
-    assert "-o FILE" in error_line(rtgauge("export", real_record, "--format", "parquet"), 2)
+    assert len(json.loads(good(invoke("export", real_record, "--format", "json")).stdout)) >= 1
+    assert "did you mean 'parquet'" in error_line(invoke("export", real_record, "--format", "paruqet"), 2)
+    assert "-o FILE" in error_line(invoke("export", real_record, "--format", "parquet"), 2)
 
 
 def spoil(record: Path, name: str, how: str) -> None:
@@ -114,7 +114,7 @@ def test_a_damaged_record_is_named_by_its_file(record: Path, file: str, how: str
     name = file if file == "run.json" else f"steps/01-wakeup-idle-r1/{file}"
     spoil(record, name, how)
     for words in READERS[:1] if how in {"cut", "binary", "newer"} else READERS[:2]:
-        line = error_line(rtgauge(words[0], record, *words[1:]), 2)
+        line = error_line(invoke(words[0], record, *words[1:]), 2)
         assert str(record / name) in line
         assert how != "newer" or "newer rtgauge" in line
 
@@ -123,29 +123,29 @@ def test_a_damaged_record_is_named_by_its_file(record: Path, file: str, how: str
 def test_damaged_windows(record: Path, how: str, tmp_path: Path) -> None:
     name = "steps/02-wakeup-idle-r2/windows.parquet"
     spoil(record, name, how)
-    assert str(record / name) in error_line(rtgauge("report", record), 2)
-    assert str(record / name) in error_line(rtgauge("export", record, "--format", "parquet", "--windows", "-o", tmp_path / "w.parquet"), 2)
-    good(rtgauge("show", record))
+    assert str(record / name) in error_line(invoke("report", record), 2)
+    assert str(record / name) in error_line(invoke("export", record, "--format", "parquet", "--windows", "-o", tmp_path / "w.parquet"), 2)
+    good(invoke("show", record))
 
 
 def test_windows_of_another_table(record: Path) -> None:
     name = "steps/02-wakeup-idle-r2/windows.parquet"
     pl.DataFrame({"series": ["x"], "other": [1]}).write_parquet(record / name)
-    assert str(record / name) in error_line(rtgauge("report", record), 2)
+    assert str(record / name) in error_line(invoke("report", record), 2)
 
 
 @pytest.mark.parametrize("how", ["empty", "cut", "binary", "list"])
 def test_damaged_facts(record: Path, how: str) -> None:
     spoil(record, "targets/local/system.json", how)
-    assert "system.json" in error_line(rtgauge("show", record), 2)
+    assert "system.json" in error_line(invoke("show", record), 2)
 
 
 def test_a_step_that_points_out_of_the_record(record: Path) -> None:
     run = json.loads((record / "run.json").read_text())
     (record / "run.json").write_text(json.dumps({**run, "steps": ["../../../../../../etc"]}))
-    error_line(rtgauge("show", record), 2)
+    error_line(invoke("show", record), 2)
     (record / "run.json").write_text(json.dumps({**run, "steps": [run["steps"][0], run["steps"][0]]}))
-    error_line(rtgauge("show", record), 2)
+    error_line(invoke("show", record), 2)
 
 
 def test_words_that_command_a_terminal_or_a_page_are_shown_as_text(record: Path) -> None:
@@ -155,16 +155,16 @@ def test_words_that_command_a_terminal_or_a_page_are_shown_as_text(record: Path)
     run["left_out"] = [{"what": evil, "reason": evil, "remedy": evil}]
     (record / "run.json").write_text(json.dumps(run))
     for words in (("show", record), ("list", record.parent)):
-        assert "\x1b" not in good(rtgauge(*words)).stdout
-    good(rtgauge("report", record))
+        assert "\x1b" not in good(invoke(*words)).stdout
+    good(invoke("report", record))
     assert "<script>alert" not in (record / "report.html").read_text()
 
 
 def test_a_record_of_someone_else_is_read_where_it_cannot_be_written(record: Path) -> None:
     moved = record.parent.parent / "elsewhere"
     shutil.move(record, moved)
-    good(rtgauge("show", moved))
-    line = error_line(rtgauge("report", moved, "-o", "/proc/page.html"), 2)
+    good(invoke("show", moved))
+    line = error_line(invoke("report", moved, "-o", "/proc/page.html"), 2)
     assert "/proc/page.html" in line
 
 
@@ -179,19 +179,19 @@ def test_the_reader_may_go(real_record: Path, words: tuple[str, ...]) -> None:
 
 def test_an_import_takes_what_the_file_does_not_say(tmp_path: Path) -> None:
     source = DATA / "h.txt"
-    good(rtgauge("import", source, "--out", tmp_path / "runs", "--interval", "1ms"))
+    good(invoke("import", source, "--out", tmp_path / "runs", "--interval", "1ms"))
     (record,) = (tmp_path / "runs").iterdir()
-    (step,) = document(good(rtgauge("show", record, "--json")).stdout)["steps"]
+    (step,) = document(good(invoke("show", record, "--json")).stdout)["steps"]
     assert step["parameters"]["interval_ns"] == 1_000_000
-    good(rtgauge("import", DATA / "ns.txt", "--out", tmp_path / "ns", "--ns"))
+    good(invoke("import", DATA / "ns.txt", "--out", tmp_path / "ns", "--ns"))
     (record,) = (tmp_path / "ns").iterdir()
-    (step,) = document(good(rtgauge("show", record, "--json")).stdout)["steps"]
+    (step,) = document(good(invoke("show", record, "--json")).stdout)["steps"]
     assert all(series["max_ns"] % 1000 for series in step["series"])
 
 
 def test_a_file_of_no_format_does_not_keep_the_others_out(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("Dear Sir\n")
-    done = rtgauge("import", tmp_path / "letter.txt", DATA / "h.txt", tmp_path / "gone", "--out", tmp_path / "runs")
+    done = invoke("import", tmp_path / "letter.txt", DATA / "h.txt", tmp_path / "gone", "--out", tmp_path / "runs")
     assert done.returncode == 2
     assert [line.partition(": ")[0] for line in done.stderr.splitlines()] == ["rtgauge"] * 3
     assert "2 of 3 files could not be imported" in done.stderr
@@ -200,6 +200,6 @@ def test_a_file_of_no_format_does_not_keep_the_others_out(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("interval", ["0s", "-1ms", "5", "soon"])
 def test_an_import_refuses_what_is_no_interval(tmp_path: Path, interval: str) -> None:
-    done = rtgauge("import", DATA / "h.txt", "--out", tmp_path / "runs", f"--interval={interval}")
+    done = invoke("import", DATA / "h.txt", "--out", tmp_path / "runs", f"--interval={interval}")
     assert "--interval" in error_line(done, 2)
     assert not (tmp_path / "runs").exists()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cli import PATIENCE_S, SHORT, end, error_line, good, rtgauge, start, wait_until
+from tests.e2e.cli import PATIENCE_S, SHORT, end, error_line, good, invoke, start, wait_until
 from tests.e2e.conftest import document
 from tests.e2e.processes import alive, all_pids, command_line, family, find
 
@@ -59,8 +59,8 @@ def test_killed_in_the_middle_of_a_step_under_load(tmp_path: Path) -> None:
     before = hashes(first)
     assert before
 
-    assert "partial" in good(rtgauge("show", record)).stdout
-    done = good(rtgauge("run", "--resume", "--out", out, "--json"))
+    assert "partial" in good(invoke("show", record)).stdout
+    done = good(invoke("run", "--resume", "--out", out, "--json"))
     (whole,) = out.iterdir()
     assert whole.name == identity == record.name.removesuffix(".partial")
     assert hashes(whole / "steps" / "01-wakeup-idle") == before
@@ -69,7 +69,7 @@ def test_killed_in_the_middle_of_a_step_under_load(tmp_path: Path) -> None:
     assert found["run"]["steps"] == ["01-wakeup-idle", "02-wakeup-cpu", "03-wakeup-idle"] == sorted(entry.name for entry in (whole / "steps").iterdir())
     assert [step["key"] for step in found["steps"]] == found["run"]["planned"]
     assert [mark["name"] for mark in found["run"]["marks"]].count("resumed") == 1
-    assert "nothing to resume" in error_line(rtgauge("run", "--resume", "--out", out), 2)
+    assert "nothing to resume" in error_line(invoke("run", "--resume", "--out", out), 2)
 
 
 def test_a_stopped_step_is_measured_again_and_the_finished_ones_are_not(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_stopped_step_is_measured_again_and_the_finished_ones_are_not(tmp_path
     before = hashes(record / "steps" / "01-wakeup-idle-r1")
     stopped = document((record / "steps" / "02-wakeup-idle-r2" / "step.json").read_text())
     assert stopped["end_reason"] == "stopped"
-    found = document(good(rtgauge("run", "--resume", record, "--json")).stdout)
+    found = document(good(invoke("run", "--resume", record, "--json")).stdout)
     whole = Path(found["record"])
     assert hashes(whole / "steps" / "01-wakeup-idle-r1") == before
     assert [step["end_reason"] for step in found["steps"]] == ["duration", "duration"]
@@ -95,21 +95,21 @@ def test_a_stopped_step_is_measured_again_and_the_finished_ones_are_not(tmp_path
 
 
 def test_what_cannot_be_resumed(tmp_path: Path, record: Path) -> None:
-    assert "is complete: there is nothing to resume" in error_line(rtgauge("run", "--resume", record), 2)
+    assert "is complete: there is nothing to resume" in error_line(invoke("run", "--resume", record), 2)
     partial = record.rename(record.with_name(record.name + ".partial"))
     run = partial / "run.json"
     text = run.read_text()
     run.write_text(text.replace('"complete"', '"partial"')[:-40])
-    assert "run.json" in error_line(rtgauge("run", "--resume", partial), 2)
+    assert "run.json" in error_line(invoke("run", "--resume", partial), 2)
     run.write_text("{}")
-    assert "run.json" in error_line(rtgauge("run", "--resume", "--out", record.parent), 2)
+    assert "run.json" in error_line(invoke("run", "--resume", "--out", record.parent), 2)
     run.write_text(text.replace('"complete"', '"partial"'))
     (partial / "steps" / document(text)["steps"][0] / "step.json").write_text('{"not": "a step"}')
-    assert "step.json" in error_line(rtgauge("run", "--resume", partial), 2)
+    assert "step.json" in error_line(invoke("run", "--resume", partial), 2)
 
 
 def test_a_run_that_was_killed_between_its_last_word_and_its_name(record: Path) -> None:
     partial = record.rename(record.with_name(record.name + ".partial"))
     before = hashes(partial / "steps")
-    good(rtgauge("run", "--resume", "--out", record.parent))
+    good(invoke("run", "--resume", "--out", record.parent))
     assert hashes(record / "steps") == before

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from rtgauge.record.model import RunDocument
-from tests.e2e.cli import SHORT, error_line, good, nothing_missed, rtgauge
+from tests.e2e.cli import SHORT, error_line, good, invoke, nothing_missed, rtgauge
 from tests.e2e.conftest import document
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
@@ -29,7 +29,7 @@ def check_schema(found: dict[str, Any]) -> None:
 
 
 def test_the_json_is_one_document_with_every_figure(tmp_path: Path) -> None:
-    done = good(rtgauge("run", *QUICK, "--json", "--out", tmp_path))
+    done = good(invoke("run", *QUICK, "--json", "--out", tmp_path))
     found = document(done.stdout)
     check_schema(found)
     (step,) = found["steps"]
@@ -48,7 +48,7 @@ def test_the_json_is_one_document_with_every_figure(tmp_path: Path) -> None:
 
 
 def test_the_record_and_the_page_are_where_it_says(tmp_path: Path) -> None:
-    done = good(rtgauge("run", *QUICK, "--out", tmp_path))
+    done = good(invoke("run", *QUICK, "--out", tmp_path))
     (record,) = tmp_path.iterdir()
     assert done.stdout.count(str(record)) == 2
     assert f"record  {record}\n" in done.stdout
@@ -60,7 +60,7 @@ def test_the_record_and_the_page_are_where_it_says(tmp_path: Path) -> None:
 
 
 def test_progress_goes_to_standard_error_and_says_what_is_left(tmp_path: Path) -> None:
-    done = good(rtgauge("run", *QUICK, "--repeats", 2, "--json", "--out", tmp_path))
+    done = good(invoke("run", *QUICK, "--repeats", 2, "--json", "--out", tmp_path))
     document(done.stdout)
     assert "2 steps, about " in done.stderr
     assert "[1/2] wakeup idle" in done.stderr
@@ -78,7 +78,7 @@ def test_a_requirement_ends_in_its_status(tmp_path: Path, require: str, status: 
     assert {verdict["word"] for verdict in found["run"]["verdicts"]} == {word}
     assert all(verdict["reason"] and verdict["next"] for verdict in found["run"]["verdicts"])
     good(done, status)
-    shown = good(rtgauge("show", found["record"])).stdout
+    shown = good(invoke("show", found["record"])).stdout
     assert word.upper() in shown
 
 
@@ -90,7 +90,7 @@ def test_repeats_come_in_a_random_order_that_its_seed_gives_again(tmp_path: Path
     for number in range(2):
         seed = seeds[0] if seeds else None
         out = tmp_path / str(number)
-        found = document(good(rtgauge("run", plan, "--repeats", 3, "--json", "--out", out, *(("--seed", seed) if seed is not None else ()))).stdout)
+        found = document(good(invoke("run", plan, "--repeats", 3, "--json", "--out", out, *(("--seed", seed) if seed is not None else ()))).stdout)
         seeds.append(found["run"]["seed"])
         orders.append([(step["key"]["repeat"], step["key"]["parameters"]["interval_ns"]) for step in found["steps"]])
         assert [repeat for repeat, _ in orders[-1]] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
@@ -104,7 +104,7 @@ def test_repeats_come_in_a_random_order_that_its_seed_gives_again(tmp_path: Path
 def test_a_load_runs_beside_its_step_and_says_what_it_reached(tmp_path: Path) -> None:
     plan = tmp_path / "p.toml"
     plan.write_text('load-warm-up = "200ms"\n[defaults]\nduration = "1s"\nwarm-up = "100ms"\n[[step]]\nload = "cpu"\n')
-    found = document(rtgauge("run", plan, "--json", "--out", tmp_path / "out").stdout)
+    found = document(invoke("run", plan, "--json", "--out", tmp_path / "out").stdout)
     (step,) = found["steps"]
     (part,) = step["load"]["parts"]
     assert part["program"] == "stress-ng"
@@ -117,7 +117,7 @@ def test_a_load_without_its_program_is_left_out_and_that_is_said_everywhere(tmp_
     empty = tmp_path / "bin"
     empty.mkdir()
     words = ("run", "--load", "idle,nowhere", "--duration", "500ms", *SHORT)
-    assert "unknown load 'nowhere'" in error_line(rtgauge(*words), 2)
+    assert "unknown load 'nowhere'" in error_line(invoke(*words), 2)
     hide = (
         "unshare",
         "--mount",
@@ -140,13 +140,13 @@ def test_a_load_without_its_program_is_left_out_and_that_is_said_everywhere(tmp_
 
 
 def test_it_needs_neither_home_nor_a_writable_working_folder(tmp_path: Path) -> None:
-    good(rtgauge("run", *QUICK, "--out", tmp_path / "out", env={"HOME": None, "LANG": "C", "LC_ALL": "C", "XDG_CONFIG_HOME": None}, cwd="/proc"))
+    good(invoke("run", *QUICK, "--out", tmp_path / "out", env={"HOME": None, "LANG": "C", "LC_ALL": "C", "XDG_CONFIG_HOME": None}, cwd="/proc"))
     assert len(list((tmp_path / "out").iterdir())) == 1
 
 
 @pytest.mark.parametrize("columns", ["60", "200"])
 def test_the_summary_keeps_to_the_terminals_width(real_record: Path, columns: str) -> None:
-    done = good(rtgauge("show", real_record, env={"COLUMNS": columns, "NO_COLOR": "1"}))
+    done = good(invoke("show", real_record, env={"COLUMNS": columns, "NO_COLOR": "1"}))
     table = [line for line in done.stdout.splitlines() if "/" not in line]
     assert max(map(len, table)) <= int(columns)
     assert "CPU 0" in done.stdout
@@ -155,7 +155,7 @@ def test_the_summary_keeps_to_the_terminals_width(real_record: Path, columns: st
 
 def test_a_command_line_of_any_length_and_with_any_bytes(tmp_path: Path) -> None:
     out = tmp_path / ("o" * 200) / "new\nline" / "'\"$(x) é"
-    found = document(good(rtgauge("run", *QUICK, "--json", "--out", out)).stdout)
+    found = document(good(invoke("run", *QUICK, "--json", "--out", out)).stdout)
     check_schema(found)
     assert len(list(out.iterdir())) == 1
-    assert "is not UTF-8" in error_line(rtgauge("run", *QUICK, "--out", tmp_path / os.fsdecode(b"\xff\xfe")), 2)
+    assert "is not UTF-8" in error_line(invoke("run", *QUICK, "--out", tmp_path / os.fsdecode(b"\xff\xfe")), 2)

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from .cli import rtgauge
+from .cli import invoke
 
 TABLE_6 = """
 [[task]]
@@ -30,7 +30,7 @@ PAIR = '[[task]]\nname = "a"\nperiod = "4ms"\nexecution = "2ms"\ndeadline = "2ms
 
 
 def sched(*arguments):
-    return rtgauge("sched", *arguments, env={"PYTHONUTF8": "1"})
+    return invoke("sched", *arguments)
 
 
 @pytest.fixture(name="file")

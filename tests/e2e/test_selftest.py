@@ -11,7 +11,7 @@ import pytest
 
 from rtgauge.explain.analysis.explained_step import explained_steps
 from rtgauge.record.reader import Record
-from tests.e2e.cli import good, rtgauge
+from tests.e2e.cli import good, invoke, rtgauge
 from tests.unit.exporters.test_traces import lines_of, slices
 
 
@@ -31,13 +31,13 @@ def test_a_hog_of_higher_priority_and_page_faults_are_found_and_named(tmp_path: 
     step = explained_steps(record)[0]
     for explanation in step.explanations:
         assert sum(part.ns for part in explanation.parts) == explanation.latency_ns
-    shown = good(rtgauge("show", record.path)).stdout
+    shown = good(invoke("show", record.path)).stdout
     assert "task rtgauge-hog" in shown
     page = (record.path / "report.html").read_text()
     assert "Self test" in page
     assert f"figure-explained-{step.step.id}" in page
-    lanes = slices(json.loads(good(rtgauge("export", record.path, "--step", step.step.id, "--format", "perfetto")).stdout))
+    lanes = slices(json.loads(good(invoke("export", record.path, "--step", step.step.id, "--format", "perfetto")).stdout))
     assert any("rtgauge-hog" in name for lane in lanes.values() for _, _, name in lane)
     if shutil.which("trace-cmd") is not None:
-        good(rtgauge("export", record.path, "--step", step.step.id, "--format", "trace.dat", "-o", tmp_path / "trace.dat"))
+        good(invoke("export", record.path, "--step", step.step.id, "--format", "trace.dat", "-o", tmp_path / "trace.dat"))
         assert any("rtgauge-hog" in line for line in lines_of((tmp_path / "trace.dat").read_bytes(), tmp_path))

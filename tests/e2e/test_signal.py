@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.cli import PATIENCE_S, end, error_line, good, rtgauge, start, wait_until
+from tests.e2e.cli import PATIENCE_S, end, error_line, good, invoke, start, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.real_time
 
 
 def probe(*words: object) -> dict[str, Any]:
-    (step,) = json.loads(good(rtgauge("probe", *words, "--json")).stdout)["steps"]
+    (step,) = json.loads(good(invoke("probe", *words, "--json")).stdout)["steps"]
     return step
 
 
@@ -53,10 +53,10 @@ def test_the_total_of_periodic_is_what_the_task_itself_sees() -> None:
 
 def test_the_terminal_shows_both_at_any_width() -> None:
     for columns in ("80", "160"):
-        done = good(rtgauge("probe", "periodic", "--period", "4ms", "--cycles", 50, env={"COLUMNS": columns}))
+        done = good(invoke("probe", "periodic", "--period", "4ms", "--cycles", 50, env={"COLUMNS": columns}))
         assert "observer" in done.stdout
         assert "jitter" in done.stdout
-        done = good(rtgauge("probe", "response", "--interval", "1ms", "--cycles", 50, env={"COLUMNS": columns}))
+        done = good(invoke("probe", "response", "--interval", "1ms", "--cycles", 50, env={"COLUMNS": columns}))
         assert "response," in done.stdout
         assert max(map(len, done.stdout.splitlines())) <= int(columns)
 
@@ -81,7 +81,7 @@ load = "swarm:5"
 
 def test_a_plan_holds_both_with_a_load_and_has_a_page(tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(PLAN)
-    done = good(rtgauge("run", tmp_path / "plan.toml", "--out", tmp_path / "out", "--json"))
+    done = good(invoke("run", tmp_path / "plan.toml", "--out", tmp_path / "out", "--json"))
     document = json.loads(done.stdout)
     assert [(step["key"]["probe"], step["key"]["load"], step["id"]) for step in document["steps"]] == [
         ("periodic", "idle", "01-periodic-idle"),
@@ -89,7 +89,7 @@ def test_a_plan_holds_both_with_a_load_and_has_a_page(tmp_path: Path) -> None:
     ]
     (record,) = (tmp_path / "out").iterdir()
     assert "response" in (record / "report.html").read_text()
-    good(rtgauge("show", record))
+    good(invoke("show", record))
 
 
 @pytest.mark.root
@@ -152,7 +152,7 @@ def engines(verb: str) -> list[int]:
     ],
 )
 def test_what_is_wrong_is_one_line(words: list[str], status: int, said: str) -> None:
-    assert said in error_line(rtgauge("probe", *words), status)
+    assert said in error_line(invoke("probe", *words), status)
 
 
 def test_ctrl_c_ends_in_order(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from rtgauge.errors import MeasureError
 from rtgauge.target.engine_path import engine_path
 from rtgauge.target.factory import open_target
 from rtgauge.target.ssh import SshTarget
-from tests.e2e.cli import PATIENCE_S, Done, end, error_line, good, rtgauge, start, wait_until
+from tests.e2e.cli import PATIENCE_S, Done, end, error_line, good, invoke, start, wait_until
 from tests.e2e.conftest import document
 from tests.support.machine import Machine, client
 
@@ -27,7 +27,7 @@ UNCHANGED = "/proc/sys/kernel/sched_rr_timeslice_ms"
 
 def over_ssh(machine: Machine, *words: object, **options: Any) -> Done:
     """rtgauge with an `ssh` that knows the machine."""
-    return rtgauge(*words, env={"PATH": f"{machine.client()}:{os.environ['PATH']}"} | options.pop("env", {}), **options)
+    return invoke(*words, env={"PATH": f"{machine.client()}:{os.environ['PATH']}"} | options.pop("env", {}), **options)
 
 
 def left_on(machine: Machine) -> str:
@@ -113,7 +113,7 @@ def test_two_machines_in_one_record_and_compared(board: Machine, tmp_path: Path)
         )
         env: dict[str, str | None] = {"PATH": f"{client(tmp_path, [board, cart])}:{os.environ['PATH']}"}
         out = tmp_path / "out"
-        found = document(good(rtgauge("run", plan, "--out", out, "--json", env=env)).stdout)
+        found = document(good(invoke("run", plan, "--out", out, "--json", env=env)).stdout)
         assert found["run"]["targets"] == [board.target, cart.target]
         assert sorted(facts["host"] for facts in found["systems"].values()) == ["board", "cart"]
         measured = [(step["key"]["targets"]["self"], step["key"]["load"]) for step in found["steps"]]
@@ -123,10 +123,10 @@ def test_two_machines_in_one_record_and_compared(board: Machine, tmp_path: Path)
         assert [one["what"] for one in found["run"]["left_out"]] == [f"load cpu on {board.target}"]
         (record,) = out.iterdir()
         assert not list(record.glob("targets/*/session.json"))
-        shown = good(rtgauge("show", record)).stdout
+        shown = good(invoke("show", record)).stdout
         assert "idle, board" in shown
         assert "cpu, cart" in shown
-        compared = good(rtgauge("compare", record)).stdout
+        compared = good(invoke("compare", record)).stdout
         assert "board" in compared
         assert "cart" in compared
         assert left_on(cart) == ""
@@ -141,7 +141,7 @@ def test_this_machine_and_another(board: Machine, tmp_path: Path) -> None:
 def test_a_target_that_is_held_names_who_holds_it(board: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{board.client()}:{os.environ['PATH']}")
     with open_target(board.target, "other-run", "the other's label"):
-        done = rtgauge("run", "--target", board.target, "--out", tmp_path / "out", *QUICK, wait_for_lock=False)
+        done = invoke("run", "--target", board.target, "--out", tmp_path / "out", *QUICK, wait_for_lock=False)
     line = error_line(done, 3)
     assert "held by run other-run" in line
     assert "the other's label" in line
@@ -203,21 +203,21 @@ NO_TARGETS = (
     [*((("probe", "wakeup"), name) for name in NO_TARGETS), *(((command,), NO_TARGETS[0]) for command in ("run", "system", "audit"))],
 )
 def test_what_is_no_target_is_refused(tmp_path: Path, command: tuple[str, ...], name: str) -> None:
-    error_line(rtgauge(*command, "--target", name, cwd=tmp_path), 2)
+    error_line(invoke(*command, "--target", name, cwd=tmp_path), 2)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_target_that_is_named_twice_is_refused(tmp_path: Path) -> None:
-    assert "twice" in error_line(rtgauge("run", "--target", "local", "--target", "local", cwd=tmp_path), 2)
+    assert "twice" in error_line(invoke("run", "--target", "local", "--target", "local", cwd=tmp_path), 2)
 
 
 def test_resume_takes_no_target(tmp_path: Path) -> None:
-    assert "--target" in error_line(rtgauge("run", "--resume", tmp_path, "--target", "local"), 2)
+    assert "--target" in error_line(invoke("run", "--resume", tmp_path, "--target", "local"), 2)
 
 
 @pytest.mark.parametrize(("option", "text"), [("--hold", "0s"), *((option, text) for option in ("--hold", "--wait") for text in ("-1s", "8d", "x", ""))])
 def test_hold_and_wait_are_times(tmp_path: Path, option: str, text: str) -> None:
-    assert option in error_line(rtgauge("run", option, text, cwd=tmp_path), 2)
+    assert option in error_line(invoke("run", option, text, cwd=tmp_path), 2)
 
 
 @pytest.mark.slow

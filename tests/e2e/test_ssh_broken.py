@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.cli import PATIENCE_S, end, error_line, good, only_error, rtgauge, start, wait_until
+from tests.e2e.cli import PATIENCE_S, end, error_line, good, invoke, only_error, start, wait_until
 from tests.e2e.conftest import document
 from tests.e2e.test_ssh import left_on
 from tests.support.machine import Machine
@@ -39,7 +39,7 @@ def begin(machine: Machine, folder: Path, *, duration: str = "5s", load: str = "
 
 
 def resume(machine: Machine, folder: Path) -> dict[str, Any]:
-    return document(good(rtgauge("run", "--resume", "--out", folder / "out", "--json", env=environment(machine))).stdout)
+    return document(good(invoke("run", "--resume", "--out", folder / "out", "--json", env=environment(machine))).stdout)
 
 
 def marks(step: dict[str, Any]) -> set[str]:
@@ -109,7 +109,7 @@ def test_a_run_that_goes_on_is_not_resumed_beside_it(tmp_path: Path) -> None:
     with Machine(tmp_path) as board:
         process = begin(board, tmp_path, duration="10min")
         try:
-            done = rtgauge("run", "--resume", "--out", tmp_path / "out", env=environment(board), wait_for_lock=False)
+            done = invoke("run", "--resume", "--out", tmp_path / "out", env=environment(board), wait_for_lock=False)
             assert "still going on" in error_line(done, 3)
             assert process.poll() is None
         finally:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cli import error_line, good, rtgauge
+from tests.e2e.cli import error_line, good, invoke, rtgauge
 from tests.e2e.conftest import document
 from tests.e2e.test_ssh import left_on, over_ssh
 from tests.support.machine import Machine, client, free_port, make_key
@@ -29,7 +29,7 @@ def test_the_host_key_has_changed(board: Machine, tmp_path: Path) -> None:
     other = make_key(tmp_path / "other").with_suffix(".pub").read_text()
     place = client(tmp_path, [board])
     (place / "known_hosts").write_text(f"[127.0.0.1]:{board.port} {other}")
-    line = error_line(rtgauge(*PROBE, board.target, env={"PATH": f"{place}:{os.environ['PATH']}"}), 3)
+    line = error_line(invoke(*PROBE, board.target, env={"PATH": f"{place}:{os.environ['PATH']}"}), 3)
     assert "host key" in line
     assert f"ssh-keygen -R '[127.0.0.1]:{board.port}'" in line
 
@@ -37,7 +37,7 @@ def test_the_host_key_has_changed(board: Machine, tmp_path: Path) -> None:
 def test_the_host_key_is_not_known(board: Machine, tmp_path: Path) -> None:
     place = client(tmp_path, [board])
     (place / "known_hosts").write_text("")
-    line = error_line(rtgauge(*PROBE, board.target, env={"PATH": f"{place}:{os.environ['PATH']}"}), 3)
+    line = error_line(invoke(*PROBE, board.target, env={"PATH": f"{place}:{os.environ['PATH']}"}), 3)
     assert "not known yet" in line
 
 
@@ -54,7 +54,8 @@ def test_nobody_listens(board: Machine) -> None:
 def test_there_is_no_way_to_the_host(board: Machine, route: str, reason: str) -> None:
     """From a network of its own, in which there is no other machine."""
     alone = ("unshare", "--net", "sh", "-c", f'ip link set lo up; {route} exec "$@"', "sh")
-    line = error_line(over_ssh(board, *PROBE, "ssh://root@192.0.2.1", before=alone), 3)
+    env = {"PATH": f"{board.client()}:{os.environ['PATH']}"}
+    line = error_line(rtgauge(*PROBE, "ssh://root@192.0.2.1", env=env, before=alone), 3)
     assert f"ssh://root@192.0.2.1 cannot be reached: {reason}; is it switched on, and in this network?" in line
 
 
@@ -63,7 +64,7 @@ def test_there_is_no_such_host(board: Machine) -> None:
 
 
 def test_there_is_no_ssh(tmp_path: Path) -> None:
-    assert "openssh-client" in error_line(rtgauge(*PROBE, "ssh://board", env={"PATH": str(tmp_path)}), 3)
+    assert "openssh-client" in error_line(invoke(*PROBE, "ssh://board", env={"PATH": str(tmp_path)}), 3)
 
 
 def test_not_root_on_the_target(tmp_path: Path) -> None:
@@ -126,7 +127,7 @@ def test_a_record_of_another_version_is_not_resumed(record: Path) -> None:
     text = run.read_text().replace('"state": "complete"', '"state": "interrupted"')
     version = document(text)["rtgauge"]
     run.write_text(text.replace(f'"rtgauge": "{version}"', '"rtgauge": "0.0.9"'))
-    line = error_line(rtgauge("run", "--resume", record), 2)
+    line = error_line(invoke("run", "--resume", record), 2)
     assert "0.0.9" in line
     assert version in line
 

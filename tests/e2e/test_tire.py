@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tests.e2e.cli import PATIENCE_S, end, error_line, good, rtgauge, start, wait_until
+from tests.e2e.cli import PATIENCE_S, end, error_line, good, invoke, start, wait_until
 from tests.engine.stream import POLICY
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ SHORT = ("--policy", POLICY, "--warm-up", "10ms")
 
 
 def tire(*words: object) -> dict[str, Any]:
-    document = json.loads(good(rtgauge("probe", "tire", *SHORT, *words, "--json")).stdout)
+    document = json.loads(good(invoke("probe", "tire", *SHORT, *words, "--json")).stdout)
     return document["steps"][0]
 
 
@@ -48,18 +48,18 @@ def test_real_time_counts_deadlines() -> None:
 
 def test_the_table_for_people() -> None:
     for width in (80, 160):
-        done = good(rtgauge("probe", "tire", *SHORT, "--steps", 500, env={"COLUMNS": str(width)}))
+        done = good(invoke("probe", "tire", *SHORT, "--steps", 500, env={"COLUMNS": str(width)}))
         assert all(len(line) <= width for line in done.stdout.splitlines())
         assert "Tire: halo, 4,000 nodes, 1 thread" in done.stdout
         assert "node-steps a second" in done.stdout
-    done = good(rtgauge("probe", "tire", *SHORT, "--period", "2ms", "--duration", "200ms", env={"COLUMNS": "100"}))
+    done = good(invoke("probe", "tire", *SHORT, "--period", "2ms", "--duration", "200ms", env={"COLUMNS": "100"}))
     assert "of 100" in next(line for line in done.stdout.splitlines() if line.startswith("deadlines missed"))
     assert {"latency", "response", "slack"} <= {line.split(",")[0].strip() for line in done.stdout.splitlines()}
 
 
 def test_a_period_that_is_too_short_is_measured_and_told() -> None:
     done = good(
-        rtgauge("probe", "tire", "--policy", "other", "--warm-up", "10ms", "--nodes", 40_000, "--solver", "serial", "--period", "100us", "--duration", "50ms")
+        invoke("probe", "tire", "--policy", "other", "--warm-up", "10ms", "--nodes", 40_000, "--solver", "serial", "--period", "100us", "--duration", "50ms")
     )
     text = " ".join(done.stdout.split())
     assert "500 of 500 (100 %)" in text
@@ -69,14 +69,14 @@ def test_a_period_that_is_too_short_is_measured_and_told() -> None:
 
 def test_a_requirement_on_the_response_is_judged() -> None:
     words = ("probe", "tire", *SHORT, "--period", "5ms", "--duration", "300ms", "--require")
-    done = rtgauge(*words, "response<=1us hardness=95%")
+    done = invoke(*words, "response<=1us hardness=95%")
     assert "FAILS" in good(done, 1).stdout
 
 
 def test_the_state_is_kept_where_it_is_asked_for(tmp_path: Path) -> None:
     files = [tmp_path / "a.npy", tmp_path / "b.npy"]
     for file, solver in zip(files, ("semaphore", "halo"), strict=True):
-        good(rtgauge("probe", "tire", *SHORT, "--nodes", 40, "--steps", 200, "--solver", solver, "--threads", 2, "--state", file))
+        good(invoke("probe", "tire", *SHORT, "--nodes", 40, "--steps", 200, "--solver", solver, "--threads", 2, "--state", file))
     states = [np.load(file) for file in files]
     assert states[0].shape == (40, 4)
     assert np.array_equal(states[0], states[1])
@@ -95,7 +95,7 @@ def test_the_state_is_kept_where_it_is_asked_for(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(words: tuple[object, ...], said: str) -> None:
-    assert said in error_line(rtgauge("probe", "tire", *words), 2)
+    assert said in error_line(invoke("probe", "tire", *words), 2)
 
 
 def test_ctrl_c_shows_what_was_measured(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.cli import PATIENCE_S, end, error_line, good, rtgauge, start, wait_until
+from tests.e2e.cli import PATIENCE_S, end, error_line, good, invoke, start, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +35,7 @@ def stopped_and_finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[list
     assert process.returncode == 130, log.read_text()
     (partial,) = out.glob("*.partial")
     before = json.loads((partial / "run.json").read_text())["steps"]
-    good(rtgauge("run", "garre2014", "--resume", "-o", out))
+    good(invoke("run", "garre2014", "--resume", "-o", out))
     (record,) = out.glob("*garre2014*")
     return before, record
 
@@ -54,7 +54,7 @@ def test_it_has_found_a_frontier_and_drawn_the_page(stopped_and_finished: tuple[
     page = (record / "report.html").read_text()
     for words in ('data-figure="tire-time"', 'data-figure="tire-soft"', 'data-figure="tire-frontier"', 'id="drop"', "bisection"):
         assert words in page
-    shown = good(rtgauge("show", record)).stdout
+    shown = good(invoke("show", record)).stdout
     assert "The real-time frontier" in shown
     rows = [line for line in shown.split("The real-time frontier")[1].splitlines() if line.startswith("halo")]
     assert rows
@@ -62,13 +62,13 @@ def test_it_has_found_a_frontier_and_drawn_the_page(stopped_and_finished: tuple[
 
 def test_figures_are_saved_as_files(stopped_and_finished: tuple[list[str], Path], tmp_path: Path) -> None:
     _, record = stopped_and_finished
-    good(rtgauge("report", record, "-o", tmp_path / "page.html", "--figures", tmp_path / "figures"))
+    good(invoke("report", record, "-o", tmp_path / "page.html", "--figures", tmp_path / "figures"))
     assert {"tire-time.svg", "tire-hard.png", "tire-soft.pdf", "tire-model.svg"} <= {file.name for file in (tmp_path / "figures").iterdir()}
 
 
 def test_a_search_by_itself() -> None:
     words = ("--solver", "halo", "--threads", "1", "--period", "1ms", "--duration", "100ms", "--repeats", "1")
-    document: dict[str, Any] = json.loads(good(rtgauge("probe", "tire", "--search", *words, "--json")).stdout)
+    document: dict[str, Any] = json.loads(good(invoke("probe", "tire", "--search", *words, "--json")).stdout)
     ((row,),) = (results["frontiers"] for results in document["results"])
     found = row["searched"]
     assert (row["solver"], row["threads"], row["period_ns"]) == ("halo", 1, 1_000_000)
@@ -80,6 +80,6 @@ def test_a_search_by_itself() -> None:
 
 
 def test_what_a_search_cannot_take_is_refused() -> None:
-    assert "--nodes cannot be combined with --search" in error_line(rtgauge("probe", "tire", "--search", "--nodes", 400), 2)
-    assert "--repeats needs --search" in error_line(rtgauge("probe", "tire", "--repeats", 3), 2)
-    assert "did you mean 'halo'" in error_line(rtgauge("run", "garre2014", "--set", "solver=hallo"), 2)
+    assert "--nodes cannot be combined with --search" in error_line(invoke("probe", "tire", "--search", "--nodes", 400), 2)
+    assert "--repeats needs --search" in error_line(invoke("probe", "tire", "--repeats", 3), 2)
+    assert "did you mean 'halo'" in error_line(invoke("run", "garre2014", "--set", "solver=hallo"), 2)

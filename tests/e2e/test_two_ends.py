@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.cli import PATIENCE_S, Done, end, error_line, good, only_error, rtgauge, start, wait_until
+from tests.e2e.cli import PATIENCE_S, Done, end, error_line, good, invoke, only_error, start, wait_until
 from tests.e2e.conftest import document
 from tests.e2e.processes import alive, all_pids, command_line, family, find
 from tests.e2e.test_ssh import left_on
@@ -40,7 +40,7 @@ class Board:
         return ("--target", self.target, "--peer", "local", "--path", f"udp:{self.there}:{PORT}")
 
     def rtgauge(self, *words: object, **options: Any) -> Done:
-        return rtgauge(*words, env=self.env, **options)
+        return invoke(*words, env=self.env, **options)
 
 
 @pytest.fixture(scope="module")
@@ -129,11 +129,11 @@ def test_a_plan_with_a_load_on_the_target_alone(board: Board, tmp_path: Path) ->
         folder = record / "steps" / step["id"]
         assert {one.name for one in folder.glob("samples-*")} == {f"samples-{master['series']}.i64"}
         assert (folder / "stream-slave.ndjson").read_text().count('"type":"end"') == 1
-    shown = good(rtgauge("show", record)).stdout
+    shown = good(invoke("show", record)).stdout
     assert "slave on local" in shown
     page = (record / "report.html").read_text()
     assert f"master on {board.target}" in page
-    assert "median" in good(rtgauge("frequency", record)).stdout.lower()
+    assert "median" in good(invoke("frequency", record)).stdout.lower()
 
 
 def test_a_slave_that_is_killed_ends_the_step_and_is_named(board: Board, tmp_path: Path) -> None:
@@ -229,4 +229,4 @@ def test_the_peer_breaks_off_for_good(board: Board, tmp_path: Path) -> None:
     ],
 )
 def test_wrong_words(words: tuple[str, ...], said: str) -> None:
-    assert said in error_line(rtgauge("probe", "response", *words), 2)
+    assert said in error_line(invoke("probe", "response", *words), 2)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cli import PATIENCE_S, SHORT, end, error_line, rtgauge, start, wait_until
+from tests.e2e.cli import PATIENCE_S, SHORT, end, error_line, invoke, start, wait_until
 from tests.e2e.conftest import document
 from tests.e2e.test_resume import hashes
 
@@ -27,7 +27,7 @@ def test_the_second_is_refused_at_once(tmp_path: Path) -> None:
             ("run", "--resume", record),
             ("probe", "wakeup", "--duration", "1s"),
         ):
-            line = error_line(rtgauge(*words, wait_for_lock=False), 3)
+            line = error_line(invoke(*words, wait_for_lock=False), 3)
             assert "this machine is held by run quick-" in line
             assert f"--out {out}" in line
             assert "wait until it has ended" in line
@@ -48,7 +48,7 @@ def test_what_only_reads_needs_no_turn(tmp_path: Path, real_record: Path) -> Non
     first = start("run", "--load", "idle", "--duration", "5s", *SHORT, "--out", tmp_path / "out", log=tmp_path / "stderr")
     try:
         for words in (("show", real_record), ("list", real_record.parent), ("export", real_record), ("report", real_record, "-o", tmp_path / "page.html")):
-            assert rtgauge(*words, wait_for_lock=False).returncode == 0
+            assert invoke(*words, wait_for_lock=False).returncode == 0
     finally:
         end(first)
     assert hashes(real_record) == before

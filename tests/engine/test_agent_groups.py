@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
-SETTING = Path("/proc/sys/kernel/sched_rr_timeslice_ms")
+SETTING = Path("/proc/sys/vm/stat_interval")
+"""Not the one of test_agent, which may run beside."""
 
 
 @pytest.fixture

@@ -86,6 +86,7 @@ def test_a_folder_for_samples_that_is_missing(engine: Path, tmp_path: Path) -> N
     assert str(tmp_path) in message
 
 
+@pytest.mark.alone
 class TestOffline:
     """A CPU is taken offline for a moment."""
 

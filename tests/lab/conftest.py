@@ -3,23 +3,29 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
-from tests.e2e.cli import Done, good, rtgauge
+from tests.e2e.cli import Done, good, invoke, rtgauge
+from tests.support.made_once import made_once
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
 NEEDED = ("qemu-system-x86_64", "qemu-system-aarch64", "mmdebstrap", "mke2fs", "ssh")
 BUILD_S, BOOT_S = 900, 240
+
+
+FILES_GUEST = {"test_by_boot": "debian-rt", "test_timerlat": "debian-rt", "test_kmod": "kernels of the test", "test_serial_guest": "serial"}
+"""What the tests of a file boot, where it is not `debian` and their names do not say it."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -27,14 +33,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.lab)
             item.add_marker(pytest.mark.timeout(1200))
-            item.add_marker(pytest.mark.xdist_group(_guest_of(item)))
 
 
-def _guest_of(item: pytest.Item) -> str:
-    """What boots once for several tests, which stay on one worker: a guest, or what a file boots."""
-    parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-    guest = next((str(parameters[key]) for key in ("name", "guest") if key in parameters), "")
-    return f"{item.path.stem} {guest}"
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Function, call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A guest in which a test failed may be broken: the next test boots it anew."""
+    report = yield
+    if report.failed and call.when == "call" and "lab" in item.funcargs:
+        item.funcargs["lab"].stop()
+    return report
+
+
+class ByGuest(LoadScopeScheduling):
+    """What boots the same guest stays on one worker, and follows one another there: the guest is booted once. The most tests come first."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        """The guest. (pytest-xdist 3.8 does not see its own mark for that, xdist_group, in pytest 9.2.)"""
+        named = re.search(r"(debian[a-z0-9-]*)\]$", nodeid)
+        return named[1] if named is not None else FILES_GUEST.get(Path(nodeid.partition("::")[0]).stem, "debian")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByGuest:
+    return ByGuest(config, log)
 
 
 class Lab:
@@ -46,6 +66,7 @@ class Lab:
         self.up: str | None = None
         self.append = ""
         self.smp: str | None = None
+        self.icount = False
         self.others: list[str] = []
 
     def boot_beside(self, name: str) -> None:
@@ -53,22 +74,23 @@ class Lab:
         self.others.append(name)
         self._boot(name, "")
 
-    def _boot(self, name: str, append: str, smp: str | None = None) -> None:
+    def _boot(self, name: str, append: str, smp: str | None = None, *, icount: bool = False) -> None:
         good(rtgauge("lab", "build", name, env=self.env, timeout=BUILD_S))
-        words = ("lab", "boot", name, "--accel", "tcg", "--append", append, *(("--smp", smp) if smp is not None else ()))
+        more = (*(("--smp", smp) if smp is not None else ()), *(("--icount",) if icount else ()))
+        words = ("lab", "boot", name, "--accel", "tcg", "--append", append, *more)
         done = rtgauge(*words, env=self.env, timeout=BOOT_S)
         if done.returncode and "did not come up within" in done.stderr:
             # Where something else takes nearly all of this machine, an emulated kernel's timers fall behind for good.
             done = rtgauge(*words, env=self.env, timeout=BOOT_S)
         good(done)
 
-    def boot(self, name: str, append: str = "", smp: str | None = None) -> None:
-        """Make sure that just this guest runs, with these words on its kernel's command line, and so many CPUs (`rtgauge lab boot --smp`)."""
-        if (self.up, self.append, self.smp) == (name, append, smp) and not self.others:
+    def boot(self, name: str, append: str = "", smp: str | None = None, *, icount: bool = False) -> None:
+        """Make sure that just this guest runs: these words on its kernel's command line, so many CPUs (`rtgauge lab boot --smp`), this clock (`--icount`)."""
+        if (self.up, self.append, self.smp, self.icount) == (name, append, smp, icount) and not self.others:
             return
         self.stop()
-        self._boot(name, append, smp)
-        self.up, self.append, self.smp = name, append, smp
+        self._boot(name, append, smp, icount=icount)
+        self.up, self.append, self.smp, self.icount = name, append, smp, icount
 
     def stop(self) -> None:
         for name in [*([self.up] if self.up is not None else []), *self.others]:
@@ -78,7 +100,7 @@ class Lab:
 
     def command(self, *words: object, status: int = 0) -> Done:
         """A command of rtgauge's on the guest that is up."""
-        return good(rtgauge(*words, "--target", f"lab:{self.up}", env=self.env, timeout=300), status)
+        return good(invoke(*words, "--target", f"lab:{self.up}", env=self.env), status)
 
     def run_in(self, *words: str) -> str:
         """What a command in the guest prints."""
@@ -86,18 +108,17 @@ class Lab:
         return good(rtgauge("lab", "shell", self.up, *words, env=self.env, timeout=60)).stdout
 
     def listed(self, name: str) -> dict[str, Any]:
-        guests: list[dict[str, Any]] = json.loads(good(rtgauge("lab", "list", "--json", env=self.env)).stdout)
+        guests: list[dict[str, Any]] = json.loads(good(invoke("lab", "list", "--json", env=self.env)).stdout)
         return next(guest for guest in guests if guest["name"] == name)
 
 
-def _share_key(home: Path, base: Path) -> None:
+def _make_key(folder: Path) -> None:
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "key"], check=True, stdin=subprocess.DEVNULL)
+
+
+def _share_key(home: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     """All workers' guests let in the same key: it is part of their images, which are built once for all."""
-    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "lab-key"
-    shared.mkdir(exist_ok=True)
-    with (shared / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (shared / "key.pub").exists():
-            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", shared / "key"], check=True, stdin=subprocess.DEVNULL)
+    shared = made_once(tmp_path_factory, "lab-key", _make_key)
     place = home / "rtgauge/lab"
     place.mkdir(parents=True, mode=0o700)
     for name in ("key", "key.pub"):
@@ -109,7 +130,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     missing = [program for program in NEEDED if shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") is None]
     assert not missing, f"the lab's tests need {', '.join(missing)}: sh tools/packages.sh lab"
     one = Lab(tmp_path_factory.mktemp("lab"))
-    _share_key(one.home, tmp_path_factory.getbasetemp())
+    _share_key(one.home, tmp_path_factory)
     try:
         yield one
     finally:
@@ -122,7 +143,7 @@ def measured(lab: Lab, tmp_path: Path) -> Callable[..., tuple[dict[str, Any], Pa
 
     def run(*words: object, status: int = 0) -> tuple[dict[str, Any], Path]:
         out = tmp_path / "records"
-        done = rtgauge("run", "--target", f"lab:{lab.up}", "--json", "--out", out, *words, env=lab.env, timeout=300)
+        done = invoke("run", "--target", f"lab:{lab.up}", "--json", "--out", out, *words, env=lab.env)
         good(done, status)
         document: dict[str, Any] = json.loads(done.stdout)
         return document, max(out.iterdir(), key=lambda path: path.stat().st_mtime_ns)

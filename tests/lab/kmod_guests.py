@@ -65,9 +65,9 @@ class Kernel:
         (release,) = [one for one in self._tree.releases() if ("-rt-" in one) == self.preempt_rt]
         return release
 
-    def make(self, words: Sequence[str]) -> tuple[list[Path], str]:
-        """The modules for this kernel, and the output of make."""
-        return self._tree.make(self._release, KMOD, words)
+    def make(self, into: Path, words: Sequence[str]) -> tuple[list[Path], str]:
+        """The modules for this kernel, built into a folder, and the output of make."""
+        return self._tree.make(self._release, KMOD, into, words)
 
     def _known(self, lab: Lab) -> bool:
         return self.guest in {guest["name"] for guest in json.loads(good(rtgauge("lab", "list", "--json", env=lab.env)).stdout)}
@@ -103,12 +103,13 @@ class OwnKernel(Kernel):
     def preempt_rt(self) -> bool:
         return "CONFIG_PREEMPT_RT=y" in (self.sources / ".config").read_text()
 
-    def make(self, words: Sequence[str]) -> tuple[list[Path], str]:
-        folder = self.sources / "build-rtgauge"
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(KMOD, folder)
+    def make(self, into: Path, words: Sequence[str]) -> tuple[list[Path], str]:
+        folder = into / "build"
+        shutil.copytree(KMOD, folder, ignore=shutil.ignore_patterns("*.o", "*.ko", "*.mod*", ".*"))
         done = subprocess.run(["make", "-C", str(self.sources), f"M={folder}", *words, "modules"], capture_output=True, text=True, check=True)
-        return sorted(folder.glob("*.ko")), done.stdout + done.stderr
+        modules = sorted(Path(shutil.copy(path, into)) for path in folder.glob("*.ko"))
+        shutil.rmtree(folder)
+        return modules, done.stdout + done.stderr
 
     def add(self, lab: Lab) -> None:
         if not self._known(lab):
@@ -163,7 +164,7 @@ class KmodGuest:
 
     def __init__(self, lab: Lab, kernel: Kernel, folder: Path) -> None:
         self.lab, self.kernel = lab, kernel
-        modules, _ = kernel.make(["-s"])
+        modules, _ = kernel.make(folder, ["-s"])
         build_test_program(kernel.architecture, folder / "kmod_test")
         kernel.add(lab)
         lab.boot(kernel.guest)

@@ -63,10 +63,10 @@ def test_the_papers_table_by_rebooting(lab: Lab, tmp_path: Path) -> None:
 @pytest.mark.ci
 def test_a_matrix_of_deployments_and_loads(lab: Lab, measured: Measured) -> None:
     lab.boot("debian-rt")
-    document, record = measured("--deployments-by", "boot", "--deployment", "MI,Single,as-is", "--load", "idle,scheduler", "--duration", "1s", *SHORT)
+    document, record = measured("--deployments-by", "boot", "--deployment", "MI,Single,as-is", "--load", "idle,cpu", "--duration", "1s", *SHORT)
     assert not document["run"]["left_out"]
     measured_keys = sorted((step["key"]["deployment"], step["key"]["load"]) for step in document["steps"])
-    assert measured_keys == sorted((name, load) for name in ("MI", "Single", "as-is") for load in ("idle", "scheduler"))
+    assert measured_keys == sorted((name, load) for name in ("MI", "Single", "as-is") for load in ("idle", "cpu"))
     for step in document["steps"]:
         if step["key"]["deployment"] == "as-is":
             assert (step["deployment"]["boot_words"], step["deployment"]["recognised"]) == ("", "HM")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.cli import end, good, rtgauge, start, wait_until
+from tests.e2e.cli import end, good, invoke, start, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,5 +86,5 @@ def test_after_kill_9_of_the_engine_too_restore_puts_everything_back(lab: Lab, t
 )
 def test_a_deployment_by_boot_parameters_is_recognised(lab: Lab, append: str, deployment: str) -> None:
     lab.boot("debian-rt", append)
-    facts = json.loads(good(rtgauge("system", "--target", "lab:debian-rt", "--json", env=lab.env, timeout=120)).stdout)
+    facts = json.loads(good(invoke("system", "--target", "lab:debian-rt", "--json", env=lab.env)).stdout)
     assert facts["deployment"]["name"] == deployment

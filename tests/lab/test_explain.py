@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Stalls that need a kernel module, or a guest that is stopped from outside: `rtgauge selftest` finds and names them, on the terminal and on the page.
 
-The emulator itself delays by some ms, and everything else on this machine delays the emulator: bounds are wide, and no size is asserted.
+The first runs on a guest whose clock counts its instructions, and whose CPU is never idle meanwhile: other work of this machine takes nothing from it.
+PREEMPT_RT keeps its network from delaying the measured thread by as much as a stall. Still the bounds are wide, and no size is asserted.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import pytest
 from rtgauge.explain.analysis.explained_step import explained_steps
 from rtgauge.lab.headers import headers_tree
 from rtgauge.record.reader import Record
-from tests.e2e.cli import good, rtgauge
+from tests.e2e.cli import good, invoke, rtgauge
 from tests.lab.kmod_guests import KMOD
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 def self_test(lab: Lab, tmp_path: Path, *words: str) -> tuple[dict[str, dict[str, Any]], Record]:
     """(kind -> its row, the record) of a self test in the guest that is up."""
-    done = rtgauge("selftest", "--target", f"lab:{lab.up}", *words, "--json", "--out", tmp_path / "records", env=lab.env, timeout=300)
+    done = invoke("selftest", "--target", f"lab:{lab.up}", *words, "--json", "--out", tmp_path / "records", env=lab.env)
     assert done.returncode in {0, 1}, done.stderr
     result = json.loads(done.stdout)
     rows = {row["kind"]: row for row in result["kinds"]}
@@ -38,20 +39,21 @@ def self_test(lab: Lab, tmp_path: Path, *words: str) -> tuple[dict[str, dict[str
 
 
 @pytest.mark.ci
-def test_who_keeps_interrupts_or_preemption_off_is_named_by_function(lab: Lab, tmp_path: Path) -> None:
+def test_who_keeps_interrupts_or_preemption_off_for_half_a_millisecond_is_named_by_function(lab: Lab, tmp_path: Path) -> None:
     tree = headers_tree("x86_64", print)
-    (release,) = [release for release in tree.releases() if "-rt-" not in release]
-    (module,), _ = tree.make(release, KMOD / "test" / "stall", ["-s", "W=1", "KCFLAGS=-Werror"])
-    lab.boot("debian")
+    (release,) = [release for release in tree.releases() if "-rt-" in release]
+    (module,), _ = tree.make(release, KMOD / "test" / "stall", tmp_path, ["-s", "W=1", "KCFLAGS=-Werror"])
+    lab.boot("debian-rt", icount=True)
     with module.open("rb") as content:
-        good(rtgauge("lab", "shell", "debian", "cat >/tmp/rtgauge_stall.ko", env=lab.env, stdin=content))
+        good(rtgauge("lab", "shell", "debian-rt", "cat >/tmp/rtgauge_stall.ko", env=lab.env, stdin=content))
     lab.run_in("insmod /tmp/rtgauge_stall.ko")
     try:
-        rows, record = self_test(lab, tmp_path, "--cpu", "1", "--kinds", "irqs-off,preempt-off", "--length", "20ms", "--count", "24")
+        rows, record = self_test(lab, tmp_path, "--cpu", "0", "--kinds", "irqs-off,preempt-off", "--length", "500us", "--count", "40")
     finally:
         lab.run_in("until rmmod rtgauge_stall; do sleep 0.2; done")
-    assert rows["irqs-off"]["named"] > 0, rows
-    assert rows["preempt-off"]["named"] > 0, rows
+    for row in rows.values():
+        assert row["named"] >= 0.5 * row["injected"], rows
+        assert row["unattributed_median_ns"] <= 5_000, rows
     page = (record.path / "report.html").read_text()
     assert "interrupts were off in rtgauge_stall_irqs_off" in page
     assert "could not be preempted in" in page
@@ -63,5 +65,5 @@ def test_a_guest_that_is_stopped_from_outside_is_known_to_have_run_no_software(l
     lab.boot("debian")
     rows, record = self_test(lab, tmp_path, "--kinds", "stopped", "--count", "6")
     assert rows["stopped"]["named"] >= 0.5 * rows["stopped"]["found"], rows
-    told = json.loads(good(rtgauge("explain", record.path, "--json", env=lab.env)).stdout)
+    told = json.loads(good(invoke("explain", record.path, "--json", env=lab.env)).stdout)
     assert any("no software ran on CPUs 0-3" in known["sentence"] for known in told["steps"][0]["latencies"])

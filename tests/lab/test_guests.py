@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.cli import end, error_line, good, rtgauge, start, wait_until
+from tests.e2e.cli import end, error_line, good, invoke, rtgauge, start, wait_until
 from tests.support.lab import stock_kernel
 
 if TYPE_CHECKING:
@@ -37,14 +37,14 @@ def architecture(name: str) -> str:
 @pytest.mark.ci
 def test_facts_and_audit_know_the_guest(lab: Lab, name: str) -> None:
     lab.boot(name)
-    facts = json.loads(good(rtgauge("system", "--target", f"lab:{name}", "--json", env=lab.env, timeout=120)).stdout)
+    facts = json.loads(good(invoke("system", "--target", f"lab:{name}", "--json", env=lab.env)).stdout)
     assert facts["host"] == name
     assert facts["machine"]["virtual"] is True
     assert facts["machine"]["emulated"] is True
     assert facts["kernel"]["architecture"] == architecture(name)
     assert (facts["kernel"]["preemption"]["model"] == "PREEMPT_RT") == ("rt" in name)
     assert facts["cpu"]["online"] == "0-3"
-    done = rtgauge("audit", "--target", f"lab:{name}", "--json", "--all", env=lab.env, timeout=120)
+    done = invoke("audit", "--target", f"lab:{name}", "--json", "--all", env=lab.env)
     good(done, 1)
     found = {finding["rule"]: finding for finding in json.loads(done.stdout)["findings"]}
     assert found["not-emulated"]["result"] == "differs"
@@ -181,7 +181,7 @@ def test_the_network_and_scheduler_loads_run_in_a_guest(lab: Lab, measured: Meas
 
 def test_a_guest_boots_with_a_command_line_and_its_isolated_cpu_is_measured_too(lab: Lab, measured: Measured) -> None:
     lab.boot("debian", "isolcpus=2 nosmt")
-    facts = json.loads(good(rtgauge("system", "--target", "lab:debian", "--json", env=lab.env, timeout=120)).stdout)
+    facts = json.loads(good(invoke("system", "--target", "lab:debian", "--json", env=lab.env)).stdout)
     assert facts["cpu"]["online"] == "0,2"
     assert facts["cpu"]["smt_active"] is False
     assert facts["cpu"]["isolated"] == "2"
@@ -229,10 +229,10 @@ def test_the_next_run_puts_back_what_a_power_cut_has_left(lab: Lab, measured: Me
 def test_emulated_and_real_are_not_compared_unless_forced(lab: Lab, measured: Measured, tmp_path: Path) -> None:
     lab.boot("debian")
     _, there = measured("--load", "idle", *SHORT)
-    good(rtgauge("run", "--load", "idle", "--out", tmp_path / "local", *SHORT))
+    good(invoke("run", "--load", "idle", "--out", tmp_path / "local", *SHORT))
     (here,) = (tmp_path / "local").iterdir()
-    assert "emulated" in error_line(rtgauge("compare", here, there), 2)
-    compared = good(rtgauge("compare", here, there, "--force", "--no-intervals", "--json")).stdout
+    assert "emulated" in error_line(invoke("compare", here, there), 2)
+    compared = good(invoke("compare", here, there, "--force", "--no-intervals", "--json")).stdout
     assert "emulated" in compared
 
 

@@ -56,8 +56,7 @@ class Board:
 def build(kernel: Kernel, folder: Path) -> Path:
     """A folder with the modules for a kernel."""
     folder.mkdir()
-    for path in kernel.make(["-s"])[0]:
-        shutil.copy(path, folder)
+    kernel.make(folder, ["-s"])
     return folder
 
 

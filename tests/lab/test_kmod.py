@@ -46,8 +46,8 @@ def loaded(guest: KmodGuest) -> Iterator[KmodGuest]:
 
 
 @pytest.mark.parametrize("kernel", EVERY, ids=str)
-def test_the_modules_are_built_without_a_warning(kernel: Kernel) -> None:
-    modules, output = kernel.make(["-s", "W=1", "C=2", "CHECK=sparse", "KCFLAGS=-Werror"])
+def test_the_modules_are_built_without_a_warning(kernel: Kernel, tmp_path: Path) -> None:
+    modules, output = kernel.make(tmp_path, ["-s", "W=1", "C=2", "CHECK=sparse", "KCFLAGS=-Werror"])
     assert sorted(path.stem for path in modules) == sorted(MODULES)
     assert [line for line in output.splitlines() if "warning" in line.lower() or "error" in line.lower()] == []
 
@@ -69,7 +69,7 @@ def test_sparse_finds_what_is_wrong(tmp_path: Path) -> None:
         '#include <linux/module.h>\nint broken(int __user *p);\nint broken(int __user *p) { return *p; }\nMODULE_LICENSE("GPL");\n'
     )
     tree = headers_tree("x86_64", print)
-    _modules, output = tree.make(tree.releases()[0], tmp_path, ["C=2", "CHECK=sparse"])
+    _modules, output = tree.make(tree.releases()[0], tmp_path, tmp_path, ["C=2", "CHECK=sparse"])
     assert "noderef" in output
 
 
@@ -279,14 +279,19 @@ def test_nonsense_harms_nobody(loaded: KmodGuest, device: str) -> None:
     """Commands, parameters, mappings and reads drawn at random, and a user that overwrites what it maps."""
     for seed in (1, 2, 3):
         assert loaded.shell(f"./kmod_test hostile device={device} seed={seed} count=3000") == "calls done\n"
+    # processes that share what one of them opened, so that its calls overtake one another, while another user changes the wire
+    beside = "" if device == "rtgauge_wire" else "./kmod_test hostile seed=5 count=1000 processes=2 >/dev/null & "
+    assert loaded.shell(f"{beside}./kmod_test hostile device={device} seed=4 count=1000 processes=4 && wait") == "calls done\n"
     assert "reason=2" in loaded.shell("./kmod_test periodic period=1000000 count=10")
 
 
 @ONE
 @pytest.mark.parametrize("parameter", ["lines=1", "lines=65", "join=0", "join=0-0", "join=0-1,1-2", "join=0-9", "join=0-1x"])
 def test_wrong_module_parameters_are_refused(loaded: KmodGuest, parameter: str) -> None:
-    loaded.shell("rmmod rtgauge_wire")
-    assert "nvalid" in loaded.shell(f"insmod rtgauge_wire.ko {parameter} 2>&1 || true")
+    loaded.shell(f"rmmod rtgauge_wire; echo {BEGUN} >/dev/kmsg")
+    printed, _, log = loaded.shell(f"insmod rtgauge_wire.ko {parameter} 2>&1 || true; dmesg").partition("nvalid")
+    assert "insmod" in printed
+    assert len(re.findall(r"rtgauge_wire: (?:lines|join)\b", log.rpartition(BEGUN)[2])) == 1
 
 
 LOADS = int(os.environ.get("RTGAUGE_KMOD_LOADS", "20"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.cli import error_line, good, rtgauge
+from tests.e2e.cli import error_line, good, invoke
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +35,7 @@ def test_one_plan_one_record_one_page(lab: Lab, tmp_path: Path) -> None:
         lab.boot_beside(name)
     (tmp_path / "machines.toml").write_text(PLAN)
     # the verdict is about emulated machines too: it cannot be told
-    done = good(rtgauge("run", tmp_path / "machines.toml", "--out", tmp_path / "out", "--json", env=lab.env, timeout=600), 4)
+    done = good(invoke("run", tmp_path / "machines.toml", "--out", tmp_path / "out", "--json", env=lab.env), 4)
     lab.stop()
     found = json.loads(done.stdout)
     assert [(step["key"]["targets"]["self"], step["key"]["load"]) for step in found["steps"]] == [
@@ -47,9 +47,9 @@ def test_one_plan_one_record_one_page(lab: Lab, tmp_path: Path) -> None:
     (record,) = (tmp_path / "out").iterdir()
     assert {path.name for path in record.glob("targets/*")} == {"local", *(f"lab-{name}" for name in GUESTS)}
     assert "emulated" in (record / "report.html").read_text()
-    assert "--force" in error_line(rtgauge("compare", record), 2)
+    assert "--force" in error_line(invoke("compare", record), 2)
     page = tmp_path / "compare.html"
-    compared = good(rtgauge("compare", record, "--force", "--no-intervals", "--no-tails", "-o", page, env={"COLUMNS": "200"})).stdout
+    compared = good(invoke("compare", record, "--force", "--no-intervals", "--no-tails", "-o", page, env={"COLUMNS": "200"})).stdout
     assert "Machines and kernels" in compared
     html = page.read_text()
     assert f"Emulated: {', '.join(GUESTS)}." in html
@@ -88,7 +88,7 @@ def test_both_roles_of_a_probe_each_on_its_machine(lab: Lab, tmp_path: Path) -> 
         '[[step]]\nprobe = "response"\nrole = "slave"\npeer = "lab:debian-arm64"\npath = "udp:127.0.0.1:7000"\npeer-path = "udp:10.0.2.2:7000"\n'
         'interval = "20ms"\ncycles = 100\n'
     )
-    found = json.loads(good(rtgauge("run", plan, "--require", "response<=10s", "--out", tmp_path / "out", "--json", env=lab.env), 4).stdout)
+    found = json.loads(good(invoke("run", plan, "--require", "response<=10s", "--out", tmp_path / "out", "--json", env=lab.env), 4).stdout)
     assert "emulated" in found["run"]["verdicts"][0]["reason"]
     (step,) = found["steps"]
     assert step["key"]["targets"] == {"self": "local", "master": "lab:debian-arm64"}

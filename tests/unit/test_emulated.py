@@ -12,7 +12,8 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from rtgauge.analysis.comparison import Comparison, Options, compare
+from rtgauge.analysis.comparison import Options, compare
+from rtgauge.analysis.comparison_document import Comparison
 from rtgauge.analysis.sides import pairs, sides_of
 from rtgauge.errors import InputError
 from rtgauge.record.reader import Record

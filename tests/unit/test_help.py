@@ -20,7 +20,8 @@ ROOT = typer.main.get_command(app)
 
 def commands(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     yield words
-    for name, below in getattr(command, "commands", {}).items():
+    for name in command.list_commands(None) if hasattr(command, "list_commands") else ():
+        below = command.get_command(None, name)
         if not below.hidden:
             yield from commands(below, (*words, name))
 

@@ -8,8 +8,9 @@ import io
 import pytest
 from rich.console import Console
 
-from rtgauge.cli import progress_display
-from rtgauge.cli.progress_display import Display, LiveDisplay
+from rtgauge.cli import progress_lines
+from rtgauge.cli.progress_bar import LiveDisplay
+from rtgauge.cli.progress_lines import Display
 from rtgauge.runner.schedule import expected_s
 from tests.unit.records import step
 
@@ -19,7 +20,7 @@ SECOND = 10**9
 @pytest.fixture(name="clock")
 def a_clock(monkeypatch):
     now = [1000.0]
-    monkeypatch.setattr(progress_display.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(progress_lines.time, "monotonic", lambda: now[0])
     return now
 
 
@@ -35,39 +36,39 @@ def measure(display, clock, keys, expected_s, took_s):
         display.step_ends(step([5])[0].model_copy(update={"key": planned}))
 
 
-def lines(console):
-    return [line for line in console.file.getvalue().splitlines() if not line.startswith("      ")]
+def lines(stream):
+    return [line for line in stream.getvalue().splitlines() if not line.startswith("      ")]
 
 
 def test_the_time_left_learns_from_the_steps_that_are_done(clock):
-    console = Console(file=io.StringIO(), width=100)
-    measure(Display(console), clock, [key(), key("cpu"), key("memory")], [10, 10, 10], [14, 14, 14])
-    assert lines(console) == ["3 steps, about 30 s", "[1/3] wakeup idle, 30 s left", "[2/3] wakeup cpu, 28 s left", "[3/3] wakeup memory, 14 s left"]
+    stream = io.StringIO()
+    measure(Display(stream), clock, [key(), key("cpu"), key("memory")], [10, 10, 10], [14, 14, 14])
+    assert lines(stream) == ["3 steps, about 30 s", "[1/3] wakeup idle, 30 s left", "[2/3] wakeup cpu, 28 s left", "[3/3] wakeup memory, 14 s left"]
 
 
 def test_the_rounds_of_a_study_are_counted_on(clock):
-    console = Console(file=io.StringIO(), width=100)
-    display = Display(console)
+    stream = io.StringIO()
+    display = Display(stream)
     display.later_s = lambda known: 60 if len(known) == 2 else 0
     measure(display, clock, [key(), key("cpu")], [10, 10], [10, 10])
     measure(display, clock, [key("memory")], [60], [60])
-    assert lines(console)[:2] == ["2 steps, about 20 s, then about 1 min 0 s for those that the study chooses from them", "[1/2] wakeup idle, 1 min 20 s left"]
-    assert lines(console)[3:] == ["1 more step, about 1 min 0 s", "[3/3] wakeup memory, 1 min 0 s left"]
+    assert lines(stream)[:2] == ["2 steps, about 20 s, then about 1 min 0 s for those that the study chooses from them", "[1/2] wakeup idle, 1 min 20 s left"]
+    assert lines(stream)[3:] == ["1 more step, about 1 min 0 s", "[3/3] wakeup memory, 1 min 0 s left"]
 
 
 def test_where_nobody_knows_how_long_a_study_takes_it_says_so(clock):
-    console = Console(file=io.StringIO(), width=100)
-    display = Display(console)
+    stream = io.StringIO()
+    display = Display(stream)
     display.later_s = lambda _: None
     measure(display, clock, [key(), key("cpu")], [10, 10], [10, 10])
-    assert lines(console)[:2] == ["2 steps, about 20 s, then those that the study chooses from them", "[1/2] wakeup idle, 20 s left"]
+    assert lines(stream)[:2] == ["2 steps, about 20 s, then those that the study chooses from them", "[1/2] wakeup idle, 20 s left"]
 
 
 def test_steps_are_named_by_what_tells_them_apart(clock):
-    console = Console(file=io.StringIO(), width=100)
+    stream = io.StringIO()
     keys = [key(interval_ns=100_000), key(interval_ns=250_000), key(interval_ns=250_000, repeat=2)]
-    measure(Display(console), clock, keys, [1, 1, 1], [1, 1, 1])
-    names = [line.partition("] ")[2].rpartition(", ")[0] for line in lines(console)[1:]]
+    measure(Display(stream), clock, keys, [1, 1, 1], [1, 1, 1])
+    names = [line.partition("] ")[2].rpartition(", ")[0] for line in lines(stream)[1:]]
     assert names == ["wakeup idle, interval 100us #1", "wakeup idle, interval 250us #1", "wakeup idle, interval 250us #2"]
 
 
@@ -83,9 +84,9 @@ def test_one_bar_is_for_the_whole_run(clock):
 
 
 def test_the_time_left_learns_apart_from_steps_with_and_without_a_load(clock):
-    console = Console(file=io.StringIO(), width=100)
-    measure(Display(console), clock, [key(), key("cpu"), key("memory"), key()], [10, 20, 20, 10], [12, 40, 44, 12])
-    left = [line.rpartition(", ")[2] for line in lines(console)[1:]]
+    stream = io.StringIO()
+    measure(Display(stream), clock, [key(), key("cpu"), key("memory"), key()], [10, 20, 20, 10], [12, 40, 44, 12])
+    left = [line.rpartition(", ")[2] for line in lines(stream)[1:]]
     assert left == ["1 min 0 s left", "56 s left", "52 s left", "12 s left"]
 
 

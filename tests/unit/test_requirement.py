@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
-from rtgauge.verdict.requirement import BOUNDS, Requirement, parse_requirement
+from rtgauge.probe.registry import requirement_metrics
+from rtgauge.verdict.requirement import Requirement, parse_requirement
 
 MS = 1_000_000
 
@@ -38,7 +39,7 @@ def test_what_people_write(text, expected):
 
 @settings(max_examples=300)
 @given(
-    metric=st.sampled_from(BOUNDS),
+    metric=st.sampled_from(requirement_metrics()),
     bound=st.integers(1, 2**63 - 1),
     period=st.none() | st.integers(1, 2**63 - 1),
     hardness=st.integers(1, 10**10).map(lambda n: Fraction(n, 10**10)),

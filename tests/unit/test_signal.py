@@ -17,9 +17,11 @@ GOOD = [
     "loop:eventfd", "loop:pipe", "loop:socketpair", "loop:udp", "udp:board:7000", "udp:10.0.0.1:1", "udp:[fe80::1%eth0]:65535", "udp:[::1]:7000",
     "gpio:/dev/gpiochip0:17,27", "gpio:gpiochip1:LED_A", "gpio:gpiochip1:1,2,3,4:pull-up,active-low",
 ]  # fmt: skip
+GOOD_ON_COBALT = ["rtdm:pinctrl-bcm2835:17,27", "rtdm:rtgauge_wire:0,1,2,3"]
 WRONG = [
     "", "loop", "loop:", "loop:smoke", "loop:eventfd:1", "udp:", "udp:board", "udp:board:0", "udp:board:65536", "udp:board:x", "udp::7", "udp:a b:7",
     "udp:fe80::1:7", "gpio:", "gpio:x", "gpio::1", "gpio:x:", "gpio:x:1,", "gpio:x:1,2,3,4,5", "gpio:x:1:up", "gpio:x:1:pull-up:active-low", "serial:1",
+    "rtdm:", "rtdm:x", "rtdm:x:a", "rtdm:a/b:1", "rtdm:..:1,", "rtdm:x:1:pull-up",
     "udp:board:7\n", "loop:pipe\n",
 ]  # fmt: skip
 
@@ -29,6 +31,12 @@ def test_a_path_stays_as_it_is_written(path: str) -> None:
     assert check_path(path) == path
     parameters = normalise(PROBES["response"], {"path": path}, "x")
     assert parameters["path"] == path
+
+
+@pytest.mark.parametrize("path", GOOD_ON_COBALT)
+def test_lines_of_rtdm_are_of_cobalt(path: str) -> None:
+    assert normalise(PROBES["response"], {"path": path, "rt": "cobalt"}, "x")["path"] == path
+    assert PROBES["response"].modules(normalise(PROBES["response"], {"path": path, "rt": "cobalt"}, "x")) == ()
 
 
 @pytest.mark.parametrize("path", WRONG)
@@ -85,7 +93,9 @@ def test_the_engine_gets_a_fixed_interval_or_two_bounds() -> None:
         ("periodic", {"space": "kernel", "role": "slave", "path": "gpio:c:1"}, "is of the master"),
         ("periodic", {"space": "kernel", "policy": "other"}, "policy fifo"),
         ("periodic", {"space": "kernel", "context": "irq-thread"}, "context"),
-        ("periodic", {"rt": "cobalt", "space": "kernel", "path": "wire"}, "has no line"),
+        ("periodic", {"rt": "rtai", "space": "kernel", "path": "wire"}, "has no line"),
+        ("periodic", {"rt": "cobalt", "space": "kernel", "path": "rtdm:chip:1,2"}, "give wire or none"),
+        ("periodic", {"path": "rtdm:chip:1,2"}, "add rt cobalt"),
         ("periodic", {"rt": "rtai", "space": "kernel", "path": "none", "context": "irq"}, "RTAI's timers only wake tasks"),
         ("periodic", {"space": "kernel", "period": "10us"}, "from 20us to 20s"),
         ("periodic", {"path": "none"}, "in kernel space"),

@@ -177,10 +177,21 @@ def test_without_a_line_the_module_makes_stimuli_itself(rt: str):
 
 
 @pytest.mark.parametrize("name", ["periodic", "response"])
-def test_a_cokernel_in_kernel_space_has_no_line(name: str):
-    assert normalise(PROBES[name], {"space": "kernel", "rt": "cobalt"}, "x")["path"] == "none"
-    with pytest.raises(InputError, match="give path none"):
-        normalise(PROBES[name], {"space": "kernel", "rt": "cobalt", "path": "gpio:gpiochip0:1,2" if name == "response" else "gpio:gpiochip0:1"}, "x")
+def test_on_cobalt_the_line_of_the_kernel_is_the_wire(name: str):
+    probe = PROBES[name]
+    parameters = normalise(probe, {"space": "kernel", "rt": "cobalt"}, "x")
+    assert (parameters["path"], parameters["role"]) == ("wire", "both")
+    assert probe.modules(parameters) == ("rtgauge_core", "rtgauge_wire_cobalt", f"rtgauge_{name}_cobalt")
+    assert probe.modules(normalise(probe, {"path": "wire", "rt": "cobalt"}, "x")) == ("rtgauge_core", "rtgauge_wire_cobalt")
+    with pytest.raises(InputError, match="give wire or none"):
+        normalise(probe, {"space": "kernel", "rt": "cobalt", "path": "rtdm:chip:1,2", "role": "both"}, "x")
+
+
+@pytest.mark.parametrize("rt", ["rtai", "auto"])
+def test_a_cokernel_that_may_have_no_line_has_none_in_kernel_space(rt: str):
+    assert normalise(PROBES["periodic"], {"space": "kernel", "rt": rt}, "x")["path"] == "none"
+    with pytest.raises(InputError, match="has no"):
+        normalise(PROBES["periodic"], {"space": "kernel", "rt": rt, "path": "gpio:gpiochip0:1"}, "x")
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.analysis.chi_square import Convention, Scale
-from rtgauge.analysis.comparison import Comparison, Pair, Selection, SideFigures
-from rtgauge.analysis.comparison import Test as Outcome
+from rtgauge.analysis.comparison_document import Comparison, Pair, Selection, SideFigures
+from rtgauge.analysis.comparison_document import Test as Outcome
 from rtgauge.analysis.deployment_choice import Choice, ComparedDeployments, choose, choose_deployment
 from rtgauge.errors import InputError, MeasureError, RecordError
 from rtgauge.plan.plan import Overrides, load_plan

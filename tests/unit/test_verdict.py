@@ -14,8 +14,9 @@ from rtgauge.record.writer import RecordWriter
 from rtgauge.verdict.decision import LEAST_FOR_EVERY, judge
 from rtgauge.verdict.next_step import Done
 from rtgauge.verdict.requirement import parse_requirement
-from rtgauge.verdict.run_verdict import exit_status, judge_run, worst
+from rtgauge.verdict.run_verdict import judge_run
 from rtgauge.verdict.violations import count_violations
+from rtgauge.verdict.worst import exit_status, worst
 
 from .records import mark, run, step
 from .windows import frame, row

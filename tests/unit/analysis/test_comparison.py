@@ -12,9 +12,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rtgauge.analysis.comparison import Comparison, Options, QuantileDifference, compare
+from rtgauge.analysis.comparison import Options, compare
 from rtgauge.analysis.comparison_conclusion import conclude
-from rtgauge.analysis.record_names import record_names
+from rtgauge.analysis.comparison_document import Comparison, QuantileDifference
+from rtgauge.analysis.record_names import record_names, system_name
 from rtgauge.analysis.sides import Side, pairs, sides_of
 from rtgauge.cli.main import main
 from rtgauge.cli.record_argument import open_records
@@ -203,6 +204,13 @@ def test_of_two_days_the_day_is_named_and_of_one_moment_the_folder(tmp_path):
     assert record_names([Record.open(first), Record.open(second)]) == ["2026-11-21 10:00:00", "2026-11-22 10:00:00"]
     alike = [Record.open(rewritten(path, created="2026-11-21T10:00:00Z")) for path in (first, second)]
     assert record_names(alike) == [first.name, second.name]
+
+
+def test_a_system_whose_target_is_no_folders_name_has_its_kernel(record):
+    step = record.steps[0]
+    on_guest = step.model_copy(update={"key": step.key.model_copy(update={"targets": {"self": "lab:rtai"}})})
+    on_it = replace(record, steps=[on_guest], systems={"lab-rtai": next(iter(record.systems.values()))})
+    assert system_name(on_it, on_guest).endswith(", 6.1.0-18-amd64")
 
 
 def test_a_renamed_folder_and_a_given_name_come_first(tmp_path):

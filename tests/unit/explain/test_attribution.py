@@ -119,16 +119,21 @@ def test_interrupts_off_are_named_by_the_function_where_they_are_traced() -> Non
 
 
 def by_stack(frames: str) -> Explanation:
-    """A timer that came 490 us late, with what its interrupt found."""
+    """A timer that came 490 us late, with what its interrupt found: a function at 30, a thunk at 40."""
     story = Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(490, 1).at(491.5, 1, "kernel_stack", size=3, caller=frames)
-    names = ("hrtimer_interrupt", "asm_sysvec_apic_timer_interrupt", "stall_irqs_off+0x2b")
-    return explained(story.switch(496, 1, LOWER, MEASURED).moment(500), Symbols((0x10, 0x20, 0x30), names))
+    names = ("hrtimer_interrupt", "asm_sysvec_apic_timer_interrupt", "stall_irqs_off+0x2b", "__x86_indirect_thunk_rax+0x5")
+    return explained(story.switch(496, 1, LOWER, MEASURED).moment(500), Symbols((0x10, 0x20, 0x30, 0x40), names))
 
 
-def test_the_function_that_kept_interrupts_off_is_what_the_late_interrupt_found() -> None:
-    explanation = by_stack("10 20 30")
+@pytest.mark.parametrize("frames", ["10 20 30", "10 20 40 30"])
+def test_the_function_that_kept_interrupts_off_is_what_the_late_interrupt_found(frames: str) -> None:
+    explanation = by_stack(frames)
     assert explanation.main.culprit == Culprit(Kind.INTERRUPTS_OFF, "hackbench")
     assert "interrupts were off in stall_irqs_off while hackbench" in sentence(explanation)
+
+
+def test_a_late_interrupt_that_found_a_function_without_a_name_does_not_tell_what_kept_it() -> None:
+    assert by_stack("10 20 99").main.culprit == Culprit(Kind.TIMER_LATE, "hackbench")
 
 
 def test_a_late_interrupt_that_found_a_program_was_not_kept_by_software() -> None:

@@ -119,6 +119,17 @@ def test_work_of_its_own_is_to_be_shortened(tmp_path: Path) -> None:
     assert "shorten an activation: the thread's own work took" in verdict.next
 
 
+def test_page_faults_are_to_be_kept_out_of_the_loop(tmp_path: Path) -> None:
+    record = write_record(tmp_path, Shape(loads=("idle",), seconds=2, marks=False))
+    story = Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(2, 1).switch(8, 1, LOWER, MEASURED)
+    story.at(9, 1, "page_fault_user", address=1, ip=2, error_code=6)
+    add_moments(record, json.loads((record / "run.json").read_text())["steps"][0], real_formats(), [moment_document(story.moment(900), real_formats())])
+    verdict, _ = judge_run(parse_requirement("latency<=1us"), Record.open(record))
+    assert verdict.next is not None
+    assert "lock it (mlockall)" in verdict.next
+    assert "took" in verdict.next
+
+
 def test_a_record_without_moments_says_nothing_of_culprits(tmp_path: Path) -> None:
     record = Record.open(write_record(tmp_path, Shape(loads=("idle",), seconds=2)))
     assert explained_steps(record) == []

@@ -15,7 +15,8 @@ from rtgauge.errors import EXIT_CANNOT_MEASURE, InputError, MeasureError
 from rtgauge.exporters.record_export import export
 from rtgauge.exporters.samples_export import export_samples
 from rtgauge.lab import paths
-from rtgauge.lab.running_guests import Running, keep
+from rtgauge.lab.guest import Running
+from rtgauge.lab.running_guests import keep
 from rtgauge.record.files import clear_errors, whole_file, write_whole
 from rtgauge.record.reader import Record
 from rtgauge.record.samples import SamplesHeader, write_samples

@@ -123,6 +123,15 @@ def test_without_a_requirement_the_first_line_is_the_largest(tmp_path: Path, wid
     assert text.startswith("Largest latency 3.79 ms under memory on CPU 0, of 29,994 activations (3 loads); 6 missed doubtful: throttled under cpu, CPU 1 ")
 
 
+def test_the_first_line_is_of_rtgauge_also_where_a_cross_check_saw_more(tmp_path: Path):
+    record = Record.open(write_record(tmp_path, Shape(verdict=None)))
+    idle = record.steps[0]
+    assert idle.total is not None
+    total = idle.total.model_copy(update={"max_ns": 900_000_000})
+    other = idle.model_copy(update={"id": "04-cyclictest", "key": idle.key.model_copy(update={"tool": "cyclictest"}), "total": total})
+    assert summary(replace(record, steps=[*record.steps, other]), 160).startswith("Largest latency 3.79 ms under memory")
+
+
 def test_without_a_requirement_it_says_how_to_ask(tmp_path: Path):
     assert "--require" in summary(Record.open(write_record(tmp_path, Shape(verdict=None))), 160)
 
