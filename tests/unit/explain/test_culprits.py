@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rtgauge.explain.analysis.attribution import Culprit, Explanation, Kind, explain
 from rtgauge.explain.analysis.culprits import MENDS, ranked_culprits
 from rtgauge.explain.analysis.joint_stall import with_joint_stalls
@@ -90,3 +92,16 @@ def test_two_idle_states_left_at_once_are_no_stall_unless_they_are_too_long() ->
     assert {explanation.main.culprit.kind for explanation in short} == {Kind.IDLE_EXIT}
     long = with_joint_stalls([late_on(0, 3000, IDLE), late_on(1, 3100, IDLE)])
     assert {explanation.main.culprit.kind for explanation in long} == {Kind.NO_SOFTWARE}
+
+
+def test_a_stall_that_one_cpus_trace_shows_names_the_other_cpus_that_stood_too() -> None:
+    alone = late_on(2, 3000, IDLE)
+    known = replace(alone, parts=[replace(part, culprit=Culprit(Kind.NO_SOFTWARE), cpus={2}) if part is alone.main else part for part in alone.parts])
+    first, second, third = with_joint_stalls([known, late_on(0, 3100, IDLE), by_irq(300)])
+    assert first.main.cpus == {0, 2}
+    assert second.main.cpus == {0, 2}
+    assert [part.ns for part in first.parts] == [part.ns for part in known.parts]
+    assert third.main.culprit.kind is Kind.IRQ
+    far = replace(known, parts=[replace(part, spans=[(s + 10**8, e + 10**8, cpu) for s, e, cpu in part.spans]) for part in known.parts])
+    (apart,) = (e for e in with_joint_stalls([far, late_on(0, 3100, IDLE)]) if e.main.cpus == {2})
+    assert apart.main.ns == known.main.ns

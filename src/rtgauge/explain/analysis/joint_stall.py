@@ -49,6 +49,9 @@ def _joined(explanation: Explanation, silences: list[_Silence]) -> Explanation:
     parts: list[Part] = []
     still = Part(Culprit(Kind.NO_SOFTWARE))
     for part in explanation.parts:
+        if part.culprit.kind is Kind.NO_SOFTWARE:
+            parts.append(replace(part, cpus=part.cpus | _others_that_stood(part, silences)))
+            continue
         if part.culprit.kind not in _SILENT and part.culprit.kind not in _ACTIVE:
             parts.append(part)
             continue
@@ -65,12 +68,18 @@ def _joined(explanation: Explanation, silences: list[_Silence]) -> Explanation:
         if kept.ns:
             parts.append(kept)
     if not still.ns:
-        return explanation
+        return replace(explanation, parts=parts)
     known = next((part for part in parts if part.culprit == still.culprit), None)
     if known is not None:
         parts.remove(known)
         still = Part(still.culprit, still.ns + known.ns, known.spans + still.spans, known.where, known.cpus | still.cpus)
     return replace(explanation, parts=sorted([*parts, still], key=_begin))
+
+
+def _others_that_stood(part: Part, silences: list[_Silence]) -> set[int]:
+    """The CPUs of which other latencies tell that no software ran there in the same interval."""
+    spans = [_Silence(start, end, cpu, idle=False) for start, end, cpu in part.spans if end - start >= LEAST_STALL_NS]
+    return {cpu for span in spans for _, _, cpus in _stall(span, silences) for cpu in cpus}
 
 
 def _begin(part: Part) -> int:
