@@ -13,7 +13,7 @@ from rtgauge.explain.trace.events import read_pages
 from rtgauge.explain.trace.formats import TraceFormats
 from tests.support.trace_instance import trace_instance
 
-LINE = re.compile(r"^\s*.+-(\d+)\s+\[(\d+)\] \S{5} (\d+)\.(\d{6}): (\w+): (.*)$")
+LINE = re.compile(r"^\s*.+-(\d+)\s+\[(\d+)\] \S{5} +(\d+)\.(\d{6}): (\w+): (.*)$")
 GROUPS = ("sched", "irq", "irq_vectors", "timer", "power", "exceptions")
 
 
