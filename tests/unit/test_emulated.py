@@ -19,8 +19,9 @@ from rtgauge.errors import InputError
 from rtgauge.record.reader import Record
 from rtgauge.report.compare.chapters import chapter_of
 from rtgauge.report.compare.page import html
-from rtgauge.report.compare.tables import Grid, grids, machines_grids
-from rtgauge.report.compare.terminal import print_grids
+from rtgauge.report.compare.tables import grids, machines_grids
+from rtgauge.report.grid import Grid
+from rtgauge.report.grid_terminal import print_grids
 from rtgauge.runner.step_loop import machine_marks
 from tests.support.records import Shape, write_record
 

@@ -21,7 +21,7 @@ from rtgauge.escape import escaped, one_line
 from rtgauge.exporters.record_export import export
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
-from rtgauge.report.figures.save import save_figures
+from rtgauge.report.drawn_figures import save_figures
 from rtgauge.report.page import html
 from tests.unit.records import run, step
 

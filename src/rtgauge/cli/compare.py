@@ -43,7 +43,7 @@ def _print_operations(benchmarks: Microbenchmarks) -> None:
     from rich.text import Text
 
     from rtgauge.cli.console import Console
-    from rtgauge.report.compare.terminal import print_grids
+    from rtgauge.report.grid_terminal import print_grids
     from rtgauge.report.microbenchmark_tables import conclusion, terminal_grids
     from rtgauge.report.text import printable
 
@@ -226,7 +226,7 @@ def _print(compared: Sequence[tuple[Scope, Comparison, list[Side], list[tuple[Si
     from rtgauge.cli.console import Console
     from rtgauge.report.compare.chapters import comparison_grids
     from rtgauge.report.compare.tables import doubtful_sides, folded_notes
-    from rtgauge.report.compare.terminal import print_grids
+    from rtgauge.report.grid_terminal import print_grids
     from rtgauge.report.text import printable
 
     console = Console()

@@ -54,7 +54,7 @@ def frequency(
 
         from rtgauge.cli.console import Console
         from rtgauge.report import sustained_tables
-        from rtgauge.report.compare.terminal import print_grids
+        from rtgauge.report.grid_terminal import print_grids
         from rtgauge.report.presenter import frequency_grids
         from rtgauge.report.text import printable
 

@@ -43,8 +43,7 @@ def _write(record: Path, require: str | None, out: Path | None, figures: Path | 
     from rtgauge.cli.console import Console
     from rtgauge.cli.options import timing
     from rtgauge.cli.record_argument import open_record
-    from rtgauge.report.figures.collect import Drawn
-    from rtgauge.report.figures.save import save_figures
+    from rtgauge.report.drawn_figures import Drawn, save_figures
     from rtgauge.report.page import render
     from rtgauge.report.terminal import print_conclusion
 

@@ -22,7 +22,7 @@ from rtgauge.record.writer import RecordWriter
 from rtgauge.report.compare.chapters import chapter_of
 from rtgauge.report.compare.page import html
 from rtgauge.report.compare.tables import grids
-from rtgauge.report.compare.terminal import print_grids
+from rtgauge.report.grid_terminal import print_grids
 from rtgauge.report.terminal import print_summary
 from rtgauge.report.text import printable
 from rtgauge.runner.interrupt import Interrupt

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from rtgauge.probe.calibrate import AFTER, BEFORE, GRAVITY, PROBE
-from rtgauge.report.compare.tables import Grid
 from rtgauge.report.conditions import step_labels
+from rtgauge.report.grid import Grid
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.tables import series_name
 from rtgauge.report.text import us, whole
@@ -135,7 +135,7 @@ class Calibrations(Presenter):
 
     def print_tables(self, record: Record, steps: Sequence[Step], console: Console) -> None:
         """The clocks of each step, or the gravity; the summary has the latencies."""
-        from rtgauge.report.compare.terminal import print_grids
+        from rtgauge.report.grid_terminal import print_grids
 
         grid = gravity_grid(record, steps)
         print_grids([] if grid is None else [grid], console)

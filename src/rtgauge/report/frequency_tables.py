@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from rtgauge.analysis.frequency import HALF, HARDNESS, Limit, Line, Options, Table
-from rtgauge.report.compare.tables import Grid
-from rtgauge.report.figures.known_times import SERIAL, Marker
+from rtgauge.report.grid import Grid
+from rtgauge.report.known_times import SERIAL, Marker
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_duration, format_time
 

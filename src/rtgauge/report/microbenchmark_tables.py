@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge.analysis.microbenchmarks import microbenchmarks
 from rtgauge.probe.registry import PROBES
-from rtgauge.report.compare.tables import Grid, natural_width
+from rtgauge.report.grid import Grid, natural_width
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.text import NONE, whole
 from rtgauge.units import format_duration, format_time, plural
@@ -249,7 +249,7 @@ class MicrobenchmarkPresenter(Presenter):
 
     def print_tables(self, record: Record, steps: Sequence[Step], console: Console) -> None:  # noqa: ARG002
         """The same as fits into the terminal."""
-        from rtgauge.report.compare.terminal import print_grids
+        from rtgauge.report.grid_terminal import print_grids
 
         print_grids(terminal_grids(microbenchmarks([record]), console.width), console)
         console.print()

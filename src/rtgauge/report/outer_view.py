@@ -10,9 +10,9 @@ import numpy as np
 
 from rtgauge.analysis.comparison_scope import SEGMENT
 from rtgauge.probe.registry import plural_of, probe_of
-from rtgauge.report.compare.tables import Grid
 from rtgauge.report.conditions import step_labels
 from rtgauge.report.figure_data import Counts, Curve, exceedance, measured
+from rtgauge.report.grid import Grid
 from rtgauge.report.quantity import capital
 from rtgauge.report.text import NONE, whole
 

@@ -17,8 +17,8 @@ from rtgauge.report.conclusion import conclude, cross_check_lines, outcomes, rep
 from rtgauge.report.conditions import folded_probes, ordered_steps, representatives, step_labels, without_folded
 from rtgauge.report.deployment_table import deployment_table
 from rtgauge.report.drawing_code import drawing_code
+from rtgauge.report.drawn_figures import Drawn
 from rtgauge.report.fact_rows import all_rows, hosts, short_rows, system_lines
-from rtgauge.report.figures.collect import Drawn
 from rtgauge.report.figures.theme import config
 from rtgauge.report.frequency_tables import Timing
 from rtgauge.report.marks import gathered_marks

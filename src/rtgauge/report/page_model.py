@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rtgauge.record.model import Calibration, LeftOut, Mark, Run, Step
     from rtgauge.report.changes import Changes
-    from rtgauge.report.compare.tables import Grid
     from rtgauge.report.conclusion import Conclusion, Outcome
     from rtgauge.report.deployment_table import DeploymentTable
+    from rtgauge.report.grid import Grid
     from rtgauge.report.marks import GatheredMark
     from rtgauge.report.presenter import Chapter
     from rtgauge.report.tables import Late, Row, ThreadRow

@@ -13,7 +13,7 @@ from rtgauge.analysis.sustained import without_searches
 from rtgauge.probe.response import PROBE as RESPONSE
 from rtgauge.probe.signal_parameters import other_role
 from rtgauge.record.model import COKERNELS
-from rtgauge.report.compare.tables import Grid
+from rtgauge.report.grid import Grid
 from rtgauge.report.outer_view import WIDE_VIEWS, instrument_grids, instrument_line, views_grid, without_middle
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.text import NONE, us, whole
@@ -197,7 +197,7 @@ class SignalPath(Presenter):
         """Both views, where an instrument measured."""
         grid = views_grid(record, steps)
         if grid is not None:
-            from rtgauge.report.compare.terminal import print_grids
+            from rtgauge.report.grid_terminal import print_grids
 
             print_grids([grid if console.width >= WIDE_VIEWS else without_middle(grid)], console)
             console.print()

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rtgauge.analysis.sustained import RESOLUTION
-from rtgauge.report.compare.tables import Grid
 from rtgauge.report.frequency_tables import format_hz
+from rtgauge.report.grid import Grid
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_share, format_time
 

@@ -14,9 +14,9 @@ from rtgauge.analysis.frequency import check_fraction, gather, highest_hz, limit
 from rtgauge.analysis.order_statistics import Quantile
 from rtgauge.errors import InputError
 from rtgauge.escape import one_line
-from rtgauge.report.figures.known_times import MOST, SERIAL, Marker, parse_marker, parse_markers
 from rtgauge.report.figures.timing import bin_width_ns, timing_figures
 from rtgauge.report.frequency_tables import Timing, format_hz, grids, lower_hz
+from rtgauge.report.known_times import MOST, SERIAL, Marker, parse_marker, parse_markers
 from tests.support.timing import Drawn, Series, facts, record
 
 if TYPE_CHECKING:

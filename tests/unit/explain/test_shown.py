@@ -19,7 +19,7 @@ from rtgauge.explain.page.presenter import print_latencies
 from rtgauge.exporters.record_export import export
 from rtgauge.record.model import Outlier
 from rtgauge.record.reader import Record
-from rtgauge.report.figures.collect import figures
+from rtgauge.report.drawn_figures import figures
 from rtgauge.report.figures.source import Source
 from rtgauge.report.page import html
 from rtgauge.report.terminal import print_summary

@@ -22,7 +22,7 @@ from rtgauge.record.reader import Record
 from rtgauge.record.samples import SamplesHeader, write_samples
 from rtgauge.record.writer import RecordWriter
 from rtgauge.report.compare.page import render as render_comparison
-from rtgauge.report.figures.save import save_figures
+from rtgauge.report.drawn_figures import save_figures
 from rtgauge.report.page import render
 from rtgauge.tire.state_file import COLUMNS, HEADER, MAGIC, export_state
 from tests.unit.records import run, step

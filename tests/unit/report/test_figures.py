@@ -13,8 +13,7 @@ import pytest
 
 from rtgauge.errors import InputError
 from rtgauge.record.reader import Record
-from rtgauge.report.figures.collect import Drawn, figures
-from rtgauge.report.figures.save import save_figures
+from rtgauge.report.drawn_figures import Drawn, figures, save_figures
 from rtgauge.report.figures.source import Source
 from rtgauge.report.figures.theme import config, cpu_colours
 from rtgauge.report.frequency_tables import Timing

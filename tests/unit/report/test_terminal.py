@@ -15,9 +15,9 @@ from rich.console import Console
 
 from rtgauge.record.model import Mark, Severity
 from rtgauge.record.reader import Record
-from rtgauge.report.compare.tables import Grid
-from rtgauge.report.compare.terminal import print_grids
 from rtgauge.report.conditions import step_labels
+from rtgauge.report.grid import Grid
+from rtgauge.report.grid_terminal import print_grids
 from rtgauge.report.terminal import print_list, print_summary
 from rtgauge.study import registry
 from rtgauge.units import format_time

@@ -15,8 +15,8 @@ from rtgauge.explain.analysis.mend import Mend, mend_of
 from rtgauge.explain.analysis.selftest import self_test
 from rtgauge.explain.analysis.sentence import culprit_name, part_words, sentence, sum_words, us
 from rtgauge.explain.page.selftest_table import selftest_grid, verdict_words
-from rtgauge.report.compare.terminal import print_grids
 from rtgauge.report.conditions import step_labels
+from rtgauge.report.grid_terminal import print_grids
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.text import printable
 from rtgauge.report.text import us as short_us
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from rtgauge.explain.analysis.selftest import SelfTest
     from rtgauge.record.model import Step
     from rtgauge.record.reader import Record
-    from rtgauge.report.compare.tables import Grid
     from rtgauge.report.figures.figure import Figure
+    from rtgauge.report.grid import Grid
 
 MOST_ON_TERMINAL = 5
 MOST_ON_PAGE = 20

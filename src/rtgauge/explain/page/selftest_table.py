@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rtgauge.report.compare.tables import Grid
+from rtgauge.report.grid import Grid
 from rtgauge.report.text import us
 from rtgauge.units import format_share, plural
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rtgauge.report.compare.tables import PAGE_WIDTH, Grid, doubtful_sides, emulated_note, grids
+from rtgauge.report.compare.tables import PAGE_WIDTH, doubtful_sides, emulated_note, grids
+from rtgauge.report.grid import Grid
 from rtgauge.report.microbenchmark_tables import conclusion as microbenchmark_conclusion
 from rtgauge.report.microbenchmark_tables import grids as microbenchmark_grids
 from rtgauge.report.text import NONE, whole
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from rtgauge.analysis.sides import Side
     from rtgauge.record.reader import Record
     from rtgauge.report.compare.page import Chapter
-    from rtgauge.report.figures.known_times import Marker
+    from rtgauge.report.known_times import Marker
 
 
 def misses_grid(sides: Sequence[Side], task: str) -> Grid:

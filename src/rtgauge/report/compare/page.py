@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from rtgauge.record.model import Verdict
     from rtgauge.record.reader import Record
-    from rtgauge.report.compare.tables import Grid
     from rtgauge.report.figures.figure import Figure
+    from rtgauge.report.grid import Grid
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from rtgauge.analysis.chi_square import Convention
 from rtgauge.analysis.comparison_conclusion import Finding, finding
 from rtgauge.probe.registry import plural_of
 from rtgauge.record.model import Severity
+from rtgauge.report.grid import MACHINES, Grid, natural_width
 from rtgauge.report.quantity import capital
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_count, format_time, plural
@@ -20,24 +21,6 @@ if TYPE_CHECKING:
 
     from rtgauge.analysis.comparison_document import Comparison, Pair, QuantileDifference, Selection, TailLevel, Test
     from rtgauge.record.model import Distribution
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A table: its title, its columns (the first names the row), its rows, and what to know when reading it."""
-
-    title: str
-    columns: list[str]
-    rows: list[list[str]]
-    notes: list[str]
-    folded: bool = False
-    """For the expert: the page folds it, the terminal shows it where details are wanted."""
-
-
-def natural_width(grid: Grid) -> int:
-    """Characters of a line of the table in a terminal, where nothing in it goes on below."""
-    lines = [grid.columns, *grid.rows]
-    return sum(max(len(line[at]) for line in lines) + 2 for at in range(len(grid.columns))) - 2
 
 
 def _fine(ns: float | None, *, lower_bound: bool = False) -> str:
@@ -100,7 +83,6 @@ SETTINGS = "Settings that differ"
 SELECTION = "Selection (chi-square)"
 SETTINGS_NAMED = 8
 """Of more settings that differ a line gives the number."""
-MACHINES = "Machines and kernels"
 IN_US = "In us, missed activations filled in; the minimum is of those that were measured."
 PAGE_WIDTH = 110
 """Characters that a page of usual width has room for in a table."""

@@ -5,19 +5,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.errors import InputError
 from rtgauge.record.files import clear_errors, open_folder, write_whole
-from rtgauge.report.fact_rows import system_lines
-from rtgauge.report.figures.collect import Drawn
 from rtgauge.report.figures.figure import VEGALITE, WIDTH, Figure, drawable
 from rtgauge.report.figures.theme import BACKGROUND, Theme, config
-from rtgauge.report.frequency_tables import Timing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
-
-    from rtgauge.record.reader import Record
 
 FORMATS = ("png", "svg", "pdf")
 
@@ -67,17 +61,3 @@ def write_figures(
                     write_whole(file, data, folder=opened)
                     written.append(file)
     return written
-
-
-def save_figures(
-    record: Record, folder: Path, formats: Sequence[str] = FORMATS, theme: Theme = "light", timing: Timing | None = None, drawn: Drawn | None = None
-) -> list[Path]:
-    """Write every figure of the record into `folder`; the files written. Raises InputError for an unknown format, and as `write_figures` does.
-
-    `drawn`: the figures, where they are drawn already.
-    """
-    for form in formats:
-        if form not in FORMATS:
-            raise InputError(f"figures have no format '{form}'; there are {', '.join(FORMATS)}")
-    drawn = drawn or Drawn.of(record, timing or Timing())
-    return write_figures(drawn.figures.values(), folder, "\n".join(system_lines(record)), formats, theme, len(drawn.source.cpus))

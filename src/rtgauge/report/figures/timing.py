@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rtgauge.analysis.frequency import Gathered, Line
     from rtgauge.analysis.sides import Side
-    from rtgauge.report.figures.known_times import Marker
+    from rtgauge.report.known_times import Marker
 
 COLUMNS = 150
 """About so many bins of a linear histogram."""

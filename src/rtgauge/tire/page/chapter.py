@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Container
 
     from rtgauge.record.reader import Record
-    from rtgauge.report.compare.tables import Grid
     from rtgauge.report.figures.figure import Figure
+    from rtgauge.report.grid import Grid
     from rtgauge.tire.analysis.results import TireResults
 
 FEW = 12

@@ -71,8 +71,8 @@ class TirePresenter(Presenter):
 
     def print_tables(self, record: Record, steps: Sequence[Step], console: Console) -> None:
         """A line a step, or, of so many that the summary has folded them, the tables of the study."""
-        from rtgauge.report.compare.terminal import print_grids
         from rtgauge.report.conditions import is_folded
+        from rtgauge.report.grid_terminal import print_grids
 
         if is_folded(steps[0], record):
             from rtgauge.tire.page.chapter import results_of

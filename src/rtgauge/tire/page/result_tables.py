@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rtgauge.report.compare.tables import Grid
+from rtgauge.report.grid import Grid
 from rtgauge.report.text import NONE, whole
 from rtgauge.tire.page.labels import SIMULATED_S, SIMULATED_STEPS, period_name, policy_name, solver_name, threads_name
 from rtgauge.tire.page.map_figures import map_title

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.report.compare.tables import Grid
+from rtgauge.report.grid import Grid
 from rtgauge.report.text import NONE, whole
 from rtgauge.units import format_duration, format_time, plural
 

@@ -8,19 +8,26 @@ from typing import TYPE_CHECKING
 
 from rtgauge.analysis.frequency import Gathered, gather
 from rtgauge.analysis.sustained import Curve, curves
+from rtgauge.errors import InputError
+from rtgauge.report.fact_rows import system_lines
 from rtgauge.report.figures.course import course_figure
 from rtgauge.report.figures.exceedance import exceedance_figure
 from rtgauge.report.figures.histogram import histogram
+from rtgauge.report.figures.save import FORMATS, write_figures
 from rtgauge.report.figures.source import Source
 from rtgauge.report.figures.spread import spread_figure
 from rtgauge.report.figures.sustained import sustained_figure
 from rtgauge.report.figures.timing import timing_figures
+from rtgauge.report.frequency_tables import Timing
 from rtgauge.report.presenter import presenters
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from rtgauge.record.reader import Record
     from rtgauge.report.figures.figure import Figure
-    from rtgauge.report.frequency_tables import Timing
+    from rtgauge.report.figures.theme import Theme
 
 
 def figures(source: Source) -> dict[str, Figure]:
@@ -51,3 +58,17 @@ class Drawn:
         gathered, searched = gather([record], timing.options), curves([record])
         more = [figure for figure in (*timing_figures(gathered, timing.markers), sustained_figure(searched)) if figure is not None]
         return cls(source, gathered, searched, more, figures(source) | {figure.name: figure for figure in more})
+
+
+def save_figures(
+    record: Record, folder: Path, formats: Sequence[str] = FORMATS, theme: Theme = "light", timing: Timing | None = None, drawn: Drawn | None = None
+) -> list[Path]:
+    """Write every figure of the record into `folder`; the files written. Raises InputError for an unknown format, and as `write_figures` does.
+
+    `drawn`: the figures, where they are drawn already.
+    """
+    for form in formats:
+        if form not in FORMATS:
+            raise InputError(f"figures have no format '{form}'; there are {', '.join(FORMATS)}")
+    drawn = drawn or Drawn.of(record, timing or Timing())
+    return write_figures(drawn.figures.values(), folder, "\n".join(system_lines(record)), formats, theme, len(drawn.source.cpus))

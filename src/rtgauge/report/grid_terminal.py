@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from rtgauge.report.compare.tables import MACHINES
+from rtgauge.report.grid import MACHINES
 from rtgauge.report.text import printable
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from rtgauge.report.compare.tables import Grid
+    from rtgauge.report.grid import Grid
 
 MOST_SETTINGS = 24
 LONGEST = 100
