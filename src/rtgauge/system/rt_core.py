@@ -35,8 +35,7 @@ def facts(files: Files) -> dict[str, Any]:
         version = files.text(f"{EVL}/version") or (f"ABI {abi}" if abi else UNKNOWN)
         return {"name": "EVL", "version": version, "cpus": files.text(f"{EVL}/cpus") or UNKNOWN}
     if any(files.exists(path) for path in RTAI):
-        own = rtai.facts(files)
-        return {"name": "RTAI", "version": own.pop("version"), "cpus": UNKNOWN, **own}
+        return {"name": "RTAI", **rtai.facts(files)}
     # Cobalt shows in /proc and EVL in sysfs: both must be readable to say that there is none
     readable = files.exists("/proc/sys/kernel/osrelease") and files.exists("/sys/devices/system/cpu/online")
     name = "none" if readable else UNKNOWN

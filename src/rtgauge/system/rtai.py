@@ -42,15 +42,16 @@ MODULE = re.compile(r"^(rtai_[a-z0-9_]{1,50}) ", re.MULTILINE)
 def facts(files: Files) -> dict[str, Any]:
     """`version` of the installation; `isolated_cpus`; `modules`; what /proc/rtai/scheduler says.
 
-    That is its kind (`scheduler`), its `cpu_number`, `calibration`, `tasks` and `forced_soft`. `calibration`: the time base, by how much timers fire before a
-    release in user and in kernel space, and what setting one takes (ns). `forced_soft`: how often any task of RTAI was handed to Linux since the module was
-    loaded, by a trap or by a system call.
+    That is its kind (`scheduler`), its `cpu_number`, the `cpus` that it may use (it counts them from 0), `calibration`, `tasks` and `forced_soft`.
+    `calibration`: the time base, by how much timers fire before a release in user and in kernel space, and what setting one takes (ns). `forced_soft`: how
+    often any task of RTAI was handed to Linux since the module was loaded, by a trap or by a system call.
     """
     scheduler = files.text(SCHEDULER)
     forced = FORCED.search(scheduler or "")
     kind, cpus = KIND.search(scheduler or ""), CPUS.search(scheduler or "")
     return {
         "version": version(files),
+        "cpus": format_cpu_list(list(range(int(cpus[1])))) if cpus is not None else UNKNOWN,
         "isolated_cpus": _isolated(files.text(HAL)),
         "modules": known(sorted(MODULE.findall(modules)) if (modules := files.text(MODULES)) is not None else None),
         "scheduler": kind[1].strip() if kind is not None else UNKNOWN,

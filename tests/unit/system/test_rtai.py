@@ -29,7 +29,7 @@ def test_what_rtai_says_of_itself() -> None:
     assert found == {
         "name": "RTAI",
         "version": "5.3.4",
-        "cpus": "unknown",
+        "cpus": "0",
         "isolated_cpus": "",
         "modules": ["rtai_hal", "rtai_sched"],
         "scheduler": "LXRT Real Time",
@@ -38,6 +38,11 @@ def test_what_rtai_says_of_itself() -> None:
         "tasks": 0,
         "forced_soft": {"traps": 0, "system_calls": 0},
     }
+
+
+def test_of_several_cpus_all_are_rtais() -> None:
+    found = extension({rtai.SCHEDULER: SCHEDULER.replace("CPUs in system: 1 ", "CPUs in system: 4 ")})
+    assert (found["cpus"], found["cpu_number"]) == ("0-3", 4)
 
 
 def test_isolated_cpus_tasks_and_forced_transitions() -> None:
