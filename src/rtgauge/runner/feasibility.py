@@ -81,6 +81,15 @@ def accepted_steps(steps: Sequence[StepKey], context: RunContext) -> tuple[list[
     return accepted, left_out_by_engine, statistics.median(arming_s) if arming_s else 0.0
 
 
+def is_tried_by_measuring(steps: Sequence[StepKey]) -> bool:
+    """Whether nothing is gained by arming first: a single step of Linux on this machine without a load, which arms at once what it measures with."""
+    if len(steps) != 1:
+        return False
+    (key,) = steps
+    own = key.tool == "rtgauge" and key.rt == "linux" and key.space == "user" and key.peer is None and instrument_step.instrument_of(key) is None
+    return own and key.load == "idle" and set(key.targets.values()) == {LOCAL}
+
+
 def _arm_and_stop(key: StepKey, context: RunContext) -> None:
     """Raises InputError or MeasureError for what the engine refuses."""
     if key.peer is not None:

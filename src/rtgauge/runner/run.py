@@ -27,7 +27,7 @@ from rtgauge.record.writer import PARTIAL, RecordWriter
 from rtgauge.runner.context import STOPPED_EARLY, DeploymentStrategy, Progress, RunContext, is_emulated, now_utc
 from rtgauge.runner.deploy_live import LiveDeployments, held_deployment, isolated_in, with_rtai
 from rtgauge.runner.engine_stream import LAST_WORDS_S
-from rtgauge.runner.feasibility import accepted_steps, on_target, possible_steps
+from rtgauge.runner.feasibility import accepted_steps, is_tried_by_measuring, on_target, possible_steps
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.resume_state import StepState, program_folders, read_step_state
 from rtgauge.runner.runtime_choice import on_chosen_runtime
@@ -85,6 +85,9 @@ def start_run(
             held += marks
             chosen, why = on_chosen_runtime(steps_on(name, steps), contexts[name])
             held += why
+            if not options.kept and is_tried_by_measuring(chosen):
+                accepted += chosen
+                continue
             takeable, refused, arming_s = accepted_steps(chosen, contexts[name])
             contexts[name] = replace(contexts[name], arming_s=arming_s)
             accepted += takeable
