@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "probes/periodic/edges.h"
+#include "rt/clock.h"
 #include "tests/cm.h"
 
 #define START INT64_C(77000000000)
@@ -158,6 +159,40 @@ static void half_periods_that_were_slept_through_are_missed(void **state)
 	assert_int_equal(edges.series[SELF_LATENCY].missed, 2);
 }
 
+/* Makes no edge: that of the last release before the measured phase takes until three later ones are past. */
+static int send_slowly(struct path_end *line, int64_t number)
+{
+	(void)line;
+	(void)number;
+	while (toggler.release == toggler.warm_up_count - 1 &&
+	       clock_now_ns(CLOCK_MONOTONIC) < toggler.start_ns + (toggler.release + 4) * HALF)
+		;
+	return 0;
+}
+
+static void one_may_be_slept_through_from_the_warm_up_into_the_measured_phase(void **state)
+{
+	static const struct path_kind slow = {.name = "slow", .send = send_slowly};
+	struct series *s = &edges.series[SELF_LATENCY];
+	struct path_end line = {.kind = &slow};
+
+	(void)state;
+	edges.start_ns = s->start_ns = toggler.start_ns = clock_now_ns(CLOCK_MONOTONIC);
+	toggler.end = &line;
+	toggler.half_ns = HALF;
+	s->warm_up_count = toggler.warm_up_count = 4;
+	s->total_count = toggler.total_count = 20;
+	s->measured_ns = 16 * HALF;
+	series_begin(s);
+	toggler.thread.schedstat = -1;
+	toggler.thread.measure(&toggler.thread);
+	take();
+	assert_int_equal(s->position, 20);
+	series_end(s, false, &j);
+	assert_true(s->missed >= 3);
+	assert_int_equal(s->total.count + s->missed, 16);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,6 +201,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(edges_at_once_are_doubled_and_not_lost, begin, end),
 		cmocka_unit_test_setup_teardown(one_that_could_not_be_kept_is_lost, begin, end),
 		cmocka_unit_test_setup_teardown(half_periods_that_were_slept_through_are_missed, begin, end),
+		cmocka_unit_test_setup_teardown(
+			one_may_be_slept_through_from_the_warm_up_into_the_measured_phase, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,8 +57,6 @@ static inline __attribute__((always_inline)) void toggle_until(struct toggler *t
 		}
 		missed = series_missed_after(now_ns - release_ns, t->half_ns);
 		t->release += 1 + missed;
-		if (t->release > end)
-			t->release = end;
 	}
 }
 
