@@ -229,6 +229,10 @@ void series_feed(struct series *s, int64_t value, struct json *j)
 		s->position += SAMPLE_LOST(0) - value;
 		return;
 	}
+	if (s->position >= s->total_count) { /* no window is left for it */
+		s->impossible++;
+		return;
+	}
 	roll(s, s->position, j);
 	if (value == SAMPLE_IMPOSSIBLE || (value < 0 && !s->negatives)) {
 		s->impossible++;

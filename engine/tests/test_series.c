@@ -425,6 +425,28 @@ static void missed_ones_end_with_the_last_activation(void **state)
 	discard(&w);
 }
 
+static void a_sample_after_the_last_activation_opens_no_window(void **state)
+{
+	struct series s = {.interval_ns = MS, .total_count = 3, .measured_ns = 3 * MS};
+	struct json j;
+	char *text = NULL;
+	size_t size;
+
+	(void)state;
+	json_start(&j, open_memstream(&text, &size));
+	series_begin(&s);
+	for (int i = 0; i < 5; i++)
+		series_feed(&s, US, &j);
+	series_end(&s, false, &j);
+	series_summary(&s, NULL, &j);
+	fclose(j.out);
+	assert_int_equal(s.total.count, 3);
+	assert_int_equal(s.impossible, 2);
+	assert_null(strstr(strstr(text, "\"window\"") + 1, "\"window\""));
+	series_free(&s);
+	free(text);
+}
+
 static void large_values_keep_their_digits(void **state)
 {
 	struct world w = {.interval = 20 * US, .warm_up = 0, .total = 150000, .measured = 3 * SECOND};
@@ -536,6 +558,7 @@ int main(void)
 		cmocka_unit_test(one_gap_over_many_windows),
 		cmocka_unit_test(an_interval_is_missed_only_when_it_lies_behind),
 		cmocka_unit_test(missed_ones_end_with_the_last_activation),
+		cmocka_unit_test(a_sample_after_the_last_activation_opens_no_window),
 		cmocka_unit_test(large_values_keep_their_digits),
 		cmocka_unit_test(nothing_fed_is_nothing_said_but_the_summary),
 		cmocka_unit_test(the_samples_file_tells_the_same),

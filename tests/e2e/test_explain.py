@@ -79,9 +79,19 @@ def test_without_the_right_to_record_the_rest_is_measured(tmp_path: Path) -> Non
     done = rtgauge("probe", "wakeup", *words, before=ORDINARY, cwd="/", env={"HOME": str(tmp_path)})
     (step,) = json.loads(good(done).stdout)["steps"]
     (mark,) = [mark for mark in step["marks"] if mark["name"] == "not-explained"]
-    assert "cannot be recorded here" in mark["detail"]
+    assert "cannot be recorded here: tracefs: not allowed: run as root" in mark["detail"]
+    assert "deployment-incomplete" not in {mark["name"] for mark in step["marks"]}
     assert step["explain"] is None
     assert step["total"]["count"] > 0
+
+
+def test_without_the_right_to_record_watch_says_what_it_takes(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    done = rtgauge("watch", "--duration", "1s", "--", "sleep", "60", before=ORDINARY, cwd="/", env={"HOME": str(tmp_path)})
+    assert done.returncode == 3
+    assert "the kernel's events cannot be recorded here: tracefs: not allowed: run as root" in done.stderr
+    assert "root and a kernel with CONFIG_FTRACE" in done.stderr
+    assert "trace-parts" not in done.stderr
 
 
 LOOP = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,23 @@ def test_every_half_period_is_accounted_for(engine: Path, path: str, timer: str)
     assert found["latency", "self"]["min_ns"] >= 0
     if not said["observer"]["double-edge"]:
         assert found["latency", "observer"]["count"] == own["count"]
+
+
+def test_what_is_missed_at_the_end_of_the_warm_up_is_counted_once(engine: Path) -> None:
+    words = ("--path=loop:eventfd", "--warm-up-ns=100000000", "--count=300", "--period-ns=2000000")
+    with Live(engine, "periodic", f"--policy={POLICY}", *words) as live:
+        live.read_until("armed")
+        live.say("go\n")
+        live.read_until("started")
+        live.signal(signal.SIGSTOP)
+        time.sleep(0.25)
+        live.signal(signal.SIGCONT)
+        stream = live.finish()
+    assert (stream.reason, stream.status) == ("count", 0)
+    own = summaries(stream)["latency", "self"]
+    assert own["count"] + own["missed"] == 300
+    assert (own["lost"], own["impossible"]) == (0, 0)
+    assert len(stream.windows(0)) == 1
 
 
 def test_jitter_is_the_difference_of_what_comes_after_one_another(engine: Path, tmp_path: Path) -> None:

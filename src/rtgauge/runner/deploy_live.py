@@ -263,7 +263,7 @@ def in_deployment(key: StepKey, context: RunContext) -> Generator[tuple[RunConte
             own = replace(own, group=applied.group, isolated=applied.isolated)
         _set_controller(key, context, applied)
         if traces is not None:
-            prepare_tracing(traces, applied, context.target)
+            prepare_tracing(traces, applied, context.target, optional=bool(key.parameters.get("trace_parts")))
         if modules:
             _insert_modules(key, context, applied)
         if changed:
@@ -290,8 +290,9 @@ def with_deployment(step: Step, applied: Applied | None, left_before: Sequence[s
     if applied is None:
         return step.model_copy(update={"marks": marks})
     report = applied.report
-    if report.refused or report.not_moved_count:
-        detail = f"{report.name}: {len(report.refused)} of {len(report.settings)} settings were refused, {report.not_moved_count} tasks would not move"
+    refused = [setting for setting in report.refused if not setting.path.startswith("trace:")]  # told by the mark not-explained
+    if refused or report.not_moved_count:
+        detail = f"{report.name}: {len(refused)} of {len(report.settings)} settings were refused, {report.not_moved_count} tasks would not move"
         marks.append(Mark(name="deployment-incomplete", severity=Severity.NOTE, detail=detail))
     if report.not_in_effect:
         detail = f"{report.name}: this kernel was built without {', '.join(report.not_in_effect)}"

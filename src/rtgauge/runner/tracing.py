@@ -18,6 +18,13 @@ TIMERLAT_SETTINGS = ("timerlat_period_us", "cpus", "stop_tracing_us", "stop_trac
 class CannotTrace(Refused):
     """The kernel cannot record what the step needs."""
 
+    what = "the kernel's events"
+    remedy = "it takes root and a kernel with CONFIG_FTRACE"
+
+
+class NoParts(CannotTrace):
+    """A response cannot be taken apart."""
+
     what = "trace-parts"
     remedy = "measure without trace-parts, or as root on a kernel with CONFIG_FTRACE"
 
@@ -37,8 +44,11 @@ WHY = {
 }
 
 
-def prepare_tracing(traces: Literal["tracepoints", "timerlat"], applied: Applied, target: Target) -> None:
-    """Make the instance, which `restore` removes; for timerlat note the tracer's settings before. Raises CannotTrace."""
+def prepare_tracing(traces: Literal["tracepoints", "timerlat"], applied: Applied, target: Target, *, optional: bool = False) -> None:
+    """Make the instance, which `restore` removes; for timerlat note the tracer's settings before. `optional`: the probe also measures without.
+
+    Raises CannotTrace.
+    """
     if traces == "timerlat":
         _note_timerlat(applied, target)
     try:
@@ -46,7 +56,7 @@ def prepare_tracing(traces: Literal["tracepoints", "timerlat"], applied: Applied
     except Refused as error:
         if traces == "timerlat":
             raise NoTimerlat(f"the timerlat tracer cannot be used here: {error}") from None
-        raise CannotTrace(f"the kernel's tracepoints cannot be recorded here: {error}") from None
+        raise (NoParts if optional else CannotTrace)(f"the kernel's events cannot be recorded here: {error}") from None
 
 
 def prepare_explain(applied: Applied, target: Target) -> str | None:

@@ -70,8 +70,9 @@ def why_refused(made: SettingMade) -> str:
 
 
 def explain_refusal(made: SettingMade) -> str:
-    """`/sys/... = 1: it is read-only, as in a container`."""
-    return f"{made.path} = {made.wanted}: {why_refused(made)}"
+    """`/sys/... = 1: it is read-only, as in a container`; of a trace instance, whose name is ours, `tracefs: not allowed: run as root`."""
+    setting = "tracefs" if made.path.startswith("trace:") else f"{made.path} = {made.wanted}"
+    return f"{setting}: {why_refused(made)}"
 
 
 class _Actions:
