@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 GUEST = {
     "": machine([[0, 1], [2, 3]], c_states=False),
     "quiet": machine([[0, 1], [2, 3]], c_states=False),
+    "quiet nosmt": machine([[0], [2]], c_states=False, smt="off", offline=(1, 3)),
+    "quiet nosmt cpufreq.default_governor=performance": machine([[0], [2]], c_states=False, smt="off", offline=(1, 3)),
     "nosmt cpufreq.default_governor=performance": machine([[0], [2]], c_states=False, smt="off", offline=(1, 3)),
 }
 """What it is with which words; with others it does not come up."""
@@ -88,12 +90,19 @@ def test_one_boot_for_each_change_of_the_deployment(monkeypatch: pytest.MonkeyPa
     assert guest.done[-2:] == ["close", "leave"]
 
 
-def test_what_it_was_booted_with_is_taken_away_first_and_is_what_as_is_means(monkeypatch: pytest.MonkeyPatch) -> None:
-    guest = Guest("quiet")
+def test_a_deployment_that_it_was_booted_with_is_taken_away_first_and_is_what_as_is_means(monkeypatch: pytest.MonkeyPatch) -> None:
+    guest = Guest("quiet nosmt")
     deployments = boots(guest, monkeypatch)
     applied, _ = deployments.bring_about("as-is")
-    assert [what for what in guest.done if what.startswith("boot")] == ["boot ", "boot quiet"]
-    assert applied.report.boot_words == "quiet"
+    assert [what for what in guest.done if what.startswith("boot")] == ["boot quiet", "boot quiet nosmt"]
+    assert applied.report.boot_words == "quiet nosmt"
+
+
+def test_other_words_that_it_was_booted_with_stay_in_every_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
+    guest = Guest("quiet")
+    applied, _ = boots(guest, monkeypatch).bring_about("M")
+    assert [what for what in guest.done if what.startswith("boot")] == ["boot quiet nosmt cpufreq.default_governor=performance"]
+    assert applied.report.boot_words == "quiet nosmt cpufreq.default_governor=performance"
 
 
 def test_one_that_does_not_come_up_is_left_out_once_and_its_console_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,7 +108,7 @@ def boot(
     memory: Annotated[int, typer.Option(min=256, max=1 << 20, metavar="MIB", help="Memory in MiB.")] = 1024,
     port: Annotated[int | None, typer.Option(min=1, max=65535, metavar="N", help="Port for ssh on the loopback interface; default: a free one.")] = None,
     accel: Annotated[str, typer.Option(metavar="NAME", help="tcg (emulation), kvm, or auto: KVM if a trial boot succeeds.")] = "auto",
-    icount: Annotated[bool, typer.Option("--icount", help="Emulate one CPU whose clock counts its instructions: calmer, and slower on a busy host.")] = False,
+    icount: Annotated[bool, typer.Option("--icount", help="A clock that counts instructions, of one CPU or --smp: calmer, slower on a busy host.")] = False,
 ) -> None:
     """Boot a guest and wait until ssh answers.
 

@@ -15,7 +15,7 @@ from rtgauge.runner.deploy_live import cpus_not_given, left_out
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.system.deployment.ability import Cannot, isolated_cpus
 from rtgauge.system.deployment.apply import Applied, Refused, apply, read_machine
-from rtgauge.system.deployment.boot_parameters import boot_words, differs, left_to_set, not_in_effect, why_not_by_boot
+from rtgauge.system.deployment.boot_parameters import boot_words, differs, left_to_set, not_in_effect, other_words, why_not_by_boot
 from rtgauge.system.deployment.current import read_held
 from rtgauge.system.deployment.definition import AS_IS, Deployment, parse_deployment
 from rtgauge.system.deployment.machine_state import Machine
@@ -52,7 +52,7 @@ class BootDeployments:
     sets_as_is = True
 
     def __init__(self, target: SshTarget, interrupt: Interrupt, phase: Callable[[str], None]) -> None:
-        """Boot the guest without the words of any deployment, where it is not so already: only then is known what they have to be.
+        """Boot the guest without the words of any deployment, where it is not so already: only then is known what they have to be. Others stay.
 
         `phase` hears what goes on. Raises MeasureError where it does not come up, and where `deploy apply` holds a deployment that a boot would undo.
         """
@@ -68,8 +68,9 @@ class BootDeployments:
         self._reboots = Reboots(target.name.removeprefix(LAB), installed_engines(), phase)
         self._found = self._reboots.append
         try:
-            if self._found:
-                self._boot(PLAIN, [])
+            self._kept = other_words(self._found.split())
+            if self._kept != self._found.split():
+                self._boot(PLAIN, self._kept)
             self._machine: Machine = read_machine(target)
             self._architecture = str(facts_by(target.read, target.machine)[0]["kernel"]["architecture"])
         except BaseException:
@@ -129,7 +130,7 @@ class BootDeployments:
             raise self._failed[name]
         if self._current is not None and self._current.name == name:
             return self._current
-        words = self._found.split() if name == AS_IS else boot_words(deployment, self._machine, self._architecture)
+        words = self._found.split() if name == AS_IS else [*self._kept, *boot_words(deployment, self._machine, self._architecture)]
         try:
             self._boot(name, words)
             facts, _ = facts_by(self._target.read, self._target.machine)

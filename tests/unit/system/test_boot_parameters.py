@@ -14,7 +14,7 @@ from rtgauge.errors import InputError
 from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.study.delgado2020 import idle_plan
 from rtgauge.system.deployment.ability import why_not
-from rtgauge.system.deployment.boot_parameters import boot_words, differs, left_to_set, not_in_effect, why_not_by_boot
+from rtgauge.system.deployment.boot_parameters import boot_words, differs, left_to_set, not_in_effect, other_words, why_not_by_boot
 from rtgauge.system.deployment.definition import NAMED, Deployment, parse_deployment
 from tests.unit.system.test_deployment import machine
 
@@ -79,6 +79,26 @@ def test_the_booted_machine_is_compared_with_the_deployment(name: str, now: dict
 
 def test_what_boot_parameters_cannot_do_is_left_to_set() -> None:
     assert left_to_set(NAMED["MI"]) == Deployment("MI", governor="performance", throttling="off")
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        ("quiet idle=poll", "quiet idle=poll"),
+        ("quiet maxcpus=1 threadirqs", "quiet threadirqs"),
+        ("intel_idle.max_cstate=0 processor.max_cstate=1 idle=poll quiet", "quiet"),
+        ("xenomai.supported_cpus=0x2 xenomai.smi=disabled", "xenomai.smi=disabled"),
+        ("", ""),
+    ],
+)
+def test_which_words_of_a_guest_make_no_deployment(words: str, kept: str) -> None:
+    assert other_words(words.split()) == kept.split()
+
+
+@given(st.sampled_from(sorted(NAMED)))
+def test_no_word_of_a_deployment_is_taken_for_another(name: str) -> None:
+    with contextlib.suppress(InputError):
+        assert other_words(boot_words(parse_deployment(name), machine([[0, 1], [2, 3]]), "x86_64")) == []
 
 
 def test_a_kernel_without_nohz_full_is_said() -> None:

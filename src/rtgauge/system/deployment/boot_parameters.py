@@ -14,12 +14,19 @@ from rtgauge.system.deployment.definition import ALL
 from rtgauge.units import format_cpu_list, format_cpu_mask
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rtgauge.system.deployment.definition import Deployment
     from rtgauge.system.deployment.machine_state import Machine
 
 X86 = ("x86_64", "i686", "i586", "i386")
+OF_DEPLOYMENTS = frozenset(
+    {
+        *("intel_idle.max_cstate", "processor.max_cstate", "cpuidle.off", "nohlt", "nosmt", "maxcpus", "isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity"),
+        *("cpufreq.default_governor", "xenomai.supported_cpus"),
+    }
+)
+"""Parameters that make a deployment; idle=poll does only beside others."""
 
 
 def _c_states(deployment: Deployment, architecture: str) -> list[str]:
@@ -87,6 +94,12 @@ def boot_words(deployment: Deployment, machine: Machine, architecture: str) -> l
     """
     wanted = deployment if machine.idle_states else replace(deployment, c_states=None)
     return command_line(wanted, machine, architecture=architecture)
+
+
+def other_words(words: Sequence[str]) -> list[str]:
+    """Those of a guest's boot parameters that make no deployment: it keeps them in each."""
+    left = [word for word in words if word.partition("=")[0] not in OF_DEPLOYMENTS]
+    return left if len(left) == len(words) else [word for word in left if word != "idle=poll"]
 
 
 def why_not_by_boot(deployment: Deployment, machine: Machine, architecture: str) -> Cannot | None:
