@@ -188,3 +188,5 @@ def test_in_the_kernel_a_task_of_rtai_is_what_toggles():
     parameters = normalise(PROBES["periodic"], {"rt": "rtai", "space": "kernel", "path": "none"}, "x")
     assert parameters["context"] == "thread"
     assert PROBES["periodic"].modules(parameters) == ("rtgauge_core", "rtgauge_periodic_rtai")
+    over_wire = normalise(PROBES["response"], {"path": "wire", "rt": "rtai"}, "x")
+    assert PROBES["response"].modules(over_wire) == (), "RTAI has no wire: the engine says what it lacks"

@@ -319,10 +319,10 @@ class SignalProbe(Probe):
         return {**parameters, "space": "user", "context": None}
 
     def modules(self, parameters: dict[str, Any]) -> tuple[str, ...]:
-        """The wire where it is the path, and in kernel space the task, for Linux or for the co-kernel; both need what they share."""
+        """The wire where it is the path, and in kernel space the task, for Linux or for the co-kernel; both need what they share. RTAI has no wire."""
         runtime = parameters.get("rt", "linux")
         suffix = "" if runtime == "linux" else f"_{runtime}"
-        wire = (f"rtgauge_wire{suffix}",) if parameters["path"] == WIRE else ()
+        wire = (f"rtgauge_wire{suffix}",) if parameters["path"] == WIRE and runtime != "rtai" else ()
         task = (f"{self.kernel_module}{suffix}",) if parameters["space"] == "kernel" else ()
         return ("rtgauge_core", *wire, *task) if wire or task else ()
 
