@@ -353,10 +353,18 @@ def _record_words(record: Record) -> set[str | None]:
     return {record.label, record.run.id, str(record.path), record.path.resolve().name}
 
 
+def _parameter_words(side: Side) -> set[str]:
+    """The words of its parameters, and what comes before a colon in one: two loops are more alike than a loop and a wire."""
+    words = side.traits["parameters"].split()
+    return {*words, *(word.partition(":")[0] for word in words)}
+
+
 def _partner(side: Side, chosen: Sequence[Side]) -> Side:
     alike = list(chosen)
     for trait in ("load", "deployment", "space", "tool", "parameters", "kernel", "host"):
         alike = [candidate for candidate in alike if candidate.traits[trait] == side.traits[trait]] or alike
+    nearest_by = max(len(_parameter_words(side) & _parameter_words(candidate)) for candidate in alike)
+    alike = [candidate for candidate in alike if len(_parameter_words(side) & _parameter_words(candidate)) == nearest_by]
     if len(alike) > 1:
         raise InputError(f"'{side.label}' could be compared with {', '.join(repr(candidate.label) for candidate in alike)}: choose one with --baseline")
     return alike[0]

@@ -245,6 +245,30 @@ def test_parameters_in_labels_are_words(tmp_path, parameters, labels):
     assert [side.label for side in sides_of([Record.open(path)])] == labels
 
 
+def over(folder: Path, *paths: str) -> Record:
+    """A record of two steps under one load, over these paths."""
+    path = write_record(folder, Shape(seconds=1, loads=("idle", "cpu"), marks=False))
+    for file, line in zip(sorted(path.glob("steps/*/step.json")), paths, strict=True):
+        step = json.loads(file.read_text(encoding="utf-8"))
+        step["key"] |= {"parameters": {"interval_ns": 1_000_000, "path": line}, "load": "idle"}
+        file.write_text(json.dumps(step), encoding="utf-8")
+    return Record.open(path)
+
+
+def test_a_loop_is_compared_with_a_loop_and_the_wire_with_the_wire(tmp_path):
+    sides = sides_of([over(tmp_path / "stock", "loop:eventfd", "wire"), over(tmp_path / "xenomai", "loop:mqueue", "wire")])
+    assert [(side.traits["parameters"], baseline.traits["parameters"]) for side, baseline in pairs(sides, None)] == [
+        ("path loop:mqueue", "path loop:eventfd"),
+        ("path wire", "path wire"),
+    ]
+
+
+def test_which_of_two_that_are_as_near_is_meant_has_to_be_said(tmp_path):
+    sides = sides_of([over(tmp_path / "stock", "loop:eventfd", "loop:pipe"), over(tmp_path / "xenomai", "loop:mqueue", "wire")])
+    with pytest.raises(InputError, match=r"loop:mqueue' could be compared with .*loop:eventfd.*loop:pipe.*choose one with --baseline"):
+        pairs(sides, None)
+
+
 # --- the command
 
 
