@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "rt/runtime.h"
 
 static void find_reachable(struct probe_cpus *cpus)
 {
@@ -111,8 +112,10 @@ void probe_cpus_leave(const struct probe_cpus *cpus)
 
 	for (size_t i = 0; i < CPUSET_MAX / 64; i++)
 		others.word[i] &= ~cpus->measured.word[i];
-	if (cpuset_count(&others))
-		cpuset_pin(&others);
+	if (!cpuset_count(&others))
+		return;
+	runtime_thread_moves();
+	cpuset_pin(&others);
 }
 
 const char *const placement_names[] = {"same-cpu", "same-core", "other-core", NULL};

@@ -62,6 +62,9 @@ int runtime_thread_begin(void);
 /* On a measuring thread, when it has measured. */
 void runtime_thread_end(void);
 
+/* On an ordinary thread, before it goes to other CPUs. */
+void runtime_thread_moves(void);
+
 /* On the thread that drains: the gate is about to be opened; and how often threads were handed to Linux since
  * then, where that is not counted by the thread (-1: unknown). */
 void runtime_go(void);
@@ -113,6 +116,10 @@ static inline int runtime_thread_begin(void)
 }
 
 static inline void runtime_thread_end(void)
+{
+}
+
+static inline void runtime_thread_moves(void)
 {
 }
 

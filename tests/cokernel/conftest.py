@@ -55,3 +55,12 @@ def rtai_modules(rtai: str) -> str:
 def rtai() -> str:
     """A guest with RTAI installed, whose modules are not loaded."""
     return guest("rtai")
+
+
+@pytest.fixture(scope="session")
+def rtai_cpus(rtai: str) -> str:
+    """The same, with more CPUs than one."""
+    online = json.loads(good(rtgauge("system", "--target", rtai, "--json", timeout=600)).stdout)["cpu"]["online"]
+    if online == "0":
+        pytest.skip("the guest rtai has one CPU: rtgauge lab boot rtai --smp 2 --append idle=poll (docs/cokernels.md)")
+    return rtai

@@ -58,6 +58,18 @@ def test_a_probe_stays_with_rtai(rtai: str, words: tuple[str, ...]):
     assert sum(series["count"] + series["missed"] for series in step["series"]) > 0
 
 
+@pytest.mark.parametrize("cpu", [0, 1])
+@pytest.mark.parametrize(
+    "words",
+    [("wakeup", "--interval", "20ms"), ("switch",), ("preempt", "--interval", "5ms"), ("semaphore", "--placement", "same-cpu")],
+    ids=" ".join,
+)
+def test_of_several_cpus_the_named_one_is_measured(rtai_cpus: str, words: tuple[str, ...], cpu: int):
+    step = probe(rtai_cpus, *words, "--cpu", str(cpu), "--rtai-latency", "1us,1us", "--duration", "500ms")
+    assert [series["labels"]["cpu"] for series in step["series"]] == [cpu]
+    assert step["series"][0]["count"] > 0
+
+
 def test_locks_against_inversion(rtai: str):
     step = probe(rtai, "inversion", "--trials", "1")
     answers = {result["labels"]["lock"]: result["values"]["answer"] for result in step["results"] if result["name"] == "inversion"}
@@ -132,14 +144,16 @@ SLEEPING = "^[0-9].* 0x5 "
 """A task of RTAI that waits for a time, in the list of /proc/rtai/scheduler: one that is only armed waits for a semaphore."""
 WHEN_MEASURING = f'until grep -q "{SLEEPING}" /proc/rtai/scheduler; do sleep 0.1; done; '
 KILL = f"kill -9 $(awk '/{SLEEPING}/ {{print $9}}' /proc/rtai/scheduler)"
+KILL_ENGINE = 'for process in /proc/[0-9]*; do ! grep -qs "^rtgauge-engine-" $process/comm || kill -9 ${process#/proc/}; done'
+IN_USER = ("wakeup", "--interval", "10ms")
 DEAF = "killall dropbear; while [ -e /proc/rtai ]; do sleep 0.2; done; dropbear -s -r /var/lib/rtgauge-lab/host-key"
 """Who was in is out, and nobody is let in until the modules are gone."""
 
 
-def measure_until_it_fails(rtai: str, script: str, log: Path) -> None:
-    """Start this in the guest, then measure for what would be ten minutes."""
+def measure_until_it_fails(rtai: str, script: str, log: Path, *words: str) -> None:
+    """Start this in the guest, then measure by this probe for what would be ten minutes."""
     good(rtgauge("lab", "shell", rtai.removeprefix("lab:"), script, timeout=600))
-    process = start("probe", "wakeup", "--interval", "10ms", "--duration", "10min", "--rt", "rtai", "--target", rtai, log=log)
+    process = start("probe", *(words or IN_USER), "--duration", "10min", "--rt", "rtai", "--target", rtai, log=log)
     try:
         process.wait(600)
     finally:
@@ -152,6 +166,14 @@ def test_what_ends_in_the_middle_leaves_no_module_and_no_task(rtai: str, tmp_pat
     script = f"echo {shlex.quote(WHEN_MEASURING + happens)} >/tmp/in-the-middle; setsid sh /tmp/in-the-middle </dev/null >/dev/null 2>&1 &"
     measure_until_it_fails(rtai, script, tmp_path / "log")
     wait_until(lambda: loaded(rtai) == set(), "the modules to be removed")
+    assert probe(rtai, "switch", *SHORT)["series"][0]["count"] > 0
+
+
+def test_kill_9_of_the_engine_while_a_task_in_the_kernel_measures(rtai_modules: str, tmp_path: Path):
+    script = f"echo {shlex.quote(WHEN_MEASURING + KILL_ENGINE)} >/tmp/in-the-middle; setsid sh /tmp/in-the-middle </dev/null >/dev/null 2>&1 &"
+    measure_until_it_fails(rtai_modules, script, tmp_path / "log", "periodic", "--space", "kernel", "--path", "none", "--period", "20ms")
+    wait_until(lambda: loaded(rtai_modules) == set(), "the modules to be removed")
+    assert probe(rtai_modules, "switch", *SHORT)["series"][0]["count"] > 0
 
 
 def test_a_power_cut_in_the_middle_leaves_no_module(rtai: str, tmp_path: Path):

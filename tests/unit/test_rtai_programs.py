@@ -31,6 +31,7 @@ PREFIX = "/opt/rtai"
         ("rtai-latency.txt", 100_000, 2_916, 6_532, 7, {"space": "user", "priority": 99}, []),
         ("rtai-latency-5.0.txt", 100_000, 0, 8_522_461, 4, {"space": "user", "priority": 99}, ["overruns"]),
         ("rtai-latency-kernel.txt", 1_000_000, 1_552, 2_840, 9, {"space": "kernel", "context": "thread"}, []),
+        ("rtai-latency-kernel-5.1.txt", 2_000_000, 1_540, 2_690, 7, {"space": "kernel", "context": "thread"}, []),
     ],
 )
 def test_what_rtais_latency_printed(

@@ -155,6 +155,10 @@ void runtime_thread_end(void)
 {
 }
 
+void runtime_thread_moves(void)
+{
+}
+
 void runtime_go(void)
 {
 }

@@ -166,6 +166,14 @@ void runtime_thread_end(void)
 	own = NULL;
 }
 
+/* A task of RTAI stays on the CPU that it was made on. Where its thread makes a call of RTAI from another
+ * one, RTAI's list of sleeping tasks there is broken, and the machine hangs. The next call makes a new task.
+ */
+void runtime_thread_moves(void)
+{
+	runtime_thread_end();
+}
+
 /* RTAI ends the sleep: a signal would hand the thread to Linux. */
 void runtime_interrupt(pthread_t thread)
 {

@@ -27,10 +27,11 @@ HIGHEST = 99
 """Of Linux's priorities, as which rtgauge writes RTAI's 0."""
 _NS = r"\s*(-?[0-9]{1,12})"
 _RTD = re.compile(rf"RTD\|{_NS}\|{_NS}\|{_NS}\|{_NS}\|{_NS}\|\s*([0-9]{{1,10}})")
-_PERIOD = re.compile(r"# period = ([1-9][0-9]{0,9}) \(ns\)")
-_AVERAGE = re.compile(r"# (?:average time|avrgtime) = ([0-9]{1,9}) \(s\)")
+_PERIOD = re.compile(r"(?:#|\*\*\* {3}) period = ([1-9][0-9]{0,9}) \(ns\)")
+_AVERAGE = re.compile(r"(?:# |\*\*\* .*, {2})(?:average time|avrgtime) = ([0-9]{1,9}) \(s\)")
+"""RTAI 5.1 has both in one line, between stars."""
 _TASK = re.compile(r"([0-9]{1,10}) +([1-9][0-9]{0,9}) +\S+ +\S+ +0x[0-9a-f]{1,8} .*")
-_IN_KERNEL = re.compile(r"RTAI Testsuite - KERNEL latency\b")
+_IN_KERNEL = re.compile(r"RTAI Testsuite - KERNEL (?:space )?latency\b")
 _SWITCHES = re.compile(
     r"FOR ([0-9]{1,6}) TASKS: TIME ([0-9]{1,9}) \(ms\), ([A-Z/ -]{1,20}) SWITCHES ([0-9]{1,9}), "
     r"SWITCH TIME(?: \(INCLUDING FULL FP SUPPORT\))? ([0-9]{1,10}) \(ns\)"
@@ -48,13 +49,13 @@ def parse_rtai_latency(numbered: Iterable[tuple[int, str]], source: str) -> Meas
         text = line.strip()
         if match := _PERIOD.match(text):
             told = int(match[1])
+        if match := _AVERAGE.match(text):
+            if match[1] != "1":
+                raise InputError(f"{source} has averages over {match[1]} s: only those over 1 s are known")
         elif match := _TASK.fullmatch(text):
             of_scheduler = int(match[2])
             if int(match[1]) < HIGHEST:
                 parameters["priority"] = HIGHEST - int(match[1])
-        elif match := _AVERAGE.match(text):
-            if match[1] != "1":
-                raise InputError(f"{source} has averages over {match[1]} s: only those over 1 s are known")
         elif _IN_KERNEL.match(text):
             parameters = {"space": "kernel", "context": "thread"}
         elif match := _RTD.fullmatch(text):
