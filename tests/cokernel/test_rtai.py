@@ -143,7 +143,7 @@ def test_modules_of_before_stay_and_the_facts_name_rtai(rtai: str):
 SLEEPING = "^[0-9].* 0x5 "
 """A task of RTAI that waits for a time, in the list of /proc/rtai/scheduler: one that is only armed waits for a semaphore."""
 WHEN_MEASURING = f'until grep -q "{SLEEPING}" /proc/rtai/scheduler; do sleep 0.1; done; '
-KILL = f"kill -9 $(awk '/{SLEEPING}/ {{print $9}}' /proc/rtai/scheduler)"
+KILL = f"until kill -9 $(awk '/{SLEEPING}/ {{print $9}}' /proc/rtai/scheduler); do sleep 0.1; done"
 KILL_ENGINE = 'for process in /proc/[0-9]*; do ! grep -qs "^rtgauge-engine-" $process/comm || kill -9 ${process#/proc/}; done'
 IN_USER = ("wakeup", "--interval", "10ms")
 DEAF = "killall dropbear; while [ -e /proc/rtai ]; do sleep 0.2; done; dropbear -s -r /var/lib/rtgauge-lab/host-key"
