@@ -105,7 +105,8 @@ class Lab:
     def run_in(self, *words: str) -> str:
         """What a command in the guest prints."""
         assert self.up is not None
-        return good(rtgauge("lab", "shell", self.up, *words, env=self.env, timeout=60)).stdout
+        # longer than a command waits for a guest: it then says why it did not come up
+        return good(rtgauge("lab", "shell", self.up, *words, env=self.env, timeout=150)).stdout
 
     def listed(self, name: str) -> dict[str, Any]:
         guests: list[dict[str, Any]] = json.loads(good(invoke("lab", "list", "--json", env=self.env)).stdout)
