@@ -19,7 +19,7 @@ def test_the_second_is_refused_at_once(tmp_path: Path) -> None:
     out = tmp_path / "out"
     first = start("run", "--load", "idle", "--duration", "10min", *SHORT, "--json", "--out", out, log=tmp_path / "stderr")
     try:
-        wait_until(lambda: any(out.glob("*/steps/.*.tmp/stream.ndjson")), "the first to measure")
+        wait_until(lambda: any('"phase":"measure"' in stream.read_text() for stream in out.glob("*/steps/.*.tmp/stream.ndjson")), "the first to measure")
         (record,) = out.iterdir()
         for words in (
             ("run", "--load", "idle", "--duration", "1s", "--out", out),
