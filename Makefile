@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src engine -type f -not -name '*.pyc') pyproject.toml meson.build meson.options
 
-.PHONY: bench clean docs engines firmware guests headers help install lint run test test-alone test-browser test-cokernel test-commands test-engine test-firmware test-lab test-lab-main test-measure test-parts test-python test-unit
+.PHONY: bench clean docs engines firmware guests headers help install lint run test test-alone test-browser test-cokernel test-commands test-engine test-firmware test-lab test-lab-main test-measure test-parts test-unit
 
 help:
 	@echo 'make run    measure this machine (about a minute; installs what is missing)'
@@ -42,7 +42,7 @@ $(VENV)/.tools: $(VENV)/.ready tools/locks/test.txt
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement tools/locks/test.txt
 	@touch $@
 
-# Parts that measure run alone, one after the other; the others run beside each other. Each prints how long it took.
+# Parts that measure run alone, one after the other; the others run beside each other, and beside what is fetched for the lab. Each prints how long it took.
 PART := sh tools/part.sh
 # For tests that measure on a machine that others may use too: at most two are run again, and printed with what failed. Each is a defect.
 AGAIN := --reruns 1 --max-suite-reruns 2 --rerun-show-tracebacks
@@ -50,18 +50,20 @@ AGAIN := --reruns 1 --max-suite-reruns 2 --rerun-show-tracebacks
 test: $(VENV)/.tools $(VENV)/.installed
 	@$(PART) 'all tests' $(MAKE) --no-print-directory test-parts
 
+# Packages come first: two of the parts would install theirs at once.
 test-parts:
-	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target lint test-engine headers
-	@$(MAKE) --no-print-directory test-firmware
-	@$(MAKE) --no-print-directory test-python
+	@sh tools/packages.sh lab
+	@sh tools/packages.sh firmware
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target headers lint test-engine test-firmware test-unit test-browser
+	@$(MAKE) --no-print-directory test-measure
+	@$(MAKE) --no-print-directory test-commands
+	@$(MAKE) --no-print-directory test-alone
 	@$(MAKE) --no-print-directory test-lab-main
 
 test-engine: $(VENV)/.tools
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PART) "engine's C tests and sanitizers" sh engine/tests/run.sh
 
 # A file's tests stay on one worker, so that what they share is made once.
-test-python: test-unit test-browser test-measure test-commands test-alone
-
 test-unit: $(VENV)/.tools $(VENV)/.installed
 	@$(PART) 'host unit tests' $(BIN)/pytest tests/unit --numprocesses 2 --dist loadfile
 
