@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from rtgauge.units import parse_cpu_list
 from tests.e2e.cli import good, rtgauge
 
 ADD = "rtgauge lab add {name} --kernel bzImage --overlay DIR"
@@ -58,9 +59,6 @@ def rtai() -> str:
 
 
 @pytest.fixture(scope="session")
-def rtai_cpus(rtai: str) -> str:
-    """The same, with more CPUs than one."""
-    online = json.loads(good(rtgauge("system", "--target", rtai, "--json", timeout=600)).stdout)["cpu"]["online"]
-    if online == "0":
-        pytest.skip("the guest rtai has one CPU: rtgauge lab boot rtai --smp 2 --append idle=poll (docs/cokernels.md)")
-    return rtai
+def rtai_cpus(rtai: str) -> list[int]:
+    """The CPUs of that guest."""
+    return parse_cpu_list(json.loads(good(rtgauge("system", "--target", rtai, "--json", timeout=600)).stdout)["cpu"]["online"])

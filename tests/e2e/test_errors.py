@@ -62,6 +62,7 @@ CPUS = sorted(os.sched_getaffinity(0))
         ("run --load idle,,cpu", "unknown load ''"),
         ("run --repeats 0", "--repeats"),
         ("run --cross-check cyclicte", "cyclictest"),
+        ("run --cross-check rtai-latency", "no step can be checked by it; it measures wakeup and periodic with rt rtai"),
         ("run --require hardness=100%", "period"),
         ("run --resume", "nothing to resume"),
         ("run --resume nowhere", "nowhere"),

@@ -183,7 +183,7 @@ def _combinations(matrix: dict[str, Any], place: str) -> list[dict[str, Any]]:
 
 
 def _with_cross_checks(steps: list[StepKey], tool: str | None) -> list[StepKey]:
-    """After each step of a probe that the other tool has, the same by that tool. Raises InputError for an unknown one."""
+    """After each step of a probe that the other tool has, the same by that tool. Raises InputError for an unknown one, and for one that no step has."""
     if tool is None:
         return steps
     if tool not in CROSS_CHECK_TOOLS:
@@ -196,6 +196,8 @@ def _with_cross_checks(steps: list[StepKey], tool: str | None) -> list[StepKey]:
             raise InputError(f"cross-check {tool}: each tool is of Linux or of a co-kernel; say which one, in place of rt auto")
         if checked_by(tool, step.parameters):
             paired.append(step.model_copy(update={"tool": tool}))
+    if len(paired) == len(steps):
+        raise InputError(f"cross-check {tool}: no step can be checked by it; it measures {probes.measured_by(tool)}")
     return paired
 
 

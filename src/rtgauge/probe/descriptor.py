@@ -154,13 +154,9 @@ class Probe(ABC):
         return any(metric.bound is not None for metric in self.metrics)
 
     def cross_checked_by(self, tool: str, parameters: Mapping[str, Any]) -> bool:
-        """Whether the tool measures the same as a step with these parameters.
-
-        Xenomai's own on Cobalt, RTAI's own on RTAI, the others on Linux; cyclictest in user space.
-        """
-        runtime = {"xenomai": "cobalt", "rtai": "rtai"}.get(tool.partition("-")[0], "linux")
+        """Whether the tool measures the same as a step with these parameters; cyclictest does in user space."""
         in_user_space_only = tool == "cyclictest" and parameters.get("space") == "kernel"
-        return tool in self.cross_checked and parameters.get("rt", "linux") == runtime and not in_user_space_only
+        return tool in self.cross_checked and parameters.get("rt", "linux") == runtime_of(tool) and not in_user_space_only
 
     def interval_ns(self, parameters: Mapping[str, Any]) -> int | None:
         """Between two releases of a step with these parameters; None where nothing is released."""
@@ -198,6 +194,11 @@ class Probe(ABC):
     @abstractmethod
     def expected_ns(self, parameters: dict[str, Any]) -> int | None:
         """How long it takes with its warm-up; None where it runs until it is stopped."""
+
+
+def runtime_of(tool: str) -> str:
+    """The runtime that another tool measures on: Xenomai's own on Cobalt, RTAI's own on RTAI, the others on Linux."""
+    return {"xenomai": "cobalt", "rtai": "rtai"}.get(tool.partition("-")[0], "linux")
 
 
 def key_names(probe: Probe) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import rtgauge.probe
 from rtgauge.errors import InputError
-from rtgauge.probe.descriptor import Parameters, Probe
+from rtgauge.probe.descriptor import Parameters, Probe, runtime_of
 from rtgauge.suggest import nearest
 
 if TYPE_CHECKING:
@@ -102,3 +102,9 @@ def preset_of(metric: str) -> tuple[Probe, str] | None:
 def plural_of(metric: str) -> str:
     """ "latency" -> "latencies"."""
     return next((known.plural for probe in PROBES.values() if (known := probe.metric(metric)) is not None), f"{metric}s")
+
+
+def measured_by(tool: str) -> str:
+    """What another tool measures: the probes beside which it does, and the runtime."""
+    names = [name for name, probe in PROBES.items() if tool in probe.cross_checked]
+    return f"{' and '.join(names)} with rt {runtime_of(tool)}"
