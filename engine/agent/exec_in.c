@@ -23,7 +23,7 @@ static int move_to(const char *place)
 		return -1;
 	if (!cpuset_parse(&cpus, place + strlen(CPUS)) || !cpuset_count(&cpus))
 		return -1;
-	return cpuset_pin(&cpus);
+	return cpuset_pin(0, &cpus);
 }
 
 static int verb_enter(int argc, char **argv)

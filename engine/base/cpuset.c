@@ -146,7 +146,7 @@ bool cpuset_allowed(struct cpuset *set)
 	return size > 0;
 }
 
-int cpuset_pin(const struct cpuset *set)
+int cpuset_pin(pid_t tid, const struct cpuset *set)
 {
-	return syscall(SYS_sched_setaffinity, 0, sizeof(set->word), set->word) ? errno : 0;
+	return syscall(SYS_sched_setaffinity, tid, sizeof(set->word), set->word) ? errno : 0;
 }

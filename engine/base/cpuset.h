@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define CPUSET_MAX 8192 /* the largest CONFIG_NR_CPUS */
 
@@ -34,7 +35,7 @@ bool cpuset_present(struct cpuset *set);
 bool cpuset_isolated(struct cpuset *set);
 bool cpuset_allowed(struct cpuset *set);
 
-/* Lets the calling thread run on these CPUs only. 0 or an errno. */
-int cpuset_pin(const struct cpuset *set);
+/* Lets a thread (tid 0: the calling one) run on these CPUs only. 0 or an errno. */
+int cpuset_pin(pid_t tid, const struct cpuset *set);
 
 #endif

@@ -251,6 +251,16 @@ void series_feed(struct series *s, int64_t value, struct json *j)
 	}
 }
 
+void series_miss_until(struct series *s, int64_t until_ns, int64_t now_ns, struct json *j)
+{
+	for (; s->position < s->total_count && release_ns(s, s->position) < until_ns; s->position++) {
+		int64_t waited_ns = now_ns - release_ns(s, s->position);
+
+		roll(s, s->position, j);
+		take_missed(s, waited_ns > 0 ? waited_ns : 0);
+	}
+}
+
 /* Goes on to the window of this time; false: it lies after the measured phase. */
 static bool reach_time(struct series *s, int64_t time_ns, struct json *j)
 {

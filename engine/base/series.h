@@ -107,6 +107,10 @@ bool series_feed_timed(struct series *s, int64_t time_ns, int64_t value_ns, stru
  * this value. */
 void series_miss_timed(struct series *s, int64_t time_ns, int64_t at_least_ns, struct json *j);
 
+/* Of a series on a grid: what was released before until_ns, or before the end, is missed; each would have
+ * been at least the time from its release to now_ns. For a thread that never ran again. */
+void series_miss_until(struct series *s, int64_t until_ns, int64_t now_ns, struct json *j);
+
 /* Ends: writes the open window, cut where activations end (of a timed series: where it has reached) if the
  * probe was stopped before its time or had no time set. */
 void series_end(struct series *s, bool stopped, struct json *j);

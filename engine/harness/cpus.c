@@ -16,10 +16,10 @@ static void find_reachable(struct probe_cpus *cpus)
 	     cpu = cpuset_next(&cpus->online, (unsigned int)cpu + 1)) {
 		cpuset_clear(&one);
 		cpuset_add(&one, (unsigned int)cpu);
-		if (cpuset_has(&cpus->affinity, (unsigned int)cpu) || !cpuset_pin(&one))
+		if (cpuset_has(&cpus->affinity, (unsigned int)cpu) || !cpuset_pin(0, &one))
 			cpuset_add(&cpus->reachable, (unsigned int)cpu);
 	}
-	cpuset_pin(&cpus->affinity);
+	cpuset_pin(0, &cpus->affinity);
 }
 
 void probe_cpus_allow(struct probe_cpus *cpus, const struct cpuset *isolated)
@@ -115,7 +115,7 @@ void probe_cpus_leave(const struct probe_cpus *cpus)
 	if (!cpuset_count(&others))
 		return;
 	runtime_thread_moves();
-	cpuset_pin(&others);
+	cpuset_pin(0, &others);
 }
 
 const char *const placement_names[] = {"same-cpu", "same-core", "other-core", NULL};

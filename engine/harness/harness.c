@@ -52,9 +52,9 @@ static void *run(void *arg)
 	cpuset_clear(&own);
 	cpuset_add(&own, (unsigned int)t->cpu);
 	t->tid = gettid();
-	t->error = t->free ? 0 : cpuset_pin(&own);
+	t->error = t->free ? 0 : cpuset_pin(0, &own);
 	if (!t->error) {
-		t->error = t->policy == POLICY_DEADLINE ? deadline_set(&t->deadline)
+		t->error = t->policy == POLICY_DEADLINE ? deadline_set(0, &t->deadline)
 							: policy_set(t->policy, t->priority);
 		t->policy_refused = t->error != 0;
 	}
@@ -91,6 +91,21 @@ static bool wait_ready(const struct harness_thread *t)
 	return true;
 }
 
+static int refuse_held(int cpu)
+{
+	struct thread_stat holder;
+	char text[160] = "something of a higher priority takes it";
+
+	if (cpu_holder_find(cpu, &holder)) {
+		cpu_holder_text(&holder, text, sizeof(text) - 9);
+		strcat(text, " holds it");
+	}
+	return error_line(
+		STATUS_CANNOT_MEASURE, "cpu-busy",
+		"CPU %d did not run its measuring thread for 5 s: %s; end that, or choose other CPUs with --cpu",
+		cpu, text);
+}
+
 int harness_thread_start(struct harness_thread *t)
 {
 	pthread_attr_t attr;
@@ -107,10 +122,7 @@ int harness_thread_start(struct harness_thread *t)
 		return error_line(STATUS_CANNOT_MEASURE, "internal", "no thread for CPU %d: %s", t->cpu,
 				  strerror(error));
 	if (!wait_ready(t))
-		return error_line(
-			STATUS_CANNOT_MEASURE, "cpu-busy",
-			"CPU %d did not run its measuring thread for 5 s: something of a higher priority takes it; end that, or choose other CPUs with --cpu",
-			t->cpu);
+		return refuse_held(t->cpu);
 	if (t->policy_refused && t->policy == POLICY_DEADLINE)
 		return refuse_deadline(t->error, &t->deadline, t->free ? -1 : t->cpu);
 	if (t->error)
@@ -245,7 +257,8 @@ static int start(struct harness *h)
 		if (status)
 			return status;
 		if (i < PROBE_CPUS_MAX)
-			watched[i] = (struct watched){t->tid, t->cpu_clock, &t->done};
+			watched[i] = (struct watched){t->tid, t->cpu_clock, &t->done, t->free ? -1 : t->cpu,
+						      &t->given_up_ns};
 	}
 	settle_drain();
 	return 0;
@@ -318,6 +331,11 @@ static int64_t least_asleep_ns(void)
 	return since_boot_ns - clock_now_ns(CLOCK_MONOTONIC);
 }
 
+static bool is_latency(const struct series *s)
+{
+	return !s->metric || !strcmp(s->metric, "latency");
+}
+
 /* Whose latencies a series has, where the probe does not say it by itself. */
 static struct harness *running;
 
@@ -325,7 +343,7 @@ static bool measured_by(const struct series *s, struct explained *who)
 {
 	const struct harness_thread *t = running->measurers ? running->measurers[s->id] : NULL;
 
-	if (!t || (s->metric && strcmp(s->metric, "latency") != 0))
+	if (!t || !is_latency(s))
 		return false;
 	*who = (struct explained){t->cpu, t->tid};
 	return true;
@@ -418,6 +436,7 @@ void harness_watch(struct harness *h, int64_t length_ns)
 	dog.count = h->thread_count < PROBE_CPUS_MAX ? h->thread_count : PROBE_CPUS_MAX;
 	dog.limit_ns = length_ns;
 	dog.hog_percent = h->hog_percent;
+	dog.allowed = cpus.affinity;
 	pthread_getcpuclockid(pthread_self(), &dog.drain_clock);
 	if (harness_options.policy != POLICY_OTHER && watchdog_start(&dog))
 		stream_mark(&h->j, "watchdog", SEVERITY_NOTE, -1,
@@ -450,6 +469,33 @@ void harness_end_by(struct harness *h, const char *reason)
 	harness_threads_stop(h->threads, h->thread_count);
 }
 
+/* The first series of this CPU; -1: none. */
+static int series_on(const struct harness *h, int cpu)
+{
+	for (unsigned int i = 0; i < h->series_count; i++) {
+		if (h->series[i]->cpu == cpu)
+			return (int)h->series[i]->id;
+	}
+	return -1;
+}
+
+/* Says once of each thread that it does not get its CPU, and why. */
+static void tell_held(struct harness *h)
+{
+	char holder[160];
+	const struct held_thread *held = &dog.held;
+
+	if (!atomic_load(&dog.held_found))
+		return;
+	stream_mark(
+		&h->j, "cpu-held", SEVERITY_DOUBTFUL, series_on(h, held->cpu),
+		"%s held CPU %d for %lld ms or more, and its measuring thread could not run: end it, lower its priority, or choose other CPUs with --cpu",
+		held->holder_known ? cpu_holder_text(&held->holder, holder, sizeof(holder))
+				   : "a task that /proc does not show, or the kernel,",
+		held->cpu, (long long)(held->waited_ns / (NS_PER_S / 1000)));
+	atomic_store(&dog.held_found, false);
+}
+
 void harness_pause(int64_t ns)
 {
 	atomic_fetch_add(&drain_progress, 1);
@@ -464,6 +510,7 @@ void harness_drain(struct harness *h, bool (*take)(struct json *j), int64_t paus
 	pause_ns = explain_pause_ns(pause_ns);
 	while (take(&h->j)) {
 		explain_take(&h->j);
+		tell_held(h);
 		harness_pause(pause_ns);
 		harness_stopping(h);
 	}
@@ -534,6 +581,19 @@ static void tell_mode_switches(const struct harness *h, struct json *j)
 	stream_result_end(j);
 }
 
+/* What was due while a thread did not get its CPU is missed. */
+static void miss_given_up(struct harness *h)
+{
+	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
+
+	for (unsigned int i = 0; h->measurers && i < h->series_count; i++) {
+		int64_t until_ns = h->measurers[i] ? atomic_load(&h->measurers[i]->given_up_ns) : 0;
+
+		if (until_ns && is_latency(h->series[i]) && !h->series[i]->timed)
+			series_miss_until(h->series[i], until_ns, now_ns, &h->j);
+	}
+}
+
 int harness_finish(struct harness *h, const char *reason)
 {
 	struct json *j = &h->j;
@@ -542,12 +602,14 @@ int harness_finish(struct harness *h, const char *reason)
 	for (unsigned int i = 0; i < h->thread_count; i++)
 		pthread_join(h->threads[i]->thread, NULL);
 	for (unsigned int i = 0; i < h->thread_count; i++) {
-		if (h->threads[i]->moved)
+		if (h->threads[i]->moved && !atomic_load(&h->threads[i]->given_up_ns))
 			stream_mark(
 				j, "cpu-lost", SEVERITY_INVALID, series_of(h, h->threads[i]),
 				"CPU %d was taken from its measuring thread, which went on on another one",
 				h->threads[i]->cpu);
 	}
+	tell_held(h);
+	miss_given_up(h);
 	for (unsigned int i = 0; i < h->series_count; i++)
 		summary_write(h->series[i], h->measurers ? h->measurers[i] : NULL, &h->j);
 	explain_end(j);
@@ -565,7 +627,7 @@ int harness_finish(struct harness *h, const char *reason)
 		reason = "threshold";
 	} else if (h->ended_by) {
 		reason = h->ended_by;
-	} else if (atomic_load(&harness_shared.stop)) {
+	} else if (atomic_load(&harness_shared.stop) && !atomic_load(&dog.over)) {
 		reason = "stopped";
 	}
 	if (samples_failed(h))

@@ -133,6 +133,7 @@ struct harness_thread {
 	pid_t tid;
 	clockid_t cpu_clock;
 	_Atomic bool ready, done;
+	_Atomic int64_t given_up_ns; /* the watchdog took it from a CPU that another thread held; 0: not */
 };
 
 /* What all threads share. */

@@ -66,7 +66,7 @@ static int settle(int cpu)
 	setrlimit(RLIMIT_RTTIME, &busy);
 	cpuset_clear(&own);
 	cpuset_add(&own, (unsigned int)cpu);
-	error = cpuset_pin(&own);
+	error = cpuset_pin(0, &own);
 	if (!error && harness_options.memory_lock)
 		error = memory_lock(); /* a lock is not inherited */
 	if (!error && runtime_join())

@@ -4,13 +4,14 @@
 #define RTGAUGE_DEADLINE_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 /* runtime_ns <= deadline_ns <= period_ns */
 struct deadline {
 	int64_t runtime_ns, deadline_ns, period_ns;
 };
 
-/* Makes the calling thread a deadline task. 0 or an errno. */
-int deadline_set(const struct deadline *deadline);
+/* Makes a thread (tid 0: the calling one) a deadline task. 0 or an errno. */
+int deadline_set(pid_t tid, const struct deadline *deadline);
 
 #endif

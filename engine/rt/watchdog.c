@@ -21,13 +21,19 @@
 #define PATIENCE_TICKS 4
 #define OVERTIME_NS (30 * NS_PER_S)
 #define WATCHED_MAX 1024
+#define HELD_TICKS 7	  /* a thread that wants to run this long, and does not, is held from its CPU */
+#define HELD_STOP_TICKS 2 /* the same once the probe is to end */
+#define HELD_LAST_TICKS 6 /* moved, and still not done: other CPUs are held too */
+#define OVER_NS NS_PER_S
 
-static void rise(void)
+static const struct deadline little = {1000000, 100000000, 100000000};
+
+static void rise(const struct cpuset *allowed)
 {
-	static const struct deadline tick = {1000000, 100000000, 100000000};
 	struct sched_param highest = {.sched_priority = sched_get_priority_max(SCHED_FIFO)};
 
-	if (deadline_set(&tick))
+	cpuset_pin(0, allowed);
+	if (deadline_set(0, &little))
 		policy_sched_setscheduler(0, SCHED_FIFO, &highest);
 }
 
@@ -103,6 +109,69 @@ static void bite(struct watchdog *dog)
 		_exit(3);
 }
 
+struct wait_watch {
+	int64_t used_ns;
+	unsigned int ticks; /* in which it wanted to run and did not */
+	bool found;
+};
+
+/* Called each tick. true: the thread has waited for its CPU since the last tick. */
+static bool waits(const struct watched *thread, struct wait_watch *wait, int64_t used_ns)
+{
+	struct thread_stat stat;
+
+	if (atomic_load(thread->done) || used_ns != wait->used_ns || !thread_stat_own(thread->tid, &stat) ||
+	    stat.state != 'R') {
+		wait->used_ns = used_ns;
+		wait->ticks = 0;
+		return false;
+	}
+	wait->ticks++;
+	return true;
+}
+
+/* Lets a thread run elsewhere: it sees the stop flag and ends. */
+static void give_up_cpu(const struct watchdog *dog, const struct watched *thread, unsigned int ticks,
+			int64_t now_ns)
+{
+	struct cpuset others = dog->allowed;
+
+	if (!atomic_load(thread->given_up_ns))
+		atomic_store(thread->given_up_ns, atomic_load(&dog->over) ? INT64_MAX : now_ns);
+	if (thread->cpu >= 0)
+		others.word[thread->cpu / 64] &= ~(UINT64_C(1) << (thread->cpu % 64));
+	if (cpuset_count(&others))
+		cpuset_pin(thread->tid, &others);
+	if (!cpuset_count(&others) || ticks >= HELD_LAST_TICKS) {
+		cpuset_pin(thread->tid, &dog->allowed);
+		deadline_set(thread->tid, &little);
+	}
+}
+
+/* Called each tick for each thread: tells of one that is held from its CPU, and frees it at the end. */
+static void look_at_wait(struct watchdog *dog, const struct watched *thread, struct wait_watch *wait,
+			 int64_t used_ns, bool over_time)
+{
+	bool stopping = atomic_load(dog->stop);
+
+	if (!waits(thread, wait, used_ns) || wait->ticks < (stopping ? HELD_STOP_TICKS : HELD_TICKS))
+		return;
+	if (!wait->found && !atomic_load(&dog->held_found)) {
+		wait->found = true;
+		dog->held.cpu = thread->cpu;
+		dog->held.waited_ns = wait->ticks * TICK_NS;
+		dog->held.holder_known = cpu_holder_find(thread->cpu, &dog->held.holder);
+		atomic_store(&dog->held_found, true);
+	}
+	if (wait->found && over_time && !stopping) {
+		atomic_store(&dog->over, true);
+		atomic_store(dog->stop, true);
+		stopping = true;
+	}
+	if (stopping)
+		give_up_cpu(dog, thread, wait->ticks, clock_now_ns(CLOCK_MONOTONIC));
+}
+
 bool hog_window_full(struct hog_window *window, int64_t used_ns, int64_t elapsed_ns, int percent)
 {
 	unsigned int slot = window->ticks++ % WATCHDOG_HOG_TICKS;
@@ -122,6 +191,7 @@ static void *watch(void *arg)
 	struct watchdog *dog = arg;
 	static int64_t used_ns[WATCHED_MAX];
 	static struct hog_window hogs[WATCHED_MAX];
+	static struct wait_watch waiting[WATCHED_MAX];
 	int64_t began_ns = clock_now_ns(CLOCK_MONOTONIC), then_ns = began_ns;
 	int64_t limit_ns = dog->limit_ns;
 	int hog_percent = dog->hog_percent ? dog->hog_percent : WATCHDOG_HOG_PERCENT;
@@ -131,7 +201,7 @@ static void *watch(void *arg)
 	/* A signal would end a pause early, and ticks that are short count too fast. */
 	sigfillset(&every);
 	pthread_sigmask(SIG_BLOCK, &every, NULL);
-	rise();
+	rise(&dog->allowed);
 	while (!atomic_load(&dog->ended)) {
 		int64_t now_ns;
 
@@ -143,6 +213,8 @@ static void *watch(void *arg)
 				hog_window_full(&hogs[i], used - used_ns[i], now_ns - then_ns, hog_percent);
 
 			used_ns[i] = used;
+			look_at_wait(dog, &dog->threads[i], &waiting[i], used,
+				     dog->limit_ns < now_ns - began_ns - OVER_NS);
 			if (hogs_cpu) {
 				snprintf(
 					dog->why, sizeof(dog->why),

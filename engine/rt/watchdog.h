@@ -3,9 +3,13 @@
  * Ends the probe where the measuring threads take the machine away: a thread that ran
  * for more than 85 % of 2 s, a drain that wanted to run for 5 s and could not, or a probe that outlives its
  * own length, or the request to stop, by 30 s. First it asks (the stop flag), 2 s later it demotes the
- * threads to SCHED_OTHER, 2 s later it ends the process. Where the kernel takes it, the watchdog is
- * SCHED_DEADLINE, which is above every FIFO priority; else, as where it is pinned to CPUs that are not
- * measured, FIFO 99.
+ * threads to SCHED_OTHER, 2 s later it ends the process.
+ *
+ * It also finds a measuring thread that wants to run for 3.5 s and cannot, because another thread holds its
+ * CPU. When the probe is to end, it moves such a thread to another CPU, so that the thread can end.
+ *
+ * The watchdog is SCHED_DEADLINE if the kernel takes it, which is above every FIFO priority; else FIFO 99. It
+ * stays on the CPU of the thread that starts it, and leaves it if that one is held.
  */
 #ifndef RTGAUGE_WATCHDOG_H
 #define RTGAUGE_WATCHDOG_H
@@ -16,6 +20,9 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "base/cpuset.h"
+#include "rt/cpu_holder.h"
+
 /* A thread that never sleeps gets less than all: real-time throttling takes 5 %, a hypervisor some more. */
 #define WATCHDOG_HOG_PERCENT 85
 #define WATCHDOG_HOG_TICKS 4
@@ -23,7 +30,18 @@
 struct watched {
 	pid_t tid;
 	clockid_t cpu_clock;
-	_Atomic bool *done; /* the thread has ended: its clock is not read any more */
+	_Atomic bool *done;	      /* the thread has ended: its clock is not read any more */
+	int cpu;		      /* to which it is pinned; -1: to none */
+	_Atomic int64_t *given_up_ns; /* set when it is moved from a held CPU: its releases count until then;
+				       * INT64_MAX: to the end of the probe */
+};
+
+/* A thread that does not get its CPU. */
+struct held_thread {
+	int cpu;
+	int64_t waited_ns;
+	bool holder_known;
+	struct thread_stat holder;
 };
 
 struct watchdog {
@@ -34,6 +52,10 @@ struct watchdog {
 	_Atomic bool *stop;	    /* set to ask the probe to end */
 	_Atomic uint64_t *progress; /* moves as long as the drain lives */
 	clockid_t drain_clock;	    /* CPU time of the drain, which is the first thread of the process */
+	struct cpuset allowed;	    /* where it and a thread from a held CPU may run */
+	struct held_thread held;    /* valid while held_found; the reader clears that flag */
+	_Atomic bool held_found;
+	_Atomic bool over; /* it set `stop`, because a held thread cannot end by itself */
 	_Atomic bool bitten;
 	_Atomic bool ended; /* set by the probe: the watchdog goes */
 	char why[160];

@@ -141,9 +141,9 @@ static void this_machine_has_cpus(void **state)
 	assert_true(cpuset_count(&online) >= 1 && cpuset_count(&allowed) >= 1);
 	for (int cpu = cpuset_next(&online, 0); cpu >= 0; cpu = cpuset_next(&online, (unsigned int)cpu + 1))
 		assert_true(cpuset_has(&present, (unsigned int)cpu));
-	assert_int_equal(cpuset_pin(&allowed), 0);
+	assert_int_equal(cpuset_pin(0, &allowed), 0);
 	cpuset_clear(&present);
-	assert_int_not_equal(cpuset_pin(&present), 0);
+	assert_int_not_equal(cpuset_pin(0, &present), 0);
 }
 
 static void check_allowed(const char *affinity, const char *reachable, const char *isolated,

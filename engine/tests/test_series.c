@@ -425,6 +425,46 @@ static void missed_ones_end_with_the_last_activation(void **state)
 	discard(&w);
 }
 
+static void what_a_thread_never_came_to_is_missed(void **state)
+{
+	const int64_t until[] = {START + 20 * MS, START + 20 * MS + 1, INT64_MAX};
+	const int64_t total_missed[] = {10, 11, 40};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct world w = {.interval = MS, .warm_up = 5, .total = 50, .measured = 45 * MS};
+		struct spread spread = {.rare = INT64_MAX};
+		int64_t now = START + 100 * MS;
+		struct json j;
+		size_t size;
+
+		w.fate = calloc(50, sizeof(*w.fate));
+		w.value = calloc(50, sizeof(*w.value));
+		w.series = (struct series){.id = 4,
+					   .cpu = 1,
+					   .interval_ns = MS,
+					   .start_ns = START,
+					   .warm_up_count = 5,
+					   .total_count = 50,
+					   .measured_ns = 45 * MS};
+		json_start(&j, open_memstream(&w.text, &size));
+		series_begin(&w.series);
+		feed(&w, 1, &spread, 10, &j);
+		series_miss_until(&w.series, until[i], now, &j);
+		for (; w.done < 10 + total_missed[i]; w.done++) {
+			w.fate[w.done] = MISSED;
+			w.value[w.done] = now - (START + w.done * MS);
+		}
+		w.stopped = w.done < w.total;
+		series_end(&w.series, w.stopped, &j);
+		series_summary(&w.series, NULL, &j);
+		fclose(j.out);
+		assert_int_equal(w.series.missed, total_missed[i]);
+		check(&w);
+		discard(&w);
+	}
+}
+
 static void a_sample_after_the_last_activation_opens_no_window(void **state)
 {
 	struct series s = {.interval_ns = MS, .total_count = 3, .measured_ns = 3 * MS};
@@ -561,6 +601,7 @@ int main(void)
 		cmocka_unit_test(a_sample_after_the_last_activation_opens_no_window),
 		cmocka_unit_test(large_values_keep_their_digits),
 		cmocka_unit_test(nothing_fed_is_nothing_said_but_the_summary),
+		cmocka_unit_test(what_a_thread_never_came_to_is_missed),
 		cmocka_unit_test(the_samples_file_tells_the_same),
 		cmocka_unit_test(what_the_kernel_counted_is_told),
 	};

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import signal
 import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,7 @@ from tests.engine.stream import CPUS, PATIENCE_S, POLICY, Live, Stream, wakeup
 from tests.engine.test_wakeup import activations, check_windows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 pytestmark = pytest.mark.engine
@@ -41,6 +44,70 @@ def test_a_thread_that_takes_its_cpu_is_ended(engine: Path, which: str) -> None:
     for series in range(len(cpus)):
         summary = next(line for line in stream.all("summary") if line["series"] == series)
         assert summary["count"] + summary["missed"] + summary["lost"] > 1000
+
+
+HOG = """
+import os, sys, time
+os.sched_setaffinity(0, {int(sys.argv[1])})
+print(flush=True)
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99))
+end = time.monotonic() + 60
+while time.monotonic() < end:
+    pass
+"""
+
+
+@contextlib.contextmanager
+def hog(cpu: int) -> Iterator[int]:
+    """A task of the highest priority on this CPU, which ends by itself if the test is killed. Its pid."""
+    with subprocess.Popen([sys.executable, "-c", HOG, str(cpu)], stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        process.stdout.readline()
+        try:
+            yield process.pid
+        finally:
+            process.kill()
+
+
+@pytest.mark.real_time
+@pytest.mark.skipif(len(CPUS) < 2, reason="with one CPU nothing runs that could see it")
+@pytest.mark.parametrize("end", ["duration", "stopped"])
+def test_a_cpu_that_is_held_is_found_and_given_up_at_the_end(engine: Path, end: str) -> None:
+    duration = ["--duration-ns=1000000000"] if end == "duration" else []
+    cpu = CPUS[-1]
+    with Live(engine, "wakeup", "--policy=fifo", "--warm-up-ns=0", *duration) as live:
+        live.read_until("armed")
+        live.say("go\n")
+        live.read_until("started")
+        with hog(cpu) as pid:
+            live.read_until("mark")  # without a stop: found by itself
+            if end == "stopped":
+                live.say("stop\n")
+            stream = live.finish()  # while the CPU is held
+    assert stream.reason == end
+    (mark,) = [mark for mark in stream.all("mark") if mark["name"] == "cpu-held"]
+    assert mark["detail"].startswith("python")
+    assert f"(pid {pid}, FIFO 99) held CPU {cpu} for " in mark["detail"]
+    assert not {"watchdog", "cpu-lost"} & set(stream.marks)
+    held = CPUS.index(cpu)
+    assert mark["series"] == held
+    summary = next(line for line in stream.all("summary") if line["series"] == held)
+    check_windows(stream, held)
+    if end == "duration":
+        assert all(activations(stream, series) == 1000 for series in range(len(CPUS)))
+    assert summary["missed"] > 0
+
+
+@pytest.mark.real_time
+@pytest.mark.skipif(len(CPUS) < 2, reason="with one CPU nothing runs that could see it")
+def test_a_held_cpu_does_not_keep_the_engine_from_a_stop(engine: Path) -> None:
+    """The first thread and the watchdog are on the CPU that is held; a measured one is not."""
+    with Live(engine, "wakeup", "--policy=fifo", f"--cpu={CPUS[0]}") as live, hog(CPUS[-1]):
+        live.read_until("armed")
+        live.say("go\n")
+        live.read_until("window")
+        live.say("stop\n")
+        assert live.finish().reason == "stopped"
 
 
 def test_a_reader_that_goes_ends_the_engine(engine: Path) -> None:

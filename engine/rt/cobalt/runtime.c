@@ -120,7 +120,7 @@ int runtime_join(void)
 	xenomai_init(&argc, &argv);
 	beginning = false;
 	if (known)
-		cpuset_pin(&affinity); /* Cobalt pins a thread that joins to the CPU it is on */
+		cpuset_pin(0, &affinity); /* Cobalt pins a thread that joins to the CPU it is on */
 	sigemptyset(&debug.sa_mask);
 	sigaction(SIGDEBUG, &debug, NULL);
 	return 0;

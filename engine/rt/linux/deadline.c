@@ -20,7 +20,7 @@ struct attr {
 	uint64_t period_ns;
 };
 
-int deadline_set(const struct deadline *deadline)
+int deadline_set(pid_t tid, const struct deadline *deadline)
 {
 	struct attr attr = {
 		.size = sizeof(attr),
@@ -30,5 +30,5 @@ int deadline_set(const struct deadline *deadline)
 		.period_ns = (uint64_t)deadline->period_ns,
 	};
 
-	return syscall(SYS_sched_setattr, 0, &attr, 0) ? errno : 0;
+	return syscall(SYS_sched_setattr, tid, &attr, 0) ? errno : 0;
 }

@@ -36,8 +36,9 @@ int policy_try(enum policy policy, int priority)
 }
 
 /* RTAI has no such policy. */
-int deadline_set(const struct deadline *deadline)
+int deadline_set(pid_t tid, const struct deadline *deadline)
 {
+	(void)tid;
 	(void)deadline;
 	return EOPNOTSUPP;
 }
