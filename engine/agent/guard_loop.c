@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "agent/guard.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -14,6 +16,8 @@
 #include <unistd.h>
 
 #include "agent/process_tree.h"
+#include "base/cpuset.h"
+#include "base/options.h"
 
 #define KILL_NS (5 * NS_PER_S) /* a process that outlives SIGKILL this long hangs in the kernel */
 #define KILL_STEP_MS 10
@@ -177,6 +181,26 @@ static void take_signals(struct guard *guard)
 	reap(guard);
 }
 
+/* One that outlives SIGKILL may wait for a CPU that a real-time task holds: it may go to any other. */
+static void let_run_anywhere(pid_t pid)
+{
+	struct cpuset allowed;
+	char path[64];
+	DIR *tasks;
+	const struct dirent *entry;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = cpuset_allowed(&allowed) ? opendir(path) : NULL;
+	while (tasks && (entry = readdir(tasks))) {
+		int64_t tid;
+
+		if (options_int(entry->d_name, &tid) && tid > 0)
+			cpuset_pin((pid_t)tid, &allowed);
+	}
+	if (tasks)
+		closedir(tasks);
+}
+
 /* Sends SIGKILL to all that live still, and counts each process once. */
 static size_t kill_all(struct guard *guard, pid_t **before, size_t count_before)
 {
@@ -193,6 +217,8 @@ static size_t kill_all(struct guard *guard, pid_t **before, size_t count_before)
 
 		for (size_t k = 0; k < count_before && !known; k++)
 			known = (*before)[k] == pids[i];
+		if (known)
+			let_run_anywhere(pids[i]);
 		if (!kill(pids[i], SIGKILL) && !known)
 			guard->killed++;
 	}

@@ -24,6 +24,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tests.engine.stream import CPUS
+from tests.support.hog import hog
 from tests.support.patience import PATIENCE_S
 
 pytestmark = pytest.mark.engine
@@ -729,6 +731,28 @@ def test_nothing_outlives_the_guard(agent: Agent, tmp_path: Path, how: str) -> N
     assert (ended["restored"], ended["remaining"]) == (True, 0)
     assert not any(is_alive(p) for p in pids)
     assert path.read_text() == "0\n"
+
+
+PINNED = """
+import os, sys
+os.sched_setaffinity(0, {int(sys.argv[1])})
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+print("ready", flush=True)
+while True:
+    pass
+"""
+
+
+@pytest.mark.real_time
+@pytest.mark.skipif(len(CPUS) < 2, reason="with one CPU nobody could end it")
+def test_a_program_whose_cpu_is_held_ends_too(agent: Agent) -> None:
+    guard = agent.guard("--grace-ns", "200000000", program=[sys.executable, "-c", PINNED, str(CPUS[-1])])
+    assert guard.output() == "ready"
+    with hog(CPUS[-1]):
+        guard.close()
+        ended = guard.ended()
+    assert ended["remaining"] == 0
+    assert ended["signal"] in {signal.SIGTERM, signal.SIGKILL}
 
 
 def test_a_stopped_program_ends_too(agent: Agent) -> None:

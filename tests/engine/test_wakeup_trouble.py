@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
 import signal
 import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -16,9 +14,9 @@ import pytest
 
 from tests.engine.stream import CPUS, PATIENCE_S, POLICY, Live, Stream, wakeup
 from tests.engine.test_wakeup import activations, check_windows
+from tests.support.hog import hog
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 pytestmark = pytest.mark.engine
@@ -44,29 +42,6 @@ def test_a_thread_that_takes_its_cpu_is_ended(engine: Path, which: str) -> None:
     for series in range(len(cpus)):
         summary = next(line for line in stream.all("summary") if line["series"] == series)
         assert summary["count"] + summary["missed"] + summary["lost"] > 1000
-
-
-HOG = """
-import os, sys, time
-os.sched_setaffinity(0, {int(sys.argv[1])})
-print(flush=True)
-os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99))
-end = time.monotonic() + 60
-while time.monotonic() < end:
-    pass
-"""
-
-
-@contextlib.contextmanager
-def hog(cpu: int) -> Iterator[int]:
-    """A task of the highest priority on this CPU, which ends by itself if the test is killed. Its pid."""
-    with subprocess.Popen([sys.executable, "-c", HOG, str(cpu)], stdout=subprocess.PIPE) as process:
-        assert process.stdout
-        process.stdout.readline()
-        try:
-            yield process.pid
-        finally:
-            process.kill()
 
 
 @pytest.mark.real_time
