@@ -11,6 +11,7 @@ import pytest
 from rtgauge.analysis.bootstrap import LEAST_STRETCHES
 from rtgauge.cli.main import main
 from rtgauge.plan.plan import Overrides, load_plan
+from rtgauge.verdict.decision import interval_remark
 
 if TYPE_CHECKING:
     from rtgauge.plan.plan import Plan
@@ -91,6 +92,17 @@ def test_run_takes_what_is_changed_most_often_without_set(monkeypatch: pytest.Mo
     for key in plan.steps:
         given = {name: key.parameters[name] for name in ("cpu", "interval_ns", "policy", "priority")}
         assert given == {"cpu": "0", "interval_ns": 250_000, "policy": "rr", "priority": 7}
+
+
+def test_quick_meets_every_phase_of_a_millisecond_and_says_nothing_of_it():
+    steps = load_plan("quick", Overrides()).steps
+    intervals = {key.parameters["interval_ns"] for key in steps}
+    assert len(intervals) == 1
+    (interval_ns,) = intervals
+    phases = {step * interval_ns % 1_000_000 for step in range(1_000)}
+    assert len(phases) == 1_000
+    assert interval_remark(interval_ns, 1_000_000) is None
+    assert interval_remark(interval_ns, 2_000_000) == "measured every 997us, required every 2ms"
 
 
 def test_two_quick_runs_have_enough_windows_to_be_compared():

@@ -29,6 +29,8 @@ MARGIN = Fraction(80, 100)
 LEAST_FOR_EVERY = 10_000
 """Fewer activations than this say nothing about "100 %": at 95 % confidence they do not rule out one violation in 3,333."""
 
+SAME_PERIOD = Fraction(1, 100)
+"""An interval this close to the required period needs no remark: 997 us for 1 ms."""
 LATENCY = "latency"
 _BY_LATENESS = {
     VerdictWord.HOLDS: "stays within",
@@ -96,11 +98,16 @@ def _support(case: _Case) -> str:
     return f"at {confidence} confidence at most {format_share(case.supported)} violate"
 
 
+def interval_remark(interval_ns: int | None, period_ns: int | None) -> str | None:
+    """What to say if a step was measured at another interval than the required period; None: nothing."""
+    if period_ns is None or interval_ns is None or abs(period_ns - interval_ns) <= SAME_PERIOD * period_ns:
+        return None
+    return f"measured every {format_duration(interval_ns)}, required every {format_duration(period_ns)}"
+
+
 def _interval_note(case: _Case) -> str:
-    period = case.requirement.period_ns
-    if period is None or case.interval_ns is None or period == case.interval_ns:
-        return ""
-    return f"; measured every {format_duration(case.interval_ns)}, required every {format_duration(period)}"
+    remark = interval_remark(case.interval_ns, case.requirement.period_ns)
+    return "" if remark is None else f"; {remark}"
 
 
 def _evidence(case: _Case) -> dict[str, Any]:

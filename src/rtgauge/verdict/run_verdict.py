@@ -11,7 +11,7 @@ from rtgauge.record.model import Severity, Step, Verdict, VerdictWord
 from rtgauge.record.moments import MOMENTS
 from rtgauge.units import format_count, format_duration, format_share, format_time
 from rtgauge.verdict.coverage import condition_of, cpus_left_out, noun_of
-from rtgauge.verdict.decision import judge
+from rtgauge.verdict.decision import interval_remark, judge
 from rtgauge.verdict.next_step import Done
 from rtgauge.verdict.requirement import Requirement, format_percent
 from rtgauge.verdict.worst import ORDER, worst
@@ -75,9 +75,9 @@ def _remarks(verdict: Verdict, steps: Sequence[Step]) -> list[str]:
     doubts = [str(mark).partition(": ")[2] for mark in evidence.get("marks", []) if str(mark).startswith(f"{Severity.DOUBTFUL}: ")]
     if doubts:
         remarks.append(f"in doubt: {', '.join(dict.fromkeys(doubts))}")
-    interval, period = evidence.get("interval_ns"), evidence.get("period_ns")
-    if isinstance(interval, int) and isinstance(period, int) and interval != period:
-        remarks.append(f"measured every {format_duration(interval)}, required every {format_duration(period)}")
+    remark = interval_remark(evidence.get("interval_ns"), evidence.get("period_ns"))
+    if remark is not None:
+        remarks.append(remark)
     lateness: Mapping[str, Any] | None = evidence.get("lateness")
     if lateness is not None and lateness.get("word") != str(verdict.word):
         remarks.append(f"by absolute lateness: {lateness.get('word')}")
