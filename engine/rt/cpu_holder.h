@@ -9,13 +9,13 @@
 
 /* A thread as /proc/PID/task/TID/stat shows it (proc(5)). */
 struct thread_stat {
-	pid_t pid, tid;
-	char name[64];
-	char state;
 	long long used_ticks; /* user and system time, in clock ticks */
-	int cpu;	      /* on which it runs, or ran last */
-	int priority;	      /* real-time priority; 0: none */
+	pid_t pid, tid;
+	int cpu;      /* on which it runs, or ran last */
+	int priority; /* real-time priority; 0: none */
 	int policy;
+	char state;
+	char name[64];
 };
 
 /* Reads one line of a stat file. false: it is none. */
