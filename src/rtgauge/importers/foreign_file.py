@@ -29,7 +29,6 @@ MAX_VALUE_NS = 10**15
 """One latency: eleven days."""
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|c)")
-_COMMAND = re.compile(rb'^(\s*"cmdline:?":\s*")(.*)("\s*,?\s*)$', re.MULTILINE)
 
 
 @contextmanager
@@ -77,8 +76,13 @@ def document(path: Path) -> bytes:
         raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
-def _escaped(match: re.Match[bytes]) -> bytes:
-    return match[1] + json.dumps(match[2].decode(errors="replace"))[1:-1].encode() + match[3]
+def _escaped(line: bytes) -> bytes:
+    """A line of JSON; the value of `cmdline` with what has to be escaped in it."""
+    name, colon, value = line.partition(b'": "')
+    text = value.rstrip().removesuffix(b",").rstrip()
+    if not colon or name.strip() not in {b'"cmdline', b'"cmdline:'} or not text.endswith(b'"'):
+        return line
+    return name + colon + json.dumps(text[:-1].decode(errors="replace"))[1:-1].encode() + value[len(text) - 1 :]
 
 
 def json_document(path: Path) -> dict[str, Any]:
@@ -92,7 +96,7 @@ def json_document(path: Path) -> dict[str, Any]:
         try:
             root: Any = parse_json(data)
         except ValueError:
-            root = parse_json(_COMMAND.sub(_escaped, data))
+            root = parse_json(b"\n".join(map(_escaped, data.split(b"\n"))))
     except ValueError as error:
         raise InputError(f"{path} is not valid JSON ({str(error)[:100]}); is it cut short?") from None
     if not isinstance(root, dict):

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from rtgauge.record.model import Mark
 
-_SAMPLE = re.compile(r"ts:\s*(.{1,80}?),\s*(?:delta:\s*(?:-?[0-9]{1,12}(?:\.[0-9]{1,9})?|nan),\s*)?((?:[a-z]+:\s*[0-9]{1,12}(?:,\s*|$))+)")
-_SECONDS = re.compile(r"([0-9]{1,12})\.[0-9]{1,9}")
-_FIELD = re.compile(r"([a-z]+):\s*([0-9]{1,12})")
-_COLUMNS = re.compile(r"([0-9]{1,12})\.([0-9]{1,9})\s+([0-9]{1,12})\s+([0-9]{1,12})")
+_SECONDS = re.compile(r"([0-9]{1,12})\.[0-9]{1,12}")
+_FIELD = re.compile(r"([a-z]{1,20}):\s*+([0-9]{1,12})")
+_DELTA = re.compile(r"delta:\s*+(?:-?[0-9]{1,12}(?:\.[0-9]{1,9})?|nan)")
+_COLUMNS = re.compile(r"([0-9]{1,12})\.([0-9]{1,12})\s++([0-9]{1,12})\s++([0-9]{1,12})")
 _SETTING = re.compile(
     r"(Latency threshold|Sample window|Sample width|Non-sampling period|Max Latency|Samples recorded|Samples exceeding threshold|SMIs during run)"
     r":\s*(Below threshold|[0-9]{1,15})\s*(us)?"
@@ -35,6 +35,23 @@ _SETTING = re.compile(
 _MTBF = re.compile(r"MTBF: ([0-9]{1,12}(?:\.[0-9]{1,6})?) seconds")
 _SMIS = re.compile(r"([0-9]{1,9}) SMIs occured on cpu ([0-9]{1,5})")
 _DURATION = re.compile(r"test duration ([0-9]{1,12}) seconds")
+
+
+def _fields(text: str) -> dict[str, int] | None:
+    """inner, outer, cpu and count of a sample in words or in columns; None where it is none."""
+    if columns := _COLUMNS.fullmatch(text):
+        return {"inner": int(columns[3]), "outer": int(columns[4])}
+    if not text.startswith("ts:"):
+        return None
+    # The time may have commas of its own: the fields are at the end.
+    values: dict[str, int] = {}
+    parts = [part.strip() for part in text.rstrip(", ").split(",")]
+    while len(parts) > 1 and (match := _FIELD.fullmatch(parts[-1])):
+        values[match[1]] = int(match[2])
+        parts.pop()
+    if len(parts) > 1 and _DELTA.fullmatch(parts[-1]):
+        parts.pop()
+    return values if values and ",".join(parts) != "ts:" else None
 
 
 def _cpu_labels(cpu: int | None) -> dict[str, str | int]:
@@ -63,9 +80,7 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
             mtbf_s = float(match[1])
         elif match := _SMIS.fullmatch(text):
             smis[match[2]] = int(match[1])
-        elif (match := _SAMPLE.fullmatch(text)) or (match := _COLUMNS.fullmatch(text)):
-            named: list[tuple[str, str]] = _FIELD.findall(match[2]) if match.re is _SAMPLE else [("inner", match[3]), ("outer", match[4])]
-            values = {name: int(value) for name, value in named}
+        elif (values := _fields(text)) is not None:
             if "inner" not in values or "outer" not in values:
                 raise InputError(f"{source} is damaged: line {number} has no inner and outer latency")
             gap = max(values["inner"], values["outer"])
@@ -141,7 +156,7 @@ def _utc(seconds: int | None) -> str | None:
         return None
 
 
-_HEAD = re.compile(r"^\s*hwlatdetect:|^\s*ts:[^\n]{1,80}, ?(?:inner|delta):|^\s*[0-9]{9,12}\.[0-9]{9}[ \t]+[0-9]+[ \t]+[0-9]+\s*$", re.MULTILINE)
+_HEAD = re.compile(r"^[ \t]*+(?:hwlatdetect:|ts:[^\n]{1,80}, ?(?:inner|delta):|[0-9]{9,12}\.[0-9]{9,12}[ \t]++[0-9]++[ \t]++[0-9]++[ \t]*+$)", re.MULTILINE)
 
 
 def _recognises(head: str) -> bool:

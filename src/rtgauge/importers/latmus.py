@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rtgauge.record.model import Mark
 
-_HEAD = re.compile(r"#\s*([A-Za-z][A-Za-z /().-]{0,40}?):\s*(.{0,400})")
+_NAME = re.compile(r"[A-Za-z][A-Za-z /().-]{0,40}")
 _CELL = re.compile(r"([0-9]{1,9})(\+?)[ \t]+([0-9]{1,15})")
 _US = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{1,6})?")
 
@@ -50,8 +50,9 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
             restricted = restricted or "C-state restricted" in text
             if text.startswith("# Linux version "):
                 kernel = text.split()[3:4]
-            if match := _HEAD.fullmatch(text):
-                heading.setdefault(match[1].strip(), match[2].strip())
+            name, colon, value = text[1:].partition(":")
+            if colon and _NAME.fullmatch(name.strip()):
+                heading.setdefault(name.strip(), value.strip()[:400])
         elif match := _CELL.fullmatch(text):
             if open_ended or (cells and int(match[1]) <= next(reversed(cells))):
                 raise InputError(f"{source} is damaged: line {number} comes after a larger or the last cell")

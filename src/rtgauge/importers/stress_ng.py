@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
     from rtgauge.record.model import Mark
 
-_PREFIX = r"(?:.*\bcyclic:\s*)?"
-_SCHED = re.compile(_PREFIX + r"sched (?:SCHED_)?([A-Z]+): ([0-9]{1,15}) ns delay, ([0-9]{1,12}) samples")
-_MEAN = re.compile(_PREFIX + r"mean: (-?[0-9]{1,15}\.[0-9]{1,4}) ns, mode: (-?[0-9]{1,15}) ns")
-_RANGE = re.compile(_PREFIX + r"min: (-?[0-9]{1,15}) ns, max: (-?[0-9]{1,15}) ns, std\.dev\. ([0-9]{1,15}\.[0-9]{1,4})")
-_PERCENTILE = re.compile(_PREFIX + r"([0-9]{1,3}\.[0-9]{1,3})%:\s+(-?[0-9]{1,15}) ns")
-_WIDTH = re.compile(_PREFIX + r"latency distribution \(([0-9]{1,12}) ns intervals\)")
-_CELL = re.compile(_PREFIX + r"([0-9]{1,15})\s+([0-9]{1,12})")
-_HEADING = re.compile(_PREFIX + r"latency \(ns\)\s+frequency")
+_SCHED = re.compile(r"sched (?:SCHED_)?([A-Z]{1,20})(?: \([^()]{0,60}\))?: ([0-9]{1,15}) ns delay, ([0-9]{1,12}) samples")
+_MEAN = re.compile(r"mean: (-?[0-9]{1,15}\.[0-9]{1,4}) ns, mode: (-?[0-9]{1,15}) ns")
+_RANGE = re.compile(r"min: (-?[0-9]{1,15}) ns, max: (-?[0-9]{1,15}) ns, std\.dev\. ([0-9]{1,15}\.[0-9]{1,4})")
+_PERCENTILE = re.compile(r"([0-9]{1,3}\.[0-9]{1,3})%:\s++(-?[0-9]{1,15}) ns")
+_WIDTH = re.compile(r"latency distribution \(([0-9]{1,12}) ns intervals\)")
+_CELL = re.compile(r"([0-9]{1,15})\s++([0-9]{1,12})")
+_HEADING = re.compile(r"latency \(ns\)\s++frequency")
+_VERSION = re.compile(r"stress-ng(?:,)? (?:version )?([0-9]{1,4}\.[0-9]{1,4}(?:\.[0-9]{1,4})?)\b")
 
 
 def parse_stress_ng(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
@@ -40,9 +40,11 @@ def parse_stress_ng(numbered: Iterable[tuple[int, str]], source: str) -> Measure
     in_cells = False
     version: str | None = None
     for _, line in numbered:
-        text = line.strip()
-        if match := re.search(r"stress-ng(?:,)? (?:version )?([0-9]+\.[0-9]+(?:\.[0-9]+)?)\b", text):
-            version = version or match[1]
+        if version is None and (match := _VERSION.search(line)):
+            version = match[1]
+        text = line.rpartition("cyclic:")[2].strip()
+        if not text:
+            continue
         for name, pattern in (("sched", _SCHED), ("mean", _MEAN), ("range", _RANGE), ("width", _WIDTH)):
             if match := pattern.fullmatch(text.rstrip(":")):
                 if name in found:

@@ -35,15 +35,32 @@ TIME_UNITS_NS = {
 }
 VOLTS = {"v": 1.0, "volt": 1.0, "volts": 1.0, "mv": 1e-3, "uv": 1e-6, "µv": 1e-6, "kv": 1e3}
 FREQUENCIES = {"hz": 1.0, "khz": 1e3, "mhz": 1e6, "ghz": 1e9}
-NUMBER = r"[+-]?(?:[0-9]+[.,]?[0-9]*|[.,][0-9]+)(?:[eE][+-]?[0-9]+)?"
+# Possessive: what matched once is never tried in another way, so that a field of any length takes a time in proportion to it.
+NUMBER = r"[+-]?(?:[0-9]++[.,]?[0-9]*+|[.,][0-9]++)(?:[eE][+-]?[0-9]++)?"
 _NUMBER = re.compile(NUMBER)
-_TIME_NAME = re.compile(r"(x|x-axis|time\b.*|zeit\b.*|temps\b.*|in s|seconds?|nanoseconds|microseconds|milliseconds|picoseconds|femtoseconds)$", re.IGNORECASE)
+_QUANTITY = re.compile(rf"({NUMBER})\s*+([A-Za-zµμ]*+)")
+_T0_TINC = re.compile(rf"\b(t0|tInc)\s*+=\s*+({NUMBER})")
+_TIME_NAMES = {"x", "x-axis", "in s", "second", "seconds", "milliseconds", "microseconds", "nanoseconds", "picoseconds", "femtoseconds"}
+_TIME_WORD = re.compile(r"(?:time|zeit|temps)\b", re.IGNORECASE)
+_STYLES = {
+    "sigrok": ("sigrok",),
+    "Tektronix": ("tektronix", "model,mso", "model,dpo", "model,mdo", "model,tds", "model,tbs"),
+    "Rigol": ("start,increment", "x(ch1)", "tinc", "ch1v", "ch2v", "ch3v", "ch4v"),
+    "Keysight": ("x-axis", "xinc:"),
+    "Saleae": ("time[s],", "time [s],"),
+    "PicoScope": ("time,channel a",),
+}
+"""Maker -> what only its files have above the data, in small letters."""
 _INCREMENT_KEYS = ("sample interval", "increment", "xinc", "x increment", "tinc")
 _START_KEYS = ("start", "xorg", "t0")
 # Looked at to find the layout.
 HEAD_BYTES = 256 * 1024
 MIN_DATA_LINES = 3
 LEAST_SHARE = 0.9  # of lines of numbers, from the first on
+MOST_COLUMNS = 4096
+"""Of a mixed-signal oscilloscope some tens; each column takes memory for itself."""
+MOST_NAME = 100
+"""Characters of a channel's name."""
 
 
 @dataclass(frozen=True)
@@ -113,10 +130,13 @@ def _find_data(lines: list[str], separator: str, decimal: str) -> _Head | None:
     # What is neither a number nor empty is text: then these are no columns of numbers.
     if not places or any(_clean(text) for i, text in enumerate(last) if i not in places):
         return None
+    if len(last) > MOST_COLUMNS:
+        raise InputError(f"a line has {len(last)} fields: more than {MOST_COLUMNS} are not read")
     fits = [len(row) == len(last) and all(_is_number(row[i], decimal) for i in places) for row in rows]
+    later = [0, *itertools.accumulate(reversed(fits))]  # [n]: how many of the last n lines fit
     # From the first rows of numbers on; a row among them may be damaged.
     for first in range(len(rows) - MIN_DATA_LINES + 1):
-        if all(fits[first : first + MIN_DATA_LINES]) and sum(fits[first:]) >= LEAST_SHARE * (len(rows) - first):
+        if all(fits[first : first + MIN_DATA_LINES]) and later[len(rows) - first] >= LEAST_SHARE * (len(rows) - first):
             data = [row for row, fit in zip(rows[first:], fits[first:], strict=True) if fit]
             return _Head(separator, decimal, rows, data, first, places)
     return None
@@ -132,12 +152,39 @@ def _keys(head: _Head, lines: list[str]) -> dict[str, str]:
         if len(texts) >= 2 and texts[0] and texts[1]:
             keys.setdefault(texts[0].rstrip(":").lower(), texts[1])
     for line in lines[: head.first]:
-        match = re.match(rf"[;#]?\s*([A-Za-z][A-Za-z ]+?)\s*[:=]\s*({NUMBER}\s*[A-Za-z]*)", line)
-        if match:
-            keys.setdefault(match[1].strip().lower(), match[2].strip())
-        for name, value in re.findall(rf"\b(t0|tInc)\s*=\s*({NUMBER})", line):
-            keys.setdefault(name.lower(), value)
+        if (setting := _setting(line)) is not None:
+            keys.setdefault(*setting)
+        for match in _T0_TINC.finditer(line):
+            keys.setdefault(match[1].lower(), match[2])
     return keys
+
+
+def _setting(line: str) -> tuple[str, str] | None:
+    """(name in small letters, number and unit) of a line as `; Samplerate: 10 MHz` or `Increment = 1e-6`; None where it is none."""
+    at = min((place for place in (line.find(":"), line.find("=")) if place >= 0), default=-1)
+    if at < 0:
+        return None
+    name = line[:at].removeprefix(";").removeprefix("#").strip()
+    value = _QUANTITY.match(line[at + 1 :].strip())
+    if value is None or len(name) < 2 or not name.replace(" ", "").isalpha() or not name.isascii():
+        return None
+    return name.lower(), value[0].strip()
+
+
+def _is_time_name(name: str) -> bool:
+    return name.lower() in _TIME_NAMES or _TIME_WORD.match(name) is not None
+
+
+def _name_and_unit(name: str) -> tuple[str, str] | None:
+    """A heading as `CH1 (V)`, `Time [s]` or `Time in ms` taken apart; None where it has no unit of time or voltage."""
+    unit = ""
+    if name.endswith((")", "]")):
+        at = max(name.rfind("("), name.rfind("["))
+        before, unit = name[: max(at, 0)], name[at + 1 : -1] if at >= 0 else ""
+    else:
+        before, _, unit = name.rpartition(" in ")
+    unit = unit.strip().lower()
+    return (before.strip() or name, unit) if unit in TIME_UNITS_NS or unit in VOLTS else None
 
 
 def _names_and_units(head: _Head) -> tuple[list[str], list[str]]:
@@ -150,7 +197,7 @@ def _names_and_units(head: _Head) -> tuple[list[str], list[str]]:
     candidates = [row for row in texts[-2:] if len(row) >= max(head.places) + 1 and not row[0].startswith(";") and row[head.places[0]]]
     # Rows like `Record Length,2500` are settings, not names.
     candidates = [
-        row for row in candidates if not (len(row) == 2 and _NUMBER.fullmatch(row[1]) and not _NUMBER.fullmatch(row[0]) and not _TIME_NAME.match(row[0]))
+        row for row in candidates if not (len(row) == 2 and _NUMBER.fullmatch(row[1]) and not _NUMBER.fullmatch(row[0]) and not _is_time_name(row[0]))
     ]
     if not candidates:
         return names, units
@@ -165,10 +212,9 @@ def _names_and_units(head: _Head) -> tuple[list[str], list[str]]:
             named = candidates[1]
     names = (named + [""] * width)[:width]
     for i, name in enumerate(names):
-        match = re.fullmatch(r"(.*?)\s*[(\[]\s*([^()\[\]]*)\s*[)\]]", name) or re.fullmatch(r"(.*?)\s*\bin ([A-Za-zµμ]+)", name)
-        if match and match[2].lower() in TIME_UNITS_NS.keys() | VOLTS.keys():
-            names[i], units[i] = match[1] or name, match[2].lower()
-        elif re.fullmatch(r"CH[0-9]+V", name):
+        if (parts := _name_and_unit(name)) is not None:
+            names[i], units[i] = parts
+        elif name.startswith("CH") and name.endswith("V") and name[2:-1].isdecimal():
             names[i], units[i] = name[:-1], "v"
         elif not units[i] and name.lower() in TIME_UNITS_NS:
             units[i] = name.lower()
@@ -176,7 +222,7 @@ def _names_and_units(head: _Head) -> tuple[list[str], list[str]]:
 
 
 def _duration_ns(text: str, default: str = "s") -> float:
-    match = re.match(rf"({NUMBER})\s*([A-Za-zµμ]*)", text.replace("s,", "s"))
+    match = _QUANTITY.match(text.replace("s,", "s"))
     if match is None:
         raise ValueError(text)
     return float(match[1].replace(",", ".")) * TIME_UNITS_NS[(match[2] or default).lower()]
@@ -190,24 +236,19 @@ def _increment_ns(head: _Head) -> float | None:
             except (ValueError, KeyError):
                 continue
     for key in ("samplerate", "sample rate"):
-        match = re.match(rf"({NUMBER})\s*([kMG]?[Hh]z)?", head.keys.get(key, ""))
-        if match and float(match[1].replace(",", ".")) > 0:
-            return 1e9 / (float(match[1].replace(",", ".")) * FREQUENCIES[(match[2] or "Hz").lower()])
+        match = _QUANTITY.match(head.keys.get(key, ""))
+        if match and (rate_hz := float(match[1].replace(",", ".")) * FREQUENCIES.get((match[2] or "Hz").lower(), 1.0)) > 0:
+            return 1e9 / rate_hz
     return None
 
 
 def _style(head: _Head, names: list[str]) -> str:
     text = "\n".join(head.separator.join(row) for row in head.rows[: max(head.first, 3)]).lower()
-    for style, pattern in (
-        ("sigrok", r"sigrok"),
-        ("Tektronix", r"tektronix|model,(mso|dpo|mdo|tds|tbs)|record length,.*\n?.*sample interval"),
-        ("Rigol", r"start,increment|x\(ch1\)|tinc|ch[1-4]v\b"),
-        ("Keysight", r"x-axis|xinc:"),
-        ("Saleae", r"time ?\[s\],"),
-        ("PicoScope", r"time,channel a"),
-    ):
-        if re.search(pattern, text):
+    for style, words in _STYLES.items():
+        if any(word in text for word in words):
             return style
+    if "record length," in text and "sample interval" in text:
+        return "Tektronix"
     return "unknown maker" if any(names) else "no header"
 
 
@@ -251,7 +292,7 @@ def find_layout(head_bytes: bytes, *, whole: bool, time_unit: str | None = None,
     time_place: int | None = None
     counted = any("sequence" in unit for unit in units)
     for i in head.places:
-        if _TIME_NAME.match(names[i]):
+        if _is_time_name(names[i]):
             time_place = i
             break
     has_names = any(names[i] for i in head.places)

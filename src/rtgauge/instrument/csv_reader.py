@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rtgauge.errors import InputError
 from rtgauge.instrument.csv_layout import CsvLayout
+from rtgauge.instrument.edge_input import open_edges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -36,7 +37,7 @@ class Samples:
 
 def _blocks(path: Path, skip_lines: int, block_bytes: int, progress: Callable[[int], None] | None) -> Iterator[bytes]:
     """Whole lines, about so many bytes at a time."""
-    with path.open("rb") as file:
+    with open_edges(path) as file:
         for _ in range(skip_lines):
             file.readline()
         rest = b""

@@ -15,6 +15,7 @@ from rtgauge.errors import InputError
 from rtgauge.instrument.csv_layout import HEAD_BYTES, CsvLayout, find_layout
 from rtgauge.instrument.csv_reader import BLOCK_BYTES as CSV_BLOCK_BYTES
 from rtgauge.instrument.csv_reader import read_samples
+from rtgauge.instrument.edge_input import open_edges
 from rtgauge.instrument.edges import Responses
 from rtgauge.instrument.messages import Answer, Edges
 from rtgauge.instrument.threshold import Slicer, Thresholds
@@ -23,6 +24,9 @@ from rtgauge.instrument.vcd import VcdHeader, read_changes, read_header
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+
+_VCD = re.compile(rb"(\xef\xbb\xbf)?\s*+\$(date|version|timescale|comment|scope|var)\b")
 
 
 class EdgeBlock(NamedTuple):
@@ -46,13 +50,10 @@ class EdgeFile:
     @classmethod
     def open(cls, path: Path, *, time_unit: str | None = None, sample_rate_hz: float | None = None) -> EdgeFile:
         """Finds out what is in the file, by its begin. Raises InputError."""
-        try:
-            with path.open("rb") as file:
-                head = file.read(HEAD_BYTES)
-                whole = not file.read(1)
-        except OSError as error:
-            raise InputError(f"{path} cannot be read: {error.strerror}") from error
-        if re.match(rb"(\xef\xbb\xbf)?\s*\$(date|version|timescale|comment|scope|var)\b", head):
+        with open_edges(path) as file:
+            head = file.read(HEAD_BYTES)
+            whole = not file.read(1)
+        if _VCD.match(head):
             header = read_header(path)
             return cls(path, "VCD", [name for name, _ in header.signals], header)
         try:

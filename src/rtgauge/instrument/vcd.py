@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
+from rtgauge.instrument.edge_input import open_edges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -41,15 +42,28 @@ class VcdHeader:
     data_at: int
 
 
+_WORD = re.compile(rb"\S++")
+
+
 def _declarations(head: bytes) -> Iterator[tuple[bytes, list[bytes], int]]:
     """(keyword, words, end) of each `$keyword words $end`."""
-    for match in re.finditer(rb"\$(\w+)\s(.*?)\$end\b", head, re.DOTALL):
-        yield match[1], match[2].split(), match.end()
+    keyword: bytes | None = None
+    words: list[bytes] = []
+    for match in _WORD.finditer(head):
+        word = match[0]
+        if keyword is None:
+            keyword = word[1:] if word.startswith(b"$") and word != b"$end" else None
+            words = []
+        elif word.endswith(b"$end"):  # some write it without a blank before it
+            yield keyword, [*words, word[:-4]] if word != b"$end" else words, match.end()
+            keyword = None
+        else:
+            words.append(word)
 
 
 def read_header(path: Path) -> VcdHeader:
     """Raises InputError where there is none, or one without wires."""
-    with path.open("rb") as file:
+    with open_edges(path) as file:
         head = file.read(HEADER_LIMIT)
     step_ns = Fraction(1)
     scopes: list[str] = []
@@ -128,7 +142,7 @@ def read_changes(
 
 
 def _words(path: Path, begin: int, block_bytes: int, progress: Callable[[int], None] | None) -> Iterator[list[bytes]]:
-    with path.open("rb") as file:
+    with open_edges(path) as file:
         file.seek(begin)
         rest = b""
         while data := file.read(block_bytes):

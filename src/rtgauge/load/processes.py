@@ -28,14 +28,13 @@ class ProcessStat:
 
 def parse_stat(text: str) -> ProcessStat | None:
     """One /proc/PID/stat; None for a text that is none. The name may hold spaces and parentheses."""
-    match = re.fullmatch(r"([0-9]{1,10}) \((.*)\) (\S) (-?[0-9 -]+)\s*", text, re.DOTALL)
-    if match is None:
-        return None
-    rest = match[4].split()
-    if len(rest) < 14 or not all(re.fullmatch(r"-?[0-9]{1,20}", field) for field in rest[:14]):
+    start, _, end = text.rpartition(") ")
+    pid, _, name = start.partition(" (")
+    state, *rest = end.split() or [""]
+    if not re.fullmatch(r"[0-9]{1,10}", pid) or len(state) != 1 or len(rest) < 14 or not all(re.fullmatch(r"-?[0-9]{1,20}", field) for field in rest):
         return None
     # rest[0] is field 4 (ppid); utime, stime, cutime, cstime are fields 14 to 17
-    return ProcessStat(int(match[1]), match[2], int(rest[0]), match[3], sum(int(field) for field in rest[10:14]))
+    return ProcessStat(int(pid), name, int(rest[0]), state, sum(int(field) for field in rest[10:14]))
 
 
 def parse_all(files: Mapping[str, Mapping[str, Any]]) -> dict[int, ProcessStat]:

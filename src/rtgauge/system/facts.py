@@ -72,7 +72,7 @@ def memory(files: Files) -> dict[str, Any]:
 
 def timers(files: Files) -> dict[str, Any]:
     """Resolution of the kernel's timers: 1 ns with high-resolution timers, else a tick. Readable by root only."""
-    match = re.search(r"^\s*\.resolution:\s+([0-9]{1,12}) nsecs$", files.text(TIMER_LIST) or "", re.MULTILINE)
+    match = re.search(r"^[ \t]*\.resolution:[ \t]+([0-9]{1,12}) nsecs$", files.text(TIMER_LIST) or "", re.MULTILINE)
     return {"resolution_ns": known(int(match[1]) if match else None)}
 
 
