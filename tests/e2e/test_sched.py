@@ -7,6 +7,8 @@ import json
 
 import pytest
 
+from tests.support.published import check_published
+
 from .cli import invoke
 
 TABLE_6 = """
@@ -46,6 +48,7 @@ def a_file(tmp_path):
 def test_the_papers_table_6(file, tmp_path):
     done = sched(file(TABLE_6), "--json", "--figure", tmp_path / "fig5.svg")
     assert done.returncode == 0, done.stderr
+    check_published(done.stdout, "sched")
     document = json.loads(done.stdout)
     (cpu,) = document["cpus"]
     assert [task["response_ns"] for task in cpu["tasks"]] == [3_000_000, 8_000_000, 29_000_000]
@@ -94,6 +97,7 @@ def test_random_sets(tmp_path):
     first, again = sched(*arguments, "--figure", tmp_path / "ratio.png"), sched(*arguments)
     assert first.returncode == 0, first.stderr
     assert first.stdout == again.stdout
+    check_published(first.stdout, "sched")
     points = json.loads(first.stdout)["points"]
     assert [point["utilisation"] for point in points] == [0.6, 0.8, 1.0]
     assert points[0]["exact"] == 100

@@ -12,6 +12,7 @@ import pytest
 from rtgauge.explain.analysis.explained_step import explained_steps
 from rtgauge.record.reader import Record
 from tests.e2e.cli import good, invoke, rtgauge
+from tests.support.published import check_published
 from tests.unit.exporters.test_traces import lines_of, slices
 
 
@@ -20,6 +21,7 @@ from tests.unit.exporters.test_traces import lines_of, slices
 def test_a_hog_of_higher_priority_and_page_faults_are_found_and_named(tmp_path: Path) -> None:
     done = rtgauge("selftest", "--kinds", "hog,fault,irqs-off", "--count", 30, "--json", "--out", tmp_path / "records")
     assert done.returncode in {0, 1}, done.stderr
+    check_published(done.stdout, "selftest")
     result = json.loads(done.stdout)
     for row in result["kinds"][:2]:
         assert row["injected"] >= 5

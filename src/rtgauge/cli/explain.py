@@ -25,8 +25,6 @@ def explain(
       rtgauge explain latest --step 01-wakeup-idle
       rtgauge explain latest --json
     """
-    from json import dumps
-
     from rtgauge.cli.console import Console
     from rtgauge.cli.record_argument import open_record
     from rtgauge.errors import InputError
@@ -43,6 +41,6 @@ def explain(
     if not explained:
         raise InputError("no step here is explained: measure with --explain")
     if json:
-        typer.echo(dumps(explained_document(str(opened.path), explained), indent=1))
+        typer.echo(explained_document(str(opened.path), explained).model_dump_json(indent=1))
     else:
         print_latencies(opened, explained, Console())

@@ -67,8 +67,6 @@ def selftest(
     """
     import os
     from contextlib import nullcontext
-    from dataclasses import asdict
-    from json import dumps
 
     from rtgauge.cli.conclusion import settle, status
     from rtgauge.cli.console import Console
@@ -76,6 +74,7 @@ def selftest(
     from rtgauge.cli.progress_display import make_display
     from rtgauge.errors import EXIT_FAILS, EXIT_INTERRUPTED, InputError, MeasureError
     from rtgauge.explain.analysis.selftest import OUTSIDE, self_test
+    from rtgauge.explain.page.document import selftest_document
     from rtgauge.explain.page.presenter import print_self_test
     from rtgauge.lab.stops import stopped_now_and_then
     from rtgauge.load.stall import KINDS, LONGEST_US
@@ -113,7 +112,7 @@ def selftest(
     if result is None and run.state != "interrupted":
         raise MeasureError("nothing could be explained here: the kernel's events cannot be recorded (see the marks: rtgauge show latest)")
     if json:
-        typer.echo(dumps({"record": str(path), "passed": result is not None and result.passed, **({} if result is None else asdict(result))}, indent=1))
+        typer.echo(selftest_document(str(path), result).model_dump_json(indent=1))
     elif result is not None:
         print_self_test(result, Console())
         typer.echo(f"record  {path}")

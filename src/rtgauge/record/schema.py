@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""The JSON Schemas in docs/formats, made from the models: `python -m rtgauge.record.schema docs/formats`."""
+"""The JSON Schemas in docs/formats, made from the models: `python -m rtgauge.record.schema docs/formats`.
+
+Documents of higher layers are imported by name, only here, where their schemas are made."""
 
 from __future__ import annotations
 
+import functools
 import json
+import operator
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +18,15 @@ from pydantic import TypeAdapter
 from rtgauge.record.model import Run, RunDocument, Step
 from rtgauge.record.stream import LINE
 
+DOCUMENTS = {
+    "explain.schema.json": ("what rtgauge explain --json prints", ["rtgauge.explain.page.document:ExplainDocument"]),
+    "selftest.schema.json": ("what rtgauge selftest --json prints", ["rtgauge.explain.page.document:SelfTestDocument"]),
+    "sched.schema.json": (
+        "what rtgauge sched --json prints: SetResult of a file, RatioResult with --random",
+        ["rtgauge.schedulability.analysis.analysis_document:SetResult", "rtgauge.schedulability.analysis.acceptance_ratio:RatioResult"],
+    ),
+}
+"""File name -> title, and the models of which the document is one."""
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -30,16 +44,23 @@ def record_schema() -> dict[str, Any]:
     }
 
 
+def document_schema(title: str, models: list[str]) -> dict[str, Any]:
+    """Schema of a document that is one of these models, each as `module:Name`."""
+    found = [getattr(import_module(module), name) for module, _, name in (model.partition(":") for model in models)]
+    # as the document is printed: what has a default is always there
+    schema = TypeAdapter(functools.reduce(operator.or_, found)).json_schema(mode="serialization")
+    return {"$schema": DIALECT, **schema, "title": title}
+
+
 def schemas() -> dict[str, str]:
     """File name -> content, as committed."""
-    return {
-        name: json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
-        for name, schema in (("stream.schema.json", stream_schema()), ("record.schema.json", record_schema()))
-    }
+    made = {"stream.schema.json": stream_schema(), "record.schema.json": record_schema()}
+    made |= {name: document_schema(title, models) for name, (title, models) in DOCUMENTS.items()}
+    return {name: json.dumps(schema, indent=1, ensure_ascii=False) + "\n" for name, schema in made.items()}
 
 
 def main() -> None:
-    """Write both files to the folder given on the command line."""
+    """Write all files to the folder given on the command line."""
     if len(sys.argv) != 2:
         raise SystemExit("usage: python -m rtgauge.record.schema DIR")
     for name, text in schemas().items():

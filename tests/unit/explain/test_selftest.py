@@ -18,6 +18,7 @@ from rich.console import Console
 from rtgauge.errors import InputError
 from rtgauge.explain.analysis.attribution import Explanation, Kind, explain
 from rtgauge.explain.analysis.selftest import Injected, SelfTest, injected_stalls, judge_stall, self_test
+from rtgauge.explain.page.document import selftest_document
 from rtgauge.explain.page.presenter import print_self_test
 from rtgauge.explain.page.selftest_table import verdict_words
 from rtgauge.explain.trace.formats import Symbols
@@ -28,6 +29,7 @@ from rtgauge.record.files import checksum
 from rtgauge.record.reader import Record
 from rtgauge.report.page import html
 from tests.support.explained import add_moments, moment_document, real_formats
+from tests.support.published import check_published
 from tests.support.records import Shape, write_record
 from tests.unit.explain.made_events import LOWER, MEASURED, RELEASE, Story
 
@@ -104,6 +106,8 @@ def test_the_matrix_over_a_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert isinstance(text, io.StringIO)
     assert "The explanations are not right: of 2 injected stalls 1 were found and 1 named rightly (50%)" in text.getvalue()
     assert "Self test" in html(record)
+    check_published(selftest_document(str(record.path), result).model_dump_json(), "selftest")
+    check_published(selftest_document(str(record.path), None).model_dump_json(), "selftest")
 
 
 def test_stalls_from_outside_are_in_a_file_of_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

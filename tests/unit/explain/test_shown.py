@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rich.console import Console
 
+from rtgauge.cli.explain import explain
 from rtgauge.errors import InputError, RecordError
 from rtgauge.explain.analysis.explained_step import explained_steps
 from rtgauge.explain.analysis.spikes import step_words
@@ -26,6 +27,7 @@ from rtgauge.report.terminal import print_summary
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.run_verdict import judge_run
 from tests.support.explained import add_moments, moment_document, real_formats, real_moment
+from tests.support.published import check_published
 from tests.support.records import Shape, write_record
 from tests.unit.explain.made_events import LOWER, MEASURED, Story
 from tests.unit.exporters.test_traces import lines_of, slices
@@ -84,7 +86,7 @@ def test_the_page_has_the_ranking_the_parts_and_the_figure(path: Path) -> None:
 def test_every_latency_is_told_in_words_and_for_programs(path: Path) -> None:
     record = Record.open(path)
     steps = explained_steps(record)
-    document = json.loads(json.dumps(explained_document(str(path), steps)))
+    document = json.loads(explained_document(str(path), steps).model_dump_json())
     assert [len(step["latencies"]) for step in document["steps"]] == [1, 3]
     for step in document["steps"]:
         for latency in step["latencies"]:
@@ -97,6 +99,13 @@ def test_every_latency_is_told_in_words_and_for_programs(path: Path) -> None:
     assert isinstance(text, io.StringIO)
     lines = [line.strip() for line in text.getvalue().splitlines()]
     assert [line.split()[0] for line in lines if " us on CPU " in line] == ["2,444.631", "212.125", "120.250", "80.500"]
+
+
+def test_the_document_is_as_published(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    explain(path, json=True)
+    text = capsys.readouterr().out
+    assert json.loads(text)["steps"][1]["latencies"]
+    check_published(text, "explain")
 
 
 def test_a_failure_is_mended_at_what_took_most_of_the_time(path: Path) -> None:
