@@ -6,11 +6,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, validate
 
 FORMATS = Path(__file__).parents[2] / "docs" / "formats"
 
 
 def check_published(text: str, name: str) -> None:
     """Raises ValidationError where the JSON `text` is not as docs/formats/NAME.schema.json has it."""
-    Draft202012Validator(json.loads((FORMATS / f"{name}.schema.json").read_text(encoding="utf-8"))).validate(json.loads(text))
+    validate(json.loads(text), json.loads((FORMATS / f"{name}.schema.json").read_text(encoding="utf-8")), cls=Draft202012Validator)

@@ -5,15 +5,14 @@ Documents of higher layers are imported by name, only here, where their schemas 
 
 from __future__ import annotations
 
-import functools
 import json
-import operator
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
+from pydantic.json_schema import models_json_schema
 
 from rtgauge.record.model import Run, RunDocument, Step
 from rtgauge.record.stream import LINE
@@ -46,9 +45,11 @@ def record_schema() -> dict[str, Any]:
 
 def document_schema(title: str, models: list[str]) -> dict[str, Any]:
     """Schema of a document that is one of these models, each as `module:Name`."""
-    found = [getattr(import_module(module), name) for module, _, name in (model.partition(":") for model in models)]
+    found = [cast("type[BaseModel]", getattr(import_module(module), name)) for module, _, name in (model.partition(":") for model in models)]
     # as the document is printed: what has a default is always there
-    schema = TypeAdapter(functools.reduce(operator.or_, found)).json_schema(mode="serialization")
+    references, shared = models_json_schema([(model, "serialization") for model in found], ref_template="#/$defs/{model}")
+    each = [references[model, "serialization"] for model in found]
+    schema: dict[str, Any] = {**(each[0] if len(each) == 1 else {"anyOf": each}), **shared}
     return {"$schema": DIALECT, **schema, "title": title}
 
 
