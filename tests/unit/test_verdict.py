@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtgauge.errors import RecordError
-from rtgauge.record.model import Severity, VerdictWord
+from rtgauge.record.model import LeftOut, Severity, VerdictWord
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
 from rtgauge.verdict.decision import LEAST_FOR_EVERY, judge
@@ -257,6 +257,48 @@ def test_a_cpu_that_no_step_could_measure_is_named(tmp_path):
     one.cpus_not_measured = [{"cpu": cpu, "reason": reason} for cpu, reason in enumerate(["offline", "not-asked", "cpuset", "affinity", "cpuset"])]
     whole = judge_run(parse_requirement(HARD), make(tmp_path, (one, windows)))[0]
     assert whole.reason.endswith("; not measured: CPU 3 (forbidden by the affinity, as taskset sets it); CPU 2,4 (a cpuset forbids it)")
+
+
+NETWORK = LeftOut(what="load network", reason="iperf3 is not installed", remedy="apt-get install iperf3")
+
+
+def test_a_run_that_left_a_load_out_cannot_tell_where_the_rest_holds(tmp_path):
+    record = make(tmp_path, *steps_of(60_000, 120_000))
+    record.run.left_out = [NETWORK]
+    verdicts = judge_run(parse_requirement(HARD), record)
+    assert verdicts[0].word == VerdictWord.CANNOT_TELL
+    assert verdicts[0].reason.startswith("load network was not there (iperf3 is not installed); without it: all 2 loads hold; nearest to the bound: ")
+    assert verdicts[0].next == "apt-get install iperf3; or judge without it: --allow-left-out"
+    assert exit_status(verdicts, record.steps) == 4
+    marginal = make(tmp_path / "marginal", *steps_of(60_000, 190_000))
+    marginal.run.left_out = [NETWORK]
+    assert judge_run(parse_requirement(HARD), marginal)[0].word == VerdictWord.CANNOT_TELL
+
+
+def test_what_was_left_out_may_be_allowed_and_is_said_all_the_same(tmp_path):
+    record = make(tmp_path, *steps_of(60_000, 120_000))
+    record.run.left_out, record.run.allow_left_out = [NETWORK], True
+    verdicts = judge_run(parse_requirement(HARD), record)
+    assert verdicts[0].word == VerdictWord.HOLDS
+    assert verdicts[0].reason.endswith("; load network was not there (iperf3 is not installed)")
+    assert exit_status(verdicts, record.steps) == 0
+
+
+def test_what_fails_fails_whatever_was_left_out(tmp_path):
+    record = make(tmp_path, *steps_of(60_000, 300_000))
+    record.run.left_out = [NETWORK]
+    whole = judge_run(parse_requirement(HARD), record)[0]
+    assert whole.word == VerdictWord.FAILS
+    assert whole.reason.endswith("; load network was not there (iperf3 is not installed)")
+
+
+def test_a_run_that_did_not_come_to_its_end_cannot_tell_where_its_steps_hold(tmp_path):
+    record = make(tmp_path, *steps_of(60_000, 120_000))
+    record.run.state = "interrupted"
+    record.run.planned = [*(known.key for known in record.steps), record.steps[0].key.model_copy(update={"load": "memory"})]
+    whole = judge_run(parse_requirement(HARD), record)[0]
+    assert whole.word == VerdictWord.CANNOT_TELL
+    assert whole.reason.startswith("the run is interrupted: 2 of 3 planned steps finished; without it: ")
 
 
 def test_advice_does_not_repeat_what_the_run_did(tmp_path):

@@ -39,8 +39,16 @@ def settle(path: Path, run: Run) -> tuple[Record, RtgaugeError | None]:
     return record, _draw(record, writer) if record.steps else None
 
 
-def judged(record: Record, require: str | None) -> Record:
-    """The record with the verdicts on another requirement, or as it is without one. Raises InputError for what is no requirement."""
+def judged(record: Record, require: str | None, *, allow_left_out: bool = False) -> Record:
+    """The record with the verdicts on another requirement, or as it is without one. Raises InputError for what is no requirement.
+
+    `allow_left_out`: by `require`, or the record's own requirement, although something was left out.
+    """
+    if allow_left_out:
+        record.run.allow_left_out = True
+        require = require if require is not None else record.run.requirement
+        if require is None:
+            raise InputError("--allow-left-out: this record has no requirement; give one with --require")
     if require is not None:
         from rtgauge.verdict.requirement import parse_requirement
         from rtgauge.verdict.run_verdict import judge_run

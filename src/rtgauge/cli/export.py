@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from rtgauge.cli.options import AllowLeftOut, Require
+
 
 def export(
     record: Annotated[Path, typer.Argument(metavar="RECORD", help="A record's folder.")],
@@ -24,6 +26,8 @@ def export(
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="File to write; default: standard output (not for parquet and trace.dat).")
     ] = None,
     step: Annotated[str | None, typer.Option("--step", metavar="ID", help="Only this step, e.g. 01-wakeup-idle.")] = None,
+    require: Require = None,
+    allow_left_out: AllowLeftOut = False,
     windows: Annotated[bool, typer.Option("--windows", help="Export the windows with their histograms (parquet only).")] = False,
 ) -> None:
     """Export the statistics of a record for other tools.
@@ -38,19 +42,24 @@ def export(
       rtgauge export RECORD > statistics.csv
       rtgauge export RECORD --format json
       rtgauge export RECORD --format junit -o rtgauge.xml
+      rtgauge export latest --format tap --require "latency<=200us"
       rtgauge export RECORD --format cyclictest --step 01-wakeup-idle
       rtgauge export RECORD --format parquet --windows -o windows.parquet
       rtgauge export RECORD --format trace.dat --step 01-wakeup-idle -o trace.dat
+
+    Exit status: 0; with --require or --allow-left-out that of rtgauge run.
     """
+    from rtgauge.cli.conclusion import judged
     from rtgauge.cli.record_argument import open_record
     from rtgauge.errors import InputError
     from rtgauge.exporters.record_export import FORMATS
     from rtgauge.exporters.record_export import export as write
     from rtgauge.suggest import nearest
+    from rtgauge.verdict.worst import exit_status
 
     if form not in FORMATS:
         raise InputError(f"unknown format '{form}'{nearest(form, FORMATS)}")
-    source = open_record(record)
+    source = judged(open_record(record), require, allow_left_out=allow_left_out)
     if step is not None:
         names = [known.id for known in source.steps]
         if step not in names:
@@ -59,3 +68,6 @@ def export(
     text = write(source, form, out, windows=windows)
     if text is not None:
         typer.echo(text, nl=False)
+    if require is not None or allow_left_out:
+        verdicts = source.run.verdicts if step is None else [verdict for verdict in source.run.verdicts if verdict.step == step]
+        raise typer.Exit(exit_status(verdicts, source.steps))

@@ -9,12 +9,13 @@ from typing import Annotated
 
 import typer
 
-from rtgauge.cli.options import Fraction, Marker, RecordArgument, Require
+from rtgauge.cli.options import AllowLeftOut, Fraction, Marker, RecordArgument, Require
 
 
 def report(
     record: RecordArgument,
     require: Require = None,
+    allow_left_out: AllowLeftOut = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE.html", help="Page to write; default: report.html in the record.")] = None,
     figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write every figure as PNG, SVG and PDF to this folder.")] = None,
     fraction: Fraction = "0.5",
@@ -33,12 +34,12 @@ def report(
     """
     gc.disable()  # a page leaves few cycles behind, and looking for them takes a seventh of its time
     try:
-        _write(record, require, out, figures, fraction, marker)
+        _write(record, require, out, figures, fraction, marker, allow_left_out=allow_left_out)
     finally:
         gc.enable()
 
 
-def _write(record: Path, require: str | None, out: Path | None, figures: Path | None, fraction: str, marker: list[str] | None) -> None:
+def _write(record: Path, require: str | None, out: Path | None, figures: Path | None, fraction: str, marker: list[str] | None, *, allow_left_out: bool) -> None:
     from rtgauge.cli.conclusion import judged
     from rtgauge.cli.console import Console
     from rtgauge.cli.options import timing
@@ -48,7 +49,7 @@ def _write(record: Path, require: str | None, out: Path | None, figures: Path | 
     from rtgauge.report.terminal import print_conclusion
 
     timing_options = timing(fraction, marker)
-    opened = judged(open_record(record), require)
+    opened = judged(open_record(record), require, allow_left_out=allow_left_out)
     page = out if out is not None else opened.path / "report.html"
     drawn = Drawn.of(opened, timing_options)
     render(opened, page, drawn=drawn)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from rtgauge.cli.live import Live, LiveAt, listening, where_live
-from rtgauge.cli.options import WaitForLock
+from rtgauge.cli.options import AllowLeftOut, WaitForLock
 
 DIRECT = ("cpu", "interval", "policy", "priority", "explain")
 """Parameters of the probes that are options of their own; others are given with --set."""
@@ -33,6 +33,7 @@ def _overrides(
     repeats: int | None,
     seed: int | None,
     require: str | None,
+    allow_left_out: bool,
     cross_check: str | None,
     settings: list[str],
     direct: Mapping[str, str | int | None],
@@ -68,6 +69,7 @@ def _overrides(
         repeats=repeats,
         seed=seed,
         require=require,
+        allow_left_out=allow_left_out,
         cross_check=cross_check,
         controller=controller,
         raised=raised,
@@ -143,6 +145,7 @@ def run(
         typer.Option(metavar="HOW", help="settings: change the running machine (default); boot: reboot the lab guest for each deployment."),
     ] = None,
     require: Annotated[str | None, typer.Option(metavar="TEXT", help='Requirement to check, e.g. "period=1ms latency<=200us hardness=100%".')] = None,
+    allow_left_out: AllowLeftOut = False,
     cross_check: Annotated[
         str | None,
         typer.Option(
@@ -226,7 +229,7 @@ def run(
       1    the requirement fails
       2    wrong input
       3    could not measure, or the measurement is invalid
-      4    marginal, or cannot tell
+      4    marginal, or cannot tell; also if a load or a step was left out
       130  interrupted
     """
     from rtgauge.cli.conclusion import finish
@@ -252,6 +255,7 @@ def run(
         repeats=repeats,
         seed=seed,
         require=require,
+        allow_left_out=allow_left_out,
         cross_check=cross_check,
         settings=settings or [],
         direct=direct,
@@ -278,6 +282,7 @@ def run(
                 "--set": settings,
                 "--seed": seed,
                 "--controller": controller or None,
+                "--allow-left-out": allow_left_out or None,
                 "--raise": raised,
             }
         )

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from rtgauge.cli.options import Json, RecordArgument, Require
+from rtgauge.cli.options import AllowLeftOut, Json, RecordArgument, Require
 
 
-def show(record: RecordArgument, require: Require = None, json: Json = False) -> None:
+def show(record: RecordArgument, require: Require = None, allow_left_out: AllowLeftOut = False, json: Json = False) -> None:
     """Print the summary of a record, or check it against a requirement.
 
     \b
@@ -20,7 +20,7 @@ def show(record: RecordArgument, require: Require = None, json: Json = False) ->
       rtgauge show 2026-11-21T10-03-22Z-pc-quick-7f3a
       rtgauge show latest --require "latency<=200us"
 
-    Exit status: 0; with --require that of rtgauge run.
+    Exit status: 0; with --require or --allow-left-out that of rtgauge run.
     """
     from rtgauge.cli.conclusion import document, judged
     from rtgauge.cli.console import Console
@@ -28,12 +28,12 @@ def show(record: RecordArgument, require: Require = None, json: Json = False) ->
     from rtgauge.report.terminal import print_summary
     from rtgauge.verdict.worst import exit_status
 
-    opened = judged(open_record(record), require)
+    opened = judged(open_record(record), require, allow_left_out=allow_left_out)
     if json:
         typer.echo(document(opened).model_dump_json(indent=1))
     else:
         print_summary(opened, Console())
-    if require is not None:
+    if require is not None or allow_left_out:
         raise typer.Exit(exit_status(opened.run.verdicts, opened.steps))
 
 

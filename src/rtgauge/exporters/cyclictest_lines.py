@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rtgauge.errors import InputError
-from rtgauge.exporters.step_figures import failure_of, step_name
+from rtgauge.exporters.step_figures import failure_of, run_checks, step_name
 from rtgauge.record.files import clean_name
 from rtgauge.record.histogram import lower_ns
 
@@ -72,7 +72,9 @@ def cyclictest(record: Record) -> bytes:
 
 
 def lava(record: Record) -> bytes:
-    """LAVA's lines; with several steps their names begin with the step's. A step that fails its requirement fails in its maxima."""
+    """LAVA's lines; with several steps their names begin with the step's. A step that does not pass its requirement fails in its maxima.
+
+    What the whole run has to pass has lines of its own."""
     steps = _wakeups(record)
     lines: list[str] = []
     for step, threads in steps:
@@ -83,4 +85,6 @@ def lava(record: Record) -> bytes:
                 if value is not None:
                     lines.append(f"{prefix}t{number}-{name}-latency {result if name == 'max' else 'pass'} {value / 1000:.3f} us")
             lines.append(f"{prefix}t{number}-missed {'pass' if not series.missed else result} {series.missed} activations")
+    for number, check in enumerate(run_checks(record)):
+        lines.append(f"run-{number}-{clean_name(check.name)} {'fail' if check.failure is not None else 'pass' if check.skipped is None else 'skip'} 1 checks")
     return ("\n".join(lines) + "\n").encode()

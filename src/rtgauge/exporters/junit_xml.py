@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""JUnit XML: a case a step. It fails where its requirement fails or a mark makes it invalid; what was left out or cannot be judged is skipped."""
+"""JUnit XML: a case a step, and one each for the requirement and what was left out: all pass where the run exits with 0 (run_checks)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rtgauge.escape import one_line
-from rtgauge.exporters.step_figures import failure_of, microseconds, series_name, shown_series, step_name, undecided
+from rtgauge.exporters.step_figures import failure_of, microseconds, not_judged, run_checks, series_name, shown_series, step_name
 
 if TYPE_CHECKING:
     from rtgauge.record.model import Step
@@ -27,7 +27,7 @@ def junit(record: Record) -> bytes:
     cases: list[ET.Element] = []
     for step in record.steps:
         case = ET.Element("testcase", classname=f"rtgauge.{one_line(step.key.probe)}", name=f"{step.id}: {step_name(step)}", time=f"{_seconds(step):.3f}")
-        failure, unknown = failure_of(record, step), undecided(record, step)
+        failure, unknown = failure_of(record, step), not_judged(record, step)
         if failure is not None:
             ET.SubElement(case, "failure", message=failure, type="requirement")
         elif unknown is not None:
@@ -40,9 +40,12 @@ def junit(record: Record) -> bytes:
         lines += [f"{mark.severity.value}: {one_line(mark.name)}: {one_line(mark.detail)}" for mark in step.marks]
         ET.SubElement(case, "system-out").text = "\n".join(lines)
         cases.append(case)
-    for item in record.run.left_out:
-        case = ET.Element("testcase", classname="rtgauge", name=one_line(item.what), time="0")
-        ET.SubElement(case, "skipped", message=one_line(item.reason))
+    for check in run_checks(record):
+        case = ET.Element("testcase", classname="rtgauge", name=check.name, time="0")
+        if check.failure is not None:
+            ET.SubElement(case, "failure", message=check.failure, type="requirement")
+        elif check.skipped is not None:
+            ET.SubElement(case, "skipped", message=check.skipped)
         cases.append(case)
     failed, skipped = (sum(case.find(tag) is not None for case in cases) for tag in ("failure", "skipped"))
     suites = ET.Element("testsuites")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A report for KCIDB (kernel CI's database): a test for each figure of each step, with its number in seconds, and one for the step's verdict.
+"""A report for KCIDB (kernel CI's database): a test for each figure of each step, with its number in seconds, and one for each verdict and what was left out.
 
 The origin is `rtgauge`, the build the kernel's release: who submits it puts their own in place of them."""
 
@@ -9,7 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any, cast
 
 from rtgauge.escape import one_line
-from rtgauge.exporters.step_figures import failure_of, series_name, shown_series, step_name, verdict_of
+from rtgauge.exporters.step_figures import failure_of, run_checks, series_name, shown_series, step_name, verdict_of
 from rtgauge.record.files import clean_name
 
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ def kcidb(record: Record) -> bytes:
         path = f"rtgauge.{clean_name(step.key.probe)}.{clean_name(step.key.load)}".replace(" ", "-")
         about = {"build_id": _build(record, step), "origin": ORIGIN, "start_time": step.started, "comment": step_name(step)}
         misc = {"deployment": one_line(step.key.deployment), "marks": [one_line(f"{mark.severity.value}: {mark.name}: {mark.detail}") for mark in step.marks]}
-        verdict = verdict_of(record, step)
-        status = "DONE" if verdict is None else "FAIL" if failure_of(record, step) is not None else "PASS"
+        status = "FAIL" if failure_of(record, step) is not None else "DONE" if verdict_of(record, step) is None else "PASS"
         tests.append({**about, "id": f"{ORIGIN}:{record.run.id}/{step.id}", "path": path, "status": status, "misc": misc})
         for series in shown_series(step):
             for figure in FIGURES:
@@ -55,4 +54,16 @@ def kcidb(record: Record) -> bytes:
                         "misc": {"series": series_name(series), "count": series.count, "missed": series.missed, **bound},
                     }
                 )
+    for number, check in enumerate(run_checks(record) if record.steps else []):
+        tests.append(
+            {
+                "build_id": _build(record, record.steps[0]),
+                "origin": ORIGIN,
+                "id": f"{ORIGIN}:{record.run.id}/run/{number}",
+                "path": "rtgauge.run",
+                "status": "FAIL" if check.failure is not None else "SKIP" if check.skipped is not None else "PASS",
+                "comment": check.name,
+                "misc": {"reason": check.failure or check.skipped or ""},
+            }
+        )
     return (json.dumps({"version": VERSION, "tests": tests}, indent=1) + "\n").encode()

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rtgauge.escape import one_line
-from rtgauge.exporters.step_figures import QUANTILES, failure_of, shown_series, verdict_of
+from rtgauge.exporters.step_figures import QUANTILES, failure_of, run_checks, shown_series, verdict_of
 
 if TYPE_CHECKING:
     from rtgauge.record.model import SeriesSummary, Step
@@ -21,7 +21,9 @@ FAMILIES = {
     "rtgauge_max_seconds": "Largest measured time.",
     "rtgauge_samples": "Measured activations.",
     "rtgauge_missed": "Missed activations.",
-    "rtgauge_passes": "1 if the step passes its requirement, 0 if it does not.",
+    "rtgauge_passes": "1 if the step passes its requirement, 0 if it does not: fails, marginal, cannot tell, or invalid.",
+    "rtgauge_run_passes": "1 if the whole run passes, 0 if it exits with another status than 0.",
+    "rtgauge_left_out": "Loads and steps of the plan that could not be measured.",
     "rtgauge_step_end_timestamp_seconds": "When the step ended.",
 }
 
@@ -65,12 +67,16 @@ def openmetrics(record: Record) -> bytes:
                     add(family, labels | bound(field), value / 1e9)
             add("rtgauge_samples", labels, series.count)
             add("rtgauge_missed", labels, series.missed)
-        if verdict_of(record, step) is not None:
+        if verdict_of(record, step) is not None or failure_of(record, step) is not None:
             add("rtgauge_passes", about, int(failure_of(record, step) is None))
         try:
             add("rtgauge_step_end_timestamp_seconds", about, datetime.fromisoformat(step.ended).timestamp())
         except (ValueError, OverflowError):
             continue
+    about = {"record": record.run.id}
+    failures = [failure_of(record, step) for step in record.steps] + [check.failure for check in run_checks(record)]
+    add("rtgauge_run_passes", about, int(not any(failures)))
+    add("rtgauge_left_out", about, len(record.run.left_out))
     lines: list[str] = []
     for family, help_text in FAMILIES.items():
         if samples[family]:

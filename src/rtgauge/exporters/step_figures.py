@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rtgauge.escape import one_line
@@ -38,18 +39,50 @@ def verdict_of(record: Record, step: Step) -> Verdict | None:
 
 
 def failure_of(record: Record, step: Step) -> str | None:
-    """Why a step does not pass: its verdict, or a mark that makes it invalid; None where it passes."""
+    """Why a step does not pass: a verdict other than "holds", or a mark that makes it invalid; None where it passes, or was not judged."""
     verdict = verdict_of(record, step)
-    if verdict is not None and verdict.word is VerdictWord.FAILS:
-        return one_line(f"{verdict.requirement}: {verdict.reason}")
+    if verdict is not None and verdict.word is not VerdictWord.HOLDS:
+        return one_line(f"{verdict.word.value}: {verdict.requirement}: {verdict.reason}")
     invalid = [mark for mark in step.marks if mark.severity is Severity.INVALID]
     return one_line("; ".join(f"{mark.name}: {mark.detail}" for mark in invalid)) if invalid else None
 
 
-def undecided(record: Record, step: Step) -> str | None:
-    """Why a requirement could not be judged; None where it could, or where there is none."""
-    verdict = verdict_of(record, step)
-    return one_line(f"{verdict.requirement}: {verdict.reason}") if verdict is not None and verdict.word is VerdictWord.CANNOT_TELL else None
+def not_judged(record: Record, step: Step) -> str | None:
+    """Why nothing is said of a step although there is a requirement: it is about something else; None where the step was judged, or nothing was required."""
+    if not record.run.verdicts or verdict_of(record, step) is not None or failure_of(record, step) is not None:
+        return None
+    return one_line(f"{record.run.verdicts[0].requirement} is not about what this step measured")
+
+
+@dataclass(frozen=True)
+class RunCheck:
+    """What a whole run has to pass beside its steps. `failure`: why it does not; `skipped`: why it was not done, where nothing was required."""
+
+    name: str
+    failure: str | None = None
+    skipped: str | None = None
+
+
+def run_checks(record: Record) -> list[RunCheck]:
+    """The requirement on the whole run, what was left out, and whether the run came to its end: with the steps they all pass where the run exits with 0.
+
+    What was left out fails where there is a requirement that does not allow it: else it is skipped. None where only some of the run's steps are exported.
+    """
+    run = record.run
+    if len(record.steps) < len(run.steps):
+        return []
+    whole = next((verdict for verdict in run.verdicts if verdict.step is None), None)
+    checks: list[RunCheck] = []
+    if whole is not None:
+        failure = None if whole.word is VerdictWord.HOLDS else one_line(f"{whole.word.value}: {whole.reason}")
+        checks.append(RunCheck(one_line(f"requirement {whole.requirement}"), failure))
+    needed = whole is not None and not run.allow_left_out
+    for item in run.left_out:
+        reason = one_line(f"left out: {item.reason}")
+        checks.append(RunCheck(one_line(item.what), reason if needed else None, None if needed else reason))
+    if run.state != "complete":
+        checks.append(RunCheck("the run is complete", f"{run.state}: {len(run.steps)} of {len(run.planned)} planned steps finished"))
+    return checks
 
 
 def microseconds(ns: float | None) -> str:

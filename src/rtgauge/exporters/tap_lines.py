@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The Test Anything Protocol, version 13: a test a step; what cannot be judged or was left out is skipped."""
+"""The Test Anything Protocol, version 13: a test a step, and one each for the requirement and what was left out: all pass where the run exits with 0."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 from rtgauge.escape import one_line
-from rtgauge.exporters.step_figures import failure_of, microseconds, series_name, shown_series, step_name, undecided
+from rtgauge.exporters.step_figures import failure_of, microseconds, not_judged, run_checks, series_name, shown_series, step_name
 
 if TYPE_CHECKING:
     from rtgauge.record.reader import Record
@@ -20,10 +20,11 @@ def _text(text: str) -> str:
 
 def tap(record: Record) -> bytes:
     """The lines. Figures are YAML blocks below each test (of JSON values, which YAML includes)."""
-    lines = ["TAP version 13", f"1..{len(record.steps) + len(record.run.left_out)}"]
+    checks = run_checks(record)
+    lines = ["TAP version 13", f"1..{len(record.steps) + len(checks)}"]
     number = 0
     for number, step in enumerate(record.steps, start=1):
-        failure, unknown = failure_of(record, step), undecided(record, step)
+        failure, unknown = failure_of(record, step), not_judged(record, step)
         result = "not ok" if failure is not None else "ok"
         directive = f" # SKIP {_text(unknown)}" if unknown is not None and failure is None else ""
         lines += [f"{result} {number} - {_text(step.id)}: {_text(step_name(step))}{directive}", "  ---"]
@@ -35,5 +36,9 @@ def tap(record: Record) -> bytes:
         ]
         lines += [f"  {json.dumps(one_line(mark.name))}: {json.dumps(one_line(mark.detail))}" for mark in {mark.name: mark for mark in step.marks}.values()]
         lines.append("  ...")
-    lines += [f"ok {at} - {_text(item.what)} # SKIP {_text(item.reason)}" for at, item in enumerate(record.run.left_out, start=number + 1)]
+    for at, check in enumerate(checks, start=number + 1):
+        directive = f" # SKIP {_text(check.skipped)}" if check.skipped is not None else ""
+        lines.append(f"{'ok' if check.failure is None else 'not ok'} {at} - {_text(check.name)}{directive}")
+        if check.failure is not None:
+            lines += ["  ---", f"  message: {json.dumps(check.failure)}", "  ..."]
     return ("\n".join(lines) + "\n").encode()

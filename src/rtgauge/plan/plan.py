@@ -46,6 +46,7 @@ class Overrides:
     repeats: int | None = None
     seed: int | None = None
     require: str | None = None
+    allow_left_out: bool = False
     cross_check: str | None = None
     controller: bool = False
     raised: list[str] = field(default_factory=list[str])
@@ -69,6 +70,8 @@ class Plan:
     written: dict[str, Any]
     by_boot: bool = False
     """The deployments are brought about by booting."""
+    allow_left_out: bool = False
+    """The requirement may hold although a load or a step could not be measured."""
 
 
 def presets() -> dict[str, str]:
@@ -307,4 +310,5 @@ def make_plan(written: dict[str, Any], source_name: str, overrides: Overrides) -
         steps=_with_cross_checks(list(unique.values()), tool),
         written=written,
         by_boot=by_boot,
+        allow_left_out=overrides.allow_left_out or plan.allow_left_out,
     )

@@ -26,6 +26,9 @@ class PlanFile(BaseModel):
     seed: int | None = Field(default=None, ge=0, lt=2**63)
     targets: list[str] = Field(default_factory=lambda: ["local"], min_length=1, max_length=100, description="machines to measure, one after the other")
     require: str | None = None
+    allow_left_out: bool = Field(
+        default=False, alias="allow-left-out", description="whether the requirement may hold although a load or a step could not be measured"
+    )
     cross_check: CrossCheckTool | None = Field(default=None, alias="cross-check")
     load_warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(default=1_500_000_000, alias="load-warm-up")
     controller: bool = Field(default=False, description="the controller at FIFO 10, other real-time threads capped at 80, IRQ threads of `raise` at 99")

@@ -452,6 +452,7 @@ class Run(Model):
     steps: list[str] = Field(default_factory=list[str], description="ids of the finished steps, in the order they were measured")
     planned: list[StepKey] = Field(default_factory=list[StepKey], description="every step of the plan, in the order chosen")
     left_out: list[LeftOut] = Field(default_factory=list[LeftOut])
+    allow_left_out: bool = Field(default=False, description="whether the requirement may hold although something was left out")
     marks: list[Mark] = Field(default_factory=list[Mark])
 
 

@@ -114,6 +114,7 @@ def new_run(plan: Plan, options: RunOptions, record: str) -> Run:
         targets=all_targets(plan),
         seed=plan.seed,
         requirement=plan.require,
+        allow_left_out=plan.allow_left_out,
         planned=list(plan.steps),
     )
 
@@ -132,6 +133,7 @@ def plan_of(run: Run) -> Plan:
         steps=run.planned,
         written=run.plan,
         by_boot=run.plan.get("deployments-by") == "boot",
+        allow_left_out=run.allow_left_out,
     )
 
 

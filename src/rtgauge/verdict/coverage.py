@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""What the steps of a run cover: what differs between them, and which CPUs none of them measured."""
+"""What the steps of a run cover: what differs between them, which CPUs none of them measured, and what of the plan was left out."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rtgauge.units import format_cpu_list
+from rtgauge.units import format_cpu_list, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.record.model import Step, StepKey
+    from rtgauge.record.model import Run, Step, StepKey
 
 FORBIDDEN = {"cpuset": "a cpuset forbids it", "affinity": "forbidden by the affinity, as taskset sets it", "not-allowed": "a cpuset or the affinity forbids it"}
 """The engine's reasons for a CPU that should have been measured (docs/formats/stream.md). An offline one, or one that was not named, is no gap."""
@@ -39,3 +39,11 @@ def cpus_left_out(steps: Sequence[Step]) -> list[str]:
             if reason in FORBIDDEN and isinstance(cpu, int):
                 reasons.setdefault(reason, set()).add(cpu)
     return [f"CPU {format_cpu_list(sorted(cpus))} ({FORBIDDEN[reason]})" for reason, cpus in sorted(reasons.items())]
+
+
+def left_out_of(run: Run) -> list[str]:
+    """What of its plan a run did not measure, and why: "load network was not there (iperf3 is not installed)"."""
+    missing = [f"{item.what} was {'not there' if item.what.startswith('load ') else 'left out'} ({item.reason})" for item in run.left_out]
+    if run.state != "complete" and len(run.steps) < len(run.planned):
+        missing.append(f"the run is {run.state}: {len(run.steps)} of {plural(len(run.planned), 'planned step')} finished")
+    return missing

@@ -10,7 +10,7 @@ from rtgauge.probe.registry import PROBES, preset_of
 from rtgauge.record.model import Severity, Step, Verdict, VerdictWord
 from rtgauge.record.moments import MOMENTS
 from rtgauge.units import format_count, format_duration, format_share, format_time
-from rtgauge.verdict.coverage import condition_of, cpus_left_out, noun_of
+from rtgauge.verdict.coverage import condition_of, cpus_left_out, left_out_of, noun_of
 from rtgauge.verdict.decision import interval_remark, judge
 from rtgauge.verdict.next_step import Done
 from rtgauge.verdict.requirement import Requirement, format_percent
@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rtgauge.explain.analysis.culprits import RankedCulprit
+    from rtgauge.record.model import Run
     from rtgauge.record.reader import Record
 
+MOST_LEFT_OUT = 3
+"""So many things that were left out are named."""
 _OTHERS = {VerdictWord.HOLDS: "hold", VerdictWord.MARGINAL: "marginal", VerdictWord.CANNOT_TELL: "cannot tell"}
 SHARE_METRICS = {"latency": "late", "response": "late"}
 """What an activation is that breaks the bound on these metrics; of another one it is beyond its bound."""
@@ -113,6 +116,7 @@ def _culprit(record: Record, step: Step) -> RankedCulprit | None:
 def judge_run(requirement: Requirement, record: Record, names: Mapping[str, str] | None = None) -> list[Verdict]:
     """The verdict on the whole run first (`step` None: that of its worst step), then one a step that measured the requirement's metric.
 
+    A run of which something was left out cannot tell where the rest holds, unless it allows that (`allow_left_out`).
     `names`: step id -> what to call the step. Steps of other metrics are left aside; where none is left, the run cannot tell.
     Raises RecordError for a damaged record.
     """
@@ -135,7 +139,25 @@ def judge_run(requirement: Requirement, record: Record, names: Mapping[str, str]
     tally = {str(word): sum(verdict.word == word for _, verdict in each) for word in ORDER}
     reason = _sentence(requirement, decisive, each, names or {})
     whole = decisive.model_copy(update={"step": None, "reason": reason, "evidence": {**decisive.evidence, "decided_by": decisive.step, "steps": tally}})
-    return [whole, *(verdict for _, verdict in each)]
+    return [_with_left_out(whole, record.run), *(verdict for _, verdict in each)]
+
+
+def _with_left_out(whole: Verdict, run: Run) -> Verdict:
+    """The verdict on a run with what of the plan was left out: nobody knows how that would have been, so that the rest alone does not hold.
+
+    Where it is allowed to be left out, it is said only.
+    """
+    missing = left_out_of(run)
+    if not missing:
+        return whole
+    words = "; ".join(missing[:MOST_LEFT_OUT]) + (f"; {len(missing) - MOST_LEFT_OUT} more" if len(missing) > MOST_LEFT_OUT else "")
+    evidence = {**whole.evidence, "left_out": missing, "left_out_allowed": run.allow_left_out}
+    if run.allow_left_out or whole.word in {VerdictWord.FAILS, VerdictWord.CANNOT_TELL}:
+        return whole.model_copy(update={"reason": f"{whole.reason}; {words}", "evidence": evidence})
+    remedy = run.left_out[0].remedy if run.left_out else "measure the rest: rtgauge run --resume"
+    following = f"{remedy}; or judge without it: --allow-left-out"
+    reason = f"{words}; without it: {whole.reason}"
+    return whole.model_copy(update={"word": VerdictWord.CANNOT_TELL, "reason": reason, "next": following, "evidence": evidence})
 
 
 def measuring_command(requirement: Requirement) -> str:
