@@ -4,10 +4,10 @@
     python bench/live_cost.py [--rounds 12] [--seconds 4] [--cpu N] [--probe wakeup|tire] [--watching]
 
 With it, a browser's part is played by a client that takes every document and every frame. The two sides are compared as `rtgauge compare` does it:
-`the same within 2 us` are two one-sided tests (TOST) over resampled stretches of time, at 5 % after correction for the number of quantiles.
+`the same within 2 us` are two one-sided tests (TOST) over the quantiles of the runs, at 5 % after correction for the number of quantiles.
 
---watching: one run with the page, in which the client comes and goes. It leaves out what the page costs without anybody who looks, and sees much smaller
-differences, since both sides are seconds apart.
+--watching: one run with the page, in which the client comes and goes; each of these times counts as a run. It leaves out what the page costs
+without anybody who looks, and sees much smaller differences, since both sides are seconds apart.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
 from figures import CannotMeasure
 from programs import last_cpu, last_words, say
 
-from rtgauge.analysis import bootstrap
 from rtgauge.analysis.comparison_scope import Scope
+from rtgauge.analysis.quantile_difference import QUANTILES, Interval, RunFigures, between_runs, holm
+from rtgauge.analysis.quantile_interval import RunQuantile
 from rtgauge.analysis.sides import Side, sides_of
 from rtgauge.record.reader import Record
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 ALPHA = 0.05
 WITHIN_NS = 2_000
-QUANTILES = ("p50", "p99")
+SHOWN = ("p50", "p99")
 LOOKS_S = 4.2
 SETTLING_NS = 1_200_000_000
 """The engine is told within a second that somebody looks, or does no longer."""
@@ -116,19 +116,6 @@ def _turn(probe: str, cpu: int, folder: Path, seconds: float, *, live: bool, loo
     return Record.open(path)
 
 
-def _together(samples: Sequence[bootstrap.Stretches]) -> bootstrap.Stretches:
-    """The stretches of several records as those of one."""
-    columns, first, where = np.unique(np.concatenate([sample.values_ns for sample in samples]), return_index=True, return_inverse=True)
-    counts = np.zeros((sum(len(sample.counts) for sample in samples), len(columns)), dtype=np.int64)
-    row = column = 0
-    for sample in samples:
-        at = where[column : column + len(sample.values_ns)]
-        counts[row : row + len(sample.counts), at] = sample.counts
-        row, column = row + len(sample.counts), column + len(sample.values_ns)
-    low, high = (np.concatenate([getattr(sample, name) for sample in samples])[first] for name in ("low_ns", "high_ns"))
-    return bootstrap.Stretches(columns, counts, low, high)
-
-
 def _missed(records: Sequence[Record]) -> str:
     """What missed its deadline or was not activated, of how many."""
     steps = [step for record in records for step in record.steps]
@@ -175,18 +162,23 @@ def _missed_within(record: Record, times: Sequence[tuple[int, int]]) -> str:
     return f"{missed + late:,} of {total:,} deadlines missed"
 
 
-def _compare(samples: dict[bool, bootstrap.Stretches]) -> list[str]:
-    """A line a quantile, as `rtgauge compare` says it."""
+def _quantile(side: Side, name: str) -> tuple[int, int]:
+    """The ends (ns) of the bin in which a quantile of one run is."""
+    found = RunQuantile(side.window_counts, QUANTILES[name])
+    return found.low_ns, found.high_ns
+
+
+def _compare(sides: dict[bool, list[Side]]) -> list[str]:
+    """A line a quantile, as `rtgauge compare` says it: each side of a list is a run."""
     lines: list[str] = []
-    found = {}
-    for name in QUANTILES:
-        share = bootstrap.QUANTILES[name]
-        with_page, without = (bootstrap.resampled_quantile(samples[live], share) for live in (True, False))
-        found[name] = bootstrap.interval(with_page, without, alpha=ALPHA, within_ns=WITHIN_NS)
-    corrected = bootstrap.holm([interval.p_not_within for interval in found.values()])
-    for (name, interval), p in zip(found.items(), corrected, strict=True):
-        share = bootstrap.QUANTILES[name]
-        values = [bootstrap.quantile(samples[live].values_ns, samples[live].counts.sum(axis=0), share) / 1000 for live in (False, True)]
+    found: dict[str, tuple[Interval, list[float]]] = {}
+    for name in SHOWN:
+        ends = {live: [_quantile(side, name) for side in of_live] for live, of_live in sides.items()}
+        with_page, without = (RunFigures([low for low, _ in ends[live]], [high for _, high in ends[live]]) for live in (True, False))
+        means = [sum(figures.high_ns) / len(figures.high_ns) / 1000 for figures in (without, with_page)]
+        found[name] = between_runs(with_page, without).interval(alpha=ALPHA, within_ns=WITHIN_NS), means
+    corrected = holm([interval.p_not_within for interval, _ in found.values()])
+    for (name, (interval, values)), p in zip(found.items(), corrected, strict=True):
         says = f"the same within {WITHIN_NS / 1000:g} us" if p < ALPHA else f"not shown to be the same within {WITHIN_NS / 1000:g} us"
         lines.append(
             f"{name}: {values[0]:.1f} us without, {values[1]:.1f} us with; difference {_us(interval.low_ns)} .. {_us(interval.high_ns)} us "
@@ -203,7 +195,7 @@ def measure(probe: str, cpu: int, rounds: int, seconds: float) -> list[str]:
             for live in (False, True) if number % 2 else (True, False):
                 sides[live].append(_turn(probe, cpu, Path(folder) / f"{number}-{live}", seconds, live=live))
             say(f"  {probe}: round {number + 1} of {rounds}")
-        lines = _compare({live: _together([_side(probe, record).stretches for record in records]) for live, records in sides.items()})
+        lines = _compare({live: [_side(probe, record) for record in records] for live, records in sides.items()})
         lines.append(f"without {_missed(sides[False])}, with {_missed(sides[True])}")
         return [*lines, _frames(sides[True])] if probe == "tire" else lines
 
@@ -215,8 +207,9 @@ def measure_watching(probe: str, cpu: int, rounds: int) -> list[str]:
         record = _turn(probe, cpu, Path(folder) / "watching", rounds * 2 * LOOKS_S + 1, live=True, look=look)
         side = _side(probe, record)
         times = {True: look.seen, False: look.unseen}
-        samples = {live: replace(side, windows=side.windows.filter(_inside(within))).stretches for live, within in times.items()}
-        lines = [f"{len(samples[True].counts)} windows with a browser, {len(samples[False].counts)} without", *_compare(samples)]
+        looks = {live: [replace(side, windows=side.windows.filter(_inside([each]))) for each in within] for live, within in times.items()}
+        looks = {live: [each for each in of_live if each.windows.height] for live, of_live in looks.items()}
+        lines = [f"{len(looks[True])} times with a browser, {len(looks[False])} without", *_compare(looks)]
         lines.append(f"without {_missed_within(record, times[False])}, with {_missed_within(record, times[True])}")
         return [*lines, *([_frames([record])] if probe == "tire" else [])]
 

@@ -95,8 +95,8 @@ def test_a_shift_is_found_with_its_size_and_what_is_equal_is_called_so(old, new)
     assert shifted.textbook.rejected
     medians = {row.side: row for row in result.quantiles if row.quantile == "p50"}
     assert medians["6.12.0-rt, idle"].difference_ns == pytest.approx(6_000, abs=200)
-    assert medians["6.12.0-rt, idle"].says == "differs by more than 2 us at p50"
-    assert medians["6.12.0-rt, cpu"].says == "the same within 2 us at p50"
+    assert medians["6.12.0-rt, idle"].says == "differs by more than 2 us at p50 in these runs"
+    assert medians["6.12.0-rt, cpu"].says == "the same within 2 us at p50 in these runs"
     for one in medians.values():
         assert one.low_ns is not None
         assert one.high_ns is not None

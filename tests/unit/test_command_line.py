@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rtgauge.analysis.bootstrap import LEAST_STRETCHES
+from rtgauge.analysis.quantile_interval import LEAST_WINDOWS
 from rtgauge.cli.main import main
 from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.verdict.decision import interval_remark
@@ -107,4 +107,4 @@ def test_quick_meets_every_phase_of_a_millisecond_and_says_nothing_of_it():
 
 def test_two_quick_runs_have_enough_windows_to_be_compared():
     for key in load_plan("quick", Overrides()).steps:
-        assert key.parameters["duration_ns"] // key.parameters["window_ns"] >= LEAST_STRETCHES
+        assert key.parameters["duration_ns"] // key.parameters["window_ns"] >= LEAST_WINDOWS

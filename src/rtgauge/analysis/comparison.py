@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rtgauge.analysis import bootstrap, chi_square, extreme_value
-from rtgauge.analysis.comparison_conclusion import conclude
+from rtgauge.analysis import chi_square, extreme_value
+from rtgauge.analysis.comparison_conclusion import conclude, not_told, worse
 from rtgauge.analysis.comparison_document import (
     Comparison,
     Pair,
@@ -20,7 +20,10 @@ from rtgauge.analysis.comparison_document import (
     Test,
 )
 from rtgauge.analysis.differing_settings import differences
-from rtgauge.analysis.effect_size import cramers_v, wasserstein
+from rtgauge.analysis.effect_size import cramers_v, wasserstein, wasserstein_interval
+from rtgauge.analysis.quantile_difference import QUANTILES, Interval, RunFigures, between_runs, between_two_runs, holm
+from rtgauge.analysis.quantile_interval import too_few_beyond, why_no_interval
+from rtgauge.analysis.repeat_command import repeat_command
 from rtgauge.record.histogram import lower_ns, signed_bin_of, upper_ns
 from rtgauge.record.model import Distribution
 
@@ -56,15 +59,21 @@ def _pair(side: Side, baseline: Side, options: Options) -> Pair:
     side_us, baseline_us = chi_square.microseconds(*side.histogram), chi_square.microseconds(*baseline.histogram)
     paper = _test(lambda: chi_square.paper_test(side_us, baseline_us, alpha=options.alpha, scale=options.scale), chi_square.Convention.PAPER, options.scale)
     textbook = _test(lambda: chi_square.textbook_test(side_us, baseline_us, alpha=options.alpha), chi_square.Convention.TEXTBOOK, chi_square.Scale.COUNTS)
-    distance = v = None
+    distance = low = high = v = None
     overflows = any(each.filled.lower_bounds or each.merged.unplaced for each in (side, baseline))  # then nobody knows how far some values are apart
     if len(side_us[0]) and len(baseline_us[0]):
         (bins, counts), (base_bins, base_counts) = side.histogram, baseline.histogram
         if not overflows:
             distance = wasserstein(side.values_ns(bins), counts, baseline.values_ns(base_bins), base_counts) / 1_000
+            if options.intervals and min(len(side.runs), len(baseline.runs)) > 1:
+                runs = [[(each.values_ns(run.bins), run.counts) for run in each.runs] for each in (side, baseline)]
+                low, high = (ns / 1_000 for ns in wasserstein_interval(*runs, alpha=options.alpha))
         if textbook.statistic is not None and textbook.bins is not None:
             v = cramers_v(textbook.statistic, int(counts.sum() + base_counts.sum()), 2, textbook.bins)
-    return Pair(side=side.label, baseline=baseline.label, paper=paper, textbook=textbook, wasserstein_us=distance, cramers_v=v)
+    return Pair(
+        side=side.label, baseline=baseline.label, paper=paper, textbook=textbook, wasserstein_us=distance, wasserstein_low_us=low, wasserstein_high_us=high,
+        cramers_v=v,
+    )  # fmt: skip
 
 
 def _selections(pairs: Sequence[Pair], sides: Mapping[str, Distribution]) -> list[Selection]:
@@ -81,7 +90,7 @@ def _selections(pairs: Sequence[Pair], sides: Mapping[str, Distribution]) -> lis
 
 def _is_lower(figures: Distribution, than: Distribution) -> bool:
     """Whether every quantile is lower, as measured."""
-    names = [_field(quantile) for quantile in bootstrap.QUANTILES]
+    names = [_field(quantile) for quantile in QUANTILES]
     return bool(figures.count and than.count) and not figures.lower_bounds and all(getattr(figures, name) < getattr(than, name) for name in names)
 
 
@@ -90,16 +99,39 @@ def _field(quantile: str) -> str:
     return f"{quantile.replace('.', '_')}_ns"
 
 
-def _says(corrected: tuple[float, float, float], options: Options, quantile: str) -> str:
+def _says(corrected: tuple[float, float, float], options: Options, row: QuantileDifference) -> str:
     different, not_within, not_beyond = corrected
     within = f"{options.within_ns / 1_000:g} us"
+    where = row.quantile if row.repeated else f"{row.quantile} in these runs"
     if not_within < options.alpha:
-        return f"the same within {within} at {quantile}"
+        return f"the same within {within} at {where}"
     if not_beyond < options.alpha:
-        return f"differs by more than {within} at {quantile}"
+        return f"differs by more than {within} at {where}"
     if different < options.alpha:
-        return f"differs at {quantile}; whether by more than {within} is not shown"
-    return f"neither a difference at {quantile} nor that it is within {within} is shown"
+        return f"differs at {where}; whether by more than {within} is not shown"
+    return f"neither a difference at {where} nor that it is within {within} is shown"
+
+
+def _why_no_interval(side: Side, quantile: str, *, alone: bool) -> str | None:
+    """Why there can be no interval; None where there can be one. `alone`: there is one run a side."""
+    name, share = _field(quantile), QUANTILES[quantile]
+    if any(name in run.figures.lower_bounds for run in side.runs):
+        return "it overflows its histogram"
+    if alone:
+        return why_no_interval(side.window_counts, share)
+    why = too_few_beyond(min(run.figures.count for run in side.runs), share)
+    return why if why is None or len(side.runs) == 1 else f"{why} in each run"
+
+
+def _runs_ns(side: Side, quantile: str) -> list[int]:
+    """The quantile of each run."""
+    return [ns for run in side.runs if (ns := getattr(run.figures, _field(quantile))) is not None]
+
+
+def _figure(side: Side, runs_ns: Sequence[int], quantile: str) -> int:
+    """The mean of the quantile over the runs of a side; where one of these is a lower bound, the quantile of all samples together."""
+    name = _field(quantile)
+    return getattr(side.filled, name) if any(name in run.figures.lower_bounds for run in side.runs) else round(sum(runs_ns) / len(runs_ns))
 
 
 def _bin_width(side: Side, ns: int) -> int:
@@ -111,49 +143,54 @@ def _bin_width(side: Side, ns: int) -> int:
 def _row(side: Side, baseline: Side, quantile: str, options: Options) -> QuantileDifference:
     """The figures of one quantile, without an interval."""
     name = _field(quantile)
-    side_ns, baseline_ns = getattr(side.filled, name), getattr(baseline.filled, name)
+    of_side, of_baseline = _runs_ns(side, quantile), _runs_ns(baseline, quantile)
+    side_ns, baseline_ns = _figure(side, of_side, quantile), _figure(baseline, of_baseline, quantile)
     open_side, open_baseline = name in side.filled.lower_bounds, name in baseline.filled.lower_bounds
-    share = bootstrap.QUANTILES[quantile]
     reasons: dict[str, list[str]] = {}
-    for each, is_open in ((side, open_side), (baseline, open_baseline)):
-        why = "it overflows its histogram" if is_open else bootstrap.why_no_interval(each.stretches, share)
+    for each in (side, baseline):
+        why = _why_no_interval(each, quantile, alone=len(of_side) == len(of_baseline) == 1)
         if why is not None:
             reasons.setdefault(why, []).append(each.label)
     texts = [why if len(labels) > 1 else f"{labels[0]}: {why}" for why, labels in reasons.items()]
     return QuantileDifference(
-        side=side.label, baseline=baseline.label, quantile=quantile, side_ns=side_ns, side_is_at_least=open_side, baseline_ns=baseline_ns,
+        side=side.label, baseline=baseline.label, quantile=quantile, side_runs_ns=of_side, baseline_runs_ns=of_baseline,
+        side_ns=side_ns, side_is_at_least=open_side, baseline_ns=baseline_ns,
         baseline_is_at_least=open_baseline, difference_ns=None if open_side or open_baseline else side_ns - baseline_ns,
         bin_ns=max(_bin_width(side, side_ns), _bin_width(baseline, baseline_ns)),
         no_interval="intervals are not wanted" if not options.intervals else "; ".join(texts) or None, says=f"no interval at {quantile}",
     )  # fmt: skip
 
 
+def _interval(side: Side, baseline: Side, row: QuantileDifference, options: Options) -> Interval:
+    if len(row.side_runs_ns) == len(row.baseline_runs_ns) == 1:
+        difference = between_two_runs(side.window_counts, baseline.window_counts, QUANTILES[row.quantile])
+    else:
+        figures = [[each.bin_ends_ns(ns) for ns in runs] for each, runs in ((side, row.side_runs_ns), (baseline, row.baseline_runs_ns))]
+        difference = between_runs(*(RunFigures([low for low, _ in ends], [high for _, high in ends]) for ends in figures))
+    return difference.interval(alpha=options.alpha, within_ns=options.within_ns)
+
+
 def quantile_differences(pairs: Sequence[tuple[Side, Side]], options: Options, progress: Callable[[int, int], None] | None = None) -> list[QuantileDifference]:
     """The quantiles of each side minus its baseline's, with intervals where the samples allow any. `progress(done, total)`: of the pairs."""
-    resampled: dict[tuple[str, str], bootstrap.Resampled] = {}
     rows: list[QuantileDifference] = []
-    intervals: list[tuple[int, bootstrap.Interval]] = []
+    intervals: list[tuple[int, Interval]] = []
     for number, (side, baseline) in enumerate(pairs):
         if progress is not None:
             progress(number, len(pairs))
         if not side.filled.count or not baseline.filled.count:
             continue
-        for quantile, share in bootstrap.QUANTILES.items():
+        for quantile in QUANTILES:
             row = _row(side, baseline, quantile, options)
             if row.no_interval is None:
-                for each in (side, baseline):
-                    if (each.label, quantile) not in resampled:
-                        resampled[each.label, quantile] = bootstrap.resampled_quantile(each.stretches, share)
-                of_side, of_baseline = resampled[side.label, quantile], resampled[baseline.label, quantile]
-                intervals.append((len(rows), bootstrap.interval(of_side, of_baseline, alpha=options.alpha, within_ns=options.within_ns)))
+                intervals.append((len(rows), _interval(side, baseline, row, options)))
             rows.append(row)
-    columns = [bootstrap.holm([getattr(interval, name) for _, interval in intervals]) for name in ("p_different", "p_not_within", "p_not_beyond")]
+    columns = [holm([getattr(interval, name) for _, interval in intervals]) for name in ("p_different", "p_not_within", "p_not_beyond")]
     for (number, interval), (different, not_within, not_beyond) in zip(intervals, zip(*columns, strict=True), strict=True):
         rows[number] = rows[number].model_copy(
             update={
                 "low_ns": interval.low_ns, "high_ns": interval.high_ns,
                 "p_different": different, "p_not_within": not_within, "p_not_beyond": not_beyond,
-                "says": _says((different, not_within, not_beyond), options, rows[number].quantile),
+                "says": _says((different, not_within, not_beyond), options, rows[number]),
             }
         )  # fmt: skip
     return rows
@@ -205,10 +242,13 @@ def compare(sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], options: 
         quantity=sides[0].quantity,
         alpha=options.alpha,
         within_ns=options.within_ns,
-        conclusion=conclude(quantiles, alpha=options.alpha, within_ns=options.within_ns),
+        conclusion=conclude(quantiles, alpha=options.alpha, within_ns=options.within_ns, repeat=repeat_command(pairs)),
+        worse=worse(quantiles, alpha=options.alpha),
+        not_told=not_told([pair.side for pair in tested], quantiles),
         sides=[
             SideFigures(
-                label=side.label, record=str(side.record.path), steps=[step.id for step in side.steps], traits=side.traits, baseline=baselines.get(side.label),
+                label=side.label, record=str(side.record.path), records=[str(record.path) for record in side.records], runs=len(side.runs),
+                steps=[step.id for step in side.steps], traits=side.traits, baseline=baselines.get(side.label),
                 missed=side.merged.missed, worst_mark=side.worst, measured=side.plain, filled=side.filled,
             )
             for side in sides

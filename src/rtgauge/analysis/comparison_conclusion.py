@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What a comparison shows, in one sentence."""
+"""What a comparison shows, in one sentence. Of single runs it says what these two measured, and nothing of others."""
 
 from __future__ import annotations
 
+import itertools
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ MOST_NAMED = 4
 
 
 class Finding(StrEnum):
-    """What a difference of quantiles shows; values are the words of the conclusion."""
+    """What a difference of quantiles shows; values are the words of the conclusion where runs were repeated."""
 
     WORSE = "worse"
     MIXED = "worse and better"
@@ -26,6 +27,15 @@ class Finding(StrEnum):
     SAME = "the same"
     NOT_SHOWN = "no difference shown"
     UNKNOWN = "not known"
+
+
+OF_SINGLE_RUNS = {Finding.WORSE: "higher", Finding.MIXED: "higher and lower", Finding.BETTER: "lower"}
+"""What single runs show says nothing about better and worse."""
+
+
+def word(kind: Finding, *, repeated: bool) -> str:
+    """What a finding is called."""
+    return kind.value if repeated else OF_SINGLE_RUNS.get(kind, kind.value)
 
 
 def finding(row: QuantileDifference, *, alpha: float) -> Finding:
@@ -37,6 +47,17 @@ def finding(row: QuantileDifference, *, alpha: float) -> Finding:
     if min(row.p_not_beyond, row.p_different) < alpha:
         return Finding.WORSE if row.difference_ns > 0 else Finding.BETTER
     return Finding.NOT_SHOWN
+
+
+def worse(rows: Sequence[QuantileDifference], *, alpha: float) -> list[str]:
+    """The sides that repeated runs show to be worse at a quantile."""
+    return list(dict.fromkeys(row.side for row in rows if row.repeated and finding(row, alpha=alpha) is Finding.WORSE))
+
+
+def not_told(sides: Sequence[str], rows: Sequence[QuantileDifference]) -> list[str]:
+    """Those of the sides of which no interval over repeated runs says anything."""
+    told = {row.side for row in rows if row.repeated and row.p_different is not None}
+    return [side for side in sides if side not in told]
 
 
 def signed(ns: float | None) -> str:
@@ -70,9 +91,21 @@ def _interval(row: QuantileDifference) -> str:
     return f"{low} … {high}"
 
 
+def _of_runs(row: QuantileDifference) -> str:
+    """What a sentence about single runs begins with; empty where both sides have several."""
+    runs, of_baseline = len(row.side_runs_ns), len(row.baseline_runs_ns)
+    if row.repeated:
+        return ""
+    if runs == of_baseline:
+        return "In these two runs, "
+    return (
+        f"In the one run of {row.side} and {of_baseline} of {row.baseline}, " if runs < 2 else f"In {runs} runs of {row.side} and the one of {row.baseline}, "
+    )
+
+
 def _one(rows: Sequence[QuantileDifference], findings: Sequence[Finding], within: str) -> str:
-    """The sentence of a single pair."""
-    side, baseline = rows[0].side, rows[0].baseline
+    """The sentence of a single pair, without its end."""
+    side, baseline, repeated, runs = rows[0].side, rows[0].baseline, rows[0].repeated, _of_runs(rows[0])
     by_finding = {kind: [row for row, of_row in zip(rows, findings, strict=True) if of_row is kind] for kind in Finding}
     whole = _of_pair(findings)
 
@@ -82,24 +115,24 @@ def _one(rows: Sequence[QuantileDifference], findings: Sequence[Finding], within
     if whole is Finding.UNKNOWN:
         why = next((row.no_interval for row in rows if row.no_interval), None)
         measured = ", ".join(f"{row.quantile} {signed(row.difference_ns)}" for row in rows)
-        return f"Whether {side} differs from {baseline} is not known{f' ({why})' if why else ''}; as measured: {measured}."
+        return f"Whether {side} differs from {baseline} is not known{f' ({why})' if why else ''}; as measured: {measured}"
     clauses: list[str] = []
     for kind in (Finding.WORSE, Finding.BETTER):
         if by_finding[kind]:
             largest = _largest(by_finding[kind])
             figures = [f"{signed(row.difference_ns)}{f' ({_interval(row)})' if row is largest else ''} at {row.quantile}" for row in by_finding[kind]]
-            clauses.append(f"{kind.value}: {_and(figures)}")
+            clauses.append(f"{word(kind, repeated=repeated)}: {_and(figures)}")
     if clauses:
-        sentence = f"{side} against {baseline}: {'; '.join(clauses)}"
+        sentence = f"{runs}{side} against {baseline}: {'; '.join(clauses)}"
         if by_finding[Finding.SAME]:
             sentence += f"; the same within {within} at {at(Finding.SAME)}"
         if by_finding[Finding.NOT_SHOWN]:
             sentence += f"; no difference shown at {at(Finding.NOT_SHOWN)}"
-        return f"{sentence}."
+        return sentence
     if whole is Finding.SAME:
-        return f"{side} and {baseline} are the same within {within} at {at(Finding.SAME)}."
+        return f"{runs}{side} and {baseline} are the same within {within} at {at(Finding.SAME)}"
     shown = f"; the same within {within} at {at(Finding.SAME)}" if by_finding[Finding.SAME] else f", nor that they are the same within {within}"
-    return f"No difference between {side} and {baseline} is shown at {at(Finding.NOT_SHOWN)}{shown}."
+    return f"{runs}{'no' if runs else 'No'} difference between {side} and {baseline} is shown at {at(Finding.NOT_SHOWN)}{shown}"
 
 
 def _common(labels: Sequence[str]) -> list[str]:
@@ -109,42 +142,54 @@ def _common(labels: Sequence[str]) -> list[str]:
 
 
 def _several(pairs: Mapping[tuple[str, str], list[QuantileDifference]], alpha: float, within: str) -> str:
-    """The sentence of several pairs: the sides by what they show, the worst first."""
+    """The sentence of several pairs, without its end: the sides by what they show, the worst first, those of single runs last."""
     sides, baselines = [side for side, _ in pairs], list(dict.fromkeys(baseline for _, baseline in pairs))
     of_sides = _common(sides)
     of_baselines = _common(baselines) if len(baselines) > 1 else [baselines[0]]
-    groups: dict[Finding, list[tuple[float, str]]] = {}
+    groups: dict[tuple[bool, Finding], list[tuple[float, str]]] = {}
+    every_repeated = [rows[0].repeated for rows in pairs.values()]
     for (side, _), rows in pairs.items():
+        repeated = rows[0].repeated
         findings = [finding(row, alpha=alpha) for row in rows]
         whole = _of_pair(findings)
         name = ", ".join(part for part in side.split(", ") if part not in of_sides or part == side)
         different = [row for row, of_row in zip(rows, findings, strict=True) if of_row in {Finding.WORSE, Finding.BETTER}]
         if not different:
-            groups.setdefault(whole, []).append((0.0, name))
+            groups.setdefault((repeated, whole), []).append((0.0, name))
             continue
         shown = [_largest([row for row in different if ((row.difference_ns or 0) > 0) is worse]) for worse in (True, False)
                  if any(((row.difference_ns or 0) > 0) is worse for row in different)]  # fmt: skip
         figures = _and([f"{signed(row.difference_ns)} at {row.quantile}" for row in shown])
-        groups.setdefault(whole, []).append((-abs(float(_largest(different).difference_ns or 0)), f"{name} ({figures})"))
+        groups.setdefault((repeated, whole), []).append((-abs(float(_largest(different).difference_ns or 0)), f"{name} ({figures})"))
     clauses: list[str] = []
-    for kind in Finding:
-        members = [text for _, text in sorted(groups.get(kind, []), key=lambda member: member[0])]
+    for repeated, kind in itertools.product((True, False), Finding):
+        members = [text for _, text in sorted(groups.get((repeated, kind), []), key=lambda member: member[0])]
         if not members:
             continue
-        words = f"{kind.value} within {within}" if kind is Finding.SAME else kind.value
+        words = word(kind, repeated=repeated) + (f" within {within}" if kind is Finding.SAME else "")
+        words += " in single runs" if not repeated and any(every_repeated) else ""
         named = ", ".join(members[:MOST_NAMED]) + (f" and {len(members) - MOST_NAMED} more" if len(members) > MOST_NAMED else "")
         clauses.append(f"{len(members)} {words}: {named}")
     who = ", ".join(of_sides) if of_sides and of_baselines else f"{len(pairs)} sides"
     against = ", ".join(of_baselines)
-    return f"{who} against {against}: {'; '.join(clauses)}." if against else f"{len(pairs)} pairs: {'; '.join(clauses)}."
+    sentence = f"{who} against {against}: {'; '.join(clauses)}" if against else f"{len(pairs)} pairs: {'; '.join(clauses)}"
+    return sentence if any(every_repeated) else f"In single runs, {sentence}"
 
 
-def conclude(rows: Sequence[QuantileDifference], *, alpha: float, within_ns: int) -> str:
-    """The sentence with which a comparison begins, from its differences of quantiles (corrected p-values)."""
+def conclude(rows: Sequence[QuantileDifference], *, alpha: float, within_ns: int, repeat: str | None = None) -> str:
+    """The sentence with which a comparison begins, from its differences of quantiles (corrected p-values).
+
+    `repeat`: the command that tells more, where sides have a single run.
+    """
     if not rows:
         return "Nothing can be compared: a side is empty."
     within = f"{within_ns / 1_000:g} us"
     pairs: dict[tuple[str, str], list[QuantileDifference]] = {}
     for row in rows:
         pairs.setdefault((row.side, row.baseline), []).append(row)
-    return _one(rows, [finding(row, alpha=alpha) for row in rows], within) if len(pairs) == 1 else _several(pairs, alpha, within)
+    sentence = _one(rows, [finding(row, alpha=alpha) for row in rows], within) if len(pairs) == 1 else _several(pairs, alpha, within)
+    if all(row.repeated for row in rows):
+        return f"{sentence}."
+    if repeat is None:
+        return f"{sentence}; one run a side shows no more than that."
+    return f"{sentence}; repeated runs show whether that is chance: {repeat}"  # no full stop: a command ends it

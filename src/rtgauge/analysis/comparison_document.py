@@ -15,7 +15,9 @@ class SideFigures(Model):
     """The figures of one side, as measured and with missed activations filled in."""
 
     label: str
-    record: str
+    record: str = Field(description="the first of its records")
+    records: list[str] = Field(default_factory=list[str], description="all of them: several of one label are one side")
+    runs: int = Field(default=1, description="the units of its intervals: its records where it has several, else its repeats")
     steps: list[str]
     traits: dict[str, str]
     baseline: str | None = Field(description="the side it is compared with; None for a baseline")
@@ -48,6 +50,8 @@ class Pair(Model):
     paper: Test
     textbook: Test
     wasserstein_us: float | None = Field(description="None: a side is empty, or has values above its histogram")
+    wasserstein_low_us: float | None = Field(default=None, description="of its interval over the runs; None: a side has one run")
+    wasserstein_high_us: float | None = None
     cramers_v: float | None
 
 
@@ -64,11 +68,16 @@ class Selection(Model):
 
 
 class QuantileDifference(Model):
-    """One quantile of a side minus that of its baseline (ns). The p-values are corrected for all comparisons of this document (Holm); the interval is not."""
+    """One quantile of a side minus that of its baseline (ns). The p-values are corrected for all comparisons of this document (Holm); the interval is not.
+
+    Where both sides have several runs these are the units, and a figure is the mean over the runs. Else nothing follows for other runs.
+    """
 
     side: str
     baseline: str
     quantile: str
+    side_runs_ns: list[int] = Field(default_factory=list[int], description="the quantile of each run of the side")
+    baseline_runs_ns: list[int] = Field(default_factory=list[int])
     side_ns: int
     side_is_at_least: bool = Field(default=False, description="the figure is a lower bound: the sample overflows its histogram")
     baseline_ns: int
@@ -82,6 +91,11 @@ class QuantileDifference(Model):
     p_not_within: float | None = None
     p_not_beyond: float | None = None
     says: str
+
+    @property
+    def repeated(self) -> bool:
+        """Whether both sides have several runs, so that the difference is one of more than these runs."""
+        return min(len(self.side_runs_ns), len(self.baseline_runs_ns)) > 1
 
 
 class TailLevel(Model):
@@ -132,6 +146,10 @@ class Comparison(Model):
     alpha: float
     within_ns: int
     conclusion: str = Field(default="", description="what is shown, in one sentence")
+    worse: list[str] = Field(default_factory=list[str], description="the sides that are worse than their baselines at a quantile, as far as repeated runs show")
+    not_told: list[str] = Field(
+        default_factory=list[str], description="the sides of which nobody can tell whether they are worse: one run, or no interval at any quantile"
+    )
     verdicts: dict[str, Verdict] = Field(default_factory=dict[str, Verdict], description="of each record, where a requirement was given")
     sides: list[SideFigures]
     settings: dict[str, list[str]] = Field(description="what is not the same in all sides: name -> its value in each, in the order of `sides`")

@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rtgauge.analysis.quantile_difference import welch_freedom
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
+
+    Histogram = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 
 def wasserstein(values_a: npt.ArrayLike, counts_a: npt.ArrayLike, values_b: npt.ArrayLike, counts_b: npt.ArrayLike) -> float:
@@ -26,6 +32,35 @@ def wasserstein(values_a: npt.ArrayLike, counts_a: npt.ArrayLike, values_b: npt.
     shares = np.concatenate([weights_a / weights_a.sum(), -weights_b / weights_b.sum()])
     difference = np.cumsum(np.bincount(inverse, weights=shares, minlength=len(values)))
     return float(np.abs(difference[:-1]) @ np.diff(values))
+
+
+def _together(runs: Sequence[Histogram]) -> Histogram:
+    return np.concatenate([values for values, _ in runs]), np.concatenate([counts for _, counts in runs])
+
+
+def _variance(runs: Sequence[Histogram]) -> float:
+    """The mean square distance of the runs together from what endless runs would give, by that of each run from the others.
+
+    Of runs that differ by a shift only, it is the variance of the mean of the shifts; of others more, as all that differs adds to a distance.
+    """
+    number = len(runs)
+    distances = [wasserstein(*run, *_together([*runs[:i], *runs[i + 1 :]])) for i, run in enumerate(runs)]
+    return sum(distance**2 for distance in distances) / number * (number - 1) / number**2
+
+
+def wasserstein_interval(side: Sequence[Histogram], baseline: Sequence[Histogram], *, alpha: float) -> tuple[float, float]:
+    """The interval of the distance between two sides of two runs or more each, at confidence 1 - alpha; each run is its values and counts.
+
+    By the triangle inequality: the true distance differs from that of the samples by no more than the samples are from the truth. No distance is below 0.
+    """
+    from scipy.special import stdtrit
+
+    distance = wasserstein(*_together(side), *_together(baseline))
+    variances = [_variance(side), _variance(baseline)]
+    if not any(variances):
+        return distance, distance
+    error = math.sqrt(sum(variances)) * float(stdtrit(welch_freedom(variances, [len(side), len(baseline)]), 1 - alpha / 2))
+    return max(0.0, distance - error), distance + error
 
 
 def cramers_v(statistic: float, count: int, rows: int, columns: int) -> float | None:

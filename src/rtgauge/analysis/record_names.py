@@ -28,7 +28,8 @@ def _made(record: Record) -> tuple[str, str] | None:
 def record_names(records: Sequence[Record]) -> list[str]:
     """A short name of each record that tells it from the others.
 
-    The one that the user gave; else, where its folder was renamed, the folder; else when it was begun: the time, with the date where the days differ.
+    The one that the user gave, numbered where several have it; else, if its folder was renamed, the folder; else when it was begun: the time, with the date
+    if the days differ.
     """
     made = [_made(record) for record in records]
     one_day = len({moment[0] for moment in made if moment is not None}) == 1
@@ -39,6 +40,8 @@ def record_names(records: Sequence[Record]) -> list[str]:
             names.append(record.label or folder)
         else:
             names.append(record.label or (moment[1] if one_day else " ".join(moment)))
+    labels = [record.label for record in records]
+    names = [f"{name} {labels[:i].count(name) + 1}" if name and labels.count(name) > 1 else name for i, name in enumerate(names)]
     for distinct in (names, folders):
         if len(set(distinct)) == len(distinct):
             return distinct

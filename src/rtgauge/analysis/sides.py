@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The sides of a comparison: each condition of each record is one side, its repeats pooled."""
+"""The sides of a comparison: each condition of each record is one side, with its repeats as runs; so are the records of one label."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import polars as pl
 
-from rtgauge.analysis.bootstrap import ENDLESS_NS, Stretches
 from rtgauge.analysis.comparison_scope import EVERYTHING, Scope
+from rtgauge.analysis.quantile_interval import ENDLESS_NS, WindowCounts
 from rtgauge.analysis.record_names import record_names
 from rtgauge.errors import InputError
-from rtgauge.record.histogram import OVERFLOW_BIN, bin_of, lower_ns, upper_ns
+from rtgauge.record.histogram import OVERFLOW_BIN, bin_of, lower_ns, signed_bin_of, upper_ns
 from rtgauge.record.model import worst_severity
 from rtgauge.record.summary import distribution, filled_distribution
 from rtgauge.record.windows import Merged, add_bins, merge
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from rtgauge.record.model import Distribution, Severity, Step
     from rtgauge.record.reader import Record
 
-MOST_STRETCHES = 1_000
-"""More windows are merged for the bootstrap: its cost stays bounded, and longer stretches only keep more of the dependence."""
+MOST_WINDOWS = 1_000
+"""More windows of a run are merged for its intervals: their cost stays bounded, and slow changes stay."""
 EMULATED = "emulated"
 USER_SPACE = "user space"
 CONTEXT = ("context",)
@@ -45,18 +45,36 @@ UNIPROCESSOR = "Single"
 
 
 @dataclass(frozen=True, eq=False)
+class SideRun:
+    """One run of a side: a repeat, or of a side of several records one record with its repeats. Missed activations are filled in."""
+
+    figures: Distribution
+    bins: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
 class Side:
-    """One condition of one record. `traits`: host, kernel, deployment, load, ...; `label`: those of them that differ between the sides."""
+    """One condition of one record, or of several of one label.
+
+    `traits`: host, kernel, deployment, load, ...; `label`: those of them that differ between the sides.
+    """
 
     label: str
-    record: Record
+    records: tuple[Record, ...]
     steps: tuple[Step, ...]
     traits: dict[str, str]
     windows: pl.DataFrame
-    """The measured windows of its series; `stretch` numbers the stretches of time, the CPUs of one together."""
+    """The measured windows of its series; `stretch` numbers the stretches of time, the CPUs of one together, `run` the runs."""
     merged: Merged
     resolution_ns: int
     quantity: str = "latency"
+    limits_ns: Mapping[int, int] | None = None
+
+    @property
+    def record(self) -> Record:
+        """The first of its records."""
+        return self.records[0]
 
     @property
     def machine(self) -> tuple[str, str]:
@@ -81,21 +99,30 @@ class Side:
     @cached_property
     def histogram(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Bins and counts, missed activations filled in; imported samples that are in no bin count where their range begins."""
-        outside = [(int(bin_of(group.from_ns)), group.count) for group in self.merged.unplaced]
-        return add_bins(
-            np.concatenate([self.merged.bins, self.merged.missed_bins, np.array([at for at, _ in outside], dtype=np.int64)]),
-            np.concatenate([self.merged.counts, self.merged.missed_counts, np.array([count for _, count in outside], dtype=np.int64)]),
-        )
+        return _histogram(self.merged)
+
+    @cached_property
+    def runs(self) -> list[SideRun]:
+        """Its runs in which something was measured, in their order."""
+        numbers = self.windows["run"].unique(maintain_order=True).to_list()
+        parts = [self.merged] if len(numbers) == 1 else [merge(self.windows.filter(pl.col("run") == number), limits_ns=self.limits_ns) for number in numbers]
+        every = [SideRun(filled_distribution(part, resolution_ns=self.resolution_ns), *_histogram(part)) for part in parts]
+        return [run for run in every if run.figures.count]
 
     def values_ns(self, bins: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The value (ns) for each bin: the largest it can hold, at the resolution of the tool."""
         return upper_ns(bins) // self.resolution_ns * self.resolution_ns
 
+    def bin_ends_ns(self, ns: int) -> tuple[int, int]:
+        """The ends (ns) of the bin in which a figure is, at the resolution of the tool."""
+        low = int(lower_ns(signed_bin_of(ns))) // self.resolution_ns * self.resolution_ns
+        return low, max(low, ns) + self.resolution_ns - 1
+
     @cached_property
-    def stretches(self) -> Stretches:
-        """The histogram by stretches of time, missed activations filled in."""
+    def window_counts(self) -> WindowCounts:
+        """The histogram by windows, missed activations filled in."""
         number = int(self.windows["stretch"].max() or 0) + 1 if self.windows.height else 0  # pyright: ignore[reportArgumentType]
-        together = -(-number // MOST_STRETCHES) if number else 1
+        together = -(-number // MOST_WINDOWS) if number else 1
         parts = [
             self.windows.select(stretch=pl.col("stretch") // together, bin=pl.col(bins).cast(pl.List(pl.Int64)), count=counts)
             .filter(pl.col("bin").list.len() > 0)
@@ -110,7 +137,7 @@ class Side:
         high = np.where(bins >= OVERFLOW_BIN, ENDLESS_NS, self.values_ns(bins) + self.resolution_ns - 1)
         if self.filled.max_ns is not None and "max_ns" not in self.filled.lower_bounds:
             high = np.minimum(high, self.filled.max_ns)
-        return Stretches(self.values_ns(bins), counts[counts.sum(axis=1) > 0], low, np.maximum(low, high))
+        return WindowCounts(self.values_ns(bins), counts[counts.sum(axis=1) > 0], low, np.maximum(low, high))
 
     @cached_property
     def magnitudes(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -132,6 +159,14 @@ class Side:
         )
         rows = rows.filter(pl.col("n") * 2 >= pl.col("n").median())
         return rows["max_ns"].to_list(), rows["n"].cast(pl.Int64).to_list()
+
+
+def _histogram(merged: Merged) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    outside = [(int(bin_of(group.from_ns)), group.count) for group in merged.unplaced]
+    return add_bins(
+        np.concatenate([merged.bins, merged.missed_bins, np.array([at for at, _ in outside], dtype=np.int64)]),
+        np.concatenate([merged.counts, merged.missed_counts, np.array([count for _, count in outside], dtype=np.int64)]),
+    )
 
 
 def _parameters(step: Step) -> dict[str, Any]:
@@ -205,13 +240,16 @@ def _different(steps: Sequence[Step]) -> set[tuple[str, ...]]:
     return {path for path in paths if len({json.dumps(of_step.get(path), sort_keys=True) for of_step in leaves}) > 1}
 
 
-def _windows(record: Record, steps: Sequence[Step], scope: Scope) -> pl.DataFrame:
+def _windows(steps: Sequence[tuple[Record, Step]], scope: Scope) -> pl.DataFrame:
+    """The windows of the steps, one after another. The run is what is repeated as a whole: the record where there are several, else the step."""
+    numbers = {path: number for number, path in enumerate(dict.fromkeys(record.path for record, _ in steps))}
     frames: list[pl.DataFrame] = []
     offset = 0
-    for step in steps:
-        numbers = [summary.series for summary in scope.series(step) if summary.series is not None]
-        frame = record.windows(step).filter((pl.col("phase") == "measure") & pl.col("series").is_in(numbers))
-        frame = frame.with_columns(stretch=pl.col("index").cast(pl.Int64) + offset)
+    for number, (record, step) in enumerate(steps):
+        series = [summary.series for summary in scope.series(step) if summary.series is not None]
+        frame = record.windows(step).filter((pl.col("phase") == "measure") & pl.col("series").is_in(series))
+        run = numbers[record.path] if len(numbers) > 1 else number
+        frame = frame.with_columns(stretch=pl.col("index").cast(pl.Int64) + offset, run=pl.lit(run))
         frames.append(frame)
         if frame.height:
             offset = int(frame["stretch"].max()) + 1  # pyright: ignore[reportArgumentType]
@@ -241,35 +279,58 @@ def _labels(traits: Sequence[Mapping[str, str]], records: Sequence[str], *, name
     return [f"{record}, {label}" if label else record for record, label in zip(records, labels, strict=True)]
 
 
+@dataclass(frozen=True)
+class _Condition:
+    """The steps of one side, each with its record."""
+
+    name: str
+    steps: list[tuple[Record, Step]]
+
+    @property
+    def record(self) -> Record:
+        return self.steps[0][0]
+
+    @property
+    def step(self) -> Step:
+        return self.steps[0][1]
+
+
+def _conditions(records: Sequence[Record], scope: Scope) -> list[_Condition]:
+    """A condition for each of a record, or of the records of one label, idle first. Raises InputError for a record without any."""
+    by_name: dict[str, dict[str, list[tuple[Record, Step]]]] = {}
+    for record, name in zip(records, record_names(records), strict=True):
+        groups = by_name.setdefault(record.label or name, {})
+        steps = [step for step in record.steps if scope.has(step)]
+        if not steps and scope is EVERYTHING:
+            raise InputError(f"{record.path} has no finished step with latencies: there is nothing to compare in it")
+        for step in steps:
+            groups.setdefault(_identity(step), []).append((record, step))
+    return [_Condition(name, steps) for name, groups in by_name.items() for steps in sorted(groups.values(), key=lambda steps: steps[0][1].key.load != "idle")]
+
+
 def sides_of(records: Sequence[Record], scope: Scope = EVERYTHING, *, force: bool = False, alike: bool = True) -> list[Side]:
-    """A side for each condition of each record that is in the scope, idle first within a record.
+    """A side for each condition that is in the scope, of each record or of the records of one label together; idle first within these.
 
     `force`: also emulated machines beside others. `alike` False: also steps that were measured at different intervals, for tables that compare
     nothing. Raises InputError where two cannot be compared, RecordError for a damaged record.
     """
     if len({record.path.resolve() for record in records}) < len(records):
         raise InputError("a record is named twice: there is no difference between a record and itself")
-    conditions: list[tuple[Record, str, list[Step]]] = []
-    for record, name in zip(records, record_names(records), strict=True):
-        groups: dict[str, list[Step]] = {}
-        for step in record.steps:
-            if scope.has(step):
-                groups.setdefault(_identity(step), []).append(step)
-        if not groups and scope is EVERYTHING:
-            raise InputError(f"{record.path} has no finished step with latencies: there is nothing to compare in it")
-        conditions += [(record, name, steps) for steps in sorted(groups.values(), key=lambda steps: steps[0].key.load != "idle")]
-    different = _different([steps[0] for _, _, steps in conditions])
-    traits = [_traits(record, steps[0], next(iter(steps[0].key.targets.values()), "local"), different) for record, _, steps in conditions]
-    labels = _labels(traits, [name for _, name, _ in conditions], named=any(record.label for record in records))
+    conditions = _conditions(records, scope)
+    different = _different([condition.step for condition in conditions])
+    traits = [_traits(of.record, of.step, next(iter(of.step.key.targets.values()), "local"), different) for of in conditions]
+    labels = _labels(traits, [condition.name for condition in conditions], named=any(record.label for record in records))
     if not force:
         _check_emulated(dict(zip(labels, traits, strict=True)))
     if alike and scope.operation is None:
-        check_comparable([(label, steps[0]) for label, (_, _, steps) in zip(labels, conditions, strict=True)])
+        check_comparable([(label, condition.step) for label, condition in zip(labels, conditions, strict=True)])
     sides: list[Side] = []
-    for label, trait, (record, _, steps) in zip(labels, traits, conditions, strict=True):
-        windows = _windows(record, steps, scope)
-        resolution = int(steps[0].parameters.get("resolution_ns") or 1)
-        sides.append(Side(label, record, tuple(steps), trait, windows, merge(windows, limits_ns=_limits(steps[0])), resolution, scope.quantity(steps[0])))
+    for label, trait, condition in zip(labels, traits, conditions, strict=True):
+        windows, step, limits = _windows(condition.steps, scope), condition.step, _limits(condition.step)
+        of_side = tuple({record.path: record for record, _ in condition.steps}.values())
+        resolution = int(step.parameters.get("resolution_ns") or 1)
+        steps = tuple(step for _, step in condition.steps)
+        sides.append(Side(label, of_side, steps, trait, windows, merge(windows, limits_ns=limits), resolution, scope.quantity(step), limits))
     return sides
 
 
@@ -340,7 +401,7 @@ def _candidates(sides: Sequence[Side], baseline: str | None) -> list[Side]:
             first = [side for side in sides if side.traits["space"] == USER_SPACE]
         return first if 0 < len(first) < len(sides) else [sides[0]]
     exact = [side for side in sides if side.label == baseline]
-    of_record = [side for side in sides if baseline.rstrip("/") in _record_words(side.record)]
+    of_record = [side for side in sides if any(baseline.rstrip("/") in _record_words(record) for record in side.records)]
     by_trait = [side for side in sides if baseline in side.traits.values()]
     for candidates in (exact, of_record, by_trait):
         if candidates:

@@ -76,7 +76,9 @@ def compare(
     records: Annotated[
         list[Path] | None, typer.Argument(metavar="RECORD", help="Record folders, or latest; one is enough if it has several loads or deployments.")
     ] = None,
-    label: Annotated[list[str] | None, typer.Option(metavar="NAME=RECORD", help="A record, and what to call it; may be repeated.")] = None,
+    label: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=RECORD", help="A record, and what to call it. Records of one NAME are runs of one side.")
+    ] = None,
     baseline: Annotated[
         str | None,
         typer.Option(metavar="RECORD|LABEL", help="What the others are compared with: a record, label, deployment, load or kernel; default: Single."),
@@ -96,6 +98,9 @@ def compare(
     require: Annotated[
         str | None, typer.Option(metavar="TEXT", help='Requirement to judge every record by, e.g. "period=1ms latency<=200us hardness=100%".')
     ] = None,
+    fail_if_worse: Annotated[
+        bool, typer.Option("--fail-if-worse", help="Exit status 1 if repeated runs show a side to be worse, 4 if they cannot tell; for CI.")
+    ] = False,
     details: Annotated[bool, typer.Option("--details", help="Also print the chi-square tests and every setting that differs.")] = False,
     json: Json = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE.html", help="Also write a page with the figures.")] = None,
@@ -103,7 +108,8 @@ def compare(
 ) -> None:
     """Compare records, or the loads or deployments of one record.
 
-    The first line says what is shown. Then quantile differences with confidence intervals, statistics and tails; with --details the papers'
+    The first line says what is shown. The run is the unit: a repeat of a step, or each record of one label. Single runs show what they measured, and
+    nothing of others. Then quantile differences with confidence intervals, statistics and tails; with --details the papers'
     selection and the settings that differ. What has no common scale is compared separately: each probe, each operation of microbenchmarks, each task.
 
     \b
@@ -114,6 +120,8 @@ def compare(
           two records, with a page
       rtgauge compare --label before=RECORD --label after=latest
           two records, and what to call them
+      rtgauge compare --label old=R1 --label new=R2 --label old=R3 --label new=R4 --fail-if-worse
+          two runs a side, measured by turns; exit status 1 if new is worse than old
       rtgauge compare STOCK RT --figures figures
           two kernels: the papers' table of microbenchmarks, and figure files
       rtgauge compare STOCK RT XENOMAI RTAI -o systems.html
@@ -186,7 +194,7 @@ def compare(
             *_timing(opened, timing_options),
         ]
         write(chapters, opened, verdicts, page=out, figures=figures, say=lambda line: typer.echo(line, err=json))
-    raise typer.Exit(_status(verdicts))
+    raise typer.Exit(_status(verdicts, [result for _, result, _, _ in compared] if fail_if_worse else None))
 
 
 def _document(benchmarks: Microbenchmarks | None, comparisons: Sequence[Comparison], *, one: bool) -> str:
@@ -212,11 +220,23 @@ def _print_verdicts(verdicts: Mapping[str, Verdict], *, as_json: bool) -> None:
         console.print(Text.assemble((verdict.word.value.upper(), STYLE[verdict.word]), f"  {printable(name)}: {printable(verdict.reason)}"))
 
 
-def _status(verdicts: Mapping[str, Verdict]) -> int:
-    """The exit status: that of the worst verdict, 0 where nothing was required."""
+def _status(verdicts: Mapping[str, Verdict], comparisons: Sequence[Comparison] | None) -> int:
+    """The exit status: that of the worst verdict, 0 where nothing was required. `comparisons`: none of them may show a side that is worse."""
+    from rtgauge.errors import EXIT_CANNOT_TELL, EXIT_FAILS
     from rtgauge.verdict.worst import exit_status
 
-    return exit_status(list(verdicts.values()), [])
+    required = exit_status(list(verdicts.values()), [])
+    if comparisons is None or required == EXIT_FAILS:
+        return required
+    worse = sum(len(result.worse) for result in comparisons)
+    not_told = [side for result in comparisons for side in result.not_told]
+    if worse:
+        return EXIT_FAILS
+    if not_told or not comparisons:
+        whose = f"{'; '.join(not_told)}: " if not_told else ""
+        typer.echo(f"--fail-if-worse cannot tell: {whose}there are no two runs a side with enough samples", err=True)
+        return EXIT_CANNOT_TELL
+    return required
 
 
 def _print(compared: Sequence[tuple[Scope, Comparison, list[Side], list[tuple[Side, Side]]]], *, details: bool, after: bool) -> None:

@@ -21,7 +21,7 @@ def open_record(named: Path) -> Record:
 
 
 def open_records(named: Sequence[Path], labelled: Sequence[str]) -> list[Record]:
-    """Every record, those of `labelled` (NAME=RECORD) with their names; one that is named in both ways is there once.
+    """Every record, those of `labelled` (NAME=RECORD) with their names, several of which may be the same; one that is named in both ways is there once.
 
     Raises InputError for no record, or a label without a name, RecordError for a damaged record.
     """
@@ -31,8 +31,6 @@ def open_records(named: Sequence[Path], labelled: Sequence[str]) -> list[Record]
         if not (name.strip() and equals and folder):
             raise InputError(f"--label {text}: write NAME=RECORD, e.g. before=rtgauge-runs/RECORD")
         labels[find_record(Path(folder))] = name.strip()
-    if len(set(labels.values())) < len(labels):
-        raise InputError("--label gives two records the same name")
     folders = [find_record(folder) for folder in named]
     known = {folder.resolve(): name for folder, name in labels.items()}
     present = {folder.resolve() for folder in folders}

@@ -31,8 +31,8 @@ TRAITS = dict.fromkeys(("host", "kernel", "load", "deployment", "space", "tool",
 def side_of(label: str, windows: list[np.ndarray], record: Record, *, rows: list[dict] | None = None) -> Side:
     """A side of these latencies (ns), one array a window."""
     frame = pl.DataFrame(rows or [row(values, index=i) for i, values in enumerate(windows)], schema=WINDOW_SCHEMA)
-    frame = frame.with_columns(stretch=pl.col("index").cast(pl.Int64))
-    return Side(label, record, tuple(record.steps[:1]), {**TRAITS, "deployment": label}, frame, merge(frame), 1)
+    frame = frame.with_columns(stretch=pl.col("index").cast(pl.Int64), run=pl.lit(0))
+    return Side(label, (record,), tuple(record.steps[:1]), {**TRAITS, "deployment": label}, frame, merge(frame), 1)
 
 
 @pytest.fixture(name="record", scope="module")
@@ -57,7 +57,7 @@ def test_the_papers_eighteen_sides_show_the_one_difference_there_is(record):
     shown = {row.side for row in result.quantiles if row.quantile == "p50" and "differs" in row.says}
     assert shown == {"side 11"}
     assert any(row.says.startswith("the same within") for row in compared(sides).quantiles)
-    assert "1 worse: side 11 (+1." in result.conclusion
+    assert "1 higher: side 11 (+1." in result.conclusion
 
 
 # --- the width of bins
@@ -122,10 +122,11 @@ def test_a_rejected_side_that_is_better_everywhere_is_named(record):
 # --- the sentence
 
 
-def difference(quantile: str, ns: int | None, *, side="after", baseline="before", p=(1.0, 1.0, 1.0), why=None) -> QuantileDifference:
+def difference(quantile: str, ns: int | None, *, side="after", baseline="before", p=(1.0, 1.0, 1.0), why=None, runs=(3, 3)) -> QuantileDifference:
     different, not_within, not_beyond = p if why is None else (None, None, None)
     return QuantileDifference(
-        side=side, baseline=baseline, quantile=quantile, side_ns=10_000 + (ns or 0), baseline_ns=10_000, difference_ns=ns, no_interval=why,
+        side=side, baseline=baseline, quantile=quantile, side_runs_ns=[0] * runs[0], baseline_runs_ns=[0] * runs[1],
+        side_ns=10_000 + (ns or 0), baseline_ns=10_000, difference_ns=ns, no_interval=why,
         low_ns=None if ns is None else ns - 1_000, high_ns=None if ns is None else ns + 1_000, p_different=different, p_not_within=not_within,
         p_not_beyond=not_beyond, says="",
     )  # fmt: skip
@@ -161,6 +162,35 @@ BEYOND, DIFFERENT, SAME = (0.001, 1.0, 0.001), (0.001, 1.0, 1.0), (1.0, 0.001, 1
 )
 def test_the_sentence_of_two_sides(rows, sentence):
     assert conclude(rows, alpha=0.05, within_ns=2_000) == sentence
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        (
+            [difference("p50", 100, p=SAME, runs=(1, 1)), difference("p99", 12_300, p=BEYOND, runs=(1, 1))],
+            "In these two runs, after against before: higher: +12.3 us (+11.3 us … +13.3 us) at p99; the same within 2 us at p50",
+        ),
+        (
+            [difference("p50", -3_000, p=BEYOND, runs=(1, 4))],
+            "In the one run of after and 4 of before, after against before: lower: -3.00 us (-4.00 us … -2.00 us) at p50",
+        ),
+        (
+            [difference("p50", 0, p=SAME, runs=(1, 1))],
+            "In these two runs, after and before are the same within 2 us at p50",
+        ),
+        (
+            [difference("p50", 4_000, side=f"after, {load}", baseline=f"before, {load}", p=BEYOND, runs=(1, 1)) for load in ("idle", "cpu")],
+            "In single runs, after against before: 2 higher: idle (+4.00 us at p50), cpu (+4.00 us at p50)",
+        ),
+        (
+            [difference("p50", 4_000, side=side, p=BEYOND, runs=(runs, 3)) for side, runs in (("a", 3), ("b", 1))],
+            "2 sides against before: 1 worse: a (+4.00 us at p50); 1 higher in single runs: b (+4.00 us at p50)",
+        ),
+    ],
+)
+def test_of_single_runs_the_sentence_says_what_they_measured_and_the_command_that_tells_more(rows, sentence):
+    assert conclude(rows, alpha=0.05, within_ns=2_000, repeat="COMMAND") == f"{sentence}; repeated runs show whether that is chance: COMMAND"
 
 
 def test_the_sentence_of_two_records_names_the_loads_the_worst_first():
@@ -285,10 +315,61 @@ def test_the_first_line_is_the_conclusion_and_details_are_asked_for(tmp_path, mo
     path = write_record(tmp_path, Shape(seconds=25, loads=("idle", "cpu"), marks=False))
     status, out = run(monkeypatch, capsys, "compare", path, "--no-tails")
     assert status == 0
-    assert out.startswith("cpu against idle: worse: ")
+    assert out.startswith("In these two runs, cpu against idle: higher: ")
+    assert "rtgauge run quick --repeats 5" in " ".join(out.split("\n\n")[0].split())
     assert "DOF" not in out
     assert "Selection (chi-square): by the paper's convention" in out
     assert "DOF" in run(monkeypatch, capsys, "compare", path, "--no-tails", "--details")[1]
+
+
+def several(tmp_path: Path, *medians_ns: int, seconds: int = 2) -> list[Path]:
+    """Records of one load and such medians, each drawn anew."""
+    return [
+        write_record(tmp_path, Shape(seconds=seconds, seed=seed, loads=("idle",), marks=False, median_ns={"idle": median}))
+        for seed, median in enumerate(medians_ns, 1)
+    ]
+
+
+def labelled(**sides: list[Path]) -> list[str]:
+    return [word for name, paths in sides.items() for path in paths for word in ("--label", f"{name}={path}")]
+
+
+def test_the_records_of_one_label_are_the_runs_of_one_side(tmp_path, monkeypatch, capsys):
+    paths = several(tmp_path, 6_000, 6_100, 6_050, 12_000, 12_100, 12_200)
+    words = ("compare", "--no-tails", *labelled(before=paths[:3], after=paths[3:]))
+    status, out = run(monkeypatch, capsys, *words)
+    assert status == 0
+    assert out.startswith("after against before: worse: +6.")
+    assert "rtgauge run" not in out
+    result = Comparison.model_validate_json(run(monkeypatch, capsys, *words, "--json")[1])
+    assert [(side.label, side.runs, side.records) for side in result.sides] == [
+        ("before", 3, [str(path) for path in paths[:3]]),
+        ("after", 3, [str(path) for path in paths[3:]]),
+    ]
+    assert [len(row.side_runs_ns) for row in result.quantiles] == [3] * 4
+    assert (result.worse, result.not_told) == (["after"], [])
+    (pair,) = result.pairs
+    assert pair.wasserstein_us is not None
+    assert pair.wasserstein_low_us is not None
+    assert pair.wasserstein_high_us is not None
+    assert 0 < pair.wasserstein_low_us < pair.wasserstein_us < pair.wasserstein_high_us
+
+
+def test_repeats_of_a_step_are_runs(tmp_path, monkeypatch, capsys):
+    path = write_record(tmp_path, Shape(seconds=2, repeats=3, loads=("idle", "cpu"), marks=False))
+    assert run(monkeypatch, capsys, "compare", path, "--no-tails")[1].startswith("cpu against idle: worse: +")
+
+
+@pytest.mark.parametrize(
+    ("medians_ns", "status"),
+    [((6_000, 6_010, 12_000, 12_010), 1), ((12_000, 12_010, 6_000, 6_010), 0), ((6_000, 6_010, 6_020, 6_000), 0), ((6_000, 12_000), 4)],
+)
+def test_the_exit_status_says_whether_a_side_is_worse(tmp_path, monkeypatch, capsys, medians_ns, status):
+    paths = several(tmp_path, *medians_ns, seconds=25 if len(medians_ns) == 2 else 3)
+    half = len(paths) // 2
+    words = ("compare", "--no-tails", *labelled(before=paths[:half], after=paths[half:]))
+    assert run(monkeypatch, capsys, *words, "--fail-if-worse")[0] == status
+    assert run(monkeypatch, capsys, *words)[0] == 0
 
 
 def test_a_requirement_judges_every_record(tmp_path, monkeypatch, capsys):

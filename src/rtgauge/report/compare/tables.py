@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rtgauge.analysis.bootstrap import QUANTILES
 from rtgauge.analysis.chi_square import Convention
-from rtgauge.analysis.comparison_conclusion import Finding, finding
+from rtgauge.analysis.comparison_conclusion import Finding, finding, word
+from rtgauge.analysis.quantile_difference import QUANTILES
 from rtgauge.probe.registry import plural_of
 from rtgauge.record.model import Severity
 from rtgauge.report.grid import MACHINES, Grid, natural_width
@@ -294,19 +294,28 @@ def folded_notes(result: Comparison) -> list[str]:
     return [settings, f"{SELECTION}: by the paper's convention {len(rejected)} of {tested} sides are rejected against their baselines{whose}."]
 
 
+def _distance_interval(pair: Pair) -> str:
+    return NONE if pair.wasserstein_low_us is None or pair.wasserstein_high_us is None else f"{pair.wasserstein_low_us:.3f} … {pair.wasserstein_high_us:.3f}"
+
+
 def effect_grid(result: Comparison) -> Grid:
     """How large the differences are."""
+    intervals = any(pair.wasserstein_low_us is not None for pair in result.pairs)
     rows = [
         [
             pair.side,
             pair.baseline,
             NONE if pair.wasserstein_us is None else f"{pair.wasserstein_us:.3f}",
+            *([] if not intervals else [_distance_interval(pair)]),
             NONE if pair.cramers_v is None else f"{pair.cramers_v:.4f}",
         ]
         for pair in result.pairs
     ]
     notes = ["Wasserstein: how far, on average, a value of one side is from its counterpart on the other. Cramer's V: 0 is no association, 1 complete."]
-    return Grid("Size of the difference", ["", "against", "Wasserstein (us)", "Cramer's V"], rows, notes)
+    interval = [f"{(1 - result.alpha) * 100:g} % interval"] if intervals else []
+    if intervals:
+        notes.append("The interval is over the runs. Cramer's V has none: it counts what runs of one system differ by, too.")
+    return Grid("Size of the difference", ["", "against", "Wasserstein (us)", *interval, "Cramer's V"], rows, notes)
 
 
 def _interval(row: QuantileDifference) -> str:
@@ -325,7 +334,8 @@ def _shows(row: QuantileDifference, result: Comparison) -> str:
         return "nothing shown"
     if shown is Finding.SAME:
         return f"the same within {within}"
-    return f"{shown.value} by more than {within}" if row.p_not_beyond is not None and row.p_not_beyond < result.alpha else shown.value
+    name = word(shown, repeated=row.repeated)
+    return f"{name} by more than {within}" if row.p_not_beyond is not None and row.p_not_beyond < result.alpha else name
 
 
 def _missing(quantiles: Sequence[QuantileDifference]) -> list[str]:
@@ -341,6 +351,23 @@ def _missing(quantiles: Sequence[QuantileDifference]) -> list[str]:
     return [f"No interval{whose} at {', '.join(names)}: {why}." for (why, whose), names in places.items()]
 
 
+def _unit_notes(tested: Sequence[QuantileDifference]) -> list[str]:
+    """What the intervals are made from."""
+    notes: list[str] = []
+    repeated = [row for row in tested if row.repeated]
+    if repeated:
+        numbers = sorted({len(runs) for row in repeated for runs in (row.side_runs_ns, row.baseline_runs_ns)})
+        runs = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+        notes.append(f"In us, side minus baseline: means over {runs} runs a side, with Welch's intervals over the runs, the width of bins included.")
+    if any(len(row.side_runs_ns) == len(row.baseline_runs_ns) == 1 for row in tested):
+        notes.append("In us, side minus baseline, between two single runs: the intervals cover what varies within a run, and not what varies from run to run.")
+    if any(not row.repeated and len(row.side_runs_ns) != len(row.baseline_runs_ns) for row in tested):
+        notes.append("In us, side minus baseline: a single run is taken to vary as the runs of the other side do, which nobody has measured.")
+    if any(row.low_ns is None or row.high_ns is None for row in tested):
+        notes.append("no limit: too few samples that are independent of each other lie beyond that quantile; a longer run has more.")
+    return notes
+
+
 def quantile_grid(result: Comparison) -> Grid:
     """Differences of quantiles with intervals, and what they show."""
     confidence = f"{(1 - result.alpha) * 100:g} % interval"
@@ -353,17 +380,15 @@ def quantile_grid(result: Comparison) -> Grid:
     notes += _missing(result.quantiles)
     tested = [row for row in result.quantiles if row.p_different is not None]
     if tested:
-        notes.append(
-            "In us, side minus baseline; intervals by a block bootstrap over stretches of time, the width of bins included. "
-            f"p and the words are corrected for all {len(tested)} comparisons (Holm), intervals are not."
-        )
+        notes += _unit_notes(tested)
+        notes.append(f"p and the words are corrected for all {len(tested)} comparisons (Holm), intervals are not.")
     wide = [row for row in tested if row.bin_ns > result.within_ns]
     if wide:
         where = ", ".join(quantile for quantile in QUANTILES if any(row.quantile == quantile for row in wide))
         widest = format_time(max(row.bin_ns for row in wide))
         notes.append(f"At {where} bins are up to {widest} wide: nothing there can be shown to be the same within {result.within_ns / 1_000:g} us.")
     if any(finding(row, alpha=result.alpha) is Finding.NOT_SHOWN for row in tested):
-        notes.append(f"nothing shown: neither a difference, nor that it is within {result.within_ns / 1_000:g} us; a longer or repeated run may show it.")
+        notes.append(f"nothing shown: neither a difference, nor that it is within {result.within_ns / 1_000:g} us; longer or more runs may show it.")
     if any(row.side_is_at_least or row.baseline_is_at_least for row in result.quantiles):
         notes.append("≥: the sample overflows its histogram there; the value is at least this.")
     return Grid("Differences of quantiles", ["", "quantile", "side", "baseline", "difference", confidence, "p", "what it shows"], rows, notes)

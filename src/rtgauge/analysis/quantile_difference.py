@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+"""Differences of a quantile between two sides, with intervals and p-values.
+
+The run is the unit: runs of one and the same system differ by more than the samples within a run say. With two runs or more of a side, the
+interval is Welch's on the quantiles of the runs (The generalization of 'Student's' problem when several different population variances are
+involved, 1947). Where one side has a single run, that run is taken to vary as the runs of the other side do. With one run a side, the interval holds
+between these two runs only: each quantile has bounds of its own, and those of the difference follow from them by the squares of their distances
+(Zou and Donner, Construction of confidence limits about effect measures, 2008). Maxima get no interval: nothing bounds them from one run.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rtgauge.analysis.quantile_interval import ENDLESS_NS, RunQuantile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rtgauge.analysis.quantile_interval import WindowCounts
+
+    Limits = tuple[float, float]
+
+QUANTILES = {"p50": Fraction(1, 2), "p99": Fraction(99, 100), "p99.9": Fraction(999, 1000), "p99.99": Fraction(9999, 10000)}
+MOST_ERRORS = 1e6
+"""No limit is more standard errors away than this."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A difference (ns, side minus baseline): its interval (None: no limit), and p-values."""
+
+    low_ns: int | None
+    high_ns: int | None
+    p_different: float
+    p_not_within: float
+    p_not_beyond: float
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A difference (ns) whose limits are known at any number of standard errors: `limits(errors)`; Student's t with `freedom` degrees says how many."""
+
+    limits: Callable[[float], Limits]
+    freedom: float
+
+    def _p_of_limit(self, holds: Callable[[Limits], bool]) -> float:
+        """The one-sided p-value: the level at which the limits just cease to show it; 1 where they never do."""
+        from scipy.special import stdtr
+
+        if not holds(self.limits(0.0)):
+            return 1.0
+        low, high = 0.0, 1.0
+        while holds(self.limits(high)) and high < MOST_ERRORS:
+            low, high = high, high * 2
+        for _ in range(40):
+            middle = (low + high) / 2
+            low, high = (middle, high) if holds(self.limits(middle)) else (low, middle)
+        return float(stdtr(self.freedom, -low))
+
+    def above(self, ns: float) -> float:
+        """The one-sided p-value of "it is above `ns`"."""
+        return self._p_of_limit(lambda limits: limits[0] > ns)
+
+    def below(self, ns: float) -> float:
+        """The one-sided p-value of "it is below `ns`"."""
+        return self._p_of_limit(lambda limits: limits[1] < ns)
+
+    def interval(self, *, alpha: float, within_ns: int) -> Interval:
+        """The interval at confidence 1 - alpha, and p-values of "no difference" (two-sided), "not within `within_ns`", "not beyond".
+
+        "Not within" is the larger of two one-sided tests (Schuirmann, 1987); "within" includes the bound itself, so that two equal figures are the same
+        within 0.
+        """
+        from scipy.special import stdtrit
+
+        low, high = self.limits(float(stdtrit(self.freedom, 1 - alpha / 2)))
+        return Interval(
+            math.floor(low) if low > -ENDLESS_NS / 2 else None,
+            math.ceil(high) if high < ENDLESS_NS / 2 else None,
+            p_different=min(1.0, 2 * min(self.above(0), self.below(0))),
+            p_not_within=max(self.above(-within_ns - 1), self.below(within_ns + 1)),
+            p_not_beyond=min(1.0, 2 * min(self.above(within_ns), self.below(-within_ns))),
+        )
+
+
+def between_two_runs(side: WindowCounts, baseline: WindowCounts, share: Fraction) -> Difference:
+    """The difference of the quantile between one run of each side."""
+    of_side, of_baseline = RunQuantile(side, share), RunQuantile(baseline, share)
+
+    def limits(errors: float) -> Limits:
+        side_low, side_high = of_side.bounds(errors)
+        baseline_low, baseline_high = of_baseline.bounds(errors)
+        return (
+            of_side.low_ns - of_baseline.high_ns - math.hypot(of_side.low_ns - side_low, baseline_high - of_baseline.high_ns),
+            of_side.high_ns - of_baseline.low_ns + math.hypot(side_high - of_side.high_ns, of_baseline.low_ns - baseline_low),
+        )
+
+    return Difference(limits, min(of_side.freedom, of_baseline.freedom))
+
+
+@dataclass(frozen=True)
+class RunFigures:
+    """The same figure of each run of a side; each lies within `low_ns` and `high_ns`, the ends of its bin."""
+
+    low_ns: Sequence[float]
+    high_ns: Sequence[float]
+
+    @property
+    def variance(self) -> float:
+        """Of one run (ns²); not less than what rounding to bins hides."""
+        low, high = np.asarray(self.low_ns, dtype=np.float64), np.asarray(self.high_ns, dtype=np.float64)
+        return max(float(((low + high) / 2).var(ddof=1)), float(((high - low + 1) ** 2).mean()) / 12)
+
+
+def between_runs(side: RunFigures, baseline: RunFigures) -> Difference:
+    """The difference of the means over the runs. At least one side has two runs or more."""
+    runs = (len(side.low_ns), len(baseline.low_ns))
+    known = [figures.variance for figures, number in zip((side, baseline), runs, strict=True) if number > 1]
+    terms = [
+        (figures.variance if number > 1 else known[0]) / number for figures, number in zip((side, baseline), runs, strict=True)
+    ]  # a single run varies as those of the other side
+    error = math.sqrt(sum(terms))
+    freedom = welch_freedom(terms, runs) if len(known) == 2 else float(max(runs) - 1)
+    low = float(np.mean(side.low_ns)) - float(np.mean(baseline.high_ns))
+    high = float(np.mean(side.high_ns)) - float(np.mean(baseline.low_ns))
+    return Difference(lambda errors: (low - errors * error, high + errors * error), freedom)
+
+
+def welch_freedom(terms: Sequence[float], numbers: Sequence[int]) -> float:
+    """Welch's degrees of freedom of a difference whose two means have these variances, from so many runs each."""
+    return sum(terms) ** 2 / sum(term**2 / (number - 1) for term, number in zip(terms, numbers, strict=True))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P-values corrected for their number, in the order given (Holm, A simple sequentially rejective multiple test procedure, 1979)."""
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
+    corrected = [0.0] * len(p_values)
+    running = 0.0
+    for rank, i in enumerate(order):
+        running = max(running, min(1.0, (len(p_values) - rank) * p_values[i]))
+        corrected[i] = running
+    return corrected

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""A quantile of one run with bounds that allow for serial dependence.
+
+The standard error of the share of samples above the quantile comes from its slow changes over the windows: the mean square of the first cosine
+transforms, with Student's t (Lazarus, Lewis, Stock and Watson, HAR inference: recommendations for practice, 2018). Dependence over several windows is
+in these. The quantiles at the bounds of the share are the bounds of the quantile (Woodruff, Confidence intervals for medians and other position
+measures, 1952). Where the run has too little independent information beyond a quantile, the bound is endless.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rtgauge.units import plural
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    import numpy.typing as npt
+
+    IntArray = npt.NDArray[np.int64]
+
+LEAST_WINDOWS = 20
+"""With fewer windows their spread says little."""
+LEAST_BEYOND = 10
+"""At least so many samples must lie above a quantile for an interval."""
+ENDLESS_NS = 2**60
+"""The upper end of a value that has none."""
+
+
+@dataclass(frozen=True)
+class WindowCounts:
+    """A run by windows: `counts[i, j]` samples of window i have the value `values_ns[j]` (rising).
+
+    Such a sample lies within `low_ns[j]` and `high_ns[j]`, the ends of its bin; ENDLESS_NS where it has no upper end.
+    """
+
+    values_ns: IntArray
+    counts: IntArray
+    low_ns: IntArray
+    high_ns: IntArray
+
+    @cached_property
+    def cumulative(self) -> IntArray:
+        """How many samples have at most each value."""
+        return np.cumsum(self.counts.sum(axis=0))
+
+    @property
+    def total(self) -> int:
+        """How many samples."""
+        return int(self.cumulative[-1]) if len(self.cumulative) else 0
+
+    def at_rank(self, rank: int) -> int:
+        """The column of the sample of this rank; 1 is the smallest."""
+        return int(np.searchsorted(self.cumulative, rank))
+
+
+def why_no_interval(run: WindowCounts, share: Fraction) -> str | None:
+    """Why there can be no interval for this quantile of this run; None where there can be one."""
+    number = len(run.counts)
+    if number < LEAST_WINDOWS:
+        return f"only {plural(number, 'window')} of time, at least {LEAST_WINDOWS} are needed"
+    return too_few_beyond(run.total, share)
+
+
+def too_few_beyond(samples: int, share: Fraction) -> str | None:
+    """What is said where fewer than LEAST_BEYOND of so many samples lie above the quantile; else None."""
+    beyond = math.floor((1 - share) * samples)
+    if beyond >= LEAST_BEYOND:
+        return None
+    return f"only {beyond} sample{'s lie' if beyond != 1 else ' lies'} beyond it, at least {LEAST_BEYOND} are needed"
+
+
+def cosine_terms(windows: int) -> int:
+    """How many cosine transforms are averaged, which are the degrees of freedom: 0.4 n^(2/3), the recommendation of Lazarus et al. (2018)."""
+    return max(1, math.floor(0.4 * math.cbrt(windows) ** 2 + 1e-9))
+
+
+def error_of_sum(scores: npt.NDArray[np.float64]) -> tuple[float, int]:
+    """(standard error of the sum of a series whose values depend on each other, its degrees of freedom)."""
+    number = len(scores)
+    terms = cosine_terms(number)
+    angles = np.pi * np.outer(np.arange(1, terms + 1), (np.arange(number) + 0.5) / number)
+    transforms = math.sqrt(2 / number) * (np.cos(angles) @ scores)
+    return math.sqrt(number * float(transforms @ transforms) / terms), terms
+
+
+class RunQuantile:
+    """One quantile of one run; it lies within `low_ns` and `high_ns`, the ends of its bin."""
+
+    def __init__(self, run: WindowCounts, share: Fraction) -> None:
+        self._run = run
+        self._rank = max(1, math.ceil(share * run.total))
+        column = run.at_rank(self._rank)
+        self.low_ns, self.high_ns = int(run.low_ns[column]), int(run.high_ns[column])
+        above = run.counts[:, column + 1 :].sum(axis=1).astype(np.float64)
+        self._error, self.freedom = error_of_sum(above - float(1 - share) * run.counts.sum(axis=1))
+
+    def bounds(self, errors: float) -> tuple[int, int]:
+        """The bounds (ns) so many standard errors of the share away; -ENDLESS_NS and ENDLESS_NS where the run has no sample there."""
+        low, high = math.floor(self._rank - errors * self._error), math.ceil(self._rank + errors * self._error)
+        run = self._run
+        return (
+            int(run.low_ns[run.at_rank(low)]) if low >= 1 else -ENDLESS_NS,
+            int(run.high_ns[run.at_rank(high)]) if high <= run.total else ENDLESS_NS,
+        )

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""The command that tells whether a difference of single runs is more than chance: repeats, by turns."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.analysis.sides import Side
+    from rtgauge.record.reader import Record
+
+REPEATS = 5
+MOST_COMMANDS = 2
+"""More different commands are not listed."""
+
+
+def _words(record: Record) -> list[str]:
+    """The command that made the record, without what it said of repeats; `rtgauge run` for an imported one."""
+    command = record.run.command
+    if command[1:2] not in (["run"], ["probe"], ["watch"]):
+        return ["rtgauge", "run"]
+    words, kept = command[1:], ["rtgauge"]
+    while words:
+        word = words.pop(0)
+        if word == "--repeats":
+            words = words[1:]
+        elif not word.startswith("--repeats="):
+            kept.append(word)
+    return kept
+
+
+def repeat_command(pairs: Sequence[tuple[Side, Side]]) -> str | None:
+    """What to run so that every side has several runs; None where each has, or where no command is known.
+
+    The repeats of one record are measured by turns. Several records are made again by turns, and get one label a side.
+    """
+    single = {side.record.path: side.record for pair in pairs for side in pair if len(side.runs) < 2}
+    if not single:
+        return None
+    records = {record.path for pair in pairs for side in pair for record in side.records}
+    commands = [_words(record) for record in single.values()]
+    if len(records) == 1:
+        (words,) = commands
+        return shlex.join([*words, "--repeats", str(REPEATS)]) if words[1] == "run" else None
+    distinct = list(dict.fromkeys(shlex.join(words) for words in commands))
+    again = " and ".join(distinct) if len(distinct) <= MOST_COMMANDS else "each command"
+    return f"{again} {REPEATS} times, by turns; then rtgauge compare --label NAME=RECORD ..., with one NAME for all records of a side"

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""Sides of a comparison drawn from a known system: latencies that depend on each other, heavy tails, runs that differ by a random factor."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from scipy.signal import lfilter  # pyright: ignore[reportUnknownVariableType]
+from scipy.special import ndtr
+
+from rtgauge.analysis.sides import Side
+from rtgauge.record.histogram import bin_of
+from rtgauge.record.model import Run
+from rtgauge.record.reader import Record
+from rtgauge.record.windows import merge
+
+MEDIAN_NS = 20_000
+TRAITS = {"host": "h", "processor": "not emulated", "kernel": "k", "load": "idle", "deployment": "as-is", "tool": "rtgauge", "space": "user space"}
+RECORD = Record(
+    Path("drawn"),
+    Run(id="drawn", created="2026-11-21T10:03:22Z", ended=None, state="complete", rtgauge="0.1.0", command=["rtgauge", "run", "quick"], plan={},
+        targets=["local"], seed=1, requirement=None, verdicts=[], steps=[], planned=[], left_out=[]),
+    [], {},
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class System:
+    """`dependence`: of a latency on the one before (AR(1), of normal scores). `run_shift`: standard deviation of the logarithm of a run's factor."""
+
+    dependence: float = 0.0
+    per_window: int = 250
+    windows: int = 60
+    run_shift: float = 0.0
+    heavy_tail: bool = False
+    """Pareto with the shape 0.4, whose variance is finite and whose third moment is not; else log-normal."""
+
+
+def latencies(system: System, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """The latencies (ns) of one run, a row a window."""
+    shocks = rng.standard_normal(system.windows * system.per_window)
+    shocks[1:] *= math.sqrt(1 - system.dependence**2)
+    scores = np.asarray(lfilter([1], [1, -system.dependence], shocks))
+    relative = (2 * (1 - ndtr(scores))) ** -0.4 if system.heavy_tail else np.exp(0.35 * scores)
+    values = MEDIAN_NS * relative * math.exp(rng.normal(0, system.run_shift))
+    return np.minimum(values, 9e9).astype(np.int64).reshape(system.windows, system.per_window)
+
+
+def side(label: str, system: System, runs: int, rng: np.random.Generator, *, factor: float = 1.0) -> Side:
+    """A side of so many runs, its latencies multiplied by `factor`."""
+    windows = np.concatenate([latencies(system, rng) for _ in range(runs)])
+    windows = (windows * factor).astype(np.int64)
+    every = pl.DataFrame({"stretch": np.repeat(np.arange(len(windows)), system.per_window), "bins": bin_of(windows.ravel())})
+    counted = every.group_by("stretch", "bins").agg(pl.len().cast(pl.Int64).alias("counts")).sort("stretch", "bins")
+    none = pl.Series([list[int]()] * len(windows), dtype=pl.List(pl.Int64))
+    frame = counted.group_by("stretch", maintain_order=True).agg("bins", "counts").with_columns(
+        series=0, phase=pl.lit("measure"), run=pl.col("stretch") // system.windows, count=system.per_window, missed=0, min_ns=windows.min(axis=1),
+        max_ns=windows.max(axis=1), sum_ns=windows.sum(axis=1), m2_ns2=windows.var(axis=1) * system.per_window, missed_bins=none, missed_counts=none,
+    )  # fmt: skip
+    return Side(label, (RECORD,), (), {**TRAITS, "parameters": label}, frame, merge(frame), 1)

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""Intervals over runs against scipy's Welch test, Holm's correction against a worked example, and how often like is called different from like."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import t, ttest_ind
+
+from rtgauge.analysis.comparison import Options, quantile_differences
+from rtgauge.analysis.comparison_conclusion import Finding, finding, worse
+from rtgauge.analysis.effect_size import wasserstein_interval
+from rtgauge.analysis.quantile_difference import Difference, RunFigures, between_runs, holm
+from tests.support.repeated_runs import System, side
+
+
+def exact(values) -> RunFigures:
+    """Figures without a width."""
+    return RunFigures(values, values)
+
+
+@given(
+    st.lists(st.integers(0, 10**9), min_size=2, max_size=10, unique=True),
+    st.lists(st.integers(0, 10**9), min_size=2, max_size=10, unique=True),
+)
+def test_with_runs_on_both_sides_it_is_welchs_test(one, other):
+    if min(np.var(one), np.var(other)) < 1:
+        return
+    found = between_runs(exact(one), exact(other)).interval(alpha=0.05, within_ns=2_000)
+    welch = ttest_ind(one, other, equal_var=False)
+    low, high = welch.confidence_interval(0.95)
+    assert (found.low_ns, found.high_ns) == (pytest.approx(low, rel=1e-6, abs=2), pytest.approx(high, rel=1e-6, abs=2))
+    assert found.p_different == pytest.approx(welch.pvalue, abs=1e-6)
+    within = max(ttest_ind(one, np.array(other) + offset, equal_var=False, alternative=way).pvalue for offset, way in ((-2_001, "greater"), (2_001, "less")))
+    assert found.p_not_within == pytest.approx(within if within < 0.5 else 1, abs=1e-6)
+
+
+def test_a_single_run_varies_as_those_of_the_other_side():
+    """A prediction interval: mean and deviation of the runs, one more from the same (Student's t with n - 1 degrees)."""
+    runs = [10_000.0, 10_400.0, 9_600.0, 10_000.0]
+    error = np.std(runs, ddof=1) * np.sqrt(1 + 1 / 4) * t.ppf(0.975, 3)
+    found = between_runs(exact([12_000.0]), exact(runs)).interval(alpha=0.05, within_ns=0)
+    assert (found.low_ns, found.high_ns) == (pytest.approx(2_000 - error, abs=1), pytest.approx(2_000 + error, abs=1))
+
+
+def test_what_rounding_hides_is_in_the_interval():
+    """Runs that are all in one bin may differ by it; bins that touch are no difference."""
+    first, second = RunFigures([5_000, 5_000], [5_049, 5_049]), RunFigures([5_050, 5_050], [5_099, 5_099])
+    found = between_runs(second, first).interval(alpha=0.05, within_ns=2_000)
+    assert found.p_different > 0.5
+    assert found.p_not_within < 0.01
+    assert found.low_ns is not None
+    assert found.high_ns is not None
+    assert found.low_ns < 1
+    assert found.high_ns > 99
+
+
+def test_what_has_no_limit_shows_nothing_on_that_side():
+    endless = Difference(lambda errors: (1_000 - 10 * errors, 2.0**60), 5).interval(alpha=0.05, within_ns=100)
+    assert endless.high_ns is None
+    assert endless.p_not_within == 1
+    assert endless.p_different < 1e-4
+
+
+def test_holm_by_hand():
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.6, 0.7]) == [1, 1]
+    assert holm([]) == []
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
+def test_holm_never_lowers_a_p_value_and_keeps_their_order(p_values):
+    corrected = holm(p_values)
+    assert all(p <= c <= 1 for p, c in zip(p_values, corrected, strict=True))
+    assert [c for _, c in sorted(zip(p_values, corrected, strict=True))] == sorted(corrected)
+
+
+# --- the distance
+
+
+def test_the_distance_of_runs_that_differ_by_shifts_has_welchs_interval():
+    base = np.arange(1_000, dtype=np.int64)
+    one, other = ([(base + shift, np.ones(1_000, dtype=np.int64)) for shift in shifts] for shifts in ((90_000, 93_000), (10_000, 14_000)))
+    low, high = wasserstein_interval(one, other, alpha=0.05)
+    welch = ttest_ind([90_000, 93_000], [10_000, 14_000], equal_var=False).confidence_interval(0.95)
+    assert (low, high) == (pytest.approx(welch.low), pytest.approx(welch.high))
+
+
+def test_the_distance_of_equal_runs_has_no_width():
+    run = (np.array([1, 2], dtype=np.int64), np.array([5, 5], dtype=np.int64))
+    assert wasserstein_interval([run, run], [run, run], alpha=0.05) == (0, 0)
+
+
+# --- like with like: a short form of bench/compare_coverage.py, whose table is in docs/benchmarks.md
+
+
+@pytest.mark.parametrize(
+    ("system", "runs"),
+    [
+        (System(windows=4, per_window=400, run_shift=0.05), (5, 5)),
+        (System(windows=4, per_window=400, run_shift=0.15), (3, 3)),
+        (System(windows=4, per_window=400, run_shift=0.10), (8, 8)),
+        (System(0.999), (1, 1)),
+        (System(0.95, windows=30), (1, 1)),
+        (System(windows=4, per_window=400, run_shift=0.05), (1, 5)),
+    ],
+)
+def test_like_is_rarely_called_different_from_like(system, runs):
+    """Of 40 pairs, 6 or more would be called so in less than 1 of 70 tries at a level of 5 %; when windows were the units it was 13 to 26."""
+    rng = np.random.default_rng(11)
+    different = covered = of = 0
+    for _ in range(40):
+        one, other = (side(name, system, number, rng) for name, number in zip(("one", "other"), runs, strict=True))
+        rows = quantile_differences([(one, other)], Options())
+        different += any(finding(row, alpha=0.05) in {Finding.WORSE, Finding.BETTER} for row in rows)
+        told = [row for row in rows if row.p_different is not None]
+        covered += sum((row.low_ns is None or row.low_ns <= 0) and (row.high_ns is None or row.high_ns >= 0) for row in told)
+        of += len(told)
+        assert min(runs) > 1 or worse(rows, alpha=0.05) == []
+    assert different < 6
+    assert covered >= 0.9 * of
+
+
+def test_a_system_that_is_slower_is_called_worse():
+    rng = np.random.default_rng(12)
+    system = System(windows=20, run_shift=0.05)
+    slow, fast = side("slow", system, 5, rng, factor=1.3), side("fast", system, 5, rng)
+    rows = quantile_differences([(slow, fast)], Options())
+    assert worse(rows, alpha=0.05) == ["slow"]
+    median = rows[0]
+    assert len(median.side_runs_ns) == len(median.baseline_runs_ns) == 5
+    assert median.side_ns == round(sum(median.side_runs_ns) / 5)
+    assert median.low_ns is not None
+    assert median.high_ns is not None
+    assert median.low_ns < 6_000 < median.high_ns
+
+
+def test_sides_that_are_alike_are_the_same_within_what_their_runs_allow():
+    rng = np.random.default_rng(13)
+    system = System(windows=20, run_shift=0.01)
+    one, other = (side(name, system, 6, rng) for name in ("one", "other"))
+    median = quantile_differences([(one, other)], Options(within_ns=2_000))[0]
+    assert finding(median, alpha=0.05) is Finding.SAME
+    assert finding(quantile_differences([(one, other)], Options(within_ns=10))[0], alpha=0.05) is Finding.NOT_SHOWN
