@@ -99,6 +99,11 @@ def test_what_cannot_be_is_refused(lab: dict[str, str | None], tmp_path: Path) -
     kernel = fake_kernel(tmp_path)
     assert "is not a folder" in error_line(invoke("lab", "add", "own", "--kernel", kernel, "--modules", kernel, env=lab), 2)
     assert "for x86-64: leave out --arm64" in error_line(invoke("lab", "add", "own", "--kernel", kernel, "--arm64", env=lab), 2)
+    for hidden in ("usr/xenomai", "var/lib", "tmp/x"):
+        overlay = tmp_path / hidden.replace("/", "-")
+        (overlay / hidden).mkdir(parents=True)
+        refused = error_line(invoke("lab", "add", "own", "--kernel", kernel, "--overlay", overlay, env=lab), 2)
+        assert f"{overlay / hidden.partition('/')[0]} would be hidden" in refused
     kernel.write_bytes(b"")
     assert "is not a bootable kernel" in error_line(invoke("lab", "add", "own", "--kernel", kernel, env=lab), 2)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,9 @@ NAME = r"[a-z0-9][a-z0-9-]{0,31}"
 SUITE = "trixie"
 """The guests' Debian release: the first whose kernel contains PREEMPT_RT."""
 MEMORY_MIB = 1024
+HIDDEN = ("proc", "sys", "dev", "run", "tmp")
+DISKS = ("usr", "var")
+"""Where every guest, and one with disks, mounts file systems (guest_files/init)."""
 
 
 class Guest(BaseModel):
@@ -117,9 +120,18 @@ def add(guest: Guest) -> None:
     for folder in (guest.modules, guest.overlay):
         if folder is not None and not folder.is_dir():
             raise InputError(f"{folder} is not a folder")
+    if guest.overlay is not None:
+        _check_overlay(guest.overlay, HIDDEN if guest.serial else (*HIDDEN, *DISKS))
     path = _file(guest.name)
     paths.private(path.parent)
     write_whole(path, (guest.model_dump_json(indent=1) + "\n").encode())
+
+
+def _check_overlay(overlay: Path, hidden: Iterable[str]) -> None:
+    """Raises InputError if files lie where the guest mounts a file system, which would hide them."""
+    for name in hidden:
+        if (overlay / name).is_dir() and any((overlay / name).iterdir()):
+            raise InputError(f"{overlay}/{name} would be hidden: the guest mounts a file system at /{name}; use another folder, such as /opt")
 
 
 def _check_kernel(kernel: Path, architecture: Architecture) -> None:

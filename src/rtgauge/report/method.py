@@ -7,8 +7,10 @@ import re
 from typing import TYPE_CHECKING
 
 from rtgauge.probe.registry import PROBES
+from rtgauge.record.model import COKERNELS
 from rtgauge.report.conditions import ordered_steps, step_labels
 from rtgauge.report.text import quantity, value, words
+from rtgauge.units import plural
 from rtgauge.verdict.coverage import FORBIDDEN
 
 if TYPE_CHECKING:
@@ -51,6 +53,27 @@ def method_words(record: Record) -> list[str]:
     others = [f"Steps measured by {tool} have the figures that it printed; what it counts as a latency and leaves out is its own choice." for tool in foreign]
     cokernels = [COKERNEL_METHOD[rt] for rt in dict.fromkeys(step.key.rt for step in record.steps) if rt in COKERNEL_METHOD]
     return [*(paragraph for paragraph in paragraphs if paragraph is not None), *cokernels, *others, COMMON]
+
+
+def _handed_over(step: Step) -> int | None:
+    """How often a co-kernel handed threads of this step to Linux; None: it was not counted."""
+    counts = [result.values.get("mode_switches") for result in step.results if result.name == "cokernel"]
+    return sum(count for count in counts if isinstance(count, int)) if counts and None not in counts else None
+
+
+def cokernel_lines(record: Record) -> list[str]:
+    """A line for each co-kernel that measured: its name, and how often it handed threads to Linux."""
+    lines: list[str] = []
+    for rt, name in COKERNELS.items():
+        counts = [_handed_over(step) for step in record.steps if step.key.rt == rt and step.key.tool == "rtgauge"]
+        if not counts:
+            continue
+        known = [count for count in counts if count is not None]
+        times = "no thread" if not sum(known) else f"threads {plural(sum(known), 'time')}"
+        handed = f"it handed {times} to Linux" if known else "how often it handed threads to Linux was not counted"
+        missing = f" ({len(counts) - len(known)} of {plural(len(counts), 'step')} not counted)" if 0 < len(known) < len(counts) else ""
+        lines.append(f"measured on {name}: {handed}{missing}")
+    return lines
 
 
 def tools(record: Record) -> list[str]:

@@ -15,6 +15,7 @@ from rtgauge.report.conclusion import conclude, cross_check_lines, repeat_lines
 from rtgauge.report.conditions import is_folded, ordered_steps, step_labels
 from rtgauge.report.fact_rows import hosts, system_lines
 from rtgauge.report.marks import gathered_marks
+from rtgauge.report.method import cokernel_lines
 from rtgauge.report.presenter import presenters, step_lines
 from rtgauge.report.quantity import example_requirement, has_distribution, quantities, quantity_of
 from rtgauge.report.tables import FIGURES, Row, load_rows, series_name, series_rows
@@ -138,7 +139,7 @@ def print_summary(record: Record, console: Console, *, kept: bool = True) -> Non
     """The conclusion, the system, a table a quantity by load and CPU, marks, what was left out, and where the record is (if it is kept)."""
     print_conclusion(record, console)
     console.print()
-    for line in system_lines(record):
+    for line in [*system_lines(record), *cokernel_lines(record)]:
         console.print(Text(printable(line), style="dim"))
     single = _singly(record)
     for quantity in quantities(single.steps):

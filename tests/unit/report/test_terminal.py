@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
-from rtgauge.record.model import Mark, Severity
+from rtgauge.record.model import Mark, Result, Severity
 from rtgauge.record.reader import Record
 from rtgauge.report.conditions import step_labels
 from rtgauge.report.grid import Grid
@@ -33,6 +33,30 @@ def summary(record: Record, width: int, *, terminal: bool = False) -> str:
     out = io.StringIO()
     print_summary(record, Console(file=out, width=width, force_terminal=terminal))
     return out.getvalue()
+
+
+def on_cobalt(record: Record, counts: list[int | None]) -> Record:
+    """The record with its first steps on Cobalt, which handed threads to Linux so often."""
+    results = [Result(name="cokernel", values={"name": "cobalt", "threads": 1, "mode_switches": count}) for count in counts]
+    steps = [
+        step.model_copy(update={"key": step.key.model_copy(update={"parameters": {**step.key.parameters, "rt": "cobalt"}}), "results": [result]})
+        for step, result in zip(record.steps, results, strict=False)
+    ]
+    return replace(record, steps=[*steps, *record.steps[len(steps) :]])
+
+
+@pytest.mark.parametrize(
+    ("counts", "line"),
+    [
+        ([0, 0], "measured on Cobalt: it handed no thread to Linux"),
+        ([0, 3], "measured on Cobalt: it handed threads 3 times to Linux"),
+        ([None], "measured on Cobalt: how often it handed threads to Linux was not counted"),
+        ([1, None], "measured on Cobalt: it handed threads 1 time to Linux (1 of 2 steps not counted)"),
+    ],
+)
+def test_the_summary_names_the_co_kernel_and_its_switches_to_linux(record: Record, counts: list[int | None], line: str) -> None:
+    assert line in summary(on_cobalt(record, counts), 200).splitlines()
+    assert "Cobalt" not in summary(record, 200)
 
 
 @pytest.fixture(name="record")
