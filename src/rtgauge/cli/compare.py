@@ -130,6 +130,7 @@ def compare(
           release latency of each task of a task set, idle and loaded
     """
     from rtgauge.analysis.chi_square import Scale
+    from rtgauge.analysis.compared_document import compared_document
     from rtgauge.analysis.comparison import Options
     from rtgauge.analysis.comparison import compare as compare_sides
     from rtgauge.analysis.comparison_scope import EVERYTHING, scopes_of
@@ -177,7 +178,7 @@ def compare(
     if json:
         if benchmarks is not None:  # whose document has no place for them
             _print_verdicts(verdicts, as_json=True)
-        typer.echo(_document(benchmarks, [result for _, result, _, _ in compared], one=parts == [EVERYTHING]))
+        typer.echo(compared_document(benchmarks, [result for _, result, _, _ in compared], one=parts == [EVERYTHING]).model_dump_json(indent=1))
     else:
         _print_verdicts(verdicts, as_json=False)
         if benchmarks is not None:
@@ -195,16 +196,6 @@ def compare(
         ]
         write(chapters, opened, verdicts, page=out, figures=figures, say=lambda line: typer.echo(line, err=json))
     raise typer.Exit(_status(verdicts, [result for _, result, _, _ in compared] if fail_if_worse else None))
-
-
-def _document(benchmarks: Microbenchmarks | None, comparisons: Sequence[Comparison], *, one: bool) -> str:
-    """The JSON document: a comparison where there is `one`, a list of them, the microbenchmarks, or an object with both."""
-    documents = [result.model_dump_json(indent=1) for result in comparisons]
-    of_each = documents[0] if one else f"[{','.join(documents)}]"
-    if benchmarks is None:
-        return of_each
-    operations = benchmarks.model_dump_json(indent=1)
-    return f'{{"operations": {operations}, "comparisons": {of_each}}}' if documents else operations
 
 
 def _print_verdicts(verdicts: Mapping[str, Verdict], *, as_json: bool) -> None:

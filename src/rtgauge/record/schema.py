@@ -18,6 +18,15 @@ from rtgauge.record.model import Run, RunDocument, Step
 from rtgauge.record.stream import LINE
 
 DOCUMENTS = {
+    "compare.schema.json": (
+        "what rtgauge compare --json prints: a Comparison; several of them a ComparisonList; with microbenchmarks OperationsAndComparisons",
+        [
+            "rtgauge.analysis.comparison_document:Comparison",
+            "rtgauge.analysis.compared_document:ComparisonList",
+            "rtgauge.analysis.microbenchmarks:Microbenchmarks",
+            "rtgauge.analysis.compared_document:OperationsAndComparisons",
+        ],
+    ),
     "explain.schema.json": ("what rtgauge explain --json prints", ["rtgauge.explain.page.document:ExplainDocument"]),
     "selftest.schema.json": ("what rtgauge selftest --json prints", ["rtgauge.explain.page.document:SelfTestDocument"]),
     "sched.schema.json": (

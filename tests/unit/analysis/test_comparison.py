@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from jsonschema import Draft202012Validator
 
 from rtgauge.analysis.comparison import Options, compare
 from rtgauge.analysis.comparison_conclusion import conclude
@@ -334,6 +335,9 @@ def labelled(**sides: list[Path]) -> list[str]:
     return [word for name, paths in sides.items() for path in paths for word in ("--label", f"{name}={path}")]
 
 
+SCHEMA = Draft202012Validator(json.loads((Path(__file__).parents[3] / "docs" / "formats" / "compare.schema.json").read_text(encoding="utf-8")))
+
+
 def test_the_records_of_one_label_are_the_runs_of_one_side(tmp_path, monkeypatch, capsys):
     paths = several(tmp_path, 6_000, 6_100, 6_050, 12_000, 12_100, 12_200)
     words = ("compare", "--no-tails", *labelled(before=paths[:3], after=paths[3:]))
@@ -341,7 +345,9 @@ def test_the_records_of_one_label_are_the_runs_of_one_side(tmp_path, monkeypatch
     assert status == 0
     assert out.startswith("after against before: worse: +6.")
     assert "rtgauge run" not in out
-    result = Comparison.model_validate_json(run(monkeypatch, capsys, *words, "--json")[1])
+    text = run(monkeypatch, capsys, *words, "--json")[1]
+    SCHEMA.validate(json.loads(text))
+    result = Comparison.model_validate_json(text)
     assert [(side.label, side.runs, side.records) for side in result.sides] == [
         ("before", 3, [str(path) for path in paths[:3]]),
         ("after", 3, [str(path) for path in paths[3:]]),
@@ -373,7 +379,10 @@ def test_the_exit_status_says_whether_a_side_is_worse(tmp_path, monkeypatch, cap
 
 
 def test_a_requirement_judges_every_record(tmp_path, monkeypatch, capsys):
-    quick, slow = (write_record(tmp_path, Shape(seconds=12, seed=n, loads=("idle",), marks=False, median_ns={"idle": us})) for n, us in ((1, 6e3), (2, 9e5)))
+    quick, slow = (
+        write_record(tmp_path, Shape(seconds=12, seed=n, loads=("idle",), marks=False, left_out=False, median_ns={"idle": us}))
+        for n, us in ((1, 6e3), (2, 9e5))
+    )
     words = ("compare", "--label", f"quick={quick}", "--label", f"slow={slow}", "--no-tails", "--no-intervals", "--require", "latency<=500us hardness=50%")
     status, out = run(monkeypatch, capsys, *words)
     assert status == 1
@@ -412,6 +421,10 @@ def test_each_probe_of_records_with_several_is_compared_separately_on_one_page(t
     html = page.read_text(encoding="utf-8")
     assert all(title in html for title in ("Worst case (ns)", ">Task switch<", ">Wakeup<", ">How often<"))
     document = json.loads(run(monkeypatch, capsys, *words, "--json")[1])
+    SCHEMA.validate(document)
+    SCHEMA.validate(document["operations"])
+    SCHEMA.validate(document["comparisons"])
+    assert not SCHEMA.is_valid(document["comparisons"][0] | {"alpha": "much"})
     assert [system["name"] for system in document["operations"]["systems"]] == ["stock", "rt"]
     assert [comparison["title"] for comparison in document["comparisons"]] == ["Wakeup"]
 
