@@ -80,7 +80,7 @@ def test_the_plan_has_a_page_with_the_papers_tables(records: list[Path]) -> None
     page = (records[0] / "report.html").read_text()
     for words in ("Worst case (ns)", "Average (ns)", "task switch", "preemption (timer)", "semaphore (same-cpu)", "Priority inversion", "pi-mutex"):
         assert words in page
-    shown = good(invoke("show", records[0])).stdout
+    shown = good(invoke("show", records[0], "--details")).stdout
     assert "Cost (ns)" in shown  # 80 columns: a line each, so that no number is cut
     assert "Priority inversion" in shown
 
@@ -117,7 +117,7 @@ def test_every_figure_names_what_it_shows(records: list[Path]) -> None:
         assert f'"{quantity} x (us)"' in page
     assert '"wait (us)"' in page
     assert '"latency (us)"' not in page
-    shown = good(invoke("show", records[0])).stdout
+    shown = good(invoke("show", records[0], "--details")).stdout
     for quantity in ("gap", "switch", "preemption", "hand-over", "wait"):
         assert f"{quantity}, us" in shown
 

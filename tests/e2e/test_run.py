@@ -149,7 +149,7 @@ def test_the_summary_keeps_to_the_terminals_width(real_record: Path, columns: st
     done = good(invoke("show", real_record, env={"COLUMNS": columns, "NO_COLOR": "1"}))
     table = [line for line in done.stdout.splitlines() if "/" not in line]
     assert max(map(len, table)) <= int(columns)
-    assert "CPU 0" in done.stdout
+    assert "CPU " in done.stdout
     assert "\x1b" not in done.stdout
 
 

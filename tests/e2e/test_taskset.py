@@ -34,7 +34,7 @@ def a_file(tmp_path):
 
 @pytest.mark.root
 def test_a_probe_of_a_file(file):
-    done = good(invoke("probe", "taskset", file(SET), "--duration", "400ms", "--warm-up", "100ms", env={"PYTHONUTF8": "1", "COLUMNS": "140"}))
+    done = good(invoke("probe", "taskset", file(SET), "--duration", "400ms", "--warm-up", "100ms", "--details", env={"PYTHONUTF8": "1", "COLUMNS": "140"}))
     for text in ("high", "low", "R calc.", "release latency", "CPU 0, measured", "Busy loops burnt wall time"):
         assert text in done.stdout, (text, done.stdout)
 
@@ -58,7 +58,7 @@ def test_the_papers_experiment(tmp_path):
     page = (record / "report.html").read_text(encoding="utf-8")
     for text in ("table 6", "table 7 (idle)", "table 8 (loaded)", "timeline-01-taskset-idle", "timeline-02-taskset-cpu"):
         assert text in page, text
-    shown = good(invoke("show", record))
+    shown = good(invoke("show", record, "--details"))
     assert "τ1" in shown.stdout
     assert shown.stdout.index("CPU 0, measured") < shown.stdout.index("calculated, without jitter")
     comparison, figures = tmp_path / "c.html", tmp_path / "figures"

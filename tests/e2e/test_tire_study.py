@@ -54,7 +54,7 @@ def test_it_has_found_a_frontier_and_drawn_the_page(stopped_and_finished: tuple[
     page = (record / "report.html").read_text()
     for words in ('data-figure="tire-time"', 'data-figure="tire-soft"', 'data-figure="tire-frontier"', 'id="drop"', "bisection"):
         assert words in page
-    shown = good(invoke("show", record)).stdout
+    shown = good(invoke("show", record, "--details")).stdout
     assert "The real-time frontier" in shown
     rows = [line for line in shown.split("The real-time frontier")[1].splitlines() if line.startswith("halo")]
     assert rows

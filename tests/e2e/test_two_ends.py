@@ -129,7 +129,7 @@ def test_a_plan_with_a_load_on_the_target_alone(board: Board, tmp_path: Path) ->
         folder = record / "steps" / step["id"]
         assert {one.name for one in folder.glob("samples-*")} == {f"samples-{master['series']}.i64"}
         assert (folder / "stream-slave.ndjson").read_text().count('"type":"end"') == 1
-    shown = good(invoke("show", record)).stdout
+    shown = good(invoke("show", record, "--details")).stdout
     assert "slave on local" in shown
     page = (record / "report.html").read_text()
     assert f"master on {board.target}" in page

@@ -104,11 +104,11 @@ def status(record: Record, problem: RtgaugeError | None) -> int:
     return exit_status(record.run.verdicts, record.steps)
 
 
-def finish(path: Path, run: Run, *, as_json: bool) -> int:
+def finish(path: Path, run: Run, *, as_json: bool, details: bool = False) -> int:
     """Judge the record at `path`, write its page, print its summary or JSON. Gives the exit status."""
     record, problem = settle(path, run)
     if as_json:
         typer.echo(document(record).model_dump_json(indent=1))
     else:
-        print_summary(record, Console())
+        print_summary(record, Console(), details=details)
     return status(record, problem)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from rtgauge.cli.options import Json, Require
+from rtgauge.cli.options import Details, Json, Require
 
 HELP = """Import measurements of other tools as records.
 
@@ -49,6 +49,7 @@ def files(
     interval: Annotated[str | None, typer.Option(metavar="TIME", help="The tool's interval, if the file does not contain it, e.g. 200us.")] = None,
     nanoseconds: Annotated[bool, typer.Option("--ns", help="Latencies in a text of cyclictest are in ns (-N), not us.")] = False,
     require: Require = None,
+    details: Details = False,
     json: Json = False,
 ) -> None:
     """Import results of other tools; their format is recognised.
@@ -96,7 +97,7 @@ def files(
             typer.echo(f"rtgauge: {one_line(str(error))}", err=True)
             failed += 1
             continue
-        status = max(status, finish(path, with_requirement(Record.open(path).run, require), as_json=json))
+        status = max(status, finish(path, with_requirement(Record.open(path).run, require), as_json=json, details=details))
     if failed:
         raise InputError(f"{failed} of {len(files)} files could not be imported, see above" + ("; the others are" if failed < len(files) else ""))
     raise typer.Exit(status)
@@ -120,6 +121,7 @@ def edges(
     sample_rate: Annotated[float | None, typer.Option("--sample-rate", metavar="HZ", help="Samples a second, where the file does not say it.")] = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")] = Path("rtgauge-runs"),
     require: Require = None,
+    details: Details = False,
     json: Json = False,
 ) -> None:
     """Import edges that an oscilloscope recorded.
@@ -149,4 +151,4 @@ def edges(
     options = EdgeOptions(stimulus, answer, period_ns, Edges[edge.upper()], any_edge, threshold, hysteresis, time_unit, sample_rate)
     with file_progress(f"reading {file.name}") as progress:
         path = import_edges(file, out, options, command=["rtgauge", *sys.argv[1:]], progress=progress)
-    raise typer.Exit(finish(path, with_requirement(Record.open(path).run, require), as_json=json))
+    raise typer.Exit(finish(path, with_requirement(Record.open(path).run, require), as_json=json, details=details))

@@ -22,6 +22,7 @@ RecordArgument = Annotated[
 ]
 Require = Annotated[str | None, typer.Option(metavar="TEXT", help='Requirement to check, e.g. "period=1ms latency<=200us hardness=100%".')]
 AllowLeftOut = Annotated[bool, typer.Option("--allow-left-out", help="A load or a step that could not be measured does not keep the requirement from holding.")]
+Details = Annotated[bool, typer.Option("--details", help="Print every CPU, thread, part and mark, not only a row a load.")]
 WaitForLock = Annotated[str, typer.Option("--wait", metavar="TIME", help="How long to wait for a machine that another run holds; default: not at all.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Fraction = Annotated[str, typer.Option(metavar="PART", help="Fraction of the period that the latency may take, e.g. 0.5, 1/3, 25%.")]

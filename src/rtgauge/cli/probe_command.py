@@ -16,7 +16,7 @@ from annotated_types import Ge, Le
 from pydantic_core import PydanticUndefined
 
 from rtgauge.cli.live import Live, LiveAt, listening, where_live
-from rtgauge.cli.options import WaitForLock
+from rtgauge.cli.options import Details, WaitForLock
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError
 from rtgauge.load.registry import LOADS
 from rtgauge.probe.common_parameters import DMA_LATENCY_OFF, DmaLatencyUs, OnOff
@@ -130,6 +130,7 @@ def _common(probe: Probe) -> dict[str, tuple[Any, Any]]:
     options["live"] = Live, False
     options["live_at"] = LiveAt, None
     options["target"] = Annotated[str, typer.Option("--target", metavar="NAME", help=TARGET_HELP)], "local"
+    options["details"] = Details, False
     options["json"] = Annotated[bool, typer.Option("--json", help=JSON_HELP)], False
     return options
 
@@ -160,7 +161,7 @@ def make_command(probe: Probe) -> Callable[..., None]:
                 raise InputError("--require cannot be combined with --search, which finds the size that keeps every deadline; leave it out")
             if given["save"]:
                 raise InputError("--save cannot be combined with --search; rtgauge run tire-search keeps its record")
-            raise typer.Exit(tire_search(values, load=load, target=given["target"], repeats=given["repeats"], as_json=given["json"]))
+            raise typer.Exit(tire_search(values, load=load, target=given["target"], repeats=given["repeats"], as_json=given["json"], details=given["details"]))
         if given.get("repeats") is not None:
             raise InputError("--repeats needs --search")
         status = measure_probe(
@@ -176,6 +177,7 @@ def make_command(probe: Probe) -> Callable[..., None]:
             save=given["out"] if given["save"] else None,
             wait=given["wait"],
             live_at=where_live(live=given["live"], live_at=given["live_at"]),
+            details=given["details"],
         )
         raise typer.Exit(status)
 
@@ -208,11 +210,12 @@ def measure_probe(
     save: Path | None = None,
     wait: str = "0",
     live_at: str | None = None,
+    details: bool = False,
 ) -> int:
     """Measure, print, and return the exit status.
 
     `parameters`: as in a plan; `required`: those without which the step is invalid; `samples`, `state`: files to write; `save`: where to keep the
-    record, None: it is not kept; `wait`: for a machine that another run holds; `live_at`: address of the live page, None: there is none.
+    record, None: it is not kept; `wait`: for a machine that another run holds; `live_at`: address of the live page, None: there is none; `details`: print all.
     """
     from rtgauge.cli.options import wait_s
     from rtgauge.cli.progress_display import make_display
@@ -260,11 +263,11 @@ def measure_probe(
         if run.left_out:
             raise MeasureError(f"{run.left_out[0].reason}; {run.left_out[0].remedy}")
         if save is not None:
-            status = finish(path, run, as_json=as_json)
+            status = finish(path, run, as_json=as_json, details=details)
             record = Record.open(path)
         else:
             judged(record, require)
-            _print(record, name, as_json=as_json)
+            _print(record, name, as_json=as_json, details=details)
             status = EXIT_INTERRUPTED if run.state == "interrupted" else exit_status(record.run.verdicts, record.steps)
         if record.steps:
             _export_files(record, samples, state, display.say)
@@ -297,7 +300,7 @@ def _export_files(record: Record, samples: Path | None, state: Path | None, say:
         say(f"state {state}")
 
 
-def _print(record: Record, name: str, *, as_json: bool) -> None:
+def _print(record: Record, name: str, *, as_json: bool, details: bool) -> None:
     from rtgauge.cli.console import Console
     from rtgauge.probe import registry as probes
     from rtgauge.record.model import RunDocument
@@ -312,4 +315,4 @@ def _print(record: Record, name: str, *, as_json: bool) -> None:
         for presenter, steps in presenters(record.steps):
             presenter.print_tables(record, steps, console)
     else:
-        print_summary(record, Console(), kept=False)
+        print_summary(record, Console(), kept=False, details=details)

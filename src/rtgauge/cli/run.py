@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from rtgauge.cli.live import Live, LiveAt, listening, where_live
-from rtgauge.cli.options import AllowLeftOut, WaitForLock
+from rtgauge.cli.options import AllowLeftOut, Details, WaitForLock
 
 DIRECT = ("cpu", "interval", "policy", "priority", "explain")
 """Parameters of the probes that are options of their own; others are given with --set."""
@@ -97,7 +97,7 @@ def _refuse_with_resume(options: dict[str, object]) -> None:
             raise InputError(f"{name} cannot be combined with --resume: the record already has its plan; leave it out, or start a new run")
 
 
-def _resume(plan: str, options: RunOptions, *, as_json: bool, live_at: str | None) -> int:
+def _resume(plan: str, options: RunOptions, *, as_json: bool, live_at: str | None, details: bool) -> int:
     """Continue the record named, the newest one of a study, or the newest unfinished one. Gives the exit status."""
     from rtgauge.cli.conclusion import finish
     from rtgauge.cli.progress_display import make_display
@@ -115,12 +115,17 @@ def _resume(plan: str, options: RunOptions, *, as_json: bool, live_at: str | Non
         from rtgauge.cli.study import measure_study
 
         return measure_study(
-            study, lambda progress, interrupt, more: resume_run(folder, options, progress, interrupt, more), record, as_json=as_json, live_at=live_at
+            study,
+            lambda progress, interrupt, more: resume_run(folder, options, progress, interrupt, more),
+            record,
+            as_json=as_json,
+            live_at=live_at,
+            details=details,
         )
     display = make_display(later_s=study.later_s if study is not None else None)
     with Interrupt(display.stopping) as interrupt, display, listening(display, live_at) as progress:
         path, result, _ = resume_run(folder, options, progress, interrupt, study)
-    return finish(path, result, as_json=as_json)
+    return finish(path, result, as_json=as_json, details=details)
 
 
 def run(
@@ -175,6 +180,7 @@ def run(
     ] = False,
     live: Live = False,
     live_at: LiveAt = None,
+    details: Details = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document; everything else goes to standard error.")] = False,
 ) -> None:
     """Measure a plan: each probe under each load. Ends with a summary, a page and, with --require, a verdict.
@@ -286,7 +292,7 @@ def run(
                 "--raise": raised,
             }
         )
-        raise typer.Exit(_resume(plan, options, as_json=json, live_at=live_address))
+        raise typer.Exit(_resume(plan, options, as_json=json, live_at=live_address, details=details))
     study = registry.adaptive_study(plan, overrides) if plan in registry.STUDIES else None
     chosen = study.plan() if study is not None else load_plan(plan, overrides)
     if chosen.require is not None:
@@ -297,10 +303,15 @@ def run(
         from rtgauge.cli.study import measure_study
 
         measured = measure_study(
-            study, lambda progress, interrupt, more: start_run(chosen, options, progress, interrupt, more), None, as_json=json, live_at=live_address
+            study,
+            lambda progress, interrupt, more: start_run(chosen, options, progress, interrupt, more),
+            None,
+            as_json=json,
+            live_at=live_address,
+            details=details,
         )
         raise typer.Exit(measured)
     display = make_display(later_s=study.later_s if study is not None else None)
     with Interrupt(display.stopping) as interrupt, display, listening(display, live_address) as progress:
         path, result, _ = start_run(chosen, options, progress, interrupt, study)
-    raise typer.Exit(finish(path, result, as_json=json))
+    raise typer.Exit(finish(path, result, as_json=json, details=details))

@@ -8,15 +8,16 @@ from typing import Annotated
 
 import typer
 
-from rtgauge.cli.options import AllowLeftOut, Json, RecordArgument, Require
+from rtgauge.cli.options import AllowLeftOut, Details, Json, RecordArgument, Require
 
 
-def show(record: RecordArgument, require: Require = None, allow_left_out: AllowLeftOut = False, json: Json = False) -> None:
+def show(record: RecordArgument, require: Require = None, allow_left_out: AllowLeftOut = False, details: Details = False, json: Json = False) -> None:
     """Print the summary of a record, or check it against a requirement.
 
     \b
     Examples:
       rtgauge show latest
+      rtgauge show latest --details
       rtgauge show 2026-11-21T10-03-22Z-pc-quick-7f3a
       rtgauge show latest --require "latency<=200us"
 
@@ -32,7 +33,7 @@ def show(record: RecordArgument, require: Require = None, allow_left_out: AllowL
     if json:
         typer.echo(document(opened).model_dump_json(indent=1))
     else:
-        print_summary(opened, Console())
+        print_summary(opened, Console(), details=details)
     if require is not None or allow_left_out:
         raise typer.Exit(exit_status(opened.run.verdicts, opened.steps))
 

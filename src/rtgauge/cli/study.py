@@ -70,6 +70,7 @@ def measure_study(
     *,
     as_json: bool,
     live_at: str | None = None,
+    details: bool = False,
 ) -> int:
     """Measure the study delgado2020, or what is left of it where `resumed` is its record. Gives the exit status. Raises InputError, MeasureError."""
     display = make_display(later_s=study.later_s)
@@ -101,7 +102,7 @@ def measure_study(
             study_document.comparison, study_document.choice = compared.comparison, compared.choice
         typer.echo(study_document.model_dump_json(indent=1))
     else:
-        print_summary(record, Console())
+        print_summary(record, Console(), details=details)
         if compared is not None and compared.comparison is not None:
             typer.echo(f"compared {page}")
     if no_choice is not None:

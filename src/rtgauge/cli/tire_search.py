@@ -38,7 +38,7 @@ class SearchDocument(BaseModel):
     systems: dict[str, dict[str, Any]]
 
 
-def tire_search(parameters: dict[str, Any], *, load: str, target: str, repeats: int | None, as_json: bool) -> int:
+def tire_search(parameters: dict[str, Any], *, load: str, target: str, repeats: int | None, as_json: bool, details: bool) -> int:
     """Search, print, and return the exit status. `parameters`: as in a plan."""
     for name in DECIDED:
         if name in parameters:
@@ -54,5 +54,5 @@ def tire_search(parameters: dict[str, Any], *, load: str, target: str, repeats: 
         if as_json:
             typer.echo(SearchDocument(run=run, results=results_of(record), systems=record.systems).model_dump_json(indent=1))
         else:
-            print_summary(record, Console(), kept=False)
+            print_summary(record, Console(), kept=False, details=details)
     return EXIT_INTERRUPTED if run.state == "interrupted" else exit_status(record.run.verdicts, record.steps)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rtgauge.cli.options import Json, WaitForLock
+from rtgauge.cli.options import Details, Json, WaitForLock
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -89,6 +89,7 @@ def watch(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the record of --save.")] = Path("rtgauge-runs"),
     wait: WaitForLock = "0",
     target: Annotated[str, typer.Option("--target", metavar="NAME", help="Machine with the program: local, ssh://[user@]host[:port] or lab:NAME.")] = "local",
+    details: Details = False,
     json: Json = False,
 ) -> None:
     """Watch the threads of a program of your own.
@@ -137,5 +138,6 @@ def watch(
             required=values,
             save=out if save else None,
             wait=wait,
+            details=details,
         )
     raise typer.Exit(status)

@@ -348,8 +348,11 @@ class ExplainCost(Model):
 
     @property
     def words(self) -> str:
-        """ "0.41 us at the median (0.30 to 0.52)"."""
-        return f"{self.median_ns / 1000:.2f} us at the median ({self.low_ns / 1000:.2f} to {self.high_ns / 1000:.2f})"
+        """ "costs 0.41 us at the median (0.30 to 0.52)"; of an interval with 0 in it "has no cost that can be seen (-0.30 to 0.52 us at the median)"."""
+        between = f"{self.low_ns / 1000:.2f} to {self.high_ns / 1000:.2f}"
+        if self.low_ns <= 0:
+            return f"has no cost that can be seen ({between} us at the median)"
+        return f"costs {self.median_ns / 1000:.2f} us at the median ({between})"
 
 
 class ExplainReport(Model):

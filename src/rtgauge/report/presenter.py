@@ -106,7 +106,7 @@ def presenter_lines(step: Step) -> list[str]:
     cost = None if step.explain is None else step.explain.cost
     return [
         *_own_lines(step),
-        *([] if cost is None else [f"recording the kernel's events costs {cost.words}"]),
+        *([] if cost is None else [f"recording the kernel's events {cost.words}"]),
     ]
 
 

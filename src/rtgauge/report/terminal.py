@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from rich.text import Text
 
 from rtgauge.record.finder import RECORDS
 from rtgauge.record.model import Severity, VerdictWord
+from rtgauge.report.brief_terminal import print_brief
 from rtgauge.report.conclusion import conclude, cross_check_lines, repeat_lines
 from rtgauge.report.conditions import is_folded, ordered_steps, step_labels
 from rtgauge.report.fact_rows import hosts, system_lines
@@ -115,8 +117,8 @@ def print_conclusion(record: Record, console: Console) -> None:
     text = printable(conclusion.text)
     if conclusion.word is None:
         console.print(Text(text, style="bold"))
-        for doubt in conclusion.doubts:
-            console.print(Text(printable(doubt), style="yellow"))
+        if conclusion.doubts:
+            console.print(Text(printable("; ".join(conclusion.doubts)), style="yellow"))
         return
     console.print(Text.assemble((conclusion.word.value.upper(), STYLE[conclusion.word]), "  ", (text, "bold")))
     console.print(Text(f"required  {printable(conclusion.requirement or '')}"))
@@ -135,10 +137,32 @@ def _singly(record: Record) -> Record:
     return replace(record, steps=kept) if len(kept := [step for step in record.steps if not is_folded(step, record)]) < len(record.steps) else record
 
 
-def print_summary(record: Record, console: Console, *, kept: bool = True) -> None:
-    """The conclusion, the system, a table a quantity by load and CPU, marks, what was left out, and where the record is (if it is kept)."""
+def _ends(record: Record, console: Console, *, kept: bool, details: bool) -> list[Text]:
+    """The last lines: how to ask for a verdict, how to see all, and where the record is."""
+    lines: list[Text] = []
+    example = example_requirement(record.steps)
+    if not record.run.verdicts and example is not None and _singly(record) is record:
+        lines += Text(f'No requirement was given; add one: --require "{example}"', style="dim").wrap(console, console.width)
+    if not kept:
+        return lines if details else [*lines, Text("Every CPU, thread and mark: --details", style="dim")]
+    if not details:
+        lines.append(Text(f"details rtgauge show {shlex.quote(_known_as(record))} --details", style="dim"))
+    lines.append(Text(f"record  {record.path}"))
+    page = record.path / "report.html"
+    return [*lines, Text(f"page    {page}")] if page.exists() else lines
+
+
+def print_summary(record: Record, console: Console, *, kept: bool = True, details: bool = False) -> None:
+    """The conclusion, the system, what was measured, marks, what was left out, and where the record is (if it is kept).
+
+    By default a row a load, in at most MOST_LINES lines after the conclusion; with `details` all CPUs, threads, parts and marks.
+    """
     print_conclusion(record, console)
     console.print()
+    ends = _ends(record, console, kept=kept, details=details)
+    if not details:
+        print_brief(record, console, ends)
+        return
     for line in [*system_lines(record), *cokernel_lines(record)]:
         console.print(Text(printable(line), style="dim"))
     single = _singly(record)
@@ -146,7 +170,7 @@ def print_summary(record: Record, console: Console, *, kept: bool = True) -> Non
         console.print()
         console.print(_table(single, quantity, console.width))
     if any(row.filled for rows in load_rows(single).values() for row in rows):
-        console.print(Text("filled in: with the latencies that missed activations would have had", style="dim"))
+        console.print(Text("filled in: each missed activation is counted with the latency that it would have had", style="dim"))
     for line in [*repeat_lines(single), *cross_check_lines(single)]:
         console.print(Text(printable(line)))
     for line in step_lines(ordered_steps(record), step_labels(record)):
@@ -161,15 +185,8 @@ def print_summary(record: Record, console: Console, *, kept: bool = True) -> Non
     if record.run.state != "complete":
         finished, planned = len(record.run.steps), plural(len(record.run.planned), "planned step")
         console.print(Text(f"This run is {record.run.state}: {finished} of {planned} finished.", style="yellow"))
-    example = example_requirement(record.steps)
-    if not record.run.verdicts and example is not None and single is record:
-        console.print(Text(f'No requirement was given; add one with --require "{example}".', style="dim"))
-    if not kept:
-        return
-    console.print(Text(f"record  {record.path}"), soft_wrap=True)
-    page = record.path / "report.html"
-    if page.exists():
-        console.print(Text(f"page    {page}"), soft_wrap=True)
+    for line in ends:
+        console.print(line, soft_wrap=True)
 
 
 def _largest(steps: Iterable[Step]) -> str:
@@ -199,8 +216,12 @@ def print_list(records: Iterable[Record], console: Console) -> None:
     console.print(table)
 
 
+def _known_as(record: Record) -> str:
+    """What every command takes for a record."""
+    return record.path.name if record.path.parent == RECORDS else str(record.path)
+
+
 def _list_row(record: Record) -> tuple[str, ...]:
     loads = ", ".join(dict.fromkeys(step.key.load for step in ordered_steps(record))) or "–"
     date = record.run.created.replace("T", " ")[:16]
-    known = record.path.name if record.path.parent == RECORDS else str(record.path)
-    return tuple(printable(cell) for cell in (known, date, ", ".join(hosts(record)), record.run.state, loads, _largest(record.steps)))
+    return tuple(printable(cell) for cell in (_known_as(record), date, ", ".join(hosts(record)), record.run.state, loads, _largest(record.steps)))

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MOST_NAMES = 3
 LEAST_SHARE = 0.01
+MOST_IDLE = 6
+"""So many of the threads that never ran are named."""
 LOCKS = {
     "inversion": "the lock does not lend its owner the priority (PTHREAD_PRIO_INHERIT)",
     "inversion-lent": "the lock lends its owner the priority meanwhile",
@@ -74,14 +76,21 @@ def _cost_of_slice(result: Result) -> tuple[bool, float | None]:
     return result.values.get("events") is True, _number(result, "cpu_ns") / slices if slices > 0 else None
 
 
+def _never_ran(result: Result) -> bool:
+    """Whether a thread slept, or was stopped, all the time."""
+    return not any(_number(result, name) for name in ("activations", "preemptions", "minor_faults", "major_faults"))
+
+
 class WatchedThreads(Presenter):
     """A line a thread."""
 
     def lines(self, step: Step) -> list[str]:
         """ "task control (fifo 80): 1,000 activations; woken by interrupt 99.9%; preempted 3 times (by irq/31-eth0 3); 0 page faults"."""
         lines: list[str] = []
-        for result in step.results:
-            if result.name != "thread":
+        threads = [result for result in step.results if result.name == "thread"]
+        idle = [result for result in threads if _never_ran(result)] if len(threads) > 1 else []
+        for result in threads:
+            if result in idle:
                 continue
             task = str(result.labels.get("task"))
             policy, priority = result.values.get("policy"), _number(result, "priority")
@@ -96,13 +105,17 @@ class WatchedThreads(Presenter):
             parts.append(f"{plural(_number(result, 'minor_faults') + major, 'page fault')}{f', {format_count(major)} of them from disk' if major else ''}")
             lines.append(f"task {task} ({policy}{f' {priority}' if priority else ''}): {'; '.join(parts)}")
             lines += _inversions(step.results, task)
+        if idle:
+            names = list(dict.fromkeys(str(result.labels.get("task")) for result in idle))
+            more = f" and {len(names) - MOST_IDLE} more" if len(names) > MOST_IDLE else ""
+            lines.append(f"{plural(len(idle), 'thread')} never ran: {', '.join(names[:MOST_IDLE])}{more}")
         cost = paired_cost([_cost_of_slice(result) for result in step.results if result.name == "watch-cost"])
         if cost is not None:
             between = f"{cost.low_ns / 1000:.2f} to {cost.high_ns / 1000:.2f}"
             if cost.low_ns > 0:
                 lines.append(f"watching costs {cost.median_ns / 1000:.2f} us of CPU time each time that a thread runs ({between}); explaining comes to that")
             else:  # the program's own times differ by more
-                lines.append(f"what watching costs is not seen: {between} us of CPU time each time that a thread runs")
+                lines.append(f"watching has no cost that can be seen ({between} us of CPU time each time that a thread runs)")
         return lines
 
 

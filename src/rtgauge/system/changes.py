@@ -168,9 +168,8 @@ def _steal(changes: Mapping[str, Any], measured_cpus: Sequence[int]) -> list[Mar
     worst = max(stolen, key=lambda cpu: stolen[cpu][1])
     steal, share = stolen[worst]
     detail = (
-        f"the hypervisor took CPU time from this virtual machine: {steal / 1e6:.0f} ms ({share:.2%}) on CPU {worst}"
-        f"{f', also on CPU {format_cpu_list([cpu for cpu in stolen if cpu != worst])}' if len(stolen) > 1 else ''}; "
-        "latencies may come from the host; give the virtual machine dedicated CPUs"
+        f"the hypervisor took {steal / 1e6:.0f} ms ({share:.2%}) of CPU {worst}"
+        f"{f', also of CPU {format_cpu_list([cpu for cpu in stolen if cpu != worst])}' if len(stolen) > 1 else ''}: latencies may come from the host"
     )
     return [Mark(name="steal", severity=Severity.DOUBTFUL if doubtful else Severity.NOTE, detail=detail)]
 

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def summary(record: Record, width: int, *, terminal: bool = False) -> str:
+def summary(record: Record, width: int, *, terminal: bool = False, details: bool = True) -> str:
     out = io.StringIO()
-    print_summary(record, Console(file=out, width=width, force_terminal=terminal))
+    print_summary(record, Console(file=out, width=width, force_terminal=terminal), details=details)
     return out.getvalue()
 
 

@@ -41,6 +41,13 @@ def test_results_that_lack_values_are_shown_as_far_as_they_go():
     ]
 
 
+def test_threads_that_never_ran_are_one_line():
+    idle = [THREAD.model_copy(update={"labels": {"task": f"GC Thread#{at}"}, "values": {"tid": at, "policy": "other", "activations": 0}}) for at in range(60)]
+    shown = lines(THREAD, *idle)
+    assert len(shown) == 2
+    assert shown[1] == "60 threads never ran: GC Thread#0, GC Thread#1, GC Thread#2, GC Thread#3, GC Thread#4, GC Thread#5 and 54 more"
+
+
 def test_what_watching_costs_is_that_of_stretches_in_pairs():
     costs = [
         Result(name="watch-cost", values={"events": number % 4 in (1, 2), "cpu_ns": (20_300 if number % 4 in (1, 2) else 20_000) * 100, "slices": 100})
@@ -55,4 +62,4 @@ def test_what_watching_costs_is_not_a_number_where_the_program_differs_by_more()
         Result(name="watch-cost", values={"events": number % 4 in (1, 2), "cpu_ns": (20_000 + 900 * (number % 3 - 1)) * 100, "slices": 100})
         for number in range(16)
     ]
-    assert lines(THREAD, *costs)[-1].startswith("what watching costs is not seen: -")
+    assert lines(THREAD, *costs)[-1].startswith("watching has no cost that can be seen (-")

@@ -113,7 +113,7 @@ def test_what_is_shown_is_what_was_measured(record: Record, results: TireResults
 @pytest.mark.parametrize("width", [80, 160])
 def test_the_terminal_shows_the_study_as_a_whole(record: Record, width: int) -> None:
     text = io.StringIO()
-    print_summary(record, Console(file=text, width=width, force_terminal=False))
+    print_summary(record, Console(file=text, width=width, force_terminal=False), details=True)
     lines = text.getvalue().splitlines()
     assert max(map(len, lines)) <= max(width, 120)  # only paths are longer
     assert len(lines) < 130
