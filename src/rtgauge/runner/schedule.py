@@ -51,7 +51,11 @@ def how_to_resume(record: Path) -> str:
 
 
 def expected_s(key: StepKey, load_warm_up_ns: int, *, arming_s: float = 0.0, emulated: bool = False) -> float:
-    """How long a step takes, about, in s. `arming_s`: how long it took on its target to arm a probe and to stop it again; `emulated`: the target is."""
+    """How long a step takes, about, in s.
+
+    `arming_s`: how long it took on its target to arm a probe and to stop it again. `emulated`: the target is, and has
+    the host's clock, so that a load slows it down.
+    """
     measured = (probes.get(key.probe).expected_ns(key.parameters) or 0) / NS_PER_S
     deploying = 0.0 if key.deployment == AS_IS else DEPLOYMENT_S
     loading = 0.0
