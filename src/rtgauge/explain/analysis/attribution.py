@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from rtgauge.explain.analysis.lock_chain import Link, lent, lock_chain, owners
 from rtgauge.explain.analysis.stall import LateTimers, stood_still
 from rtgauge.explain.analysis.thread_path import Phase, Piece, ThreadPath, thread_path
-from rtgauge.explain.trace.contexts import Context, CpuTimeline, Frame, Span, Task, timelines
+from rtgauge.explain.trace.contexts import Context, CpuTimeline, Frame, Names, Span, Task, timelines
 from rtgauge.explain.trace.events import NEED_RESCHED, EventTable
+from rtgauge.explain.trace.missed_switches import MissedSwitch, with_missed_switches
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
@@ -32,6 +33,10 @@ FAIR, LOWEST = 100, 139
 DEADLINE_BUDGET = "its deadline's budget"
 LONGEST_SWITCH_NS = 10_000
 """A lower task that is left within this time was being switched away from; longer, it could not be preempted. Switches take 1 to 5 us on small boards."""
+
+
+LEAST_DOUBT_NS, DOUBT_SHARE = 5_000, 0.01
+"""What is not known of a latency is a doubt of it if it is more than the larger of 5 us and 1 %."""
 
 
 class Kind(StrEnum):
@@ -59,6 +64,7 @@ class Kind(StrEnum):
     LOCK_OWNER = "lock owner"
     OWNER_ASLEEP = "lock owner asleep"
     OWN = "own work"
+    EITHER = "one or the other"
     UNATTRIBUTED = "unattributed"
 
 
@@ -117,8 +123,8 @@ class Explanation:
 
     @property
     def unattributed_ns(self) -> int:
-        """The time that no part explains."""
-        return sum(part.ns for part in self.parts if part.culprit.kind is Kind.UNATTRIBUTED)
+        """The time that no part explains, with the time of which only two tasks are known that may have had it."""
+        return sum(part.ns for part in self.parts if part.culprit.kind in {Kind.UNATTRIBUTED, Kind.EITHER})
 
 
 @dataclass(frozen=True)
@@ -133,15 +139,18 @@ class _Scene:
     changed_priorities: dict[int, int]
     """pid -> what it had when it left the CPU to the thread: a priority that is lent or set while a task runs is in no other event."""
     interrupts_traced: bool
+    missed: list[MissedSwitch]
+    names: Names
 
 
 def explain(moment: Moment, symbols: Symbols) -> Explanation:
     """What the latency of a moment was spent on. Its parts add up to it exactly."""
-    table = moment.table
+    table, missed = with_missed_switches(moment.table, _seen_running(moment))
+    moment = replace(moment, table=table)
     path = thread_path(table, moment.thread, moment.cpu, moment.release_ns, moment.end_ns, INSTANCES_APART_NS if moment.is_blocked else 0)
     lines = timelines(table, symbols)
     traced = any(event.name == "irq_disable" for event in table.events)
-    scene = _Scene(moment, path, lines, LateTimers.of(table), _passed_over(moment, path), _last_priorities(moment), traced)
+    scene = _Scene(moment, path, lines, LateTimers.of(table), _passed_over(moment, path), _last_priorities(moment), traced, missed, Names(table.events))
     links = lock_chain(table, moment.thread, path) if moment.is_blocked else [Link(moment.thread, path)]
     parts: dict[Culprit, Part] = {}
     doubts: list[str] = []
@@ -165,12 +174,30 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
         doubts.append(f"there was no room for the events of CPU {format_cpu_list(blind)}")
     if any(piece.phase is Phase.UNKNOWN for piece in pieces):
         doubts.append("the trace does not show the thread")
+    either_ns = sum(part.ns for part in parts.values() if part.culprit.kind is Kind.EITHER)
+    if either_ns > max(LEAST_DOUBT_NS, DOUBT_SHARE * moment.latency_ns):
+        doubts.append(f"the kernel did not trace each switch: {either_ns / 1000:,.3f} us belong to one task or the other")
     rest = moment.latency_ns - (moment.end_ns - moment.release_ns)
     if rest != 0:
         doubts.append("its latency is not the time from its release to its end")
         parts.setdefault(Culprit(Kind.UNATTRIBUTED), Part(Culprit(Kind.UNATTRIBUTED))).ns += rest
     ordered = sorted(parts.values(), key=_begin) if moment.is_blocked else list(parts.values())
     return Explanation(moment, path, ordered, doubts, owners(links, moment.thread), lent(table, links, moment))
+
+
+def _seen_running(moment: Moment) -> tuple[int, int, int] | None:
+    """(time, CPU, thread): who measured its latency ran then. Only of a thread that was woken, and of which no switch tells what became of it."""
+    if moment.is_blocked or moment.thread <= 0:
+        return None
+    woken = False
+    for event in moment.table.events:
+        if event.time_ns > moment.end_ns:
+            break
+        if event.name == "sched_switch" and moment.thread in {event.number("prev_pid"), event.number("next_pid")}:
+            woken = False
+        elif event.name in {"sched_waking", "sched_wakeup"} and event.number("pid") == moment.thread:
+            woken = woken or event.pid != moment.thread
+    return (moment.end_ns, moment.cpu, moment.thread) if woken else None
 
 
 def _begin(part: Part) -> int:
@@ -202,7 +229,9 @@ def _known(scene: _Scene, piece: Piece) -> list[tuple[Span, bool]]:
     if line is None or piece.cpu in scene.moment.left_out:
         return [(Span(piece.start_ns, piece.end_ns, Context(None)), True)]
     holes = [lost for lost in scene.moment.table.lost if lost.cpu == piece.cpu and _overlaps(lost, piece.start_ns, piece.end_ns)]
-    edges = {time for hole in holes for time in (hole.after_ns, hole.until_ns) if time is not None and piece.start_ns < time < piece.end_ns}
+    gaps = [(gap.after_ns, gap.until_ns) for gap in scene.missed if gap.cpu == piece.cpu]
+    bounds = [*((hole.after_ns, hole.until_ns) for hole in holes), *gaps]
+    edges = {time for bound in bounds for time in bound if time is not None and piece.start_ns < time < piece.end_ns}
     return [
         (span, any(_overlaps(hole, span.start_ns, span.end_ns) for hole in holes))
         for start, end in pairwise(sorted({piece.start_ns, piece.end_ns, *edges}))
@@ -261,6 +290,9 @@ def _last_priorities(moment: Moment) -> dict[int, int]:
 def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
     """The parts of one span: one, or three where the machine stood still in its middle."""
     line = scene.timelines[piece.cpu]
+    either = _either(scene, piece, span)
+    if either is not None:
+        return [Part(either, span.end_ns - span.start_ns)]
     part = Part(_culprit(scene, piece, span), span.end_ns - span.start_ns)
     found: str | None = None
     if part.culprit.kind is Kind.INTERRUPTS_OFF and span.context.irqs_off is None:
@@ -287,6 +319,20 @@ def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
         if end > start
     ]
     return [still, *around]
+
+
+def _either(scene: _Scene, piece: Piece, span: Span) -> Culprit | None:
+    """Who may have had the CPU in a span in which a switch is missing."""
+    if piece.phase in {Phase.BLOCKED, Phase.UNKNOWN}:
+        return None
+    gap = next((gap for gap in scene.missed if gap.cpu == piece.cpu and gap.after_ns <= span.start_ns and span.end_ns <= gap.until_ns), None)
+    if gap is None:
+        return None
+    return Culprit(Kind.EITHER, " or ".join(_who(scene, pid) for pid in (gap.old, gap.new)))
+
+
+def _who(scene: _Scene, pid: int) -> str:
+    return "the thread itself" if pid == scene.moment.thread else scene.names.task(pid).name or f"pid {pid}"
 
 
 def _culprit(scene: _Scene, piece: Piece, span: Span) -> Culprit:

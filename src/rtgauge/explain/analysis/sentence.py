@@ -62,6 +62,8 @@ def culprit_name(culprit: Culprit) -> str:
             return "steal (hypervisor)"
         case Kind.SWITCH:
             return "context switch"
+        case Kind.EITHER:
+            return f"{name} (switch not traced)"
         case Kind.NMI:
             return f"NMI ({name})" if name else "NMI"
         case _:
@@ -116,6 +118,8 @@ def part_words(part: Part) -> str:
             return "a page fault of its own"
         case Kind.BLOCKED:
             return "it was blocked"
+        case Kind.EITHER:
+            return f"{culprit.name} ran: the kernel did not trace the switch between them"
         case Kind.OWN:
             return f"{culprit.name} ran itself" if culprit.name else "it ran itself, up to its clock reading"
         case _:

@@ -70,6 +70,17 @@ def _first_phase(what: str | None) -> Phase:
     return {"in": Phase.READY, "out": Phase.RUNNING, "waking": Phase.LATE, "wakeup": Phase.WAKING, "move": Phase.READY}.get(what or "", Phase.UNKNOWN)
 
 
+def _ran_first(table: EventTable, thread: int, own: list[tuple[str, Event]]) -> bool:
+    """Whether the thread ran before its first own event: events show it, or it leaves a CPU that it was not given after its first wake-up."""
+    if not own:
+        return any(event.pid == thread for event in table.events)
+    what, first = own[0]
+    if what != "waking":
+        return False
+    given = next((kind for kind, _ in own if kind in {"in", "out"}), None)
+    return given == "out" or any(event.pid == thread for event in table.events if event.time_ns <= first.time_ns)
+
+
 def _runnable(event: Event) -> bool:
     """Whether a switch took the CPU from a task that wanted to run on (its state is 0, or the mark of a preemption, which is above the others)."""
     return event.number("prev_state") & 0xFF == 0
@@ -78,9 +89,8 @@ def _runnable(event: Event) -> bool:
 def thread_path(table: EventTable, thread: int, cpu: int, release_ns: int, end_ns: int, apart_ns: int = 0) -> ThreadPath:
     """The path of `thread`, which was on `cpu` at the end, between two times. `apart_ns`: how much later than `end_ns` the event of the end itself may be."""
     own = [(what, event) for event in table.events if event.time_ns <= end_ns + apart_ns and (what := _about(event, thread)) is not None]
-    ran = not own and any(event.pid == thread for event in table.events)
     arrivals = any(event.name == "sched_wakeup" for event in table.events)
-    phase = Phase.RUNNING if ran else _first_phase(own[0][0] if own else None)
+    phase = Phase.RUNNING if _ran_first(table, thread, own) else _first_phase(own[0][0] if own else None)
     pieces: list[Piece] = []
     moves: list[tuple[int, int, int]] = []
     since, where = min([release_ns, *(event.time_ns for _, event in own[:1])]), cpu
@@ -97,6 +107,8 @@ def thread_path(table: EventTable, thread: int, cpu: int, release_ns: int, end_n
             case "out":
                 phase = Phase.READY if _runnable(event) else Phase.BLOCKED if ran_before and event.time_ns > release_ns else Phase.LATE
                 where = event.cpu
+            case "waking" if phase is Phase.RUNNING:
+                pass  # woken before it slept: it runs on, and no switch is due
             case "waking":
                 phase, where = _after_waking(event, arrivals_traced=arrivals), event.number("target_cpu", event.cpu)
             case "wakeup":

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""Finds the switches that the kernel did not trace, from the task that every event was recorded in."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from rtgauge.explain.trace.events import Event, EventTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+FAIR_PRIORITY = 120
+"""Of a task whose priority no event tells: nice 0."""
+IDLE_NAME = "swapper"
+
+
+@dataclass(frozen=True)
+class MissedSwitch:
+    """A switch of `cpu` from `old` to `new` (pids) that is not in the trace: it came after `after_ns`, when `old` ran, and by `until_ns`, when `new` did.
+
+    Other tasks may have run in between: no event shows them.
+    """
+
+    cpu: int
+    after_ns: int
+    until_ns: int
+    old: int
+    new: int
+
+
+def with_missed_switches(table: EventTable, seen: tuple[int, int, int] | None = None) -> tuple[EventTable, list[MissedSwitch]]:
+    """The table with a `sched_switch` at the end of each gap in which one was missed, and the gaps in the order of time.
+
+    Every event tells the task that its CPU was in: the last one that shows the old task and the first one that shows another bound the missed switch.
+    `seen`: (time in ns, CPU, pid) of a task that is known to have run then. The new events have only the fields that other events tell.
+    """
+    by_cpu: dict[int, list[Event]] = defaultdict(list)
+    for event in table.events:
+        by_cpu[event.cpu].append(event)
+    missed = [gap for cpu, events in by_cpu.items() for gap in _gaps(cpu, events, seen)]
+    if not missed:
+        return table, []
+    missed.sort(key=lambda gap: gap.until_ns)
+    tasks = _tasks(table.events)
+    made = [_switch(gap, tasks, table.events) for gap in missed]
+    # before the traced events of the same time, of which the first shows the new task
+    merged = sorted([*((event.time_ns, 0, event) for event in made), *((event.time_ns, 1, event) for event in table.events)], key=lambda known: known[:2])
+    return replace(table, events=[event for _, _, event in merged]), missed
+
+
+def _gaps(cpu: int, events: Sequence[Event], seen: tuple[int, int, int] | None) -> Iterable[MissedSwitch]:
+    running: int | None = None
+    since_ns = 0
+    evidence = [(event.time_ns, *_ran(event)) for event in events]
+    if seen is not None and seen[1] == cpu and not any(time == seen[0] for time, _, _ in evidence):
+        evidence = sorted([*evidence, (seen[0], seen[2], seen[2])], key=lambda known: known[0])
+    for time_ns, before, after in evidence:
+        if running is not None and before >= 0 and before != running:
+            yield MissedSwitch(cpu, since_ns, time_ns, running, before)
+        running, since_ns = after, time_ns
+
+
+def _ran(event: Event) -> tuple[int, int]:
+    """The tasks that ran before and after an event."""
+    if event.name != "sched_switch":
+        return event.pid, event.pid
+    return event.number("prev_pid", event.pid), event.number("next_pid", event.pid)
+
+
+def _tasks(events: Iterable[Event]) -> dict[int, tuple[str, int]]:
+    tasks: dict[int, tuple[str, int]] = {}
+    for event in events:
+        if event.name == "sched_switch":
+            for side in ("prev", "next"):
+                tasks.setdefault(event.number(f"{side}_pid"), (event.text(f"{side}_comm"), event.number(f"{side}_prio", FAIR_PRIORITY)))
+        elif event.name in {"sched_waking", "sched_wakeup_new"}:
+            tasks.setdefault(event.number("pid"), (event.text("comm"), event.number("prio", FAIR_PRIORITY)))
+    tasks[0] = (IDLE_NAME, FAIR_PRIORITY)
+    return tasks
+
+
+def _switch(gap: MissedSwitch, tasks: dict[int, tuple[str, int]], events: Sequence[Event]) -> Event:
+    (old, old_priority), (new, new_priority) = (tasks.get(pid, ("", FAIR_PRIORITY)) for pid in (gap.old, gap.new))
+    values = {
+        "prev_comm": old,
+        "prev_pid": gap.old,
+        "prev_prio": old_priority,
+        "prev_state": int(_slept(gap, events)),
+        "next_comm": new,
+        "next_pid": gap.new,
+        "next_prio": new_priority,
+    }
+    return Event(gap.until_ns, gap.cpu, "sched_switch", gap.old, 0, 0, dict(values))
+
+
+def _slept(gap: MissedSwitch, events: Iterable[Event]) -> bool:
+    """Whether the old task went to sleep: it was woken before it ran again."""
+    for event in events:
+        if event.time_ns <= gap.after_ns:
+            continue
+        if event.name == "sched_waking" and event.number("pid") == gap.old:
+            return True
+        if event.time_ns > gap.until_ns and gap.old in _ran(event):
+            return False
+    return False

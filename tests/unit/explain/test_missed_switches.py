@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""Kernels that do not trace every switch, in tables drawn by hand: no part is given to a task that did not run without a doubt with its size."""
+
+from __future__ import annotations
+
+import pytest
+
+from rtgauge.explain.analysis.attribution import Explanation, Kind, explain
+from rtgauge.explain.analysis.sentence import sentence
+from rtgauge.explain.trace.events import EventTable
+from rtgauge.explain.trace.formats import Symbols
+from rtgauge.explain.trace.missed_switches import MissedSwitch, with_missed_switches
+from tests.unit.explain.made_events import HIGHER, IDLE, LOWER, MEASURED, RELEASE, THREAD, Story
+
+
+def parts(story: Story, latency_us: float) -> tuple[Explanation, dict[tuple[Kind, str], float]]:
+    """(the explanation, (kind, name) -> us); the parts add up."""
+    explanation = explain(story.moment(latency_us), Symbols((), ()))
+    assert sum(part.ns for part in explanation.parts) == explanation.latency_ns
+    return explanation, {(part.culprit.kind, part.culprit.name): part.ns / 1000 for part in explanation.parts}
+
+
+def taken_by(story: Story, cpu: int, task: tuple[str, int, int]) -> Story:
+    """The CPU switches to a task, and the kernel does not trace it."""
+    story.current[cpu] = task[1]
+    return story
+
+
+def known_hog() -> Story:
+    """Another CPU tells the hog's name and priority, long before."""
+    return Story().switch(-900, 0, HIGHER, ("swapper/0", 0, 120), state=1)
+
+
+def test_a_task_whose_switch_from_idle_is_missing_is_named_and_not_idle() -> None:
+    story = known_hog().switch(-500, 1, MEASURED, IDLE, state=1).at(-490, 1, "cpu_idle", state=2)
+    story.at(-60, 1, "cpu_idle", state=0xFFFF_FFFF)
+    story = taken_by(story, 1, HIGHER).timer(2, 1).switch(400, 1, HIGHER, MEASURED, state=1)
+    explanation, found = parts(story, 401)
+    assert found[Kind.TASK, "hog"] == pytest.approx(394)
+    # until the timer's interrupt it is not known whether the hog ran: 2 us are no doubt, but are not attributed
+    assert found[Kind.EITHER, "idle or hog"] == pytest.approx(2)
+    assert explanation.unattributed_ns == 2_000
+    assert not explanation.doubts
+
+
+def test_an_interval_that_may_be_of_either_task_is_a_doubt_with_its_size() -> None:
+    story = known_hog().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1)
+    story = taken_by(story, 1, HIGHER).at(205, 1, "irq_handler_entry", irq=9, name="disk").at(210, 1, "irq_handler_exit", irq=9)
+    explanation, found = parts(story.switch(400, 1, HIGHER, MEASURED, state=1), 402)
+    assert found[Kind.EITHER, "idle or hog"] == pytest.approx(200)
+    assert found[Kind.TASK, "hog"] == pytest.approx(190)
+    assert explanation.unattributed_ns == 200_000
+    assert explanation.doubts == ["the kernel did not trace each switch: 200.000 us belong to one task or the other"]
+    assert "200.000 us idle or hog ran: the kernel did not trace the switch between them" in sentence(explanation)
+
+
+def test_the_measured_threads_own_switch_from_idle_may_be_missing() -> None:
+    story = Story().switch(-500, 1, MEASURED, IDLE, state=1).at(-490, 1, "cpu_idle", state=2)
+    story.timer(10, 1).at(15, 1, "cpu_idle", state=0xFFFF_FFFF)
+    story = taken_by(story, 1, MEASURED).switch(400, 1, MEASURED, IDLE, state=1)
+    explanation, found = parts(story, 17)  # the clock was read at 17 us: the thread ran by then
+    assert found[Kind.EITHER, "idle or the thread itself"] == pytest.approx(2)
+    assert found[Kind.IDLE_EXIT, "state 2"] == pytest.approx(11)
+    assert not explanation.doubts
+
+
+def test_work_after_a_missing_switch_is_the_threads_own() -> None:
+    story = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(10, 1)
+    story = taken_by(story, 1, MEASURED).at(20, 1, "irq_handler_entry", irq=9, name="disk").at(30, 1, "irq_handler_exit", irq=9)
+    _, found = parts(story.switch(500, 1, MEASURED, IDLE, state=1), 500)
+    assert found[Kind.OWN, ""] == pytest.approx(470)
+    assert found[Kind.EITHER, "idle or the thread itself"] == pytest.approx(6)
+    assert not any(kind in {Kind.THROTTLED, Kind.SWITCH} for kind, _ in found)
+
+
+@pytest.mark.parametrize("begins_in_trace", [True, False])
+def test_a_loop_that_is_woken_before_it_slept_runs_itself(begins_in_trace: bool) -> None:
+    story = Story().switch(-500, 1, LOWER, MEASURED) if begins_in_trace else taken_by(Story(), 1, MEASURED)
+    story.timer(300, 1)  # on its way to sleep: its interrupt finds the thread itself
+    _, found = parts(story.switch(814, 1, MEASURED, LOWER, state=1), 814)
+    assert found[Kind.OWN, ""] == pytest.approx(810)
+    assert not any(kind is Kind.SWITCH for kind, _ in found)
+
+
+def test_a_loop_that_another_cpu_wakes_before_it_slept_runs_itself() -> None:
+    story = Story().switch(-500, 1, LOWER, MEASURED).timer(300, 0, target=1)
+    _, found = parts(story.switch(814, 1, MEASURED, LOWER, state=1), 814)
+    assert found == {(Kind.OWN, ""): 814}
+
+
+def test_gaps_are_bounded_by_the_events_around_them() -> None:
+    story = known_hog().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1)
+    story = taken_by(story, 1, HIGHER).switch(400, 1, HIGHER, MEASURED, state=1)
+    table, missed = with_missed_switches(EventTable(sorted(story.events), (0, 1)))
+    assert missed == [MissedSwitch(1, RELEASE + 5_000, RELEASE + 400_000, 0, HIGHER[1])]
+    (made,) = [event for event in table.events if event not in story.events]
+    assert (made.text("next_comm"), made.number("next_prio")) == ("hog", HIGHER[2])
+    assert with_missed_switches(table)[1] == []
+
+
+def test_who_is_known_to_have_run_bounds_a_gap_too() -> None:
+    story = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1)
+    assert with_missed_switches(EventTable(story.events, (1,)))[1] == []
+    _, missed = with_missed_switches(EventTable(story.events, (1,)), (RELEASE + 9_000, 1, THREAD))
+    assert missed == [MissedSwitch(1, RELEASE + 5_000, RELEASE + 9_000, 0, THREAD)]
