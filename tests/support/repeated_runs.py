@@ -15,7 +15,7 @@ from scipy.special import ndtr
 
 from rtgauge.analysis.sides import Side
 from rtgauge.record.histogram import bin_of
-from rtgauge.record.model import Run
+from rtgauge.record.model import Run, Step, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.windows import merge
 
@@ -27,6 +27,7 @@ RECORD = Record(
         targets=["local"], seed=1, requirement=None, verdicts=[], steps=[], planned=[], left_out=[]),
     [], {},
 )  # fmt: skip
+STEP = Step.model_construct(id="01-wakeup-idle", key=StepKey.model_construct(parameters={}), parameters={}, marks=[])
 
 
 @dataclass(frozen=True)
@@ -62,4 +63,4 @@ def side(label: str, system: System, runs: int, rng: np.random.Generator, *, fac
         series=0, phase=pl.lit("measure"), run=pl.col("stretch") // system.windows, count=system.per_window, missed=0, min_ns=windows.min(axis=1),
         max_ns=windows.max(axis=1), sum_ns=windows.sum(axis=1), m2_ns2=windows.var(axis=1) * system.per_window, missed_bins=none, missed_counts=none,
     )  # fmt: skip
-    return Side(label, (RECORD,), (), {**TRAITS, "parameters": label}, frame, merge(frame), 1)
+    return Side(label, (RECORD,), (STEP,), {**TRAITS, "parameters": label}, frame, merge(frame), 1)

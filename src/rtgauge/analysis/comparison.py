@@ -198,7 +198,7 @@ def quantile_differences(pairs: Sequence[tuple[Side, Side]], options: Options, p
 
 def tail_estimate(side: Side, *, confidence: float = 0.95) -> TailEstimate:
     """The extreme-value estimate of one side, or why there is none."""
-    tail = extreme_value.estimate(*side.maxima, side.magnitudes, confidence=confidence)
+    tail = extreme_value.estimate(*side.maxima, histogram=side.magnitudes, confidence=confidence)
     fitted, peaks = tail.fitted, tail.peaks
     return TailEstimate(
         side=side.label,

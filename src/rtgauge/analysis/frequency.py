@@ -6,15 +6,18 @@ A task of period P is in time where its lateness is at most a fraction of P, hal
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import numpy as np
 from pydantic import Field
 
 from rtgauge.analysis import extreme_value
 from rtgauge.analysis.comparison_scope import timing_scopes
-from rtgauge.analysis.order_statistics import Quantile, quantile, ranked
+from rtgauge.analysis.order_statistics import Quantile, Ranked, quantile, ranked
+from rtgauge.analysis.quantile_interval import LEAST_WINDOWS, error_of_sum
 from rtgauge.analysis.sides import sides_of
 from rtgauge.analysis.sustained import without_searches
 from rtgauge.errors import InputError
@@ -91,6 +94,7 @@ class Line(Model):
     missed: int = Field(description="activations that were missed, or answers that were lost: all of them count, the latter as later than any")
     median_ns: int | None = Field(description="with its sign; the limits are of the values without their signs")
     limits: list[Limit]
+    supposes_independence: bool = Field(default=False, description="the bounds do: one run of few windows does not say how its samples depend on each other")
     interval_ns: int | None = Field(description="at which it was measured; None where that was random or is not known")
     extremes: list[Extreme] = Field(default_factory=list[Extreme])
     no_extremes: str | None = Field(default=None, description="why there is no extreme-value estimate")
@@ -136,7 +140,7 @@ def _interval(side: Side) -> int | None:
 def _extremes(side: Side, options: Options) -> tuple[list[Extreme], str | None]:
     if not options.tails:
         return [], None
-    tail = extreme_value.estimate(*side.maxima, side.magnitudes, confidence=options.confidence)
+    tail = extreme_value.estimate(*side.maxima, histogram=side.magnitudes, confidence=options.confidence)
     peaks = {level.activations: level.ns for level in tail.peak_levels}
     extremes = [
         Extreme(
@@ -154,6 +158,39 @@ def _extremes(side: Side, options: Options) -> tuple[list[Extreme], str | None]:
     return extremes, tail.cannot
 
 
+def _rank_error(side: Side, ns: int, share: Fraction, confidence: float) -> float | None:
+    """How many ranks a bound is away at `confidence` (one-sided), as the share of samples above `ns` differs from run to run, or between the windows of one.
+
+    None: one run of few windows does not say.
+    """
+    from scipy.special import stdtrit
+
+    if len(side.runs) > 1:
+        scores = [float(run.counts[np.abs(side.values_ns(run.bins)) > ns].sum()) - float(1 - share) * float(run.counts.sum()) for run in side.runs]
+        error, freedom = math.sqrt(len(scores)) * float(np.std(scores, ddof=1)), len(scores) - 1
+    else:
+        windows = side.window_counts
+        if len(windows.counts) < LEAST_WINDOWS:
+            return None
+        above = windows.counts[:, np.abs(windows.values_ns) > ns].sum(axis=1)
+        error, freedom = error_of_sum(above - float(1 - share) * windows.counts.sum(axis=1))
+    return error * float(stdtrit(freedom, confidence))
+
+
+def _limits(side: Side, values: Ranked, options: Options) -> tuple[list[Limit], bool]:
+    """The limits at each share, and whether their bounds suppose that the samples are independent."""
+    limits: list[Limit] = []
+    supposed = False
+    for share in HARDNESS:
+        error = None
+        estimate = values.largest_at(nearest_rank(share, values.count))
+        if share < 1 and estimate is not None:
+            error = _rank_error(side, estimate, share, options.confidence)
+            supposed = supposed or error is None
+        limits.append(limit_of(quantile(values, share, options.confidence, rank_error=error or 0.0), share, options.fraction))
+    return limits, supposed
+
+
 def line_of(side: Side, options: Options) -> Line | None:
     """The line of one side; None where it has no samples."""
     values = ranked(side.merged, resolution_ns=side.resolution_ns, absolute=True)
@@ -161,6 +198,7 @@ def line_of(side: Side, options: Options) -> Line | None:
         return None
     signed = ranked(side.merged, resolution_ns=side.resolution_ns)
     extremes, cannot = _extremes(side, options)
+    limits, supposed = _limits(side, values, options)
     return Line(
         label=side.label,
         record=str(side.record.path),
@@ -169,7 +207,8 @@ def line_of(side: Side, options: Options) -> Line | None:
         samples=values.count,
         missed=side.merged.missed,
         median_ns=signed.largest_at(nearest_rank(Fraction(1, 2), signed.count)),
-        limits=[limit_of(quantile(values, share, options.confidence), share, options.fraction) for share in HARDNESS],
+        limits=limits,
+        supposes_independence=supposed,
         interval_ns=_interval(side),
         extremes=extremes,
         no_extremes=cannot,

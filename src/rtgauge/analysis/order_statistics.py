@@ -126,10 +126,11 @@ class Quantile:
     high_ns: int | None
 
 
-def quantile(values: Ranked, share: Fraction, confidence: float) -> Quantile:
+def quantile(values: Ranked, share: Fraction, confidence: float, *, rank_error: float = 0.0) -> Quantile:
     """The value that `share` of the samples, none of them negative, do not exceed (nearest rank), with its bounds.
 
-    Of all of them (`share` 1) the lower bound is the largest that was seen, and there is no upper one. Raises ValueError where there are none.
+    `rank_error`: the bounds are at least so many ranks away, since samples depend on each other. Of all of them (`share` 1) the lower bound is the largest
+    that was seen, and there is no upper one. Raises ValueError if there are none.
     """
     count = values.count
     if count == 0:
@@ -138,5 +139,6 @@ def quantile(values: Ranked, share: Fraction, confidence: float) -> Quantile:
     estimate = values.largest_at(rank)
     if share == 1:
         return Quantile(estimate, values.smallest_at(rank), None)
-    low, high = rank_below(float(share), count, confidence), rank_above(float(share), count, confidence)
+    low = min(rank_below(float(share), count, confidence), max(0, math.floor(rank - rank_error)))
+    high = max(rank_above(float(share), count, confidence), math.ceil(rank + rank_error))
     return Quantile(estimate, values.smallest_at(low) if low else 0, values.largest_at(high) if high <= count else None)

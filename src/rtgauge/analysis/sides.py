@@ -147,18 +147,21 @@ class Side:
         return values, np.bincount(where, weights=counts, minlength=len(values)).astype(np.int64)
 
     @cached_property
-    def maxima(self) -> tuple[list[int], list[int]]:
-        """The largest latency (ns, without sign) of each stretch of time, and its activations; stretches cut short (below half of the median) are left out."""
+    def maxima(self) -> tuple[list[int], list[int], list[int]]:
+        """The largest latency (ns, without sign) of each stretch of time, its activations, and its run.
+
+        Stretches cut short (below half of the median) are left out.
+        """
         largest = pl.max_horizontal(pl.col("max_ns"), -pl.col("min_ns"))
         rows = (
-            self.windows.select("stretch", "min_ns", "max_ns", "count", "missed")
+            self.windows.select("stretch", "run", "min_ns", "max_ns", "count", "missed")
             .group_by("stretch")
-            .agg(largest.max().alias("max_ns"), (pl.col("count") + pl.col("missed")).sum().alias("n"))
+            .agg(pl.col("run").first(), largest.max().alias("max_ns"), (pl.col("count") + pl.col("missed")).sum().alias("n"))
             .sort("stretch")
             .drop_nulls()
         )
         rows = rows.filter(pl.col("n") * 2 >= pl.col("n").median())
-        return rows["max_ns"].to_list(), rows["n"].cast(pl.Int64).to_list()
+        return rows["max_ns"].to_list(), rows["n"].cast(pl.Int64).to_list(), rows["run"].to_list()
 
 
 def _histogram(merged: Merged) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from rtgauge.analysis.frequency import HALF, HARDNESS, Limit, Line, Options, Table
+from rtgauge.analysis.quantile_interval import LEAST_WINDOWS
 from rtgauge.report.grid import Grid
 from rtgauge.report.known_times import SERIAL, Marker
 from rtgauge.report.text import NONE, us, whole
@@ -109,8 +110,12 @@ def frequency_grid(table: Table, *, first: bool = True) -> Grid:
         [_name(line), *(cell for limit in line.limits for cell in _with_bounds(limit, line)), *([_extreme(line, rare)] if rare else [])] for line in table.lines
     ]
     allowed = f"A lateness L allows the frequency {table.fraction:.4g} / L."
-    bounds = f"Bounds: each with confidence {table.confidence:.3g}, by order statistics; samples that come in bursts say less than that."
+    bounds = f"Bounds: each with confidence {table.confidence:.3g}, by order statistics, and by how windows, or runs if there are several, differ."
     notes = [f"{allowed} {bounds}", "100 % has no bound from below: no sample rules out a later one."] if first else []
+    supposed = [line.label for line in table.lines if line.supposes_independence]
+    if supposed:
+        whose = "" if len(supposed) == len(table.lines) else f"{'; '.join(supposed)}: "
+        notes.append(f"{whose}one run of fewer than {LEAST_WINDOWS} windows: the bounds suppose independent samples, and those that come in bursts say less.")
     if rare and first:
         notes.append("once in ...: the lateness that the extreme-value estimate has exceeded so rarely.")
     for line in table.lines:

@@ -8,9 +8,21 @@ import os
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.stats import chi2, genextreme, genpareto, kendalltau, spearmanr
+from scipy.stats import chi2, genextreme, genpareto, kendalltau, kruskal, spearmanr
 
-from rtgauge.analysis.extreme_value import Level, assumptions, blocks_of, contradiction, drift, estimate, fit, fit_test, level_interval, serial_correlation
+from rtgauge.analysis.extreme_value import (
+    Level,
+    assumptions,
+    blocks_of,
+    contradiction,
+    drift,
+    estimate,
+    fit,
+    fit_test,
+    level_interval,
+    runs_alike,
+    serial_correlation,
+)
 
 from .port_pirie import PORT_PIRIE_M
 
@@ -162,7 +174,7 @@ def test_windows_are_put_together_evenly_and_no_maximum_moves():
 def estimate_of(windows: np.ndarray):
     """The estimate from windows of latencies (ns), with the second opinion."""
     values, counts = np.unique(windows.astype(int), return_counts=True)
-    return estimate(windows.max(axis=1).astype(int).tolist(), [windows.shape[1]] * len(windows), (values, counts))
+    return estimate(windows.max(axis=1).astype(int).tolist(), [windows.shape[1]] * len(windows), histogram=(values, counts))
 
 
 @pytest.mark.parametrize("late_windows", [1, 2, 3, 4, 6, 10])
@@ -223,3 +235,25 @@ def test_the_second_opinion_disagrees_where_bursts_hide_how_often_single_activat
     assert found.peaks is not None
     assert [level.activations for level in found.peak_levels] == [level.activations for level in found.levels]
     assert found.disagree
+
+
+# --- several runs
+
+
+def test_runs_are_compared_by_kruskal_and_wallis():
+    rng = np.random.default_rng(4)
+    groups = [rng.integers(0, 60, size) for size in (30, 45, 25)]  # with ties
+    statistic, p = runs_alike(np.concatenate(groups).tolist(), np.repeat([7, 8, 9], [30, 45, 25]).tolist())
+    assert (statistic, p) == pytest.approx(tuple(kruskal(*groups)))
+
+
+def test_of_runs_that_differ_nothing_is_extrapolated():
+    """Ten runs in a random order of their windows, so that neither drift nor serial correlation gives them away."""
+    rng = np.random.default_rng(6)
+    order = rng.permutation(np.repeat(np.arange(10), 20))
+    level = np.linspace(1, 1.5, 10)
+    alike = rng.exponential(10_000, (200, 1_000)).max(axis=1)
+    counts = [1_000] * 200
+    assert estimate(alike.astype(int).tolist(), counts, order.tolist()).cannot is None
+    found = estimate((alike * level[order]).astype(int).tolist(), counts, order.tolist())
+    assert "the runs differ in their maxima" in (found.cannot or "")

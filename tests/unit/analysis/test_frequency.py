@@ -6,17 +6,19 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtgauge.analysis.frequency import check_fraction, gather, highest_hz, limit_of
+from rtgauge.analysis.frequency import Options, check_fraction, gather, highest_hz, limit_of, line_of
 from rtgauge.analysis.order_statistics import Quantile
 from rtgauge.errors import InputError
 from rtgauge.escape import one_line
 from rtgauge.report.figures.timing import bin_width_ns, timing_figures
 from rtgauge.report.frequency_tables import Timing, format_hz, grids, lower_hz
 from rtgauge.report.known_times import MOST, SERIAL, Marker, parse_marker, parse_markers
+from tests.support.repeated_runs import System, side
 from tests.support.timing import Drawn, Series, facts, record
 
 if TYPE_CHECKING:
@@ -202,3 +204,27 @@ def test_a_fraction_is_a_part_of_the_period_or_refused(text: str):
 
 def test_the_options_are_the_papers_by_default():
     assert Timing().options.fraction == Fraction(1, 2)
+
+
+# --- bounds of samples that depend on each other
+
+
+@pytest.mark.parametrize(("system", "runs"), [(System(0.999), 1), (System(windows=4, run_shift=0.15), 5)])
+def test_the_bounds_hold_for_samples_that_come_in_bursts_and_for_other_runs(system, runs):
+    """The 95 % quantile of all runs is known: the median times exp(1.645 s). Bounds by the binomial distribution alone missed it in more than half of cases."""
+    rng = np.random.default_rng(3)
+    truth = 20_000 * np.exp(1.645 * np.hypot(0.35, system.run_shift))
+    held = 0
+    for _ in range(30):
+        line = line_of(side("one", system, runs, rng), Options(tails=False))
+        assert line is not None
+        assert not line.supposes_independence
+        limit = line.limits[0]
+        held += (limit.low_ns or 0) <= truth and (limit.high_ns is None or truth <= limit.high_ns)
+    assert held >= 25  # 90 % of 30, both bounds at 95 %; fewer has a probability of 3 %
+
+
+def test_one_run_of_few_windows_supposes_independent_samples():
+    line = line_of(side("one", System(windows=10), 1, np.random.default_rng(1)), Options(tails=False))
+    assert line is not None
+    assert line.supposes_independence
