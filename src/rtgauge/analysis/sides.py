@@ -18,6 +18,7 @@ from rtgauge.analysis.record_names import record_names
 from rtgauge.errors import InputError
 from rtgauge.record.histogram import OVERFLOW_BIN, bin_of, lower_ns, signed_bin_of, upper_ns
 from rtgauge.record.model import worst_severity
+from rtgauge.record.open_values import LIMITS
 from rtgauge.record.summary import distribution, filled_distribution
 from rtgauge.record.windows import Merged, add_bins, merge
 from rtgauge.suggest import nearest
@@ -260,7 +261,7 @@ def _windows(steps: Sequence[tuple[Record, Step]], scope: Scope) -> pl.DataFrame
 
 
 def _limits(step: Step) -> dict[int, int]:
-    limits: Mapping[str, int | None] = step.parameters.get("histogram_limits_ns") or {}
+    limits: Mapping[str, int | None] = step.parameters.get(LIMITS) or {}
     return {int(series): limit for series, limit in limits.items() if limit is not None}
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from rtgauge.escape import one_line
 from rtgauge.exporters.step_figures import failure_of, run_checks, series_name, shown_series, step_name, verdict_of
 from rtgauge.record.files import clean_name
+from rtgauge.system.fact_summary import fact
 
 if TYPE_CHECKING:
     from rtgauge.record.model import Step
@@ -22,9 +23,9 @@ FIGURES = ("min_ns", "mean_ns", "p99_ns", "p99_9_ns", "max_ns")
 
 
 def _build(record: Record, step: Step) -> str:
-    kernel = cast("dict[str, Any]", record.system(next(iter(step.key.targets.values()), "local")).get("kernel") or {})
-    release: Any = kernel.get("release", "unknown")
-    value: Any = cast("dict[str, Any]", release).get("value", "unknown") if isinstance(release, dict) else release
+    release = fact(record.system(next(iter(step.key.targets.values()), "local")), "kernel", "release")
+    value = cast("dict[str, object]", release).get("value") if isinstance(release, dict) else release
+    value = "unknown" if value is None else value
     return f"{ORIGIN}:{one_line(str(value))}"
 
 

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from rtgauge.record.open_values import check_clock, check_parameters
 
 SCHEMA_VERSION = 1
 
@@ -243,7 +245,8 @@ def _space_and_context(parameters: object) -> object:
     return {**rest, "space": space} | ({} if context is None else {"context": context})
 
 
-Parameters = Annotated[dict[str, Any], BeforeValidator(_space_and_context)]
+Parameters = Annotated[dict[str, Any], BeforeValidator(_space_and_context), AfterValidator(check_parameters)]
+Clock = Annotated[dict[str, Any], AfterValidator(check_clock)]
 
 
 class StepKey(Model):
@@ -281,9 +284,9 @@ class PeerReport(Model):
 
     target: str
     role: str = Field(description="that it played: master or slave")
-    parameters: dict[str, Any] = Field(description="as its engine understood them")
+    parameters: Annotated[dict[str, Any], AfterValidator(check_parameters)] = Field(description="as its engine understood them")
     cpus: list[int]
-    clock: dict[str, Any] = Field(default_factory=dict)
+    clock: Clock = Field(default_factory=dict)
     series: list[int] = Field(description="of the step's series those that it measured")
     clock_offset_ns: int = Field(
         description="what was added to its CLOCK_MONOTONIC to place its windows and outliers on the target's; no measured time has it in it"
@@ -381,7 +384,7 @@ class Step(Model):
     parameters: Parameters = Field(description="every parameter as the engine understood it")
     cpus: list[int]
     cpus_not_measured: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
-    clock: dict[str, Any] = Field(default_factory=dict)
+    clock: Clock = Field(default_factory=dict)
     calibrations: list[Calibration] = Field(default_factory=list[Calibration])
     load: LoadReport
     deployment: DeploymentReport | None = Field(default=None, description="what was set for the step; None: nothing was")

@@ -16,6 +16,7 @@ from rtgauge.errors import InputError, RecordError
 from rtgauge.input_file import MOST_JSON, parse_json, read_regular
 from rtgauge.record.files import check_name, checksum, clean_name
 from rtgauge.record.model import SCHEMA_VERSION, Model, Run, Step
+from rtgauge.record.open_values import FROM_A_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -31,26 +32,33 @@ SAMPLES = re.compile(r"samples-([0-9]{1,9})\.i64")
 ModelT = TypeVar("ModelT", bound=Model)
 
 
-def read_json(path: Path) -> Any:
-    """The JSON in `path`. Raises RecordError that names the file."""
+def _read(path: Path) -> tuple[bytes, Any]:
+    """The bytes of `path`, and the JSON that they are. Raises RecordError that names the file."""
     try:
-        return parse_json(read_regular(path, MOST_JSON))
+        data = read_regular(path, MOST_JSON)
+        return data, parse_json(data)
     except FileNotFoundError:
         raise RecordError(f"{path} is missing: not a record, or a damaged one") from None
     except (OSError, ValueError) as error:
         raise RecordError(f"{path} cannot be read ({getattr(error, 'strerror', None) or error}): the record is damaged") from None
 
 
+def read_json(path: Path) -> Any:
+    """The JSON in `path`. Raises RecordError that names the file."""
+    return _read(path)[1]
+
+
 def read_model(path: Path, model: type[ModelT]) -> ModelT:
-    """The model stored in `path`. Raises RecordError with the file and the first error."""
-    data = read_json(path)
+    """The model stored in `path`, every value of just its type: no number in a text. Raises RecordError with the file and the first error."""
+    written, data = _read(path)
     version = cast("dict[str, Any]", data).get("schema_version") if isinstance(data, dict) else None
     if version is not None and (not isinstance(version, int) or isinstance(version, bool) or version < 1):
         raise RecordError(f"{path} has a schema version that is no number: the record is damaged")
     if version is not None and version > SCHEMA_VERSION:
         raise RecordError(f"{path} was written by a newer rtgauge (schema {version}, supported: {SCHEMA_VERSION}): update rtgauge")
     try:
-        return model.model_validate(data)
+        # From the JSON itself: of Python's values strict models would want enumerations and tuples.
+        return model.model_validate_json(written, strict=True, context=FROM_A_FILE)
     except ValidationError as error:
         details = error.errors()[0]
         where = ".".join(str(part) for part in details["loc"]) or "the file"

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 
-def _at(facts: Mapping[str, Any], *path: str) -> Any:
-    """The value at a path of keys; None if there is none or it is unknown."""
+def fact(facts: Mapping[str, Any], *path: str) -> Any:
+    """The value at a path of keys, whatever the facts of a record from elsewhere have on the way there; None if there is none or it is unknown."""
     value: Any = facts
     for key in path:
         if not isinstance(value, dict):
@@ -22,21 +22,21 @@ def brief(facts: Mapping[str, Any]) -> dict[str, Any]:
 
     `virtual_machine` is the hypervisor's name, True if that is unknown, False on real hardware.
     """
-    virtual = _at(facts, "machine", "virtual")
-    hypervisor = _at(facts, "machine", "hypervisor")
+    virtual = fact(facts, "machine", "virtual")
+    hypervisor = fact(facts, "machine", "hypervisor")
     return {
-        "hostname": _at(facts, "host"),
-        "os": _at(facts, "os"),
-        "kernel": _at(facts, "kernel", "release"),
-        "preemption": _at(facts, "kernel", "preemption", "model"),
-        "cpu_model": _at(facts, "cpu", "model"),
-        "cpus_online": _at(facts, "cpu", "online"),
+        "hostname": fact(facts, "host"),
+        "os": fact(facts, "os"),
+        "kernel": fact(facts, "kernel", "release"),
+        "preemption": fact(facts, "kernel", "preemption", "model"),
+        "cpu_model": fact(facts, "cpu", "model"),
+        "cpus_online": fact(facts, "cpu", "online"),
         "virtual_machine": hypervisor if virtual is True and hypervisor is not None else virtual,
-        "emulated": _at(facts, "machine", "emulated"),
-        "clock_source": _at(facts, "clock_source", "current"),
+        "emulated": fact(facts, "machine", "emulated"),
+        "clock_source": fact(facts, "clock_source", "current"),
     }
 
 
 def counts_instructions(facts: Mapping[str, Any]) -> bool:
     """Whether the clock of an emulated processor goes on with its instructions, not with time."""
-    return bool(_at(facts, "machine", "instruction_ns"))
+    return bool(fact(facts, "machine", "instruction_ns"))

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rtgauge.record.model import Mark, Severity, ThreadCounts
+from rtgauge.system.fact_summary import fact
 from rtgauge.system.kernel import version_tuple
 from rtgauge.units import format_time
 
@@ -41,39 +42,39 @@ def _number(value: object) -> int | None:
 
 def limits(facts: Mapping[str, Any]) -> list[Limit]:
     """Every mechanism that applies to real-time threads of this target, from its facts; an unknown one may apply."""
-    scheduling, kernel = facts["scheduling"], facts["kernel"]
-    version = version_tuple(kernel["release"])
+    release = fact(facts, "kernel", "release")
+    version = version_tuple(release if isinstance(release, str) else None)
     mechanisms: list[Limit] = []
 
-    runtime, period = _number(scheduling["rt_runtime_us"]), _number(scheduling["rt_period_us"])
-    group = scheduling["cgroup"]
-    group_runtime, group_period = _number(group["rt_runtime_us"]), _number(group["rt_period_us"])
-    grouped = kernel["rt_group_sched"] is not False and (kernel["rt_group_sched"] is True or group_runtime is not None)
+    runtime, period = (_number(fact(facts, "scheduling", name)) for name in ("rt_runtime_us", "rt_period_us"))
+    group_runtime, group_period = (_number(fact(facts, "scheduling", "cgroup", name)) for name in ("rt_runtime_us", "rt_period_us"))
+    of_groups = fact(facts, "kernel", "rt_group_sched")
+    grouped = of_groups is not False and (of_groups is True or group_runtime is not None)
     # since 6.12 the kernel throttles only where it is built with RT_GROUP_SCHED (commit 5f6bd380c7bd)
     throttles = version is None or version < FAIR_SERVER_SINCE or grouped
     if runtime is not None and period is not None and 0 <= runtime < period and throttles:
         mechanisms.append(Limit("real-time throttling (sched_rt_runtime_us)", (period - runtime) * 1000, "sysctl kernel.sched_rt_runtime_us=-1"))
-    if group["version"] == "v1" and group_runtime is not None and group_period is not None and 0 <= group_runtime < group_period:
+    if fact(facts, "scheduling", "cgroup", "version") == "v1" and group_runtime is not None and group_period is not None and 0 <= group_runtime < group_period:
         # the root group has the sysctl's limit: report the group only if it is tighter
         tighter = runtime is None or period is None or runtime < 0 or group_runtime * period < runtime * group_period
         if tighter:
-            name = f"the limit of the cgroup {group['path']} (cpu.rt_runtime_us)"
+            name = f"the limit of the cgroup {fact(facts, 'scheduling', 'cgroup', 'path')} (cpu.rt_runtime_us)"
             remedy = "a larger cpu.rt_runtime_us in this group and those above it"
             mechanisms.append(Limit(name, (group_period - group_runtime) * 1000, remedy))
 
-    server = scheduling["fair_server"]
     if version is None or version >= FAIR_SERVER_SINCE:
-        gaps = [gap for gap in _fair_server_gaps(server) if gap > 0]
+        gaps = [gap for gap in _fair_server_gaps(fact(facts, "scheduling", "fair_server")) if gap > 0]
         if gaps:
             mechanisms.append(Limit("the fair server", max(gaps), "0 written to /sys/kernel/debug/sched/fair_server/cpuN/runtime"))
     return mechanisms
 
 
-def _fair_server_gaps(server: Mapping[str, Any] | str) -> list[int]:
+def _fair_server_gaps(server: object) -> list[int]:
     """The runtime of each CPU's fair server (ns), the kernel's default if it cannot be read."""
-    if isinstance(server, str):
+    if not isinstance(server, dict):
         return [] if server == "none" else [FAIR_SERVER_GAP_NS]
-    runtimes = [_number(cpu["runtime_ns"]) for cpu in server.values()]
+    of_cpus = cast("dict[str, Any]", server)
+    runtimes = [_number(fact(of_cpus, cpu, "runtime_ns")) for cpu in of_cpus]
     return [FAIR_SERVER_GAP_NS if runtime is None else runtime for runtime in runtimes]
 
 

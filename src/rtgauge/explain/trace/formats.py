@@ -17,8 +17,8 @@ MOST_FIELDS = 100
 MOST_RECORD = 64 * 1024
 """Bytes of one event: a page is never larger."""
 Value = int | str
-_FIELD = re.compile(r"^\s*field:(?P<declaration>[^;]{1,500});\s*offset:(?P<offset>\d{1,6});\s*size:(?P<size>\d{1,6});(?:\s*signed:(?P<signed>[01]);)?\s*$")
-_ID = re.compile(r"^ID: (\d{1,5})$", re.MULTILINE)
+_FIELD = re.compile(r"^\s*field:(?P<declaration>[^;]{1,500});\s*offset:(?P<offset>[0-9]{1,6});\s*size:(?P<size>[0-9]{1,6});(?:\s*signed:(?P<signed>[01]);)?\s*$")
+_ID = re.compile(r"^ID: ([0-9]{1,5})$", re.MULTILINE)
 _NAME = re.compile(r"^name: (\w{1,100})$", re.MULTILINE)
 _CODES = {(1, False): "B", (1, True): "b", (2, False): "H", (2, True): "h", (4, False): "I", (4, True): "i", (8, False): "Q", (8, True): "q"}
 
@@ -66,13 +66,16 @@ def _field(line: str) -> Field | None:
     if match is None:
         return None
     declaration, offset, size = match["declaration"], int(match["offset"]), int(match["size"])
-    name = re.sub(r"\[.*", "", declaration.split()[-1]).lstrip("*")
+    words = declaration.split()
+    name = re.sub(r"\[.*", "", words[-1]).lstrip("*") if words else ""
+    if not name:
+        return None
     if "__data_loc" in declaration or "__rel_loc" in declaration:
         kind = "relative" if "__rel_loc" in declaration else "located"
         return Field(name, offset, size, kind if "char" in declaration else "other", struct.Struct("<I") if size == 4 and "char" in declaration else None)
     if declaration.startswith("unsigned long caller["):
-        count = int(re.sub(r"\D", "", declaration) or 1)
-        return Field("caller", offset, size // count or 8, "addresses", None)
+        digits = re.sub(r"[^0-9]", "", declaration)[:9]
+        return Field("caller", offset, size // max(int(digits or 1), 1) or 8, "addresses", None)
     if "[" in declaration:
         return Field(name, offset, size, "text" if re.search(r"\bchar\b", declaration) else "other", None)
     code = _CODES.get((size, match["signed"] == "1"))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge.plan.study_state import study_of
 from rtgauge.probe.tire import MOST_NODES
+from rtgauge.system.fact_summary import fact
 from rtgauge.tire.analysis.aims import DEFAULTS, Aims, aims_of_study, searched_policies
 from rtgauge.tire.analysis.frontier_search import Outcome, Search, State, Trial, state_of, whole_nodes
 from rtgauge.tire.analysis.prediction import predicted_frontiers
@@ -60,7 +61,7 @@ def trials_of(paced: Sequence[PacedRun], wanted: Wanted) -> dict[Trial, Outcome]
 def most_nodes(record: Record, steps: Sequence[Step], solver: str) -> int:
     """The largest tire that fits into half of the target's memory, by the memory of those that were run."""
     target = steps[0].key.targets.get("self", "") if steps else ""
-    total = record.system(target).get("memory", {}).get("total_bytes")
+    total = fact(record.system(target), "memory", "total_bytes")
     sizes = [(result.values.get("step_bytes"), result.values.get("nodes")) for step in steps if is_tire(step) for result in step.results]
     solvers = [step.key.parameters.get("solver") for step in steps if is_tire(step) for _ in step.results]
     bytes_per_node = [
