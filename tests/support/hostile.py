@@ -57,7 +57,10 @@ READERS: tuple[tuple[int, tuple[str, ...]], ...] = (
     (3, ("export", "{record}")),
     (1, ("export", "{record}", "--format", "parquet", "-o", TABLE)),
     (1, ("export", "{record}", "--format", "parquet", "--windows", "-o", TABLE)),
-    *((2, ("export", "{record}", "--format", form)) for form in ("json", "cyclictest", "hdr", "junit", "kcidb", "latex", "lava", "markdown", "openmetrics", "tap")),
+    *(
+        (2, ("export", "{record}", "--format", form))
+        for form in ("json", "cyclictest", "hdr", "junit", "kcidb", "latex", "lava", "markdown", "openmetrics", "tap")
+    ),
     (2, ("export", "{record}", "--format", "perfetto")),
     (2, ("export", "{record}", "--format", "trace.dat", "-o", "{out}/trace.dat")),
     (2, ("sched", "{record}")),
@@ -192,7 +195,9 @@ class Mutator:
                 case 2:
                     frame = frame.with_columns(pl.col(name).cast(draw.choice(DTYPES), strict=False))
                 case 3:
-                    frame = draw.choice([frame.head(0), frame.head(1), pl.concat([frame] * draw.randint(2, 50)), frame.reverse(), frame.sample(fraction=0.5, seed=1)])
+                    frame = draw.choice(
+                        [frame.head(0), frame.head(1), pl.concat([frame] * draw.randint(2, 50)), frame.reverse(), frame.sample(fraction=0.5, seed=1)]
+                    )
                 case _:
                     frame = self._rows(frame)
             frame.write_parquet(file, compression=draw.choice(("zstd", "uncompressed", "snappy", "gzip", "lz4")))
@@ -287,7 +292,14 @@ class Mutator:
 
 
 def _weight(name: str) -> float:
-    return next((weight for end, weight in (("step.json", 4.0), ("run.json", 3.0), ("system.json", 2.0), (".parquet", 3.0), (MOMENTS, 8.0), (".i64", 0.5)) if name.endswith(end)), 0.2)
+    return next(
+        (
+            weight
+            for end, weight in (("step.json", 4.0), ("run.json", 3.0), ("system.json", 2.0), (".parquet", 3.0), (MOMENTS, 8.0), (".i64", 0.5))
+            if name.endswith(end)
+        ),
+        0.2,
+    )
 
 
 def _dumps(document: Any) -> str:
@@ -297,7 +309,7 @@ def _dumps(document: Any) -> str:
         return "[" + "9" * 5_000 + "]"
 
 
-class Started(RtgaugeError):
+class StartedError(RtgaugeError):
     """A program was to be started, or somebody to be connected to: it is not. Only going on with a run needs that."""
 
 
@@ -324,17 +336,17 @@ class Guard:
         elif event in self.WRITES:
             self._note(event, os.fsdecode(arguments[0]) if isinstance(arguments[0], (str, bytes, os.PathLike)) else "")
         elif event in self.STARTS:
-            raise Started(f"{event} {arguments[0]!r}"[:200])
+            raise StartedError(f"{event} {arguments[0]!r}"[:200])
 
     def _note(self, event: str, path: str) -> None:
-        beside = os.path.isabs(path) and not os.path.abspath(path).startswith(self.allowed)
+        beside = path.startswith("/") and not os.path.normpath(path).startswith(self.allowed)
         if beside and not path.startswith(("/dev/null", "/proc/self/", f"/proc/{os.getpid()}/")):
             self.seen.append(f"{event} {path}")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command did with a record: its exit status, how long it took (s of this process) and by how much its memory grew (bytes); `fault` None: as it should."""
+    """What a command did with a record: its exit status, its CPU time (s) and by how much its memory grew (bytes); `fault` None: what it should."""
 
     words: tuple[str, ...]
     changed: str
@@ -385,7 +397,7 @@ class Hostile:
         try:
             with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
                 status = app(list(words), prog_name="rtgauge", standalone_mode=False) or 0
-        except Started as error:
+        except StartedError as error:
             fault = None if words[0] == "run" else f"started: {error}"
         except RtgaugeError as error:
             status = error.status
@@ -395,9 +407,9 @@ class Hostile:
                 fault = f"exit status {error.status}: {error}"
         except USAGE_ERROR as error:
             fault = f"the command line: {error}"
-        except (Exception, KeyboardInterrupt):  # the campaign looks for what is not expected
+        except Exception:  # noqa: BLE001 - what is not expected is what is looked for
             fault = traceback.format_exc()
-        except BaseException as error:  # polars' panics are no Exceptions
+        except pl.exceptions.PanicException as error:
             fault = f"{type(error).__name__}: {error}"
         finally:
             self._guard.watching = False

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import socket
 import struct
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
@@ -29,6 +30,8 @@ CONNECT_TIMEOUT_S = 5.0
 # A bulk comes each second, one that is warming up takes longer.
 SILENCE_S = 5.0
 NO_MINIMUM = 2**32 - 1
+MOST_AT_ONCE, MOST_A_SECOND = 100, 10
+"""Bulks that a latmon may send, at once and each second: one in about a second, and some that were kept on the way."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,9 @@ class LatmonSession:
         self._connection = connection
         self._cells = cells
         self._stopped = False
+        self._bulks = 0
+        self._silence_s = silence_s
+        self._began_s = time.monotonic()
         connection.settimeout(silence_s)
         self._send(REQUEST.pack(period_us, cells))
 
@@ -108,6 +114,9 @@ class LatmonSession:
         if samples == 0:
             self._stopped = True
             return None
+        self._bulks += 1
+        if self._bulks > MOST_AT_ONCE + MOST_A_SECOND * (time.monotonic() - self._began_s):
+            raise MeasureError(f"the latmon sends more than {MOST_A_SECOND} times a second how it is: it is none")
         bulk = Bulk((high << 32) | low, minimum, maximum, overruns, samples)
         if not minimum <= maximum or not samples * minimum <= bulk.sum_ns <= samples * maximum:
             raise MeasureError(f"the latmon's numbers contradict each other: {bulk}")
@@ -121,8 +130,10 @@ class LatmonSession:
 
     def _receive(self, size: int) -> bytes:
         data = bytearray()
+        deadline = time.monotonic() + self._silence_s
         while len(data) < size:
             try:
+                self._connection.settimeout(max(deadline - time.monotonic(), 1e-3))
                 part = self._connection.recv(size - len(data))
             except TimeoutError as error:
                 raise MeasureError("the latmon has gone silent: does the machine answer its pulses, is the board connected?") from error

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 TICKS_PER_SECOND = 125_000_000
 """Until the instrument has said its own."""
 ANSWER_TIMEOUT_S = 10.0
+DUMP_S = 60.0
+"""How long all parts of an answer may take: the largest histogram takes less than a second."""
 # It says how it is ten times a second while it runs.
 SILENCE_S = 10.0
 
@@ -153,6 +155,7 @@ class Session:
         """Sends it and returns its answer. `fresh`: events and states that came before the answer are of a run that is over."""
         token = self._send(kind, body)
         deadline = time.monotonic() + self._timeout_s
+        last = time.monotonic() + DUMP_S
         while (left_s := deadline - time.monotonic()) > 0:
             self._pending.extend(self._parser.feed(self._link.read(left_s)))
             while self._pending:
@@ -167,7 +170,7 @@ class Session:
                     return frame
                 elif parts is not None:
                     parts.take(frame.kind, frame.body)
-                    deadline = time.monotonic() + self._timeout_s
+                    deadline = min(time.monotonic() + self._timeout_s, last)
         raise MeasureError("the instrument does not answer; unplug it and plug it in again, or flash its firmware (rtgauge instrument flash)")
 
     def _begin(self) -> None:

@@ -16,6 +16,7 @@ from rtgauge.load.load_state import KeptLoad, KeptPart
 from rtgauge.load.processes import STAT_GLOB, USER_HZ, count_alive, descendants, parse_all, resident_bytes, total_ticks
 from rtgauge.load.resources import make_context
 from rtgauge.record.model import LoadPart, LoadReport
+from rtgauge.target.log_bound import KEPT_LOG, append_only, bound_log
 from rtgauge.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ READY_S = 30.0
 POLL_S = 0.1
 GRACE_S = 3.0
 MEMORY_EVERY_S = 1.0
-LONGEST_LOG = 1 << 20
-"""Bytes of a part's output that are looked at; the log keeps all of it."""
 
 
 class RunningLoad:
@@ -70,7 +69,7 @@ class RunningLoad:
         running._started_ns = target.monotonic_ns()
         try:
             for spec in specs:
-                log = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115 - closed in stop()
+                log = _new_log()
                 try:
                     handle = target.start(spec.argv, log)
                 except BaseException:
@@ -92,7 +91,7 @@ class RunningLoad:
         if len(specs) != len(state["parts"]):
             raise MeasureError(f"the record says that the load {load.name} has {len(state['parts'])} programs, it has {len(specs)}: the record is damaged")
         for spec, part in zip(specs, state["parts"], strict=True):
-            log = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115 - closed in stop()
+            log = _new_log()
             try:
                 handle = target.attach(part["kept"], log)
             except BaseException:
@@ -159,6 +158,7 @@ class RunningLoad:
             status = part.handle.poll() if part.ended_early is None else None
             if status is not None:
                 part.ended_early = _why(part, status)
+            bound_log(part.log)
         if time.monotonic() - self._memory_read_at >= MEMORY_EVERY_S:
             self._read_memory()
         return [f"{part.spec.program}: {part.ended_early}" for part in self._parts if part.ended_early is not None]
@@ -255,7 +255,7 @@ class RunningLoad:
             reached["resident_bytes_max"] = max(part.resident)
             if self._context.memory_total:
                 reached["memory_share_max"] = max(part.resident) / self._context.memory_total
-        reached |= part.spec.reached(_tail(part.log, LONGEST_LOG))
+        reached |= part.spec.reached(_tail(part.log, KEPT_LOG))
         return LoadPart(
             program=part.spec.program,
             version=self._version(part.spec),
@@ -272,6 +272,12 @@ class RunningLoad:
             if match is not None:
                 return match[0]
         return None
+
+
+def _new_log() -> BinaryIO:
+    log = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115 - closed in stop()
+    append_only(log)
+    return log
 
 
 def _tail(log: BinaryIO, limit: int) -> str:

@@ -54,8 +54,8 @@ def _is_figure(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= MOST_NS
 
 
-def _is_list_of_times(value: object) -> bool:
-    return isinstance(value, list) and all(map(_is_time, cast("list[object]", value)))
+def _are_times(value: object) -> bool:
+    return isinstance(value, list) and all(time is None or _is_time(time) for time in cast("list[object]", value))
 
 
 def _parameter(name: str) -> tuple[str, Callable[[object], bool]] | None:
@@ -63,7 +63,7 @@ def _parameter(name: str) -> tuple[str, Callable[[object], bool]] | None:
     if name == LIMITS:
         return "times (ns) of series", _is_limits
     if name == INTERVALS:
-        return "a list of times (ns)", _is_list_of_times
+        return "a list of times (ns)", _are_times
     if name in SIGNED_NS:
         return "a whole number", _is_whole
     if name.endswith("_ns"):

@@ -62,7 +62,7 @@ def read_windows(path: Path, columns: Sequence[str] | None = None) -> pl.DataFra
     wrong = [name for name, kind in SCHEMA.items() if (columns is None or name in columns) and frame.schema.get(name) != kind]
     if wrong:
         raise RecordError(f"{path} is not a table of windows (column {wrong[0]}): the record is damaged")
-    return frame
+    return frame.select([name for name in SCHEMA if columns is None or name in columns])  # a file may have them in another order
 
 
 def slices_of(path: Path) -> Iterator[pl.DataFrame]:

@@ -107,7 +107,8 @@ def measure(key: StepKey, context: RunContext, load: RunningLoad | None, folder:
 
     def latency(role: str) -> None:
         log, table = STREAMS[role]
-        program = start_engine(key, context, probes.get(key.probe).arguments(key.parameters, None))
+        probe = probes.get(key.probe)
+        program = start_engine(key, context, probe.arguments(key.parameters, None))
         first = sum(len(stream.result.series) for stream, _ in ends.values())
 
         def armed(stream: EngineStream) -> None:
@@ -115,7 +116,7 @@ def measure(key: StepKey, context: RunContext, load: RunningLoad | None, folder:
             if not ends:
                 begin()
 
-        stream = follow(program, context, load, folder / log, begin=armed, table=table)
+        stream = follow(program, context, load, folder / log, begin=armed, table=table, expected_ns=probe.expected_ns(key.parameters))
         if stream.result.error is not None:
             raise as_exception(stream.result.error, target)
         ends[role] = stream, program

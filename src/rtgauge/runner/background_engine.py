@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
 from rtgauge.errors import MeasureError
 from rtgauge.record.stream import Armed
 from rtgauge.runner.context import Abandoned, RunContext
-from rtgauge.runner.engine_stream import EngineStream, as_exception
+from rtgauge.runner.engine_stream import SILENCE_S, EngineStream, as_exception
 from rtgauge.target.target import Guarded, Target
 
 LOOK_EVERY_S = 0.1
@@ -56,7 +57,10 @@ class BackgroundEngine:
 
     def wait_armed(self, context: RunContext) -> None:
         """Raises what its engine refuses, Abandoned where the user ends the run."""
+        deadline = time.monotonic() + SILENCE_S
         while not self._armed.wait(LOOK_EVERY_S):
+            if time.monotonic() > deadline:
+                raise MeasureError(f"the {self._role}'s engine was not ready to measure within {SILENCE_S:g} s")
             if context.interrupt.requested:
                 raise Abandoned
             if self.ended.is_set():

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 LAST_WORDS_S = 1.0
 """Between a program's last line and its end."""
 LOAD_CHECK_S = 1.0
+SILENCE_S, SLOWEST = 600.0, 20
+"""A step's engine may say nothing for this time and so many times as long as the step takes."""
 WINDOW = b'{"type":"window",'
 """How the engine's lines of windows begin."""
 FRAME = b'{"type":"frame",'
@@ -91,10 +93,10 @@ class EngineStream:
         self._log = StreamLog(log) if log is not None else None
         self.table = WindowTable(log.parent, table, self._log.drop_windows) if log is not None and self._log is not None else WindowTable()
 
-    def lines(self, program: Guarded) -> Iterator[AnyLine]:
+    def lines(self, program: Guarded, silence_s: float | None = None) -> Iterator[AnyLine]:
         """Every line as it comes; each is kept here. Raises RecordError for a line that is none of a stream, OSError where the copy cannot be written."""
         try:
-            for text in program.lines():
+            for text in program.lines(silence_s):
                 if self._log is not None and not text.startswith((FRAME, *OF_MOMENTS)):
                     self._log.write(text)
                 if not text.endswith(b"\n"):
@@ -156,6 +158,11 @@ def _warm_up_s(result: StreamResult) -> float:
     return warm_up_ns / NS_PER_S if isinstance(warm_up_ns, int) else 0.0
 
 
+def silence_limit_s(expected_ns: int | None) -> float | None:
+    """How long the engine of a step that takes so long may say nothing; None: for ever. An emulated machine's time may go many times slower than ours."""
+    return None if expected_ns is None else SILENCE_S + SLOWEST * expected_ns / NS_PER_S
+
+
 def follow(
     program: Guarded,
     context: RunContext,
@@ -164,18 +171,20 @@ def follow(
     *,
     begin: Callable[[EngineStream], None] | None = None,
     table: str = "windows",
+    expected_ns: int | None = None,
 ) -> EngineStream:
     """Read a probe's stream to its end: `go` when it is armed, `stop` when the user says so.
 
     `begin` is called with what was read by then, before `go` (None: the load has begun). `log` gets a copy of the stream, `table` begins the names
-    of files of windows beside it. Its last line may be an error. Raises MeasureError where it is not a stream.
+    of files of windows beside it. `expected_ns`: how long the step takes (None: until it is stopped), which bounds how long another machine may say
+    nothing. Its last line may be an error. Raises MeasureError where it is not a stream, ConnectionBroken where nothing comes any more.
     """
     checked_s, watched, armed = time.monotonic(), False, False
     with clear_errors(log, log.parent.parent.parent):
         stream = EngineStream(log, table)
         context.interrupt.stop_by(lambda: program.say("stop"))
         try:
-            for line in stream.lines(program):
+            for line in stream.lines(program, silence_limit_s(expected_ns)):
                 if isinstance(line, Window):
                     context.progress.window(line)
                 elif isinstance(line, Frame):
@@ -210,7 +219,7 @@ def follow(
 def arm_and_stop(program: Guarded, target: Target) -> tuple[MeasureError | InputError | None, int | None]:
     """Stop an engine as soon as it is armed. Gives what it refused (None: nothing) and its exit status."""
     stream = EngineStream()
-    for line in stream.lines(program):
+    for line in stream.lines(program, SILENCE_S):
         if isinstance(line, Armed):
             program.say("stop")
     status = program.wait(LAST_WORDS_S)

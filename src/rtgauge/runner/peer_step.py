@@ -88,7 +88,7 @@ def measure(key: StepKey, context: RunContext, load: RunningLoad | None, folder:
             slave.program.say("go")
             slave.when_it_dies(lambda: master.say("stop"))
 
-        stream = follow(master, context, load, folder / STREAM, begin=both_begin)
+        stream = follow(master, context, load, folder / STREAM, begin=both_begin, expected_ns=probes.get(key.probe).expected_ns(key.parameters))
         died = slave.died
         slave.end()
     except BaseException:

@@ -26,7 +26,7 @@ from rtgauge.record.stream import StreamResult, parse_line
 from rtgauge.record.writer import PARTIAL, RecordWriter
 from rtgauge.runner.context import STOPPED_EARLY, DeploymentStrategy, Progress, RunContext, is_emulated, now_utc
 from rtgauge.runner.deploy_live import LiveDeployments, held_deployment, isolated_in, with_rtai
-from rtgauge.runner.engine_stream import LAST_WORDS_S
+from rtgauge.runner.engine_stream import LAST_WORDS_S, SILENCE_S
 from rtgauge.runner.feasibility import accepted_steps, is_tried_by_measuring, on_target, possible_steps
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.resume_state import StepState, program_folders, read_step_state
@@ -308,7 +308,7 @@ def _calibrate(target: Target, readings: int) -> list[Calibration]:
     """Resolution and reading cost of every clock of the target."""
     result = StreamResult()
     program = target.engine(*CALIBRATE.arguments({"count": readings}, None))
-    for text in program.lines():
+    for text in program.lines(SILENCE_S):
         result.take(parse_line(text))
     program.wait(LAST_WORDS_S)
     return result.calibrations

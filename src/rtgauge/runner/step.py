@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 STREAM = "stream.ndjson"
 NOT_EXPLAINED = "not-explained"
+FETCHED_A_SECOND, FETCHED_SPARE = 16 << 20, 64 << 20
+"""Bytes of files that a target may send for each second and series of a step, and besides: a million samples with their times."""
 
 
 def load_marks(report: LoadReport) -> list[Mark]:
@@ -140,7 +143,14 @@ def _measure_one_end(step: StepInProgress, context: RunContext, folder: Path) ->
         if state is not None:
             context.save_step(state)
 
-    stream = follow(program, context, step.load, folder / STREAM, begin=None if step.picked_up is not None else begin)
+    stream = follow(
+        program,
+        context,
+        step.load,
+        folder / STREAM,
+        begin=None if step.picked_up is not None else begin,
+        expected_ns=probes.get(step.key.probe).expected_ns(step.key.parameters),
+    )
     if stream.result.error is not None:
         raise as_exception(stream.result.error, target)
     return Measured(stream.result, stream.table.windows(), (program,))
@@ -190,6 +200,7 @@ def measure_step(step_id: str, key: StepKey, context: RunContext, folder: Path) 
     Writes stream.ndjson, load.log and raw samples to `folder`; gives the step and its table of windows.
     Raises InputError or MeasureError where the engine or the load refuses, Abandoned where the user ends the run before anything was measured.
     """
+    began_s = time.monotonic() - _expected_s(key)  # what is picked up may have begun so long ago
     step = _pick_up(key, context, folder) or _begin(key, context, folder)
     report = LoadReport(name=key.load)
     try:
@@ -210,7 +221,8 @@ def measure_step(step_id: str, key: StepKey, context: RunContext, folder: Path) 
     changed = changes(step.files_before, context.target.read(CHANGE_PATHS))
     measured.result.marks += _connection_marks(measured.programs, picked_up=step.picked_up is not None)
     done = _put_together(step_id, step, context, measured, report, changed)
-    peer_step.target_of("master", key, context).fetch(folder)
+    fastest_bytes = FETCHED_SPARE + round((time.monotonic() - began_s) * max(len(done.series), 1) * FETCHED_A_SECOND)
+    peer_step.target_of("master", key, context).fetch(folder, fastest_bytes)
     if key.parameters.get("samples"):
         from rtgauge.record.samples_summary import summarise_samples, with_samples
 

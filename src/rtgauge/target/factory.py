@@ -80,7 +80,7 @@ def reader(name: str) -> Generator[tuple[str, Callable[[Iterable[str]], Mapping[
     try:
         here = install(connection)
         try:
-            yield here.machine, lambda paths: read_files(connection, here.engine, paths)["files"]
+            yield here.machine, lambda paths: read_files(connection, here.engine, paths)[1]
         finally:
             connection.run(REMOVE, [here.folder])
     finally:

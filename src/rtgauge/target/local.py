@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from rtgauge.errors import MeasureError
+from rtgauge.target.answers import answer_of, answers_of
 from rtgauge.target.engine_path import engine_path
 from rtgauge.target.guard_error import guard_error
 from rtgauge.target.label import plain_label
 from rtgauge.target.lease import LEASE_NS, LeaseKeeper
-from rtgauge.target.target import Completed, ProgramPlace
+from rtgauge.target.target import MOST_FETCHED, Completed, ProgramPlace
 from rtgauge.units import NS_PER_S
 
 PIPE_BYTES = 1 << 20
@@ -69,7 +70,7 @@ class LocalGuarded:
         """None: it does not outlive rtgauge."""
         return None
 
-    def lines(self) -> Iterator[bytes]:
+    def lines(self, silence_s: float | None = None) -> Iterator[bytes]:  # noqa: ARG002 - what runs here is ended by its own clock
         """Standard output, line by line, until it ends."""
         if self._process.stdout is not None:
             yield from self._process.stdout
@@ -144,9 +145,8 @@ class LocalTarget:
     def _lock(self, answers: Iterable[bytes]) -> None:
         """Wait until the machine is ours and what an earlier run had left is put back. Raises MeasureError."""
         for text in answers:
-            try:
-                line: dict[str, Any] = json.loads(text)
-            except ValueError:
+            line = answer_of(text)
+            if line is None:
                 break
             if line.get("type") == "restore":
                 self.restored_before.append(line)
@@ -212,7 +212,7 @@ class LocalTarget:
         owner = ["--owner-pid", str(self._session.pid)] if verb == "set" else []
         done = _engine_verb(verb, *run, *owner, *arguments)
         try:
-            answers: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.split(b"\n") if line]
+            answers = answers_of(done.stdout)
         except ValueError:
             raise MeasureError(f"the engine's verb {verb} failed (exit status {done.returncode})") from None
         for answer in answers:
@@ -245,7 +245,7 @@ class LocalTarget:
     def use_files_folder(self, folder: Path, place: str) -> None:
         """Nothing to be known."""
 
-    def fetch(self, folder: Path) -> None:
+    def fetch(self, folder: Path, most_bytes: int = MOST_FETCHED) -> None:
         """All is there."""
 
     def end_others(self, kept: Sequence[str]) -> None:

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Self, cast
 from pydantic import Field, TypeAdapter, ValidationError
 
 from rtgauge.errors import MeasureError
-from rtgauge.input_file import parse_json
 from rtgauge.lab.image import ENGINES
+from rtgauge.target.answers import answer_of, answers_of, files_of
 from rtgauge.target.guard_error import guard_error
 from rtgauge.target.label import plain_label
 from rtgauge.target.lease import LEASE_NS, LeaseKeeper
-from rtgauge.target.ssh_connection import Answer, SshConnection
+from rtgauge.target.ssh_connection import PATIENCE_S, Answer, SshConnection
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.ssh_folder import NAME, REMOVE, Installed, find_again, install
 from rtgauge.target.ssh_guarded import SshGuarded, attach, launch
-from rtgauge.target.target import BOOT_ID, Completed
+from rtgauge.target.target import BOOT_ID, MOST_FETCHED, Completed
 from rtgauge.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -61,6 +61,10 @@ SESSION, ABOUT = "session", "about"
 PROGRAM, FILES = "program", "files"
 STARTED = re.compile(r'\{"type":"guard","event":"started","guard":([0-9]{1,10}),')
 LEAVE_S = 15.0
+SESSION_S = 300.0
+"""How long a guard may say nothing while it puts back what dead runs had left."""
+MOST_RESTORED = 100_000
+MOST_FILES = 10_000
 OTHERS_END_S = 20.0
 """How long another end of a broken connection is waited for; it gives up after 15 s without a word."""
 
@@ -91,16 +95,13 @@ class Session:
             return None
 
 
-def read_files(connection: SshConnection, engine: str, paths: Iterable[str]) -> dict[str, Any]:
-    """The answer of the engine's verb `read` on the target. Raises MeasureError."""
+def read_files(connection: SshConnection, engine: str, paths: Iterable[str]) -> tuple[int, dict[str, dict[str, Any]]]:
+    """(CLOCK_MONOTONIC, path -> file): the answer of the engine's verb `read` on the target. Raises MeasureError."""
     answer = connection.run(READ, [engine], "\0".join([*paths, ""]).encode(errors="surrogateescape"))
     try:
-        read: dict[str, Any] = parse_json(answer.stdout)
-        if not isinstance(read["files"], dict) or not isinstance(read["time_ns"], int):
-            raise ValueError
-    except (ValueError, KeyError, TypeError):
+        return files_of(answer.stdout)
+    except ValueError:
         raise MeasureError(f"{connection.address.name}: the engine's verb read failed (exit status {answer.status})") from None
-    return read
 
 
 class SshTarget:
@@ -155,13 +156,14 @@ class SshTarget:
         self._take_answers(self._guard)
 
     def _take_answers(self, guard: SshGuarded) -> None:
-        for text in guard.lines():
-            try:
-                line: dict[str, Any] = json.loads(text)
-            except ValueError:
+        for text in guard.lines(SESSION_S):
+            line = answer_of(text)
+            if line is None:
                 break
             if line.get("type") == "restore":
                 self.restored_before.append(line)
+                if len(self.restored_before) > MOST_RESTORED:
+                    break
             if line.get("type") == "error":
                 raise guard_error(line, self.name)
             if line.get("type") == "guard":
@@ -172,7 +174,7 @@ class SshTarget:
         raise MeasureError(f"{self.name}: the engine does not answer like the one that came with this rtgauge")
 
     def _read_boot_id(self, here: Installed) -> str:
-        return str(read_files(self._connection, here.engine, [BOOT_ID])["files"].get(BOOT_ID, {}).get("text", "")).strip()
+        return str(read_files(self._connection, here.engine, [BOOT_ID])[1].get(BOOT_ID, {}).get("text", "")).strip()
 
     def _pick_up(self, name: str) -> bool:
         """Go on with an earlier session; False: it has ended there. Raises MeasureError where another process follows it."""
@@ -232,13 +234,11 @@ class SshTarget:
 
     def read(self, paths: Iterable[str]) -> Mapping[str, dict[str, Any]]:
         """Files and globs in one batch."""
-        files: dict[str, dict[str, Any]] = read_files(self._connection, self._here.engine, paths)["files"]
-        return files
+        return read_files(self._connection, self._here.engine, paths)[1]
 
     def monotonic_ns(self) -> int:
         """CLOCK_MONOTONIC of the target."""
-        time_ns: int = read_files(self._connection, self._here.engine, ["/proc/uptime"])["time_ns"]
-        return time_ns
+        return read_files(self._connection, self._here.engine, ["/proc/uptime"])[0]
 
     def which(self, program: str) -> str | None:
         """Path of a program on the target, by its name or its path."""
@@ -251,10 +251,13 @@ class SshTarget:
         words = [self._here.engine, self.run_id, str(max(1_000_000, round(timeout_s * NS_PER_S))), *argv]
         channel = self._connection.channel(RUN, words)
         # Its standard input stays open, since its end would end the command; the lease is its time limit.
-        assert channel.process.stdout is not None  # noqa: S101 - Popen was asked for a pipe
+        limit_s = timeout_s + PATIENCE_S
         marked = channel.skip_to_mark()
         try:
-            output = channel.read_all() if marked else b""
+            output = channel.read_all(limit_s) if marked else b""
+        except TimeoutError:
+            channel.kill()
+            raise channel.silent(limit_s) from None
         except MeasureError:
             channel.kill()
             raise
@@ -289,7 +292,7 @@ class SshTarget:
         owner = ["--owner-pid", str(self._guard.pid)] if verb == "set" and self._guard is not None else []
         answer = self._connection.run('exec "$@"', [self._here.engine, verb, *run, *owner, *arguments])
         try:
-            answers: list[dict[str, Any]] = [json.loads(line) for line in answer.stdout.split(b"\n") if line]
+            answers = answers_of(answer.stdout)
         except ValueError:
             raise MeasureError(f"{self.name}: the engine's verb {verb} failed (exit status {answer.status})") from None
         for line in answers:
@@ -332,28 +335,48 @@ class SshTarget:
         """As `files_folder` has answered an earlier process."""
         self._folders[folder] = f"{self._here.folder}/{place}"
 
-    def fetch(self, folder: Path) -> None:
-        """Bring what programs wrote into `files_folder(folder)` here. Raises MeasureError."""
+    def fetch(self, folder: Path, most_bytes: int = MOST_FETCHED) -> None:
+        """Bring what programs wrote into `files_folder(folder)` here. Raises MeasureError, also where that has more than `most_bytes`."""
         place = self._folders.get(folder)
         if place is None:
             return
         names = self.read([place]).get(place, {}).get("directory", [])
+        if len(names) > MOST_FILES:
+            raise MeasureError(f"{self.name}: the target has {len(names)} files to be fetched, which no measurement makes")
+        left = most_bytes
         for name in names:
-            if not isinstance(name, str) or not FILE_NAME.fullmatch(name) or (folder / name).exists():
-                raise MeasureError(f"{self.name}: the target names a file '{str(name)[:100]}', which it should not have made")
-            with (folder / name).open("xb") as file:
-                channel = self._connection.channel(GIVE, [f"{place}/{name}"])
-                assert channel.process.stdout is not None  # noqa: S101 - Popen was asked for a pipe
-                if channel.skip_to_mark():
-                    while piece := channel.process.stdout.read(1 << 20):
-                        file.write(piece)
-                status, stderr = channel.finish()
-                if status is None:
-                    raise ConnectionBroken(f"{self.name}: the connection broke while {name} was fetched")
-                if status:
-                    raise MeasureError(f"{self.name}: {name} cannot be fetched: {stderr.strip()[:200]}")
+            if not FILE_NAME.fullmatch(name) or (folder / name).exists():
+                raise MeasureError(f"{self.name}: the target names a file '{name[:100]}', which it should not have made")
+            left -= self._fetch_file(f"{place}/{name}", folder / name, left)
         self._connection.run(REMOVE, [place])
         del self._folders[folder]
+
+    def _fetch_file(self, there: str, here: Path, most_bytes: int) -> int:
+        """Bring one file; gives its size. Raises MeasureError where it has more than `most_bytes`, ConnectionBroken where it does not come."""
+        size = 0
+        channel = self._connection.channel(GIVE, [there])
+        try:
+            with here.open("xb") as file:
+                if channel.skip_to_mark():
+                    while piece := channel.piece(PATIENCE_S):
+                        size += len(piece)
+                        if size > most_bytes:
+                            raise MeasureError(f"{self.name}: {here.name} is larger than all that was measured: it is not fetched")
+                        file.write(piece)
+        except TimeoutError:
+            channel.kill()
+            here.unlink(missing_ok=True)
+            raise channel.silent(PATIENCE_S) from None
+        except BaseException:
+            channel.kill()
+            here.unlink(missing_ok=True)
+            raise
+        status, stderr = channel.finish()
+        if status is None:
+            raise ConnectionBroken(f"{self.name}: the connection broke while {here.name} was fetched")
+        if status:
+            raise MeasureError(f"{self.name}: {here.name} cannot be fetched: {stderr.strip()[:200]}")
+        return size
 
     def _checked(self, answer: Answer) -> None:
         if answer.status:
@@ -402,7 +425,7 @@ class SshTarget:
 
 def _lives(guard: SshGuarded) -> bool:
     """Whether the session that was attached to still holds its target: what it said so far has no end."""
-    for text in guard.lines():
+    for text in guard.lines(SESSION_S):
         if b'"event":"ended"' in text:
             guard.let_go()
             return False

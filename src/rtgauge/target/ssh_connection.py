@@ -17,14 +17,13 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.target.ssh_errors import ConnectionBroken, explain_ssh
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from io import BufferedReader
 
     from rtgauge.target.address import SshAddress
 
@@ -44,7 +43,10 @@ WRAPPER = 'echo "$0"; export LC_ALL=C; ( {body}\n); echo "$0 $?" >&2'
 
 MOST_ANSWER = 64 << 20
 """Bytes of the answer to one command: /proc of a large machine has less than a tenth."""
-PIECE = 1 << 20
+PIPE_PIECE = 1 << 16
+"""Bytes that are read from a pipe at once: as many as it holds."""
+END_S = 10.0
+"""How long a command's ssh may take to end, once the command has."""
 MOST_BEFORE = 1 << 20
 """Bytes that a login shell prints before a command's own output begins, and of standard error that are looked at (its end)."""
 # Said where two commands begin at once after a break: one shares the other's connection, or has its own.
@@ -70,50 +72,144 @@ def remote_command(body: str, words: Sequence[str], mark: str) -> str:
     return " ".join(shlex.quote(word) for word in ("sh", "-c", WRAPPER.format(body=body), mark, *words))
 
 
+class _Errors:
+    """The end of what a command writes on its standard error, read as it comes: it neither waits for us nor fills a disk."""
+
+    def __init__(self) -> None:
+        self._read, self.write = os.pipe2(os.O_CLOEXEC)
+        self._over = os.eventfd(0, os.EFD_CLOEXEC)
+        self._kept: bytearray = bytearray()
+        self._reader = threading.Thread(target=self._listen, name="errors", daemon=True)
+
+    def begin(self) -> None:
+        """The command has begun, and has its own end of the pipe."""
+        os.close(self.write)
+        self._reader.start()
+
+    def abandon(self) -> None:
+        """No command has begun."""
+        for descriptor in (self._read, self.write, self._over):
+            os.close(descriptor)
+
+    def _listen(self) -> None:
+        ready = select.poll()
+        ready.register(self._read, select.POLLIN)
+        ready.register(self._over, select.POLLIN)
+        ended = False
+        while True:
+            heard = {descriptor for descriptor, _ in ready.poll(0 if ended else None)}
+            if self._read in heard:
+                piece = os.read(self._read, PIPE_PIECE)
+                if not piece:
+                    return
+                self._kept += piece
+                if len(self._kept) > 2 * MOST_BEFORE:
+                    del self._kept[:-MOST_BEFORE]
+            elif ended:
+                return  # a connection that others share keeps the pipe open
+            if self._over in heard and not ended:
+                ended = True
+                ready.unregister(self._over)
+
+    def end(self) -> bytes:
+        """The command has ended: its last words."""
+        os.eventfd_write(self._over, 1)
+        self._reader.join(END_S)
+        if not self._reader.is_alive():  # else somebody floods what they share with us: it is left to that thread
+            os.close(self._read)
+            os.close(self._over)
+        return bytes(self._kept[-MOST_BEFORE:])
+
+
 class Channel:
     """A command that runs on the target."""
 
     def __init__(self, connection: SshConnection, body: str, words: Sequence[str], stdin: int | IO[bytes], *, first: bool = False) -> None:
         self._connection = connection
         self.mark = f"rtgauge-{secrets.token_hex(8)}"
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `finish`
         command = [*connection.command(ask=first), remote_command(body, words, self.mark)]
+        self._arrived: bytearray = bytearray()
+        self._finished = False
+        self._errors = _Errors()
         try:
             # Only the first may ask the user for a password; the others are out of reach of a Ctrl-C in the terminal.
-            self.process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=self._errors, start_new_session=not first)
+            self.process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=self._errors.write, start_new_session=not first)
         except BaseException as error:
-            self._errors.close()
+            self._errors.abandon()
             if isinstance(error, FileNotFoundError):
                 raise MeasureError("the program ssh is missing on this machine: install it (apt-get install openssh-client)") from None
             if isinstance(error, OSError):
                 raise MeasureError(f"ssh cannot be started: {error.strerror}") from None
             raise
+        self._errors.begin()
 
-    def skip_to_mark(self) -> bool:
-        """Read standard output up to where the command's own begins; False: it ended before."""
+    def _more(self, deadline: float | None) -> bytes:
+        """What has come on standard output; empty at its end. Raises TimeoutError where nothing does until then."""
         assert self.process.stdout is not None  # noqa: S101 - Popen was asked for a pipe
-        mark, skipped = self.mark.encode() + b"\n", 0
-        while (line := self.process.stdout.readline(MOST_BEFORE)) and skipped < MOST_BEFORE:
-            if line.endswith(mark):
-                return True
-            skipped += len(line)
+        try:
+            ready = select.poll()
+            ready.register(self.process.stdout, select.POLLIN)
+            if not ready.poll(None if deadline is None else max(0.0, deadline - time.monotonic()) * 1_000):
+                raise TimeoutError
+            return os.read(self.process.stdout.fileno(), PIPE_PIECE)
+        except TimeoutError:
+            raise
+        except (OSError, ValueError):
+            return b""  # it was let go of
+
+    def line(self, most: int, timeout_s: float | None = None) -> bytes:
+        """The next line of standard output with its newline, or what of it has come at its end or when it has `most` bytes; empty at the end.
+
+        Raises TimeoutError where it does not come in time; what has come of it by then is kept.
+        """
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        looked = 0
+        while True:
+            end = self._arrived.find(b"\n", looked, most) + 1
+            if end or len(self._arrived) >= most:
+                return self._take(end or most)
+            looked = len(self._arrived)
+            piece = self._more(deadline)
+            if not piece:
+                return self._take(looked)
+            self._arrived += piece
+
+    def _take(self, size: int) -> bytes:
+        taken = bytes(self._arrived[:size])
+        del self._arrived[:size]
+        return taken
+
+    def piece(self, timeout_s: float) -> bytes:
+        """Some of standard output; empty at its end. Raises TimeoutError."""
+        return self._take(len(self._arrived)) if self._arrived else self._more(time.monotonic() + timeout_s)
+
+    def skip_to_mark(self, timeout_s: float = PATIENCE_S) -> bool:
+        """Read standard output up to where the command's own begins; False: it ended before. Raises ConnectionBroken where that does not come in time."""
+        mark, skipped, deadline = self.mark.encode() + b"\n", 0, time.monotonic() + timeout_s
+        try:
+            while (line := self.line(MOST_BEFORE, deadline - time.monotonic())) and skipped < MOST_BEFORE:
+                if line.endswith(mark):
+                    return True
+                skipped += len(line)
+        except TimeoutError:
+            self.kill()
+            raise self.silent(timeout_s) from None
         return False
+
+    def silent(self, waited_s: float) -> ConnectionBroken:
+        """The error for a target that says nothing."""
+        name = self._connection.address.name
+        return ConnectionBroken.to(name, f"{name} does not answer (waited {waited_s:g} s)")
 
     def read_all(self, timeout_s: float | None = None) -> bytes:
         """The rest of standard output. Raises MeasureError where it is more than any answer, TimeoutError where it does not end in time."""
-        stdout = cast("BufferedReader", self.process.stdout)
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        ready = select.poll()
-        ready.register(stdout, select.POLLIN)
-        output = bytearray()
-        while deadline is None or ready.poll(max(0, deadline - time.monotonic()) * 1_000):
-            piece = stdout.read1(PIECE)
-            if not piece:
-                return bytes(output)
+        output = bytearray(self._take(len(self._arrived)))
+        while piece := self._more(deadline):
             output += piece
             if len(output) > MOST_ANSWER:
                 raise MeasureError(f"the target sends more than {MOST_ANSWER >> 20} MiB in answer to one command")
-        raise TimeoutError
+        return bytes(output)
 
     def finish(self) -> tuple[int | None, str]:
         """After its end: exit status (None: the connection ended before the command did) and what it wrote on standard error."""
@@ -121,14 +217,15 @@ class Channel:
             if stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()
-        self.process.wait()
-        if self._errors.closed:
+        try:
+            self.process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        if self._finished:
             return None, ""
-        self._errors.seek(0)
-        self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - MOST_BEFORE))
-        stderr = self._errors.read(MOST_BEFORE).decode(errors="replace")
-        self._errors.close()
-        stderr = NOISE.sub("", stderr)
+        self._finished = True
+        stderr = NOISE.sub("", self._errors.end().decode(errors="replace"))
         match = re.search(rf"{self.mark} ([0-9]{{1,3}})\n", stderr)
         return (int(match[1]), stderr.replace(match[0], "")) if match is not None else (None, stderr)
 
@@ -225,7 +322,7 @@ class SshConnection:
             output = channel.read_all(timeout_s)
         except TimeoutError:
             channel.kill()
-            raise ConnectionBroken.to(self.address.name, f"{self.address.name} does not answer (waited {timeout_s:g} s)") from None
+            raise channel.silent(timeout_s) from None
         except BaseException:
             channel.kill()
             raise

@@ -13,6 +13,8 @@ import time
 from typing import TYPE_CHECKING, BinaryIO
 
 from rtgauge.errors import MeasureError
+from rtgauge.target.log_bound import bound_log
+from rtgauge.target.ssh_connection import PATIENCE_S
 from rtgauge.target.ssh_errors import ConnectionBroken, explain_ssh
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ ATTACHED = b'{"type":"attach","event":"attached"}\n'
 GONE = "rtgauge-gone"
 FULL = "No space left on device"
 END_PATIENCE_S = 10.0
+ASK_AFTER_S = 60.0
+"""After this time without a word a target is asked whether it is there, then after twice that, and so on."""
 RECONNECT_S = 30.0
 MOST_LINE = 4 << 20
 """Bytes of a line of output; those of the engine's stream have less than a tenth."""
@@ -136,9 +140,13 @@ class SshGuarded:
     def _begin(self, channel: Channel) -> int:
         """Read what a channel says first; gives the guard's process id. Raises MeasureError, ConnectionBroken where trying again may help."""
         name = self._connection.address.name
-        assert channel.process.stdin is not None and channel.process.stdout is not None  # noqa: S101 - Popen was asked for pipes
-        first = channel.process.stdout.readline(MOST_LINE).strip()[:10] if channel.skip_to_mark() else b""
-        answer = channel.process.stdout.readline(MOST_LINE) if first.isdigit() else b""
+        assert channel.process.stdin is not None  # noqa: S101 - Popen was asked for a pipe
+        try:
+            first = channel.line(MOST_LINE, PATIENCE_S).strip()[:10] if channel.skip_to_mark() else b""
+            answer = channel.line(MOST_LINE, PATIENCE_S) if first.isdigit() else b""
+        except TimeoutError:
+            channel.kill()
+            raise channel.silent(PATIENCE_S) from None
         if first.isdigit() and answer == ATTACHED:
             self._keeper.add(channel.process.stdin.fileno())
             return int(first)
@@ -195,12 +203,26 @@ class SshGuarded:
         if channel.process.stdin is not None and not channel.process.stdin.closed:
             self._keeper.remove(channel.process.stdin.fileno())
 
-    def _pieces(self) -> Iterator[bytes]:
+    def _line(self, silence_s: float | None) -> bytes:
+        """The next line of this connection. Of one that is silent for long it is asked whether the target is there: seldom, since that is work for it."""
+        wait_s = waited_s = 0.0 if silence_s is None else min(ASK_AFTER_S, silence_s)
+        while True:
+            try:
+                return self._channel.line(MOST_LINE, None if silence_s is None else wait_s)
+            except TimeoutError:
+                name = self._connection.address.name
+                if silence_s is not None and waited_s >= silence_s:
+                    message = f"{name}: what runs there has said nothing for {waited_s:.0f} s, longer than it can take"
+                    raise ConnectionBroken.to(name, message) from None
+                self._connection.run("exit 0")
+                wait_s = waited_s if silence_s is None else min(waited_s, silence_s - waited_s)
+                waited_s += wait_s
+
+    def _pieces(self, silence_s: float | None) -> Iterator[bytes]:
         """Output line by line, over broken connections; the last line may be a part of one."""
         while self._status is None:
-            assert self._channel.process.stdout is not None  # noqa: S101 - Popen was asked for a pipe
             rest = b""
-            while line := self._channel.process.stdout.readline(MOST_LINE):
+            while line := self._line(silence_s):
                 if not line.endswith(b"\n"):
                     if len(line) == MOST_LINE:
                         raise MeasureError(f"{self._connection.address.name}: the target sends a line of more than {MOST_LINE >> 20} MiB")
@@ -212,10 +234,10 @@ class SshGuarded:
                 self._taken += len(rest)
                 yield rest
 
-    def lines(self) -> Iterator[bytes]:
-        """Standard output, line by line, until it ends. Raises ConnectionBroken where the target cannot be reached for `RECONNECT_S`."""
+    def lines(self, silence_s: float | None = None) -> Iterator[bytes]:
+        """Standard output, line by line, until it ends. Raises ConnectionBroken where the target cannot be reached for `RECONNECT_S`, or says nothing."""
         try:
-            yield from self._pieces()
+            yield from self._pieces(silence_s)
         except MeasureError as error:
             self._error = error
             self._ended.set()
@@ -233,6 +255,7 @@ class SshGuarded:
             for line in self.lines():
                 log.write(line)
                 log.flush()
+                bound_log(log)
         self._ended.set()
 
     def say(self, word: str) -> None:

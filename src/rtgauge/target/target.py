@@ -16,6 +16,10 @@ BOOT_ID = "/proc/sys/kernel/random/boot_id"
 """A file on every target: another text after each boot."""
 
 
+MOST_FETCHED = 1 << 30
+"""Bytes of files that are brought from a target, where it is not known how many they can have."""
+
+
 @dataclass(frozen=True)
 class Completed:
     """A command that has ended: exit status and what it printed."""
@@ -52,8 +56,11 @@ class Guarded(Protocol):
         """What `Target.attach` of another process takes; None where it does not outlive this one."""
         ...
 
-    def lines(self) -> Iterator[bytes]:
-        """Standard output, line by line, until it ends."""
+    def lines(self, silence_s: float | None = None) -> Iterator[bytes]:
+        """Standard output, line by line, until it ends. `silence_s`: of a program on another machine, how long it may say nothing (None: for ever).
+
+        Raises ConnectionBroken where it says nothing for longer.
+        """
         ...
 
     def say(self, word: str) -> None:
@@ -142,8 +149,8 @@ class Target(Protocol):
         """`files_folder(folder)` ended in `place` (a FolderName) in the process that is gone on from."""
         ...
 
-    def fetch(self, folder: Path) -> None:
-        """Bring the files that programs wrote into `files_folder(folder)` to the host. Raises MeasureError."""
+    def fetch(self, folder: Path, most_bytes: int = MOST_FETCHED) -> None:
+        """Bring the files that programs wrote into `files_folder(folder)` to the host. Raises MeasureError, also where they have more than `most_bytes`."""
         ...
 
     def end_others(self, kept: Sequence[str]) -> None:

@@ -180,6 +180,57 @@ def test_many_windows_that_are_all_the_same_are_not_decoded(path):
         windows_of(path)
 
 
+def test_columns_in_another_order_are_the_same_table(path):
+    windows = windows_of(path)
+    replace_windows(path, windows.select(reversed(windows.columns)), with_checksum=True)
+    assert_frame_equal(windows_of(path), windows)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("series", 0, "count"), "6"),
+        (("series", 0, "missed"), "0"),
+        (("series", 0, "p50_ns"), 2000.0),
+        (("series", 0, "exact_quantiles"), "true"),
+        (("series", 0, "labels"), {"cpu": True}),
+        (("key", "repeat"), "1"),
+        (("cpus",), 0),
+        (("cpus",), ["0"]),
+        (("id",), ["01-wakeup-idle"]),
+        (("parameters", "interval_ns"), "1000000"),
+        (("parameters", "interval_ns"), [1_000_000]),
+        (("parameters", "interval_ns"), -1),
+        (("parameters", "resolution_ns"), {"ns": 1}),
+        (("parameters", "histogram_limits_ns"), [1]),
+        (("parameters", "histogram_limits_ns"), {"x": 1}),
+        (("parameters", "policy"), ["fifo"]),
+        (("key", "parameters", "interval_ns"), True),
+        (("key", "parameters", "path"), 7),
+        (("key", "parameters", "rt"), {}),
+        (("clock",), {"cost_mean_ns": "12"}),
+    ],
+)
+def test_a_value_of_another_type_is_refused(path, place, value):
+    """An integer as text, a list for a scalar: what reads a record trusts its types."""
+    file = path / "steps/01-wakeup-idle/step.json"
+    written = json.loads(file.read_text())
+    holder = written
+    for key in place[:-1]:
+        holder = holder[key]
+    holder[place[-1]] = value
+    file.write_text(json.dumps(written))
+    with pytest.raises(RecordError, match="not a file of a record"):
+        Record.open(path)
+
+
+def test_the_least_integer_is_beyond_every_time():
+    """It has no absolute value."""
+    for values in ({"start_ns": -(2**63)}, {"min_ns": -(2**63), "sum_ns": 0}):
+        with pytest.raises(ValueError, match="a window has"):
+            check_windows(frame(**values))
+
+
 def test_other_columns_and_no_parquet(path):
     for frame_ in (frame().drop("bins"), frame().with_columns(more=pl.lit(1)), frame().with_columns(pl.col("bins").cast(pl.List(pl.Float64)))):
         replace_windows(path, frame_, with_checksum=True)

@@ -3,16 +3,23 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from rtgauge.errors import MeasureError, RecordError
 from rtgauge.record.stream import MOST_LINES, MarkLine, StreamResult
+from rtgauge.target import log_bound, ssh, ssh_guarded
 from rtgauge.target.address import SshAddress
 from rtgauge.target.lease import LeaseKeeper
+from rtgauge.target.ssh import SshTarget, read_files
 from rtgauge.target.ssh_connection import Channel, SshConnection
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.ssh_guarded import ATTACHED, SshGuarded
@@ -66,6 +73,119 @@ def test_a_greeting_without_end(connection):
         channel.process = process
         assert not channel.skip_to_mark()
         process.kill()
+
+
+def test_a_greeting_that_never_comes(connection):
+    channel = connection.channel("exec sleep 1000")
+    channel.mark = "never said"
+    with pytest.raises(ConnectionBroken, match="board does not answer"):
+        channel.skip_to_mark(0.2)
+    assert channel.process.returncode is not None
+
+
+def test_errors_without_end_fill_no_disk(connection, monkeypatch, tmp_path):
+    """They went to a file in the folder for temporary files: 6 GB in 12 s."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    channel = connection.channel("yes >&2 & echo begun; wait")
+    assert channel.skip_to_mark()
+    assert channel.line(100) == b"begun\n"
+    descriptors = Path("/proc/self/fd")
+    files = [target for entry in descriptors.iterdir() if (target := os.path.realpath(entry)).startswith(str(tmp_path))]
+    channel.process.terminate()
+    channel.kill()
+    assert files == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_connection_that_others_share_is_not_waited_for(connection):
+    """Whoever keeps standard error open: the command has ended."""
+    answer = connection.run("sleep 1000 >/dev/null & echo $!; echo word >&2; exit 4")
+    os.kill(int(answer.stdout), signal.SIGKILL)
+    assert (answer.status, answer.stderr) == (4, "word\n")
+
+
+def follow(connection, body):
+    """A program of a session, and what ends it."""
+    channel = connection.channel(f"echo 1; echo '{ATTACHED.decode().strip()}'; {body}")
+    keeper = LeaseKeeper()
+    return SshGuarded(connection, "engine", channel, "/tmp/none", keeper=keeper, log=None), lambda: (channel.kill(), keeper.close())
+
+
+def test_a_program_that_falls_silent(connection, monkeypatch):
+    monkeypatch.setattr(ssh_guarded, "ASK_AFTER_S", 0.05)
+    program, end = follow(connection, "echo first; exec sleep 1000")
+    lines = program.lines(0.4)
+    assert next(lines) == b"first\n"
+    with pytest.raises(ConnectionBroken, match="has said nothing for 0 s"):
+        next(lines)
+    end()
+
+
+def test_a_target_that_falls_silent(connection, monkeypatch):
+    """It is asked whether it is there long before the time that the program may take."""
+    monkeypatch.setattr(ssh_guarded, "ASK_AFTER_S", 0.05)
+    program, end = follow(connection, "exec sleep 1000")
+    monkeypatch.setattr(connection, "run", lambda *_: (_ for _ in ()).throw(ConnectionBroken("board does not answer")))
+    with pytest.raises(ConnectionBroken, match="board does not answer"):
+        list(program.lines(3600))
+    end()
+
+
+@pytest.mark.parametrize("line", ["[]", "1", '"x"', "null", "x", "{", "[" * 1000, '{"type":"error"}', '{"type":1}', '{"type":"guard"'])
+def test_a_guards_line_that_is_none(line):
+    target = object.__new__(SshTarget)
+    target.name, target.restored_before = "ssh://board", []
+    guard = SimpleNamespace(lines=lambda _: iter([line.encode() + b"\n"]))
+    with pytest.raises(MeasureError) as error:
+        target._take_answers(guard)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("answer", ["[]", "{}", '{"files": []}', '{"time_ns": 1, "files": {"x": 1}}', '{"time_ns": true, "files": {}}'])
+@pytest.mark.parametrize("more", ["", '{"time_ns": 1, "files": {"x": {"text": 1}}}', '{"time_ns": 1, "files": {"x": {"directory": [1]}}}'])
+def test_an_answer_of_read_that_is_none(connection, answer, more):
+    monkey = SimpleNamespace(run=lambda *_: SimpleNamespace(stdout=(more or answer).encode(), status=0), address=connection.address)
+    with pytest.raises(MeasureError, match="verb read failed"):
+        read_files(monkey, "engine", ["x"])
+
+
+class Fetching(SshTarget):
+    """A target whose files are what `script` prints."""
+
+    def __init__(self, connection, script):
+        self.name, self._connection, self._folders = "ssh://board", connection, {}
+        self._script = script
+        self.read = lambda paths: {path: {"directory": ["samples-0.i64"]} for path in paths}
+
+
+@pytest.mark.parametrize(
+    ("script", "error", "says"), [("exec cat /dev/zero", MeasureError, "larger than all"), ("exec sleep 1000", ConnectionBroken, "does not answer")]
+)
+def test_a_file_without_end_is_not_fetched(connection, monkeypatch, tmp_path, script, error, says):
+    target = Fetching(connection, script)
+    target._folders[tmp_path] = "/nowhere"
+    monkeypatch.setattr(ssh, "GIVE", script)
+    monkeypatch.setattr(ssh, "PATIENCE_S", 0.3)
+    with pytest.raises(error, match=says):
+        target.fetch(tmp_path, 1 << 20)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_log_without_end_is_cut_to_its_last_part(tmp_path, monkeypatch):
+    monkeypatch.setattr(log_bound, "MOST_LOG", 100_000)
+    monkeypatch.setattr(log_bound, "KEPT_LOG", 1_000)
+    with (tmp_path / "log").open("w+b") as log:
+        log_bound.append_only(log)
+        for number in range(50_000):
+            log.write(b"line %d\n" % number)
+            if number % 100 == 0:
+                log.flush()
+                log_bound.bound_log(log)
+        log.flush()
+    content = (tmp_path / "log").read_bytes()
+    assert len(content) <= 101_100
+    assert content.startswith(log_bound.LEFT_OUT)
+    assert content.endswith(b"line 49998\nline 49999\n")
 
 
 def test_a_line_without_end(connection):

@@ -17,7 +17,9 @@ MOST_FIELDS = 100
 MOST_RECORD = 64 * 1024
 """Bytes of one event: a page is never larger."""
 Value = int | str
-_FIELD = re.compile(r"^\s*field:(?P<declaration>[^;]{1,500});\s*offset:(?P<offset>[0-9]{1,6});\s*size:(?P<size>[0-9]{1,6});(?:\s*signed:(?P<signed>[01]);)?\s*$")
+_FIELD = re.compile(
+    r"^\s*field:(?P<declaration>[^;]{1,500});\s*offset:(?P<offset>[0-9]{1,6});\s*size:(?P<size>[0-9]{1,6});(?:\s*signed:(?P<signed>[01]);)?\s*$"
+)
 _ID = re.compile(r"^ID: ([0-9]{1,5})$", re.MULTILINE)
 _NAME = re.compile(r"^name: (\w{1,100})$", re.MULTILINE)
 _CODES = {(1, False): "B", (1, True): "b", (2, False): "H", (2, True): "h", (4, False): "I", (4, True): "i", (8, False): "Q", (8, True): "q"}

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+"""The answers of the engine's agent (docs/formats/agent.md), as a target may send anything in their place."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from rtgauge.input_file import parse_json
+
+
+def answer_of(text: bytes) -> dict[str, Any] | None:
+    """A line as a JSON object; None where it is none."""
+    try:
+        line = parse_json(text)
+    except ValueError:
+        return None
+    return cast("dict[str, Any]", line) if isinstance(line, dict) else None
+
+
+def answers_of(output: bytes) -> list[dict[str, Any]]:
+    """Every line as a JSON object. Raises ValueError where one is none."""
+    lines = [answer_of(line) for line in output.split(b"\n") if line]
+    answers = [line for line in lines if line is not None]
+    if len(answers) < len(lines):
+        raise ValueError("a line is no JSON object")
+    return answers
+
+
+def files_of(output: bytes) -> tuple[int, dict[str, dict[str, Any]]]:
+    """(CLOCK_MONOTONIC, path -> file) of an answer of the verb `read`. Raises ValueError where it is none."""
+    answer = answer_of(output) or {}
+    time_ns, files = answer.get("time_ns"), answer.get("files")
+    if not isinstance(time_ns, int) or isinstance(time_ns, bool) or not isinstance(files, dict):
+        raise ValueError("it has no time, or no files")
+    for file in cast("dict[str, object]", files).values():
+        if not isinstance(file, dict):
+            raise ValueError("a file is no object")
+        for name, value in cast("dict[str, object]", file).items():
+            listed = isinstance(value, list) and all(isinstance(entry, str) for entry in cast("list[object]", value))
+            if (name == "directory" and not listed) or (name in {"text", "base64", "link"} and not isinstance(value, str)):
+                raise ValueError("a file has a value of another kind")
+    return time_ns, cast("dict[str, dict[str, Any]]", files)
