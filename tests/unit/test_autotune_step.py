@@ -36,7 +36,7 @@ class Program:
     def __init__(self, printed: bytes, status: int) -> None:
         self._printed, self._status = printed, status
 
-    def lines(self, silence_s: float | None = None) -> Iterator[bytes]:  # noqa: ARG002 - as every program has it
+    def lines(self, silence_s: float | None = None) -> Iterator[bytes]:
         return iter(self._printed.splitlines(keepends=True))
 
     def say(self, word: str) -> None:
