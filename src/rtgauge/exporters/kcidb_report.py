@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rtgauge.escape import one_line
 from rtgauge.exporters.step_figures import failure_of, run_checks, series_name, shown_series, step_name, verdict_of
+from rtgauge.record.facts import fact
 from rtgauge.record.files import clean_name
-from rtgauge.system.fact_summary import fact
 
 if TYPE_CHECKING:
     from rtgauge.record.model import Step

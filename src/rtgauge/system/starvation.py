@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from rtgauge.record.facts import fact
 from rtgauge.record.model import Mark, Severity, ThreadCounts
-from rtgauge.system.fact_summary import fact
 from rtgauge.system.kernel import version_tuple
 from rtgauge.units import format_time
 

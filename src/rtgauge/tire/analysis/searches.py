@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge.plan.study_state import study_of
 from rtgauge.probe.tire import MOST_NODES
-from rtgauge.system.fact_summary import fact
+from rtgauge.record.facts import fact
 from rtgauge.tire.analysis.aims import DEFAULTS, Aims, aims_of_study, searched_policies
 from rtgauge.tire.analysis.frontier_search import Outcome, Search, State, Trial, state_of, whole_nodes
 from rtgauge.tire.analysis.prediction import predicted_frontiers
