@@ -5,11 +5,13 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "rt/cpu_holder.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
 #include "rt/usage.h"
+#include "harness/refusal.h"
 
-#define STUCK_NS (10 * NS_PER_S)
+#define STUCK_NS (5 * NS_PER_S)
 
 int64_t burst_limit_ns;
 
@@ -176,15 +178,25 @@ static int make(struct harness *h)
 	return 0;
 }
 
+/* The CPU of a task that wants to run and does not; of the first where none does any more. */
+static int waiting_cpu(const struct burst *burst)
+{
+	struct thread_stat stat;
+
+	for (unsigned int i = 0; i < burst->task_count; i++) {
+		if (thread_stat_own(burst->tasks[i]->thread.tid, &stat) && stat.state == 'R')
+			return burst->tasks[i]->thread.cpu;
+	}
+	return burst->tasks[0]->thread.cpu;
+}
+
 static int run(struct harness *h)
 {
 	struct burst *burst = now_running;
 
 	begin(h);
 	if (!all_bursts(burst))
-		return error_line(
-			STATUS_CANNOT_MEASURE, "cpu-busy",
-			"the measuring threads did not end their burst for 10 s: something of a higher priority takes their CPU; end that, or choose other CPUs with --cpu");
+		return refuse_held_cpu(waiting_cpu(burst), "its measuring thread", "other CPUs with --cpu");
 	atomic_store(&over, true);
 	for (unsigned int i = 0; i < burst->task_count; i++)
 		sem_post(&burst->tasks[i]->gate);

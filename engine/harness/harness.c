@@ -91,21 +91,6 @@ static bool wait_ready(const struct harness_thread *t)
 	return true;
 }
 
-static int refuse_held(int cpu)
-{
-	struct thread_stat holder;
-	char text[160] = "something of a higher priority takes it";
-
-	if (cpu_holder_find(cpu, &holder)) {
-		cpu_holder_text(&holder, text, sizeof(text) - 9);
-		strcat(text, " holds it");
-	}
-	return error_line(
-		STATUS_CANNOT_MEASURE, "cpu-busy",
-		"CPU %d did not run its measuring thread for 5 s: %s; end that, or choose other CPUs with --cpu",
-		cpu, text);
-}
-
 int harness_thread_start(struct harness_thread *t)
 {
 	pthread_attr_t attr;
@@ -122,7 +107,7 @@ int harness_thread_start(struct harness_thread *t)
 		return error_line(STATUS_CANNOT_MEASURE, "internal", "no thread for CPU %d: %s", t->cpu,
 				  strerror(error));
 	if (!wait_ready(t))
-		return refuse_held(t->cpu);
+		return refuse_held_cpu(t->cpu, "its measuring thread", "other CPUs with --cpu");
 	if (t->policy_refused && t->policy == POLICY_DEADLINE)
 		return refuse_deadline(t->error, &t->deadline, t->free ? -1 : t->cpu);
 	if (t->error)
@@ -375,6 +360,15 @@ static int arm(struct harness *h, const char *name)
 	return status;
 }
 
+/* A process ends when its last thread does: one that waits for a held CPU may go to any other. */
+static void let_threads_run_anywhere(const struct harness *h)
+{
+	for (unsigned int i = 0; i < h->thread_count; i++) {
+		if (h->threads[i]->tid && !atomic_load(&h->threads[i]->done))
+			cpuset_pin(h->threads[i]->tid, &cpus.affinity);
+	}
+}
+
 int harness_run(struct harness *h, int argc, char **argv)
 {
 	int status = open_probe(h, argc, argv);
@@ -388,7 +382,9 @@ int harness_run(struct harness *h, int argc, char **argv)
 	if (!status)
 		status = arm(h, argv[0]);
 	if (!status)
-		return h->run(h);
+		status = h->run(h);
+	if (status)
+		let_threads_run_anywhere(h);
 	return status < 0 ? STATUS_OK : status;
 }
 

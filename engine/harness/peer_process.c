@@ -118,10 +118,7 @@ int peer_process_start(struct peer_process *peer, int cpu, int (*prepare)(void *
 		return STATUS_CANNOT_MEASURE;
 	if (!wait_ready(start)) {
 		peer_process_end(peer);
-		return error_line(
-			STATUS_CANNOT_MEASURE, "cpu-busy",
-			"CPU %d did not run the slave for 5 s: something of a higher priority takes it; end that, or choose another --slave-cpu",
-			cpu);
+		return refuse_held_cpu(cpu, "the slave", "another --slave-cpu");
 	}
 	if (atomic_load(&start->error))
 		return error_line(STATUS_CANNOT_MEASURE, "internal", "the slave cannot run on CPU %d: %s",

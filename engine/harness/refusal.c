@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "harness/harness.h"
+#include "rt/cpu_holder.h"
 
 static bool may_nice(void)
 {
@@ -71,6 +72,19 @@ int refuse_deadline(int error, const struct deadline *deadline, int cpu)
 		json_int(&j, "cpu", cpu);
 	json_bool(&j, "cap_sys_nice", may_nice());
 	return error_end(&j, STATUS_CANNOT_MEASURE);
+}
+
+int refuse_held_cpu(int cpu, const char *what, const char *instead)
+{
+	struct thread_stat holder;
+	char text[160];
+	bool found = cpu_holder_find(cpu, &holder);
+
+	return error_line(STATUS_CANNOT_MEASURE, "cpu-busy",
+			  "CPU %d did not run %s for 5 s: %s holds it; end that, or choose %s", cpu, what,
+			  found ? cpu_holder_text(&holder, text, sizeof(text))
+				: "something of a higher priority",
+			  instead);
 }
 
 int refuse_memory_lock(int error)

@@ -17,6 +17,10 @@ int refuse_priority(int error, int priority, bool other_allowed);
 /* SCHED_DEADLINE; cpu: that the thread is pinned to, -1 where it is not. */
 int refuse_deadline(int error, const struct deadline *deadline, int cpu);
 
+/* A CPU that did not run `what` for 5 s, with the task that holds it if one is found; instead: what to
+ * choose. */
+int refuse_held_cpu(int cpu, const char *what, const char *instead);
+
 int refuse_memory_lock(int error);
 
 /* Memory for what is measured: the lock's limit where that can be why. */

@@ -75,6 +75,20 @@ def test_a_cpu_that_is_held_is_found_and_given_up_at_the_end(engine: Path, end: 
 
 @pytest.mark.real_time
 @pytest.mark.skipif(len(CPUS) < 2, reason="with one CPU nothing runs that could see it")
+def test_a_burst_on_a_cpu_that_is_held_names_the_holder(engine: Path) -> None:
+    with Live(engine, "switch", "--policy=fifo", "--warm-up-ns=0", f"--cpu={CPUS[-1]}") as live:
+        live.read_until("armed")
+        live.say("go\n")
+        live.read_until("started")
+        with hog(CPUS[-1]) as pid:
+            stream = live.finish()  # while the CPU is held
+    error = stream.one("error")
+    assert error["code"] == "cpu-busy"
+    assert f"(pid {pid}, FIFO 99) holds it" in error["message"]
+
+
+@pytest.mark.real_time
+@pytest.mark.skipif(len(CPUS) < 2, reason="with one CPU nothing runs that could see it")
 def test_a_held_cpu_does_not_keep_the_engine_from_a_stop(engine: Path) -> None:
     """The first thread and the watchdog are on the CPU that is held; a measured one is not."""
     with Live(engine, "wakeup", "--policy=fifo", f"--cpu={CPUS[0]}") as live, hog(CPUS[-1]):
