@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from rtgauge.schedulability.analysis.analysis_document import BoundResult, CpuResult, GrowthResult, SetResult, TaskResult
 
 WIDE = 76
+ENOUGH_NAME = 16
+"""A longer name may take several lines for the sake of more columns."""
 STYLE = {Answer.SCHEDULABLE: "bold green", Answer.NOT_SCHEDULABLE: "bold red", Answer.CANNOT_TELL: "bold yellow"}
 
 
@@ -86,30 +88,42 @@ def _print_cpu(cpu: CpuResult, console: Console) -> None:
     console.print()
 
 
-def _table(tasks: list[TaskResult], width: int) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2 if width >= 76 else 1, 0, 0), header_style="dim")
+def _cells(task: TaskResult) -> dict[str, str]:
+    late = task.late_by_ns
+    return {
+        "prio": str(task.priority),
+        "period": exact_time(task.period_ns),
+        "execution": exact_time(task.execution_ns),
+        "deadline": exact_time(task.deadline_ns),
+        "blocking": exact_time(task.blocking_ns),
+        "jitter": exact_time(task.jitter_ns),
+        "offset": exact_time(task.offset_ns),
+        "response": exact_time(task.response_ns) if task.response_ns is not None else "no bound",
+        "left": exact_time(None if late is None else -late),
+        "eq. 1": exact_time(task.equation_1_ns) if task.equation_1_ns is not None else "no bound",
+    }
+
+
+def _table(tasks: list[TaskResult], width: int) -> Table | Text:
+    """As many columns as fit with every number whole; a task in lines of its own where not even the narrowest table does."""
+    gap = 2 if width >= WIDE else 1
+    cells = [_cells(task) for task in tasks]
+    extra = [name for name in ("blocking", "jitter", "offset") if any(getattr(task, f"{name}_ns") for task in tasks)]
+    given = ["prio", "period", "execution", "deadline"]
+    sets = [[*given, *extra, "response", "left", "eq. 1"], [*given, "response", "left"], ["deadline", "response", "left"], ["response", "left"]]
+    needed = [sum(max(len(heading), *(len(line[heading]) for line in cells)) + gap for heading in headings) for headings in sets]
+    longest = min(max(len(printable(task.name)) for task in tasks), ENOUGH_NAME)
+    fitting = next((headings for headings, room in zip(sets, needed, strict=True) if width - room >= max(longest, len("task"))), None)
+    if fitting is None:
+        lines = [f"{printable(task.name)}: response {line['response']}, left {line['left']}" for task, line in zip(tasks, cells, strict=True)]
+        return Text("\n".join(lines))
+    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim")
     table.add_column("task", overflow="fold", min_width=4)
-    wide = width >= WIDE
-    extra = [name for name in ("blocking", "jitter", "offset") if wide and any(getattr(task, f"{name}_ns") for task in tasks)]
-    headings = ["prio", "period", "execution", "deadline", *extra, "response", "left", "eq. 1"] if wide else ["prio", "deadline", "response", "left"]
-    for heading in headings:
-        table.add_column(heading, justify="right", overflow="fold")
-    for task in tasks:
-        late = task.late_by_ns
+    for heading in fitting:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for task, line in zip(tasks, cells, strict=True):
         style = "red" if task.answer is Answer.NOT_SCHEDULABLE else "yellow" if task.answer is Answer.CANNOT_TELL else ""
-        cells = {
-            "prio": str(task.priority),
-            "period": exact_time(task.period_ns),
-            "execution": exact_time(task.execution_ns),
-            "deadline": exact_time(task.deadline_ns),
-            "blocking": exact_time(task.blocking_ns),
-            "jitter": exact_time(task.jitter_ns),
-            "offset": exact_time(task.offset_ns),
-            "response": exact_time(task.response_ns) if task.response_ns is not None else "no bound",
-            "left": exact_time(None if late is None else -late),
-            "eq. 1": exact_time(task.equation_1_ns) if task.equation_1_ns is not None else "no bound",
-        }
-        table.add_row(Text(task.name), *(Text(cells[heading], style=style if heading in {"response", "left"} else "") for heading in headings))
+        table.add_row(Text(printable(task.name)), *(Text(line[heading], style=style if heading in {"response", "left"} else "") for heading in fitting))
     return table
 
 
@@ -155,22 +169,30 @@ def print_ratio(result: RatioResult, console: Console) -> None:
     console.print(Text(_ratio_conclusion(result), style="bold"))
     low, high = (format_duration(period) for period in result.periods_ns)
     console.print(Text(f"{result.sets} random sets of {result.tasks} tasks at each utilisation, periods {low} ... {high}, seed {result.seed}"))
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    headings = ["utilisation", "exact", "95 % interval", "hyperbolic", "Liu-Layland"]
     growth = any(point.growth_median is not None for point in result.points)
-    for heading in [*headings, "growth"] if growth else headings:
-        table.add_column(heading, justify="right", overflow="fold")
-    for point in result.points:
-        cells = [
-            f"{point.utilisation:.3f}",
-            f"{point.exact / point.sets:.2%}",
-            f"{point.exact_low:.2%} .. {point.exact_high:.2%}",
-            f"{point.hyperbolic / point.sets:.2%}",
-            f"{point.liu_layland / point.sets:.2%}",
-        ]
-        if growth:
-            cells.append("-" if point.growth_median is None else f"{point.growth_median:.4f}")
-        table.add_row(*cells)
+    rows = [
+        {
+            "utilisation": f"{point.utilisation:.3f}",
+            "exact": f"{point.exact / point.sets:.2%}",
+            "95 % interval": f"{point.exact_low:.2%} .. {point.exact_high:.2%}",
+            "hyperbolic": f"{point.hyperbolic / point.sets:.2%}",
+            "Liu-Layland": f"{point.liu_layland / point.sets:.2%}",
+            **({"growth": "-" if point.growth_median is None else f"{point.growth_median:.4f}"} if growth else {}),
+        }
+        for point in result.points
+    ]
+    # A number is never cut: what has no room is left to a wider terminal, and to --json.
+    gap = 2
+    headings = list(rows[0]) if rows else []
+    for spare in ("", "Liu-Layland", "hyperbolic", "95 % interval", "growth"):
+        headings = [heading for heading in headings if heading != spare]
+        if sum(max(len(heading), *(len(row[heading]) for row in rows)) + gap for heading in headings) - gap <= console.width:
+            break
+    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim")
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(row[heading] for heading in headings))
     console.print(table)
     if growth:
         console.print(Text("growth: median of the largest factor for the execution times", style="dim"))
