@@ -7,7 +7,6 @@ import errno
 import os
 import stat
 import tomllib
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic_core import from_json
@@ -15,11 +14,12 @@ from pydantic_core import from_json
 from rtgauge.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
     from io import BufferedReader
     from pathlib import Path
 
 MIB = 1 << 20
+READING = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+"""How a file is opened of which it is not known yet whether it is a regular one."""
 MOST_JSON = 64 * MIB
 """Bytes of a JSON file of a record."""
 MOST_TOML = MIB
@@ -34,11 +34,9 @@ MOST_DOTS = 64
 """In a line of TOML: a key of many parts takes time in their square."""
 
 
-@contextmanager
-def open_regular(path: Path, most_bytes: int | None = None) -> Generator[BufferedReader]:
-    """A regular file, for reading. Raises OSError for any other (opening a pipe would wait for its writer) and for one above `most_bytes`."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    with open(handle, "rb") as file:  # noqa: PTH123 - a descriptor
+def regular(handle: int, path: Path, most_bytes: int | None = None) -> BufferedReader:
+    """The file of a descriptor, which it closes, for reading; `path` is its name in errors. Raises OSError as `open_regular` does."""
+    try:
         about = os.fstat(handle)
         if stat.S_ISDIR(about.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -46,16 +44,29 @@ def open_regular(path: Path, most_bytes: int | None = None) -> Generator[Buffere
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         if most_bytes is not None and about.st_size > most_bytes:
             raise OSError(errno.EFBIG, f"it is larger than {most_bytes / MIB:g} MiB", str(path))
-        yield file
+    except OSError:
+        os.close(handle)
+        raise
+    return open(handle, "rb")
+
+
+def open_regular(path: Path, most_bytes: int | None = None) -> BufferedReader:
+    """A regular file, for reading. Raises OSError for any other (opening a pipe would wait for its writer) and for one above `most_bytes`."""
+    return regular(os.open(path, READING), path, most_bytes)
+
+
+def read_at_most(file: BufferedReader, path: Path, most_bytes: int) -> bytes:
+    """The content of an open file of at most `most_bytes`. Raises OSError."""
+    data = file.read(most_bytes + 1)
+    if len(data) > most_bytes:
+        raise OSError(errno.EFBIG, f"it is larger than {most_bytes / MIB:g} MiB", str(path))
+    return data
 
 
 def read_regular(path: Path, most_bytes: int) -> bytes:
     """The content of a regular file of at most `most_bytes`. Raises OSError."""
     with open_regular(path, most_bytes) as file:
-        data = file.read(most_bytes + 1)
-    if len(data) > most_bytes:
-        raise OSError(errno.EFBIG, f"it is larger than {most_bytes / MIB:g} MiB", str(path))
-    return data
+        return read_at_most(file, path, most_bytes)
 
 
 def _check_values(document: object) -> None:

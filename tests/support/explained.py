@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.explain.trace.formats import TraceFormats
-from rtgauge.record.files import checksum
 from rtgauge.record.moments import MOMENTS
+from rtgauge.record.record_folder import checksum
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

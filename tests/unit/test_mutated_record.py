@@ -20,8 +20,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rtgauge.cli.main import main
-from rtgauge.record.files import checksum
 from rtgauge.record.moments import MOMENTS
+from rtgauge.record.record_folder import checksum
 from rtgauge.record.samples import SamplesHeader, write_samples
 from rtgauge.record.writer import RecordWriter
 from tests.support.explained import add_moments, real_formats, real_moment

@@ -11,7 +11,7 @@ import typer
 from rtgauge.cli.console import Console
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeError
 from rtgauge.record.model import Run, RunDocument
-from rtgauge.record.reader import Record
+from rtgauge.record.reader import PAGE, Record
 from rtgauge.record.writer import RecordWriter
 from rtgauge.report.conditions import step_labels
 from rtgauge.report.terminal import print_summary
@@ -24,7 +24,7 @@ def _draw(record: Record, writer: RecordWriter) -> RtgaugeError | None:
     from rtgauge.report.page import html
 
     try:
-        writer.write_page("report.html", html(record))
+        writer.write_page(PAGE, html(record))
     except (InputError, MeasureError) as error:
         return error
     return None
@@ -32,7 +32,8 @@ def _draw(record: Record, writer: RecordWriter) -> RtgaugeError | None:
 
 def settle(path: Path, run: Run) -> tuple[Record, RtgaugeError | None]:
     """Judge the record at `path` and write its page; gives the record, and the error if the page could not be written."""
-    record, writer = Record.open(path), RecordWriter(path, run.id)
+    writer = RecordWriter(path, run.id)
+    record = writer.record()
     if run.requirement is not None:
         judged(record, run.requirement)
         writer.write_run(record.run)

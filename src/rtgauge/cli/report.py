@@ -50,9 +50,8 @@ def _write(record: Path, require: str | None, out: Path | None, figures: Path | 
 
     timing_options = timing(fraction, marker)
     opened = judged(open_record(record), require, allow_left_out=allow_left_out)
-    page = out if out is not None else opened.path / "report.html"
     drawn = Drawn.of(opened, timing_options)
-    render(opened, page, drawn=drawn)
+    page = render(opened, out, drawn=drawn)
     print_conclusion(opened, Console())
     typer.echo(f"page     {page}")
     if figures is not None:

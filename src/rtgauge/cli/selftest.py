@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rtgauge.cli.options import WaitForLock
+
+if TYPE_CHECKING:
+    from rtgauge.record.model import Run
 
 SECONDS_A_STALL = 0.1
 """What a stall takes of its step: about 60 ms to the next one, and what is lost at the ends."""
@@ -106,7 +109,7 @@ def selftest(
     with Interrupt(display.stopping) as interrupt, display, stopped_now_and_then(guest, STOPPED_S) if guest and OUTSIDE in chosen else nullcontext() as stops:
         path, run, _ = start_run(plan, RunOptions(out, ["rtgauge", *sys.argv[1:]], wait_s=wait_s(wait)), display, interrupt)
     if guest and stops is not None:
-        _write_stops(path, guest, stops)
+        _write_stops(path, run, guest, stops)
     record, problem = settle(path, run)
     result = self_test(record)
     if result is None and run.state != "interrupted":
@@ -122,19 +125,19 @@ def selftest(
     raise typer.Exit(0 if result is not None and result.passed else EXIT_FAILS)
 
 
-def _write_stops(path: Path, guest: str, stops: list[tuple[int, int]]) -> None:
+def _write_stops(path: Path, run: Run, guest: str, stops: list[tuple[int, int]]) -> None:
     """The stops of a guest in the record, by the guest's own clock."""
     from json import dumps
 
     from rtgauge.explain.analysis.selftest import ALL_CPUS, OUTSIDE, OUTSIDE_LOG
     from rtgauge.lab.running_guests import find_running
     from rtgauge.lab.stops import clock_offset_ns
-    from rtgauge.record.files import write_whole
+    from rtgauge.record.writer import RecordWriter
 
     running = find_running(guest)
     offset_ns = 0 if running is None else clock_offset_ns(running)
     lines = [dumps({"kind": OUTSIDE, "cpu": ALL_CPUS, "start_ns": start + offset_ns, "end_ns": end + offset_ns}) for start, end in stops]
-    write_whole(path / OUTSIDE_LOG, "".join(f"{line}\n" for line in lines).encode())
+    RecordWriter(path, run.id).write_log(OUTSIDE_LOG, "".join(f"{line}\n" for line in lines).encode())
 
 
 def _steps(kinds: list[str], count: int, cpu: int, length_ns: int) -> list[dict[str, object]]:

@@ -61,6 +61,7 @@ def list_records(out: Annotated[Path, typer.Argument(metavar="DIR", help="Folder
     for folder in record_folders(out):
         try:
             records.append(Record.open(folder))
+            records[-1].folder.close()
         except RecordError as error:
             typer.echo(f"rtgauge: left out: {error}", err=True)
     if json:

@@ -18,7 +18,7 @@ from rtgauge.cli.progress_display import make_display
 from rtgauge.errors import MeasureError
 from rtgauge.record.model import Run, RunDocument
 from rtgauge.record.reader import Record
-from rtgauge.record.writer import RecordWriter
+from rtgauge.record.writer import write_page
 from rtgauge.report.compare.chapters import chapter_of
 from rtgauge.report.compare.page import html
 from rtgauge.report.compare.tables import grids
@@ -92,10 +92,9 @@ def measure_study(
         compared = choose_deployment(record) if run.state == "complete" or _is_chosen(record.run) else None
     except MeasureError as error:
         no_choice = error
-    page = record.path / COMPARISON_PAGE
     if compared is not None and compared.comparison is not None:
         text = html([chapter_of(compared.comparison, compared.sides, compared.pairs)], [side.record for side in compared.sides])
-        RecordWriter(record.path, run.id).write_page(COMPARISON_PAGE, text)
+        write_page(record.folder, COMPARISON_PAGE, text)
     if as_json:
         study_document = StudyDocument(study=study.study.name, runs=[document(record)])
         if compared is not None:
@@ -104,7 +103,7 @@ def measure_study(
     else:
         print_summary(record, Console(), details=details)
         if compared is not None and compared.comparison is not None:
-            typer.echo(f"compared {page}")
+            typer.echo(f"compared {record.folder.file(COMPARISON_PAGE)}")
     if no_choice is not None:
         raise no_choice
     return status(record, problem)

@@ -100,8 +100,7 @@ def _write_windows(record: Record, out: Path) -> None:
 
     with whole_file(out) as file:
         try:
-            # by its descriptor, since the file has no name that could be told
-            windows_table(record).sink_parquet(f"/proc/self/fd/{file.fileno()}")
+            windows_table(record).sink_parquet(file)
         except pl.exceptions.PolarsError as error:
             raise RecordError(f"the windows of {record.path} cannot be read ({error}): the record is damaged") from None
 

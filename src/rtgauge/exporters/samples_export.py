@@ -14,6 +14,7 @@ import polars as pl
 
 from rtgauge.errors import InputError
 from rtgauge.record.files import clear_errors, whole_file
+from rtgauge.record.record_folder import Source, open_source
 from rtgauge.record.samples import SamplesHeader, read_samples, read_times
 
 TABLES = (".csv", ".parquet")
@@ -34,7 +35,7 @@ def check_samples_path(path: Path, option: str = "--samples") -> None:
         raise InputError(f"{option} {path} cannot be written; name another file")
 
 
-def samples_table(source: Path) -> pl.DataFrame:
+def samples_table(source: Source) -> pl.DataFrame:
     """One row per sample: cpu, phase, release_ns (CLOCK_MONOTONIC of the target), latency_ns; or time_ns, value_ns for samples without a release."""
     header, values = read_samples(source)
     times = read_times(source) if header.timed else _releases(header, values)
@@ -53,7 +54,7 @@ def _releases(header: SamplesHeader, latencies: np.ndarray[tuple[int], np.dtype[
     return header.start_ns + before * header.interval_ns
 
 
-def export_samples(files: Mapping[int, Path], out: Path) -> list[Path]:
+def export_samples(files: Mapping[int, Source], out: Path) -> list[Path]:
     """Write the samples of every series (series -> its file) to `out`, by its suffix; gives the files written.
 
     `.csv` and `.parquet` are one table. Any other suffix is the engine's own format, one file per series: `out` itself for one
@@ -70,6 +71,6 @@ def export_samples(files: Mapping[int, Path], out: Path) -> list[Path]:
             return [out]
         targets = {series: out if len(files) == 1 else out.with_name(f"{out.stem}-{series}{out.suffix}") for series in sorted(files)}
         for series, target in targets.items():
-            with files[series].open("rb") as source, whole_file(target) as file:
+            with open_source(files[series]) as source, whole_file(target) as file:
                 shutil.copyfileobj(source, file)
         return [*targets.values()]

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import re
 import secrets
@@ -14,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.input_file import open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from io import BufferedWriter
 
 
 def check_name(path: Path) -> None:
@@ -55,9 +54,14 @@ def sync_tree(path: Path) -> None:
 
 
 @contextmanager
-def open_folder(path: Path) -> Generator[int]:
-    """The descriptor of a folder: what is written relative to it goes there, also if the folder's name is given to another meanwhile. Raises OSError."""
-    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def open_folder(path: Path, *, follow: bool = True) -> Generator[int]:
+    """The descriptor of a folder: what is written relative to it goes there, also if the folder's name is given to another meanwhile.
+
+    `follow`: whether it may be a link. Raises OSError; ELOOP for a link.
+    """
+    if not follow and path.is_symlink():
+        raise OSError(errno.ELOOP, "it is a link", str(path))
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
     try:
         yield folder
     finally:
@@ -145,6 +149,12 @@ def write_whole(path: Path, data: bytes, *, folder: int | None = None, mode: int
         file.write(data)
 
 
+def new_file(path: Path, *, folder: int | None = None) -> BufferedWriter:
+    """A file for writing while it comes, in a folder of our own (an open one: `folder`): never through a link. Raises OSError."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=folder)
+    return open(handle, "wb")  # noqa: PTH123 - a descriptor
+
+
 @contextmanager
 def clear_errors(path: Path, record: Path | None = None, option: str = "--out", kind: Literal["folder", "file"] = "folder") -> Generator[None]:
     """Turn an OSError for `path` into a one-line error. `record`: the folder with the results so far; `option`: selects another folder or file.
@@ -166,12 +176,6 @@ def clear_errors(path: Path, record: Path | None = None, option: str = "--out", 
         if number in {errno.ENOTDIR, errno.EEXIST} and kind == "folder":
             raise InputError(f"{path} is not a folder: choose another one with {option}") from None
         raise InputError(f"{path} cannot be written ({error.strerror or error}): choose another {kind} with {option}") from None
-
-
-def checksum(path: Path) -> str:
-    """SHA-256 of a regular file, hexadecimal. Raises OSError."""
-    with open_regular(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def clean_name(text: str) -> str:

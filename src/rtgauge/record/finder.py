@@ -7,8 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from rtgauge.errors import RecordError
-from rtgauge.record.model import Run
-from rtgauge.record.reader import read_model
+from rtgauge.record.reader import read_run
 
 RECORDS = Path("rtgauge-runs")
 """Where records are kept where no other folder is named."""
@@ -25,7 +24,7 @@ def _begun_last(out: Path) -> Path:
     begun: list[tuple[str, Path]] = []
     for folder in record_folders(out) if out.is_dir() else []:
         with suppress(RecordError):
-            begun.append((read_model(folder / "run.json", Run).created, folder))
+            begun.append((read_run(folder).created, folder))
     if not begun:
         raise RecordError(f"there is no latest record: {out} holds none; rtgauge run makes one")
     return max(begun)[1]

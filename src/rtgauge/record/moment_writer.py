@@ -9,7 +9,8 @@ import shutil
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import RecordError
-from rtgauge.record.files import whole_file
+from rtgauge.input_file import open_regular
+from rtgauge.record.files import new_file, whole_file
 from rtgauge.record.moments import MOMENTS
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ class MomentWriter:
         self._folder, self._formats = folder, formats
         self._symbols: dict[str, str] = {}
         self._bytes = 0
-        self._file = gzip.open(folder / UNFINISHED, "wb", compresslevel=6)  # noqa: SIM115 - closed by `finish`
+        self._part = new_file(folder / UNFINISHED)
+        self._file = gzip.GzipFile(fileobj=self._part, mode="wb", compresslevel=6)
 
     def add(self, text: bytes) -> None:
         """Add a line `moment`. Raises OSError, RecordError where they are too many."""
@@ -46,9 +48,10 @@ class MomentWriter:
     def finish(self) -> None:
         """No more come. Raises OSError."""
         self._file.close()
+        self._part.close()
         head = self._formats.model_dump() | {"symbols": self._symbols}
         part = self._folder / UNFINISHED
-        with whole_file(self._folder / MOMENTS) as whole, part.open("rb") as moments:
+        with whole_file(self._folder / MOMENTS) as whole, open_regular(part) as moments:
             whole.write(gzip.compress(json.dumps(head).encode() + b"\n"))
             shutil.copyfileobj(moments, whole)
         part.unlink()

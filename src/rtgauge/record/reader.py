@@ -3,79 +3,92 @@
 
 from __future__ import annotations
 
-import os
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import ValidationError
 
 from rtgauge.errors import InputError, RecordError
-from rtgauge.input_file import MOST_JSON, parse_json, read_regular
-from rtgauge.record.files import check_name, checksum, clean_name
+from rtgauge.input_file import MOST_JSON, parse_json
+from rtgauge.record.files import check_name, clean_name
 from rtgauge.record.model import SCHEMA_VERSION, Model, Run, Step
 from rtgauge.record.open_values import FROM_A_FILE
+from rtgauge.record.record_folder import RecordFile, RecordFolder, damaged, identity_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
+    from pathlib import Path
 
     import polars as pl
 
     from rtgauge.record.moments import MomentFile
 
-WINDOWS, BLOCKS, PARTS = "windows.parquet", "blocks.parquet", "windows-*.parquet"
-"""The windows of a step; of a long one its blocks (windows merged in time), and the part files with its windows."""
+RUN, PAGE = "run.json", "report.html"
+WINDOWS, BLOCKS = "windows.parquet", "blocks.parquet"
+"""The windows of a step; of a long one its blocks (windows merged in time)."""
+PART = re.compile(r"windows-[^/]*\.parquet")
+"""A part file with windows of a long step."""
 STEP_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,120}")
 SAMPLES = re.compile(r"samples-([0-9]{1,9})\.i64")
 ModelT = TypeVar("ModelT", bound=Model)
 
 
-def _read(path: Path) -> tuple[bytes, Any]:
-    """The bytes of `path`, and the JSON that they are. Raises RecordError that names the file."""
+def _read(file: RecordFile) -> tuple[bytes, Any]:
+    """The bytes of a file of a record, and the JSON that they are. Raises RecordError that names the file."""
     try:
-        data = read_regular(path, MOST_JSON)
+        data = file.read(MOST_JSON)
         return data, parse_json(data)
     except FileNotFoundError:
-        raise RecordError(f"{path} is missing: not a record, or a damaged one") from None
+        raise RecordError(f"{file} is missing: not a record, or a damaged one") from None
     except (OSError, ValueError) as error:
-        raise RecordError(f"{path} cannot be read ({getattr(error, 'strerror', None) or error}): the record is damaged") from None
+        raise damaged(file, error) from None
 
 
-def read_json(path: Path) -> Any:
-    """The JSON in `path`. Raises RecordError that names the file."""
-    return _read(path)[1]
+def read_json(file: RecordFile) -> Any:
+    """The JSON in a file of a record. Raises RecordError that names it."""
+    return _read(file)[1]
 
 
-def read_model(path: Path, model: type[ModelT]) -> ModelT:
-    """The model stored in `path`, every value of just its type: no number in a text. Raises RecordError with the file and the first error."""
-    written, data = _read(path)
+def read_model(file: RecordFile, model: type[ModelT]) -> ModelT:
+    """The model stored in a file of a record, every value of just its type: no number in a text. Raises RecordError with the file and the first error."""
+    written, data = _read(file)
     version = cast("dict[str, Any]", data).get("schema_version") if isinstance(data, dict) else None
     if version is not None and (not isinstance(version, int) or isinstance(version, bool) or version < 1):
-        raise RecordError(f"{path} has a schema version that is no number: the record is damaged")
+        raise RecordError(f"{file} has a schema version that is no number: the record is damaged")
     if version is not None and version > SCHEMA_VERSION:
-        raise RecordError(f"{path} was written by a newer rtgauge (schema {version}, supported: {SCHEMA_VERSION}): update rtgauge")
+        raise RecordError(f"{file} was written by a newer rtgauge (schema {version}, supported: {SCHEMA_VERSION}): update rtgauge")
     try:
         # From the JSON itself: of Python's values strict models would want enumerations and tuples.
         return model.model_validate_json(written, strict=True, context=FROM_A_FILE)
     except ValidationError as error:
         details = error.errors()[0]
         where = ".".join(str(part) for part in details["loc"]) or "the file"
-        raise RecordError(f"{path} is not a file of a record ({where}: {details['msg']})") from None
+        raise RecordError(f"{file} is not a file of a record ({where}: {details['msg']})") from None
 
 
-def _check_inside(record: Path, file: Path) -> Path:
-    """The file, if no part of its path within the record is a link: a record from elsewhere shows no file of this machine. Raises RecordError."""
-    if os.path.realpath(file) != os.path.join(os.path.realpath(record), file.relative_to(record)):  # noqa: PTH118 - pathlib would drop nothing, but resolve twice
-        raise RecordError(f"{file} is a link: the record is damaged")
-    return file
+def read_run(path: Path) -> Run:
+    """The run.json of the record in the folder `path`. Raises RecordError."""
+    return read_model(_opened(path).file(RUN), Run)
 
 
-def _facts(path: Path) -> dict[str, Any]:
-    facts = read_json(path)
+def _opened(path: Path) -> RecordFolder:
+    try:
+        check_name(path.absolute())
+        return RecordFolder.open(path)
+    except InputError as error:
+        raise RecordError(str(error)) from None
+    except (FileNotFoundError, NotADirectoryError):
+        raise RecordError(f"{path} is not a record: there is no such folder (rtgauge list shows the records; latest is the newest)") from None
+    except OSError as error:
+        raise RecordError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _facts(file: RecordFile) -> dict[str, Any]:
+    facts = read_json(file)
     if not isinstance(facts, dict):
-        raise RecordError(f"{path} contains no facts: the record is damaged")
+        raise RecordError(f"{file} contains no facts: the record is damaged")
     return cast("dict[str, Any]", facts)
 
 
@@ -99,85 +112,100 @@ class Record:
     systems: dict[str, dict[str, Any]]
     label: str | None = None
     """What the user calls it; None: nothing."""
-    _checked: set[object] = field(default_factory=set[object], compare=False, repr=False)
+    _opened: RecordFolder | None = field(default=None, compare=False, repr=False)
+    """None before anything is read of a record that was made in memory."""
 
     @classmethod
     def open(cls, path: Path) -> Record:
         """Read the folder `path`. Raises RecordError."""
-        try:
-            check_name(path.absolute())
-        except InputError as error:
-            raise RecordError(str(error)) from None
-        if not path.is_dir():
-            raise RecordError(f"{path} is not a record: there is no such folder (rtgauge list shows the records; latest is the newest)")
-        run = read_model(_check_inside(path, path / "run.json"), Run)
+        return cls.of(_opened(path))
+
+    @classmethod
+    def of(cls, folder: RecordFolder) -> Record:
+        """Read a folder that is open already. Raises RecordError."""
+        run = read_model(folder.file(RUN), Run)
         if len(set(run.steps)) < len(run.steps) or not all(STEP_ID.fullmatch(step_id) for step_id in run.steps):
-            raise RecordError(f"{path / 'run.json'} has duplicate or invalid step names: the record is damaged")
-        steps = [read_model(_check_inside(path, path / "steps" / step_id / "step.json"), Step) for step_id in run.steps]
-        for step, step_id in zip(steps, run.steps, strict=True):
-            if step.id != step_id:
-                raise RecordError(f"{path / 'steps' / step_id / 'step.json'} belongs to another step ({step.id}): the record is damaged")
+            raise RecordError(f"{folder.file(RUN)} has duplicate or invalid step names: the record is damaged")
+        steps: list[Step] = []
+        for step_id in run.steps:
+            file = folder.file(f"steps/{step_id}/step.json")
+            steps.append(read_model(file, Step))
+            if steps[-1].id != step_id:
+                raise RecordError(f"{file} belongs to another step ({steps[-1].id}): the record is damaged")
         order = [clean_name(target) for target in run.targets]
-        files = sorted(path.glob("targets/*/system.json"), key=lambda file: (order.index(file.parent.name) if file.parent.name in order else len(order), file))
-        systems = {file.parent.name: _facts(_check_inside(path, file)) for file in files}
-        return cls(path, run, steps, systems)
+        names = sorted(_names(folder, "targets"), key=lambda name: (order.index(name) if name in order else len(order), name))
+        files = {name: f"targets/{name}/system.json" for name in names}
+        systems = {name: _facts(folder.file(file)) for name, file in files.items() if folder.has(file)}
+        return cls(folder.path, run, steps, systems, _opened=folder)
+
+    @property
+    def folder(self) -> RecordFolder:
+        """The record's folder, which is opened once. Raises RecordError."""
+        if self._opened is None:
+            object.__setattr__(self, "_opened", _opened(self.path))
+        return cast("RecordFolder", self._opened)
 
     def system(self, target: str) -> dict[str, Any]:
         """The facts of a target, by its name in a step's key; empty if the record has none."""
         return self.systems.get(target) or self.systems.get(clean_name(target), {})
 
-    def folder(self, step: Step) -> Path:
-        """The folder of a step."""
-        return self.path / "steps" / step.id
+    def has(self, step: Step, name: str) -> bool:
+        """Whether a step has a file of this name."""
+        return self.folder.has(f"steps/{step.id}/{name}")
 
-    def file(self, step: Step, name: str) -> Path:
-        """A file of a step, if it has one checked against its checksum when it is first asked for. Raises RecordError for a link or a damaged file."""
-        path = _check_inside(self.path, self.folder(step) / name)
-        known = step.checksums.get(name)
-        if known is not None and path not in self._checked:
-            try:
-                actual = checksum(path)
-            except OSError as error:
-                raise RecordError(f"{path} cannot be read ({error.strerror}): the record is damaged") from None
-            if actual != known:
-                raise RecordError(f"{path} does not have the checksum in step.json: the record is damaged")
-            self._checked.add(path)
-        return path
+    def file(self, step: Step, name: str) -> RecordFile:
+        """A file of a step; what is read of it is checked against its checksum, if it has one."""
+        return self.folder.file(f"steps/{step.id}/{name}", step.checksums.get(name))
 
     def windows(self, step: Step, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """The windows of a step, columns as in docs/formats/record.md, or only those that are named; of a long one its blocks: windows of more than a
         second, merged. Raises RecordError."""
         from rtgauge.record.windows_file import check_windows, read_windows
 
-        path = self.file(step, BLOCKS if (self.folder(step) / BLOCKS).exists() else WINDOWS)
-        if (path, "values") in self._checked:
-            return read_windows(path, columns)
-        frame = read_windows(path)
+        file = self.file(step, BLOCKS if self.has(step, BLOCKS) else WINDOWS)
+        key = (file.name, "values")
         try:
+            with file.open() as opened:
+                identity = identity_of(opened)
+                if self.folder.seen.get(key) == identity:
+                    return read_windows(opened, file, columns)
+                frame = read_windows(opened, file)
             check_windows(frame)
             _check_counts(frame, step)
+        except OSError as error:
+            raise damaged(file, error) from None
         except ValueError as error:
-            raise RecordError(f"{path}: {error}: the record is damaged") from None
-        self._checked.add((path, "values"))
+            raise RecordError(f"{file}: {error}: the record is damaged") from None
+        self.folder.seen[key] = identity
         return frame if columns is None else frame.select(columns)
 
     def all_windows(self, step: Step) -> pl.LazyFrame:
         """Every window of a step, one second each, as they came; of a long one they need not fit into memory. Raises RecordError."""
         from rtgauge.record.windows_file import scan_windows
 
-        parts = [self.file(step, path.name) for path in sorted(self.folder(step).glob(PARTS))]
+        parts = [self.file(step, name) for name in self._names(step) if PART.fullmatch(name)]
         return scan_windows(parts) if parts else self.windows(step).lazy()
 
     def moments(self, step: Step) -> MomentFile | None:
         """The frozen trace of the step's largest latencies; None if it was not explained. Raises RecordError."""
         from rtgauge.record.moments import MOMENTS, MomentFile
 
-        return MomentFile.open(self.file(step, MOMENTS)) if (self.folder(step) / MOMENTS).exists() else None
+        return MomentFile.open(self.file(step, MOMENTS)) if self.has(step, MOMENTS) else None
 
-    def samples(self, step: Step) -> dict[int, Path]:
+    def samples(self, step: Step) -> dict[int, RecordFile]:
         """Series -> file of raw samples; empty if there are none. Raises RecordError."""
-        names = sorted(file.name for file in self.folder(step).glob("samples-*.i64"))
-        return {int(match[1]): self.file(step, name) for name in names if (match := SAMPLES.fullmatch(name))}
+        return {int(match[1]): self.file(step, name) for name in self._names(step) if (match := SAMPLES.fullmatch(name))}
+
+    def _names(self, step: Step) -> list[str]:
+        return _names(self.folder, f"steps/{step.id}")
+
+
+def _names(folder: RecordFolder, name: str) -> list[str]:
+    """What is in a folder of a record. Raises RecordError."""
+    try:
+        return folder.names(name)
+    except OSError as error:
+        raise damaged(folder.file(name), error) from None
 
 
 def _check_counts(windows: pl.DataFrame, step: Step) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
@@ -10,9 +11,12 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from rtgauge.errors import RecordError
+from rtgauge.record.files import new_file
+from rtgauge.record.record_folder import Source, open_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from io import BufferedReader
     from pathlib import Path
 
     import numpy.typing as npt
@@ -55,91 +59,96 @@ class SamplesHeader:
         return HEADER.pack(MAGIC, HEADER.size, self.series, cpu, flags, self.interval_ns, self.start_ns, self.warm_up_ns, self.lost, self.duration_ns)
 
 
-def unpack_header(data: bytes, path: Path) -> SamplesHeader:
-    """The header in the first bytes of `path`. Raises RecordError."""
+def unpack_header(data: bytes, source: Source) -> SamplesHeader:
+    """The header in the first bytes of a file. Raises RecordError."""
     if not data.startswith(MAGIC[:7]):
-        raise RecordError(f"{path} is not a file of rtgauge samples")
+        raise RecordError(f"{source} is not a file of rtgauge samples")
     if data[:8] != MAGIC:
         if len(data) < len(MAGIC):
-            raise RecordError(f"{path} is cut short: its header has {len(data)} of {HEADER.size} bytes")
-        raise RecordError(f"{path} has samples in format {data[7]}, supported is {MAGIC[7]}: update rtgauge")
+            raise RecordError(f"{source} is cut short: its header has {len(data)} of {HEADER.size} bytes")
+        raise RecordError(f"{source} has samples in format {data[7]}, supported is {MAGIC[7]}: update rtgauge")
     if len(data) < HEADER.size:
-        raise RecordError(f"{path} is cut short: its header has {len(data)} of {HEADER.size} bytes")
+        raise RecordError(f"{source} is cut short: its header has {len(data)} of {HEADER.size} bytes")
     _, length, series, cpu, flags, interval, start, warm_up, lost, duration = HEADER.unpack(data)
     if length != HEADER.size or flags not in (0, FLAG_TIMED) or cpu < -1:
-        raise RecordError(f"{path} is damaged: its header has length {length}, flags {flags}, CPU {cpu}")
+        raise RecordError(f"{source} is damaged: its header has length {length}, flags {flags}, CPU {cpu}")
     if (interval != 0 if flags else interval <= 0) or min(start, warm_up, lost, duration) < 0 or start + warm_up + duration > MAX_TIME_NS:
-        raise RecordError(f"{path} is damaged: its header has interval {interval} ns, start {start}, warm-up {warm_up}, lost {lost}, duration {duration}")
+        raise RecordError(f"{source} is damaged: its header has interval {interval} ns, start {start}, warm-up {warm_up}, lost {lost}, duration {duration}")
     return SamplesHeader(series, None if cpu == -1 else cpu, interval, start, warm_up, lost, duration)
 
 
-def read_header(path: Path) -> SamplesHeader:
-    """The header of the file `path`. Raises RecordError for a foreign, damaged or truncated file."""
-    try:
-        with path.open("rb") as file:
-            header = unpack_header(file.read(HEADER.size), path)
-            body = path.stat().st_size - HEADER.size
-    except OSError as error:
-        raise RecordError(f"{path} cannot be read: {error.strerror}") from None
+def _header_of(file: BufferedReader, source: Source) -> SamplesHeader:
+    """The header of an open file. Raises RecordError, OSError."""
+    header = unpack_header(file.read(HEADER.size), source)
+    body = os.fstat(file.fileno()).st_size - HEADER.size
     if body % header.sample_bytes:
-        raise RecordError(_cut_short(path, body, header))
+        raise RecordError(_cut_short(source, body, header))
     return header
 
 
-def _cut_short(path: Path, length: int, header: SamplesHeader) -> str:
-    return f"{path} is cut short: its last sample has {length % header.sample_bytes} of {header.sample_bytes} bytes"
+def read_header(source: Source) -> SamplesHeader:
+    """The header of a file of samples. Raises RecordError for a foreign, damaged or truncated file."""
+    try:
+        with open_source(source) as file:
+            return _header_of(file, source)
+    except OSError as error:
+        raise RecordError(f"{source} cannot be read: {error.strerror}") from None
 
 
-def pieces(path: Path, size: int = CHUNK) -> Iterator[tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int64]]]:
+def _cut_short(source: Source, length: int, header: SamplesHeader) -> str:
+    return f"{source} is cut short: its last sample has {length % header.sample_bytes} of {header.sample_bytes} bytes"
+
+
+def pieces(source: Source, size: int = CHUNK) -> Iterator[tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int64]]]:
     """The samples in pieces of at most `size`: (times or None, values), ns. Times are None if they follow from the releases.
 
     All pieces share one buffer: use each before requesting the next. Raises RecordError.
     """
-    header = read_header(path)
-    buffer = np.empty(size * header.sample_bytes // SAMPLE.itemsize, dtype=SAMPLE)
-    memory = memoryview(buffer.data).cast("B")
     try:
-        with path.open("rb", buffering=0) as file:
-            file.seek(HEADER.size)
+        with open_source(source) as file:
+            header = _header_of(file, source)
+            buffer = np.empty(size * header.sample_bytes // SAMPLE.itemsize, dtype=SAMPLE)
+            memory = memoryview(buffer.data).cast("B")
+            os.lseek(file.fileno(), HEADER.size, os.SEEK_SET)
             while True:
                 filled = 0
                 while filled < len(memory):  # a signal may interrupt a read
-                    n = file.readinto(memory[filled:])
+                    n = os.readv(file.fileno(), [memory[filled:]])
                     if not n:
                         break
                     filled += n
                 if filled % header.sample_bytes:
-                    raise RecordError(_cut_short(path, filled, header))
+                    raise RecordError(_cut_short(source, filled, header))
                 if filled == 0:
                     return
                 piece = buffer[: filled // SAMPLE.itemsize]
                 yield (piece[0::2], piece[1::2]) if header.timed else (None, piece)
     except OSError as error:
-        raise RecordError(f"{path} cannot be read: {error.strerror}") from None
+        raise RecordError(f"{source} cannot be read: {error.strerror}") from None
 
 
-def chunks(path: Path, size: int = CHUNK) -> Iterator[npt.NDArray[np.int64]]:
+def chunks(source: Source, size: int = CHUNK) -> Iterator[npt.NDArray[np.int64]]:
     """The values (ns) of `pieces`."""
-    for _, values in pieces(path, size):
+    for _, values in pieces(source, size):
         yield values
 
 
-def read_samples(path: Path) -> tuple[SamplesHeader, npt.NDArray[np.int64]]:
+def read_samples(source: Source) -> tuple[SamplesHeader, npt.NDArray[np.int64]]:
     """(header, all values in ns, warm-up included) of a small file. Raises RecordError."""
-    header = read_header(path)
-    copies = [piece.copy() for piece in chunks(path)]
+    header = read_header(source)
+    copies = [piece.copy() for piece in chunks(source)]
     return header, np.concatenate(copies) if copies else np.empty(0, dtype=np.int64)
 
 
-def read_times(path: Path) -> npt.NDArray[np.int64]:
+def read_times(source: Source) -> npt.NDArray[np.int64]:
     """The times (ns) of a small file of timed samples. Raises RecordError."""
-    copies = [times.copy() for times, _ in pieces(path) if times is not None]
+    copies = [times.copy() for times, _ in pieces(source) if times is not None]
     return np.concatenate(copies) if copies else np.empty(0, dtype=np.int64)
 
 
 def write_samples(path: Path, header: SamplesHeader, samples: npt.ArrayLike) -> None:
     """Write a samples file (for imports and tests; the engine writes its own): values, or (time, value) rows. Raises OSError."""
-    with path.open("wb") as file:
+    with new_file(path) as file:
         file.write(header.pack())
         file.write(np.asarray(samples, dtype=SAMPLE).tobytes())
 
@@ -148,7 +157,7 @@ class SamplesFile:
     """A file of timed samples that is written while they come. Use as a context. Raises OSError."""
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("wb")
+        self._file = new_file(path)
         self._file.write(bytes(HEADER.size))
 
     def __enter__(self) -> Self:

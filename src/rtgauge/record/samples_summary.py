@@ -25,11 +25,10 @@ from rtgauge.record.summary import EMPTY, QUANTILES, nearest_rank, standard_devi
 from rtgauge.record.windows import merge_moments
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import numpy.typing as npt
 
     from rtgauge.record.model import Distribution, SeriesSummary
+    from rtgauge.record.record_folder import Source
 
 FINE_BITS = (17, 21)
 KEPT = 1 << 23
@@ -116,12 +115,12 @@ def _merged(moments: list[tuple[int, int, float]]) -> tuple[int, int, float]:
     return merge_moments([n for n, _, _ in moments], [s for _, s, _ in moments], [m for _, _, m in moments])
 
 
-def _narrow(path: Path, skip: int, ranks: list[int], low: int, high: int) -> dict[int, int]:
+def _narrow(source: Source, skip: int, ranks: list[int], low: int, high: int) -> dict[int, int]:
     """The values at `ranks` (1 is the smallest) among the samples in [low, high] after the first `skip`: a pass a step of REFINE_BITS bits."""
     shift = max(0, (high - low).bit_length() - REFINE_BITS)
     table = np.zeros(((high - low) >> shift) + 1, dtype=np.int64)
     left = skip
-    for piece in chunks(path):
+    for piece in chunks(source):
         values = piece[min(left, len(piece)) :]
         left -= len(piece) - len(values)
         values = values[(values >= low) & (values <= high)]
@@ -137,12 +136,12 @@ def _narrow(path: Path, skip: int, ranks: list[int], low: int, high: int) -> dic
             values_at.update(dict.fromkeys(inside, start))
             continue
         under = int(below[bucket] - table[bucket])
-        deeper = _narrow(path, skip, [rank - under for rank in inside], start, min(high, start + (1 << shift) - 1))
+        deeper = _narrow(source, skip, [rank - under for rank in inside], start, min(high, start + (1 << shift) - 1))
         values_at.update({rank + under: value for rank, value in deeper.items()})
     return values_at
 
 
-def _quantiles(fine: _Fine, path: Path, warm_up: int) -> dict[str, int]:
+def _quantiles(fine: _Fine, source: Source, warm_up: int) -> dict[str, int]:
     count = fine.count
     ranks = {name: nearest_rank(share, count) for name, share in QUANTILES.items()}
     below = np.cumsum(fine.table[: fine.limit])
@@ -156,29 +155,29 @@ def _quantiles(fine: _Fine, path: Path, warm_up: int) -> dict[str, int]:
         wanted = sorted({rank - 1 for rank in above.values()})
         tail.partition(wanted)
         return result | {name: int(tail[rank - 1]) for name, rank in above.items()}
-    narrowed = _narrow(path, warm_up, sorted(set(above.values())), fine.limit, fine.maximum or fine.limit)
+    narrowed = _narrow(source, warm_up, sorted(set(above.values())), fine.limit, fine.maximum or fine.limit)
     return result | {name: narrowed[rank] for name, rank in above.items()}
 
 
-def _limit(path: Path) -> int:
+def _limit(source: Source) -> int:
     """The end of the table: above nearly all values of the first piece, within FINE_BITS."""
-    for first in chunks(path):
+    for first in chunks(source):
         typical = int(np.quantile(first, 0.995, method="inverted_cdf"))
         return 1 << min(max(typical.bit_length(), FINE_BITS[0]), FINE_BITS[1])
     return 1 << FINE_BITS[0]
 
 
-def summarise_samples(path: Path) -> SamplesSummary:
+def summarise_samples(source: Source) -> SamplesSummary:
     """Exact count, extremes, mean, standard deviation and quantiles (ns) of a samples file, and its windows.
 
     Warm-up samples are only counted; negative ones are only counted, as impossible. Missed activations follow from the samples (docs/formats/stream.md); those
     released after the measured phase are not counted. Raises RecordError for a foreign, damaged or truncated file.
     """
-    header = read_header(path)
-    course = TimedCourse(header, path) if header.timed else GridCourse(header, path)
-    fine = _Fine(_limit(path))
+    header = read_header(source)
+    course = TimedCourse(header, source) if header.timed else GridCourse(header, source)
+    fine = _Fine(_limit(source))
     skipped = 0
-    for times, values in pieces(path, max(CHUNK, fine.limit)):
+    for times, values in pieces(source, max(CHUNK, fine.limit)):
         warm_up = course.add(values, times)
         skipped += warm_up
         fine.add(values[warm_up:])
@@ -188,7 +187,7 @@ def summarise_samples(path: Path) -> SamplesSummary:
         return SamplesSummary(header, EMPTY, int(windows.missed.sum()), fine.impossible, warm, windows)
     minimum, maximum = fine.extremes()
     _, total, m2 = fine.moments()
-    figures = _quantiles(fine, path, skipped)
+    figures = _quantiles(fine, source, skipped)
     result = EMPTY.model_copy(
         update={"count": count, "min_ns": minimum, "mean_ns": total / count, "std_ns": standard_deviation(m2, count), "max_ns": maximum, **figures}
     )
@@ -228,10 +227,10 @@ class SampleWindows:
 class GridCourse:
     """Assigns samples on a grid of releases to windows, and counts missed activations."""
 
-    def __init__(self, header: SamplesHeader, path: Path) -> None:
+    def __init__(self, header: SamplesHeader, source: Source) -> None:
         self.interval = header.interval_ns
         self.warm_up = header.warm_up_ns
-        self.path = path
+        self.source = source
         self.release = 0
         """Release number of the next sample."""
         self.first = self.edge(0)
@@ -249,7 +248,7 @@ class GridCourse:
         since = release * self.interval - self.warm_up
         window = since // SECOND_NS if since >= 0 else -1
         if window >= MAX_WINDOWS:
-            raise RecordError(f"{self.path} is damaged: its samples span {window} seconds")
+            raise RecordError(f"{self.source} is damaged: its samples span {window} seconds")
         return window
 
     def add(self, values: npt.NDArray[np.int64], times: npt.NDArray[np.int64] | None = None) -> int:  # noqa: ARG002 - the times follow from the releases
@@ -257,7 +256,7 @@ class GridCourse:
         late = np.flatnonzero(values > self.interval)
         extra = (values[late] - 1) // self.interval
         if len(extra) and float(extra.sum(dtype=np.float64)) * self.interval > MAX_WINDOWS * SECOND_NS:
-            raise RecordError(f"{self.path} is damaged: it has a latency of {int(values.max())} ns")
+            raise RecordError(f"{self.source} is damaged: it has a latency of {int(values.max())} ns")
         after = np.cumsum(extra)
         missed = int(after[-1]) if len(after) else 0
         base = self.release
@@ -302,9 +301,9 @@ class GridCourse:
 class TimedCourse:
     """Assigns timed samples to windows; nothing is missed."""
 
-    def __init__(self, header: SamplesHeader, path: Path) -> None:
+    def __init__(self, header: SamplesHeader, source: Source) -> None:
         self.measured_ns = header.start_ns + header.warm_up_ns
-        self.path = path
+        self.source = source
         self.counts: Counter[int] = Counter()
         self.maxima: dict[int, int] = {}
 
@@ -313,10 +312,10 @@ class TimedCourse:
         if times is None:
             raise TypeError("samples without times")
         if (np.diff(times) < 0).any():
-            raise RecordError(f"{self.path} is damaged: the times of its samples go backwards")
+            raise RecordError(f"{self.source} is damaged: the times of its samples go backwards")
         windows = np.maximum((times - self.measured_ns) // SECOND_NS, -1)
         if len(windows) and int(windows[-1]) >= MAX_WINDOWS:
-            raise RecordError(f"{self.path} is damaged: its samples span {int(windows[-1])} seconds")
+            raise RecordError(f"{self.source} is damaged: its samples span {int(windows[-1])} seconds")
         numbers, starts, lengths = np.unique(windows, return_index=True, return_counts=True)
         maxima = np.maximum.reduceat(values, starts)
         for window, length, maximum in zip(numbers.tolist(), lengths.tolist(), maxima.tolist(), strict=True):

@@ -6,20 +6,25 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 import polars as pl
+from polars.io.plugins import register_io_source
 
 from rtgauge.errors import RecordError
 from rtgauge.input_file import open_regular
 from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, upper_ns
 from rtgauge.record.parquet_check import check_parquet
+from rtgauge.record.record_folder import damaged
 from rtgauge.record.window_frame import SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
     from pathlib import Path
     from typing import BinaryIO
+
+    from rtgauge.record.record_folder import RecordFile
 
 MOST_COUNT = 1 << 48
 MOST_TIME_NS = 1 << 62
@@ -47,40 +52,55 @@ def write_windows(windows: pl.DataFrame, file: Path | BinaryIO) -> None:
     windows.write_parquet(file, row_group_size=ROW_GROUP)
 
 
-def read_windows(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
-    """The table of windows in a file, columns as in docs/formats/record.md, or only those that are named. Raises RecordError."""
+def read_windows(file: BinaryIO, name: object, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """The table of windows in an open file, columns as in docs/formats/record.md, or only those that are named; `name`: as the user knows it.
+
+    The bytes that are checked are the bytes that are decoded: polars never opens a file, whose name it might read as a pattern, a URL or `~`.
+    Raises RecordError.
+    """
     try:
-        with open_regular(path) as file:
-            check_parquet(file, SCHEMA)
+        data = BytesIO(file.read())
+        check_parquet(data, SCHEMA)
         with _without_standard_error():
-            frame = pl.read_parquet(path, glob=False, columns=None if columns is None else list(columns))
+            frame = pl.read_parquet(data.getvalue(), columns=None if columns is None else list(columns))
     except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise RecordError(f"{path} cannot be read ({reason}): the record is damaged") from None
+        raise damaged(name, error) from None
     if frame.schema.get("bins") == pl.List(pl.UInt32):
         frame = frame.cast({"bins": SCHEMA["bins"]})  # written before there were signed series
     wrong = [name for name, kind in SCHEMA.items() if (columns is None or name in columns) and frame.schema.get(name) != kind]
     if wrong:
-        raise RecordError(f"{path} is not a table of windows (column {wrong[0]}): the record is damaged")
+        raise RecordError(f"{name} is not a table of windows (column {wrong[0]}): the record is damaged")
     return frame.select([name for name in SCHEMA if columns is None or name in columns])  # a file may have them in another order
 
 
 def slices_of(path: Path) -> Iterator[pl.DataFrame]:
     """The windows in a part file that this process has written, some at a time, so that they take little memory. Raises OSError."""
-    table = pl.scan_parquet(path, glob=False)
+    with open_regular(path) as file:
+        table = pl.scan_parquet(file.read())
     for first in range(0, int(table.select(pl.len()).collect().item()), ROW_GROUP):
         yield table.slice(first, ROW_GROUP).collect()
 
 
-def scan_windows(paths: Sequence[Path]) -> pl.LazyFrame:
-    """The tables of windows in the part files of a long step, one after the other, to be read when they are needed. Raises RecordError."""
-    for path in paths:
-        try:
-            with open_regular(path) as file:
-                check_parquet(file, SCHEMA)
-        except (OSError, ValueError) as error:
-            raise RecordError(f"{path} cannot be read ({getattr(error, 'strerror', None) or error}): the record is damaged") from None
-    return pl.scan_parquet(list(paths), glob=False)
+def scan_windows(parts: Sequence[RecordFile]) -> pl.LazyFrame:
+    """The tables of windows in the part files of a long step, one after the other, each read and checked when it is needed: `collect` raises RecordError."""
+
+    def frames(columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, batch: int | None) -> Iterator[pl.DataFrame]:  # noqa: ARG001 - polars' signature
+        for part in parts:
+            with opened(part) as file:
+                frame = read_windows(file, part, columns)
+            yield frame if predicate is None else frame.filter(predicate)
+
+    return register_io_source(frames, schema=SCHEMA)
+
+
+@contextmanager
+def opened(file: RecordFile) -> Generator[BinaryIO]:
+    """A file of a record, for reading. Raises RecordError."""
+    try:
+        with file.open() as content:
+            yield content
+    except OSError as error:
+        raise damaged(file, error) from None
 
 
 def _beyond(name: str) -> pl.Expr:

@@ -6,17 +6,17 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import shutil
 import stat
-import weakref
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rtgauge.errors import InputError, RecordError
-from rtgauge.record.files import below_descriptor, check_name, check_own, checksum, clean_name, clear_errors, shown, sync_folder, sync_tree, write_whole
+from rtgauge.record.files import check_name, check_own, clean_name, clear_errors, sync_folder
 from rtgauge.record.finder import PARTIAL
 from rtgauge.record.model import Run, Step
-from rtgauge.record.reader import BLOCKS, PARTS, STEP_ID, WINDOWS, Record, read_json, read_model
+from rtgauge.record.reader import BLOCKS, PART, RUN, STEP_ID, WINDOWS, Record, read_json, read_model
+from rtgauge.record.record_folder import RecordFolder, checksum
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +30,8 @@ FOLDER_MODE = 0o775
 """At most: where the umask would let anyone write, only the group may."""
 LATER = b"\n--- in a later session\n"
 MOST_EARLIER_BYTES = 1 << 20
+OWN_FOLDER_MODE = 0o700
+"""Of a step that is being measured: programs write there by name, so nobody else may put a link in their way."""
 
 
 def record_id(host: str, name: str, now: datetime) -> str:
@@ -41,24 +43,35 @@ def _bytes(model: Run | Step) -> bytes:
     return (model.model_dump_json(indent=1) + "\n").encode()
 
 
+def write_page(folder: RecordFolder, name: str, text: str) -> Path:
+    """Write an HTML page into an open record; gives its path. Raises InputError or MeasureError."""
+    with clear_errors(folder.path / name, option="-o", kind="file"):
+        folder.write(name, text.encode(errors="replace"))
+    return folder.path / name
+
+
 class RecordWriter:
     """Writes a record. `path`: its folder; `id`: its name; `run`: the content of run.json (None before `write_run`).
 
-    The folder is opened once, and everything is written below its descriptor (`_place`): who owns the folder around it can rename it,
+    The folder is opened once, and everything is written from there: who owns the folder around it can rename it,
     but not lead what is written elsewhere. `with_windows`: whether the windows of steps that have few are written; figures do without them.
     """
 
     def __init__(self, path: Path, record: str, run: Run | None = None, *, with_windows: bool = True) -> None:
-        """Raises InputError for a folder that is a link, or another user's."""
-        self.path = path
+        """Raises InputError for a folder that is a link, is not there or another user's."""
         self.id = record
         self.run = run
         self._with_windows = with_windows
+        self._step: RecordFolder | None = None
+        """The folder of the step that is measured."""
         with clear_errors(path):
-            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-            weakref.finalize(self, os.close, descriptor)
-            check_own(descriptor)
-        self._place = below_descriptor(descriptor)
+            self._folder = RecordFolder.open(path, follow=False)
+            check_own(self._folder.descriptor)
+
+    @property
+    def path(self) -> Path:
+        """The record's folder."""
+        return self._folder.path
 
     @classmethod
     def create(cls, out: Path, *, host: str, name: str, now: datetime | None = None, with_windows: bool = True) -> RecordWriter:
@@ -67,7 +80,7 @@ class RecordWriter:
         Raises InputError if `out` is a record, not a folder or not writable, MeasureError if the disk is full.
         """
         check_name(out.absolute())
-        if (out / "run.json").exists():
+        if (out / RUN).exists():
             raise InputError(f"{out} is already a record: choose another folder with --out, or continue it with --resume")
         record = record_id(host, name, now or datetime.now(UTC))
         path = out / (record + PARTIAL)
@@ -76,8 +89,8 @@ class RecordWriter:
             path.mkdir(FOLDER_MODE)
             writer = cls(path, record, with_windows=with_windows)
             for part in FOLDERS:
-                (writer._place / part).mkdir(FOLDER_MODE)
-            sync_folder(writer._place)
+                writer._folder.make_folder(part, FOLDER_MODE)
+            writer._folder.sync()
             sync_folder(out)
         return writer
 
@@ -89,127 +102,151 @@ class RecordWriter:
         that another user can change.
         """
         path = path.resolve() if path.is_symlink() else path
-        if not (path / "run.json").is_file():
+        if not (path / RUN).is_file():
             raise RecordError(f"{path} is not a record that can be resumed: it has no run.json")
-        run = read_model(path / "run.json", Run)
-        if run.state == "complete":
-            raise InputError(f"{path} is complete: there is nothing to resume")
         with clear_errors(path):
-            if not path.name.endswith(PARTIAL):
-                path = path.rename(path.with_name(path.name + PARTIAL))
-            writer = cls(path, run.id)
+            writer = cls(path, "")
+            folder = writer._folder
+            run = read_model(folder.file(RUN), Run)
+            writer.id = run.id
+            if run.state == "complete":
+                raise InputError(f"{path} is complete: there is nothing to resume")
             for name in FOLDERS:
-                (writer._place / name).mkdir(FOLDER_MODE, exist_ok=True)
+                with suppress(FileExistsError):  # of a link `_check_folders` says so
+                    folder.make_folder(name, FOLDER_MODE)
             writer._check_folders()
-            steps = writer._place / "steps"
-            for leftover in [*steps.glob(".*.tmp"), *writer._place.glob(".*.tmp")]:
-                shutil.rmtree(leftover) if leftover.is_dir() and not leftover.is_symlink() else leftover.unlink()
-            sync_folder(steps)
+            if not path.name.endswith(PARTIAL):
+                folder.path = path.rename(path.with_name(path.name + PARTIAL))
+            leftovers = [*(f"steps/{name}" for name in folder.names("steps")), *folder.names()]
+            for leftover in leftovers:
+                if leftover.endswith(".tmp") and leftover.rpartition("/")[2].startswith("."):
+                    folder.remove(leftover)
+            folder.sync("steps")
+            # Steps that were complete before run.json could list them.
+            unlisted = [name for name in folder.names("steps") if name not in run.steps and folder.has(f"steps/{name}/step.json")]
         for step in run.steps:
-            read_model(steps / step / "step.json", Step)
-        # Steps that were complete before run.json could list them.
-        unlisted = [folder.name for folder in sorted(steps.iterdir()) if folder.name not in run.steps and (folder / "step.json").is_file()]
-        run = run.model_copy(
-            update={"steps": [*run.steps, *(read_model(steps / name / "step.json", Step).id for name in unlisted)], "state": "partial", "ended": None}
-        )
-        writer.write_run(run)
+            read_model(folder.file(f"steps/{step}/step.json"), Step)
+        added = [read_model(folder.file(f"steps/{name}/step.json"), Step).id for name in unlisted]
+        writer.write_run(run.model_copy(update={"steps": [*run.steps, *added], "state": "partial", "ended": None}))
         return writer
 
     def _check_folders(self) -> None:
         """The folders of a record that is continued are folders, of one owner, and only he (or a group of his) may write in them. Raises InputError."""
-        owner = self._place.stat().st_uid
-        owners = owner == os.geteuid()
-        for folder in [self._place, *(entry for name in FOLDERS for entry in [self._place / name, *(self._place / name).iterdir()])]:
-            about = folder.stat() if folder == self._place else folder.lstat()
+        about = os.fstat(self._folder.descriptor)
+        owner, owners = about.st_uid, about.st_uid == os.geteuid()
+        found = {str(self.path): about}
+        for name in FOLDERS:
+            found[str(self.path / name)] = self._folder.about(name)
+            if stat.S_ISDIR(found[str(self.path / name)].st_mode):
+                found |= {str(self.path / name / entry): self._folder.about(f"{name}/{entry}") for entry in self._folder.names(name)}
+        for folder, about in found.items():
             if stat.S_ISREG(about.st_mode):
                 continue
             if not stat.S_ISDIR(about.st_mode) or about.st_uid != owner or (owners and about.st_mode & stat.S_IWOTH):
-                raise InputError(f"{shown(folder)} is a link, another user's, or anyone may write in it: not resumed; measure again, or make it yours alone")
+                raise InputError(f"{folder} is a link, another user's, or anyone may write in it: not resumed; measure again, or make it yours alone")
 
     def record(self) -> Record:
         """The record as written so far. Raises RecordError."""
-        return Record.open(self.path)
+        return Record.of(self._folder)
 
     def write_run(self, run: Run) -> None:
         """Write run.json atomically. Raises InputError or MeasureError."""
-        with clear_errors(self.path / "run.json", self.path):
-            write_whole(self._place / "run.json", _bytes(run))
+        with clear_errors(self.path / RUN, self.path):
+            self._folder.write(RUN, _bytes(run))
         self.run = run
+
+    def _target(self, name: str) -> str:
+        """The folder of the target `name`, which is made. Raises OSError."""
+        folder = f"targets/{clean_name(name)}"
+        self._folder.make_folder(folder, FOLDER_MODE, exist_ok=True)
+        return folder
 
     def write_system(self, name: str, facts: dict[str, Any]) -> None:
         """Write the facts of the target `name` to targets/NAME/system.json. Raises InputError or MeasureError."""
-        folder = self._place / "targets" / clean_name(name)
-        with clear_errors(folder, self.path):
-            folder.mkdir(FOLDER_MODE, exist_ok=True)
-            write_whole(folder / "system.json", (json.dumps(facts, indent=1, ensure_ascii=False) + "\n").encode())
-            sync_folder(folder.parent)
+        with clear_errors(self.path / "targets", self.path):
+            self._folder.write(f"{self._target(name)}/system.json", (json.dumps(facts, indent=1, ensure_ascii=False) + "\n").encode())
+            self._folder.sync("targets")
 
     def write_console(self, name: str, text: bytes) -> Path:
         """Write the console of the target `name`, a lab guest, to targets/NAME/console.log; gives that path.
 
         The console of an earlier session stays before it. Raises InputError or MeasureError.
         """
-        file = self._place / "targets" / clean_name(name) / "console.log"
-        with clear_errors(file.parent, self.path):
-            file.parent.mkdir(FOLDER_MODE, exist_ok=True)
-            earlier = file.read_bytes()[-MOST_EARLIER_BYTES:] if file.exists() else b""
+        with clear_errors(self.path / "targets", self.path):
+            file = self._folder.file(f"{self._target(name)}/console.log")
+            earlier = b""
+            if self._folder.has(file.name) and stat.S_ISREG(self._folder.about(file.name).st_mode):
+                with file.open() as console:
+                    console.seek(max(os.fstat(console.fileno()).st_size - MOST_EARLIER_BYTES, 0))
+                    earlier = console.read(MOST_EARLIER_BYTES)
             # The console of a guest that kept running contains the earlier text.
-            write_whole(file, text if text.startswith(earlier) else earlier + LATER + text)
-        return self.path / file.relative_to(self._place)
+            self._folder.write(file.name, text if text.startswith(earlier) else earlier + LATER + text)
+        return file.path
 
-    def _session_file(self, name: str) -> Path:
-        return self._place / "targets" / clean_name(name) / "session.json"
+    @staticmethod
+    def _session_file(name: str) -> str:
+        return f"targets/{clean_name(name)}/session.json"
 
     def write_session(self, name: str, session: dict[str, Any] | None) -> None:
         """Save what another process needs to resume the session on the target `name`; None: there is none. Raises InputError or MeasureError."""
         file = self._session_file(name)
-        with clear_errors(file, self.path):
+        with clear_errors(self.path / file, self.path):
             if session is None:
-                file.unlink(missing_ok=True)
+                self._folder.remove(file, missing_ok=True)
                 return
-            file.parent.mkdir(FOLDER_MODE, exist_ok=True)
-            write_whole(file, json.dumps(session).encode())
+            self._target(name)
+            self._folder.write(file, json.dumps(session).encode())
 
     def read_session(self, name: str) -> dict[str, Any] | None:
         """The session saved by `write_session`; None if there is none or it is damaged."""
         try:
-            session = read_json(self._session_file(name))
+            session = read_json(self._folder.file(self._session_file(name)))
         except RecordError:
             return None
         return cast("dict[str, Any]", session) if isinstance(session, dict) else None
 
     def write_page(self, name: str, text: str) -> Path:
         """Write an HTML page into the record; gives its path. Raises InputError or MeasureError."""
-        with clear_errors(self.path / name, option="-o", kind="file"):
-            write_whole(self._place / name, text.encode(errors="replace"))
-        return self.path / name
+        return write_page(self._folder, name, text)
 
-    def _temporary(self, step_id: str) -> Path:
+    def write_log(self, name: str, data: bytes) -> None:
+        """Write a file about the run as a whole. Raises InputError or MeasureError."""
+        with clear_errors(self.path / name, self.path):
+            self._folder.write(name, data)
+
+    @staticmethod
+    def _temporary(step_id: str) -> str:
         if not STEP_ID.fullmatch(step_id) or step_id.endswith(".tmp"):
             raise ValueError(f"'{step_id}' is not the name of a step")
-        return self._place / "steps" / f".{step_id}.tmp"
+        return f"steps/.{step_id}.tmp"
 
     def step_folder(self, step_id: str) -> Path:
-        """A new empty folder for the files of a step while it is measured; `commit_step` renames it.
+        """A new empty folder for the files of a step while it is measured, which only this user may change; `commit_step` renames it.
 
-        Raises InputError if the step already exists, or MeasureError.
+        The path leads into the folder itself, whatever becomes of its name. Raises InputError if the step already exists, or MeasureError.
         """
+        return self._new_step(step_id).place
+
+    def _new_step(self, step_id: str) -> RecordFolder:
         temporary = self._temporary(step_id)
-        if (self._place / "steps" / step_id).exists():
-            raise InputError(f"{self.path} already has a step {step_id}")
-        with clear_errors(temporary, self.path):
-            if temporary.exists():
-                shutil.rmtree(temporary)
-            temporary.mkdir(FOLDER_MODE)
-        return temporary
+        with clear_errors(self.path / temporary, self.path):
+            if self._folder.has(f"steps/{step_id}"):
+                raise InputError(f"{self.path} already has a step {step_id}")
+            self._folder.remove(temporary, missing_ok=True)
+            self._folder.make_folder(temporary, OWN_FOLDER_MODE)
+            self._step = self._folder.below(temporary)
+        return self._step
 
     def drop_step(self, step_id: str) -> None:
         """Remove the folder of a step that is not committed."""
-        shutil.rmtree(self._temporary(step_id), ignore_errors=True)
+        self._step = None
+        with suppress(OSError):
+            self._folder.remove(self._temporary(step_id), missing_ok=True)
 
     def remove_step(self, step_id: str) -> None:
         """Remove a step that ended early, so that it can be measured again."""
-        shutil.rmtree(self._place / "steps" / step_id, ignore_errors=True)
+        with suppress(OSError):
+            self._folder.remove(f"steps/{step_id}", missing_ok=True)
         if self.run is not None:
             self.write_run(self.run.model_copy(update={"steps": [name for name in self.run.steps if name != step_id]}))
 
@@ -222,27 +259,30 @@ class RecordWriter:
         """
         from rtgauge.record.window_columns import WindowColumns
 
-        temporary, folder = self._temporary(step.id), self._place / "steps" / step.id
-        with clear_errors(temporary, self.path):
-            temporary.mkdir(FOLDER_MODE, exist_ok=True)
+        temporary = self._temporary(step.id)
+        folder = self._step if self._step is not None and self._step.path == self.path / temporary else self._new_step(step.id)
+        with clear_errors(self.path / temporary, self.path):
             if self._with_windows or not isinstance(windows, WindowColumns):
-                self._write_windows(windows, temporary)
-            step.checksums = {file.name: checksum(file) for file in sorted(temporary.iterdir()) if file.name != "step.json"}
-            (temporary / "step.json").write_bytes(_bytes(step))
-            sync_tree(temporary)
-            temporary.rename(folder)
-            sync_folder(folder.parent)
+                self._write_windows(windows, folder)
+            step.checksums = {name: checksum(folder.file(name)) for name in folder.names() if name != "step.json"}
+            with folder.new_file("step.json") as file:
+                file.write(_bytes(step))
+            os.fchmod(folder.descriptor, stat.S_IMODE(self._folder.about("steps").st_mode) & FOLDER_MODE)
+            folder.sync_all()
+            self._folder.rename(temporary, f"steps/{step.id}")
+            self._folder.sync("steps")
+        self._step = None
         if self.run is not None:
             self.write_run(self.run.model_copy(update={"steps": [*self.run.steps, step.id]}))
         return self.path / "steps" / step.id
 
     @staticmethod
-    def _write_windows(windows: pl.DataFrame | WindowColumns, folder: Path) -> None:
+    def _write_windows(windows: pl.DataFrame | WindowColumns, folder: RecordFolder) -> None:
         from rtgauge.record.window_frame import as_frame
         from rtgauge.record.windows_file import write_windows
 
         frame = as_frame(windows)
-        with (folder / (BLOCKS if any(folder.glob(PARTS)) else WINDOWS)).open("wb") as file:
+        with folder.new_file(BLOCKS if any(map(PART.fullmatch, folder.names())) else WINDOWS) as file:
             write_windows(frame, file)
 
     def close_partial(self) -> None:
@@ -262,5 +302,5 @@ class RecordWriter:
         with clear_errors(folder, self.path):
             self.path.rename(folder)
             sync_folder(folder.parent)
-        self.path = folder
+        self._folder.path = folder
         return folder

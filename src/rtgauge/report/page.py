@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from rtgauge.escape import escaped
 from rtgauge.probe.registry import plural_of, probe_of
 from rtgauge.record.files import clear_errors, write_whole
+from rtgauge.record.reader import PAGE
+from rtgauge.record.writer import write_page as write_record_page
 from rtgauge.report import frequency_tables, method, sustained_tables, tables
 from rtgauge.report.changes import change_tables
 from rtgauge.report.conclusion import conclude, cross_check_lines, outcomes, repeat_lines
@@ -253,6 +255,13 @@ def write_page(text: str, out: Path) -> None:
         write_whole(out, text.encode(errors="replace"))
 
 
-def render(record: Record, out: Path, timing: Timing | None = None, drawn: Drawn | None = None) -> None:
-    """Write the page of `record` to `out`; it is complete or not there. Raises InputError where `out` cannot be written, RecordError for a damaged record."""
-    write_page(html(record, timing, drawn), out)
+def render(record: Record, out: Path | None = None, timing: Timing | None = None, drawn: Drawn | None = None) -> Path:
+    """Write the page of `record` to `out`, or as report.html into the record's folder as it was opened; it is complete or not there. Gives its path.
+
+    Raises InputError where it cannot be written, RecordError for a damaged record.
+    """
+    text = html(record, timing, drawn)
+    if out is None:
+        return write_record_page(record.folder, PAGE, text)
+    write_page(text, out)
+    return out

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from rtgauge.record.finder import RECORDS
 from rtgauge.record.model import Severity, VerdictWord
+from rtgauge.record.reader import PAGE
 from rtgauge.report.brief_terminal import print_brief
 from rtgauge.report.conclusion import conclude, cross_check_lines, repeat_lines
 from rtgauge.report.conditions import is_folded, ordered_steps, step_labels
@@ -148,8 +149,7 @@ def _ends(record: Record, console: Console, *, kept: bool, details: bool) -> lis
     if not details:
         lines.append(Text(f"details rtgauge show {shlex.quote(_known_as(record))} --details", style="dim"))
     lines.append(Text(f"record  {record.path}"))
-    page = record.path / "report.html"
-    return [*lines, Text(f"page    {page}")] if page.exists() else lines
+    return [*lines, Text(f"page    {record.folder.file(PAGE)}")] if record.folder.has(PAGE) else lines
 
 
 def print_summary(record: Record, console: Console, *, kept: bool = True, details: bool = False) -> None:

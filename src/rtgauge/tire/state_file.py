@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import shutil
 import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import RecordError
 from rtgauge.record.files import clear_errors, whole_file
+from rtgauge.record.record_folder import Source, open_source
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,12 +32,20 @@ class TireState:
     nodes: npt.NDArray[np.float64]
 
 
-def read_state(path: Path) -> TireState:
+def read_state(source: Source) -> TireState:
     """A state file. Raises RecordError for a foreign, damaged or truncated one."""
+    return _parsed(_content(source), source)
+
+
+def _content(source: Source) -> bytes:
     try:
-        data = path.read_bytes()
+        with open_source(source) as file:
+            return file.read()
     except OSError as error:
-        raise RecordError(f"{path} cannot be read: {error.strerror}") from None
+        raise RecordError(f"{source} cannot be read: {error.strerror}") from None
+
+
+def _parsed(data: bytes, path: Source) -> TireState:
     if not data.startswith(MAGIC[:7]):
         raise RecordError(f"{path} is not the state of a tire")
     if len(data) < HEADER.size:
@@ -53,9 +61,10 @@ def read_state(path: Path) -> TireState:
     return TireState(steps, values.reshape(nodes, len(COLUMNS)))
 
 
-def export_state(source: Path, out: Path) -> None:
+def export_state(source: Source, out: Path) -> None:
     """Write a state file as .csv (node, x, y, vx, vy; every digit), .npy (a row a node) or else as it is. Raises what clear_errors does."""
-    state = read_state(source)
+    data = _content(source)
+    state = _parsed(data, source)
     with clear_errors(out, out.parent), whole_file(out) as file:
         if out.suffix == ".csv":
             rows = (f"{node},{','.join(map(repr, row))}" for node, row in enumerate(state.nodes.tolist()))
@@ -65,5 +74,4 @@ def export_state(source: Path, out: Path) -> None:
 
             np.save(file, state.nodes)
         else:
-            with source.open("rb") as states:
-                shutil.copyfileobj(states, file)
+            file.write(data)

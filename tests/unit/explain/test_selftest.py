@@ -25,8 +25,8 @@ from rtgauge.explain.trace.formats import Symbols
 from rtgauge.load import registry
 from rtgauge.load.load import LoadContext
 from rtgauge.load.stall import BY_MODULE, KINDS, MODULE, SHELL
-from rtgauge.record.files import checksum
 from rtgauge.record.reader import Record
+from rtgauge.record.record_folder import checksum
 from rtgauge.report.page import html
 from tests.support.explained import add_moments, moment_document, real_formats
 from tests.support.published import check_published

@@ -16,9 +16,9 @@ from polars.testing import assert_frame_equal
 
 from rtgauge.errors import RecordError
 from rtgauge.input_file import MOST_DEPTH, parse_json, parse_toml, read_regular
-from rtgauge.record.files import checksum
 from rtgauge.record.histogram import signed_bin_of
 from rtgauge.record.reader import Record
+from rtgauge.record.record_folder import checksum
 from rtgauge.record.window_frame import SCHEMA
 from rtgauge.record.windows_file import check_windows
 from rtgauge.record.writer import RecordWriter

@@ -39,7 +39,7 @@ def test_a_finished_record_reads_back(tmp_path):
     assert (record.run.state, record.run.steps, record.steps) == ("complete", [one.id], [one])
     assert record.run.ended is not None
     assert_frame_equal(record.windows(one), windows)
-    assert (record.folder(one) / "stream.ndjson").exists()
+    assert record.has(one, "stream.ndjson")
     assert list(record.systems.values()) == [{"kernel": "6.1"}]
     assert not [p for p in place.rglob("*") if p.name.endswith((".tmp", ".partial"))]
 
@@ -74,7 +74,8 @@ def test_resume_keeps_finished_steps_bit_for_bit_and_removes_halves(tmp_path):
     before = {p.name: p.read_bytes() for p in place.iterdir()}
     again = RecordWriter.open_partial(writer.path)
     assert again.run.steps == [one.id]
-    assert not half.exists()
+    assert not list(half.iterdir())
+    assert [p.name for p in place.parent.iterdir()] == [place.name]
     assert {p.name: p.read_bytes() for p in place.iterdir()} == before
     two, windows = step([3], name="02-wakeup-cpu")
     again.commit_step(two, windows)
@@ -139,7 +140,7 @@ def test_full_disk_leaves_the_finished_steps(tmp_path, monkeypatch, call):
     writer.commit_step(one, windows)
     two, windows = step([1], name="02-wakeup-cpu")
 
-    def full(*_):
+    def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:

@@ -7,15 +7,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rtgauge.record.blocks import in_blocks
 from rtgauge.record.histogram import OVERFLOW_BIN, OVERFLOW_NS, bin_of
 from rtgauge.record.reader import Record
 from rtgauge.report.conditions import bound_ns, conditions, ordered_steps, step_labels
 from rtgauge.report.figure_data import ALL, Counts, by_cpu, course, exceedance, outline
-from tests.support.records import WINDOW_SCHEMA, Shape, write_record
+from tests.support.records import Shape, write_record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -159,6 +161,6 @@ def test_steps_of_different_clocks_are_laid_one_after_another(record: Record):
 
 def test_a_record_of_one_window_a_series_has_no_course(record: Record):
     for step in record.steps:
-        whole = record.windows(step).group_by("series").first().select(list(WINDOW_SCHEMA))
-        whole.write_parquet(record.folder(step) / "windows.parquet")
+        whole = in_blocks([record.windows(step).filter(pl.col("phase") == "measure")], 10**6)
+        whole.write_parquet(record.path / "steps" / step.id / "windows.parquet")
     assert course(record) is None

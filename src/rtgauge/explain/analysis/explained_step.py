@@ -13,14 +13,13 @@ from rtgauge.explain.analysis.culprits import RankedCulprit, ranked_culprits
 from rtgauge.explain.analysis.joint_stall import with_joint_stalls
 from rtgauge.explain.trace.formats import Symbols, TraceFormats
 from rtgauge.explain.trace.moment import read_moment
-from rtgauge.record.moments import MomentFile
 from rtgauge.system.starvation import limits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from rtgauge.record.model import Step
+    from rtgauge.record.moments import MomentFile
     from rtgauge.record.reader import Record
 
 WATCH = "watch"
@@ -56,7 +55,7 @@ def explained_steps(record: Record, steps: Sequence[Step] | None = None) -> list
     for step in record.steps if steps is None else steps:
         file = record.moments(step)
         if file is not None:
-            known, symbols = _explanations(file.path, file.path.stat().st_mtime_ns)
+            known, symbols = _explanations(file)
             facts = record.system(step.key.targets.get("self", "local"))
             told = [_told(explanation, step.key.probe, facts) for explanation in known]
             blocked = [explanation for explanation in told if explanation.moment.is_blocked]
@@ -79,9 +78,8 @@ def _told_culprit(culprit: Culprit, explanation: Explanation, probe: str, facts:
 
 
 @lru_cache(maxsize=16)
-def _explanations(path: Path, changed_ns: int) -> tuple[tuple[Explanation, ...], Symbols]:  # noqa: ARG001 - a part of the cache's key
+def _explanations(file: MomentFile) -> tuple[tuple[Explanation, ...], Symbols]:
     """The page and the terminal show the same steps several times."""
-    file = MomentFile.open(path)
     formats = TraceFormats.read(file.formats)
     explanations: list[Explanation] = []
     symbols = formats.symbols

@@ -8,12 +8,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from rtgauge.errors import RecordError
 from rtgauge.explain.analysis.attribution import Culprit, Explanation, Kind
 from rtgauge.explain.analysis.culprits import general
 from rtgauge.explain.analysis.explained_step import explained_steps
 from rtgauge.explain.trace.contexts import CALLED_BY
-from rtgauge.input_file import MIB, read_regular
+from rtgauge.input_file import MIB
+from rtgauge.record.record_folder import damaged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -154,15 +154,15 @@ def self_test(record: Record) -> SelfTest | None:
     """The judgement over all steps with stalls; None where the record has none. Raises RecordError."""
     judged: dict[str, list[JudgedStall]] = {}
     others = 0
-    outside = record.path / OUTSIDE_LOG
-    steps = record.steps if outside.exists() else [step for step in record.steps if stall_kind(step) is not None]
+    outside = record.folder.file(OUTSIDE_LOG)
+    steps = record.steps if record.folder.has(OUTSIDE_LOG) else [step for step in record.steps if stall_kind(step) is not None]
     for explained in explained_steps(record, steps):
         kind = stall_kind(explained.step) or OUTSIDE
-        path = outside if kind == OUTSIDE else record.file(explained.step, LOG)
+        file = outside if kind == OUTSIDE else record.file(explained.step, LOG)
         try:
-            text = read_regular(path, MOST_LOG).decode(errors="replace")
+            text = file.read(MOST_LOG).decode(errors="replace")
         except OSError as error:
-            raise RecordError(f"{path} cannot be read ({error.strerror}): the record is damaged") from None
+            raise damaged(file, error) from None
         begin, end = _measured(record, explained.step)
         above = int(explained.step.key.parameters.get("explain_above_ns") or 1)
         # the first release within a stall comes at most an interval after its start

@@ -54,7 +54,7 @@ def write_figures(
     written: list[Path] = []
     with clear_errors(folder, option="--figures"):
         folder.mkdir(parents=True, exist_ok=True)
-        with open_folder(folder) as opened:
+        with open_folder(folder, follow=False) as opened:
             for figure in figures:
                 for form, data in convert(whole(figure, subtitle), formats, theme, cpus).items():
                     file = folder / f"{figure.name}.{form}"

@@ -67,7 +67,7 @@ def drop_of(record: Record) -> Drop | None:
     families: dict[str, dict[int, Step]] = {}
     for step in record.steps:
         steps = step.key.parameters.get("steps")
-        if is_tire(step) and isinstance(steps, int) and step.key.parameters.get("state") and (record.folder(step) / STATE_FILE).is_file():
+        if is_tire(step) and isinstance(steps, int) and step.key.parameters.get("state") and record.has(step, STATE_FILE):
             families.setdefault(_family(step), {})[steps] = step
     most = max(families.values(), key=len, default=dict[int, Step]())
     states: list[tuple[Step, TireState]] = [(step, read_state(record.file(step, STATE_FILE))) for _, step in sorted(most.items())]
