@@ -16,11 +16,17 @@
 static struct watch_activation activation;
 static bool preempted;
 
-static bool waking(struct watch_track *track, int64_t time_ns)
+static bool waking_from(struct watch_track *track, int64_t time_ns, int cpu, pid_t current)
 {
-	const struct sched_event event = {.time_ns = time_ns, .kind = SCHED_WAKING, .to = TID};
+	const struct sched_event event = {
+		.time_ns = time_ns, .kind = SCHED_WAKING, .to = TID, .cpu = cpu, .current = current};
 
 	return watch_track_event(track, &event, &activation, &preempted);
+}
+
+static bool waking(struct watch_track *track, int64_t time_ns)
+{
+	return waking_from(track, time_ns, 0, 1);
 }
 
 static bool runs(struct watch_track *track, int64_t time_ns, int cpu)
@@ -83,7 +89,8 @@ static void a_wake_up_before_it_sleeps_begins_nothing(void **state)
 	(void)state;
 	waking(&track, 100);
 	runs(&track, 110, 0);
-	assert_false(waking(&track, 120));
+	assert_false(waking_from(&track, 120, 0, TID));
+	assert_int_equal(track.unended, 0);
 	assert_false(leaves(&track, 130, true));
 	assert_false(waking(&track, 135));
 	assert_false(runs(&track, 140, 0));
@@ -92,18 +99,78 @@ static void a_wake_up_before_it_sleeps_begins_nothing(void **state)
 	assert_int_equal(activation.execution_ns, 30);
 }
 
-static void a_switch_that_is_not_told_is_counted(void **state)
+static void what_needs_no_switch_is_told_without_it(void **state)
 {
 	struct watch_track track = {.tid = TID};
 
 	(void)state;
 	waking(&track, 100);
-	assert_false(leaves(&track, 150, false));
-	assert_int_equal(track.untold, 1);
+	assert_true(leaves(&track, 150, false));
+	assert_true(activation.done);
+	assert_false(activation.begun);
+	assert_false(activation.executed);
+	assert_int_equal(activation.end_ns - activation.release_ns, 50);
+	assert_int_equal(activation.latency_bound_ns, 50);
 	waking(&track, 200);
 	assert_true(runs(&track, 210, 0));
+	assert_int_equal(activation.period_ns, 100);
+	assert_true(activation.begun);
 	assert_true(leaves(&track, 220, false));
-	assert_int_equal(track.untold, 1);
+	assert_true(activation.executed);
+	assert_int_equal(track.unended, 0);
+}
+
+static void a_system_call_bounds_the_latency(void **state)
+{
+	struct watch_track track = {.tid = TID};
+	const struct sched_event call = {
+		.time_ns = 112, .kind = SCHED_SYSCALL, .current = TID, .to = TID, .cpu = 1};
+
+	(void)state;
+	waking(&track, 100);
+	watch_track_runs(&track, &call);
+	assert_true(leaves(&track, 400, false));
+	assert_int_equal(activation.latency_bound_ns, 12);
+	assert_false(activation.begun);
+	assert_false(activation.executed);
+}
+
+static void an_unseen_return_after_a_preemption_leaves_the_response(void **state)
+{
+	struct watch_track track = {.tid = TID};
+
+	(void)state;
+	waking(&track, 100);
+	assert_true(runs(&track, 110, 0));
+	assert_false(leaves(&track, 120, true));
+	assert_false(leaves(&track, 180, true)); /* it was not seen to run again */
+	assert_true(preempted);
+	assert_false(runs(&track, 190, 0));
+	assert_true(leaves(&track, 200, false));
+	assert_int_equal(activation.end_ns - activation.release_ns, 100);
+	assert_true(activation.begun);
+	assert_false(activation.executed);
+}
+
+static void a_thread_that_slept_unseen_begins_anew(void **state)
+{
+	struct watch_track track = {.tid = TID};
+
+	(void)state;
+	waking(&track, 100);
+	assert_true(runs(&track, 110, 0));
+	assert_false(waking(&track, 1100)); /* on its own CPU, which is in another task */
+	assert_int_equal(track.unended, 1);
+	assert_true(runs(&track, 1105, 0));
+	assert_int_equal(activation.release_ns, 1100);
+	assert_int_equal(activation.period_ns, 1000);
+	assert_false(waking_from(&track, 2100, 1, 3)); /* another CPU's: it may run on */
+	assert_int_equal(track.unended, 1);
+	assert_true(runs(&track, 2106, 0)); /* it did not */
+	assert_int_equal(track.unended, 2);
+	assert_int_equal(activation.release_ns, 2100);
+	assert_true(leaves(&track, 2110, false));
+	assert_int_equal(activation.end_ns - activation.release_ns, 10);
 }
 
 static void after_lost_events_it_begins_anew(void **state)
@@ -167,7 +234,10 @@ int main(void)
 		cmocka_unit_test(an_activation_is_from_the_wake_up_to_the_sleep),
 		cmocka_unit_test(what_began_before_is_not_told),
 		cmocka_unit_test(a_wake_up_before_it_sleeps_begins_nothing),
-		cmocka_unit_test(a_switch_that_is_not_told_is_counted),
+		cmocka_unit_test(what_needs_no_switch_is_told_without_it),
+		cmocka_unit_test(a_system_call_bounds_the_latency),
+		cmocka_unit_test(an_unseen_return_after_a_preemption_leaves_the_response),
+		cmocka_unit_test(a_thread_that_slept_unseen_begins_anew),
 		cmocka_unit_test(only_a_futex_that_is_a_lock_is_one),
 		cmocka_unit_test(after_lost_events_it_begins_anew),
 		cmocka_unit_test(a_thread_is_read_whatever_its_name),

@@ -155,6 +155,20 @@ def test_a_doubt_is_named_and_leaves_at_best_marginal():
     assert verdict(HARD, [50_000] * ENOUGH, marks=[mark("stopped", Severity.NOTE)]).word == VerdictWord.HOLDS
 
 
+def test_a_series_without_more_than_one_percent_of_its_activations_holds_nothing():
+    untold = [
+        mark("activations-untold", Severity.DOUBTFUL, "of 200 of 10,000 activations the kernel did not trace when they began to run").model_copy(
+            update={"series": 0}
+        )
+    ]
+    result = verdict(HARD, [50_000] * ENOUGH, marks=untold)
+    assert result.word == VerdictWord.CANNOT_TELL
+    assert "of 200 of 10,000 activations" in result.reason
+    assert verdict(HARD, [900_000] * ENOUGH, marks=untold).word == VerdictWord.FAILS
+    other = [mark("activations-untold", Severity.DOUBTFUL, "of another series").model_copy(update={"series": 7})]
+    assert verdict(HARD, [50_000] * ENOUGH, marks=other).word == VerdictWord.MARGINAL
+
+
 def test_an_emulated_machine_cannot_tell():
     result = verdict(HARD, [50_000] * ENOUGH, facts={"machine": {"virtual": True, "emulated": True}})
     assert result.word == VerdictWord.CANNOT_TELL

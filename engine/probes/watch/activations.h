@@ -10,11 +10,16 @@
 
 #include "probes/watch/sched_events.h"
 
-/* One activation that is over, or, with done false, has begun to run. */
+/*
+ * One activation that is over, or, with done false, has begun to run. Kernels that do not trace every switch
+ * may leave out when it began to run (begun false: start_ns is not known, and latency_bound_ns is when it ran
+ * at the latest) or when it was preempted (executed false: execution_ns is not known).
+ */
 struct watch_activation {
-	bool done;
+	bool done, begun, executed;
 	int cpu;						       /* on which it began to run */
 	int64_t release_ns, start_ns, end_ns, execution_ns, period_ns; /* period 0: there was none before */
+	int64_t latency_bound_ns;
 };
 
 enum watch_state { WATCH_UNKNOWN, WATCH_ASLEEP, WATCH_WOKEN, WATCH_READY, WATCH_RUNNING };
@@ -23,16 +28,21 @@ struct watch_track {
 	pid_t tid;
 
 	enum watch_state state;
+	int cpu; /* on which it ran last */
 	int64_t run_since_ns, last_release_ns;
-	bool known;	/* the release of the activation that goes on */
-	int64_t untold; /* activations of which the kernel did not tell when they began to run */
+	int64_t woken_ns; /* by another CPU while it ran, as far as the kernel traced it; 0: it was not */
+	bool known;	  /* the release of the activation that goes on */
+	int64_t unended;  /* activations of which the kernel did not trace when they ended */
 	struct watch_activation now;
 };
 
-/* Takes an event of the thread. true: *activation began to run, or is over. *preempted: another thread took
- * its CPU. */
+/* Takes a wake-up or a switch of the thread. true: *activation began to run, or is over. *preempted: another
+ * thread took its CPU. */
 bool watch_track_event(struct watch_track *track, const struct sched_event *event,
 		       struct watch_activation *activation, bool *preempted);
+
+/* Takes an event that shows that the thread runs, such as its system call. */
+void watch_track_runs(struct watch_track *track, const struct sched_event *event);
 
 /* Events were lost: what goes on is not told. */
 void watch_track_lost(struct watch_track *track);

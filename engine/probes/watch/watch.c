@@ -28,6 +28,7 @@
 #define DRAIN_NS (NS_PER_S / 20)
 #define OTHERS_MAX 12 /* who is told by name, of those that preempt a thread or wake it */
 #define SLEEPS_MAX 8
+#define UNTOLD_PART 100
 #define SCAN_NS NS_PER_S /* between two looks for threads that began */
 
 enum metric { LATENCY, RESPONSE, EXECUTION, PERIOD, METRICS };
@@ -79,6 +80,8 @@ struct follower {
 	int64_t asleep_since_ns;	     /* 0: not known */
 	int64_t inversion_max_ns;
 	int64_t activations, preemptions;
+	int64_t untold[METRICS]; /* activations without this one, since the kernel did not trace a switch */
+	int64_t latency_bound_max_ns;
 	int cpu; /* on which the activation that is fed began */
 	struct series series[METRICS];
 };
@@ -244,30 +247,49 @@ static void count_waker(struct follower *f, const struct sched_event *event)
 	}
 }
 
+static bool is_measured(int64_t time_ns)
+{
+	return time_ns >= measured_from_ns && time_ns < end_ns;
+}
+
+static void feed_period(struct follower *f, const struct watch_activation *a)
+{
+	if (a->period_ns)
+		series_feed_timed(&f->series[PERIOD], a->release_ns, a->period_ns, out);
+}
+
 static void feed(struct follower *f, const struct watch_activation *a)
 {
 	f->cpu = a->cpu;
 	if (!a->done) {
 		series_feed_timed(&f->series[LATENCY], a->release_ns, a->start_ns - a->release_ns, out);
-		if (a->period_ns)
-			series_feed_timed(&f->series[PERIOD], a->release_ns, a->period_ns, out);
+		feed_period(f, a);
 		return;
 	}
+	if (!a->begun)
+		feed_period(f, a);
 	series_feed_timed(&f->series[RESPONSE], a->release_ns, a->end_ns - a->release_ns, out);
-	series_feed_timed(&f->series[EXECUTION], a->release_ns, a->execution_ns, out);
-	if (a->release_ns >= measured_from_ns && a->release_ns < end_ns)
-		f->activations++;
+	if (a->executed)
+		series_feed_timed(&f->series[EXECUTION], a->release_ns, a->execution_ns, out);
+	if (!is_measured(a->release_ns))
+		return;
+	f->activations++;
+	f->untold[LATENCY] += !a->begun;
+	f->untold[EXECUTION] += !a->executed;
+	if (!a->begun && a->latency_bound_ns > f->latency_bound_max_ns)
+		f->latency_bound_max_ns = a->latency_bound_ns;
 }
 
 static void take_event(const struct sched_event *event)
 {
 	struct watch_activation activation;
-	bool preempted, measured = event->time_ns >= measured_from_ns && event->time_ns < end_ns;
+	bool preempted, measured = is_measured(event->time_ns);
 
 	if (event->time_ns < start_ns)
 		return;
 	for (int i = 0; i < count; i++) {
 		struct follower *f = followers[i];
+		int64_t unended = f->track.unended;
 		bool its = event->to == f->track.tid ||
 			   (event->kind == SCHED_SWITCH && event->from == f->track.tid);
 
@@ -275,12 +297,15 @@ static void take_event(const struct sched_event *event)
 			continue;
 		if (event->kind == SCHED_SYSCALL) {
 			f->call = event->call;
+			watch_track_runs(&f->track, event);
 			continue;
 		}
 		if (event->kind == SCHED_WAKING && measured && f->track.state == WATCH_ASLEEP)
 			count_waker(f, event);
 		if (watch_track_event(&f->track, event, &activation, &preempted))
 			feed(f, &activation);
+		if (measured)
+			f->untold[RESPONSE] += f->track.unended - unended;
 		f->asleep_since_ns = f->track.state != WATCH_ASLEEP ? 0
 				     : event->from == f->track.tid  ? event->time_ns
 								    : f->asleep_since_ns;
@@ -435,15 +460,32 @@ static void write_others(const struct follower *f, const char *name, const struc
 	}
 }
 
+/* Above one in UNTOLD_PART no figure of the quantity can be a promise: the verdicts know the name. */
+static void tell_untold_of(const struct follower *f, enum metric metric, struct json *j)
+{
+	static const char *const missing[METRICS] = {
+		[LATENCY] = "began to run", [RESPONSE] = "ended", [EXECUTION] = "had the CPU"};
+	int64_t untold = f->untold[metric], of = f->activations + f->untold[RESPONSE];
+	bool many = untold * UNTOLD_PART > of;
+	char bound[64] = "";
+
+	if (!untold)
+		return;
+	if (metric == LATENCY)
+		snprintf(bound, sizeof(bound), "; it was at most %lld us",
+			 (long long)f->latency_bound_max_ns / 1000 + 1);
+	stream_mark(
+		j, many ? "activations-untold" : "switches-missing", SEVERITY_DOUBTFUL,
+		(int)f->series[metric].id,
+		"of %lld of %lld activations of %s the kernel did not trace when they %s: their %s is in no figure%s",
+		(long long)untold, (long long)of, f->label, missing[metric], metrics[metric], bound);
+}
+
 static void tell_untold(struct json *j)
 {
 	for (int i = 0; i < count; i++) {
-		if (followers[i]->track.untold)
-			stream_mark(
-				j, "switches-missing", SEVERITY_DOUBTFUL,
-				(int)followers[i]->series[LATENCY].id,
-				"of %lld activations of %s the kernel did not tell when they began to run: they are in no figure",
-				(long long)followers[i]->track.untold, followers[i]->label);
+		for (int m = 0; m < PERIOD; m++)
+			tell_untold_of(followers[i], m, j);
 	}
 }
 
@@ -464,7 +506,11 @@ static void conclude(struct json *j)
 		json_str(j, "policy", policy >= 0 && policy < 8 ? policies[policy] : "unknown");
 		json_int(j, "priority", f->thread.priority);
 		json_int(j, "activations", f->activations);
-		json_int(j, "untold", f->track.untold);
+		json_int(j, "untold", f->untold[LATENCY]);
+		json_int(j, "untold_response", f->untold[RESPONSE]);
+		json_int(j, "untold_execution", f->untold[EXECUTION]);
+		if (f->untold[LATENCY])
+			json_int(j, "untold_latency_max_ns", f->latency_bound_max_ns);
 		json_int(j, "preemptions", f->preemptions);
 		json_int(j, "voluntary_switches", f->after.voluntary_switches - f->before.voluntary_switches);
 		json_int(j, "involuntary_switches",

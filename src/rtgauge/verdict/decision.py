@@ -32,6 +32,8 @@ LEAST_FOR_EVERY = 10_000
 SAME_PERIOD = Fraction(1, 100)
 """An interval this close to the required period needs no remark: 997 us for 1 ms."""
 LATENCY = "latency"
+UNTOLD = "activations-untold"
+"""The mark of a series in which more than 1 % of the activations are missing: it holds nothing."""
 _BY_LATENESS = {
     VerdictWord.HOLDS: "stays within",
     VerdictWord.MARGINAL: "only just stays within",
@@ -249,7 +251,8 @@ def judge_metric(
 
     `facts`: the target's system.json; `done`: what the step's run measured, so that the advice goes beyond it.
     A step with an invalid mark, of an emulated machine, or without such a series: cannot tell. A doubtful mark
-    leaves at best marginal, and is named. Hardness 100 %: fails on any violation; holds by the sample it has, whose size is
+    leaves at best marginal, and is named; `activations-untold` of such a series: cannot tell, unless it fails.
+    Hardness 100 %: fails on any violation; holds by the sample it has, whose size is
     said, if that is at least LEAST_FOR_EVERY. A share: holds where the exact upper bound (Clopper and Pearson, one-sided, at the
     requirement's confidence) on the share of violations is within the allowed one, fails where the lower bound is above it, and
     cannot tell in between. Either is marginal where it would not hold for `margin` of the bound.
@@ -299,6 +302,11 @@ def judge_metric(
         named = ", ".join(dict.fromkeys(mark.name for mark in doubts))
         word = VerdictWord.MARGINAL if verdict.word == VerdictWord.HOLDS else verdict.word
         following = next_for_doubt(doubts[0]) if verdict.word == VerdictWord.HOLDS else verdict.next
+        judged = {summary.series for summary in series}
+        untold = next((mark for mark in doubts if mark.name == UNTOLD and mark.series in judged), None)
+        if untold is not None and word == VerdictWord.MARGINAL:
+            reason = f"{verdict.reason}; but {untold.detail}"
+            return verdict.model_copy(update={"word": VerdictWord.CANNOT_TELL, "reason": reason, "next": next_for_doubt(untold)})
         return verdict.model_copy(update={"word": word, "reason": f"{verdict.reason}; in doubt: {named} ({doubts[0].detail})", "next": following})
     return verdict
 

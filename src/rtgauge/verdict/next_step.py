@@ -40,6 +40,7 @@ DOUBTFUL = {
     "swapping": "free memory or: swapoff -a, then measure again",
     "steal": "give the virtual machine CPUs of its own (pin its virtual CPUs), or measure on the bare machine",
     "dma-latency-failed": "run as root, so that /dev/cpu_dma_latency can be held, and measure again",
+    "activations-untold": "keep the program's CPU from being idle (a nice 19 task that computes), or use another kernel: this one does not trace every switch",
     "not-locked": "raise the memory lock limit (ulimit -l unlimited) and measure again",
 }
 
