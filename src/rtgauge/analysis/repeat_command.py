@@ -47,4 +47,4 @@ def repeat_command(pairs: Sequence[tuple[Side, Side]]) -> str | None:
         return shlex.join([*words, "--repeats", str(REPEATS)]) if words[1] == "run" else None
     distinct = list(dict.fromkeys(shlex.join(words) for words in commands))
     again = " and ".join(distinct) if len(distinct) <= MOST_COMMANDS else "each command"
-    return f"{again} {REPEATS} times, by turns; then rtgauge compare --label NAME=RECORD ..., with one NAME for all records of a side"
+    return f"on each, {REPEATS} times by turns: {again}; then, with one NAME for all records of a side: rtgauge compare --label NAME=RECORD ..."

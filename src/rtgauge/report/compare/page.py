@@ -42,7 +42,7 @@ def html(chapters: Sequence[Chapter], records: Sequence[Record], verdicts: Mappi
     import rtgauge
 
     baselines = list(dict.fromkeys(name for chapter in chapters for name in chapter.baselines))
-    record = next((name for name in baselines if all(other == name or other.startswith(f"{name}, ") for other in baselines)), None)
+    first_words = {name.partition(", ")[0] for name in baselines}
     drawn = {figure.name: figure for chapter in chapters for figure in chapter.figures}
     return (
         templates()
@@ -51,7 +51,7 @@ def html(chapters: Sequence[Chapter], records: Sequence[Record], verdicts: Mappi
             version=rtgauge.__version__,
             chapters=chapters,
             verdicts=verdicts or {},
-            baselines=baselines if record is None else [record],
+            baselines=list(first_words) if len(baselines) > 1 and len(first_words) == 1 else baselines,
             records=list(dict.fromkeys(str(record.path) for record in records)),
             system_lines=list(dict.fromkeys(line for record in records for line in system_lines(record))),
             notices=list(dict.fromkeys(chapter.notice for chapter in chapters if chapter.notice is not None)),
