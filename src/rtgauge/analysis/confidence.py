@@ -1,26 +1,34 @@
 # SPDX-License-Identifier: MIT
 """What a number of activations supports: exact bounds on the probability that one is too late.
 
-Activations are taken as independent. Latencies come in bursts, so a real measurement supports less than these figures: they are the best
-that so many activations allow.
+Counts may be divided by a design effect (Kish, Survey Sampling, 1965): how many activations that depend on each other are worth one that does not. Without
+it activations are taken as independent, and the figures are the best that so many activations allow.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rtgauge.analysis.quantile_interval import LEAST_WINDOWS, error_of_sum
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 DEFAULT_CONFIDENCE = 0.95
 
 
-def _check(violations: int, count: int, confidence: float) -> None:
+def _check(violations: float, count: float, confidence: float) -> None:
     if not 0 <= violations <= count:
         raise ValueError(f"{violations} violations among {count} activations")
     if not 0 < confidence < 1:
         raise ValueError(f"a confidence of {confidence} is not between 0 and 1")
 
 
-def upper_bound(violations: int, count: int, confidence: float = DEFAULT_CONFIDENCE) -> float:
+def upper_bound(violations: float, count: float, confidence: float = DEFAULT_CONFIDENCE) -> float:
     """The largest violation probability that `violations` among `count` do not rule out at `confidence` (one-sided).
 
     Exact: Clopper and Pearson, The use of confidence or fiducial limits illustrated in the case of the binomial,
@@ -37,7 +45,7 @@ def upper_bound(violations: int, count: int, confidence: float = DEFAULT_CONFIDE
     return float(betaincinv(violations + 1, count - violations, confidence))
 
 
-def lower_bound(violations: int, count: int, confidence: float = DEFAULT_CONFIDENCE) -> float:
+def lower_bound(violations: float, count: float, confidence: float = DEFAULT_CONFIDENCE) -> float:
     """The smallest violation probability that `violations` among `count` do not rule out at `confidence` (one-sided, Clopper and Pearson)."""
     _check(violations, count, confidence)
     if violations == 0:
@@ -55,11 +63,13 @@ def range_coverage(results: int) -> float:
     return max(0.0, 1 - 2.0 ** (1 - results))
 
 
-def activations_needed(allowed: float, confidence: float = DEFAULT_CONFIDENCE, *, violations: int = 0, count: int = 0) -> int | None:
+def activations_needed(
+    allowed: float, confidence: float = DEFAULT_CONFIDENCE, *, violations: int = 0, count: int = 0, design_effect: float = 1.0
+) -> int | None:
     """How many activations in all support a violation probability of at most `allowed` at `confidence`, to a thousandth of their number.
 
-    Supposes that violations go on at the rate seen (`violations` among `count`, none of none by default). None where that rate is itself
-    too high, so that no number is enough. Raises ValueError where `allowed` is not between 0 and 1.
+    Supposes that violations go on at the rate seen (`violations` among `count`, none of none by default) and with the same `design_effect`. None if that
+    rate is itself too high, so that no number is enough. Raises ValueError if `allowed` is not between 0 and 1.
     """
     _check(violations, count, confidence)
     if not 0 < allowed < 1:
@@ -71,7 +81,7 @@ def activations_needed(allowed: float, confidence: float = DEFAULT_CONFIDENCE, *
         return None
 
     def supports(total: int) -> bool:
-        return upper_bound(min(total, math.ceil(rate * total)), total, confidence) <= allowed
+        return upper_bound(min(total, math.ceil(rate * total)) / design_effect, total / design_effect, confidence) <= allowed
 
     high = max(count, 1)
     while not supports(high):
@@ -81,3 +91,21 @@ def activations_needed(allowed: float, confidence: float = DEFAULT_CONFIDENCE, *
     totals = range(high // 2, high, max(1, high // 2000))
     at = bisect_left(totals, True, key=supports)
     return totals[at] if at < len(totals) else high
+
+
+def design_effect(violations: npt.ArrayLike, counts: npt.ArrayLike, confidence: float = DEFAULT_CONFIDENCE) -> float:
+    """By how much violations that come in bursts widen a one-sided bound: what counts are divided by, 1 at least.
+
+    `violations` among `counts` in each window of one run, in their order. The variance of their sum, over that of independent ones, and Student's t for
+    the estimate of it (Korn and Graubard, Confidence intervals for proportions with small expected number of positive counts, 1998). 1 for
+    fewer than LEAST_WINDOWS windows or without any violation, as neither says anything of bursts.
+    """
+    from scipy.special import ndtri, stdtrit
+
+    late, every = np.asarray(violations, dtype=np.float64), np.asarray(counts, dtype=np.float64)
+    share = float(late.sum() / every.sum()) if every.sum() else 0.0
+    if len(late) < LEAST_WINDOWS or not 0 < share < 1:
+        return 1.0
+    error, freedom = error_of_sum(late - share * every)
+    widened = float(stdtrit(freedom, confidence) / ndtri(confidence)) if confidence > 0.5 else 1.0
+    return max(1.0, error**2 / (float(every.sum()) * share * (1 - share)) * widened**2)

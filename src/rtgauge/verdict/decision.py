@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.analysis.comparison_scope import SEGMENT
-from rtgauge.analysis.confidence import activations_needed, lower_bound, upper_bound
+from rtgauge.analysis.confidence import activations_needed, design_effect, lower_bound, upper_bound
 from rtgauge.record.model import COKERNELS, Severity, Step, Verdict, VerdictWord
 from rtgauge.system.fact_summary import brief
 from rtgauge.units import format_count, format_duration, format_share, format_time, plural
@@ -60,10 +61,19 @@ class _Case:
     cpu: int | None
     """Where the maximum was measured."""
 
-    @property
+    def design_effect(self, violations: Violations) -> float:
+        """How many activations are worth an independent one, as the violations come in bursts."""
+        return 1.0 if violations.by_window is None else design_effect(*violations.by_window, float(self.requirement.confidence))
+
+    def at_most(self, violations: Violations) -> float:
+        """The share of such violations that this measurement does not rule out."""
+        effect = self.design_effect(violations)
+        return upper_bound(violations.possible / effect, violations.activations / effect, float(self.requirement.confidence))
+
+    @cached_property
     def supported(self) -> float:
         """The share of violations that this measurement does not rule out."""
-        return upper_bound(self.violations.possible, self.violations.activations, float(self.requirement.confidence))
+        return self.at_most(self.violations)
 
     def duration_ns(self, activations: int) -> int | None:
         """How long that many activations take, on all the CPUs together."""
@@ -132,7 +142,8 @@ def _evidence(case: _Case) -> dict[str, Any]:
         "violations_at_margin": case.close.possible,
         "margin": float(case.margin),
         "marks": [f"{mark.severity}: {mark.name}" for mark in case.step.marks],
-        "assumes": "independent activations",
+        "design_effect": case.design_effect(v),
+        "assumes": "independent activations" if not v.possible else "bursts of violations like those measured",
     }
 
 
@@ -181,16 +192,17 @@ def _for_a_share(case: _Case) -> Verdict:
     v, requirement = case.violations, case.requirement
     allowed, confidence = float(requirement.allowed), float(requirement.confidence)
     if case.supported <= allowed:
-        if upper_bound(case.close.possible, case.close.activations, confidence) > allowed:
+        if case.at_most(case.close) > allowed:
             reason = f"{_seen(case)}; {_support(case)}, {format_share(allowed)} may; at {float(case.margin):.0%} of the bound it would not hold"
             return _verdict(case, VerdictWord.MARGINAL, reason, next_when_close(case.done, case.step, requirement))
         return _verdict(
             case, VerdictWord.HOLDS, f"{_seen(case)}; {_support(case)}, {format_share(allowed)} may", next_when_held(case.done, case.step, requirement)
         )
-    if lower_bound(v.certain, v.activations, confidence) > allowed:
+    effect = case.design_effect(v)
+    if lower_bound(v.certain / effect, v.activations / effect, confidence) > allowed:
         reason = f"{_seen(case)}: {format_share(v.certain / v.activations)} violate, {format_share(allowed)} may"
         return _verdict(case, VerdictWord.FAILS, reason, next_for_failure(case.done, case.step, requirement, case.facts))
-    needed = activations_needed(allowed, confidence, violations=v.possible, count=v.activations)
+    needed = activations_needed(allowed, confidence, violations=v.possible, count=v.activations, design_effect=effect)
     if needed is None:
         reason = f"{_seen(case)}: {format_share(v.possible / v.activations)} violate, {format_share(allowed)} may; too near to tell from this many"
         return _verdict(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,12 @@ from rtgauge.record.windows import SLICE
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    import numpy.typing as npt
     import polars as pl
+
+    IntArray = npt.NDArray[np.int64]
+
+MOST_STRETCHES = 1_000
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,8 @@ class Violations:
     certain: int
     possible: int
     missed: int
+    by_window: tuple[IntArray, IntArray] | None = field(default=None, compare=False, repr=False)
+    """Possible violations and activations of each stretch of time, all series together, in their order; at most MOST_STRETCHES of them."""
 
 
 def _without_signs(row: dict[str, Any]) -> dict[str, Any]:
@@ -55,9 +62,14 @@ def count_violations(windows: pl.DataFrame, bound_ns: int, *, series: Collection
     chosen = pl.col("phase") == "measure"
     if series is not None:
         chosen &= pl.col("series").is_in(list(series))
-    activations = windows.select("series", "phase", "count", "missed").filter(chosen)
+    activations = windows.select("series", "phase", "index", "count", "missed").filter(chosen)
     missed = sum(activations["missed"].to_list())
     count = sum(activations["count"].to_list())
+    together = 1 + int(activations["index"].max() or 0) // MOST_STRETCHES  # pyright: ignore[reportArgumentType]
+    at = activations["index"].cast(pl.Int64).to_numpy() // together
+    of_missed = activations["missed"].cast(pl.Int64).to_numpy()
+    every = np.bincount(at, activations["count"].cast(pl.Int64).to_numpy() + of_missed).astype(np.int64)
+    broken = np.bincount(at, of_missed).astype(np.int64)
     slack = resolution_ns - 1
     certain = possible = 0
     beyond = pl.col("max_ns").is_null() | (pl.col("max_ns") + slack > bound_ns) | (pl.col("min_ns") < -bound_ns)
@@ -68,6 +80,7 @@ def count_violations(windows: pl.DataFrame, bound_ns: int, *, series: Collection
         if row["min_ns"] is not None and row["min_ns"] > bound_ns:
             certain += row["count"]
             possible += row["count"]
+            broken[row["index"] // together] += row["count"]
             continue
         bins, counts = np.asarray(row["bins"], dtype=np.int64), np.asarray(row["counts"], dtype=np.int64)
         largest = upper_ns(bins) // resolution_ns * resolution_ns + slack
@@ -80,4 +93,5 @@ def count_violations(windows: pl.DataFrame, bound_ns: int, *, series: Collection
             surely += 1
         certain += surely
         possible += max(surely, maybe + unplaced)
-    return Violations(count + missed, certain + missed, possible + missed, missed)
+        broken[row["index"] // together] += max(surely, maybe + unplaced)
+    return Violations(count + missed, certain + missed, possible + missed, missed, (broken[every > 0], every[every > 0]))

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.stats import binom, norm, t
 
-from rtgauge.analysis.confidence import activations_needed, lower_bound, upper_bound
+from rtgauge.analysis.confidence import activations_needed, design_effect, lower_bound, upper_bound
+from tests.support.repeated_runs import MEDIAN_NS, System, latencies
 
 
 @pytest.mark.parametrize(
@@ -82,3 +84,30 @@ def test_nothing_counted_supports_nothing():
 def test_impossible_counts_are_refused(arguments):
     with pytest.raises(ValueError, match=r"violations|confidence"):
         upper_bound(*arguments)
+
+
+def test_the_design_effect_of_bursts_is_what_it_takes_for_a_bound_to_hold():
+    """Latencies that depend on the one before (AR(1) 0.999), 60 windows of 1,000: how often the 95 % bound on the share above their 90 % quantile holds."""
+    rng = np.random.default_rng(5)
+    system = System(0.999, 1_000)
+    limit = MEDIAN_NS * np.exp(0.35 * 1.2815515655446004)
+    plain = held = 0
+    for _ in range(60):
+        late = (latencies(system, rng) > limit).sum(axis=1)
+        count = late.size * system.per_window
+        effect = design_effect(late, np.full(late.size, system.per_window))
+        plain += upper_bound(int(late.sum()), count) >= 0.1
+        held += upper_bound(late.sum() / effect, count / effect) >= 0.1
+    assert plain < 45
+    assert held >= 50  # 90 % of many; with fewer bursts in a run it is less
+
+
+def test_independent_violations_widen_a_bound_by_students_t_alone():
+    rng = np.random.default_rng(6)
+    effects = [design_effect(rng.binomial(1_000, 0.01, 200), np.full(200, 1_000)) for _ in range(200)]
+    assert np.mean(effects) == pytest.approx((t.ppf(0.95, 13) / norm.ppf(0.95)) ** 2, rel=0.1)
+
+
+@pytest.mark.parametrize("late", [[0] * 60, [10] * 60, [5] * 10])
+def test_without_violations_or_windows_to_see_bursts_in_there_is_no_design_effect(late):
+    assert design_effect(late, [10] * len(late)) == 1
