@@ -79,6 +79,7 @@ class Ranked:
         if self.open_ended[at]:
             return self.max_ns
         value = int(self.largest[at])
+        value = value if self.min_ns is None else max(value, self.min_ns)
         return value if self.max_ns is None else min(value, self.max_ns)
 
     def smallest_at(self, rank: int) -> int | None:

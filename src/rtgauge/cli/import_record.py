@@ -47,7 +47,8 @@ def files(
     form: Annotated[str | None, typer.Option("--as", metavar="FORMAT", help="Its format, where it is not recognised; 'list' prints all.")] = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")] = Path("rtgauge-runs"),
     interval: Annotated[str | None, typer.Option(metavar="TIME", help="The tool's interval, if the file does not contain it, e.g. 200us.")] = None,
-    nanoseconds: Annotated[bool, typer.Option("--ns", help="Latencies in a text of cyclictest are in ns (-N), not us.")] = False,
+    nanoseconds: Annotated[bool, typer.Option("--ns", help="Latencies in a text of cyclictest are in ns (-N).")] = False,
+    microseconds: Annotated[bool, typer.Option("--us", help="Latencies in a text of cyclictest are in us.")] = False,
     require: Require = None,
     details: Details = False,
     json: Json = False,
@@ -83,6 +84,9 @@ def files(
     interval_ns = None if interval is None else duration_option("--interval", interval)
     if interval_ns == 0:
         raise InputError("--interval must be longer than 0, e.g. 1ms or 100us")
+    if nanoseconds and microseconds:
+        raise InputError("--ns and --us contradict: leave one out")
+    unit_ns = 1 if nanoseconds else 1000 if microseconds else None
     if json and len(files) > 1:
         raise InputError("--json prints one document: name one file")
     status = failed = 0
@@ -90,7 +94,7 @@ def files(
         if str(file) in BY_NAME and not file.exists():
             raise InputError(f"there is no file {file}; a format is given with --as {file}")
         try:
-            path = import_file(file, out, form=form, interval_ns=interval_ns, unit_ns=1 if nanoseconds else None)
+            path = import_file(file, out, form=form, interval_ns=interval_ns, unit_ns=unit_ns)
         except InputError as error:
             if len(files) == 1:
                 raise

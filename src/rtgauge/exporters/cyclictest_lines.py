@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rtgauge.errors import InputError
-from rtgauge.exporters.step_figures import failure_of, run_checks, step_name
+from rtgauge.exporters.step_figures import failure_of, missed_of, missed_text, run_checks, step_name
 from rtgauge.record.files import clean_name
 from rtgauge.record.histogram import lower_ns
 
@@ -55,7 +55,7 @@ def cyclictest(record: Record) -> bytes:
     windows = record.windows(step)
     columns = [_counts(windows, series.series) for series in threads]
     rows = max((int(np.flatnonzero(column)[-1]) + 1 for column in columns if column.any()), default=1)
-    lines = [f"# rtgauge: {step_name(step)}; missed activations, which are not in the histogram: {' '.join(str(series.missed) for series in threads)}"]
+    lines = [f"# rtgauge: {step_name(step)}; missed activations, which are not in the histogram: {' '.join(missed_text(step, series) for series in threads)}"]
     lines += ["# Histogram", *(f"{us:06d} " + "\t".join(f"{column[us]:06d}" for column in columns) for us in range(rows))]
     totals = [int(column.sum()) for column in columns]
 
@@ -84,7 +84,8 @@ def lava(record: Record) -> bytes:
             for name, value in (("min", series.min_ns), ("avg", series.mean_ns), ("max", series.max_ns)):
                 if value is not None:
                     lines.append(f"{prefix}t{number}-{name}-latency {result if name == 'max' else 'pass'} {value / 1000:.3f} us")
-            lines.append(f"{prefix}t{number}-missed {'pass' if not series.missed else result} {series.missed} activations")
+            if (missed := missed_of(step, series)) is not None:
+                lines.append(f"{prefix}t{number}-missed {result if missed else 'pass'} {missed} activations")
     for number, check in enumerate(run_checks(record)):
         lines.append(f"run-{number}-{clean_name(check.name)} {'fail' if check.failure is not None else 'pass' if check.skipped is None else 'skip'} 1 checks")
     return ("\n".join(lines) + "\n").encode()

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rtgauge.escape import one_line
-from rtgauge.exporters.step_figures import series_name, step_name, verdict_of
+from rtgauge.exporters.step_figures import missed_of, series_name, step_name, verdict_of
 
 if TYPE_CHECKING:
-    from rtgauge.record.model import SeriesSummary
+    from rtgauge.record.model import SeriesSummary, Step
     from rtgauge.record.reader import Record
 
 HEADINGS = ("", "count", "missed", "min", "mean", "std", "p99", "p99.9", "max")
@@ -32,11 +32,11 @@ class Row:
     """Text and whether it is a lower bound; count and missed first."""
 
 
-def _cells(series: SeriesSummary) -> list[tuple[str, bool]]:
+def _cells(step: Step, series: SeriesSummary) -> list[tuple[str, bool]]:
     values = [(getattr(series, name), name in series.lower_bounds) for name in _FIGURES]
     return [
         (str(series.count), False),
-        (str(series.missed), False),
+        ("?" if (missed := missed_of(step, series)) is None else str(missed), False),
         *(("", False) if value is None else (f"{value / 1000:.1f}", bound) for value, bound in values),
     ]
 
@@ -49,9 +49,9 @@ def _tables(record: Record) -> dict[str, list[Row]]:
             continue
         rows = tables.setdefault(step.total.metric, [])
         mark = "" if step.worst is None else "*"
-        rows.append(Row(step_name(step) + mark, part=False, cells=_cells(step.total)))
+        rows.append(Row(step_name(step) + mark, part=False, cells=_cells(step, step.total)))
         if len(step.series) > 1:
-            rows += [Row(series_name(series), part=True, cells=_cells(series)) for series in step.series if series.metric == step.total.metric]
+            rows += [Row(series_name(series), part=True, cells=_cells(step, series)) for series in step.series if series.metric == step.total.metric]
     return tables
 
 

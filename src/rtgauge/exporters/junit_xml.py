@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rtgauge.escape import one_line
-from rtgauge.exporters.step_figures import failure_of, microseconds, not_judged, run_checks, series_name, shown_series, step_name
+from rtgauge.exporters.step_figures import failure_of, microseconds, missed_text, not_judged, run_checks, series_name, shown_series, step_name
 
 if TYPE_CHECKING:
     from rtgauge.record.model import Step
@@ -33,7 +33,7 @@ def junit(record: Record) -> bytes:
         elif unknown is not None:
             ET.SubElement(case, "skipped", message=unknown)
         lines = [
-            f"{series_name(series)}: count {series.count}, missed {series.missed}, max {microseconds(series.max_ns)} us, "
+            f"{series_name(series)}: count {series.count}, missed {missed_text(step, series)}, max {microseconds(series.max_ns)} us, "
             f"p99.9 {'at least ' if 'p99_9_ns' in series.lower_bounds else ''}{microseconds(series.p99_9_ns)} us"
             for series in shown_series(step)
         ]

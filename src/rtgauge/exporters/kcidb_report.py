@@ -9,7 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any, cast
 
 from rtgauge.escape import one_line
-from rtgauge.exporters.step_figures import failure_of, run_checks, series_name, shown_series, step_name, verdict_of
+from rtgauge.exporters.step_figures import failure_of, missed_of, run_checks, series_name, shown_series, step_name, verdict_of
 from rtgauge.record.facts import fact
 from rtgauge.record.files import clean_name
 
@@ -39,6 +39,7 @@ def kcidb(record: Record) -> bytes:
         status = "FAIL" if failure_of(record, step) is not None else "DONE" if verdict_of(record, step) is None else "PASS"
         tests.append({**about, "id": f"{ORIGIN}:{record.run.id}/{step.id}", "path": path, "status": status, "misc": misc})
         for series in shown_series(step):
+            missed = {} if (count := missed_of(step, series)) is None else {"missed": count}
             for figure in FIGURES:
                 value: float | None = getattr(series, figure)
                 if value is None:
@@ -52,7 +53,7 @@ def kcidb(record: Record) -> bytes:
                         "path": f"{path}.{clean_name(series.metric)}.{name}",
                         "status": "DONE",
                         "number": {"value": value / 1e9, "unit": "s", "prefix": "metric"},
-                        "misc": {"series": series_name(series), "count": series.count, "missed": series.missed, **bound},
+                        "misc": {"series": series_name(series), "count": series.count, **missed, **bound},
                     }
                 )
     for number, check in enumerate(run_checks(record) if record.steps else []):

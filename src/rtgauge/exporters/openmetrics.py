@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rtgauge.escape import one_line
-from rtgauge.exporters.step_figures import QUANTILES, failure_of, run_checks, shown_series, verdict_of
+from rtgauge.exporters.step_figures import QUANTILES, failure_of, missed_of, run_checks, shown_series, verdict_of
 
 if TYPE_CHECKING:
     from rtgauge.record.model import SeriesSummary, Step
@@ -66,7 +66,8 @@ def openmetrics(record: Record) -> bytes:
                 if (value := getattr(series, field)) is not None:
                     add(family, labels | bound(field), value / 1e9)
             add("rtgauge_samples", labels, series.count)
-            add("rtgauge_missed", labels, series.missed)
+            if (missed := missed_of(step, series)) is not None:
+                add("rtgauge_missed", labels, missed)
         if verdict_of(record, step) is not None or failure_of(record, step) is not None:
             add("rtgauge_passes", about, int(failure_of(record, step) is None))
         try:

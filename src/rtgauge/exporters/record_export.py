@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rtgauge.errors import InputError, RecordError
 from rtgauge.escape import escaped
 from rtgauge.exporters.registry import BINARY, TEXTS, TRACES
+from rtgauge.exporters.step_figures import missed_of
 from rtgauge.record.files import clear_errors, whole_file, write_whole
 from rtgauge.record.model import Distribution, RunDocument, SeriesSummary, ThreadCounts, WarmUp
 
@@ -82,7 +83,7 @@ def table(record: Record) -> pl.DataFrame:
     rows: list[dict[str, Any]] = []
     for step in record.steps:
         summaries = [*step.series, *([] if step.total is None else [step.total])]
-        rows += [_key(record.run.id, step) | _figures(summary) for summary in summaries]
+        rows += [_key(record.run.id, step) | _figures(summary) | {"missed": missed_of(step, summary)} for summary in summaries]
     return pl.DataFrame(rows, schema=_columns())
 
 

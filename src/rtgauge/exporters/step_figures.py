@@ -33,6 +33,17 @@ def shown_series(step: Step) -> list[SeriesSummary]:
     return [*step.series, *([step.total] if step.total is not None and len(step.series) > 1 else [])]
 
 
+def missed_of(step: Step, series: SeriesSummary) -> int | None:
+    """Missed activations of a series; None where its tool did not count them."""
+    return None if series.missed == 0 and any(mark.name == "missed-unknown" for mark in step.marks) else series.missed
+
+
+def missed_text(step: Step, series: SeriesSummary) -> str:
+    """The same in words."""
+    missed = missed_of(step, series)
+    return "unknown" if missed is None else str(missed)
+
+
 def verdict_of(record: Record, step: Step) -> Verdict | None:
     """The verdict on a step; None where there is none."""
     return next((verdict for verdict in record.run.verdicts if verdict.step == step.id), None)

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 from rtgauge.escape import one_line
-from rtgauge.exporters.step_figures import failure_of, microseconds, not_judged, run_checks, series_name, shown_series, step_name
+from rtgauge.exporters.step_figures import failure_of, microseconds, missed_of, not_judged, run_checks, series_name, shown_series, step_name
 
 if TYPE_CHECKING:
     from rtgauge.record.reader import Record
@@ -31,7 +31,8 @@ def tap(record: Record) -> bytes:
         if failure is not None:
             lines.append(f"  message: {json.dumps(failure)}")
         lines += [
-            f"  {json.dumps(series_name(series))}: {{count: {series.count}, missed: {series.missed}, max_us: {json.dumps(microseconds(series.max_ns))}}}"
+            f"  {json.dumps(series_name(series))}: {{count: {series.count}, missed: {json.dumps(missed_of(step, series))}, "
+            f"max_us: {json.dumps(microseconds(series.max_ns))}}}"
             for series in shown_series(step)
         ]
         lines += [f"  {json.dumps(one_line(mark.name))}: {json.dumps(one_line(mark.detail))}" for mark in {mark.name: mark for mark in step.marks}.values()]

@@ -4,7 +4,8 @@
 Text (-h, -H, --histfile, -v, and lines `T: 0 (...)`) differs between versions and options: the first separator of a row is a space and the others are
 tabs, or all are spaces; -H adds a last column to the rows and to Total, Max and Overflows, not to Min and Avg, and only with two threads or more; rows
 without samples may be missing; `Total:` may be missing; a list of overflow cycles may end in `# 00128 others`; without -q the lines are repeated after
-cursor movements. -v prints one line a sample: thread, cycle, latency."""
+cursor movements. -v prints one line a sample: thread, cycle, latency. Whether -N was given is seen in the widths of a line `T:` only: %8ld of Act and Avg,
+with us %5ld."""
 
 from __future__ import annotations
 
@@ -16,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import lines
 from rtgauge.importers.importer import Hints, Importer
-from rtgauge.importers.measurement import OVERFLOW_CYCLES, ImportedSeries, Measurement, doubt
+from rtgauge.importers.measurement import OVERFLOW_CYCLES, ImportedSeries, Measurement, doubt, note
 from rtgauge.record.model import Result
+from rtgauge.units import format_time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from rtgauge.record.model import Mark
@@ -59,6 +61,11 @@ def histogram_limit(command: str) -> int | None:
     return next((size for size in sizes if size), None)
 
 
+def break_limit(command: str) -> int | None:
+    """The latency at which it ends (-b); None without it."""
+    return _number(command, "b", "breaktrace") or None
+
+
 def scheduling(command: str) -> dict[str, Any]:
     """What a command line of cyclictest says of scheduling: priority, policy, dma_latency_us; without -p it measures at SCHED_OTHER."""
     priority = _number(command, "p", "(?:priority|prio)") or 0
@@ -73,12 +80,17 @@ def scheduling(command: str) -> dict[str, Any]:
 
 
 _ROW = re.compile(r"([0-9]{1,12})((?:[ \t]+[0-9]{1,18})+)")
-_FIGURE = re.compile(r"#\s*(Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows)\s*:((?:\s+-?[0-9]{1,18})*)$")
+_FIGURE = re.compile(r"#\s*(Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows|SMIs)\s*:((?:\s+-?[0-9]{1,18})*)$")
 _CYCLES = re.compile(r"#\s*Thread\s+([0-9]{1,6})\s*:((?:\s+[0-9]{1,12})*)(?:\s*#\s*([0-9]{1,12})\s+others)?")
 _LIVE = re.compile(
     r"T:\s*([0-9]{1,6})\s*\(\s*[0-9]+\)\s*(?:P:\s*([0-9]{1,3})\s*)?I:\s*([0-9]{1,12})\s*C:\s*([0-9]{1,18})"
     r"\s*Min:\s*(-?[0-9]{1,18})\s*Act:\s*-?[0-9]{1,18}\s*Avg:\s*(-?[0-9]{1,18})\s*Max:\s*(-?[0-9]{1,18})"
 )
+_WIDTHS = re.compile(r"Act:( *-?[0-9]{1,18}) Avg:( *-?[0-9]{1,18}) Max:")
+_SMI = re.compile(r"SMI: *([0-9]{1,18})")
+_BREAK = re.compile(r"# Break (thread|value): ([0-9]{1,18})")
+LEAST_PLAUSIBLE = 1000
+"""A least latency of so many us is one of ns."""
 _SAMPLE = re.compile(r"([0-9]{1,6}):\s*([0-9]{1,15}):\s*(-?[0-9]{1,12})")
 _DMA = re.compile(r"#\s*/dev/cpu_dma_latency set to ([0-9]{1,9})\s*us")
 _RECOGNISED = re.compile(
@@ -97,7 +109,15 @@ class _Samples:
     last: int
 
 
-class _Text:
+def _unit_of(field: str) -> int | None:
+    """The unit (ns) in which %5ld or %8ld wrote this field; None where it may be either."""
+    padded = field.startswith(" ")
+    if len(field) == 5 or (len(field) in {6, 7} and not padded):
+        return 1000
+    return 1 if len(field) == 8 else None
+
+
+class ScreenText:
     """The lines of a file, parsed."""
 
     def __init__(self, name: str) -> None:
@@ -108,11 +128,18 @@ class _Text:
         """Thread -> the cycles whose latency was above the histogram, and how many more there were."""
         self.live: dict[int, list[int]] = {}
         self.samples: dict[int, _Samples] = {}
+        self.smi: dict[int, int] = {}
+        """Thread -> system management interrupts (--smi)."""
+        self.stopped_by: int | None = None
+        """The latency that ended it (-b)."""
+        self.units_ns: set[int] = set()
+        """Units that the widths of the lines `T:` have."""
         self.dma_latency_us: int | None = None
         self.deadline = False
         """Whether lines `T:` have no priority: those of cyclicdeadline."""
 
     def damaged(self, problem: str) -> InputError:
+        """The error that says what is wrong."""
         return InputError(f"{self.name} is a damaged cyclictest file: {problem}")
 
     def take(self, number: int, line: str) -> None:
@@ -121,9 +148,18 @@ class _Text:
             self._take_numbers(number, line)
         elif line[0] == "#":
             self._take_figures(number, line)
-        elif "T:" in line and (match := _LIVE.search(line)):
+        elif "T:" in line:
+            self.take_live(line)
+
+    def take_live(self, line: str) -> None:
+        """A line `T:`, which may have something before it; any other is left out."""
+        if match := _LIVE.search(line):
             self.deadline = self.deadline or match[2] is None
             self.live[int(match[1])] = [int(part or 0) for part in match.groups()[1:]]
+            if widths := _WIDTHS.search(line):
+                self.units_ns |= {unit for unit in (_unit_of(field) for field in widths.groups()) if unit is not None}
+            if smi := _SMI.search(line, match.end()):
+                self.smi[int(match[1])] = int(smi[1])
 
     def _take_numbers(self, number: int, line: str) -> None:
         """A sample of -v, or a row of a histogram."""
@@ -143,12 +179,17 @@ class _Text:
             if match[1] in self.figures:
                 raise self.damaged(f"line {number}: a second '{match[1]}' (two measurements in one file?)")
             self.figures[match[1]] = [int(part) for part in match[2].split()]
+            if match[1] == "SMIs":
+                self.smi = dict(enumerate(self.figures.pop("SMIs")))
+        elif match := _BREAK.match(line):
+            self.stopped_by = int(match[2]) if match[1] == "value" else self.stopped_by
         elif match := _CYCLES.match(line):
             self.cycle_lists[int(match[1])] = [int(cycle) for cycle in match[2].split()], int(match[3] or 0)
         elif match := _DMA.match(line):
             self.dma_latency_us = int(match[1])
 
     def sample(self, thread: int, cycle: int, latency: int) -> None:
+        """One line of -v."""
         samples = self.samples.setdefault(thread, _Samples({}, cycle, cycle))
         samples.histogram[latency] = samples.histogram.get(latency, 0) + 1
         samples.first, samples.last = min(samples.first, cycle), max(samples.last, cycle)
@@ -175,7 +216,7 @@ class _Text:
         return values[:threads]
 
 
-def _histograms(text: _Text, threads: int) -> list[dict[int, int]]:
+def _histograms(text: ScreenText, threads: int) -> list[dict[int, int]]:
     result: list[dict[int, int]] = [{} for _ in range(threads)]
     for value, row in text.rows.items():
         if len(row) not in {threads, threads + 1}:
@@ -192,7 +233,7 @@ def _histograms(text: _Text, threads: int) -> list[dict[int, int]]:
     return result
 
 
-def _with_histogram(text: _Text, unit_ns: int) -> list[ImportedSeries]:
+def _with_histogram(text: ScreenText, unit_ns: int) -> list[ImportedSeries]:
     """Of rows with their figures, or of the figures alone (the rows were left out: `grep '^#'`)."""
     threads = text.thread_count()
     minima, maxima = text.column("Min Latencies", threads), text.column("Max Latencies", threads)
@@ -227,7 +268,8 @@ def _with_histogram(text: _Text, unit_ns: int) -> list[ImportedSeries]:
     return result
 
 
-def _live_only(text: _Text, unit_ns: int) -> list[ImportedSeries]:
+def live_series(text: ScreenText, unit_ns: int) -> list[ImportedSeries]:
+    """A series for each thread of the lines `T:`, by number: samples and extremes. Raises InputError for a negative latency."""
     result: list[ImportedSeries] = []
     for number, (_, interval_us, cycles, minimum, average, maximum) in sorted(text.live.items()):
         if cycles and minimum < 0:
@@ -247,7 +289,7 @@ def _live_only(text: _Text, unit_ns: int) -> list[ImportedSeries]:
     return result
 
 
-def _verbose(text: _Text, unit_ns: int) -> tuple[list[ImportedSeries], list[Mark]]:
+def _verbose(text: ScreenText, unit_ns: int) -> tuple[list[ImportedSeries], list[Mark]]:
     series: list[ImportedSeries] = []
     lost = 0
     for number, samples in sorted(text.samples.items()):
@@ -268,7 +310,18 @@ def _verbose(text: _Text, unit_ns: int) -> tuple[list[ImportedSeries], list[Mark
     return series, [doubt("samples-lost", f"{lost} of the cycles that cyclictest -v numbered are not in the file")] if lost else []
 
 
-def _overflow_cycles(text: _Text) -> list[Result]:
+def stopped(tool: str, value_ns: int | None) -> Mark:
+    """What is said of a measurement that ended with a latency above a limit (cyclictest's -b)."""
+    by = "" if value_ns is None else f" of {format_time(value_ns)}"
+    return note("stopped-at-threshold", f"{tool} ended at a latency{by} above its limit (-b): without that its largest would be another")
+
+
+def smi_results(counts: Mapping[int, int]) -> list[Result]:
+    """System management interrupts that --smi counted, by thread."""
+    return [Result(name="smi", labels={"thread": thread}, values={"smi": count}) for thread, count in sorted(counts.items())]
+
+
+def _overflow_cycles(text: ScreenText) -> list[Result]:
     """At which cycles each thread was above the histogram; the interval makes times of them."""
     return [
         Result(
@@ -284,24 +337,30 @@ def _overflow_cycles(text: _Text) -> list[Result]:
 def parse_text(numbered: Iterable[tuple[int, str]], name: str, *, unit_ns: int | None = None) -> Measurement:
     """The measurement in the lines of the file `name`.
 
-    The text does not show whether -N was given: `unit_ns` (1 or 1000) comes from the user, by default 1000. Raises
-    InputError if it is not cyclictest's output or damaged.
+    `unit_ns` (1 with -N, else 1000) comes from the user, else from the widths of its lines, else it is 1000. Raises InputError if it is
+    not cyclictest's output or damaged, or if only ns fit.
     """
-    text = _Text(name)
+    text = ScreenText(name)
     for number, line in numbered:
         stripped = line.strip()
         if stripped:
             text.take(number, stripped)
-    unit = unit_ns or 1000
+    told = text.units_ns.pop() if unit_ns is None and len(text.units_ns) == 1 else unit_ns
+    unit = told or 1000
     marks: list[Mark] = []
     if text.rows or "Histogram Overflows" in text.figures:
         series = _with_histogram(text, unit)
     elif text.samples:
         series, marks = _verbose(text, unit)
     elif text.live:
-        series = _live_only(text, unit)
+        series = live_series(text, unit)
     else:
         raise InputError(f"{name} is not an output of cyclictest: it has neither a histogram (-h, -H, --histfile) nor lines 'T: 0 ...'")
+    least = min((part.minimum_ns for part in series if part.minimum_ns is not None), default=0)
+    if unit_ns is None and unit == 1000 and least >= LEAST_PLAUSIBLE * 1000:
+        raise InputError(f"{name}: its least latency is {least // 1000}, which in us would be {format_time(least)}: is it in ns (-N)? Say --ns, or --us")
+    if text.stopped_by is not None:
+        marks.append(stopped("cyclictest", text.stopped_by * unit))
     parameters: dict[str, Any] = {} if text.dma_latency_us is None else {"dma_latency_us": text.dma_latency_us}
     if text.deadline:
         parameters["policy"] = "deadline"
@@ -312,10 +371,10 @@ def parse_text(numbered: Iterable[tuple[int, str]], name: str, *, unit_ns: int |
         source=name,
         series=series,
         resolution_ns=unit,
-        unit_known=unit_ns is not None,
+        unit_known=told is not None,
         parameters=parameters,
         marks=marks,
-        results=_overflow_cycles(text),
+        results=[*_overflow_cycles(text), *smi_results(text.smi)],
         average_is_cut=True,
         releases=not text.deadline,
     )

@@ -98,9 +98,9 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
     marks: list[Mark] = []
     if recorded is not None and recorded != found:
         marks.append(doubt("samples-missing", f"hwlatdetect recorded {recorded} samples, {found} are in the file"))
-    highest = settings.get("Max Latency")
-    if highest is not None and gaps and max(max(histogram) for histogram in gaps.values()) != highest:
-        marks.append(doubt("maximum-differs", f"hwlatdetect says that the largest is {highest} us; that of the samples is another"))
+    highest, largest = settings.get("Max Latency"), max((max(histogram) for histogram in gaps.values()), default=None)
+    if highest is not None and largest is not None and largest != highest:
+        marks.append(doubt("maximum-differs", f"hwlatdetect says that the largest is {highest} us; that of the samples is {largest} us"))
     window, width = settings.get("Sample window"), settings.get("Sample width")
     if window and width is not None and width < window:
         share = width * 100 / window
@@ -123,6 +123,8 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
         )
         for cpu, histogram in sorted(gaps.items(), key=lambda item: -1 if item[0] is None else item[0])
     ]
+    if highest is not None and highest > (largest or 0):
+        series.append(_not_listed(max((recorded or 0) - found, 1), highest, threshold or 0))
     parameters: dict[str, Any] = {name: value * 1000 for name, value in (("window_ns", window), ("width_ns", width), ("threshold_ns", threshold)) if value}
     result = Result(
         name="hwlatdetect",
@@ -146,6 +148,19 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
         results=[result],
         started=_utc(min(times, default=None)),
         ended=_utc(max(times, default=None)),
+    )
+
+
+def _not_listed(count: int, highest_us: int, threshold_us: int) -> ImportedSeries:
+    """The samples that are not in the file: of them all the largest is known, which hwlatdetect says itself."""
+    return ImportedSeries(
+        metric="gap",
+        labels={"samples": "not in the file"},
+        count=count,
+        overflow=count,
+        minimum_ns=(highest_us if count == 1 else threshold_us) * 1000,
+        minimum_is_bound=count > 1,
+        maximum_ns=highest_us * 1000,
     )
 
 

@@ -70,7 +70,7 @@ def import_file(source: Path, out: Path, *, form: str | None = None, interval_ns
     tell. Load and deployment are `unknown`. Raises InputError for a foreign or damaged file, and the errors of RecordWriter.
     """
     name = importer_of(source, form).name
-    measurements = read_file(source, Hints(unit_ns), name)
+    measurements = read_file(source, Hints(unit_ns, interval_ns), name)
     file_time = f"{datetime.fromtimestamp(source.stat().st_mtime, UTC):%Y-%m-%dT%H:%M:%SZ}"
     now = datetime.now(UTC)
     host = str(measurements[0].system.get("nodename", "unknown"))[:100]

@@ -9,6 +9,7 @@ release times and reports no missed activations, they are derived from its laten
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,20 +17,22 @@ import polars as pl
 
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import MAX_COUNT, MAX_VALUE_NS
-from rtgauge.importers.measurement import SHORT_NS, note, scheduling_marks
+from rtgauge.importers.measurement import SHORT_NS, doubt, note, scheduling_marks
 from rtgauge.record.histogram import bin_of, signed_bin_of
 from rtgauge.record.model import LoadReport, Mark, Step, StepKey
 from rtgauge.record.summary import StepSummary, summarise_step
 from rtgauge.record.window_frame import SCHEMA
 from rtgauge.record.windows import add_bins
 from rtgauge.record.windows_file import check_windows
-from rtgauge.units import format_duration
+from rtgauge.units import format_duration, format_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rtgauge.importers.measurement import ImportedSeries, Measurement
 
+RELEASED = {"wakeup", "periodic", "response"}
+"""Probes of which missed activations are shown."""
 MAX_MISSED = 10**7
 MAX_SUM_NS = 2**62
 
@@ -104,22 +107,54 @@ def _placed(series: ImportedSeries) -> dict[int, int]:
     return {-value if high is not None and value > high else value: count for value, count in series.histogram.items()}
 
 
+def _complete(series: ImportedSeries) -> bool:
+    """Whether the value of each sample is known, as far as the tool's resolution goes."""
+    return bool(series.histogram) and series.overflow <= (series.maximum_ns is not None) and not series.absolute
+
+
+def _own_average(series: ImportedSeries, resolution_ns: int) -> bool:
+    """Whether the mean is the tool's own: of finer values than its histogram has, or of samples that are not in it."""
+    return series.average_ns is not None and (series.finer_average or resolution_ns > 1000 or not _complete(series))
+
+
 def _moments(series: ImportedSeries, resolution_ns: int) -> tuple[int | None, float | None]:
-    """Sum (ns) and sum of squared deviations (ns2): from the values where all are known, else the tool's own."""
+    """Sum (ns) and sum of squared deviations (ns2): the tool's own where its values are finer or more than those of its histogram."""
+    own = _own_average(series, resolution_ns)
     total: int | None = None
     m2: float | None = None
-    wide = resolution_ns > 1000
-    complete = series.histogram and series.overflow <= (series.maximum_ns is not None) and not series.absolute
-    if complete and not ((wide or series.finer_average) and series.average_ns is not None):
+    if _complete(series):
         known = _known(series)
         total = sum(value * count for value, count in known.items())
         mean = total / series.count
         # Of wide bins the mean is only a lower bound, and a deviation would be that of their edges.
-        m2 = float(sum((value - mean) ** 2 * count for value, count in known.items())) if not wide else None
-    elif series.average_ns is not None:
+        m2 = float(sum((value - mean) ** 2 * count for value, count in known.items())) if resolution_ns <= 1000 else None
+    if own and series.average_ns is not None:
         total = round(series.average_ns * series.count)
-        m2 = None if series.std_ns is None else series.std_ns**2 * max(series.count - 1, 0)
+        m2 = m2 if series.std_ns is None else series.std_ns**2 * max(series.count - 1, 0)
     return total, m2
+
+
+def _contradiction(series: ImportedSeries, resolution_ns: int, *, cut: bool) -> str | None:
+    """How the tool's average contradicts its histogram: the mean of the values there cannot be it. `cut`: the average is truncated.
+
+    Each sample lies within its bin and between the extremes; one above the histogram at its end or later, and only one is the maximum.
+    """
+    average, high = series.average_ns, series.maximum_ns
+    if average is None or not series.histogram or series.absolute or series.count == 0 or high is None:
+        return None
+    slack = resolution_ns - 1
+    least = sum(value * count for value, count in _placed(series).items())
+    most = sum(min(value + slack, high + slack) * count for value, count in series.histogram.items())
+    if series.overflow:
+        least += (series.limit_ns or series.minimum_ns or 0) * (series.overflow - 1) + high
+        most += (high + slack) * series.overflow
+    lower, upper = least / series.count, most / series.count
+    # Truncated to a unit, or rounded to a hundredth of it.
+    below, above = max(resolution_ns / 100, 10), (min(resolution_ns, 1000) if cut else max(resolution_ns / 100, 10))
+    if lower - (above if cut else below) <= average <= upper + below:
+        return None
+    range_text = f"between {format_time(lower)} and {format_time(upper)}"
+    return f"{_name(series)}: the average in the file is {format_time(float(average))}, that of its histogram is {range_text}"
 
 
 def _row(number: int, index: int, **more: Any) -> dict[str, Any]:
@@ -171,6 +206,22 @@ def _histogram_marks(measurement: Measurement) -> list[Mark]:
     return marks
 
 
+def _contradictions(measurement: Measurement) -> tuple[list[ImportedSeries], list[Mark]]:
+    """The series; of what their own average contradicts, the samples outside of the histogram lie anywhere. And what is said of them."""
+    found: list[str] = []
+    series: list[ImportedSeries] = []
+    for part in measurement.series:
+        text = _contradiction(part, measurement.resolution_ns, cut=measurement.average_is_cut)
+        if text is not None:
+            found.append(text)
+            part = replace(part, limit_ns=part.minimum_ns if part.overflow else part.limit_ns)  # noqa: PLW2901 - the same series
+        series.append(part)
+    if not found:
+        return series, []
+    more = f" (and {len(found) - 1} series more)" if len(found) > 1 else ""
+    return series, [doubt("average-contradicts", f"{found[0]}{more}: one of the two is not of all samples; what is in no bin may lie anywhere")]
+
+
 def _marks(measurement: Measurement, intervals: Sequence[int | None], missed: int) -> list[Mark]:
     tool, resolution = measurement.tool, measurement.resolution_ns
     marks: list[Mark] = []
@@ -183,6 +234,8 @@ def _marks(measurement: Measurement, intervals: Sequence[int | None], missed: in
     marks += _histogram_marks(measurement)
     if measurement.releases and any(interval is None for interval in intervals):
         marks.append(note("missed-unknown", f"{tool} does not report missed activations and its interval is unknown: none are counted"))
+    elif measurement.series and not measurement.releases and not measurement.counts_missed and measurement.probe in RELEASED:
+        marks.append(note("missed-unknown", f"how many activations {tool} missed, and how late they were, is not in the file: none are counted"))
     elif measurement.releases and missed:
         least = "at least " if any(series.overflow > 1 for series in measurement.series) else ""
         marks.append(note("missed-derived", f"{tool} does not report missed activations; from its latencies and interval: {least}{missed}"))
@@ -196,17 +249,20 @@ def _marks(measurement: Measurement, intervals: Sequence[int | None], missed: in
 
 
 def _cut_means(summary: StepSummary, measurement: Measurement) -> None:
-    """Mark means that the tool truncated, or that are those of wide bins, as lower bounds."""
+    """Mark means that the tool truncated or that are those of wide bins, and minima that are not known, as lower bounds."""
     wide = measurement.resolution_ns > 1000
     truncated = {
         number
         for number, series in enumerate(measurement.series)
-        if (wide and series.histogram and series.average_ns is None) or (measurement.average_is_cut and series.overflow > 1)
+        if (wide and series.histogram and series.average_ns is None) or (measurement.average_is_cut and _own_average(series, measurement.resolution_ns))
     }
     for series_summary in [*summary.series, *([summary.total] if summary.total else [])]:
         if series_summary.mean_ns is not None and (series_summary.series in truncated or (series_summary.series is None and truncated)):
             series_summary.lower_bounds.append("mean_ns")
             series_summary.filled.lower_bounds.append("mean_ns")
+    for series_summary in summary.series:
+        if series_summary.series is not None and measurement.series[series_summary.series].minimum_is_bound:
+            series_summary.lower_bounds.append("min_ns")
 
 
 def imported_step(
@@ -225,10 +281,13 @@ def imported_step(
     `interval_ns`: of all series; by default from the file. Raises InputError for contradictory values.
     """
     resolution = measurement.resolution_ns
+    for series in measurement.series:
+        _check(series, resolution, measurement.source)
+    series_list, contradictions = _contradictions(measurement)
+    measurement = replace(measurement, series=series_list)
     rows: list[dict[str, Any]] = []
     intervals: list[int | None] = []
     for number, series in enumerate(measurement.series):
-        _check(series, resolution, measurement.source)
         interval = interval_ns if interval_ns is not None else series.interval_ns
         intervals.append(interval)
         rows += _windows(number, series, resolution, interval, releases=measurement.releases, source=measurement.source)
@@ -266,6 +325,6 @@ def imported_step(
         total=summary.total,
         outliers=[],
         results=measurement.results,
-        marks=[*marks, *measurement.marks, *_marks(measurement, intervals, missed), *summary.marks],
+        marks=[*marks, *measurement.marks, *contradictions, *_marks(measurement, intervals, missed), *summary.marks],
     )
     return step, windows

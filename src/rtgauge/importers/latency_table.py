@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The table that Xenomai's latency and EVL's latmus print: a line a second, RTT (period, priority), RTD (figures), RTS (the whole); us.
 
-Each RTD line has the samples of one second: 1 s divided by the period. HSD lines are histograms (-h), of values without their sign; everything above its
-last cell is counted in that one."""
+Each RTD line has the samples of one second: 1 s divided by the period. Its last two figures are the extremes so far. Where lines are missing, the whole
+is what RTS says, or else the last line's extremes. HSD lines are histograms (-h), of values without their sign; everything above its last cell is counted
+in that one. latency begins with lines `==`, which have the period and the task too."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
 from rtgauge.importers.measurement import ImportedSeries, Measurement, Second, doubt, note
+from rtgauge.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 _US = r"\s*(-?[0-9]{1,9}(?:\.[0-9]{1,6})?)\s*"
 _INT = r"\s*([0-9]{1,15})\s*"
 _RTT = re.compile(r"RTT\|\s*([0-9:]+)\s*\(([^,]{1,60}),\s*([0-9]{1,9}) us period(?:,\s*priority ([0-9]{1,3}))?(?:,\s*CPU([0-9]{1,5})(-noisol)?)?\)")
+_PERIOD = re.compile(r"== Sampling period: ([0-9]{1,9}) us")
+_MODE = re.compile(r"== Test mode: (.{1,60})")
 _RTD = re.compile(rf"RTD\|{_US}\|{_US}\|{_US}\|{_INT}\|{_INT}\|{_US}\|{_US}")
 _RTS = re.compile(rf"RTS\|{_US}\|{_US}\|{_US}\|{_INT}\|(?:{_INT}\|)?\s*([0-9]+):([0-9]{{2}}):([0-9]{{2}})/")
 _HSD = re.compile(rf"HSD\|\s*(min|avg|max)\|\s*([0-9]{{1,9}})\s*-\s*([0-9]{{1,9}})\s*\|{_INT}")
@@ -43,6 +47,8 @@ class LatencyTable:
     priority: int | None = None
     cpu: int | None = None
     seconds: list[Second] = field(default_factory=list[Second])
+    extremes: tuple[int, int] | None = None
+    """Minimum and maximum (ns) from the begin on, by the last line RTD."""
     overruns: int = 0
     switches: int = 0
     histogram: dict[int, int] = field(default_factory=dict[int, int])
@@ -50,6 +56,16 @@ class LatencyTable:
     """Minimum, average, maximum (ns) of RTS."""
     duration_ns: int | None = None
     samples: int | None = None
+    evl: bool = False
+    """Whether a line is as latmus prints it: with the CPU, or its own words for the task."""
+
+    @property
+    def tool(self) -> tuple[str, str]:
+        """Name of the tool, and of its program."""
+        return ("evl latmus", "latmus") if self.evl else ("xenomai latency", "latency")
+
+
+EVL_CONTEXTS = {"irq", "sirq", "kernel", "user", "oob-gpio", "inband-gpio"}
 
 
 def _ns(text: str) -> int:
@@ -72,8 +88,15 @@ def read_table(numbered: Iterable[tuple[int, str]], source: str) -> LatencyTable
         text = line.strip()
         if match := _RTT.match(text):
             table.space, table.period_us = space_of(match[2]), int(match[3]) or None
+            table.evl = table.evl or match[5] is not None or match[2].strip() in EVL_CONTEXTS
             table.priority = int(match[4]) if match[4] else None
             table.cpu = int(match[5]) if match[5] else None
+        elif match := _PERIOD.match(text):
+            table.period_us = int(match[1]) or None
+        elif match := _MODE.match(text):
+            table.space = space_of(match[1])
+        elif text.startswith("== latmus"):
+            table.evl = True
         elif match := _RTD.match(text):
             low, average, high = _ns(match[1]), Fraction(match[2]) * 1000, _ns(match[3])
             if low > high or table.period_us is None:
@@ -85,6 +108,7 @@ def read_table(numbered: Iterable[tuple[int, str]], source: str) -> LatencyTable
             table.seconds.append(Second(count=max(10**6 // table.period_us, 1), minimum_ns=low, maximum_ns=high, average_ns=average))
             # Both go on counting from line to line.
             table.overruns, table.switches = int(match[4]), int(match[5])
+            table.extremes = _ns(match[6]), _ns(match[7])
         elif match := _HSD.match(text):
             if match[1] == "avg":
                 table.histogram[int(match[2])] = int(match[4])
@@ -93,7 +117,7 @@ def read_table(numbered: Iterable[tuple[int, str]], source: str) -> LatencyTable
                 table.samples = int(match[2])
         elif match := _RTS.match(text):
             table.whole = (_ns(match[1]), Fraction(match[2]) * 1000, _ns(match[3]))
-            table.overruns = int(match[4])
+            table.overruns, table.switches = int(match[4]), int(match[5] or 0)
             table.duration_ns = ((int(match[6]) * 60 + int(match[7])) * 60 + int(match[8])) * 10**9
         elif text.startswith(("RTD|", "RTS|", "HSD|")):
             raise InputError(f"{source} is damaged: line {number}: '{text[:60]}'")
@@ -108,12 +132,16 @@ def with_unfinished_second(low_ns: int, high_ns: int, histogram: Mapping[int, in
     first, last = min(histogram, default=low_ns), max(histogram, default=high_ns)
     if first + width_ns > low_ns and last <= high_ns:
         return low_ns, high_ns, []
-    text = f"{program}'s extremes are of whole seconds, its histogram has the unfinished one too: it ranges from {first} to {last} ns, cells of {width_ns} ns"
+    text = (
+        f"{program}'s extremes and average are of whole seconds, its histogram has the unfinished one too: it ranges from {first} to {last} ns, "
+        f"cells of {width_ns} ns"
+    )
     return (low_ns if first + width_ns > low_ns else first), max(high_ns, last), [note("extremes-of-whole-seconds", text)]
 
 
-def table_series(table: LatencyTable, source: str, tool: str) -> tuple[ImportedSeries, int, list[Mark]]:
+def table_series(table: LatencyTable, source: str) -> tuple[ImportedSeries, int, list[Mark]]:
     """The series, its resolution (ns) and the marks. Raises InputError where there are no figures."""
+    tool = table.tool[1]
     labels: dict[str, str | int] = {"thread": 0} if table.cpu is None else {"cpu": table.cpu}
     interval = None if table.period_us is None else table.period_us * 1000
     marks: list[Mark] = []
@@ -129,6 +157,10 @@ def table_series(table: LatencyTable, source: str, tool: str) -> tuple[ImportedS
         raise InputError(f"{source} has no line of figures (RTD, RTS)")
     if table.whole is not None:
         low, high = min(low, table.whole[0]), max(high, table.whole[2])
+    if table.extremes is not None:
+        low, high = min(low, table.extremes[0]), max(high, table.extremes[1])
+    if low > high:
+        raise InputError(f"{source} is damaged: its minimum is {low} ns and its maximum {high} ns")
     if table.histogram:
         histogram = dict(sorted(table.histogram.items()))
         count = sum(histogram.values())
@@ -152,34 +184,81 @@ def table_series(table: LatencyTable, source: str, tool: str) -> tuple[ImportedS
             limit_ns=last * 1000 if overflow else None,
             minimum_ns=low,
             maximum_ns=high,
+            average_ns=None if table.whole is None else table.whole[1],
+            finer_average=True,
             interval_ns=interval,
             absolute=low < 0,
         )
         return series, 1000, marks
-    if not table.seconds and table.samples:  # -q -s
-        count = table.samples
-        return ImportedSeries(labels=labels, count=count, overflow=count, minimum_ns=low, maximum_ns=high, interval_ns=interval), 1, marks
-    if not table.seconds:
-        raise InputError(f"{source} has only {tool}'s last line (RTS): how many samples it is of is not in it")
     if low < 0:
         marks.append(note("early", f"some activations were early, down to {low} ns: {tool} corrects its timer by a constant"))
-    seconds = table.seconds
-    if table.whole is not None and (min(s.minimum_ns for s in seconds) > low or max(s.maximum_ns for s in seconds) < high):
-        marks.append(doubt("seconds-missing", f"the file does not have every second: the whole ranges from {low} to {high} ns"))
-    count = sum(second.count for second in seconds)
-    return ImportedSeries(labels=labels, count=count, overflow=count, minimum_ns=low, maximum_ns=high, interval_ns=interval, seconds=seconds), 1, marks
+    count, seconds = _count(table, source), table.seconds
+    missing = _missing(table, low, high)
+    if missing is not None:
+        marks.append(missing)
+        seconds = []
+    return (
+        ImportedSeries(
+            labels=labels,
+            count=count,
+            overflow=count,
+            minimum_ns=low,
+            maximum_ns=high,
+            average_ns=table.whole[1] if table.whole is not None and not seconds else None,
+            interval_ns=interval,
+            seconds=seconds,
+        ),
+        1,
+        marks,
+    )
 
 
-def parse_screen(numbered: Iterable[tuple[int, str]], source: str, tool: str, program: str) -> Measurement:
-    """The measurement in what the tool's program prints on the screen. Raises InputError for a foreign or damaged one."""
+def _missing(table: LatencyTable, low: int, high: int) -> Mark | None:
+    """What is said where the lines of seconds are not the whole."""
+    if not table.seconds:
+        return None
+    told = None if table.duration_ns is None else table.duration_ns // NS_PER_S
+    # The last second may be unfinished.
+    all_there = told is None or len(table.seconds) >= told - 1
+    reached = min(second.minimum_ns for second in table.seconds) == low and max(second.maximum_ns for second in table.seconds) == high
+    if all_there and reached:
+        return None
+    lines = f"the file has {len(table.seconds)}" + ("" if told is None else f" of {told}") + " lines of a second"
+    if table.whole is not None:
+        return note("seconds-missing", f"{lines}: the figures are those of the last line (RTS), which are of all; its samples follow from its time")
+    return doubt("seconds-missing", f"{lines}, no last line (RTS), and larger or smaller extremes of the whole: mean and samples of the others are not known")
+
+
+def _count(table: LatencyTable, source: str) -> int:
+    """The samples of the whole. Raises InputError where nothing says how many."""
+    if not table.seconds and table.samples:  # -q -s
+        return table.samples
+    of_lines = sum(second.count for second in table.seconds)
+    if table.period_us is None:
+        raise InputError(f"{source} has only {table.tool[1]}'s last line (RTS): give its period with --interval, from which its samples follow")
+    of_time = (table.duration_ns or 0) // (table.period_us * 1000)
+    if not of_lines and not of_time:
+        raise InputError(f"{source} has only {table.tool[1]}'s last line (RTS), of less than a second: how many samples it is of is not in it")
+    return of_lines if table.duration_ns is None or len(table.seconds) >= table.duration_ns // NS_PER_S - 1 > 0 else max(of_lines, of_time)
+
+
+def parse_screen(numbered: Iterable[tuple[int, str]], source: str, interval_ns: int | None = None) -> Measurement:
+    """The measurement in what latency or latmus prints on the screen. Raises InputError for a foreign or damaged one.
+
+    `interval_ns`: its period, where the text does not have it.
+    """
     table = read_table(numbered, source)
-    series, resolution, marks = table_series(table, source, program)
+    assumed = [] if table.evl or table.period_us else [note("tool-assumed", "latency and latmus print this line alike: taken for Xenomai's latency")]
+    if table.period_us is None and interval_ns is not None:
+        table.period_us = max(interval_ns // 1000, 1)
+    series, resolution, marks = table_series(table, source)
     return Measurement(
-        tool=tool,
+        tool=table.tool[0],
         source=source,
         series=[series],
         resolution_ns=resolution,
         parameters={**table.space, **({} if table.priority is None else {"priority": table.priority})},
-        marks=marks,
-        duration_ns=table.duration_ns or len(table.seconds) * 10**9 or None,
+        marks=[*marks, *assumed],
+        duration_ns=table.duration_ns or len(table.seconds) * NS_PER_S or None,
+        counts_missed=table.overruns == 0,
     )

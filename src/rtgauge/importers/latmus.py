@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: MIT
 """Reads EVL's latmus: the screen, and the file for gnuplot (-g).
 
-The file of -g has lines `#` with what was measured, then cells of 1 us and their counts; the last one ends in `+` where the maximum lies above it."""
+The file of -g has lines `#` with what was measured, then cells of 1 us and their counts; the last one ends in `+` where the maximum lies above it. Newer
+versions write each count but the last plus one, so that gnuplot can draw it on a logarithmic scale."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import lines
 from rtgauge.importers.importer import Hints, Importer
-from rtgauge.importers.latency_table import parse_screen, space_of
+from rtgauge.importers.latency_table import EVL_CONTEXTS, parse_screen, space_of
 from rtgauge.importers.measurement import ImportedSeries, Measurement, doubt, note
 
 if TYPE_CHECKING:
@@ -62,9 +64,14 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
             raise InputError(f"{source} is damaged: line {number}: '{text[:40]}'")
     low, average, high = (_figure(heading, f"{name} latency", source) * 1000 for name in ("min", "avg", "max"))
     count, binned = _whole(heading.get("sample count")), sum(cells.values())
+    marks: list[Mark] = []
+    if count is not None and cells and count == binned - (len(cells) - 1) != binned and all(list(cells.values())[:-1]):
+        last_cell = next(reversed(cells))
+        cells = {cell: samples - (cell != last_cell) for cell, samples in cells.items()}
+        marks.append(note("counts-plus-one", "latmus -g writes each count but the last plus one: one is taken off"))
+        binned = count
     if count is None or count != binned:
         raise InputError(f"{source} is damaged or cut short: its cells have {binned} samples, 'sample count' says {count}")
-    marks: list[Mark] = []
     overflow, limit = 0, None
     if open_ended:
         limit, overflow = cells.popitem()
@@ -84,6 +91,7 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         minimum_ns=int(low) if count else None,
         maximum_ns=int(high) if count else None,
         average_ns=average if count else None,
+        finer_average=True,
         interval_ns=period * 1000 if period else None,
         absolute=low < 0,
     )
@@ -102,16 +110,21 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         parameters=parameters,
         marks=marks,
         system={"release": kernel[0]} if kernel else {},
+        counts_missed="OVERRUNS" not in heading,
         duration_ns=None if clock is None else ((int(clock[1]) * 60 + int(clock[2])) * 60 + int(clock[3])) * 10**9 or None,
     )
 
 
+_SCREEN = re.compile(rf"^RTT\|[^\n(]{{0,40}}\((?:(?:{'|'.join(sorted(EVL_CONTEXTS))}),|[^\n)]{{0,120}}, CPU[0-9])", re.MULTILINE)
+
+
 def _recognises(head: str) -> bool:
-    return "latmus" in head and re.search(r"^(RTD|RTT|RTS)\|", head, re.MULTILINE) is not None
+    return _SCREEN.search(head) is not None or ("latmus" in head and re.search(r"^(RTD|RTT|RTS)\|", head, re.MULTILINE) is not None)
 
 
-def _read(path: Path, _hints: Hints) -> list[Measurement]:
-    return [parse_screen(lines(path), str(path), "evl latmus", "latmus")]
+def _read(path: Path, hints: Hints) -> list[Measurement]:
+    measurement = parse_screen(lines(path), str(path), hints.interval_ns)
+    return [replace(measurement, tool="evl latmus")]
 
 
 def _recognises_gnuplot(head: str) -> bool:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Reads LAVA's results of cyclictest: lines `t0-max-latency pass 54 us`, and the signals `<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=t0-max-latency ...>`.
 
-They have minimum, average and maximum of a thread and no number of samples, so that they are results of the step and no series."""
+They have minimum, average and maximum of a thread and no number of samples, so that they are results of the step and no series. A job's log mostly has
+cyclictest's own lines `T: 0 ( 614) P:98 I:1000 C: 60000 ...` too, whose last one tells the samples: then each thread is a series."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
+from rtgauge.importers.cyclictest import ScreenText, live_series, smi_results
 from rtgauge.importers.foreign_file import lines
 from rtgauge.importers.importer import Hints, Importer
 from rtgauge.importers.measurement import Measurement, doubt, note
@@ -42,9 +44,12 @@ def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
     threads: dict[int, dict[str, float]] = {}
     units: set[str] = set()
     failed = 0
+    text = ScreenText(source)
     for number, line in numbered:
         case = _cases(line)
         if case is None:
+            if "T:" in line:
+                text.take_live(line)
             continue
         thread, which, result, value, unit = case
         figures = threads.setdefault(thread, {})
@@ -58,7 +63,19 @@ def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
     if len(units) > 1:
         raise InputError(f"{source} has latencies in us and in ns")
     unit = units.pop()
-    marks: list[Mark] = [note("samples-unknown", "LAVA's lines do not say how many samples they are of: there is no distribution, and no verdict from them")]
+    unit_ns = 1000 if unit == "us" else 1
+    marks: list[Mark] = []
+    series = [] if text.live.keys() != threads.keys() else live_series(text, unit_ns)
+    if not series:
+        unknown = "LAVA's lines do not say how many samples they are of: there is no distribution, and no verdict from them"
+        marks.append(note("samples-unknown", unknown))
+    differing = [
+        thread
+        for thread, part in zip(sorted(threads), series, strict=False)
+        if part.maximum_ns != round(threads[thread].get("max", 0) * unit_ns) and "max" in threads[thread]
+    ]
+    if differing:
+        marks.append(doubt("figures-contradict", f"the largest latency of thread {differing[0]} is another in LAVA's line than in cyclictest's"))
     for thread, figures in threads.items():
         ordered = [figures[name] for name in _NAMES if name in figures]
         if ordered != sorted(ordered):
@@ -72,7 +89,17 @@ def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
         Result(name="latency", labels={"thread": thread}, values={f"{name}_{unit}": figures.get(name) for name in _NAMES})
         for thread, figures in sorted(threads.items())
     ]
-    return Measurement(tool="cyclictest (LAVA)", source=source, series=[], resolution_ns=1000 if unit == "us" else 1, marks=marks, results=results)
+    return Measurement(
+        tool="cyclictest (LAVA)",
+        source=source,
+        series=series,
+        resolution_ns=unit_ns,
+        parameters={"priority": min(figures[0] for figures in text.live.values())} if series and not text.deadline else {},
+        marks=marks,
+        results=[*results, *smi_results(text.smi)],
+        average_is_cut=True,
+        releases=bool(series) and not text.deadline,
+    )
 
 
 def _recognises(head: str) -> bool:

@@ -44,7 +44,9 @@ class ImportedSeries:
     average_ns: Fraction | None = None
     std_ns: float | None = None
     finer_average: bool = False
-    """The tool's own mean and deviation are of finer values than its histogram has."""
+    """The tool's own mean (and deviation, where it has one) is of finer values than its histogram has."""
+    minimum_is_bound: bool = False
+    """No value is below `minimum_ns`; the least one is not known."""
     interval_ns: int | None = None
     seconds: list[Second] = field(default_factory=list[Second])
     absolute: bool = False
@@ -60,7 +62,8 @@ class Measurement:
 
     `probe`: that of rtgauge which measures the same, else the tool's name. `parameters`: how it was measured, as far as the file tells (policy, priority,
     dma_latency_us, context, ...). `resolution_ns`: 1000 where the tool cuts to whole us. `average_is_cut`: its averages are truncated, not rounded.
-    `releases`: it waits for absolute release times and counts no missed activations, so that they follow from its latencies. Times are UTC, ISO 8601.
+    `releases`: it waits for absolute release times and counts no missed activations, so that they follow from its latencies. `counts_missed`: it counts
+    them itself, and there were none. Times are UTC, ISO 8601.
     """
 
     tool: str
@@ -80,6 +83,7 @@ class Measurement:
     results: list[Result] = field(default_factory=list[Result])
     average_is_cut: bool = False
     releases: bool = False
+    counts_missed: bool = False
 
 
 def note(name: str, detail: str) -> Mark:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rtgauge.errors import InputError
-from rtgauge.importers.cyclictest import histogram_limit, interval_us, scheduling
+from rtgauge.importers.cyclictest import break_limit, histogram_limit, interval_us, scheduling, smi_results, stopped
 from rtgauge.importers.foreign_file import json_document, utc
 from rtgauge.importers.importer import Hints, Importer
 from rtgauge.importers.measurement import ImportedSeries, Measurement, note
@@ -46,6 +46,7 @@ class _Cyclic(_Part):
     max: Value
     avg: Number
     cpu: int = -1
+    smi_count: Count | None = None
 
 
 class _Oslat(_Part):
@@ -175,12 +176,26 @@ def _cyclic(raw: Mapping[str, Any], name: str, header: _Header, tool: str) -> di
             )
         )
     parameters: dict[str, Any] = {}
+    marks: list[Mark] = []
     if command and tool == "cyclictest":
         parameters = scheduling(command)
+        threshold = break_limit(command)
+        largest = max((part.maximum_ns for part in series if part.maximum_ns is not None), default=0)
+        if threshold is not None and largest > threshold * unit:
+            marks.append(stopped(tool, largest))
     elif tool == "cyclicdeadline":
         parameters = {"policy": "deadline"}
     probe = "wakeup" if tool in {"cyclictest", "cyclicdeadline"} else tool
-    return {"series": series, "resolution_ns": unit, "parameters": parameters, "releases": tool == "cyclictest", "probe": probe}
+    smi = {number: thread.smi_count for number, thread in threads.items() if thread.smi_count is not None}
+    return {
+        "series": series,
+        "resolution_ns": unit,
+        "parameters": parameters,
+        "releases": tool == "cyclictest",
+        "probe": probe,
+        "marks": marks,
+        "results": smi_results(smi),
+    }
 
 
 def _oslat(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> dict[str, Any]:

@@ -161,8 +161,8 @@ def _histogram_series(table: _Table, at: int, unit_ns: int, width: int, source: 
         limit_ns=(max(table.histogram, default=0) + width) * unit_ns if overflow else None,
         minimum_ns=min(histogram, default=None) if low is None else int(low * unit_ns) if count else None,
         maximum_ns=max(histogram, default=None) if high is None else int(high * unit_ns) if count else None,
-        # Of wide bins rtla's average is that of their edges, cut to whole us: the histogram knows more.
-        average_ns=None if average is None or not count or width > 1 else average * unit_ns,
+        # osnoise's average is that of its bins' edges, cut to whole us: the histogram knows more.
+        average_ns=None if average is None or not count or (width > 1 and table.kind == "osnoise hist") else average * unit_ns,
     )
 
 

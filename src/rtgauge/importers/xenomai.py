@@ -14,7 +14,7 @@ from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import lines
 from rtgauge.importers.importer import Hints, Importer
 from rtgauge.importers.latency_table import parse_screen, space_of, with_unfinished_second
-from rtgauge.importers.measurement import ImportedSeries, Measurement, note
+from rtgauge.importers.measurement import ImportedSeries, Measurement, doubt, note
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,17 +48,19 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
     if width_ns <= 0 or any(count < 1 for _, count in cells):
         raise InputError(f"{source} is damaged: its cells are not as latency -g writes them")
     histogram = {round(value * 1000) - width_ns // 2: count - 1 for value, count in cells[1:-1] if count > 1}
-    low = high = None
+    low = high = average = None
     marks = [note("counts-plus-one", "latency -g writes each count plus one: one is taken off")]
     overflow, limit = 0, None
     if figures:
-        low, high = round(Fraction(figures[1]) * 1000), round(Fraction(figures[3]) * 1000)
+        low, high, average = round(Fraction(figures[1]) * 1000), round(Fraction(figures[3]) * 1000), Fraction(figures[2]) * 1000
         last = max(histogram, default=0)
         if histogram and high >= last + width_ns:
             overflow, limit = histogram.pop(last), last
             marks.append(note("last-bin-clipped", f"latency's last cell has every larger latency too: its {overflow} samples count as {last} ns or more"))
         low, high, beyond = with_unfinished_second(low, high, histogram, width_ns, "latency")
         marks += beyond
+        if overruns := int(figures[4]):
+            marks.append(doubt("overruns", f"latency reports {overruns} overruns: activations that were missed; how late they would have been is not known"))
     period = int(head[5]) * 1000 if head else None
     series = ImportedSeries(
         labels={"thread": 0},
@@ -68,13 +70,22 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         limit_ns=limit,
         minimum_ns=min(histogram, default=None) if low is None else low,
         maximum_ns=max(histogram, default=None) if high is None else high,
+        average_ns=average,
+        finer_average=average is not None,
         interval_ns=period,
         absolute=low is None or low < 0,
     )
     duration = None if head is None else ((int(head[1]) * 60 + int(head[2])) * 60 + int(head[3])) * 10**9
     parameters = {} if head is None else {**space_of(head[4]), **({"priority": int(head[6])} if head[6] else {})}
     return Measurement(
-        tool="xenomai latency", source=source, series=[series], resolution_ns=width_ns, parameters=parameters, marks=marks, duration_ns=duration or None
+        tool="xenomai latency",
+        source=source,
+        series=[series],
+        resolution_ns=width_ns,
+        parameters=parameters,
+        marks=marks,
+        duration_ns=duration or None,
+        counts_missed=figures is not None and int(figures[4]) == 0,
     )
 
 
@@ -82,8 +93,8 @@ def _recognises(head: str) -> bool:
     return re.search(r"^(RTD|RTT|RTS|HSD)\|", head, re.MULTILINE) is not None and "latmus" not in head
 
 
-def _read(path: Path, _hints: Hints) -> list[Measurement]:
-    return [parse_screen(lines(path), str(path), "xenomai latency", "latency")]
+def _read(path: Path, hints: Hints) -> list[Measurement]:
+    return [parse_screen(lines(path), str(path), hints.interval_ns)]
 
 
 def _recognises_gnuplot(head: str) -> bool:

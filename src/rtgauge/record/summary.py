@@ -76,6 +76,8 @@ def _quantiles(merged: Merged, *, resolution_ns: int) -> tuple[dict[str, int], l
             continue
         at = int(np.searchsorted(rank_of, rank))
         figures[name] = int(value[at]) if merged.max_ns is None else min(int(value[at]), merged.max_ns)
+        if merged.min_ns is not None:  # an imported bin begins below the least value in it
+            figures[name] = max(figures[name], merged.min_ns)
         if len(first_open) and value[at] >= value[first_open[0]] and figures[name] != merged.max_ns:
             lower_bounds.append(name)
     return figures, lower_bounds
@@ -85,7 +87,7 @@ def distribution(merged: Merged, *, resolution_ns: int = 1) -> Distribution:
     """The statistics of merged windows (ns).
 
     Count, minimum, maximum, mean and standard deviation are exact (the engine's own sums). A quantile is by
-    nearest rank, as the largest value of its bin (a multiple of `resolution_ns`), at most the maximum; one in the
+    nearest rank, as the largest value of its bin (a multiple of `resolution_ns`), within minimum and maximum; one in the
     overflow bin or among values in no bin is a lower bound and named in `lower_bounds`.
     """
     if merged.count == 0:

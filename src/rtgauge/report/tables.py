@@ -49,7 +49,7 @@ class Row:
 
 
 def missed_known(step: Step) -> bool:
-    """Whether the step's tool counted missed activations: cyclictest skips them without a word."""
+    """Whether the step's tool counted missed activations, and said how late they were: cyclictest skips them without a word."""
     return not any(mark.name == "missed-unknown" for mark in step.marks)
 
 

@@ -208,7 +208,7 @@ def _run(key: StepKey, context: RunContext, folder: Path) -> Measurement:
         raise MeasureError(f"{key.tool} ended with status {status}: {printed[-1] if printed else 'it printed nothing'}")
     target.fetch(folder)
     if key.tool == LATENCY:
-        return parse_screen(lines(output), str(output), "xenomai latency", "latency")
+        return parse_screen(lines(output), str(output))
     if key.tool in RTAIS:
         return (parse_rtai_latency if key.tool == RTAI_LATENCY else parse_rtai_switches)(lines(output), str(output))
     if key.tool == SWITCHTEST:

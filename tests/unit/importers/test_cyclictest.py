@@ -36,7 +36,7 @@ def marks(record: Record) -> set[str]:
 
 @pytest.mark.parametrize("source", sorted(DATA.iterdir()), ids=lambda p: p.name)
 def test_every_real_file_becomes_a_record(source, tmp_path):
-    record = imported(source, tmp_path)
+    record = imported(source, tmp_path, unit_ns=1 if source.name == "ns.txt" else None)
     assert record.run.state == "complete"
     step = record.steps[0]
     assert step.worst == "note"
@@ -101,7 +101,9 @@ def test_ns_resolution_in_json(tmp_path):
 
 
 def test_ns_in_text_must_be_said(tmp_path):
-    assert total(imported(DATA / "ns.txt", tmp_path)).max_ns == 5_025_357_000
+    with pytest.raises(InputError, match=r"in us would be 12\.2 ms.*--ns, or --us"):
+        imported(DATA / "ns.txt", tmp_path)
+    assert total(imported(DATA / "ns.txt", tmp_path, unit_ns=1000)).max_ns == 5_025_357_000
     record = imported(DATA / "ns.txt", tmp_path, unit_ns=1)
     assert total(record).max_ns == 5_025_357
     assert "unit-assumed" not in marks(record)
@@ -241,7 +243,7 @@ def test_text_and_json_of_the_same_measurement_read_the_same(made, summed, space
     limit, threads = made
     histograms, overflow = [h for h, _ in threads], [o for _, o in threads]
     printed = text_of(histograms, overflow, limit=limit, summed=summed, spaces=spaces, with_total=with_total, skip_empty=skip_empty)
-    by_text = parse_text(enumerate(printed.splitlines(), start=1), "x")
+    by_text = parse_text(enumerate(printed.splitlines(), start=1), "x", unit_ns=1000)
     by_json = parse_json(file_of(histograms, limit=limit, overflow=overflow), "x")
     assert [t.histogram for t in by_text.series] == [{value * 1000: count for value, count in sorted(h.items())} for h in histograms]
     assert [t.overflow for t in by_text.series] == [len(o) for o in overflow]
