@@ -16,7 +16,7 @@ from rtgauge.analysis.comparison_scope import EVERYTHING, Scope
 from rtgauge.analysis.quantile_interval import ENDLESS_NS, WindowCounts
 from rtgauge.analysis.record_names import record_names
 from rtgauge.errors import InputError
-from rtgauge.record.histogram import OVERFLOW_BIN, bin_of, lower_ns, signed_bin_of, upper_ns
+from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, signed_bin_of, upper_ns
 from rtgauge.record.model import worst_severity
 from rtgauge.record.open_values import LIMITS
 from rtgauge.record.summary import distribution, filled_distribution
@@ -166,7 +166,7 @@ class Side:
 
 
 def _histogram(merged: Merged) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    outside = [(int(bin_of(group.from_ns)), group.count) for group in merged.unplaced]
+    outside = [(int(signed_bin_of(group.from_ns)), group.count) for group in merged.unplaced]
     return add_bins(
         np.concatenate([merged.bins, merged.missed_bins, np.array([at for at, _ in outside], dtype=np.int64)]),
         np.concatenate([merged.counts, merged.missed_counts, np.array([count for _, count in outside], dtype=np.int64)]),

@@ -82,8 +82,6 @@ def files(
         raise InputError("name a file to import, or --as list for the formats (see rtgauge import --help)")
     check_requirement(require)
     interval_ns = None if interval is None else duration_option("--interval", interval)
-    if interval_ns == 0:
-        raise InputError("--interval must be longer than 0, e.g. 1ms or 100us")
     if nanoseconds and microseconds:
         raise InputError("--ns and --us contradict: leave one out")
     unit_ns = 1 if nanoseconds else 1000 if microseconds else None
@@ -116,7 +114,9 @@ def edges(
     answer: Annotated[str | None, typer.Option("--answer", metavar="CHANNEL", help="Channel of the answer: measures from stimulus to answer.")] = None,
     period: Annotated[str | None, typer.Option("--period", metavar="TIME", help="Nominal period of the line, e.g. 30ms: measures its half-periods.")] = None,
     edge: Annotated[str, typer.Option("--edges", metavar="both|rising|falling", help="Edges that are stimuli, or whose distances are measured.")] = "both",
-    any_edge: Annotated[bool, typer.Option("--any-edge", help="Any edge answers, not only one to the level of the stimulus.")] = False,
+    any_edge: Annotated[
+        bool, typer.Option("--any-edge", help="Any edge answers, not only one to the level of the stimulus: for an answer that is toggled.")
+    ] = False,
     threshold: Annotated[float | None, typer.Option(metavar="VOLTS", help="Level of an edge. [default: halfway between the least and the largest]")] = None,
     hysteresis: Annotated[
         float | None, typer.Option(metavar="VOLTS", help="Distance of the two levels that an edge has to pass. [default: a fifth of the swing]")

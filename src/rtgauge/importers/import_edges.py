@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 LONGEST_NS = 366 * 86_400 * 10**9
 """From the first edge of a file to its last. More is a wrong unit of time."""
+TOGGLES = "An answer that is toggled stays inverted after a lost one: --any-edge pairs by time alone"
 UNKNOWN = "unknown"
 TOOL = "oscilloscope"
 
@@ -116,7 +117,7 @@ class _Measured:
         totals = builder.totals()
         if totals.count == 0:
             why = "no stimulus has an answer: are the two channels the other way round?" if self._options.answer else "fewer than two edges were found"
-            raise InputError(f"{name}: {why}")
+            raise InputError(f"{name}: {why}{f' {TOGGLES}' if self._pairing.opposite else ''}")
         for window in builder.close(self._last_ns + 1):
             self.table.add(window)
         return builder
@@ -130,6 +131,9 @@ class _Measured:
         if self._pairing.extra:
             detail = f"{plural(self._pairing.extra, 'edge')} of the answer's channel without a stimulus: noise, or a threshold that is crossed more than once"
             marks.append(Mark(name="extra-edges", severity=Severity.DOUBTFUL, detail=detail))
+        if self._pairing.opposite:
+            detail = f"{plural(self._pairing.opposite, 'edge')} after a stimulus went to the other level than it and did not count as its answer. {TOGGLES}"
+            marks.append(Mark(name="answers-inverted", severity=Severity.DOUBTFUL, detail=detail))
         if self._options.answer is not None and self._pairing.open:
             detail = "the file ends before the last stimulus has an answer: it is not counted, neither as answered nor as missed"
             marks.append(Mark(name="last-unanswered", severity=Severity.NOTE, detail=detail))

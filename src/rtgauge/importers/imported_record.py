@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import rtgauge
+from rtgauge.errors import InputError
 from rtgauge.importers.imported_step import imported_step
 from rtgauge.importers.importer import Hints
 from rtgauge.importers.measurement import note
@@ -14,12 +15,14 @@ from rtgauge.importers.registry import importer_of, read_file
 from rtgauge.record.files import clean_name
 from rtgauge.record.model import LoadReport, Run, StepKey
 from rtgauge.record.writer import RecordWriter
+from rtgauge.units import NS_PER_S, format_duration
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rtgauge.importers.measurement import Measurement
 
+MOST_INTERVAL_NS = 24 * 3600 * NS_PER_S
 KEY_PARAMETERS = ("priority", "policy", "dma_latency_us", "context", "space", "c_states")
 """Of what a file tells those that two measurements must have in common to be compared."""
 
@@ -67,8 +70,10 @@ def import_file(source: Path, out: Path, *, form: str | None = None, interval_ns
     """Make a record in the folder `out` of the file `source`, a step for each measurement in it; gives the record's folder.
 
     `form`: the name of its format, by default found from its beginning. `interval_ns` and `unit_ns` (1 with cyclictest -N): for what the file does not
-    tell. Load and deployment are `unknown`. Raises InputError for a foreign or damaged file, and the errors of RecordWriter.
+    tell. Load and deployment are `unknown`. Raises InputError for a foreign or damaged file or an interval that none has, and the errors of RecordWriter.
     """
+    if interval_ns is not None and not 0 < interval_ns <= MOST_INTERVAL_NS:
+        raise InputError(f"an interval of {format_duration(interval_ns)}: it is longer than 0 and at most {format_duration(MOST_INTERVAL_NS)}, e.g. 1ms")
     name = importer_of(source, form).name
     measurements = read_file(source, Hints(unit_ns, interval_ns), name)
     file_time = f"{datetime.fromtimestamp(source.stat().st_mtime, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -130,13 +130,15 @@ def with_unfinished_second(low_ns: int, high_ns: int, histogram: Mapping[int, in
     The histogram has the last, unfinished second too: where a cell lies beyond the extremes, its beginning is all that is known.
     """
     first, last = min(histogram, default=low_ns), max(histogram, default=high_ns)
-    if first + width_ns > low_ns and last <= high_ns:
+    # The histogram has no signs.
+    low_is_least, farthest_ns = low_ns < 0 or first + width_ns > low_ns, max(high_ns, -low_ns)
+    if low_is_least and last <= farthest_ns:
         return low_ns, high_ns, []
     text = (
         f"{program}'s extremes and average are of whole seconds, its histogram has the unfinished one too: it ranges from {first} to {last} ns, "
         f"cells of {width_ns} ns"
     )
-    return (low_ns if first + width_ns > low_ns else first), max(high_ns, last), [note("extremes-of-whole-seconds", text)]
+    return (low_ns if low_is_least else first), (high_ns if last <= farthest_ns else last), [note("extremes-of-whole-seconds", text)]
 
 
 def table_series(table: LatencyTable, source: str) -> tuple[ImportedSeries, int, list[Mark]]:
@@ -168,7 +170,7 @@ def table_series(table: LatencyTable, source: str) -> tuple[ImportedSeries, int,
             raise InputError(f"{source} is damaged: its histogram has {count} samples, its summary says {table.samples}")
         marks.append(note("bins-assumed", "cells of 1 us: the text does not say how wide they are (-B)"))
         last, overflow = max(histogram), 0
-        if high >= (last + 1) * 1000:
+        if max(high, -low) >= (last + 1) * 1000:
             overflow = histogram.pop(last)
             marks.append(note("last-bin-clipped", f"{tool}'s last cell has every larger latency too: its {overflow} samples count as {last} us or more"))
         if low < 0:

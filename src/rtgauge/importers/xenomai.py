@@ -54,7 +54,7 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
     if figures:
         low, high, average = round(Fraction(figures[1]) * 1000), round(Fraction(figures[3]) * 1000), Fraction(figures[2]) * 1000
         last = max(histogram, default=0)
-        if histogram and high >= last + width_ns:
+        if histogram and max(high, -low) >= last + width_ns:
             overflow, limit = histogram.pop(last), last
             marks.append(note("last-bin-clipped", f"latency's last cell has every larger latency too: its {overflow} samples count as {last} ns or more"))
         low, high, beyond = with_unfinished_second(low, high, histogram, width_ns, "latency")

@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 _VCD = re.compile(rb"(\xef\xbb\xbf)?\s*+\$(date|version|timescale|comment|scope|var)\b")
 
 
+def _number_in(name: str) -> int | None:
+    """The number at the end of a channel's name: 1 of "CH1", "Channel 1", "D1"; None where it has none, or is one."""
+    digits = name[len(name.rstrip("0123456789")) :]
+    return int(digits) if digits.isascii() and 0 < len(digits) < min(len(name), 9) else None
+
+
 class EdgeBlock(NamedTuple):
     """Edges in the order of their time: `times_ns` (int64), `line` (place among the channels that were asked for), `high` (the level after it)."""
 
@@ -63,16 +69,26 @@ class EdgeFile:
         return cls(path, layout.style, [column.name for column in layout.channels], layout)
 
     def channel(self, name: str) -> int:
-        """A channel by its name, the last part of its name, or its number from 1 on -> its place. Raises InputError with the names."""
+        """A channel by its name, the last part of its name, or its number from 1 on -> its place.
+
+        Raises InputError with the names; also for a number that is part of the name of another channel ("1" of "Channel 0", "Channel 1").
+        """
         whole = [channel.lower() for channel in self.channels]
         last = [channel.rpartition(".")[2] for channel in whole]
         wanted = name.lower()
-        for names, accepted in ((whole, {wanted}), (last, {wanted}), (whole, {f"ch{wanted}", f"channel {wanted}"})):
-            places = [place for place, channel in enumerate(names) if channel in accepted]
+        for names in (whole, last):
+            places = [place for place, channel in enumerate(names) if channel == wanted]
             if len(places) == 1:
                 return places[0]
-        if name.isascii() and name.isdigit() and 1 <= int(name[:9]) <= len(self.channels):
-            return int(name) - 1
+        if name.isascii() and name.isdigit() and len(name) < 9:
+            by_number = int(name) - 1 if 1 <= int(name) <= len(self.channels) else None
+            named = next((place for place, channel in enumerate(last) if _number_in(channel) == int(name)), None)
+            if named is not None and by_number is not None and named != by_number:
+                readings = f"the channel '{self.channels[named]}', or channel number {name}, '{self.channels[by_number]}'"
+                raise InputError(f"{self.path.name}: '{name}' is {readings}: give the whole name")
+            place = by_number if by_number is not None else named
+            if place is not None:
+                return place
         raise InputError(f"{self.path.name} has no channel '{name}'; it has {', '.join(self.channels)}")
 
     def edges(
@@ -174,13 +190,15 @@ class EdgeFile:
 class Pairing:
     """Stimulus (line 0) to answer (line 1), over blocks. A stimulus has the first fitting edge after it, before the next stimulus, as its answer.
 
-    `missed`: stimuli that the next one overtook. `extra`: edges of the answer line that answer nothing. `open`: the last stimulus has no answer.
+    `missed`: stimuli that the next one overtook. `extra`: edges of the answer line that answer nothing; `opposite` of them came while a stimulus waited,
+    but went to the other level. `open`: the last stimulus has no answer.
     """
 
     stimuli: Edges = Edges.BOTH
     answer: Answer = Answer.FOLLOWS
     missed: int = 0
     extra: int = 0
+    opposite: int = 0
     _time_ns: int | None = None
     _high: bool = False
 
@@ -204,6 +222,7 @@ class Pairing:
                 continue  # the answer to the stimulus line's way back
             elif self._time_ns is None or (self.answer is Answer.FOLLOWS and high != self._high):
                 self.extra += 1
+                self.opposite += self._time_ns is not None
             else:
                 answered.append((self._time_ns, time_ns - self._time_ns))
                 self._time_ns = None

@@ -12,7 +12,7 @@ from rtgauge.analysis.comparison_scope import SEGMENT
 from rtgauge.analysis.confidence import activations_needed, design_effect, lower_bound, upper_bound
 from rtgauge.record.model import COKERNELS, Severity, Step, Verdict, VerdictWord
 from rtgauge.system.fact_summary import brief
-from rtgauge.units import format_count, format_duration, format_share, format_time, plural
+from rtgauge.units import MAX_NS, format_count, format_duration, format_share, format_time, plural
 from rtgauge.verdict.next_step import Done, next_for_doubt, next_for_failure, next_for_invalid, next_when_close, next_when_held, next_with_more
 from rtgauge.verdict.requirement import Requirement, format_percent
 from rtgauge.verdict.violations import Violations, count_violations
@@ -76,8 +76,11 @@ class _Case:
         return self.at_most(self.violations)
 
     def duration_ns(self, activations: int) -> int | None:
-        """How long that many activations take, on all the CPUs together."""
-        return None if self.interval_ns is None else -(-activations // max(1, self.series)) * self.interval_ns
+        """How long that many activations take, on all the CPUs together; None if nobody knows, or if it is longer than a record can say."""
+        if self.interval_ns is None:
+            return None
+        duration_ns = -(-activations // max(1, self.series)) * self.interval_ns
+        return duration_ns if duration_ns <= MAX_NS else None
 
 
 def _seen(case: _Case) -> str:

@@ -26,6 +26,7 @@ from rtgauge.importers.imported_record import import_file
 from rtgauge.record.model import VerdictWord
 from rtgauge.record.reader import Record
 from tests.support.records import Shape, write_record
+from tests.unit.importers.foreign_files import FILES
 
 HOSTILE = 'a"b\\c\x1b[2J|*_<&>%$#{}~^\u202e\n]]> -- é'
 
@@ -73,14 +74,25 @@ def test_hdr_has_every_sample_of_every_window(record, tmp_path):
 
 
 def test_hdr_keeps_early_values_apart(tmp_path):
-    from tests.unit.importers.foreign_files import FILES
-
     source = tmp_path / "x"
     source.write_bytes(FILES["cyclictest.txt"].encode())
     imported = Record.open(import_file(source, tmp_path))
     log = text(imported, "hdr")
     # Two of thread 1 are above the histogram: the largest is known, the other is not.
     assert "1 samples of unknown value are not in the log" in log
+
+
+def test_hdr_beyond_the_histogram_has_the_largest_and_says_the_rest(tmp_path):
+    """Two of 12 and 60 s: a record's last bin begins at 10 s."""
+    document = json.loads(FILES["rt-tests.json"])
+    document["thread"]["0"] |= {"histogram": {"3": 50, "12000000": 1, "60000000": 1}, "cycles": 52, "max": 60_000_000, "avg": 1384618.27}
+    (tmp_path / "x").write_text(json.dumps(document))
+    (tmp_path / "log").write_text(text(Record.open(import_file(tmp_path / "x", tmp_path)), "hdr"))
+    assert "1 samples are 10 s or longer" in (tmp_path / "log").read_text()
+    histogram = HistogramLogReader(str(tmp_path / "log"), HdrHistogram(1, 10**12, 3)).get_next_interval_histogram()
+    assert histogram.get_total_count() == 52
+    assert histogram.get_max_value() == pytest.approx(60e9, rel=2e-3)
+    assert histogram.get_value_at_percentile(98.5) == pytest.approx(10e9, rel=2e-3)
 
 
 def test_junit_has_a_case_a_step(record, hostile):

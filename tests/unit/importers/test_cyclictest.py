@@ -301,6 +301,20 @@ def test_foreign_and_damaged_files_end_in_one_line(content, words, tmp_path):
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.parametrize("interval_ns", [0, -1000, 10_000 * 86_400 * 10**9])
+def test_an_interval_that_no_tool_has_is_refused(interval_ns, tmp_path):
+    with pytest.raises(InputError, match="at most 24h"):
+        imported(DATA / "h.txt", tmp_path, interval_ns=interval_ns)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_verdict_that_would_take_centuries_fits_the_record(tmp_path):
+    record = imported(DATA / "h.txt", tmp_path, interval_ns=86_400 * 10**9)
+    verdict = judge(parse_requirement("latency<=500us hardness=99.999999%"), record.steps[0], record.windows(record.steps[0]))
+    assert verdict.evidence["activations_needed"] > 10**8
+    assert verdict.evidence["duration_needed_ns"] is None
+
+
 def test_a_missing_file(tmp_path):
     with pytest.raises(InputError, match="cannot be read"):
         import_file(tmp_path / "none", tmp_path)

@@ -108,6 +108,24 @@ def test_channels_the_other_way_round_have_an_answer_to_each_but_the_next_stimul
         _record(tmp_path / "one.csv", EdgeOptions("1", "2"))
 
 
+def test_an_inverted_answer_names_the_option(tmp_path):
+    rows = "".join(f"{i}e-6,{3.3 * (i // 10 % 2):.1f},{3.3 * (1 - (i - 3) // 10 % 2):.1f}\n" for i in range(200))
+    (tmp_path / "one.csv").write_text("Time(s),CH1(V),CH2(V)\n" + rows)
+    with pytest.raises(InputError, match="--any-edge"):
+        _record(tmp_path / "one.csv", EdgeOptions("1", "2"))
+    (step,) = _record(tmp_path / "one.csv", EdgeOptions("1", "2", any_edge_answers=True)).steps
+    assert step.total is not None
+    assert (step.total.p50_ns, step.total.missed) == (3_000, 0)
+
+
+@pytest.mark.parametrize("half_us", [40, 50])
+def test_a_page_of_half_periods_that_are_all_early_or_exact(tmp_path, half_us):
+    (tmp_path / "one.csv").write_text("Time [s],D0\n" + "".join(f"{i * half_us}e-6,{i % 2}\n" for i in range(300)))
+    record = _record(tmp_path / "one.csv", EdgeOptions("D0", period_ns=100_000))
+    assert record.steps[0].total.max_ns == (half_us - 50) * 1000
+    assert "jitter" in html(record)
+
+
 def test_times_of_another_unit_are_refused(tmp_path):
     (tmp_path / "far.csv").write_text("Time(s),CH1(V)\n" + "".join(f"{i * 10**7},{3.3 * (i % 2):.1f}\n" for i in range(30)))
     with pytest.raises(InputError, match="more than a year"):

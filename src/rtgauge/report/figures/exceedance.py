@@ -61,7 +61,7 @@ def exceedance_figure(source: Source) -> Figure | None:
 def _chart(source: Source, curves: dict[tuple[str, str, str], Curve], quantity: str) -> dict[str, Any]:
     latency = quantity == LATENCY
     low = max(0.01, min(float(curve.x_us[0]) for curve in curves.values()))
-    high = max([float(curve.x_us[-1]) for curve in curves.values()] + [source.bound_us or 0])
+    high = max([float(curve.x_us[-1]) for curve in curves.values()] + [source.bound_us or 0, low])
     rarest = min(float(curve.share[-1]) for curve in curves.values())
     any_missed = any(kind == FILLED for _, _, kind in curves)
     rows = ((*key, float(x), float(y)) for key, curve in curves.items() for x, y in zip(curve.x_us, curve.share, strict=True))

@@ -36,13 +36,17 @@ class _Frame:
     low_us: float
     high_us: float
     most: int
+    least_us: float = 0.0
+    """Where the linear axis begins: at 0, or at the earliest of values with a sign."""
 
     @property
     def axes(self) -> dict[str, dict[str, Any]]:
         """The two axes that the page can choose from: Vega-Lite scale and what of the axis depends on it."""
-        low, high = self.low_us * 0.9, self.high_us * 1.1
+        low, high = self.low_us * 0.9, max(self.high_us, self.low_us) * 1.1
+        span = (self.high_us - self.least_us) * 0.02 or 1.0
+        ends = [self.least_us - span if self.least_us < 0 else 0, self.high_us + span]
         return {
-            "linear": {"scale": {"type": "linear", "domain": [0, self.high_us * 1.02], "nice": False}, "axis": {"tickCount": 8}},
+            "linear": {"scale": {"type": "linear", "domain": ends, "nice": False}, "axis": {"tickCount": 8}},
             "log": {"scale": {"type": "log", "domain": [low, high], "nice": False}, "axis": {"values": log_ticks(low, high)}},
         }
 
@@ -95,7 +99,9 @@ def _frame(source: Source, outlines: dict[str, dict[str, Outline]]) -> _Frame | 
         return None
     return _Frame(
         low_us=max(FIRST_US, min(float(o.x_us[0]) for o in filled)),
+        # 0 is on the linear axis, also where every value is early.
         high_us=max([float(o.x_us[-1]) for o in filled] + [(source.bound_us or 0) * 1.05]),
+        least_us=min(0.0, *(float(o.x_us[0]) for o in filled)),
         most=max(int(o.count.max()) for o in filled),
     )
 
