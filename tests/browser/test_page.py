@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from selenium.webdriver import Chrome
+
+    from rtgauge.record.model import Distribution, SeriesSummary
 
 pytestmark = pytest.mark.browser
 
@@ -55,6 +58,40 @@ def visit(chrome: Chrome, page: Path, width: int = 1280, theme: str = "light") -
     console(chrome)
     chrome.get(page.as_uri())
     WebDriverWait(chrome, 120).until(lambda c: c.execute_script("return document.documentElement.dataset.ready"))
+
+
+def far_out(record: Record) -> Record:
+    """The record with latencies of minutes, all but the smallest of them lower bounds: as wide as its tables get."""
+    names = ("min_ns", "mean_ns", "std_ns", "p50_ns", "p95_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "max_ns")
+
+    def far(figures: Distribution) -> dict[str, object]:
+        return {name: round(getattr(figures, name) or 0) * 1000 + 123_456_789_012 for name in names} | {"lower_bounds": [*names[3:]]}
+
+    def summary(series: SeriesSummary) -> SeriesSummary:
+        return series.model_copy(update={**far(series), "filled": series.filled.model_copy(update=far(series.filled))})
+
+    steps = [
+        step.model_copy(update={"series": [summary(series) for series in step.series], "total": None if step.total is None else summary(step.total)})
+        for step in record.steps
+    ]
+    return replace(record, steps=steps)
+
+
+def test_the_maximum_is_in_sight_at_1200_px_however_wide_a_table_is(chrome: Chrome, pages: dict[str, Path], tmp_path: Path) -> None:
+    render(far_out(Record.open(write_record(tmp_path, Shape(seed=5)))), tmp_path / "far.html")
+    for page in (tmp_path / "far.html", pages["plain"]):
+        visit(chrome, page, width=1200)
+        unfold(chrome)
+        cells, hidden, wider = chrome.execute_script(
+            "const cells = [...document.querySelectorAll('.scroll .maximum')].filter((cell) => cell.offsetWidth);"
+            "const hidden = cells.filter((cell) => { const c = cell.getBoundingClientRect(), s = cell.closest('.scroll').getBoundingClientRect();"
+            "  return c.right > s.right + 1 || c.left < s.left || c.right > innerWidth; });"
+            "const wider = [...document.querySelectorAll('.scroll:has(.maximum)')].filter((scroll) => scroll.scrollWidth > scroll.clientWidth + 1);"
+            "return [cells.length, hidden.map((cell) => cell.textContent), wider.length];"
+        )
+        assert cells > 10
+        assert hidden == []
+        assert (wider > 0) == (page.name == "far.html"), "ordinary numbers fit without scrolling"
 
 
 def unfold(chrome: Chrome) -> None:

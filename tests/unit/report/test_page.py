@@ -92,6 +92,7 @@ def test_the_table_has_the_numbers_of_the_record(tmp_path: Path):
         assert step.total.max_ns is not None
         assert f"{step.total.max_ns / 1000:,.1f}" in text
     assert "missed filled in" in text
+    assert "missed filled in: the line above, and each missed activation with the latency that it would have had" in text
     assert "missed filled in" not in read(tmp_path, Shape(seed=2, missed_under=())).text
 
 
