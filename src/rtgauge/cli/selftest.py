@@ -23,8 +23,8 @@ STOPPED_S, STOPPED_EVERY_S = 0.2, 1.5
 """How long a guest is stopped, and how often about: each stop is a latency on each of its CPUs, of which 200 a step are kept."""
 THROTTLED_S = 8
 """Throttling comes once a second (sched_rt_period_us)."""
-WATCHED = "rtgauge-faults"
-"""The program that the kind `fault` measures (load/stall_program.py)."""
+WATCHED = ("fault", "catch-up")
+"""Kinds whose own program is measured (load/stall_program.py)."""
 MOST_A_STEP = 80
 """A step keeps the events of 200 latencies, some of which are the machine's own."""
 
@@ -32,7 +32,10 @@ MOST_A_STEP = 80
 def selftest(
     kinds: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="hog, softirq, timers, throttle, fault, idle, irqs-off, preempt-off, stopped; default: all but stopped."),
+        typer.Option(
+            metavar="NAMES",
+            help="hog, from-idle, two-cpus, catch-up, softirq, timers, throttle, fault, idle, irqs-off, preempt-off, stopped; default: all but stopped.",
+        ),
     ] = None,
     count: Annotated[
         int, typer.Option(min=4, max=10_000, metavar="N", help="Stalls to inject, about; throttling comes once a second and is not counted.")
@@ -46,8 +49,9 @@ def selftest(
 ) -> None:
     """Stall a CPU in known ways, measure beside it, and compare the explanations with what was done.
 
-    hog: a task of higher priority computes. softirq: one packet goes to many sockets. timers: many timers are due at once. throttle: the scheduler gives
-    lower tasks their share. fault: a program's loop touches memory that it has not got yet. idle: a deep idle state is left, where there is one.
+    hog: a task of higher priority computes; from-idle: one that a timer wakes; two-cpus: while another CPU has one too. catch-up: a late loop's own work.
+    softirq: one packet goes to many sockets. timers: many timers are due at once. throttle: the scheduler gives lower tasks their share. fault: a program's
+    loop touches memory that it has not got yet. idle: a deep idle state is left, where there is one.
     irqs-off, preempt-off: a kernel module does what its name says, where it is loaded (kmod/test/stall). What is not possible is said and left out.
     stopped: a guest of the lab is stopped from outside, all its CPUs at once, for 200 ms.
     Nothing of the machine's settings is changed; for about three quarters of a minute one of its CPUs is busy.
@@ -143,7 +147,7 @@ def _write_stops(path: Path, run: Run, guest: str, stops: list[tuple[int, int]])
 def _steps(kinds: list[str], count: int, cpu: int, length_ns: int) -> list[dict[str, object]]:
     """A step a kind, or several where it would be too long."""
     from rtgauge.explain.analysis.selftest import OUTSIDE
-    from rtgauge.load.stall import LENGTH_US
+    from rtgauge.load.stall import KINDS, LENGTH_US
 
     if kinds == [OUTSIDE]:
         seconds = count * STOPPED_EVERY_S
@@ -159,8 +163,8 @@ def _steps(kinds: list[str], count: int, cpu: int, length_ns: int) -> list[dict[
         step["explain-above"] = f"{length_ns * ABOVE_SHARE:.0f}ns"
         wakeup: dict[str, object] = {"probe": "wakeup", "cpu": str(cpu), "interval": f"{length_ns // 5}ns"}
         match kind:
-            case "fault":
-                step |= {"probe": "watch", "program": WATCHED}
+            case _ if kind in WATCHED:
+                step |= {"probe": "watch", "program": KINDS[kind]}
             case "idle":
                 step |= wakeup | {"interval": "4ms", "dma-latency": "off", "explain-above": "10us"}
             case "irqs-off" | "preempt-off":

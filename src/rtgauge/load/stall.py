@@ -13,6 +13,9 @@ from rtgauge.suggest import nearest
 
 KINDS = {
     "hog": "rtgauge-hog",
+    "from-idle": "rtgauge-woken",
+    "two-cpus": "rtgauge-two",
+    "catch-up": "rtgauge-catchup",
     "softirq": "rtgauge-packets",
     "timers": "rtgauge-timers",
     "throttle": "rtgauge-fair",

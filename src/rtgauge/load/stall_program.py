@@ -114,23 +114,77 @@ def echo() -> "tuple[int, int]":
     return ask, answer
 
 
+def stall_once(ask: int, answer: int) -> None:
+    """Compute above every other, and leave the CPU to wait for the child: to sleep or to print would keep it for longer than is told."""
+    start = now_ns()
+    end = start + length_ns()
+    os.write(ask, b"x")
+    while now_ns() < end:
+        pass
+    end = now_ns()
+    os.read(answer, 1)
+    set_priority(LOW_PRIORITY)
+    tell(start, end)
+
+
 def hog() -> None:
-    """A task of a priority above the measured thread's computes. It leaves the CPU to wait for its child, since a sleep would set a timer first, for 15 us."""
+    """A task of a priority above the measured thread's computes."""
     name_self("rtgauge-hog")
     ask, answer = echo()
     while True:
         set_priority(LOW_PRIORITY)
         time.sleep(rest())
         set_priority(HOG_PRIORITY)
+        stall_once(ask, answer)
+
+
+def from_idle() -> None:
+    """A timer wakes a task of a high priority from idle: nothing of this program ran on the CPU before."""
+    name_self("rtgauge-woken")
+    ask, answer = echo()
+    while True:
+        set_priority(HOG_PRIORITY)
+        time.sleep(rest())
+        stall_once(ask, answer)
+
+
+def two_cpus() -> None:
+    """As `from-idle`, while a task of another name computes on another CPU at the same time, which delays nobody here."""
+    others = sorted(set(range(os.cpu_count() or 1)) - {CPU})
+    asked, ask_other = os.pipe()
+    if others and os.fork() == 0:
+        os.close(ask_other)
+        name_self("rtgauge-other")
+        os.sched_setaffinity(0, others[:1])
+        set_priority(HOG_PRIORITY)
+        while os.read(asked, 1):
+            compute(LENGTH_NS)
+        os._exit(0)
+    os.close(asked)
+    name_self("rtgauge-two")
+    ask, answer = echo()
+    while True:
+        set_priority(HOG_PRIORITY)
+        time.sleep(rest())
+        if others:
+            os.write(ask_other, b"x")
+        stall_once(ask, answer)
+
+
+def catch_up() -> None:
+    """This program is the measured one: its loop is late, so that its timer expires as it is about to sleep, and what it runs then is its own."""
+    name_self("rtgauge-catchup")
+    set_priority(FAULT_PRIORITY)
+    start, end = now_ns(), 0
+    while True:
+        time.sleep(rest())
+        if end:
+            tell(start, end)
+        time.sleep(0.001)  # an activation of its own
         start = now_ns()
-        end = start + length_ns()
-        os.write(ask, b"x")
-        while now_ns() < end:
-            pass
+        time.sleep(random.uniform(0, 4e-6))  # noqa: S311 - no secret
+        compute(length_ns())
         end = now_ns()
-        os.read(answer, 1)
-        set_priority(LOW_PRIORITY)
-        tell(start, end)
 
 
 def softirq() -> None:
@@ -211,9 +265,9 @@ def throttle() -> None:
             os.kill(child, signal.SIGKILL)
 
 
-def compute() -> None:
+def compute(ns: int = OWN_NS) -> None:
     """Work without an event."""
-    end = now_ns() + OWN_NS
+    end = now_ns() + ns
     while now_ns() < end:
         pass
 
@@ -261,7 +315,8 @@ def idle() -> None:
         tell(start, now_ns())
 
 
-KINDS = {"hog": hog, "softirq": softirq, "timers": timers, "throttle": throttle, "fault": fault, "idle": idle}
+KINDS = {"hog": hog, "from-idle": from_idle, "two-cpus": two_cpus, "catch-up": catch_up, "softirq": softirq, "timers": timers, "throttle": throttle}
+KINDS.update({"fault": fault, "idle": idle})
 
 
 def end(_number: int, _frame: object) -> None:

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from rtgauge.errors import InputError
 from rtgauge.explain.analysis.attribution import Explanation, Kind, explain
-from rtgauge.explain.analysis.selftest import Injected, SelfTest, injected_stalls, judge_stall, self_test
+from rtgauge.explain.analysis.selftest import Injected, KindResult, SelfTest, injected_stalls, judge_stall, self_test
 from rtgauge.explain.page.document import selftest_document
 from rtgauge.explain.page.presenter import print_self_test
 from rtgauge.explain.page.selftest_table import verdict_words
@@ -104,10 +104,20 @@ def test_the_matrix_over_a_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     print_self_test(result, console)
     text = console.file
     assert isinstance(text, io.StringIO)
-    assert "The explanations are not right: of 2 injected stalls 1 were found and 1 named rightly (50%)" in text.getvalue()
+    assert "The explanations are not right: of 2 injected stalls 1 were found and 1 named rightly (50%), 1 of them with the right size" in text.getvalue()
     assert "Self test" in html(record)
     check_published(selftest_document(str(record.path), result).model_dump_json(), "selftest")
     check_published(selftest_document(str(record.path), None).model_dump_json(), "selftest")
+
+
+def test_the_first_sentence_is_right_only_of_right_sizes() -> None:
+    def of(sizes_right: int) -> SelfTest:
+        return SelfTest([KindResult("hog", 73, 73, 73, sizes_right, 6_500, 9_000, 0, {"task rtgauge-hog": 73})], 0)
+
+    assert of(73).passed and of(36).passed
+    assert verdict_words(of(73)).startswith("The explanations are right: ")
+    assert verdict_words(of(36)).startswith("The explanations name the causes: ")
+    assert "73 named rightly (100%), 36 of them with the right size" in verdict_words(of(36))
 
 
 def test_stalls_from_outside_are_in_a_file_of_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

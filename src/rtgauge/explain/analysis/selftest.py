@@ -36,6 +36,9 @@ ANY = "*"
 """Of a culprit: the name is the machine's."""
 EXPECTED: dict[str, tuple[tuple[Kind, str], ...]] = {
     "hog": ((Kind.TASK, "rtgauge-hog"),),
+    "from-idle": ((Kind.TASK, "rtgauge-woken"),),
+    "two-cpus": ((Kind.TASK, "rtgauge-two"),),
+    "catch-up": ((Kind.OWN, ANY),),
     "softirq": ((Kind.SOFTIRQ, "NET_RX"),),
     "timers": ((Kind.INTERRUPT, "local timer"), (Kind.IRQ, "arch_timer")),
     "throttle": ((Kind.THROTTLED, ""),),
@@ -118,6 +121,11 @@ class SelfTest:
     def named(self) -> int:
         """Those that were given to their class and name."""
         return sum(kind.named for kind in self.kinds)
+
+    @property
+    def sizes_right(self) -> int:
+        """Those whose size is right too, within the larger of 5 us and 1 % by the injector's clock."""
+        return sum(kind.sizes_right for kind in self.kinds)
 
     @property
     def passed(self) -> bool:

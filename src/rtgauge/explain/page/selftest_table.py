@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rtgauge.explain.analysis.selftest import NAMED_GOAL
 from rtgauge.report.grid import Grid
 from rtgauge.report.text import us
 from rtgauge.units import format_share, plural
@@ -18,14 +19,18 @@ MOST_ANSWERS = 3
 
 def verdict_words(result: SelfTest) -> str:
     """The answer in one sentence."""
-    word = "The explanations are right" if result.passed else "The explanations are not right"
+    sized = result.sizes_right >= NAMED_GOAL * result.named
+    word = (
+        "The explanations are right" if result.passed and sized else "The explanations name the causes" if result.passed else "The explanations are not right"
+    )
     share = format_share(result.named / result.injected) if result.injected else "none"
     others = (
         f"; {plural(result.others, 'other latency') if result.others == 1 else f'{result.others} other latencies'} of the machine's own"
         if result.others
         else ""
     )
-    return f"{word}: of {plural(result.injected, 'injected stall')} {result.found} were found and {result.named} named rightly ({share}){others}"
+    named = f"{result.named} named rightly ({share}), {result.sizes_right} of them with the right size"
+    return f"{word}: of {plural(result.injected, 'injected stall')} {result.found} were found and {named}{others}"
 
 
 def selftest_grid(result: SelfTest) -> Grid:
