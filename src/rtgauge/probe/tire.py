@@ -197,7 +197,7 @@ second; real-time tells whether each step is done at its deadline.
         "--solver halo --nodes 4000 --threads 2 --steps 6000",
         '--threads cores --period 10ms --require "response<=10ms"',
         "--nodes 40 --steps 100 --state drop.csv",
-        "--period 10ms --duration 1min --speed 2 --live",
+        "--nodes 200 --gravity 0.2 --speed 1 --period 10ms --duration 1min --live",
         "--search --solver halo --threads one,cores,twice",
     ),
     parameters=TireParameters,
