@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import tomllib
 from typing import TYPE_CHECKING, Any, cast
@@ -29,6 +30,7 @@ MOST_VALUES = 2_000_000
 MOST_DEPTH = 64
 MOST_INTEGER = 1 << 63
 MOST_FLOAT = 1e30
+LARGE_NUMBER = re.compile(rb"[0-9]{19}|[\[:,\s]-?[0-9.]+[eE]")
 MOST_TEXT = 4 * MIB
 MOST_DOTS = 64
 """In a line of TOML: a key of many parts takes time in their square."""
@@ -69,10 +71,25 @@ def read_regular(path: Path, most_bytes: int) -> bytes:
         return read_at_most(file, path, most_bytes)
 
 
+def _check_depth(document: object) -> None:
+    """Raises ValueError where it is nested too deep."""
+    level: list[object] = [document] if isinstance(document, (dict, list)) else []
+    for _ in range(MOST_DEPTH):
+        if not level:
+            return
+        inner: list[object] = []
+        for container in cast("list[dict[str, object] | list[object]]", level):
+            values = container.values() if isinstance(container, dict) else container
+            inner += [value for value in values if type(value) is dict or type(value) is list]
+        level = inner
+    raise ValueError(f"it is nested more than {MOST_DEPTH} deep")
+
+
 def _check_values(document: object) -> None:
     """Bounds that hold for every value, whatever it means. Raises ValueError."""
+    _check_depth(document)
     level = [document]
-    for _ in range(MOST_DEPTH):
+    while level:
         inner: list[object] = []
         for value in level:
             if isinstance(value, dict):
@@ -89,10 +106,12 @@ def _check_values(document: object) -> None:
                     raise ValueError("a number is not finite, or above 1e30")
             elif isinstance(value, str) and len(value) > MOST_TEXT:
                 raise ValueError(f"a text is longer than {MOST_TEXT} characters")
-        if not inner:
-            return
         level = inner
-    raise ValueError(f"it is nested more than {MOST_DEPTH} deep")
+
+
+def _has_long_text(data: bytes) -> bool:
+    """Whether a text of JSON may be too long."""
+    return len(data) > MOST_TEXT and (b'\\"' in data or max(map(len, data.split(b'"'))) > MOST_TEXT)
 
 
 def parse_json(data: bytes) -> Any:
@@ -100,7 +119,11 @@ def parse_json(data: bytes) -> Any:
     if data.count(b",") + data.count(b"[") + data.count(b"{") > MOST_VALUES:
         raise ValueError(f"it has more than {MOST_VALUES} values")
     document = from_json(data, allow_inf_nan=False)
-    _check_values(document)
+    # A number of fewer digits and without an exponent keeps the bounds: looking at each of a million values would take seconds.
+    if LARGE_NUMBER.search(data) or _has_long_text(data):
+        _check_values(document)
+    else:
+        _check_depth(document)
     return document
 
 

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -105,3 +107,35 @@ def test_the_samples_fit_but_not_as_text(small_disk: Path) -> None:
     assert "--samples" in line
     assert list(small_disk.iterdir()) == []
     assert "CPU " in done.stdout
+
+
+CYCLICTEST = Path(__file__).parent.parent / "data" / "cyclictest" / "histofall.txt"
+TO_WRITE = {
+    "import": ("import", CYCLICTEST, "--out", "."),
+    "report": ("report", "RECORD", "-o", "page.html", "--figures", "figures"),
+    "windows": ("export", "RECORD", "--format", "parquet", "--windows", "-o", "windows.parquet"),
+    "json": ("export", "RECORD", "--format", "json", "-o", "record.json"),
+    "compare": ("compare", "RECORD", "--no-intervals", "--no-tails", "-o", "compare.html"),
+}
+
+
+@pytest.mark.parametrize("what", TO_WRITE)
+def test_every_size_of_a_disk(small_disk: Path, tmp_path: Path, what: str) -> None:
+    """Whatever of it does not fit: one line and exit status 3, and no file that is cut."""
+    with tarfile.open(Path(__file__).parent.parent / "data" / "records" / "records.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    words = [tmp_path / "repeats" if word == "RECORD" else word for word in TO_WRITE[what]]
+    words[-1] = small_disk / str(words[-1])
+    if "--figures" in words:
+        words[words.index("-o") + 1] = small_disk / "page.html"
+    statuses = []
+    for kib in (4, 8, 12, 24, 48, 400, 3_000):
+        subprocess.run(["mount", "-o", f"remount,size={kib}k", str(small_disk)], check=True)
+        done = rtgauge(*words)
+        statuses.append(done.returncode)
+        if done.returncode:
+            assert "disk full" in error_line(done, 3)
+        for entry in small_disk.iterdir():
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    assert statuses[0] == 3
+    assert statuses[-1] == 0

@@ -7,6 +7,7 @@ import base64
 import contextlib
 import copy
 import gzip
+import hashlib
 import io
 import json
 import os
@@ -28,7 +29,6 @@ from typer import BadParameter
 from rtgauge.cli.main import app
 from rtgauge.cli.stdio import Escaping
 from rtgauge.errors import EXIT_INPUT, RtgaugeError
-from rtgauge.record.files import checksum
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -286,7 +286,7 @@ class Mutator:
         if not name.endswith(".json"):
             step = file.parent / "step.json"
             written = json.loads(step.read_text())
-            written["checksums"] = {**written["checksums"], file.name: checksum(file)}
+            written["checksums"] = {**written["checksums"], file.name: hashlib.sha256(file.read_bytes()).hexdigest()}
             step.write_text(json.dumps(written))
         return name
 
@@ -386,9 +386,10 @@ class Hostile:
         changed = f"{base.name}: {Mutator(draw).change(record)}"
         given = {"record": record, "partial": record, "runs": self.runs, "other": base, "out": self.out}
         said = tuple(word.format(**given) if word.startswith("{") else word for word in words)
-        return self._run(said, changed)
+        return self.run(said, changed)
 
-    def _run(self, words: tuple[str, ...], changed: str) -> Outcome:
+    def run(self, words: tuple[str, ...], changed: str) -> Outcome:
+        """Run a command as its function; gives what it did."""
         before, output, errors, fault, status = _memory("VmRSS"), _stream(), _stream(), None, 0
         _forget_peak()
         started = time.process_time()
@@ -429,6 +430,7 @@ class Hostile:
 
     def check_around(self) -> None:
         """Raises AssertionError where something beside the record changed."""
+        assert sorted(entry.name for entry in self._around.parent.iterdir()) == ["around", "bases", "out", "runs"]
         assert [file.name for file in self._around.iterdir()] == ["precious"]
         assert (self._around / "precious").read_text() == "unchanged\n"
 

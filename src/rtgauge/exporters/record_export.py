@@ -11,7 +11,7 @@ from rtgauge.errors import InputError, RecordError
 from rtgauge.escape import escaped
 from rtgauge.exporters.registry import BINARY, TEXTS, TRACES
 from rtgauge.exporters.step_figures import missed_of
-from rtgauge.record.files import clear_errors, whole_file, write_whole
+from rtgauge.record.files import clear_errors, error_number, whole_file, write_whole
 from rtgauge.record.model import Distribution, RunDocument, SeriesSummary, ThreadCounts, WarmUp
 
 if TYPE_CHECKING:
@@ -103,6 +103,8 @@ def _write_windows(record: Record, out: Path) -> None:
         try:
             windows_table(record).sink_parquet(file)
         except pl.exceptions.PolarsError as error:
+            if error_number(error) is not None:
+                raise  # the disk is full: `clear_errors` says so
             raise RecordError(f"the windows of {record.path} cannot be read ({error}): the record is damaged") from None
 
 

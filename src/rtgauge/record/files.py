@@ -155,6 +155,16 @@ def new_file(path: Path, *, folder: int | None = None) -> BufferedWriter:
     return open(handle, "wb")  # noqa: PTH123 - a descriptor
 
 
+def error_number(error: Exception) -> int | None:
+    """The errno of an error of the system, also where polars has it in the message of an error of its own; None: it is another error."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return error.errno
+    if not isinstance(error, OSError) and not type(error).__module__.startswith("polars"):
+        return None
+    match = re.search(r"\(os error ([0-9]{1,4})\)", str(error))
+    return None if match is None else int(match[1])
+
+
 @contextmanager
 def clear_errors(path: Path, record: Path | None = None, option: str = "--out", kind: Literal["folder", "file"] = "folder") -> Generator[None]:
     """Turn an OSError for `path` into a one-line error. `record`: the folder with the results so far; `option`: selects another folder or file.
@@ -163,11 +173,11 @@ def clear_errors(path: Path, record: Path | None = None, option: str = "--out", 
     """
     try:
         yield
-    except OSError as error:
+    except Exception as error:
+        number = error_number(error)
+        if number is None and not isinstance(error, OSError):
+            raise
         path = shown(path)
-        # polars has the errno only in its message
-        match = re.search(r"\(os error ([0-9]{1,4})\)", str(error))
-        number = error.errno if error.errno is not None or match is None else int(match[1])
         if number in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
             saved = "" if record is None else f"; the results so far are in {shown(record)}"
             raise MeasureError(f"disk full: {path} cannot be written; free space or choose another {kind} with {option}{saved}") from None
@@ -175,7 +185,8 @@ def clear_errors(path: Path, record: Path | None = None, option: str = "--out", 
             raise InputError(f"{path} is a folder: name a file with {option}") from None
         if number in {errno.ENOTDIR, errno.EEXIST} and kind == "folder":
             raise InputError(f"{path} is not a folder: choose another one with {option}") from None
-        raise InputError(f"{path} cannot be written ({error.strerror or error}): choose another {kind} with {option}") from None
+        reason = (error.strerror if isinstance(error, OSError) else None) or (str(error) if number is None else os.strerror(number))
+        raise InputError(f"{path} cannot be written ({reason}): choose another {kind} with {option}") from None
 
 
 def clean_name(text: str) -> str:

@@ -6,6 +6,7 @@ Read are the footer and the headers of the pages (the format's `parquet.thrift`,
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ PAGE_HEADER_BYTES = 1 << 16
 SPARE_VALUES, VALUES_A_BYTE = 1_000_000, 100
 """A window has numbers that do not compress: real files have less than ten values a byte."""
 SPARE_BYTES, BYTES_A_BYTE = 64 << 20, 100
+MOST_VALUES, MOST_BYTES = 50_000_000, 512 << 20
+"""However large a file is: a long step's windows are merged into blocks, of which the most have a third of it."""
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 DICTIONARY, DATA, DATA_V2 = 2, 0, 3
 
@@ -159,6 +162,7 @@ def check_parquet(file: BinaryIO, columns: Collection[str]) -> int:
     if len(schema) > 4 * len(columns) + 1 or _number(schema[0], 5) != len(columns):
         raise ValueError("it has other columns")
     rows = values = unpacked = 0
+    chunks: list[tuple[int, int]] = []
     for group in _structs(footer, 4):
         group_rows = _number(group, 3)
         rows += group_rows
@@ -168,6 +172,8 @@ def check_parquet(file: BinaryIO, columns: Collection[str]) -> int:
             if chunk.get(1) is not None or not isinstance(path, list) or not path:
                 raise ValueError("a column lies outside of it")
             column_values, column_unpacked = _pages(file, column, end)
+            first = min(_number(column, field) for field in (9, 11) if field in column)
+            chunks.append((first, first + _number(column, 7)))
             nested = len(cast("list[Any]", path)) > 1
             if column_values != _number(column, 5) or (column_values < group_rows if nested else column_values != group_rows):
                 raise ValueError("its columns have different lengths")
@@ -175,6 +181,11 @@ def check_parquet(file: BinaryIO, columns: Collection[str]) -> int:
             unpacked += column_unpacked
     if rows != _number(footer, 3):
         raise ValueError("its columns have different lengths")
-    if values > SPARE_VALUES + VALUES_A_BYTE * size or unpacked > SPARE_BYTES + BYTES_A_BYTE * size:
-        raise ValueError(f"its {size} bytes would become {values} values")
+    chunks.sort()
+    if any(after < before for (_, before), (after, _) in pairwise(chunks)):
+        raise ValueError("its columns overlap")
+    packed = sum(after - before for before, after in chunks)  # not the file's size: padding and holes have no values
+    most_values, most_bytes = min(MOST_VALUES, SPARE_VALUES + VALUES_A_BYTE * packed), min(MOST_BYTES, SPARE_BYTES + BYTES_A_BYTE * packed)
+    if values > most_values or unpacked > most_bytes:
+        raise ValueError(f"its {packed} bytes would become {values} values")
     return rows

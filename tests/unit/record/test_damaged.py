@@ -174,6 +174,31 @@ def test_a_table_of_a_few_bytes_that_stands_for_a_billion_values_is_not_decoded(
     assert time.process_time() - started < 10
 
 
+def test_padding_and_holes_allow_no_more_values(path):
+    """The bound was by the file's size: 16 MiB of holes took 2.4 GiB."""
+    many = 3_000_000
+    lists = {"bins": pl.zeros(many, dtype=pl.Int32, eager=True).implode(), "counts": pl.zeros(many, dtype=pl.UInt64, eager=True).implode()}
+    bomb = frame().with_columns(**{name: values.cast(SCHEMA[name]) for name, values in lists.items()}).select(list(SCHEMA))
+    replace_windows(path, bomb, with_checksum=False)
+    content = table(path).read_bytes()
+    length = int.from_bytes(content[-8:-4], "little") + 8
+    with table(path).open("wb") as file:
+        file.write(content[:-length])
+        file.seek(16 << 20, os.SEEK_CUR)
+        file.write(content[-length:])
+    with pytest.raises(RecordError, match="would become 6"):
+        windows_of(path)
+
+
+def test_twenty_thousand_series_are_read_soon(path):
+    file = path / "steps/01-wakeup-idle/step.json"
+    step = json.loads(file.read_text())
+    file.write_text(json.dumps(step | {"series": [step["series"][0] | {"series": number} for number in range(20_000)]}))
+    started = time.process_time()
+    assert len(Record.open(path).steps[0].series) == 20_000
+    assert time.process_time() - started < 10
+
+
 def test_many_windows_that_are_all_the_same_are_not_decoded(path):
     replace_windows(path, frame().select(pl.all().gather([0] * 400_000)), with_checksum=True)
     with pytest.raises(RecordError, match="would become"):

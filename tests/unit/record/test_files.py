@@ -269,3 +269,13 @@ def test_there_is_one_way_to_write():
     }
     assert "runner/cross_check.py" in others
     assert others <= ALLOWED
+
+
+def test_a_full_disk_is_said_where_polars_finds_it(tmp_path):
+    """It has an error of its own for that, which is no OSError."""
+    import polars as pl
+
+    with pytest.raises(MeasureError, match=r"disk full: .*/x cannot be written"), clear_errors(tmp_path / "x", option="-o", kind="file"):
+        pl.LazyFrame({"a": [1, 2]}).sink_parquet("/dev/full")
+    with pytest.raises(pl.exceptions.ColumnNotFoundError), clear_errors(tmp_path / "x"):
+        pl.DataFrame({"a": [1]}).select("b")
