@@ -92,6 +92,7 @@ def parse_rtai_latency(numbered: Iterable[tuple[int, str]], source: str) -> Meas
         parameters=parameters,
         marks=_marks(told, of_scheduler, lowest, rows[-1][3]),
         duration_ns=len(rows) * NS_PER_S,
+        counts_missed=rows[-1][3] == 0,
     )
 
 
