@@ -3,8 +3,8 @@
 
     sudo python3 bench/injected_causes.py [CAUSE ...]
 
-The truth is by the injectors' own clocks: each writes when it began and ended, CLOCK_MONOTONIC. A cause is a function of `CAUSES`: it injects until the
-file descriptor that it gets is closed, and prints `BEGIN END` in ns.
+The truth is by the injectors' own clocks: each writes when it began and ended, CLOCK_MONOTONIC. A cause is a function of `CAUSES`: it injects until its
+process gets SIGTERM, and tells when each injection began and ended.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import json
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -59,9 +60,19 @@ def pauses() -> Iterator[int]:
         yield random.randint(600_000, 1_800_000)
 
 
+TOLD: list[tuple[int, int]] = []
+
+
 def tell(begin_ns: int, end_ns: int) -> None:
-    """One injection."""
-    print(begin_ns, end_ns, flush=True)
+    """One injection. It is printed at the end: to print it now would keep the CPU for longer than is told."""
+    TOLD.append((begin_ns, end_ns))
+
+
+def print_told(_number: int, _frame: object) -> None:
+    """Print all injections and end."""
+    for begin_ns, end_ns in TOLD:
+        print(begin_ns, end_ns)
+    sys.exit(0)
 
 
 def hog() -> None:
@@ -89,7 +100,8 @@ def same_priority() -> None:
 
 @dataclass(frozen=True)
 class Cause:
-    """`inject` runs in a process of its own; the explanation has to name one of `expected` (a pattern on the culprit's words)."""
+    """`inject` runs in a process of its own; the explanation has to name one of `expected` (a pattern on the culprit's words,
+    which may name a second task where the kernel did not trace the switch between them)."""
 
     name: str
     inject: Callable[[], None]
@@ -97,9 +109,9 @@ class Cause:
 
 
 CAUSES = (
-    Cause("hog", hog, r"task cause-hog"),
-    Cause("two hogs", two_hogs, r"task cause-hog"),
-    Cause("same priority", same_priority, r"task cause-same"),
+    Cause("hog", hog, r"\bcause-hog\b"),
+    Cause("two hogs", two_hogs, r"\bcause-hog\b"),
+    Cause("same priority", same_priority, r"\bcause-same\b"),
 )
 
 
@@ -146,13 +158,12 @@ def judged(cause: Cause, latencies: list[dict[str, Any]], injections: list[tuple
         shared = sum(max(min(end, stop) - max(begin, start), 0) for start, stop in injections)
         if 2 * shared < latency["latency_ns"]:
             continue
-        parts: dict[str, int] = {}
-        for part in latency["parts"]:
-            parts[part["culprit"]] = parts.get(part["culprit"], 0) + part["ns"]
-        unknown = sum(part["ns"] for part in latency["parts"] if part["kind"] in {"unattributed", "one or the other"})
+        parts = {part["culprit"]: part["ns"] for part in latency["parts"]}
+        unknown = {part["culprit"] for part in latency["parts"] if part["kind"] in {"unattributed", "one or the other"}}
         main = max(parts, key=lambda name: parts[name])
-        found = sum(ns for name, ns in parts.items() if re.search(cause.expected, name))
-        rows.append(Row(shared, main, found, tuple(latency["doubts"]), unknown, re.search(cause.expected, main) is not None))
+        found = sum(ns for name, ns in parts.items() if name not in unknown and re.search(cause.expected, name))
+        open_ns = sum(parts[name] for name in unknown)
+        rows.append(Row(shared, main, found, tuple(latency["doubts"]), open_ns, re.search(cause.expected, main) is not None))
     return rows
 
 
@@ -162,10 +173,10 @@ def tried(cause: Cause, folder: Path) -> list[Row]:
     with log.open("w") as file:
         injector = subprocess.Popen([sys.executable, __file__, "--inject", cause.name], stdout=file, process_group=0)
         try:
-            words = ["rtgauge", "watch", "--duration", f"{SECONDS}s", "--save", "--out", str(folder), "--"]
-            subprocess.run([*words, sys.executable, __file__, "--program", str(SECONDS + 8)], check=False, stdout=subprocess.DEVNULL)
+            words = ["rtgauge", "watch", "--wait", "5min", "--duration", f"{SECONDS}s", "--save", "--out", str(folder), "--"]
+            subprocess.run([*words, sys.executable, __file__, "--program", str(SECONDS + 8)], check=True, stdout=subprocess.DEVNULL)
         finally:
-            os.killpg(injector.pid, 15)
+            os.killpg(injector.pid, signal.SIGTERM)
             injector.wait()
     pairs = [(int(words[0]), int(words[1])) for line in log.read_text().splitlines() if len(words := line.split()) == 2]
     records = sorted((path for path in folder.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)
@@ -180,6 +191,7 @@ def main() -> None:
     parser.add_argument("--program", type=int, help=argparse.SUPPRESS)
     words = parser.parse_args()
     if words.inject is not None:
+        signal.signal(signal.SIGTERM, print_told)
         next(cause for cause in CAUSES if cause.name == words.inject).inject()
     elif words.program is not None:
         program(words.program)
