@@ -100,10 +100,10 @@ build-firmware/rtgauge-instrument.uf2: $(FIRMWARE_SOURCES)
 	@echo '--- firmware of the instrument'
 	@$(MAKE) --silent -C firmware BUILD='$(CURDIR)/build-firmware'
 
-firmware/test/node_modules/.installed: firmware/test/package.json
+firmware/test/node_modules/.installed: firmware/test/package.json firmware/test/package-lock.json
 	@sh tools/packages.sh firmware
 	@echo '--- install the emulator of the board'
-	@cd firmware/test && npm install --silent
+	@cd firmware/test && npm ci --silent --ignore-scripts
 	@touch $@
 
 test-firmware: $(VENV)/.tools $(VENV)/.installed build-firmware/rtgauge-instrument.uf2 firmware/test/node_modules/.installed

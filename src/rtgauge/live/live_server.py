@@ -98,6 +98,7 @@ class LiveServer:
             import uvicorn
 
             from rtgauge.live.application import LiveApplication
+            from rtgauge.live.bounded_protocols import bounds
         except ImportError:
             raise InputError("the live page needs starlette, uvicorn and websockets: install rtgauge with its dependencies") from None
         family = socket.AF_INET6 if ":" in self.address.host else socket.AF_INET
@@ -113,7 +114,7 @@ class LiveServer:
         self._socket = listening
         self._application = LiveApplication(self.state, self.address.host, self.token)
         config = uvicorn.Config(
-            self._application.routes, log_level="critical", access_log=False, lifespan="off", ws="websockets-sansio", timeout_graceful_shutdown=int(LAST_WORD_S)
+            self._application.routes, log_level="critical", access_log=False, lifespan="off", timeout_graceful_shutdown=int(LAST_WORD_S), **bounds()
         )
         self._server = uvicorn.Server(config)
         # Signals belong to the run.

@@ -5,8 +5,12 @@ from __future__ import annotations
 
 import http.client
 import json
+import resource
+import socket
+import subprocess
+import sys
 import time
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +22,9 @@ from websockets.sync.client import ClientConnection, connect
 
 from rtgauge.cli.live import with_addresses
 from rtgauge.errors import InputError, RecordError
+from rtgauge.live import bounded_protocols
 from rtgauge.live.application import MOST_UNREAD
+from rtgauge.live.bounded_protocols import MOST_CONNECTIONS, MOST_MESSAGE_BYTES
 from rtgauge.live.frame_message import frame_message
 from rtgauge.live.live_server import Address, LiveServer, parse_address
 from rtgauge.live.live_state import MOST_MAXIMA, LiveState
@@ -303,3 +309,89 @@ def test_frames_need_the_token_too(moving):
             watch(local.partition("?")[0])
         with watch(local):
             wait_for(lambda: moving.watchers == 1)
+
+
+SERVING = """
+import os, resource, sys
+from rtgauge.live.live_server import LiveServer, parse_address
+from rtgauge.live.live_state import LiveState
+resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
+with LiveServer(LiveState(lambda key: key.load), parse_address(sys.argv[1])) as server:
+    print(server.url, flush=True)
+    for _ in sys.stdin:
+        memory = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmRSS"))
+        print(len(os.listdir("/proc/self/fd")), memory, flush=True)
+"""
+"""Serves the page, and says for each line how many descriptors and KiB of memory it has."""
+
+
+@pytest.fixture(params=["127.0.0.1:0", "0.0.0.0:0"])
+def served(request) -> Iterator[tuple[int, Callable[[], tuple[int, int]]]]:
+    """The port of a server in a process of its own, and what that has."""
+    with subprocess.Popen([sys.executable, "-c", SERVING, request.param], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin
+        assert process.stdout
+        port = int(process.stdout.readline().split("/")[2].rsplit(":", 1)[1])
+
+        def has() -> tuple[int, int]:
+            process.stdin.write("\n")
+            process.stdin.flush()
+            descriptors, memory = process.stdout.readline().split()
+            return int(descriptors), int(memory)
+
+        yield port, has
+        process.stdin.close()
+        assert process.wait(60) == 0
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "], ids=["silent", "slow"])
+def test_two_thousand_connections_take_nothing_from_the_run(served, begun):
+    port, has = served
+    descriptors, memory = has()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
+    try:
+        with ExitStack() as stack:
+            for number in range(2_000):
+                client = stack.enter_context(closing(socket.socket()))
+                client.setblocking(False)
+                client.connect_ex(("127.0.0.1", port))  # many wait in the kernel
+                with suppress(OSError):
+                    client.send(begun)
+                if number % 100 == 99:
+                    assert has()[0] < descriptors + 2 * MOST_CONNECTIONS
+            assert has()[1] < memory + (64 << 10)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nX-Slow: ", b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\nx"])
+def test_a_connection_that_becomes_no_page_is_closed(state, monkeypatch, begun):
+    monkeypatch.setattr(bounded_protocols, "REQUEST_S", 0.2)
+    with LiveServer(state, LOOPBACK) as server, socket.create_connection(("127.0.0.1", int(server.url.split(":")[2].strip("/"))), timeout=60) as slow:
+        slow.sendall(begun)
+        with suppress(ConnectionResetError):
+            while slow.recv(1 << 16):
+                pass
+        # A page that was asked for in time goes on.
+        shown = documents(server.url)
+        assert next(shown)["ended"] is False
+        time.sleep(0.3)
+        state.window(window(0, 0, 1_500))
+        assert next(shown)["series"]
+
+
+def test_a_place_is_free_again_after_each_connection(state):
+    with LiveServer(state, LOOPBACK) as server:
+        for _ in range(MOST_CONNECTIONS + 10):
+            assert get(server.url)[0] == 200
+
+
+@pytest.mark.parametrize("sent", ["x" * (MOST_MESSAGE_BYTES + 1), [b"x" * 1000] * 100], ids=["a large message", "one in many parts"])
+def test_a_browser_that_sends_much_is_closed(moving, sent):
+    with LiveServer(moving, LOOPBACK) as server, watch(server.url) as browser:
+        with pytest.raises(ConnectionClosed):
+            browser.send(sent)
+            while True:
+                browser.recv(60)
+        assert get(server.url)[0] == 200

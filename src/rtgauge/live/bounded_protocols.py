@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""What a browser, or anybody who can reach the address, may take of the process that measures: so many connections, so long without a request, so much memory.
+
+The server runs in the process of the run, whose descriptors and memory it shares.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+if TYPE_CHECKING:
+    import asyncio
+
+    import h11
+
+MOST_CONNECTIONS = 80
+"""Two WebSockets for each of 32 browsers, and some for pages."""
+REQUEST_S = 10.0
+"""From its beginning until a connection has become a WebSocket, or is over: the page is some KB, and what is silent or slow is closed."""
+MOST_HEADER_BYTES = 16 << 10
+MOST_MESSAGE_BYTES = 1 << 10
+"""What a browser sends are answers to frames, of some bytes."""
+MOST_QUEUED = 64
+"""Messages that were sent and not read: a page sends one for each frame, of which four are on their way."""
+MOST_UNSENT_BYTES = 4 << 20
+ACCEPTED_AT_ONCE = 8
+"""Connections that wait in the kernel: so many are accepted before the first of them can be refused."""
+
+
+class Connections:
+    """How many there are, of both kinds."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def protocols(self) -> tuple[type[H11Protocol], type[WebSocketsSansIOProtocol]]:
+        """Of HTTP and of WebSockets, which count here."""
+        connections = self
+
+        class Http(H11Protocol):
+            """One above the bound is closed at once; none stays without a request."""
+
+            _end: asyncio.TimerHandle | None = None
+
+            def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+                connections.count += 1
+                super().connection_made(transport)
+                if connections.count > MOST_CONNECTIONS:
+                    transport.abort()
+                else:
+                    self._end = self.loop.call_later(REQUEST_S, transport.abort)
+
+            def connection_lost(self, exc: Exception | None) -> None:
+                connections.count -= 1
+                self._stop()
+                super().connection_lost(exc)
+
+            def handle_websocket_upgrade(self, event: h11.Request) -> None:
+                self._stop()
+                super().handle_websocket_upgrade(event)
+
+            def _stop(self) -> None:
+                if self._end is not None:
+                    self._end.cancel()
+                    self._end = None
+
+        class Socket(WebSocketsSansIOProtocol):
+            """It has the place of the connection that it was made of."""
+
+            def connection_lost(self, exc: Exception | None) -> None:
+                connections.count -= 1
+                super().connection_lost(exc)
+
+            def data_received(self, data: bytes) -> None:
+                # A read may be of tens of thousands of messages, each an object; pings are answered whether or not the answers are read.
+                for at in range(0, len(data), MOST_MESSAGE_BYTES):
+                    if self.transport.is_closing():
+                        return
+                    super().data_received(data[at : at + MOST_MESSAGE_BYTES])
+                    if self.queue.qsize() > MOST_QUEUED or self.transport.get_write_buffer_size() > MOST_UNSENT_BYTES:
+                        self.transport.abort()
+                        return
+
+        return Http, Socket
+
+
+def bounds() -> dict[str, Any]:
+    """For uvicorn's configuration."""
+    http, socket = Connections().protocols()
+    return {
+        "http": http,
+        "ws": socket,
+        "ws_max_size": MOST_MESSAGE_BYTES,
+        "ws_per_message_deflate": False,
+        "h11_max_incomplete_event_size": MOST_HEADER_BYTES,
+        "backlog": ACCEPTED_AT_ONCE,
+    }
