@@ -120,8 +120,9 @@ def compare(
           two records, with a page
       rtgauge compare --label before=RECORD --label after=latest
           two records, and what to call them
-      rtgauge compare --label old=R1 --label new=R2 --label old=R3 --label new=R4 --fail-if-worse
-          two runs a side, measured by turns; exit status 1 if new is worse than old
+      rtgauge compare --fail-if-worse --label old=R1 --label new=R2 \\
+                      --label old=R3 --label new=R4
+          two runs a side, by turns; exit status 1 if new is worse than old
       rtgauge compare STOCK RT --figures figures
           two kernels: the papers' table of microbenchmarks, and figure files
       rtgauge compare STOCK RT XENOMAI RTAI -o systems.html
