@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 LONGEST_NS = 366 * 86_400 * 10**9
 """From the first edge of a file to its last. More is a wrong unit of time."""
-TOGGLES = "An answer that is toggled stays inverted after a lost one: --any-edge pairs by time alone"
 UNKNOWN = "unknown"
 TOOL = "oscilloscope"
 
@@ -117,7 +116,8 @@ class _Measured:
         totals = builder.totals()
         if totals.count == 0:
             why = "no stimulus has an answer: are the two channels the other way round?" if self._options.answer else "fewer than two edges were found"
-            raise InputError(f"{name}: {why}{f' {TOGGLES}' if self._pairing.opposite else ''}")
+            toggled = " An answer that is toggled stays inverted after a lost one: --any-edge pairs by time alone"
+            raise InputError(f"{name}: {why}{toggled if self._pairing.opposite else ''}")
         for window in builder.close(self._last_ns + 1):
             self.table.add(window)
         return builder
@@ -128,11 +128,12 @@ class _Measured:
         if unreadable:
             detail = f"{plural(unreadable, 'row')} of the file without numbers left out: edges may be missing there"
             marks.append(Mark(name="rows-unreadable", severity=Severity.DOUBTFUL, detail=detail))
-        if self._pairing.extra:
-            detail = f"{plural(self._pairing.extra, 'edge')} of the answer's channel without a stimulus: noise, or a threshold that is crossed more than once"
+        if unpaired := self._pairing.extra - self._pairing.opposite:
+            detail = f"{plural(unpaired, 'edge')} of the answer's channel without a stimulus: noise, or a threshold that is crossed more than once"
             marks.append(Mark(name="extra-edges", severity=Severity.DOUBTFUL, detail=detail))
         if self._pairing.opposite:
-            detail = f"{plural(self._pairing.opposite, 'edge')} after a stimulus went to the other level than it and did not count as its answer. {TOGGLES}"
+            edges = plural(self._pairing.opposite, "edge")
+            detail = f"is the answer toggled? Then give --any-edge: {edges} went to the other level than the stimulus and did not count as its answer"
             marks.append(Mark(name="answers-inverted", severity=Severity.DOUBTFUL, detail=detail))
         if self._options.answer is not None and self._pairing.open:
             detail = "the file ends before the last stimulus has an answer: it is not counted, neither as answered nor as missed"

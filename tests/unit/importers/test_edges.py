@@ -13,6 +13,7 @@ import pytest
 from rtgauge.errors import InputError
 from rtgauge.importers.import_edges import EdgeOptions, import_edges
 from rtgauge.instrument.messages import Edges
+from rtgauge.record.model import Severity
 from rtgauge.record.reader import Record
 from rtgauge.report.page import html
 
@@ -116,6 +117,16 @@ def test_an_inverted_answer_names_the_option(tmp_path):
     (step,) = _record(tmp_path / "one.csv", EdgeOptions("1", "2", any_edge_answers=True)).steps
     assert step.total is not None
     assert (step.total.p50_ns, step.total.missed) == (3_000, 0)
+
+
+def test_after_a_lost_toggle_one_mark_says_why_and_begins_with_the_option(tmp_path):
+    """The terminal shows the begin of a mark."""
+    rows = "".join(f"{i}e-6,{3.3 * (i // 10 % 2):.1f},{3.3 * ((i - 3) // 10 % 2 ^ (i >= 103)):.1f}\n" for i in range(5, 200))
+    (tmp_path / "one.csv").write_text("Time(s),CH1(V),CH2(V)\n" + rows)
+    (step,) = _record(tmp_path / "one.csv", EdgeOptions("1", "2")).steps
+    doubts = {mark.name: mark.detail for mark in step.marks if mark.severity is Severity.DOUBTFUL}
+    assert doubts.keys() == {"answers-inverted"}
+    assert "--any-edge" in doubts["answers-inverted"][:45]
 
 
 @pytest.mark.parametrize("half_us", [40, 50])
