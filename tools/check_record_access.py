@@ -40,7 +40,7 @@ ALLOWED = {
     "exporters/record_export.py": {"whole_file", "write_whole"},
     "tire/state_file.py": {"whole_file"},
     # Caches, templates, the documentation's schemas.
-    "report/drawing_code.py": {"open", "mkdir", "write_whole"},
+    "report/drawing_code.py": {"open", "write_whole"},
     "record/schema.py": {"write_text"},
     "verdict/flowchart_file.py": {"read_text", "read_regular"},
     # Names of records, compared.

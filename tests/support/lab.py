@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge.lab import image, paths
 from rtgauge.lab.guest import built_in
+from rtgauge.user_cache import private_folder
 
 if TYPE_CHECKING:
     import pytest
@@ -63,7 +64,7 @@ def fake_lab(folder: Path, monkeypatch: pytest.MonkeyPatch, key: Path | None = N
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
     if key is not None:
         for suffix in ("", ".pub"):
-            shutil.copy(f"{key}{suffix}", paths.private(paths.home()) / f"key{suffix}")
+            shutil.copy(f"{key}{suffix}", private_folder(paths.home()) / f"key{suffix}")
     place = image._place(built_in()["debian"])
     place.mkdir(parents=True)
     (place / "about.json").write_text('{"release": "6.12-fake"}')

@@ -16,6 +16,7 @@ from rtgauge.lab import paths
 from rtgauge.lab.disk import make_empty_disk
 from rtgauge.lab.qemu import BootOptions, command, same_architecture
 from rtgauge.record.files import write_whole
+from rtgauge.user_cache import private_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +45,7 @@ def choose(guest: Guest, image: Image, say: Callable[[str], None]) -> Accelerato
     if key not in results:
         say(f"testing {KVM} (once, at most {TRIAL_S:g} s)")
         results[key] = _trial_boot(guest, image)
-        paths.private(cache.parent)
+        private_folder(cache.parent)
         write_whole(cache, (json.dumps(results) + "\n").encode())
         if not results[key]:
             say(f"{KVM} exists but does not boot this kernel: the guest is emulated")

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.lab import paths
 from rtgauge.lab.accelerator import choose
 from rtgauge.lab.boot_error import BootError
 from rtgauge.lab.disk import make_empty_disk
@@ -35,6 +34,7 @@ from rtgauge.lab.running_guests import (
     running_guest,
     stop,
 )
+from rtgauge.user_cache import private_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,7 +61,7 @@ class QemuEndedError(BootError):
 
 def boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str], None], *, or_running: bool = False) -> Running:
     """Boot a guest and wait until its SSH server answers. `or_running`: accept one that already runs. Raises InputError, MeasureError."""
-    name, folder = guest.name, paths.private(folder_of(guest.name))
+    name, folder = guest.name, private_folder(folder_of(guest.name))
     with open_lock(folder / "lock") as lock:
         # a second caller waits until the guest is up
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -16,6 +16,7 @@ from rtgauge.lab import paths
 from rtgauge.lab.kernel_image import Architecture, architecture_of
 from rtgauge.record.files import write_whole
 from rtgauge.suggest import nearest
+from rtgauge.user_cache import private_folder
 
 NAME = r"[a-z0-9][a-z0-9-]{0,31}"
 SUITE = "trixie"
@@ -123,7 +124,7 @@ def add(guest: Guest) -> None:
     if guest.overlay is not None:
         _check_overlay(guest.overlay, HIDDEN if guest.serial else (*HIDDEN, *DISKS))
     path = _file(guest.name)
-    paths.private(path.parent)
+    private_folder(path.parent)
     write_whole(path, (guest.model_dump_json(indent=1) + "\n").encode())
 
 

@@ -19,6 +19,7 @@ from rtgauge.lab.guest import SUITE, built_in
 from rtgauge.lab.image import build
 from rtgauge.lab.packages import DEBIAN, MIRROR, mmdebstrap
 from rtgauge.lab.qemu import same_architecture
+from rtgauge.user_cache import check_private, private_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -122,6 +123,7 @@ def _fetch_tree(suite: str, architecture: Architecture, place: Path) -> None:
         for link, points_to in (("usr/bin/awk", "gawk"), ("bin/sh", "dash")):
             if not (new / link).exists():
                 (new / link).symlink_to(points_to)
+        new.chmod(0o755)
         shutil.rmtree(place, ignore_errors=True)
         new.rename(place)
 
@@ -130,8 +132,8 @@ def headers_tree(architecture: Architecture, say: Callable[[str], None], *, suit
     """The tree for a Debian release, fetched if missing, or (`fresh`) again with the newest packages. Raises MeasureError."""
     place = paths.cache() / "headers" / f"{suite}-{architecture}"
     if place.is_dir() and not fresh:
-        return HeadersTree(place, architecture)
-    place.parent.mkdir(parents=True, exist_ok=True)
+        return HeadersTree(check_private(place), architecture)
+    private_folder(place.parent)
     with paths.open_lock(place.parent / ".lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if fresh or not place.is_dir():

@@ -26,6 +26,7 @@ from rtgauge.lab.packages import fetch
 from rtgauge.lab.paths import INITRD
 from rtgauge.lab.ssh import public_key
 from rtgauge.lab.userland import FILES, PACKAGES, PROGRAMS, pick
+from rtgauge.user_cache import check_private, private_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
@@ -117,7 +118,7 @@ def find_image(guest: Guest) -> Image | None:
     folder = _place(guest)
     try:
         about = json.loads((folder / ABOUT).read_text())
-        return Image(folder, str(about["release"]))
+        return Image(check_private(folder), str(about["release"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -125,7 +126,7 @@ def find_image(guest: Guest) -> Image | None:
 @contextmanager
 def _building(parent: Path, say: Callable[[str], None]) -> Generator[Path]:
     """A temporary folder; one build at a time, others wait, and leftovers of killed builds are removed first."""
-    parent.mkdir(parents=True, exist_ok=True)
+    private_folder(parent)
     with paths.open_lock(parent / ".lock") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -134,7 +135,7 @@ def _building(parent: Path, say: Callable[[str], None]) -> Generator[Path]:
             fcntl.flock(lock, fcntl.LOCK_EX)
         for leftover in parent.glob(f"{BUILDING}*"):
             shutil.rmtree(leftover, ignore_errors=True)
-        folder = paths.private(parent / f"{BUILDING}{secrets.token_hex(4)}")
+        folder = private_folder(parent / f"{BUILDING}{secrets.token_hex(4)}")
         try:
             yield folder
         finally:
@@ -143,7 +144,7 @@ def _building(parent: Path, say: Callable[[str], None]) -> Generator[Path]:
 
 def _replace(place: Path, new: Path) -> None:
     """Move `new` to `place`, and remove earlier builds of other digests."""
-    place.parent.mkdir(parents=True, exist_ok=True)
+    private_folder(place.parent)
     for old in place.parent.glob(f"{place.name.rpartition('-')[0]}-*"):
         shutil.rmtree(old)
     new.rename(place)
@@ -153,10 +154,10 @@ def _userland(architecture: Architecture, folder: Path, say: Callable[[str], Non
     """The folder with the disk of programs and BusyBox, shared by all guests of an architecture."""
     place = _userland_place(architecture)
     if (place / USR).is_file() and not fresh:
-        return place
+        return check_private(place)
     say(f"programs for {architecture}: {', '.join(PACKAGES)}")
-    tree = fetch(PACKAGES, architecture, paths.private(folder / "userland"), say)
-    picked, new = folder / "picked", paths.private(folder / "new")
+    tree = fetch(PACKAGES, architecture, private_folder(folder / "userland"), say)
+    picked, new = folder / "picked", private_folder(folder / "new")
     pick(tree, picked)
     make_disk_of(picked / "usr", new / USR)
     shutil.copyfile(picked / "usr/bin" / BUSYBOX, new / BUSYBOX)
@@ -168,10 +169,10 @@ def _kernel_package(guest: Guest, package: str, folder: Path, say: Callable[[str
     """The folder with Debian's kernel, its configuration and the needed modules, unpacked."""
     place = paths.cache() / "kernels" / f"{package}-{_digest([SUITE, WANTED, CONFIG])}"
     if place.is_dir() and not fresh:
-        return place
+        return check_private(place)
     say(f"kernel: {package}")
-    tree = fetch([package, KERNEL_TOOLS], guest.architecture, paths.private(folder / "package"), say)
-    new = paths.private(folder / "new-kernel")
+    tree = fetch([package, KERNEL_TOOLS], guest.architecture, private_folder(folder / "package"), say)
+    new = private_folder(folder / "new-kernel")
     kernel = max((tree / "boot").glob("vmlinuz-*"))
     shutil.copy(kernel, new)
     shutil.copy(tree / "boot" / kernel.name.replace("vmlinuz-", CONFIG), new)
@@ -237,7 +238,7 @@ def build(guest: Guest, say: Callable[[str], None], *, fresh: bool = False) -> I
             kernel, release, modules, wanted = guest.kernel, guest.kernel.name, guest.modules, ()
             configuration = None
         say("building the image")
-        new = paths.private(folder / "image")
+        new = private_folder(folder / "image")
         bootable(kernel, guest.architecture, new / KERNEL)
         available = find_modules(modules) if modules is not None else {}
         with (new / INITRD).open("wb") as file:

@@ -7,38 +7,26 @@ import os
 from pathlib import Path
 from typing import IO
 
-from rtgauge.errors import MeasureError
+from rtgauge.user_cache import cache_folder
 
 INITRD = "initrd"
 """The initial RAM disk, in the folder of an image or of a guest."""
 
 
-def _base(variable: str, default: str) -> Path:
-    folder = os.environ.get(variable, "")
-    return (Path(folder) if folder.startswith("/") else Path.home() / default) / "rtgauge" / "lab"
-
-
 def cache() -> Path:
     """Images and their parts."""
-    return _base("XDG_CACHE_HOME", ".cache")
+    return cache_folder("lab")
 
 
 def home() -> Path:
     """Added guests, the lab's ssh key, running guests and their disks."""
-    return _base("XDG_DATA_HOME", ".local/share")
+    folder = os.environ.get("XDG_DATA_HOME", "")
+    return (Path(folder) if folder.startswith("/") else Path.home() / ".local/share") / "rtgauge" / "lab"
 
 
 def folder_of(name: str) -> Path:
     """A guest's folder: disk, console, known host key."""
     return home() / "machines" / name
-
-
-def private(folder: Path) -> Path:
-    """The folder, created if missing, accessible to this user only. Raises MeasureError if it belongs to another user."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if folder.stat().st_uid != os.geteuid():
-        raise MeasureError(f"{folder} belongs to another user: set XDG_CACHE_HOME and XDG_DATA_HOME to folders of your own")
-    return folder
 
 
 def open_lock(path: Path) -> IO[str]:

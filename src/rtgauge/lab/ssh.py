@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge.errors import MeasureError
 from rtgauge.lab import paths
+from rtgauge.user_cache import private_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +25,7 @@ SSH_S = 10.0
 
 def private_key() -> Path:
     """The lab's private key, created if missing. Raises MeasureError if that fails."""
-    path = paths.private(paths.home()) / "key"
+    path = private_folder(paths.home()) / "key"
     if path.is_file() and path.with_suffix(".pub").is_file():
         return path
     path.unlink(missing_ok=True)

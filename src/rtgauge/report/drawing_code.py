@@ -12,10 +12,15 @@ import os
 import stat
 from contextlib import suppress
 from importlib.metadata import version
-from pathlib import Path
+from typing import TYPE_CHECKING
 
+from rtgauge.errors import MeasureError
 from rtgauge.record.files import write_whole
 from rtgauge.report.figures.figure import VEGALITE
+from rtgauge.user_cache import cache_folder, open_to_others, private_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LARGEST = 8 * 2**20
 """Bytes; the bundle has 0.9 million."""
@@ -23,25 +28,15 @@ END = "\n//# complete\n"
 """Ends the file, so that one that was cut is not taken."""
 
 
-def _cache_folder() -> Path:
-    folder = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(folder) if folder.startswith("/") else Path.home() / ".cache") / "rtgauge"
-
-
-def _is_private(entry: os.stat_result) -> bool:
-    """Whether only this user could write it."""
-    return entry.st_uid == os.geteuid() and not entry.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-
-
 def _kept(file: Path) -> str | None:
     """The bundle from the cache; None where there is none that can be trusted."""
     try:
-        if not _is_private(file.parent.stat()):
+        if open_to_others(file) is not None:
             return None
         handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(handle, encoding="utf-8") as opened:  # noqa: PTH123 - a descriptor
             entry = os.fstat(handle)
-            if not stat.S_ISREG(entry.st_mode) or not _is_private(entry) or entry.st_size > LARGEST:
+            if not stat.S_ISREG(entry.st_mode) or entry.st_size > LARGEST:
                 return None
             code = opened.read()
     except (OSError, UnicodeDecodeError):
@@ -52,14 +47,14 @@ def _kept(file: Path) -> str | None:
 @functools.cache
 def drawing_code() -> str:
     """The bundle, safe inside of a script element; it defines `vegaEmbed`."""
-    file = _cache_folder() / f"drawing-{version('vl-convert-python')}-{VEGALITE}.js"
+    file = cache_folder(f"drawing-{version('vl-convert-python')}-{VEGALITE}.js")
     code = _kept(file)
     if code is None:
         import vl_convert
 
         code = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGALITE)
         code = code.replace("</script", "<\\/script").replace("<!--", "<\\!--")
-        with suppress(OSError):  # without a home, or on a full disk, it is bundled each time
-            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(OSError, MeasureError):  # without a home of its own, or on a full disk, it is bundled each time
+            private_folder(file.parent)
             write_whole(file, (code + END).encode(), mode=0o600)
     return code

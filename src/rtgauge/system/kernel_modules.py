@@ -17,6 +17,7 @@ from rtgauge.errors import MeasureError
 from rtgauge.lab.modules import module_content, module_information
 from rtgauge.system.deployment.apply import Refused
 from rtgauge.target.address import LAB
+from rtgauge.user_cache import cache_folder, check_private, private_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -97,14 +98,14 @@ def modules_for(target: Target, names: Sequence[str], say: Callable[[str], None]
     if installed is not None:
         return [installed[name] for name in names]
     sources = source_folder()
-    place = _cache() / f"{kernel.release[:64]}-{_fingerprint(sources, kernel)}"
+    place = cache_folder("kmod") / f"{kernel.release[:64]}-{_fingerprint(sources, kernel)}"
     if not all((place / f"{name}.ko").is_file() for name in names):
         say(f"kernel modules for {kernel.release} are built")
         _build(target, kernel, sources, place, say)
         missing = [name for name in names if not (place / f"{name}.ko").is_file()]
         if missing:
             raise NoModules(f"{missing[0]} is not for the kernel {kernel.release}", "docs/kmod.md says which module needs what")
-    return [target.put(place / f"{name}.ko") for name in names]
+    return [target.put(check_private(place / f"{name}.ko")) for name in names]
 
 
 def _own(folder: Path, kernel: Kernel, names: Sequence[str]) -> dict[str, Path]:
@@ -150,11 +151,6 @@ def source_folder() -> Path:
     raise NoModules("the package holds no sources of the kernel modules", "install rtgauge again (pip install .)")
 
 
-def _cache() -> Path:
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(given) if given.startswith("/") else Path.home() / ".cache") / "rtgauge" / "kmod"
-
-
 def _sources(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.suffix in {".c", ".h"} or path.name in {"Kbuild", "Makefile"})
 
@@ -169,7 +165,7 @@ def _fingerprint(sources: Path, kernel: Kernel) -> str:
 
 def _build(target: Target, kernel: Kernel, sources: Path, place: Path, say: Callable[[str], None]) -> None:
     """Build into the folder `place`, which is there only when it is whole. Raises NoModules."""
-    place.parent.mkdir(parents=True, exist_ok=True)
+    private_folder(place.parent)
     with tempfile.TemporaryDirectory(dir=place.parent, prefix=".build-") as name:
         folder = Path(name)
         headers = f"/lib/modules/{kernel.release}/build"
@@ -180,8 +176,9 @@ def _build(target: Target, kernel: Kernel, sources: Path, place: Path, say: Call
         else:
             raise NoModules(f"there are no headers of the kernel {kernel.release} on {target.name}", f"apt-get install linux-headers-{kernel.release} make gcc")
         built = folder / "built"
-        built.mkdir()
+        built.mkdir(mode=0o700)
         for path in folder.glob("*.ko"):
+            path.chmod(0o600)
             path.rename(built / path.name)
         shutil.rmtree(place, ignore_errors=True)
         built.rename(place)

@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 from rtgauge.errors import MeasureError
+from rtgauge.user_cache import cache_folder, check_private, private_folder
 
 PACKAGE = Path(__file__).resolve().parent.parent
 NAME = "rtgauge-engine"
@@ -77,10 +78,10 @@ def engine_for(machine: str) -> Path:
     if os.access(shipped, os.X_OK):
         return shipped
     source = _source(architecture)
-    built = _cache() / _fingerprint(source) / f"{NAME}-{architecture}"
+    built = cache_folder("engines") / _fingerprint(source) / f"{NAME}-{architecture}"
     if not os.access(built, os.X_OK):
         _build(source, architecture, built)
-    return built
+    return check_private(built)
 
 
 def _source(architecture: str) -> Path:
@@ -89,11 +90,6 @@ def _source(architecture: str) -> Path:
         if (folder / "meson.build").is_file() and (folder / "engine" / "cross" / f"{architecture}.ini").is_file():
             return folder
     raise MeasureError(f"the package holds no engine for {architecture} and no sources to build it from: install rtgauge again (pip install .)")
-
-
-def _cache() -> Path:
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(given) if given.startswith("/") else Path.home() / ".cache") / "rtgauge" / "engines"
 
 
 def _fingerprint(source: Path) -> str:
@@ -118,7 +114,7 @@ def _build(source: Path, architecture: str, place: Path) -> None:
     if missing:
         raise MeasureError(f"the package holds no engine for {architecture}, and it cannot be built here: apt-get install {' '.join(missing)}")
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(place.parent)
         with tempfile.TemporaryDirectory(dir=place.parent, prefix=".build-") as folder:
             cross = source / "engine" / "cross" / f"{architecture}.ini"
             options = ["--buildtype=release", "-Db_lto=true", "--cross-file", str(cross)]
@@ -130,7 +126,9 @@ def _build(source: Path, architecture: str, place: Path) -> None:
                     raise MeasureError(
                         f"the engine for {architecture} could not be built ({messages[-1] if messages else 'no message'}): try {' '.join(command)}"
                     )
-            (Path(folder) / "engine" / NAME).replace(place)
+            built = Path(folder) / "engine" / NAME
+            built.chmod(0o755)
+            built.replace(place)
     except OSError as error:
         raise MeasureError(f"the engine for {architecture} cannot be kept in {place.parent} ({error.strerror}): set XDG_CACHE_HOME to another folder") from None
     except subprocess.TimeoutExpired:

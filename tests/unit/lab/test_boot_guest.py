@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from rtgauge.lab import boot_guest, paths
+from rtgauge.lab import boot_guest
 from rtgauge.lab.boot_guest import BootError, QemuEndedError
 from rtgauge.lab.running_guests import MOST_CONSOLE_BYTES, console_of, end_of_console
+from rtgauge.user_cache import private_folder
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setattr(boot_guest, "process_of", lambda name: os.getpid())
     file = console_of("own")
-    paths.private(file.parent)
+    private_folder(file.parent)
     return file
 
 

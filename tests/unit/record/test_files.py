@@ -25,6 +25,7 @@ from rtgauge.report.compare.page import render as render_comparison
 from rtgauge.report.drawn_figures import save_figures
 from rtgauge.report.page import render
 from rtgauge.tire.state_file import COLUMNS, HEADER, MAGIC, export_state
+from rtgauge.user_cache import private_folder
 from tests.unit.records import run, step
 
 SOURCES = Path(__file__).parents[3] / "src/rtgauge"
@@ -111,7 +112,7 @@ def test_the_lab_writes_through_no_link(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     victim = tmp_path / "victim"
     victim.write_text("precious")
-    folder = paths.private(paths.folder_of("g"))
+    folder = private_folder(paths.folder_of("g"))
     for link in ("running.json", "running.new", "lock"):
         (folder / link).symlink_to(victim)
     keep(RUNNING)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rtgauge.errors import MeasureError
 from rtgauge.system import kernel_modules
 from rtgauge.system.kernel_modules import ABI, Kernel, NoModules, modules_for, refusal
 from rtgauge.target.target import Completed
@@ -120,6 +121,9 @@ def test_they_are_built_on_the_target_once(tmp_path: Path, monkeypatch: pytest.M
     assert "rtgauge_keep" in Path(files[0]).read_text()
     assert find(board, MODULES[:1]) == files
     assert len(board.ran) == 1
+    Path(files[0]).parent.chmod(0o777)
+    with pytest.raises(MeasureError, match="others can write to"):
+        find(board, MODULES[:1])
 
 
 def test_a_module_that_this_kernel_has_not_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
