@@ -66,6 +66,7 @@ class Limit(Model):
     low_ns: int | None = Field(description="it is not below this, at the confidence given; of all samples: the largest seen")
     high_ns: int | None = Field(description="it is not above this; None: no sample is large enough to say so, as always of all samples")
     hz: float | None = Field(description="None: nothing limits it")
+    at_most: bool = Field(default=False, description="the sample is in no bin: it may be anything up to ns, and the frequency hz or higher")
     low_hz: float = Field(description="0: no frequency can be promised")
     high_hz: float | None
 
@@ -93,6 +94,7 @@ class Line(Model):
     samples: int
     missed: int = Field(description="activations that were missed, or answers that were lost: all of them count, the latter as later than any")
     median_ns: int | None = Field(description="with its sign; the limits are of the values without their signs")
+    median_at_most: bool = Field(default=False, description="it may be anything up to median_ns")
     limits: list[Limit]
     supposes_independence: bool = Field(default=False, description="the bounds do: one run of few windows does not say how its samples depend on each other")
     interval_ns: int | None = Field(description="at which it was measured; None where that was random or is not known")
@@ -123,6 +125,7 @@ def limit_of(quantile_ns: Quantile, share: Fraction, fraction: Fraction = HALF) 
         ns=quantile_ns.ns,
         low_ns=quantile_ns.low_ns,
         high_ns=quantile_ns.high_ns,
+        at_most=quantile_ns.at_most,
         hz=highest_hz(quantile_ns.ns, fraction),
         low_hz=highest_hz(quantile_ns.high_ns, fraction) or 0.0,
         high_hz=highest_hz(quantile_ns.low_ns, fraction),
@@ -197,6 +200,7 @@ def line_of(side: Side, options: Options) -> Line | None:
     if not values.count:
         return None
     signed = ranked(side.merged, resolution_ns=side.resolution_ns)
+    middle = nearest_rank(Fraction(1, 2), signed.count)
     extremes, cannot = _extremes(side, options)
     limits, supposed = _limits(side, values, options)
     return Line(
@@ -206,7 +210,8 @@ def line_of(side: Side, options: Options) -> Line | None:
         traits=side.traits,
         samples=values.count,
         missed=side.merged.missed,
-        median_ns=signed.largest_at(nearest_rank(Fraction(1, 2), signed.count)),
+        median_ns=signed.largest_at(middle),
+        median_at_most=not signed.is_known(middle),
         limits=limits,
         supposes_independence=supposed,
         interval_ns=_interval(side),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, lower_ns, upper_ns
+from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, lower_ns, signed_bin_of, upper_ns
 from rtgauge.record.summary import nearest_rank
 from rtgauge.record.windows import add_bins
 
@@ -47,7 +47,7 @@ def _first_reaching(share: float, count: int, probability: float) -> int:
 
 @dataclass(frozen=True)
 class Ranked:
-    """Times in rising order, as (smallest, largest) that each group of `counts` may be; the last `endless` ones have no end.
+    """Times in the order of their `largest`, as (smallest, largest) that each group of `counts` may be; the last `endless` ones have no end.
 
     `largest_ns` is None for a group whose values have no known upper end.
     """
@@ -88,8 +88,14 @@ class Ranked:
             return None
         if rank == int(self.counts.sum()) and self.max_ns is not None:
             return self.max_ns
-        value = int(self.smallest[int(np.searchsorted(np.cumsum(self.counts), rank))])
+        order = np.argsort(self.smallest, kind="stable")  # one that may lie anywhere is among the first here, and among the last by its largest
+        value = int(self.smallest[order][int(np.searchsorted(np.cumsum(self.counts[order]), rank))])
         return value if self.min_ns is None else max(value, self.min_ns)
+
+    def is_known(self, rank: int) -> bool:
+        """Whether the least and the most that the sample of this rank may be lie in one bin, or it has no end."""
+        least, most = self.smallest_at(rank), self.largest_at(rank)
+        return most is None or least is None or int(signed_bin_of(least)) == int(signed_bin_of(most))
 
 
 def ranked(merged: Merged, *, resolution_ns: int = 1, absolute: bool = False) -> Ranked:
@@ -120,11 +126,12 @@ def ranked(merged: Merged, *, resolution_ns: int = 1, absolute: bool = False) ->
 
 @dataclass(frozen=True)
 class Quantile:
-    """A quantile (ns) and its bounds, each one-sided at the confidence asked. None: more than any number."""
+    """A quantile (ns) and its bounds, each one-sided at the confidence asked. None: more than any number. `at_most`: it may be anything up to `ns`."""
 
     ns: int | None
     low_ns: int | None
     high_ns: int | None
+    at_most: bool = False
 
 
 def quantile(values: Ranked, share: Fraction, confidence: float, *, rank_error: float = 0.0) -> Quantile:
@@ -142,4 +149,5 @@ def quantile(values: Ranked, share: Fraction, confidence: float, *, rank_error: 
         return Quantile(estimate, values.smallest_at(rank), None)
     low = min(rank_below(float(share), count, confidence), max(0, math.floor(rank - rank_error)))
     high = max(rank_above(float(share), count, confidence), math.ceil(rank + rank_error))
-    return Quantile(estimate, values.smallest_at(low) if low else 0, values.largest_at(high) if high <= count else None)
+    highest = values.largest_at(high) if high <= count else None
+    return Quantile(estimate, values.smallest_at(low) if low else 0, highest, at_most=not values.is_known(rank))

@@ -53,8 +53,8 @@ def _name(line: Line) -> str:
     return line.label + ("*" if line.worst_mark is not None and line.worst_mark.value != "note" else "")
 
 
-def _time(ns: int | None) -> str:
-    return "no end" if ns is None else us(ns)
+def _time(ns: int | None, *, at_most: bool = False) -> str:
+    return "no end" if ns is None else f"≤{us(ns)}" if at_most else us(ns)
 
 
 def _marked(lines: Sequence[Line]) -> list[str]:
@@ -69,14 +69,16 @@ def lateness_grid(table: Table, *, first: bool = True) -> Grid:
             _name(line),
             whole(line.samples),
             *([whole(line.missed)] if lost else []),
-            _time(line.median_ns),
-            *(_time(line.limit(share).ns) for share in HARDNESS),
+            _time(line.median_ns, at_most=line.median_at_most),
+            *(_time(limit.ns, at_most=limit.at_most) for limit in map(line.limit, HARDNESS)),
         ]
         for line in table.lines
     ]
     notes = ["In us. 100 % is the largest of the samples: it moves with their number, and a longer run finds larger ones."] if first else []
     if table.metric == "jitter":
         notes.append("The median has its sign; 95 % and 100 % are of the values without their signs, also of a periodic task's latency.")
+    if any(line.median_at_most or any(limit.at_most for limit in line.limits) for line in table.lines):
+        notes.append("≤: these samples are not in the file's histogram: they are at most so late.")
     if lost:
         notes.append("missed: a missed activation counts with the latency it would have had, a lost answer as later than any.")
     return Grid(table.title, ["", "samples", *(["missed"] if lost else []), "median", "95 %", "100 %"], rows, [*notes, *_marked(table.lines)])
@@ -87,10 +89,10 @@ def _faster(hz: float | None, line: Line) -> bool:
 
 
 def _with_bounds(limit: Limit, line: Line) -> list[str]:
-    mark = FASTER if _faster(limit.hz, line) else ""
+    highest = ("≥" if limit.at_most else "") + format_hz(limit.hz) + (FASTER if _faster(limit.hz, line) else "")
     if limit.hardness == 1:
-        return [format_hz(limit.hz) + mark]
-    return [format_hz(limit.hz) + mark, f"{format_hz(limit.low_hz)} to {format_hz(limit.high_hz)}"]
+        return [highest]
+    return [highest, f"{format_hz(limit.low_hz)} to {format_hz(limit.high_hz)}"]
 
 
 def _extreme(line: Line, activations: int) -> str:
@@ -149,7 +151,9 @@ def conclusion(tables: Sequence[Table]) -> str | None:
             return float("inf") if hz is None else hz
 
         worst = min(table.lines, key=highest)
-        at95, at100 = ("at no frequency" if hz == 0 else f"up to {format_hz(hz)}" for hz in (worst.limit(share).hz for share in HARDNESS))
+        at95, at100 = (
+            "at no frequency" if limit.hz == 0 else f"up to {'at least ' if limit.at_most else ''}{format_hz(limit.hz)}" for limit in map(worst.limit, HARDNESS)
+        )
         among = f", the worst of {len(table.lines)} ({worst.label})" if len(table.lines) > 1 else ""
         quantity = table.title[:1].lower() + table.title[1:]
         samples = f"all {whole(worst.samples)} samples" if worst.samples > 1 else "the only sample"

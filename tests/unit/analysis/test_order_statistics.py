@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -14,7 +15,7 @@ from scipy.stats import binom
 
 from rtgauge.analysis.order_statistics import quantile, rank_above, rank_below, ranked
 from rtgauge.record.histogram import signed_bin_of
-from rtgauge.record.windows import Merged
+from rtgauge.record.windows import Group, Merged
 
 EMPTY = np.empty(0, dtype=np.int64)
 
@@ -100,6 +101,16 @@ def test_values_keep_their_signs_where_they_are_asked_for(values, data):
     true, found = sorted(values)[rank - 1], ranked(merged(values))
     assert found.smallest_at(rank) <= true <= found.largest_at(rank)
     assert found.largest_at(rank) - found.smallest_at(rank) <= abs(true) * 0.011 + 1
+
+
+@settings(max_examples=100)
+@given(st.lists(st.integers(0, 5_000_000), min_size=1, max_size=40), st.lists(st.integers(0, 5_000_000), min_size=1, max_size=40), st.data())
+def test_samples_that_may_lie_anywhere_widen_the_bounds_of_every_rank(placed, hidden, data):
+    every = sorted(placed + hidden)
+    rank = data.draw(st.integers(1, len(every)))
+    group = Group(from_ns=every[0], count=len(hidden), max_ns=every[-1])
+    found = ranked(replace(merged(placed), count=len(every), min_ns=every[0], max_ns=every[-1], unplaced=[group]))
+    assert found.smallest_at(rank) <= every[rank - 1] <= found.largest_at(rank)
 
 
 def test_no_samples_have_no_quantile():

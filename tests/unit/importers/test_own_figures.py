@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from rtgauge.analysis.frequency import gather
 from rtgauge.errors import InputError
 from rtgauge.exporters.openmetrics import openmetrics
 from rtgauge.importers.imported_record import import_file
 from rtgauge.record.model import SeriesSummary, Step, Verdict, VerdictWord
 from rtgauge.record.reader import Record
+from rtgauge.report.frequency_tables import conclusion, grids
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.requirement import parse_requirement
 from tests.unit.importers.foreign_files import FILES, rt_tests
@@ -136,6 +138,16 @@ def test_an_average_that_contradicts_the_histogram_is_said(tmp_path):
     assert series.p50_ns < 400_000, "nobody knows where the others are"
     assert "p50_ns" in series.lower_bounds
     assert verdict(record, "latency<=500us").word is VerdictWord.MARGINAL
+
+
+def test_frequencies_of_samples_in_no_bin_are_bounds(tmp_path):
+    """Of 40,000 samples 16,000 lie at 1 and 3 us, the others anywhere: the median and 95 % of all may be anything from 1 to 450 us."""
+    (found,) = gather([imported(tmp_path, cyclic(histogram={"1": 8000, "3": 8000}, cycles=40_000, min=1, max=450, avg=2.0))])
+    lateness, frequency = grids([found.table])
+    assert lateness.rows[0][-3:] == ["≤450.0", "≤450.0", "450.0"]
+    assert frequency.rows[0][1:] == ["≥1.11 kHz", "1.11 kHz to 167 kHz", "1.11 kHz"]
+    assert any(note.startswith("≤: ") for note in lateness.notes)
+    assert "up to at least 1.11 kHz by 95 %" in str(conclusion([found.table]))
 
 
 @pytest.mark.parametrize("average", [1.0, 2.0, 2.9, 3.0])
