@@ -140,7 +140,7 @@ class TireParameters(CokernelParameters):
             raise ValueError(f"{threads} threads are more than {most} {what}; take at most {most} threads, or more nodes")
 
     def _check_stability(self) -> None:
-        """Explicit Euler with steps of 10 ms, as docs/probes/tire.md derives it. What is left out is chosen by the engine so that it is stable."""
+        """Explicit Euler with steps of 10 ms, as in docs/probes/tire.md. The engine chooses what is not given so that it is stable."""
         most = most_damping(self.nodes, self.mass_kg)
         stiffness, damping = self.stiffness_n_m or 0.0, self.damping_ns_m
         # A little more is let through: the engine decides at the very edge.
