@@ -10,7 +10,7 @@ SOURCES := $(shell find src engine -type f -not -name '*.pyc') pyproject.toml me
 
 help:
 	@echo 'make run    measure this machine (about a minute; installs what is missing)'
-	@echo 'make test   every test, as CI runs them; of the lab the main ones'
+	@echo 'make test   all tests; of those in the lab, only the main ones'
 	@echo 'make test-lab  all tests on real kernels in virtual machines (an hour)'
 	@echo 'make test-cokernel  the co-kernels, on guests of your own named xenomai and rtai'
 	@echo 'make lint   formatting, types, static analysis, layers'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The descriptor of a probe: all that the rest of rtgauge knows of it. No other module knows a probe by its name.
+"""The descriptor of a probe: all that the rest of rtgauge needs to know of it. Few other modules name a probe; a new probe must not need one that does.
 
 A probe `x` is engine/probes/x.c (or a folder x of several files), src/rtgauge/probe/x.py with its descriptor `PROBE`, and docs/probes/x.md.
 """
