@@ -149,7 +149,11 @@ def _figure(figure: Figure, source: Source) -> FigureView:
 
 
 def _detail(steps: Sequence[Step], names: dict[str, str]) -> list[DetailStep]:
-    return [DetailStep(names[step.id], step, quantity_of(step), tables.series_rows(step), tables.thread_rows(step.series)) for step in steps if not step.tasks]
+    return [
+        DetailStep(names[step.id], step, quantity_of(step), tables.series_rows(step), tables.thread_rows(tables.heard_series(step)))
+        for step in steps
+        if not step.tasks
+    ]
 
 
 def _largest_of(steps: Sequence[Step], names: dict[str, str]) -> LargestSection:

@@ -85,14 +85,29 @@ def series_name(summary: SeriesSummary) -> str:
     return " ".join(([f"CPU {cpu}"] if cpu is not None else []) + others) or summary.metric
 
 
+def _silent_tasks(step: Step) -> set[str]:
+    """Threads without any activation, if there are several: those of a program with many, most of which only wait."""
+    tasks = {str(summary.labels["task"]) for summary in step.series if "task" in summary.labels}
+    heard = {str(summary.labels.get("task")) for summary in step.series if summary.count or summary.missed or summary.warm_up.count}
+    return tasks - heard if len(tasks - heard) > 1 else set()
+
+
+def heard_series(step: Step) -> list[SeriesSummary]:
+    """The series of a step without those of threads that are one line together in `series_rows`."""
+    silent = _silent_tasks(step)
+    return [summary for summary in step.series if str(summary.labels.get("task")) not in silent]
+
+
 def series_rows(step: Step) -> list[Row]:
-    """A line a series of one step; with its metric where there are several."""
+    """A line a series of one step, with its metric where there are several; and one for all threads that had no activation."""
     rows: list[Row] = []
     several = len({summary.metric for summary in step.series}) > 1
-    for summary in step.series:
+    for summary in heard_series(step):
         marks = [mark for mark in step.marks if mark.series is not None and mark.series == summary.series]
         name = series_name(summary)
         rows += _rows(step, f"{summary.metric}, {name}" if several and name != summary.metric else name, summary, marks)
+    if silent := _silent_tasks(step):
+        rows.append(Row(f"{len(silent)} threads without an activation", "0", "", dict.fromkeys(FIGURES.values(), us(None))))
     return rows
 
 

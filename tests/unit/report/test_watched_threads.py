@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from rtgauge.record.model import Result
+from rtgauge.report.tables import heard_series, series_rows, thread_rows
 from rtgauge.report.watched_threads import WATCHED_THREADS
 from tests.unit.records import step
 
@@ -46,6 +47,16 @@ def test_threads_that_never_ran_are_one_line():
     shown = lines(THREAD, *idle)
     assert len(shown) == 2
     assert shown[1] == "60 threads never ran: GC Thread#0, GC Thread#1, GC Thread#2, GC Thread#3, GC Thread#4, GC Thread#5 and 54 more"
+
+
+def test_threads_without_an_activation_are_one_row():
+    measured, _ = step([[1_000, 2_000], [], [], []])
+    series = [summary.model_copy(update={"labels": {"task": f"pool-{number}"}}) for number, summary in enumerate(measured.series)]
+    watched = measured.model_copy(update={"series": series})
+    assert [(row.name, row.count) for row in series_rows(watched)] == [("Task pool-0", "2"), ("3 threads without an activation", "0")]
+    assert [row.name for row in thread_rows(heard_series(watched))] == ["Task pool-0"]
+    two = measured.model_copy(update={"series": series[:2]})
+    assert [row.name for row in series_rows(two)] == ["Task pool-0", "Task pool-1"], "a single one is named"
 
 
 def test_what_watching_costs_is_that_of_stretches_in_pairs():
