@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 
 import pytest
+import typer
 from rich.console import Console
 
+from rtgauge.cli.sched import sched
 from rtgauge.errors import InputError
 from rtgauge.report.figures.file import write_figure
 from rtgauge.schedulability.analysis.acceptance_ratio import schedulability_ratio
@@ -15,6 +18,7 @@ from rtgauge.schedulability.analysis.analyse import analyse
 from rtgauge.schedulability.model.task import Task, TaskSet
 from rtgauge.schedulability.page.analysis_terminal import exact_time, print_ratio, print_set
 from rtgauge.schedulability.page.schedule_figure import ratio_figure, timeline_figure
+from tests.support.published import check_published
 
 from .test_response import tasks_of
 
@@ -53,6 +57,19 @@ def test_offsets_that_save_a_set_are_not_taken_for_proof():
     assert "too long to try" in analysed(*long).cpus[0].tasks[1].reason
     # the same offset for all is no offset at all
     assert analysed(*(Task(n, 4, 2, 2, p, offset_ns=7) for n, p in (("a", 99), ("b", 98)))).answer == "not schedulable"
+
+
+def test_the_documents_are_as_published(tmp_path, capsys):
+    (tmp_path / "set.toml").write_text('[[task]]\nname = "a"\nperiod = "10ms"\nexecution = "6ms"\n[[task]]\nname = "b"\nperiod = "20ms"\nexecution = "9ms"\n')
+    with pytest.raises(typer.Exit) as ended:
+        sched(tmp_path / "set.toml", json=True)
+    assert ended.value.exit_code == 1
+    text = capsys.readouterr().out
+    assert '"late_by_ns"' in text
+    check_published(text, "sched")
+    with contextlib.suppress(typer.Exit):
+        sched(random=3, tasks=2, utilisation="0.5:0.9:0.4", growth=True, json=True)
+    check_published(capsys.readouterr().out, "sched")
 
 
 def test_overload_is_not_schedulable_even_with_offsets():
