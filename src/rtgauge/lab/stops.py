@@ -60,7 +60,7 @@ def stopped_now_and_then(name: str, length_s: float) -> Generator[list[tuple[int
             running = find_running(name)
             if running is None:
                 continue
-            done = subprocess.run([sys.executable, "-c", STOP, str(running.pid), str(length_s)], capture_output=True, text=True, check=False)
+            done = subprocess.run([sys.executable, "-I", "-c", STOP, str(running.pid), str(length_s)], capture_output=True, text=True, check=False)
             if done.returncode == 0:
                 start_ns, end_ns = map(int, done.stdout.split())
                 stops.append((start_ns, end_ns))

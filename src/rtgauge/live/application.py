@@ -16,14 +16,9 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from rtgauge.errors import RecordError
-from rtgauge.live.frame_message import frame_message
-
 if TYPE_CHECKING:
-    from rtgauge.live.live_state import LiveState
+    from collections.abc import Callable, Generator
 
-EACH_S = 0.5
-"""Between two documents."""
 MOST_BROWSERS = 32
 MOST_UNREAD = 4
 """Frames on their way to a browser, which answers each: one that cannot follow gets fewer, and none late."""
@@ -40,28 +35,67 @@ CLOSED = (WebSocketDisconnect, RuntimeError)
 
 
 @dataclass(eq=False)
-class _Watcher:
-    """A browser that gets frames."""
+class _Browser:
+    """It gets documents, or frames."""
 
     news: asyncio.Event = field(default_factory=asyncio.Event)
-    """A frame has come, or an answer."""
+    """A document or frame has come, or an answer."""
     unread: int = 0
+    """Frames that it has not answered."""
 
 
 class LiveApplication:
-    """The routes. On loopback, the Host of a request must be this machine's; elsewhere it must have the token."""
+    """The routes, and what they show. On loopback, the Host of a request must be this machine's; elsewhere it must have the token.
 
-    def __init__(self, state: LiveState, host: str, token: str | None) -> None:
-        self._state = state
+    `tell`(how many follow documents, how many follow frames) is called at each change.
+    """
+
+    def __init__(self, host: str, token: str | None, tell: Callable[[int, int], None]) -> None:
+        self._tell = tell
         self._host = host
         self._token = token
         self._page = TEMPLATE.read_text(encoding="utf-8")
-        self._watchers: set[_Watcher] = set()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._message: tuple[int, bytes | None] = (0, None)
-        self.browsers = 0
+        self._followers: set[_Browser] = set()
+        self._watchers: set[_Browser] = set()
+        self._document = ""
+        self._frame: bytes | None = None
+        self.ended = False
+        """Whether the last document has come."""
+        self._gone = asyncio.Event()
         self.routes = Starlette(routes=[Route("/", self._show), WebSocketRoute("/live", self._follow), WebSocketRoute("/frames", self._watch)])
-        state.on_frame = self._frame_came
+
+    def set_document(self, content: bytes, *, ended: bool) -> None:
+        """Another document to show; `ended`: the last one."""
+        self._document, self.ended = content.decode(), ended
+        for browser in self._followers:
+            browser.news.set()
+
+    def set_frame(self, content: bytes) -> None:
+        """Another frame to show."""
+        self._frame = content
+        for browser in self._watchers:
+            browser.news.set()
+
+    async def all_have_the_end(self) -> None:
+        """Wait until every browser has the last document."""
+        while self._followers:
+            self._gone.clear()
+            await self._gone.wait()
+
+    @contextlib.contextmanager
+    def _among(self, browsers: set[_Browser]) -> Generator[_Browser]:
+        """A browser that is one of these meanwhile."""
+        browser = _Browser()
+        browsers.add(browser)
+        self._tell(len(self._followers), len(self._watchers))
+        try:
+            yield browser
+        finally:
+            browsers.remove(browser)
+            if not self._followers:
+                self._document = ""  # it grows old while nobody looks
+            self._gone.set()
+            self._tell(len(self._followers), len(self._watchers))
 
     def _allowed(self, connection: HTTPConnection) -> bool:
         if self._token is None:
@@ -84,74 +118,44 @@ class LiveApplication:
         return HTMLResponse(self._page, headers=HEADERS)
 
     async def _follow(self, socket: WebSocket) -> None:
-        if not await self._accept(socket, self.browsers):
+        if not await self._accept(socket, len(self._followers)):
             return
-        self.browsers += 1
-        try:
-            last = b""
+        with self._among(self._followers) as browser, contextlib.suppress(*CLOSED):
+            last = ""
             while True:
-                ended, document = self._state.ended, self._state.document()
+                ended, document = self.ended, self._document
                 if document != last:
-                    await socket.send_text(document.decode())
+                    await socket.send_text(document)
                     last = document
                 if ended:
                     break
-                await asyncio.sleep(EACH_S)
+                await browser.news.wait()
+                browser.news.clear()
             await socket.close(1000)
-        except CLOSED:
-            pass
-        finally:
-            self.browsers -= 1
 
     async def _watch(self, socket: WebSocket) -> None:
         if not await self._accept(socket, len(self._watchers)):
             return
-        self._loop = asyncio.get_running_loop()
-        watcher = _Watcher()
-        self._watchers.add(watcher)
-        self._state.watchers = len(self._watchers)
-        sender = asyncio.create_task(self._send_frames(socket, watcher))
-        try:
-            while True:
-                await socket.receive_text()
-                watcher.unread = max(watcher.unread - 1, 0)
-                watcher.news.set()
-        except CLOSED:
-            pass
-        finally:
-            self._watchers.discard(watcher)
-            self._state.watchers = len(self._watchers)
-            sender.cancel()
+        with self._among(self._watchers) as browser:
+            sender = asyncio.create_task(self._send_frames(socket, browser))
+            try:
+                with contextlib.suppress(*CLOSED):
+                    while True:
+                        await socket.receive_text()
+                        browser.unread = max(browser.unread - 1, 0)
+                        browser.news.set()
+            finally:
+                sender.cancel()
 
-    async def _send_frames(self, socket: WebSocket, watcher: _Watcher) -> None:
+    async def _send_frames(self, socket: WebSocket, browser: _Browser) -> None:
         """The newest each time; those that came meanwhile are dropped, which the browser sees by their numbers."""
-        sent = self._state.latest_frame()[0]
+        sent = self._frame
         with contextlib.suppress(*CLOSED):
             while True:
-                await watcher.news.wait()
-                watcher.news.clear()
-                number, message = self._latest_message()
-                if message is not None and number != sent and watcher.unread < MOST_UNREAD:
-                    await socket.send_bytes(message)
-                    sent = number
-                    watcher.unread += 1
-
-    def _latest_message(self) -> tuple[int, bytes | None]:
-        """One for all browsers."""
-        number, frame = self._state.latest_frame()
-        if frame is not None and number != self._message[0]:
-            try:
-                self._message = (number, frame_message(number, frame))
-            except RecordError:
-                self._message = (number, None)
-        return self._message
-
-    def _frame_came(self) -> None:
-        """By the runner's thread."""
-        if self._watchers and self._loop is not None:
-            with contextlib.suppress(RuntimeError):  # the server has just ended
-                self._loop.call_soon_threadsafe(self._wake)
-
-    def _wake(self) -> None:
-        for watcher in self._watchers:
-            watcher.news.set()
+                await browser.news.wait()
+                browser.news.clear()
+                frame = self._frame
+                if frame is not None and frame is not sent and browser.unread < MOST_UNREAD:
+                    await socket.send_bytes(frame)
+                    sent = frame
+                    browser.unread += 1

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a browser, or anybody who can reach the address, may take of the process that measures: so many connections, so long without a request, so much memory.
-
-The server runs in the process of the run, whose descriptors and memory it shares.
-"""
+"""What a browser, or anybody who can reach the address, may take of the page's process: so many connections, so long without a request, so much memory."""
 
 from __future__ import annotations
 
@@ -18,8 +15,6 @@ if TYPE_CHECKING:
 
 MOST_CONNECTIONS = 80
 """Two WebSockets for each of 32 browsers, and some for pages."""
-REQUEST_S = 10.0
-"""From its beginning until a connection has become a WebSocket, or is over: the page is some KB, and what is silent or slow is closed."""
 MOST_HEADER_BYTES = 16 << 10
 MOST_MESSAGE_BYTES = 1 << 10
 """What a browser sends are answers to frames, of some bytes."""
@@ -31,10 +26,11 @@ ACCEPTED_AT_ONCE = 8
 
 
 class Connections:
-    """How many there are, of both kinds."""
+    """How many there are, of both kinds. `request_s`: from its beginning until a connection has become a WebSocket, or is over."""
 
-    def __init__(self) -> None:
+    def __init__(self, request_s: float) -> None:
         self.count = 0
+        self.request_s = request_s
 
     def protocols(self) -> tuple[type[H11Protocol], type[WebSocketsSansIOProtocol]]:
         """Of HTTP and of WebSockets, which count here."""
@@ -51,7 +47,7 @@ class Connections:
                 if connections.count > MOST_CONNECTIONS:
                     transport.abort()
                 else:
-                    self._end = self.loop.call_later(REQUEST_S, transport.abort)
+                    self._end = self.loop.call_later(connections.request_s, transport.abort)
 
             def connection_lost(self, exc: Exception | None) -> None:
                 connections.count -= 1
@@ -87,9 +83,9 @@ class Connections:
         return Http, Socket
 
 
-def bounds() -> dict[str, Any]:
-    """For uvicorn's configuration."""
-    http, socket = Connections().protocols()
+def bounds(request_s: float) -> dict[str, Any]:
+    """For uvicorn's configuration; a connection that has not become a WebSocket, and is not over, is closed after `request_s`."""
+    http, socket = Connections(request_s).protocols()
     return {
         "http": http,
         "ws": socket,

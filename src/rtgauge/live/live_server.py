@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The server of the live page: Starlette under uvicorn, in a thread of its own with the lowest priority, which ends with the run.
+"""The server of the live page: Starlette under uvicorn, in a process of its own with the lowest priority, which ends with the run.
+
+Whatever somebody does who can reach the address, the process that measures sends two documents a second, and frames: no more.
 
 On a loopback address everybody on this machine may look; on any other one the address has a token. The Host of a request must be the address that was
 given, so that no page from elsewhere can look through a browser (DNS rebinding), and a WebSocket must come from this page."""
@@ -9,22 +11,29 @@ from __future__ import annotations
 import contextlib
 import errno
 import ipaddress
-import os
+import json
 import secrets
 import socket
+import struct
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from rtgauge.errors import InputError, MeasureError
+from rtgauge.live.page_messages import COUNTS, DOCUMENT, FRAME, GIVEN, HEAD, LAST
 
 if TYPE_CHECKING:
-    from rtgauge.live.application import LiveApplication
     from rtgauge.live.live_state import LiveState
 
 DEFAULT_PORT = 8377
-LAST_WORD_S = 2.0
+EACH_S = 0.5
+"""Between two documents."""
+REQUEST_S = 10.0
+"""For a connection to become a WebSocket, or to be over: the page is some KB, and what is silent or slow is closed."""
+LAST_WORD_S = 2
 """For browsers to get the last document."""
 
 
@@ -65,23 +74,34 @@ def parse_address(text: str) -> Address:
     return Address(host, number)
 
 
-def _lowest_priority() -> None:
-    """Of the calling thread alone; real-time threads go before it in any case."""
-    with contextlib.suppress(OSError):
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+def _listen_on(address: Address) -> socket.socket:
+    """Raises InputError."""
+    listening = socket.socket(socket.AF_INET6 if ":" in address.host else socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((address.host, address.port))
+    except OSError as error:
+        listening.close()
+        remedy = "--live 0 takes a port that is free" if error.errno == errno.EADDRINUSE else "give another one, e.g. --live 0.0.0.0:8377"
+        raise InputError(f"--live: {address.host}:{address.port} cannot be listened on ({error.strerror}); {remedy}") from None
+    return listening
 
 
 class LiveServer:
-    """Serves the page while it is entered. Raises InputError where the address is none of this machine's, or taken."""
+    """Has the page served while it is entered. Raises InputError where the address is none of this machine's, or taken; MeasureError.
 
-    def __init__(self, state: LiveState, address: Address) -> None:
+    `request_s`: how long a connection may take to ask for something.
+    """
+
+    def __init__(self, state: LiveState, address: Address, request_s: float = REQUEST_S) -> None:
         self.state = state
         self.address = address
         self.token = None if address.loopback else secrets.token_urlsafe(18)
-        self._application: LiveApplication | None = None
-        self._server: Any = None
-        self._thread: threading.Thread | None = None
-        self._socket: socket.socket | None = None
+        self._request_s = request_s
+        self._port = address.port
+        self._browsers = 0
+        self._news = threading.Event()
+        """A frame has come, somebody has come or gone, or the run has ended."""
 
     @property
     def url(self) -> str:
@@ -89,55 +109,72 @@ class LiveServer:
         host = self.address.host
         if host in {"0.0.0.0", "::"}:  # noqa: S104 - the user asked for it
             host = socket.gethostname()
-        port = self._socket.getsockname()[1] if self._socket is not None else self.address.port
         shown = f"[{host}]" if ":" in host else host
-        return f"http://{shown}:{port}/" + (f"?token={self.token}" if self.token else "")
+        return f"http://{shown}:{self._port}/" + (f"?token={self.token}" if self.token else "")
 
     def __enter__(self) -> Self:
-        try:
-            import uvicorn
-
-            from rtgauge.live.application import LiveApplication
-            from rtgauge.live.bounded_protocols import bounds
-        except ImportError:
-            raise InputError("the live page needs starlette, uvicorn and websockets: install rtgauge with its dependencies") from None
-        family = socket.AF_INET6 if ":" in self.address.host else socket.AF_INET
-        listening = socket.socket(family, socket.SOCK_STREAM)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listening.bind((self.address.host, self.address.port))
-        except OSError as error:
-            listening.close()
-            where = f"{self.address.host}:{self.address.port}"
-            remedy = "--live 0 takes a port that is free" if error.errno == errno.EADDRINUSE else "give another one, e.g. --live 0.0.0.0:8377"
-            raise InputError(f"--live: {where} cannot be listened on ({error.strerror}); {remedy}") from None
-        self._socket = listening
-        self._application = LiveApplication(self.state, self.address.host, self.token)
-        config = uvicorn.Config(
-            self._application.routes, log_level="critical", access_log=False, lifespan="off", timeout_graceful_shutdown=int(LAST_WORD_S), **bounds()
-        )
-        self._server = uvicorn.Server(config)
-        # Signals belong to the run.
-        self._thread = threading.Thread(target=self._serve, name="rtgauge-live", daemon=True)
-        self._thread.start()
-        while not self._server.started:
-            if not self._thread.is_alive():
-                raise MeasureError("the live page could not be started")
-            self._thread.join(0.01)
+        self._told, told = socket.socketpair()
+        with _listen_on(self.address) as listening, told:
+            self._port = listening.getsockname()[1]
+            descriptors = (listening.fileno(), told.fileno())
+            command = [sys.executable, "-P", "-m", "rtgauge.live.page_process", *map(str, descriptors)]
+            null = subprocess.DEVNULL
+            # Signals from the terminal belong to the run.
+            self.process = subprocess.Popen(command, stdin=null, stdout=null, stderr=null, pass_fds=descriptors, start_new_session=True)
+        given = {"host": self.address.host, "token": self.token, "request_s": self._request_s, "last_word_s": LAST_WORD_S}
+        # On the command line, other users would see the token.
+        self._tell(GIVEN, json.dumps(given).encode())
+        if not self._hear():
+            self.process.wait()
+            raise MeasureError("the live page could not be started: it needs starlette, uvicorn and websockets; install rtgauge with its dependencies")
+        self.state.on_frame = self._news.set
+        self._threads = [threading.Thread(target=work, name="rtgauge-live", daemon=True) for work in (self._feed, self._count)]
+        for thread in self._threads:
+            thread.start()
         return self
 
-    def _serve(self) -> None:
-        _lowest_priority()
-        self._server.run(sockets=[self._socket])
+    def _tell(self, kind: int, content: bytes) -> None:
+        with contextlib.suppress(OSError):  # the page's process has ended: the run goes on
+            self._told.sendall(struct.pack(HEAD, kind, len(content)) + content)
+
+    def _hear(self) -> bool:
+        """Take how many look; False: the page's process has ended."""
+        counts = b""
+        with contextlib.suppress(OSError):
+            counts = self._told.recv(struct.calcsize(COUNTS), socket.MSG_WAITALL)
+        self._browsers, self.state.watchers = struct.unpack(COUNTS, counts) if len(counts) == struct.calcsize(COUNTS) else (0, 0)
+        self._news.set()
+        return bool(counts)
+
+    def _count(self) -> None:
+        while self._hear():
+            pass
+
+    def _feed(self) -> None:
+        """Send documents while somebody looks, and the newest frame. A page's process that takes nothing holds up this thread alone."""
+        sent, due_s = 0, 0.0
+        while not self.state.ended:
+            self._news.wait(max(due_s - time.monotonic(), 0) if self._browsers else None)
+            self._news.clear()
+            if self.state.watchers:
+                number, message = self.state.frame_message()
+                if message is not None and number != sent:
+                    self._tell(FRAME, message)
+                sent = number
+            if self._browsers and time.monotonic() >= due_s:
+                self._tell(DOCUMENT, self.state.document())
+                due_s = time.monotonic() + EACH_S
+        if self._browsers:
+            self._tell(LAST, self.state.document())
 
     def __exit__(self, *_: object) -> None:
         self.state.run_ends()
-        if self._thread is not None and self._application is not None:
-            # Each browser gets the last document within half a second.
-            end_s = time.monotonic() + LAST_WORD_S
-            while self._application.browsers and self._thread.is_alive() and time.monotonic() < end_s:
-                self._thread.join(0.05)
-            self._server.should_exit = True
-            self._thread.join(2 * LAST_WORD_S)
-        if self._socket is not None:
-            self._socket.close()
+        self._news.set()
+        if self._browsers:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(2 * LAST_WORD_S)
+        self.process.kill()
+        self.process.wait()
+        for thread in self._threads:
+            thread.join()
+        self._told.close()

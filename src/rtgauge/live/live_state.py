@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What is known of a run while it goes on, as one document for the browsers.
 
-The runner's thread only puts windows on a list; they are counted when a document is made, which happens in the server's thread and only while a
+The runner's thread only puts windows on a list; they are counted when a document is made, which happens in a thread of its own and only while a
 browser looks."""
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import polars as pl
 
+from rtgauge.errors import RecordError
+from rtgauge.live.frame_message import frame_message
 from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN
 from rtgauge.record.window_frame import windows_frame
 
@@ -47,6 +49,7 @@ class LiveState:
         self.on_frame: Callable[[], None] = lambda: None
         """Called by the runner's thread when a frame has come."""
         self._frame: tuple[int, Frame | None] = (0, None)
+        self._message: tuple[int, bytes | None] = (0, None)
         self._steps: list[dict[str, Any]] = []
         self._before = 0
         self._expected_s: list[float] = []
@@ -132,9 +135,15 @@ class LiveState:
         self._frame = (self._frame[0] + 1, frame)
         self.on_frame()
 
-    def latest_frame(self) -> tuple[int, Frame | None]:
-        """Its number, from 1, and the frame; number 0: there was none."""
-        return self._frame
+    def frame_message(self) -> tuple[int, bytes | None]:
+        """The number of the latest frame, from 1, and what a browser gets of it; None: there was none, or it is none."""
+        number, frame = self._frame
+        if frame is not None and number != self._message[0]:
+            try:
+                self._message = (number, frame_message(number, frame))
+            except RecordError:
+                self._message = (number, None)
+        return self._message
 
     def step_ends(self, step: Step) -> None:
         """The step is in the record."""

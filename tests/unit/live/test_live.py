@@ -5,12 +5,16 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
+import re
 import resource
+import signal
 import socket
 import subprocess
 import sys
 import time
 from contextlib import ExitStack, closing, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +26,6 @@ from websockets.sync.client import ClientConnection, connect
 
 from rtgauge.cli.live import with_addresses
 from rtgauge.errors import InputError, RecordError
-from rtgauge.live import bounded_protocols
 from rtgauge.live.application import MOST_UNREAD
 from rtgauge.live.bounded_protocols import MOST_CONNECTIONS, MOST_MESSAGE_BYTES
 from rtgauge.live.frame_message import frame_message
@@ -311,46 +314,30 @@ def test_frames_need_the_token_too(moving):
             wait_for(lambda: moving.watchers == 1)
 
 
-SERVING = """
-import os, resource, sys
-from rtgauge.live.live_server import LiveServer, parse_address
-from rtgauge.live.live_state import LiveState
-resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
-with LiveServer(LiveState(lambda key: key.load), parse_address(sys.argv[1])) as server:
-    print(server.url, flush=True)
-    for _ in sys.stdin:
-        memory = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmRSS"))
-        print(len(os.listdir("/proc/self/fd")), memory, flush=True)
-"""
-"""Serves the page, and says for each line how many descriptors and KiB of memory it has."""
+def has(process: int) -> tuple[int, int]:
+    """Its descriptors and its memory (bytes)."""
+    status = Path(f"/proc/{process}/status").read_text()
+    return len(list(Path(f"/proc/{process}/fd").iterdir())), int(re.search(r"VmRSS:\s+([0-9]+) kB", status)[1]) << 10
 
 
-@pytest.fixture(params=["127.0.0.1:0", "0.0.0.0:0"])
-def served(request) -> Iterator[tuple[int, Callable[[], tuple[int, int]]]]:
-    """The port of a server in a process of its own, and what that has."""
-    with subprocess.Popen([sys.executable, "-c", SERVING, request.param], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin
-        assert process.stdout
-        port = int(process.stdout.readline().split("/")[2].rsplit(":", 1)[1])
-
-        def has() -> tuple[int, int]:
-            process.stdin.write("\n")
-            process.stdin.flush()
-            descriptors, memory = process.stdout.readline().split()
-            return int(descriptors), int(memory)
-
-        yield port, has
-        process.stdin.close()
-        assert process.wait(60) == 0
-
-
-@pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "], ids=["silent", "slow"])
-def test_two_thousand_connections_take_nothing_from_the_run(served, begun):
-    port, has = served
-    descriptors, memory = has()
+@pytest.fixture
+def few_descriptors_for_others() -> Iterator[None]:
+    """Processes that are started have 1,024 descriptors, this one, which connects, more."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
-    try:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:0", "0.0.0.0:0"])
+@pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "], ids=["silent", "slow"])
+def test_two_thousand_connections_take_nothing_from_the_run(state, few_descriptors_for_others, address, begun):
+    with LiveServer(state, parse_address(address)) as server:
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
+        page, own = server.process.pid, has(os.getpid())[0]
+        descriptors, memory = has(page)
+        port = int(server.url.split("/")[2].rsplit(":", 1)[1])
         with ExitStack() as stack:
             for number in range(2_000):
                 client = stack.enter_context(closing(socket.socket()))
@@ -359,16 +346,41 @@ def test_two_thousand_connections_take_nothing_from_the_run(served, begun):
                 with suppress(OSError):
                     client.send(begun)
                 if number % 100 == 99:
-                    assert has()[0] < descriptors + 2 * MOST_CONNECTIONS
-            assert has()[1] < memory + (64 << 10)
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+                    assert has(page)[0] < descriptors + 2 * MOST_CONNECTIONS
+            assert has(page)[1] < memory + (64 << 20)
+            assert has(os.getpid())[0] == own + 2_000, "they are all of this test"
+
+
+def test_a_page_that_is_held_up_or_ends_holds_up_no_run(state):
+    """Whatever is done to its process: nothing waits for it."""
+    with LiveServer(state, LOOPBACK) as server:
+        shown = documents(server.url)
+        next(shown)
+        os.kill(server.process.pid, signal.SIGSTOP)
+        for index in range(3 * MOST_MAXIMA):
+            state.window(window(0, index, 1_500))
+        os.kill(server.process.pid, signal.SIGKILL)
+        server.process.wait()
+        state.window(window(0, 3 * MOST_MAXIMA, 1_500))
+    assert document(state)["series"][0]["count"] == 3 * MOST_MAXIMA + 1
+
+
+def test_the_page_ends_with_a_run_that_is_killed():
+    code = (
+        "import os; from types import SimpleNamespace as State; from rtgauge.live.live_server import Address, LiveServer\n"
+        "print(LiveServer(State(ended=False), Address('127.0.0.1', 0)).__enter__().process.pid, flush=True); os.kill(os.getpid(), 9)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as run:
+        page = int(run.communicate()[0])
+    wait_for(lambda: not Path(f"/proc/{page}").exists())
 
 
 @pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nX-Slow: ", b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\nx"])
-def test_a_connection_that_becomes_no_page_is_closed(state, monkeypatch, begun):
-    monkeypatch.setattr(bounded_protocols, "REQUEST_S", 0.2)
-    with LiveServer(state, LOOPBACK) as server, socket.create_connection(("127.0.0.1", int(server.url.split(":")[2].strip("/"))), timeout=60) as slow:
+def test_a_connection_that_becomes_no_page_is_closed(state, begun):
+    with (
+        LiveServer(state, LOOPBACK, request_s=0.2) as server,
+        socket.create_connection(("127.0.0.1", int(server.url.split(":")[2].strip("/"))), timeout=60) as slow,
+    ):
         slow.sendall(begun)
         with suppress(ConnectionResetError):
             while slow.recv(1 << 16):

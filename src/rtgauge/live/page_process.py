@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""The process that serves the live page. The process that measures starts it, and tells it documents and frames through a socket.
+
+A browser, or anybody who can reach the address, takes time and memory of this process alone. It has the lowest priority, ends with its parent, and tells
+it nothing but how many look.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import struct
+import sys
+from typing import Any
+
+import uvicorn
+
+from rtgauge.live.application import LiveApplication
+from rtgauge.live.bounded_protocols import bounds
+from rtgauge.live.page_messages import COUNTS, DOCUMENT, FRAME, HEAD, LAST
+
+
+async def _listen(parent: asyncio.StreamReader, application: LiveApplication) -> None:
+    """Take what the parent sends until it has sent its last document, or has ended."""
+    with contextlib.suppress(asyncio.IncompleteReadError, OSError):
+        while not application.ended:
+            kind, length = struct.unpack(HEAD, await parent.readexactly(struct.calcsize(HEAD)))
+            content = await parent.readexactly(length)
+            if kind == FRAME:
+                application.set_frame(content)
+            elif kind in {DOCUMENT, LAST}:
+                application.set_document(content, ended=kind == LAST)
+
+
+async def _serve(listening: socket.socket, told: socket.socket) -> None:
+    parent, writer = await asyncio.open_connection(sock=told)
+    _, length = struct.unpack(HEAD, await parent.readexactly(struct.calcsize(HEAD)))
+    given: dict[str, Any] = json.loads(await parent.readexactly(length))
+
+    def tell(browsers: int, watchers: int) -> None:
+        writer.write(struct.pack(COUNTS, browsers, watchers))
+
+    application = LiveApplication(given["host"], given["token"], tell)
+    options = bounds(given["request_s"])
+    config = uvicorn.Config(
+        application.routes, log_level="critical", access_log=False, lifespan="off", timeout_graceful_shutdown=given["last_word_s"], **options
+    )
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    while not server.started and not serving.done():
+        await asyncio.sleep(0.005)
+    tell(0, 0)
+    _lowest_priority()
+    await _listen(parent, application)
+    if application.ended:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(application.all_have_the_end(), given["last_word_s"])
+    server.should_exit = True
+    await serving
+
+
+def _lowest_priority() -> None:
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
+def main() -> None:
+    """Serve on the socket of the first descriptor on the command line; the second one leads to the parent."""
+    listening, told = (socket.socket(fileno=int(word)) for word in sys.argv[1:3])
+    asyncio.run(_serve(listening, told))
+
+
+if __name__ == "__main__":
+    main()
