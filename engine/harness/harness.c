@@ -375,8 +375,10 @@ int harness_run(struct harness *h, int argc, char **argv)
 
 	if (!status)
 		status = h->make(h);
-	if (!status)
-		status = start(h);
+	/* Until here no thread began, and h->threads may be empty. */
+	if (status)
+		return status < 0 ? STATUS_OK : status;
+	status = start(h);
 	if (!status && h->started)
 		status = h->started(h);
 	if (!status)
