@@ -194,9 +194,9 @@ static int try_permission(const struct harness *h)
 	return error ? refuse_memory_lock(error) : 0;
 }
 
-/* Options, CPUs, permission, memory lock. 0, the exit status after an `error` line, or -1: help was printed.
- */
-static int open_probe(struct harness *h, int argc, char **argv)
+/* Options, CPUs and, unless they are only checked, permission and memory lock. 0, the exit status after an
+ * `error` line, or -1: help was printed. */
+static int open_probe(struct harness *h, int argc, char **argv, bool only_check)
 {
 	int status = options_parse(h->table, h->option_count, argc, argv);
 
@@ -216,7 +216,7 @@ static int open_probe(struct harness *h, int argc, char **argv)
 	harness_options.warm_up_ns += explain_warm_up_ns();
 	if (!status)
 		status = probe_cpus_choose(&harness_options.cpus, &cpus);
-	if (!status)
+	if (!status && !only_check)
 		status = try_permission(h);
 	return status;
 }
@@ -371,8 +371,11 @@ static void let_threads_run_anywhere(const struct harness *h)
 
 int harness_run(struct harness *h, int argc, char **argv)
 {
-	int status = open_probe(h, argc, argv);
+	bool only_check = argc > 1 && !strcmp(argv[argc - 1], "--check");
+	int status = open_probe(h, argc - only_check, argv, only_check);
 
+	if (!status && only_check)
+		return STATUS_OK;
 	if (!status)
 		status = h->make(h);
 	/* Until here no thread began, and h->threads may be empty. */

@@ -191,7 +191,8 @@ struct harness {
 /*
  * The whole life of a probe: options, CPUs, permission and memory lock; the threads up to their gate, where
  * the caller becomes the thread that drains; `hello`, `series`, `armed`; `go`, and what the probe does then.
- * Gives the exit status.
+ * With `--check` as the last word only options, CPUs and what the probe's own check says. Gives the exit
+ * status.
  */
 int harness_run(struct harness *h, int argc, char **argv);
 

@@ -87,8 +87,9 @@ def test_without_the_right_to_record_the_rest_is_measured(tmp_path: Path) -> Non
 
 def test_without_the_right_to_record_watch_says_what_it_takes(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
-    done = rtgauge("watch", "--duration", "1s", "--", "sleep", "60", before=ORDINARY, cwd="/", env={"HOME": str(tmp_path)})
+    done = rtgauge("watch", "--duration", "1s", "--", "touch", tmp_path / "started", before=ORDINARY, cwd="/", env={"HOME": str(tmp_path)})
     assert done.returncode == 3
+    assert not (tmp_path / "started").exists()
     assert "the kernel's events cannot be recorded here: tracefs: not allowed: run as root" in done.stderr
     assert "root and a kernel with CONFIG_FTRACE" in done.stderr
     assert "trace-parts" not in done.stderr
@@ -112,6 +113,15 @@ def test_watch_shows_a_program_that_it_starts_and_names_who_preempts_it(tmp_path
     (step,) = json.loads(good(invoke("show", record, "--json")).stdout)["steps"]
     assert [series["metric"] for series in step["series"]] == ["latency", "response", "execution", "period"]
     assert step["explain"]["moments"] > 0
+
+
+def test_a_program_that_does_nothing_is_no_measurement() -> None:
+    with subprocess.Popen(["sleep", "1000"]) as idle:
+        try:
+            done = good(invoke("watch", "--pid", idle.pid, "--duration", "100ms", "--no-explain"), 3)
+        finally:
+            idle.kill()
+    assert "Nothing was measured: no activation came in the measured time; watch a program that works meanwhile" in " ".join(done.stdout.split())
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.root]
 
 
 def test_the_second_is_refused_at_once(tmp_path: Path) -> None:
-    out = tmp_path / "out"
+    out, there = tmp_path / "out", tmp_path / "started"
     first = start("run", "--load", "idle", "--duration", "10min", *SHORT, "--json", "--out", out, log=tmp_path / "stderr")
     try:
         wait_until(lambda: any('"phase":"measure"' in stream.read_text() for stream in out.glob("*/steps/.*.tmp/stream.ndjson")), "the first to measure")
@@ -26,11 +26,14 @@ def test_the_second_is_refused_at_once(tmp_path: Path) -> None:
             ("run", "--resume", "--out", out),
             ("run", "--resume", record),
             ("probe", "wakeup", "--duration", "1s"),
+            ("watch", "--", "touch", there),
         ):
             line = error_line(invoke(*words, wait_for_lock=False), 3)
             assert "this machine is held by run quick-" in line
             assert f"--out {out}" in line
             assert "wait until it has ended" in line
+        assert not there.exists()
+        assert "there is no CPU 8191" in error_line(invoke("run", "--cpu", 8191, "--wait", "10min", wait_for_lock=False), 2)
         assert first.poll() is None
         assert [entry.name for entry in out.iterdir()] == [record.name]
         first.send_signal(signal.SIGINT)

@@ -14,6 +14,8 @@ from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.verdict.decision import interval_remark
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rtgauge.plan.plan import Plan
 
 
@@ -21,7 +23,7 @@ class WouldMeasure(Exception):  # noqa: N818 - no error
     """The command has come as far as measuring, with this plan."""
 
 
-def started(plan: Plan, *_: Any) -> None:
+def started(plan: Plan, *_: Any, **__: Any) -> None:
     raise WouldMeasure(plan)
 
 
@@ -92,6 +94,24 @@ def test_run_takes_what_is_changed_most_often_without_set(monkeypatch: pytest.Mo
     for key in plan.steps:
         given = {name: key.parameters[name] for name in ("cpu", "interval_ns", "policy", "priority")}
         assert given == {"cpu": "0", "interval_ns": 250_000, "policy": "rr", "priority": 7}
+
+
+@pytest.mark.parametrize("words", [[], ["--duration", "1ns"]])
+def test_watch_starts_its_program_no_sooner_than_it_measures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: list[str]):
+    there = tmp_path / "started"
+    monkeypatch.setattr(sys, "argv", ["rtgauge", "watch", *words, "--", "touch", str(there)])
+    with pytest.raises(WouldMeasure) as stop:
+        main()
+    (step,) = stop.value.args[0].steps
+    assert (step.parameters["program"], step.parameters["pid"]) == ("touch", None)
+    assert not there.exists()
+
+
+def test_watch_refuses_wrong_input_before_it_starts_its_program(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path):
+    there = tmp_path / "started"
+    assert "unknown unit 'parsec'" in refused(monkeypatch, capfd, "watch", "--duration", "1parsec", "--", "touch", str(there))
+    assert "cannot be started: No such file" in refused(monkeypatch, capfd, "watch", "--", str(tmp_path / "no-such-program"))
+    assert not there.exists()
 
 
 def test_quick_meets_every_phase_of_a_millisecond_and_says_nothing_of_it():

@@ -26,6 +26,7 @@ from rtgauge.validation import CpuList, DurationNs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from pydantic.fields import FieldInfo
 
@@ -161,7 +162,8 @@ def make_command(probe: Probe) -> Callable[..., None]:
                 raise InputError("--require cannot be combined with --search, which finds the size that keeps every deadline; leave it out")
             if given["save"]:
                 raise InputError("--save cannot be combined with --search; rtgauge run tire-search keeps its record")
-            raise typer.Exit(tire_search(values, load=load, target=given["target"], repeats=given["repeats"], as_json=given["json"], details=given["details"]))
+            shared = {name: given[name] for name in ("target", "repeats", "details", "wait")}
+            raise typer.Exit(tire_search(values, load=load, as_json=given["json"], **shared))
         if given.get("repeats") is not None:
             raise InputError("--repeats needs --search")
         status = measure_probe(
@@ -211,11 +213,13 @@ def measure_probe(
     wait: str = "0",
     live_at: str | None = None,
     details: bool = False,
+    program: Callable[[], AbstractContextManager[int]] | None = None,
 ) -> int:
     """Measure, print, and return the exit status.
 
     `parameters`: as in a plan; `required`: those without which the step is invalid; `samples`, `state`: files to write; `save`: where to keep the
     record, None: it is not kept; `wait`: for a machine that another run holds; `live_at`: address of the live page, None: there is none; `details`: print all.
+    `program`: starts the one that is watched (`start_run`).
     """
     from rtgauge.cli.options import wait_s
     from rtgauge.cli.progress_display import make_display
@@ -255,7 +259,7 @@ def measure_probe(
             wait_s=wait_s(wait),
         )
         with Interrupt(display.stopping) as interrupt, display, listening(display, live_at) as progress:
-            path, run, _ = start_run(plan, options, progress, interrupt)
+            path, run, _ = start_run(plan, options, progress, interrupt, program=program)
         from rtgauge.cli.conclusion import finish, judged
         from rtgauge.verdict.worst import exit_status
 

@@ -11,6 +11,7 @@ import typer
 from pydantic import BaseModel
 
 from rtgauge.cli.console import Console
+from rtgauge.cli.options import wait_s
 from rtgauge.cli.progress_display import make_display
 from rtgauge.errors import EXIT_INTERRUPTED, InputError
 from rtgauge.plan.plan import Overrides
@@ -38,8 +39,8 @@ class SearchDocument(BaseModel):
     systems: dict[str, dict[str, Any]]
 
 
-def tire_search(parameters: dict[str, Any], *, load: str, target: str, repeats: int | None, as_json: bool, details: bool) -> int:
-    """Search, print, and return the exit status. `parameters`: as in a plan."""
+def tire_search(parameters: dict[str, Any], *, load: str, target: str, repeats: int | None, as_json: bool, details: bool, wait: str = "0") -> int:
+    """Search, print, and return the exit status. `parameters`: as in a plan; `wait`: for a machine that another run holds."""
     for name in DECIDED:
         if name in parameters:
             raise InputError(f"--{name} cannot be combined with --search, which sets it itself; leave it out")
@@ -49,7 +50,8 @@ def tire_search(parameters: dict[str, Any], *, load: str, target: str, repeats: 
     display = make_display(later_s=study.later_s)
     with tempfile.TemporaryDirectory(prefix=".rtgauge-") as folder:
         with Interrupt(display.stopping) as interrupt, display:
-            path, run, _ = start_run(plan, RunOptions(Path(folder), ["rtgauge", "probe", "tire", "--search"], kept=False), display, interrupt, study)
+            options = RunOptions(Path(folder), ["rtgauge", "probe", "tire", "--search"], kept=False, wait_s=wait_s(wait))
+            path, run, _ = start_run(plan, options, display, interrupt, study)
         record = Record.open(path)
         if as_json:
             typer.echo(SearchDocument(run=run, results=results_of(record), systems=record.systems).model_dump_json(indent=1))

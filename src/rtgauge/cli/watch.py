@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import time
@@ -37,7 +38,7 @@ def _has_real_time(pid: int) -> bool:
 
 
 def _started(command: list[str], target: str) -> AbstractContextManager[int]:
-    """The program on its target."""
+    """The program on its target, once that is ours: started when this is entered, ended when it is left."""
     from rtgauge.target.address import parse_address
     from rtgauge.target.ssh_program import program_on
 
@@ -108,36 +109,37 @@ def watch(
 
     Exit status: see rtgauge run --help.
     """
-    from contextlib import ExitStack
-
     from rtgauge.cli.probe_command import measure_probe
     from rtgauge.errors import InputError
+    from rtgauge.probe.watch import named
+    from rtgauge.target.address import parse_address
 
     if sum((pid is not None, program is not None, bool(command))) != 1:
         raise InputError("give a program that runs, by --pid PID or --program NAME, or a command to start: rtgauge watch -- CMD")
-    with ExitStack() as stack:
-        number = stack.enter_context(_started(command, target)) if command else pid
-        given = {
-            "pid": number,
-            "program": program,
-            "threads": threads,
-            "duration": duration,
-            "dma-latency": dma_latency,
-            "explain": explain,
-            "explain-above": explain_above,
-        }
-        values = {name: value for name, value in given.items() if value is not None}
-        status = measure_probe(
-            "watch",
-            values,
-            load="idle",
-            target=target,
-            samples=None,
-            require=require,
-            as_json=json,
-            required=values,
-            save=out if save else None,
-            wait=wait,
-            details=details,
-        )
+    if command and parse_address(target) is None and shutil.which(command[0]) is None and not Path(command[0]).exists():
+        raise InputError(f"{command[0]} cannot be started: No such file or directory")
+    given = {
+        "pid": pid,
+        "program": named(command) if command else program,
+        "threads": threads,
+        "duration": duration,
+        "dma-latency": dma_latency,
+        "explain": explain,
+        "explain-above": explain_above,
+    }
+    values = {name: value for name, value in given.items() if value is not None}
+    status = measure_probe(
+        "watch",
+        values,
+        load="idle",
+        target=target,
+        samples=None,
+        require=require,
+        as_json=json,
+        required=values,
+        save=out if save else None,
+        wait=wait,
+        details=details,
+        program=(lambda: _started(command, target)) if command else None,
+    )
     raise typer.Exit(status)

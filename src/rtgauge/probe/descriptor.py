@@ -147,6 +147,8 @@ class Probe(ABC):
     in_plans_only: frozenset[str] = frozenset()
     """Parameters that its command does not have."""
     takes_load: bool = True
+    when_nothing: str | None = "measure for longer (--duration)"
+    """What to do if not one value was measured; None if that is an answer, as of a CPU without gaps."""
 
     @property
     def takes_requirement(self) -> bool:

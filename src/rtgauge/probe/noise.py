@@ -59,4 +59,5 @@ Each gap is laid to another task, to an interrupt, or to what is below the kerne
     microbenchmark=True,
     presenter="rtgauge.report.microbenchmark_tables:MICROBENCHMARKS",
     count_lasts_ns=5_000_000,
+    when_nothing=None,
 )

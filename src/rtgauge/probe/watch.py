@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -15,6 +17,14 @@ from rtgauge.validation import DurationNs, between
 
 MOST_PID = 2**22
 """PID_MAX_LIMIT of the kernel (include/linux/threads.h)."""
+COMM_BYTES = 15
+"""TASK_COMM_LEN of the kernel (include/linux/sched.h) without the NUL."""
+
+
+def named(command: Sequence[str]) -> str:
+    """What /proc/PID/comm says of a program that is started by this command: 15 characters at most."""
+    name = "".join(letter for letter in Path(command[0]).name if letter.isprintable())
+    return name.encode()[:COMM_BYTES].decode(errors="ignore") or "program"
 
 
 class WatchParameters(ExplainParameters):
@@ -113,4 +123,5 @@ Nothing is linked into it. The kernel tells of each thread when it is woken, whe
     microbenchmark=False,
     presenter="rtgauge.report.watched_threads:WATCHED_THREADS",
     takes_load=False,
+    when_nothing="watch a program that works meanwhile, for longer (--duration), or other threads of it (--threads)",
 )

@@ -52,6 +52,8 @@ class Mark(Model):
 
 
 COKERNELS = {"cobalt": "Cobalt", "rtai": "RTAI"}
+NOTHING_MEASURED = "nothing-measured"
+"""The mark of a step without one value."""
 """Parameter `rt` -> the co-kernel's name."""
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rtgauge.probe.registry import probe_of
-from rtgauge.record.model import Severity, VerdictWord
+from rtgauge.record.model import NOTHING_MEASURED, Severity, VerdictWord
 from rtgauge.report.conditions import conditions, ordered_steps, step_labels
 from rtgauge.report.marks import gathered_marks
 from rtgauge.report.presenter import presenters
@@ -82,7 +82,10 @@ def _searches(record: Record) -> list[str]:
 
 
 def _measured(record: Record) -> str:
-    parts = _searches(record)
+    names = step_labels(record)
+    empty = [(step, mark) for step in record.steps for mark in step.marks if mark.name == NOTHING_MEASURED]
+    parts = [f"nothing was measured{f' under {names[step.id]}' if len(record.steps) > 1 else ''}: {mark.detail}" for step, mark in empty]
+    parts += _searches(record)
     parts += [text for quantity in quantities(record.steps) if (text := _largest(record, quantity)) is not None]
     parts += [text for presenter, steps in presenters(ordered_steps(record)) if (text := presenter.conclusion(record, steps)) is not None]
     if not parts:

@@ -7,18 +7,25 @@ import statistics
 import time
 from collections.abc import Mapping, Sequence
 
-from rtgauge.errors import MeasureError, RtgaugeError
+from rtgauge.errors import EXIT_INPUT, MeasureError, RtgaugeError
 from rtgauge.load import registry as loads
 from rtgauge.probe import registry as probes
+from rtgauge.probe.calibrate import PROBE as CALIBRATE
 from rtgauge.record.model import LeftOut, StepKey
+from rtgauge.record.stream import StreamResult, parse_line
 from rtgauge.runner import autotune_step, cross_check, instrument_step, peer_step
 from rtgauge.runner.context import DeploymentStrategy, NotHere, NotOnCokernel, RunContext
-from rtgauge.runner.deploy_live import left_out, with_modules
+from rtgauge.runner.deploy_live import in_deployment, left_out, with_modules
 from rtgauge.runner.engine_start import check_engine_starts, start_engine
-from rtgauge.runner.engine_stream import arm_and_stop
+from rtgauge.runner.engine_stream import arm_and_stop, as_exception
+from rtgauge.runner.schedule import steps_on
+from rtgauge.system.deployment.apply import Refused
 from rtgauge.system.kernel_modules import NoModules
 from rtgauge.target.address import LOCAL
 from rtgauge.target.target import Target
+
+BY_OTHERS = ("cpu-offline", "cpu-not-allowed")
+"""The engine's codes for what another run's deployment may cause."""
 
 
 def possible_steps(steps: Sequence[StepKey], target: Target, deployments: DeploymentStrategy) -> tuple[list[StepKey], list[LeftOut]]:
@@ -90,6 +97,36 @@ def is_tried_by_measuring(steps: Sequence[StepKey]) -> bool:
     return own and key.load == "idle" and set(key.targets.values()) == {LOCAL}
 
 
+def refuse_wrong_input(steps: Sequence[StepKey], target: Target, *, program_comes: bool = False) -> None:
+    """Raise InputError for steps with input that this target refuses. Nothing is armed, so it may be held by another run.
+
+    What depends on that run is left to the time when the target is free. `program_comes`: the watched program is not started yet.
+    """
+    kinds = {f"{key.probe} {key.parameters}": key for key in steps_on(target.name, steps) if key.tool == "rtgauge" and key.rt == "linux"}
+    for key in kinds.values():
+        probe = probes.get(key.probe)
+        if probe.name == CALIBRATE.name or key.peer is not None:
+            continue
+        later = program_comes or key.load != "idle"
+        arguments = probe.arguments(probe.untraced(key.parameters) if later else key.parameters, None)
+        result = StreamResult()
+        for text in target.try_engine(*arguments, "--check").splitlines():
+            result.take(parse_line(text))
+        if result.error is not None and result.error.status == EXIT_INPUT and result.error.code not in BY_OTHERS:
+            raise _naming_target(as_exception(result.error, target), target.name)
+
+
+def check_watching(key: StepKey, context: RunContext) -> None:
+    """Arm a step of `watch` with all that it records, before its program is started: the target's guard stands for that. Raises InputError, MeasureError."""
+    parameters = key.parameters | {"pid": context.target.controllers[-1], "program": None, "threads": None}
+    try:
+        with in_deployment(key, context) as (own, _):
+            _arm(key, own, probes.get(key.probe).arguments(parameters, None))
+    except Refused as error:
+        missing = left_out(key.deployment, error)
+        raise MeasureError(f"{missing.reason}; {missing.remedy}") from None
+
+
 def _arm_and_stop(key: StepKey, context: RunContext) -> None:
     """Raises InputError or MeasureError for what the engine refuses."""
     if key.peer is not None:
@@ -103,8 +140,12 @@ def _arm_and_stop(key: StepKey, context: RunContext) -> None:
     probe = probes.get(key.probe)
     # the tracefs instance is made for the step itself; a co-kernel's engine refuses to trace
     parameters = probe.untraced(key.parameters) if key.rt == "linux" else key.parameters
-    program = start_engine(key, context, probe.arguments(parameters, None))
-    refused, status = arm_and_stop(program, context.target)
+    _arm(key, context, probe.arguments(parameters, None))
+
+
+def _arm(key: StepKey, context: RunContext, arguments: Sequence[str]) -> None:
+    """Raises InputError or MeasureError."""
+    refused, status = arm_and_stop(start_engine(key, context, arguments), context.target)
     if refused is not None:
         raise refused
     if status:

@@ -7,7 +7,7 @@ import secrets
 import shlex
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from rtgauge.record.writer import PARTIAL, RecordWriter
 from rtgauge.runner.context import STOPPED_EARLY, DeploymentStrategy, Progress, RunContext, is_emulated, now_utc
 from rtgauge.runner.deploy_live import LiveDeployments, held_deployment, isolated_in, with_rtai
 from rtgauge.runner.engine_stream import LAST_WORDS_S, SILENCE_S
-from rtgauge.runner.feasibility import accepted_steps, is_tried_by_measuring, on_target, possible_steps
+from rtgauge.runner.feasibility import accepted_steps, check_watching, is_tried_by_measuring, on_target, possible_steps, refuse_wrong_input
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.resume_state import StepState, program_folders, read_step_state
 from rtgauge.runner.runtime_choice import on_chosen_runtime
@@ -48,17 +48,27 @@ READINGS, FEWER_READINGS = 100_000, 1_000
 
 
 def start_run(
-    plan: Plan, options: RunOptions, progress: Progress, interrupt: Interrupt, more: More | None = None, *, into: Path | None = None
+    plan: Plan,
+    options: RunOptions,
+    progress: Progress,
+    interrupt: Interrupt,
+    more: More | None = None,
+    *,
+    into: Path | None = None,
+    program: Callable[[], AbstractContextManager[int]] | None = None,
 ) -> tuple[Path, Run, list[Step]]:
     """Measure a plan from its beginning, and then the steps that `more` adds.
 
     Gives the record's folder, its run.json and its steps. Raises InputError or MeasureError; what was measured until then is in the folder
-    whose name ends in `.partial`. `into`: the folder of a record in which nothing is measured yet.
+    whose name ends in `.partial`. `into`: the folder of a record in which nothing is measured yet. `program`: of a plan with one target and steps of
+    `watch`: starts the program that they watch, and gives its number. It is entered once the target is ours and nothing refuses to measure.
     """
     identity, label = f"{plan.name}-{secrets.token_hex(4)}", shlex.join(options.command)
     lease_ns = lease_of(plan.steps, plan.load_warm_up_ns, options)
     unmeasured = partial(new_run, plan, options) if options.kept else None
-    with _NewRecord(options.out, plan.name, into, unmeasured, options.with_windows, opener=TargetOpener(options.wait_s, progress.waits)) as new:
+    check = partial(refuse_wrong_input, plan.steps, program_comes=program is not None)
+    opener = TargetOpener(options.wait_s, progress.waits, check)
+    with _NewRecord(options.out, plan.name, into, unmeasured, options.with_windows, opener=opener) as new:
         # All are held from the beginning: what cannot be measured is known before anything is.
         targets = {name: new.open(name, identity, label, lease_ns) for name in all_targets(plan)}
         audited = options.kept or options.with_windows or any(is_explained(step.parameters) for step in plan.steps)
@@ -85,7 +95,7 @@ def start_run(
             held += marks
             chosen, why = on_chosen_runtime(steps_on(name, steps), contexts[name])
             held += why
-            if not options.kept and is_tried_by_measuring(chosen):
+            if program is not None or (not options.kept and is_tried_by_measuring(chosen)):
                 accepted += chosen
                 continue
             takeable, refused, arming_s = accepted_steps(chosen, contexts[name])
@@ -96,6 +106,12 @@ def start_run(
                 progress.left_out(left_out[-1])
         if not accepted:
             raise MeasureError(f"{left_out[-1].what}: {left_out[-1].reason}; {left_out[-1].remedy}")
+        if program is not None:
+            (name,) = targets
+            for key in accepted:
+                check_watching(key, contexts[name])
+            number = new.stack.enter_context(program())
+            accepted = [key.model_copy(update={"parameters": key.parameters | {"pid": number, "program": None}}) for key in accepted]
         writer = new.record(str(contexts[plan.targets[0]].facts.get("host", "machine")))
         run = new_run(plan, options, writer.id)
         run.planned, run.left_out, run.marks = accepted, left_out, [*_restored_marks(targets), *held]

@@ -14,7 +14,7 @@ from rtgauge.errors import MeasureError
 from rtgauge.load import registry as loads
 from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.probe import registry as probes
-from rtgauge.record.model import LoadReport, Mark, RunSegment, SeriesSummary, Severity, Step, StepKey, TaskCounts
+from rtgauge.record.model import NOTHING_MEASURED, LoadReport, Mark, RunSegment, SeriesSummary, Severity, Step, StepKey, TaskCounts
 from rtgauge.record.stream import StreamResult
 from rtgauge.runner import autotune_step, instrument_step, peer_step
 from rtgauge.runner.context import Abandoned, LoadFailed, RunContext, abandon, is_emulated, now_utc
@@ -31,6 +31,7 @@ from rtgauge.units import NS_PER_S
 if TYPE_CHECKING:
     import polars as pl
 
+    from rtgauge.probe.descriptor import Probe
     from rtgauge.record.window_columns import WindowColumns
 
 STREAM = "stream.ndjson"
@@ -64,6 +65,15 @@ def _end_marks(measured: Measured, key: StepKey, requested: bool) -> list[Mark]:
         limit = key.parameters.get("stop_at_ns")
         return [Mark(name="threshold", severity=Severity.NOTE, detail=f"ended at a latency above {limit} ns, as requested")]
     return []
+
+
+def _nothing_marks(step: Step, probe: Probe) -> list[Mark]:
+    """A step without one value measured nothing, though nothing went wrong."""
+    if probe.when_nothing is None or not step.series or any(series.count or series.missed for series in step.series):
+        return []
+    ended = step.end_reason == "program-ended"
+    cause = "the program ended before it was measured" if ended else "no activation came in the measured time"
+    return [Mark(name=NOTHING_MEASURED, severity=Severity.INVALID, detail=f"{cause}; {probe.when_nothing}")]
 
 
 def start_load(key: StepKey, context: RunContext, folder: Path, expected_s: float) -> RunningLoad:
@@ -283,6 +293,7 @@ def _put_together(step_id: str, begun: StepInProgress, context: RunContext, meas
         tasks=task_counts(summary.series, windows),
         segments=run_segments(result),
     )
+    step.marks += _nothing_marks(step, probes.get(key.probe))
     step.marks += change_marks(changed, step.cpus)
     if not is_emulated(context.facts):
         # there, a latency as long as the kernel's limits is the emulator's

@@ -17,21 +17,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
 
     from rtgauge.target.address import SshAddress
-    from rtgauge.target.target import Target
+    from rtgauge.target.target import AtHeld, Target
 
 
-def open_target(name: str, run_id: str, label: str, *, lease_ns: int = LEASE_NS, session: Any = None) -> Target:
+def open_target(name: str, run_id: str, label: str, *, lease_ns: int = LEASE_NS, session: Any = None, at_held: AtHeld | None = None) -> Target:
     """Open and lock a target: `local`, `ssh://...`, `lab:NAME` (booted where it does not run).
 
     `lease_ns`: how long what runs on another machine outlives a broken connection. `session`: what `Target.session` of the process was that is gone on
-    from. Raises InputError for a name that is none, MeasureError where it cannot be opened.
+    from. `at_held` is called with the target, which can `read` and `try_engine`, before one that
+    another run holds is refused or waited for. Raises InputError for a name that is none, MeasureError where it cannot be opened.
     """
     address = parse_address(name)
     if address is None:
-        return LocalTarget(run_id, label)
+        return LocalTarget(run_id, label, at_held=at_held)
     from rtgauge.target.ssh import SshTarget, session_name
 
-    return SshTarget(located(address), run_id, label, lease_ns=lease_ns, session=session_name(session))
+    return SshTarget(located(address), run_id, label, lease_ns=lease_ns, session=session_name(session), at_held=at_held)
 
 
 def located(address: SshAddress) -> SshAddress:

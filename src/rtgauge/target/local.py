@@ -15,13 +15,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
-from rtgauge.errors import MeasureError
+from rtgauge.errors import LockedError, MeasureError
 from rtgauge.target.answers import answer_of, answers_of
 from rtgauge.target.engine_path import engine_path
 from rtgauge.target.guard_error import guard_error
 from rtgauge.target.label import plain_label
 from rtgauge.target.lease import LEASE_NS, LeaseKeeper
-from rtgauge.target.target import MOST_FETCHED, Completed, ProgramPlace
+from rtgauge.target.target import MOST_FETCHED, AtHeld, Completed, ProgramPlace
 from rtgauge.units import NS_PER_S
 
 PIPE_BYTES = 1 << 20
@@ -121,8 +121,8 @@ class LocalTarget:
     name = "local"
     picked_up = False
 
-    def __init__(self, run_id: str, label: str) -> None:
-        """Lock the machine for the run `run_id`; `label` is what a refused second run is told. Raises MeasureError."""
+    def __init__(self, run_id: str, label: str, *, at_held: AtHeld | None = None) -> None:
+        """Lock the machine for the run `run_id`; `label` is what a refused second run is told; `at_held`: `open_target`. Raises MeasureError."""
         self.run_id = run_id
         self._keeper = LeaseKeeper()
         self._running: list[LocalGuarded] = []
@@ -137,12 +137,12 @@ class LocalTarget:
             raise MeasureError("the engine's guard has no pipes")
         self._keeper.add(self._session.stdin.fileno())
         try:
-            self._lock(self._session.stdout)
+            self._lock(self._session.stdout, at_held)
         except BaseException:
             self.close()
             raise
 
-    def _lock(self, answers: Iterable[bytes]) -> None:
+    def _lock(self, answers: Iterable[bytes], at_held: AtHeld | None) -> None:
         """Wait until the machine is ours and what an earlier run had left is put back. Raises MeasureError."""
         for text in answers:
             line = answer_of(text)
@@ -151,7 +151,10 @@ class LocalTarget:
             if line.get("type") == "restore":
                 self.restored_before.append(line)
             if line.get("type") == "error":
-                raise guard_error(line)
+                error = guard_error(line)
+                if isinstance(error, LockedError) and at_held is not None:
+                    at_held(self)
+                raise error
             if line.get("type") == "guard":
                 return
         raise MeasureError(f"{engine_path()} does not answer like the engine that came with this rtgauge; install rtgauge again (pip install .)")
@@ -219,6 +222,10 @@ class LocalTarget:
             if answer.get("type") == "error":
                 raise MeasureError(str(answer.get("message")))
         return answers
+
+    def try_engine(self, *arguments: str) -> bytes:
+        """What a verb of the engine prints that ends at once."""
+        return _engine_verb(*arguments).stdout
 
     @property
     def machine(self) -> str:

@@ -12,7 +12,7 @@ from rtgauge.errors import InputError, LockedError
 from rtgauge.target.factory import open_target
 
 if TYPE_CHECKING:
-    from rtgauge.target.target import Target
+    from rtgauge.target.target import AtHeld, Target
 
 RETRY_S = 1.0
 
@@ -23,10 +23,11 @@ def _say_nothing(_reason: str) -> None:
 
 @dataclass
 class TargetOpener:
-    """`wait_s`: how long to wait for each machine; `waits`: told once why."""
+    """`wait_s`: how long to wait for each machine; `waits`: told once why. `check`: called once with a held machine before that, may raise."""
 
     wait_s: float = 0.0
     waits: Callable[[str], None] = _say_nothing
+    check: AtHeld | None = None
     _opened: list[str] = field(default_factory=list[str])
 
     def open(self, name: str, run_id: str, label: str, lease_ns: int, session: Any = None) -> Target:
@@ -35,7 +36,7 @@ class TargetOpener:
         told = False
         while True:
             try:
-                target = open_target(name, run_id, label, lease_ns=lease_ns, session=session)
+                target = open_target(name, run_id, label, lease_ns=lease_ns, session=session, at_held=None if told else self.check)
             except LockedError as error:
                 if error.run == run_id and self._opened:
                     raise InputError(f"{name} and {' or '.join(self._opened)} are the same machine: name it once") from None

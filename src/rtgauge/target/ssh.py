@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Self, cast
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from rtgauge.errors import MeasureError
+from rtgauge.errors import LockedError, MeasureError
 from rtgauge.lab.image import ENGINES
 from rtgauge.target.answers import answer_of, answers_of, files_of
 from rtgauge.target.guard_error import guard_error
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rtgauge.target.address import SshAddress
-    from rtgauge.target.target import ProgramPlace
+    from rtgauge.target.target import AtHeld, ProgramPlace
 
 READ = 'exec "$1" read -'
 WHICH = """
@@ -107,11 +107,13 @@ def read_files(connection: SshConnection, engine: str, paths: Iterable[str]) -> 
 class SshTarget:
     """A machine over SSH. While it is open it is locked: a second run on it is refused."""
 
-    def __init__(self, address: SshAddress, run_id: str, label: str, *, lease_ns: int = LEASE_NS, session: str | None = None) -> None:
+    def __init__(
+        self, address: SshAddress, run_id: str, label: str, *, lease_ns: int = LEASE_NS, session: str | None = None, at_held: AtHeld | None = None
+    ) -> None:
         """Connect, copy the engine, lock the target for the run `run_id`; or go on with the session of the name `session` where that still lives.
 
         `label`: what a refused second run is told. `lease_ns`: how long everything goes on there when the connection breaks and does not come back.
-        Raises MeasureError.
+        `at_held`: as of `open_target`. Raises MeasureError.
         """
         self.name = address.name
         self.run_id = run_id
@@ -119,6 +121,7 @@ class SshTarget:
         self.picked_up = False
         self._label = label
         self._lease_ns = lease_ns
+        self._at_held = at_held
         self._running: list[SshGuarded] = []
         self._put: dict[Path, str] = {}
         self._folders: dict[Path, str] = {}
@@ -165,7 +168,10 @@ class SshTarget:
                 if len(self.restored_before) > MOST_RESTORED:
                     break
             if line.get("type") == "error":
-                raise guard_error(line, self.name)
+                error = guard_error(line, self.name)
+                if isinstance(error, LockedError) and self._at_held is not None:
+                    self._at_held(self)
+                raise error
             if line.get("type") == "guard":
                 self._boot_id = self._read_boot_id(self._here)
                 about = json.dumps(asdict(Session(self.run_id, self._boot_id, self._lease_ns)))
@@ -299,6 +305,10 @@ class SshTarget:
             if line.get("type") == "error":
                 raise MeasureError(f"{self.name}: {line.get('message')}")
         return answers
+
+    def try_engine(self, *arguments: str) -> bytes:
+        """What a verb of the engine prints that ends at once."""
+        return self._connection.run('exec "$@"', [self._here.engine, *arguments]).stdout
 
     def attach(self, kept: ProgramPlace, log: BinaryIO | None = None) -> SshGuarded:
         """Follow a program of a session that was picked up, from the beginning of its output. Raises MeasureError where it is gone."""

@@ -8,11 +8,11 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from rtgauge.errors import MeasureError
 from rtgauge.target.factory import where_now
-from rtgauge.target.ssh_connection import SshConnection
+from rtgauge.target.ssh_connection import PATIENCE_S, Channel, SshConnection
 from rtgauge.target.ssh_errors import explain_ssh
 
 if TYPE_CHECKING:
@@ -45,10 +45,11 @@ exit "$found"
 GONE = 2
 LAST_S = 10.0
 LOOK_S = 0.2
+MOST_LINE = 65_536
 
 
-def _copy(output: IO[bytes]) -> None:
-    for line in output:
+def _copy(channel: Channel) -> None:
+    while line := channel.line(MOST_LINE):
         sys.stderr.write(line.decode(errors="replace"))
 
 
@@ -61,18 +62,19 @@ def program_on(target: str, command: Sequence[str], settle_s: float) -> Generato
     connection = SshConnection(address := where_now(target))
     try:
         channel = connection.channel(START, command)
-        output = channel.process.stdout
         try:
-            number = output.readline().strip() if output is not None and channel.skip_to_mark() else b""
-            if output is None or not number.isdigit():
+            number = channel.line(MOST_LINE, PATIENCE_S).strip() if channel.skip_to_mark() else b""
+            if not number.isdigit():
                 raise explain_ssh(channel.finish()[1], address)
-            threading.Thread(target=_copy, args=(output,), name="output", daemon=True).start()
+            threading.Thread(target=_copy, args=(channel,), name="output", daemon=True).start()
             end_s = time.monotonic() + settle_s
             while (status := connection.run(HAS_REAL_TIME, [number.decode()]).status) == 1 and time.monotonic() < end_s:
                 time.sleep(LOOK_S)
             if status == GONE:
                 raise MeasureError(f"{command[0]} ended at once on {target}: there is nothing to watch")
             yield int(number)
+        except TimeoutError:
+            raise channel.silent(PATIENCE_S) from None
         finally:
             if channel.process.stdin is not None:
                 channel.process.stdin.close()

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -133,6 +133,10 @@ class Target(Protocol):
         """`set`, `gather` or `restore` for this run (`restore --stale`: of dead runs): its answers, line by line. Raises MeasureError where it did nothing."""
         ...
 
+    def try_engine(self, *arguments: str) -> bytes:
+        """What a verb of the engine prints that ends at once and needs no lock, such as a probe with `--check`. Raises MeasureError."""
+        ...
+
     def attach(self, kept: ProgramPlace, log: BinaryIO | None = None) -> Guarded:
         """Follow a program that another process had started (`Guarded.kept`), from the beginning of its output. Raises MeasureError."""
         ...
@@ -172,3 +176,7 @@ class Target(Protocol):
     def close(self) -> None:
         """End what still runs, put this run's settings back, give the target free."""
         ...
+
+
+AtHeld = Callable[[Target], None]
+"""Called with a target that another run holds."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.probe.descriptor import key_names
 from rtgauge.probe.registry import DEFAULT, probe_of
-from rtgauge.record.model import Severity
+from rtgauge.record.model import NOTHING_MEASURED, Severity
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.fact_summary import brief
 from rtgauge.target.address import LOCAL
@@ -30,6 +30,7 @@ INVALID = {
     "load-died": "see load.log of the step for why the load died, then: rtgauge run --resume or run again",
     "clock-changed": "keep the clock still while measuring (stop NTP steps and suspends), then measure again",
     "cpu-offline": "keep the CPUs online while measuring, then measure again",
+    NOTHING_MEASURED: "see the mark for the reason, then measure for longer (--duration)",
     "engine-died": "see stream.ndjson of the step for its last words, then measure again",
     "samples-lost": "measure again with a longer interval, or without raw samples",
     "watchdog": "the measuring thread was starved: measure again with a lower load or without other real-time programs",

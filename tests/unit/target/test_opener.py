@@ -20,9 +20,11 @@ def a_machine(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """How often it still refuses, and what time it is."""
     machine = {"refusals": 0, "now": 0.0}
 
-    def open_target(name: str, *_: object, **__: object) -> str:
+    def open_target(name: str, *_: object, at_held: Any = None, **__: object) -> str:
         if machine["refusals"]:
             machine["refusals"] -= 1
+            if at_held is not None:
+                at_held(name)
             raise guard_error(HELD)
         return name
 
@@ -48,6 +50,23 @@ def test_it_waits_and_says_once_why(machine: dict[str, Any]) -> None:
     assert TargetOpener(10.0, reasons.append).open("local", "mine", "label", 1) == "local"
     assert reasons == [HELD["message"]]
     assert machine["now"] == 3
+
+
+def test_wrong_input_is_refused_before_it_waits(machine: dict[str, Any]) -> None:
+    def check(target: object) -> None:
+        raise InputError(f"{target} has no CPU 7")
+
+    machine["refusals"] = 3
+    with pytest.raises(InputError, match="local has no CPU 7"):
+        TargetOpener(60.0, check=check).open("local", "mine", "label", 1)
+    assert machine["now"] == 0
+
+
+def test_what_is_right_is_checked_once(machine: dict[str, Any]) -> None:
+    machine["refusals"] = 3
+    checked: list[object] = []
+    TargetOpener(60.0, check=checked.append).open("local", "mine", "label", 1)
+    assert checked == ["local"]
 
 
 def test_the_wait_has_an_end(machine: dict[str, Any]) -> None:
