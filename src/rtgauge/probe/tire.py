@@ -197,7 +197,7 @@ second; real-time tells whether each step is done at its deadline.
         "--solver halo --nodes 4000 --threads 2 --steps 6000",
         '--threads cores --period 10ms --require "response<=10ms"',
         "--nodes 40 --steps 100 --state drop.csv",
-        "--nodes 200 --gravity 0.2 --speed 1 --period 10ms --duration 1min --live",
+        "--nodes 12 --period 1ms --gravity 0.002 --speed 0.15 --stiffness 3 --damping 0.03 --live",
         "--search --solver halo --threads one,cores,twice",
     ),
     parameters=TireParameters,
